@@ -1,0 +1,44 @@
+# inferswarm. `make step7` on a fresh machine sets everything up and runs the five-endpoint study.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STUDY  ?= quick
+SET_UP := $(VENV)/.set-up
+
+.DEFAULT_GOAL := help
+.PHONY: help setup step7 web servers test check clean
+
+help: ## show this help
+	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
+	  while IFS='|' read -r name text; do printf '  make %-9s %s\n' "$$name" "$$text"; done
+
+setup: $(SET_UP) ## create .venv with everything pinned in requirements-dev.txt
+
+$(SET_UP): requirements.txt requirements-client.txt requirements-dev.txt
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if v in ((3, 11), (3, 12)) else \
+	  "inferswarm needs Python 3.11 or 3.12, and this is %d.%d: run make PYTHON=/path/to/python3.11" % v)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip==25.3
+	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
+	@touch $@
+
+step7: setup ## run the five-endpoint study on embedded servers (STUDY=quick or full)
+	$(BIN)/locust -f locustfiles/step7.py --headless --only-summary --study $(STUDY)
+
+web: setup ## the same study from Locust's web UI at http://127.0.0.1:8089
+	$(BIN)/locust -f locustfiles/step7.py --web-host 127.0.0.1 --study $(STUDY)
+
+servers: setup ## start the embedded servers and keep them up until Ctrl-C
+	$(BIN)/python -m server up
+
+test: setup ## run all tests, real servers included
+	$(BIN)/python -m pytest
+
+check: setup ## formatting, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+clean: ## remove built models, caches and results
+	rm -rf results .cache .mypy_cache .ruff_cache .pytest_cache
+	find triton_repo -name '*.onnx' -delete

@@ -1,0 +1,137 @@
+"""InferenceUser: the one path every request takes, whatever the way of sending."""
+
+from __future__ import annotations
+
+from locust import User, task
+
+import itertools
+import time
+from typing import ClassVar
+
+import gevent
+
+from users.check import SAMPLE_EVERY, check_embeddings, check_form
+from users.endpoint import Endpoint
+from users.errors import ErrorKind, RequestError
+from users.images import load_images
+from users.result import Result
+from users.stage import Stage, prepare_pool
+from users.transport import Prepared, Reply, Transport
+
+PAUSE_AFTER_FAILURE_S = 0.05
+"""A closed loop on a dead server would otherwise spin: a refused connection takes microseconds."""
+
+ABANDONED = RequestError(ErrorKind.OTHER, "abandoned at a stop")
+"""What Locust's own statistics see of a killed request; ours count it apart."""
+
+
+class InferenceUser(User):
+    """A Locust user who asks for embeddings in a closed loop; subclasses name their transport.
+
+    In a study, `stage` is set by the worker. In a plain locustfile, set `endpoint` and `batch`:
+
+        class Mine(TritonGrpcUser):
+            endpoint = Endpoint("mine", "onnx", "grpc", "fp32", "gpu-host:8001", "openclip_vit_b32")
+            batch = 4
+            wait_time = constant(1)
+    """
+
+    abstract = True
+    transport: ClassVar[type[Transport]]
+    stage: ClassVar[Stage | None] = None
+    endpoint: Endpoint | None = None
+    batch: int = 1
+    timeout_s: float = 60.0
+
+    def on_start(self) -> None:
+        """Take a seat on the stage and open this user's own connection."""
+        self.mine = type(self).stage or self._own_stage()
+        self.seat = next(self.mine.seats)
+        shift = self.seat % len(self.mine.pool)
+        self.requests = itertools.cycle(self.mine.pool[shift:] + self.mine.pool[:shift])
+        self.sent = 0
+        self.client = self.transport(self.mine.endpoint, self.mine.timeout_s)
+        self.client.open()
+
+    def on_stop(self) -> None:
+        """Close the connection, in the greenlet that owns it."""
+        self.client.close()
+
+    @task
+    def infer(self) -> None:
+        """Send one request as soon as the stage's gate is open."""
+        self.mine.gate.wait()
+        result = self.request(next(self.requests), intended_ns=time.perf_counter_ns())
+        if result.error is not None:
+            gevent.sleep(PAUSE_AFTER_FAILURE_S)
+
+    def request(self, prepared: Prepared, intended_ns: int) -> Result:
+        """Send, stamp, check, report: one Result on every exit, an error, a timeout and a kill alike."""
+        stage, phase = self.mine, self.mine.phase
+        reply: Reply | None = None
+        error: RequestError | None = None
+        killed = False
+        stage.in_flight += 1
+        start_ns = time.perf_counter_ns()
+        try:
+            reply = self.client.send(prepared)
+        except RequestError as caught:
+            error = caught
+        except BaseException:
+            killed = True
+            raise
+        finally:
+            end_ns = time.perf_counter_ns()
+            result = Result(
+                cell=stage.cell,
+                repeat=stage.repeat,
+                phase=phase,
+                user=self.seat,
+                images=len(prepared.indices),
+                intended_ns=intended_ns,
+                start_ns=start_ns,
+                end_ns=end_ns,
+                request_bytes=len(prepared.body),
+                response_bytes=reply.response_bytes if reply else 0,
+                error=error or (self._check(reply, prepared) if reply else None),
+                abandoned=killed,
+                server_ns=reply.server_ns if reply else {},
+            )
+            self._report(result)
+            stage.in_flight -= 1
+        return result
+
+    def _check(self, reply: Reply, prepared: Prepared) -> RequestError | None:
+        """The fault of an answer, or None."""
+        self.sent += 1
+        try:
+            check_form(reply, len(prepared.indices))
+            if self.mine.golden is not None and self.sent % SAMPLE_EVERY == 1:
+                check_embeddings(reply, prepared, self.mine.golden, self.mine.min_cosine)
+        except RequestError as error:
+            return error
+        return None
+
+    def _report(self, result: Result) -> None:
+        """Fire Locust's `request` event once; our Result rides along."""
+        stage = self.mine
+        name = stage.cell if result.phase == "measure" else result.phase
+        self.environment.events.request.fire(
+            request_type=stage.endpoint.protocol,
+            name=name or f"{stage.endpoint.name}/b{result.images}",
+            response_time=result.service_ns / 1e6,
+            response_length=result.response_bytes,
+            response=None,
+            context=self.context(),
+            exception=ABANDONED if result.abandoned else result.error,
+            result=result,
+        )
+
+    def _own_stage(self) -> Stage:
+        """The stage of a plain locustfile: this class's endpoint and batch, always measuring."""
+        if self.endpoint is None:
+            raise ValueError(f"{type(self).__name__} needs an `endpoint`: set it to an Endpoint on the class")
+        pool = prepare_pool(self.transport, load_images(""), self.batch, self.endpoint)
+        stage = Stage(self.endpoint, pool, self.timeout_s)
+        stage.enter("measure")
+        return stage

@@ -1,0 +1,36 @@
+"""Is the answer an embedding, and that of the picture sent? Speed must not come from wrong answers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from users.errors import ErrorKind, RequestError
+from users.transport import EMBEDDING_SIZE, Prepared, Reply
+
+NORM_TOLERANCE = 1e-2
+SAMPLE_EVERY = 8
+"""Every eighth answer of a user is held against the golden embeddings; all are checked for shape and norm."""
+
+
+def check_form(reply: Reply, images: int) -> None:
+    """Shape [images, 512], finite, length 1. Raises RequestError(bad-reply)."""
+    embeddings = reply.embeddings
+    if embeddings.shape != (images, EMBEDDING_SIZE):
+        raise RequestError(ErrorKind.BAD_REPLY, f"shape {embeddings.shape} for {images} images")
+    norms = np.linalg.norm(embeddings, axis=1)
+    if not np.all(np.isfinite(norms)):
+        raise RequestError(ErrorKind.BAD_REPLY, "an embedding that is not finite")
+    if np.max(np.abs(norms - 1)) > NORM_TOLERANCE:
+        raise RequestError(ErrorKind.BAD_REPLY, "an embedding whose length is not 1")
+
+
+def check_embeddings(
+    reply: Reply, prepared: Prepared, golden: NDArray[np.float32], min_cosine: float
+) -> None:
+    """Each row against the golden embedding of its picture. Raises RequestError(wrong-embedding)."""
+    cosines = np.sum(reply.embeddings * golden[list(prepared.indices)], axis=1)
+    if np.min(cosines) < min_cosine:
+        raise RequestError(
+            ErrorKind.WRONG_EMBEDDING, f"cosine below {min_cosine:g} with the golden embedding"
+        )

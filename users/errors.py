@@ -1,0 +1,124 @@
+"""How a request can fail. Foreign exceptions stop here: each becomes one ErrorKind.
+
+RequestError(kind, detail)
+    refused            nobody listens at the address
+    dns                the host name has no address
+    timeout            no complete answer in time
+    reset              the connection broke before the answer was complete
+    rejected           the server says the request is at fault (HTTP 4xx and its gRPC likes)
+    server-error       the server says it is at fault (HTTP 5xx and its gRPC likes)
+    bad-reply          an answer that is not what was asked for: shape, not finite, norm, not parseable
+    wrong-embedding    a well-formed embedding, but not that of the image sent
+    other              anything else
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+
+import gevent
+import grpc
+from geventhttpclient.response import HTTPConnectionClosed, HTTPParseError
+
+
+class ErrorKind(StrEnum):
+    """Why a request failed; the values are what ledgers and reports show."""
+
+    REFUSED = "refused"
+    DNS = "dns"
+    TIMEOUT = "timeout"
+    RESET = "reset"
+    REJECTED = "rejected"
+    SERVER_ERROR = "server-error"
+    BAD_REPLY = "bad-reply"
+    WRONG_EMBEDDING = "wrong-embedding"
+    OTHER = "other"
+
+
+class RequestError(Exception):
+    """A request that failed, with its kind; the text holds no request ids, so equal failures group."""
+
+    def __init__(self, kind: ErrorKind, detail: str) -> None:
+        super().__init__(f"{kind}: {detail}" if detail else str(kind))
+        self.kind = kind
+        self.detail = detail
+
+
+GRPC_KINDS = {
+    grpc.StatusCode.DEADLINE_EXCEEDED: ErrorKind.TIMEOUT,
+    grpc.StatusCode.CANCELLED: ErrorKind.RESET,
+    grpc.StatusCode.INVALID_ARGUMENT: ErrorKind.REJECTED,
+    grpc.StatusCode.NOT_FOUND: ErrorKind.REJECTED,
+    grpc.StatusCode.ALREADY_EXISTS: ErrorKind.REJECTED,
+    grpc.StatusCode.PERMISSION_DENIED: ErrorKind.REJECTED,
+    grpc.StatusCode.UNAUTHENTICATED: ErrorKind.REJECTED,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: ErrorKind.REJECTED,
+    grpc.StatusCode.FAILED_PRECONDITION: ErrorKind.REJECTED,
+    grpc.StatusCode.OUT_OF_RANGE: ErrorKind.REJECTED,
+    grpc.StatusCode.UNIMPLEMENTED: ErrorKind.REJECTED,
+    grpc.StatusCode.ABORTED: ErrorKind.SERVER_ERROR,
+    grpc.StatusCode.DATA_LOSS: ErrorKind.SERVER_ERROR,
+    grpc.StatusCode.INTERNAL: ErrorKind.SERVER_ERROR,
+    grpc.StatusCode.UNKNOWN: ErrorKind.SERVER_ERROR,
+}
+
+RESET_ERRNOS = {errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED, errno.ENOTCONN}
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn whatever a client library raises inside the block into a RequestError."""
+    try:
+        yield
+    except RequestError:
+        raise
+    except (Exception, gevent.Timeout) as error:
+        raise RequestError(kind_of(error), short(error)) from error
+
+
+def kind_of(error: BaseException) -> ErrorKind:
+    """The ErrorKind of a foreign exception; the most specific wins."""
+    if isinstance(error, grpc.RpcError):
+        return grpc_kind(error)
+    if isinstance(error, (TimeoutError, gevent.Timeout)):
+        return ErrorKind.TIMEOUT
+    if isinstance(error, socket.gaierror):
+        return ErrorKind.DNS
+    if isinstance(error, ConnectionRefusedError):
+        return ErrorKind.REFUSED
+    if isinstance(error, HTTPConnectionClosed):
+        return ErrorKind.RESET
+    if isinstance(error, OSError):
+        return ErrorKind.RESET if error.errno in RESET_ERRNOS else ErrorKind.OTHER
+    if isinstance(error, (HTTPParseError, ValueError, KeyError, TypeError)):
+        return ErrorKind.BAD_REPLY
+    return ErrorKind.OTHER
+
+
+def grpc_kind(error: grpc.RpcError) -> ErrorKind:
+    """gRPC says UNAVAILABLE for a refused, an unresolved and a broken connection: its text tells which."""
+    code = error.code() if isinstance(error, grpc.Call) else None
+    if code is not grpc.StatusCode.UNAVAILABLE:
+        return GRPC_KINDS.get(code, ErrorKind.OTHER)
+    text = (error.details() or "").lower()
+    if "dns" in text or "resolution" in text:
+        return ErrorKind.DNS
+    return ErrorKind.REFUSED if "refused" in text or "connect" in text else ErrorKind.RESET
+
+
+def status_error(status: int, body: bytes) -> RequestError:
+    """The failure an HTTP status other than 200 stands for, with the start of the server's words."""
+    kind = ErrorKind.REJECTED if 400 <= status < 500 else ErrorKind.SERVER_ERROR
+    if not 400 <= status < 600:
+        kind = ErrorKind.BAD_REPLY
+    return RequestError(kind, f"HTTP {status} {body[:120].decode('utf-8', 'replace')}".strip())
+
+
+def short(error: BaseException) -> str:
+    """One line of at most 160 characters."""
+    details = error.details() if isinstance(error, grpc.Call) else str(error)
+    return " ".join((details or type(error).__name__).split())[:160]

@@ -1,0 +1,53 @@
+"""One call, one Result: the only record of a request, success or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from users.errors import RequestError
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one request was, when it ran and how it ended.
+
+    `cell`, `repeat`, `phase`: the run it belongs to, by the phase it *started* in. `user`: which of this
+    process's users sent it. `intended_ns`, `start_ns`, `end_ns`: `perf_counter_ns` when it should have
+    started, did start, and finished. `server_ns`: the parts the server stated itself. `error` is None on success;
+    `abandoned` marks a request killed at a stop, which is neither success nor failure.
+    """
+
+    cell: str
+    repeat: int
+    phase: str
+    user: int
+    images: int
+    intended_ns: int
+    start_ns: int
+    end_ns: int
+    request_bytes: int
+    response_bytes: int = 0
+    error: RequestError | None = None
+    abandoned: bool = False
+    server_ns: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def latency_ns(self) -> int:
+        """From the intended start to the end."""
+        return self.end_ns - self.intended_ns
+
+    @property
+    def service_ns(self) -> int:
+        """From the actual start to the end."""
+        return self.end_ns - self.start_ns
+
+    @property
+    def send_delay_ns(self) -> int:
+        """How late it started."""
+        return self.start_ns - self.intended_ns
+
+    @property
+    def ok(self) -> bool:
+        """Finished, and with the right answer."""
+        return self.error is None and not self.abandoned

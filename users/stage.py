@@ -1,0 +1,51 @@
+"""What the users of this process are to send now: one Stage per cell, shared by all of them."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+
+import numpy as np
+from gevent.event import Event
+from numpy.typing import NDArray
+
+from users.endpoint import Endpoint
+from users.images import ImageSet
+from users.transport import Prepared, Transport, rotation
+
+SENDING = frozenset({"warm-up", "measure"})
+
+
+@dataclass
+class Stage:
+    """A cell on this worker: endpoint, prepared requests, and the phase that gates the users.
+
+    `golden`: float32 of shape [n, 512], or None to skip that check.
+    """
+
+    endpoint: Endpoint
+    pool: list[Prepared]
+    timeout_s: float
+    cell: str = ""
+    repeat: int = 1
+    golden: NDArray[np.float32] | None = None
+    min_cosine: float = 0.999
+    phase: str = "drain"
+    in_flight: int = 0
+    gate: Event = field(default_factory=Event)
+    seats: itertools.count[int] = field(default_factory=itertools.count)
+
+    def enter(self, phase: str) -> None:
+        """Begin a phase: users send in `warm-up` and `measure`, and hold still in any other."""
+        self.phase = phase
+        if phase in SENDING:
+            self.gate.set()
+        else:
+            self.gate.clear()
+
+
+def prepare_pool(
+    transport: type[Transport], images: ImageSet, batch: int, endpoint: Endpoint
+) -> list[Prepared]:
+    """Requests of `batch` pictures each that together use every picture of the set."""
+    return [transport.prepare(images, indices, endpoint) for indices in rotation(len(images), batch)]

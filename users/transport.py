@@ -1,0 +1,84 @@
+"""How a way of sending presents itself: prepare once, then open, send many times, close."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from users.endpoint import Endpoint, Payload, Protocol
+from users.errors import translated
+from users.images import ImageSet
+
+EMBEDDING_SIZE = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A request ready to send: its bytes, its headers, and the indices of its pictures in the ImageSet."""
+
+    body: bytes
+    indices: tuple[int, ...]
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The server's answer: float32 of shape [batch, 512], its size on the wire, and the parts it stated."""
+
+    embeddings: NDArray[np.float32]
+    response_bytes: int
+    server_ns: Mapping[str, int] = field(default_factory=dict)
+
+
+class Transport(ABC):
+    """One connection to one endpoint. Opened and closed by the greenlet that uses it; never shared."""
+
+    protocol: ClassVar[Protocol]
+    payload: ClassVar[Payload]
+
+    def __init__(self, endpoint: Endpoint, timeout_s: float) -> None:
+        self.endpoint = endpoint
+        self.timeout_s = timeout_s
+
+    @classmethod
+    @abstractmethod
+    def prepare(cls, images: ImageSet, indices: tuple[int, ...], endpoint: Endpoint) -> Prepared:
+        """Build the request for the pictures at `indices`, once, outside any measurement."""
+
+    @abstractmethod
+    def open(self) -> None:
+        """Make the client. Connections may be made lazily by the first request."""
+
+    def send(self, prepared: Prepared) -> Reply:
+        """Send one request and wait for its answer. Raises RequestError and nothing else."""
+        with translated():
+            return self.exchange(prepared)
+
+    @abstractmethod
+    def exchange(self, prepared: Prepared) -> Reply:
+        """Send and receive; may raise whatever the client library raises."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close every connection. Safe to call twice."""
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def rotation(count: int, batch: int) -> list[tuple[int, ...]]:
+    """Batches of picture indices that use every one of `count` pictures, wrapping round at the end.
+
+    >>> rotation(5, 2)
+    [(0, 1), (2, 3), (4, 0)]
+    """
+    return [tuple((first + offset) % count for offset in range(batch)) for first in range(0, count, batch)]

@@ -1,0 +1,60 @@
+"""Triton over HTTP: the KServe v2 protocol with Triton's binary tensors, by tritonclient.http's own codec."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from tritonclient.http import InferenceServerClient, InferInput, InferRequestedOutput
+
+from users.base import InferenceUser
+from users.endpoint import Endpoint, Payload, Protocol
+from users.http_client import HttpConnection
+from users.images import ImageSet
+from users.transport import Prepared, Reply, Transport
+
+HEADER_LENGTH = "Inference-Header-Content-Length"
+
+
+class TritonHttp(Transport):
+    """602,112 bytes a picture on the wire: float32 of shape [3, 224, 224]."""
+
+    protocol: ClassVar[Protocol] = "http"
+    payload: ClassVar[Payload] = "fp32"
+    _connection: HttpConnection | None = None
+
+    @classmethod
+    def prepare(cls, images: ImageSet, indices: tuple[int, ...], endpoint: Endpoint) -> Prepared:
+        """A JSON head and the raw tensor after it."""
+        pixels = images.tensors[list(indices)]
+        tensor = InferInput("input", list(pixels.shape), "FP32").set_data_from_numpy(pixels, binary_data=True)
+        body, json_size = InferenceServerClient.generate_request_body(
+            [tensor], outputs=[InferRequestedOutput("embedding", binary_data=True)]
+        )
+        headers = {"Content-Type": "application/octet-stream", HEADER_LENGTH: str(json_size)}
+        return Prepared(bytes(body), indices, headers)
+
+    def open(self) -> None:
+        """One connection of its own."""
+        self._connection = HttpConnection(self.endpoint, self.timeout_s)
+
+    def exchange(self, prepared: Prepared) -> Reply:
+        """POST and parse."""
+        assert self._connection is not None, "open() comes before send()"
+        path = f"/v2/models/{self.endpoint.model}/infer"
+        body, headers = self._connection.post(path, prepared.body, prepared.headers)
+        head = int(headers[HEADER_LENGTH.lower()])
+        result = InferenceServerClient.parse_response_body(body, header_length=head)
+        return Reply(np.asarray(result.as_numpy("embedding"), dtype=np.float32), len(body))
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+
+
+class TritonHttpUser(InferenceUser):
+    """A user who sends float32 tensors to Triton over HTTP."""
+
+    abstract = True
+    transport = TritonHttp

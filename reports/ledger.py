@@ -1,4 +1,4 @@
-"""The ledger: append-only JSON lines, one object with a "kind" per line, the only bridge from running to reporting."""
+"""The ledger: append-only JSON lines, each with a "kind"; the only bridge from running to reporting."""
 
 import json
 import os
@@ -52,7 +52,7 @@ class Ledger:
 
 
 def read_ledger(path: Path | str) -> Ledger:
-    """Reads a ledger, finished or not; LedgerError where it is missing, empty, of another version or broken."""
+    """Reads a ledger, finished or not; LedgerError where it is missing, empty, unknown or broken."""
     try:
         lines = Path(path).read_bytes().split(b"\n")
     except OSError as error:

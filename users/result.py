@@ -14,7 +14,7 @@ class Result:
 
     `cell`, `repeat`, `phase`: the run it belongs to, by the phase it *started* in. `user`: which of this
     process's users sent it. `intended_ns`, `start_ns`, `end_ns`: `perf_counter_ns` when it should have
-    started, did start, and finished. `server_ns`: the parts the server stated itself. `error`: None on success;
+    started, did start, and finished. `server_ns`: the parts the server stated. `error`: None on success;
     `abandoned` marks a request killed at a stop, which is neither success nor failure.
     """
 

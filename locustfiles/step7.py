@@ -1,0 +1,36 @@
+"""Step 7: one CLIP model served five ways, serial at several batches, then with several users at batch 1.
+
+    locust -f locustfiles/step7.py                  the web UI; press Start and watch the cells go by
+    locust -f locustfiles/step7.py --headless       the same on the console
+    STUDY=full locust -f locustfiles/step7.py …     the whole matrix
+
+With no URL given, it starts servers of its own.
+"""
+
+from typing import ClassVar
+
+from swarm import Size, StudyShape
+from users import JpegHttpUser, TritonGrpcUser, TritonHttpUser
+
+
+class PyTorchJpegUser(JpegHttpUser):
+    """Base64 JPEG over HTTP to the FastAPI service."""
+
+
+class TritonBinaryHttpUser(TritonHttpUser):
+    """float32 tensors over binary HTTP to Triton."""
+
+
+class TritonBinaryGrpcUser(TritonGrpcUser):
+    """float32 tensors over gRPC to Triton."""
+
+
+class Step7(StudyShape):
+    """Every endpoint at every batch with one user, and at batch 1 with more."""
+
+    name = "step7"
+    title = "Step 7: five ways to one model"
+    sizes: ClassVar = {
+        "quick": Size(batches=(1, 4, 8), levels=(1, 8), iterations=10),
+        "full": Size(batches=(1, 4, 8, 16, 32), levels=(1, 8, 16), iterations=30),
+    }

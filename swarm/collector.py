@@ -1,0 +1,76 @@
+"""The master's collector: every worker's windows into the ledger, and running totals of the current run."""
+
+from __future__ import annotations
+
+from locust.runners import Runner
+
+from collections.abc import Callable
+from typing import Any
+
+from hdrh.histogram import HdrHistogram
+
+from reports import histogram
+from reports.ledger import LedgerWriter
+from swarm.worker import PROGRESS, WINDOW
+
+
+class Collector:
+    """Writes what workers send, and knows how far the current phase has come."""
+
+    def __init__(self, runner: Runner, name_of: Callable[[str], str]) -> None:
+        self._name_of = name_of
+        self._ledger: LedgerWriter | None = None
+        self._phase: tuple[str, int, str] = ("", 0, "")
+        self._progress: dict[str, tuple[int, int]] = {}
+        self._service = histogram.empty()
+        self.failures = self.requests = 0
+        """Of the measure phases of the whole study so far."""
+        runner.register_message(WINDOW, self._on_window)
+        runner.register_message(PROGRESS, self._on_progress)
+
+    def begin_study(self, ledger: LedgerWriter) -> None:
+        """Write into this ledger from now on."""
+        self._ledger = ledger
+        self.failures = self.requests = 0
+
+    def begin_phase(self, cell: str, repeat: int, phase: str) -> None:
+        """Count afresh for a phase of a run."""
+        self._phase = (cell, repeat, phase)
+        self._progress = {}
+        self._service = histogram.empty()
+
+    @property
+    def ok(self) -> int:
+        """Successes of the current phase, as the workers last told."""
+        return sum(ok for ok, _ in self._progress.values())
+
+    @property
+    def failed(self) -> int:
+        """Failures of the current phase, as the workers last told."""
+        return sum(failed for _, failed in self._progress.values())
+
+    @property
+    def service_time(self) -> HdrHistogram:
+        """Service times of the current phase, from the windows that have arrived."""
+        return self._service
+
+    def _on_progress(self, msg: Any, **_: Any) -> None:
+        data = msg.data
+        if (data["cell"], data["repeat"], data["phase"]) == self._phase:
+            self._progress[msg.node_id] = (data["ok"], data["failed"])
+
+    def _on_window(self, msg: Any, **_: Any) -> None:
+        window = {**msg.data, "worker": self._name_of(msg.node_id)}
+        if self._ledger is not None:
+            self._ledger.write(window)
+        if window["phase"] == "measure":
+            failed = sum(window["failures"].values())
+            self.failures += failed
+            self.requests += window["ok"] + failed
+        encoded = window["histograms"].get("service_time")
+        if encoded and (window["cell"], window["repeat"], window["phase"]) == self._phase:
+            self._service.decode_and_add(encoded)
+
+    def end_study(self) -> None:
+        """Write no more."""
+        self._ledger = None

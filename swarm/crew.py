@@ -1,0 +1,86 @@
+"""The master's view of its workers: who is there, asking them all, and waiting for every answer."""
+
+from __future__ import annotations
+
+from locust.runners import STATE_MISSING, MasterRunner, Runner
+
+import itertools
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import gevent
+
+from swarm.worker import ASK, HELLO, REPLY
+
+
+@dataclass
+class Answers:
+    """What came back: replies by worker, and who was lost or silent."""
+
+    replies: dict[str, dict[str, Any]] = field(default_factory=dict)
+    lost: list[str] = field(default_factory=list)
+
+    @property
+    def errors(self) -> list[str]:
+        """The sentences of the workers that could not do it."""
+        return [f"{worker}: {reply['error']}" for worker, reply in self.replies.items() if "error" in reply]
+
+
+class Crew:
+    """Asks every worker at once, on Locust's own link; on a single process, the one at home."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self._numbers = itertools.count(1)
+        self._open: dict[int, Answers] = {}
+        self._standing: dict[str, dict[str, Any]] = {}
+        runner.register_message(REPLY, self._on_reply)
+        runner.register_message(HELLO, self._on_hello)
+
+    def workers(self) -> list[str]:
+        """The ids of the workers that are alive."""
+        if not isinstance(self._runner, MasterRunner):
+            return ["local"]
+        return [node.id for node in self._runner.clients.all if node.state != STATE_MISSING]
+
+    def name(self, worker: str) -> str:
+        """A short, stable name: `w0`, `w1`, … in the order they came."""
+        if not isinstance(self._runner, MasterRunner):
+            return "w0"
+        return f"w{self._runner.get_worker_index(worker)}"
+
+    def ask(self, op: str, data: Mapping[str, Any], patience_s: float) -> Answers:
+        """Send to all, and wait until each has answered, has gone, or `patience_s` is over."""
+        seq = next(self._numbers)
+        message = {**data, "op": op, "seq": seq}
+        self._standing[op] = message
+        answers = self._open[seq] = Answers()
+        asked = self.workers()
+        for worker in asked:
+            self._runner.send_message(ASK, message, worker)
+        deadline = time.monotonic() + patience_s
+        while any(w not in answers.replies for w in asked if w in self.workers()):
+            if time.monotonic() > deadline:
+                break
+            gevent.sleep(0.005)
+        del self._open[seq]
+        answers.lost = [worker for worker in asked if worker not in answers.replies]
+        return answers
+
+    def forget(self) -> None:
+        """Nothing stands any more: a worker that comes now is told nothing."""
+        self._standing.clear()
+
+    def _on_reply(self, msg: Any, **_: Any) -> None:
+        data = dict(msg.data)
+        answers = self._open.get(data.pop("seq"))
+        if answers is not None:
+            answers.replies[msg.node_id] = data
+
+    def _on_hello(self, msg: Any, **_: Any) -> None:
+        """Bring a late worker up to the others: the study, then the cell."""
+        for op in ("study", "cell"):
+            if op in self._standing:
+                self._runner.send_message(ASK, self._standing[op], msg.node_id)

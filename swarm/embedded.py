@@ -1,0 +1,94 @@
+"""The embedded servers, started as a process of their own and listened to; never imported."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gevent
+from gevent.event import AsyncResult
+
+from swarm.errors import StudyError, UsageError
+
+STOP_S = 8.0
+
+
+class EmbeddedServers:
+    """`python -m server up` as a child: it lives until our end of its standard input closes."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._process: subprocess.Popen[str] | None = None
+        self._ready: AsyncResult = AsyncResult()
+        self.deaths: dict[str, str] = {}
+        """Which servers died, by name, and the end of their logs."""
+
+    def start(self, arguments: list[str]) -> dict[str, Any]:
+        """Start them and wait for their `ready` event. Raises UsageError with the supervisor's sentence."""
+        command = [sys.executable, "-m", "server", "up", "--json", "--until-stdin-closes", *arguments]
+        # A session of its own: Ctrl-C in the terminal must reach the study first, and the servers last.
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            cwd=Path(__file__).parent.parent,
+        )
+        gevent.spawn(self._listen, self._process)
+        ready: dict[str, Any] = self._ready.get()
+        return ready
+
+    def _listen(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            self._hear(json.loads(line))
+        code = process.wait()
+        if not self._ready.ready():
+            self._ready.set_exception(
+                UsageError(f"the embedded servers ended while starting (exit code {code})")
+            )
+
+    def _hear(self, event: dict[str, Any]) -> None:
+        match event["event"]:
+            case "progress":
+                self._say(f"servers: {event['text']}")
+            case "ready":
+                self._ready.set(event)
+            case "error":
+                if not self._ready.ready():
+                    self._ready.set_exception(UsageError(event["text"]))
+            case "died":
+                tail = event.get("log_tail", "")
+                self.deaths[event["server"]] = tail
+                self._say(
+                    f"servers: {event['server']} died (exit {event.get('exit')}); its log ends:\n{tail}"
+                )
+
+    def check(self, backend: str) -> None:
+        """Raise StudyError where the server behind `backend` has died."""
+        if backend in self.deaths:
+            raise StudyError(f"the embedded {backend} server died; see its log's end above")
+
+    def interrupt(self, error: BaseException) -> None:
+        """Wake whoever waits in `start` with `error`."""
+        if not self._ready.ready():
+            self._ready.set_exception(error)
+
+    def stop(self) -> None:
+        """Close its standard input, wait, and kill it if it does not end. Safe to call twice."""
+        process = self._process
+        if process is None:
+            return
+        self._process = None
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

@@ -1,0 +1,18 @@
+"""What can end a study before or while it runs.
+
+SwarmError
+├── UsageError      an option or a target is wrong: one sentence, exit code 2
+└── StudyError      the study cannot go on: one sentence, exit code 3
+"""
+
+
+class SwarmError(Exception):
+    """The text is one sentence for a person."""
+
+
+class UsageError(SwarmError):
+    """Names the option or field, and the mend."""
+
+
+class StudyError(SwarmError):
+    """Names what was lost, and what to look at."""

@@ -1,0 +1,49 @@
+"""The golden embeddings: one endpoint's answer to every picture, before any load."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swarm.errors import UsageError
+from users.check import check_form
+from users.endpoint import Endpoint
+from users.errors import RequestError
+from users.images import ImageSet
+from users.transport import Transport, rotation
+
+BATCH = 8
+
+
+def golden_embeddings(
+    endpoint: Endpoint, transport: type[Transport], images: ImageSet, timeout_s: float
+) -> NDArray[np.float32]:
+    """float32 of shape [n, 512], one row a picture. Raises UsageError where the endpoint does not answer."""
+    golden = np.zeros((len(images), 512), dtype=np.float32)
+    try:
+        with transport(endpoint, timeout_s) as client:
+            for indices in rotation(len(images), min(BATCH, len(images))):
+                reply = client.send(transport.prepare(images, indices, endpoint))
+                check_form(reply, len(indices))
+                golden[list(indices)] = reply.embeddings
+    except RequestError as error:
+        raise UsageError(
+            f"{endpoint.name} {endpoint.address}: no golden embeddings from it ({error})"
+        ) from error
+    return golden
+
+
+def check_agreement(
+    reference: str, firsts: Mapping[str, NDArray[np.float32]], min_cosine: float
+) -> dict[str, float]:
+    """Cosine of each endpoint's embedding of the first picture with the reference's. Raises UsageError."""
+    cosines = {name: float(firsts[reference] @ first) for name, first in firsts.items()}
+    worst = min(cosines, key=lambda name: cosines[name])
+    if cosines[worst] < min_cosine:
+        raise UsageError(
+            f"{worst} gives another embedding than {reference} for the same picture "
+            f"(cosine {cosines[worst]:.4f}): serve the same weights on both, or lower --min-cosine"
+        )
+    return cosines

@@ -1,0 +1,140 @@
+"""Is each target what it should be? Asked once, before any load, with one sentence where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import gevent
+import grpc
+import numpy as np
+import requests
+from numpy.typing import NDArray
+from tritonclient.grpc import service_pb2, service_pb2_grpc
+
+from swarm.errors import UsageError
+from swarm.targets import FLAGS
+from users.check import check_form
+from users.endpoint import Endpoint
+from users.errors import RequestError
+from users.images import ImageSet
+from users.transport import Transport
+from users.triton_grpc import patch_grpc
+
+PATIENCE_S = 5.0
+
+
+def check_targets(
+    endpoints: Sequence[Endpoint], transports: Sequence[type[Transport]], images: ImageSet
+) -> dict[str, NDArray[np.float32]]:
+    """The first picture's embedding from every endpoint, by its name: float32 of shape [512].
+
+    All are asked at once. Raises UsageError with the sentence of the first, in order, that is not right.
+    """
+    patch_grpc()
+    jobs = [gevent.spawn(verdict, e, t, images) for e, t in zip(endpoints, transports, strict=True)]
+    gevent.joinall(jobs)
+    for job in jobs:
+        if isinstance(job.value, UsageError):
+            raise job.value
+    return {endpoint.name: job.value for endpoint, job in zip(endpoints, jobs, strict=True)}
+
+
+def verdict(
+    endpoint: Endpoint, transport: type[Transport], images: ImageSet
+) -> NDArray[np.float32] | UsageError:
+    """What `check_target` returns or raises: a greenlet that raises would print its traceback."""
+    try:
+        return check_target(endpoint, transport, images)
+    except UsageError as error:
+        return error
+
+
+def check_target(endpoint: Endpoint, transport: type[Transport], images: ImageSet) -> NDArray[np.float32]:
+    """One endpoint: reachable, of the right kind, its model there, and able to embed a picture."""
+    name = f"{FLAGS.get(endpoint.name, endpoint.name)} {endpoint.address}"
+    if not endpoint.model:
+        check_service(name, endpoint)
+    elif endpoint.protocol == "http":
+        check_triton_http(name, endpoint)
+    else:
+        check_triton_grpc(name, endpoint)
+    try:
+        with transport(endpoint, timeout_s=PATIENCE_S) as client:
+            reply = client.send(transport.prepare(images, (0,), endpoint))
+        check_form(reply, 1)
+    except RequestError as error:
+        raise UsageError(f"{name}: answers, but does not embed a picture ({error})") from error
+    first: NDArray[np.float32] = reply.embeddings[0]
+    return first
+
+
+def check_service(name: str, endpoint: Endpoint) -> None:
+    """Reachable; and where it has a `/readyz`, ready."""
+    reply = get(name, endpoint, "/readyz")
+    if reply.status_code == 503:
+        raise UsageError(f"{name}: the PyTorch service is not ready yet; wait until its /readyz answers 200")
+
+
+def check_triton_http(name: str, endpoint: Endpoint) -> None:
+    """Reachable, a Triton, and with the model ready."""
+    try:
+        reply = get(name, endpoint, "/v2")
+        extensions = reply.json()["extensions"] if reply.ok else []
+    except (ValueError, KeyError, TypeError):
+        extensions = []
+    if "statistics" not in extensions:
+        raise UsageError(f"{name}: answers, but not as a Triton server; give Triton's HTTP port")
+    if not get(name, endpoint, f"/v2/models/{endpoint.model}/ready").ok:
+        index = session().post(f"http://{endpoint.address}/v2/repository/index", timeout=PATIENCE_S)
+        models = [row["name"] for row in index.json()] if index.ok else []
+        raise UsageError(missing_model(name, endpoint, models))
+
+
+def check_triton_grpc(name: str, endpoint: Endpoint) -> None:
+    """Reachable, a Triton, and with the model ready."""
+    with grpc.insecure_channel(endpoint.address, options=[("grpc.use_local_subchannel_pool", 1)]) as channel:
+        stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
+        try:
+            stub.ServerMetadata(service_pb2.ServerMetadataRequest(), timeout=PATIENCE_S)
+        except grpc.RpcError as error:
+            raise UsageError(grpc_sentence(name, error)) from error
+        ready = stub.ModelReady(service_pb2.ModelReadyRequest(name=endpoint.model), timeout=PATIENCE_S)
+        if not ready.ready:
+            index = stub.RepositoryIndex(service_pb2.RepositoryIndexRequest(), timeout=PATIENCE_S)
+            raise UsageError(missing_model(name, endpoint, [model.name for model in index.models]))
+
+
+def grpc_sentence(name: str, error: grpc.RpcError) -> str:
+    """An HTTP/1 server on the port makes gRPC say UNAVAILABLE as an unreachable one does; its text tells."""
+    details = (error.details() or "") if isinstance(error, grpc.Call) else ""
+    code = error.code() if isinstance(error, grpc.Call) else None
+    speaks_other = "http1.x" in details.lower() or "http2" in details.lower() or "preface" in details.lower()
+    unreachable = code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+    if unreachable and not speaks_other:
+        return f"{name}: cannot be reached within {PATIENCE_S:g} s; check host and port, and that it runs"
+    return f"{name}: answers, but not as a Triton server; give Triton's gRPC port"
+
+
+def missing_model(name: str, endpoint: Endpoint, models: Sequence[str]) -> str:
+    """The sentence for a Triton without the model."""
+    option = "--onnx-model" if endpoint.backend == "onnx" else "--trt-model"
+    held = f"it holds {', '.join(sorted(models))}" if models else "it holds none"
+    return f"{name}: has no model {endpoint.model!r} that is ready ({held}); name another by {option}"
+
+
+def get(name: str, endpoint: Endpoint, path: str) -> requests.Response:
+    """GET with a deadline; raises UsageError where nobody answers."""
+    try:
+        return session().get(f"http://{endpoint.address}{path}", timeout=PATIENCE_S)
+    except (requests.ConnectionError, requests.Timeout) as error:
+        if "BadStatusLine" in repr(error) or "RemoteDisconnected" in repr(error) or "reset" in repr(error):
+            raise UsageError(f"{name}: answers, but not over HTTP; give the HTTP port") from error
+        sentence = f"{name}: cannot be reached within {PATIENCE_S:g} s; check host and port, and that it runs"
+        raise UsageError(sentence) from error
+
+
+def session() -> requests.Session:
+    """Straight to the target: a proxy from the environment is no part of what is tested."""
+    made = requests.Session()
+    made.trust_env = False
+    return made

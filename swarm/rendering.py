@@ -1,0 +1,33 @@
+"""The report, made by a process of its own: the ledger is all it gets."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+PATIENCE_S = 60.0
+
+
+def show(folder: Path) -> str:
+    """Run `python -m reports show FOLDER`; the text it prints, or what went wrong."""
+    environment = {**os.environ, "COLUMNS": str(shutil.get_terminal_size((110, 24)).columns)}
+    if sys.stdout.isatty():
+        environment["FORCE_COLOR"] = "1"
+    command = [sys.executable, "-m", "reports", "show", str(folder.resolve())]
+    root = Path(__file__).parent.parent
+    try:
+        done = subprocess.run(
+            command,
+            cwd=root,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"inferswarm: the report took too long; make it again with python -m reports show {folder}"
+    return (done.stdout + done.stderr).rstrip()

@@ -1,0 +1,74 @@
+"""StudyShape: what a locustfile of ours is. Locust's shape greenlet becomes the conductor's."""
+
+from __future__ import annotations
+
+from locust import LoadTestShape, events
+from locust.argument_parser import LocustArgumentParser
+from locust.env import Environment
+from locust.runners import LocalRunner, MasterRunner, Runner, WorkerRunner
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from swarm.errors import UsageError
+from swarm.master import Master
+from swarm.options import add_options
+from swarm.plan import Cell, Size, serial_and_concurrent
+from swarm.signals import obey_signals_on_worker
+from swarm.worker import Worker
+from users.endpoint import Endpoint
+
+
+class StudyShape(LoadTestShape):
+    """A study as a Locust shape: press Start, or run headless, and its cells are walked one by one.
+
+    A subclass names the study and its sizes; see `locustfiles/step7.py`.
+    """
+
+    abstract = True
+    name: ClassVar[str]
+    title: ClassVar[str]
+    sizes: ClassVar[Mapping[str, Size]]
+    master: Master | None = None
+
+    def cells(self, endpoints: Sequence[Endpoint], size: Size) -> list[Cell]:
+        """The cells to measure; the seeds' serial and concurrent matrix unless overridden."""
+        return serial_and_concurrent(endpoints, size)
+
+    def tick(self) -> None:
+        """Called once by Locust when the test starts: the whole study, from the first cell to the report.
+
+        Locust polls a shape each second to adjust users. Walking the cells inside one call instead costs no
+        second at each change of cell, and ends the study before Locust tears the workers down.
+        """
+        assert self.master is not None, "the init event sets the master up"
+        self.master.conduct()
+
+
+def on_parser(parser: LocustArgumentParser, **_: Any) -> None:
+    """Locust builds a parser: add our options."""
+    add_options(parser)
+
+
+def on_init(environment: Environment, runner: Runner, web_ui: Any, **_: Any) -> None:
+    """Locust has built the runner of this process: make it a worker's, a master's, or both."""
+    shape = environment.shape_class
+    if not isinstance(shape, StudyShape):
+        return
+    if isinstance(runner, (WorkerRunner, LocalRunner)):
+        worker = Worker(environment, runner)
+    if isinstance(runner, WorkerRunner):
+        obey_signals_on_worker(environment, runner, worker)
+        worker.hello()
+    if isinstance(runner, (MasterRunner, LocalRunner)):
+        shape.master = Master(environment, runner, web_ui, shape.name, shape.title, shape.sizes, shape.cells)
+        try:
+            shape.master.prepare()
+        except UsageError as error:
+            print(f"inferswarm: {error}", file=sys.stderr, flush=True)
+            sys.exit(2)
+
+
+events.init_command_line_parser.add_listener(on_parser)
+events.init.add_listener(on_init)

@@ -1,0 +1,154 @@
+"""What a worker does when the master asks: load the pictures, take a cell, enter a phase, drain."""
+
+from __future__ import annotations
+
+from locust.env import Environment
+from locust.runners import Runner
+
+import time
+import traceback
+from typing import Any
+
+import gevent
+import numpy as np
+
+from swarm.errors import StudyError, SwarmError
+from swarm.recorder import Recorder
+from users.base import InferenceUser
+from users.endpoint import Endpoint
+from users.images import ImageSet, ImageSetError, load_images
+from users.result import Result
+from users.stage import Stage, prepare_pool
+
+ASK, REPLY, WINDOW, PROGRESS, HELLO = (
+    "swarm-ask", "swarm-reply", "swarm-window", "swarm-progress", "swarm-hello",
+)  # fmt: skip
+"""Types of our messages on Locust's own link."""
+
+SHIP_EVERY_S = 0.1
+PARTING_S = 4.0
+
+
+def user_class_for(endpoint: Endpoint, classes: list[type[Any]]) -> type[InferenceUser]:
+    """The locustfile's user class that speaks the endpoint's protocol and payload. Raises StudyError."""
+    for made in classes:
+        transport = getattr(made, "transport", None)
+        if transport and (transport.protocol, transport.payload) == (endpoint.protocol, endpoint.payload):
+            found: type[InferenceUser] = made
+            return found
+    raise StudyError(f"the locustfile has no user class for {endpoint.payload} over {endpoint.protocol}")
+
+
+class Worker:
+    """The worker's side of a study; on a single process it lives beside the master's side."""
+
+    def __init__(self, environment: Environment, runner: Runner) -> None:
+        self._environment = environment
+        self._runner = runner
+        self._recorder = Recorder()
+        self._images: ImageSet | None = None
+        self._settings: dict[str, Any] = {}
+        self._stage: Stage | None = None
+        environment.events.request.add_listener(self._on_request)
+        runner.register_message(ASK, self._on_ask)
+        runner.greenlet.spawn(self._ship)
+
+    def hello(self) -> None:
+        """Tell the master that this worker is here; it answers with what the others know already."""
+        self._runner.send_message(HELLO, {})
+
+    def _on_request(self, result: Result | None = None, **_: Any) -> None:
+        stage = self._stage
+        if result and stage and (result.cell, result.repeat) == (stage.cell, stage.repeat):
+            self._recorder.add(result)
+
+    def _on_ask(self, msg: Any, **_: Any) -> None:
+        # In a greenlet of its own: Locust's message loop also beats the heart, and must not wait for us.
+        gevent.spawn(self._answer, dict(msg.data))
+
+    def _answer(self, data: dict[str, Any]) -> None:
+        try:
+            reply = getattr(self, f"_do_{data['op']}")(data)
+        except (SwarmError, ImageSetError) as error:
+            reply = {"error": str(error)}
+        except Exception as error:
+            traceback.print_exc()
+            reply = {"error": f"{type(error).__name__}: {error}"}
+        self._runner.send_message(REPLY, {"seq": data["seq"], **reply})
+
+    def _do_study(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Load the pictures and the golden embeddings."""
+        self._settings = data
+        self._images = load_images(data["images"])
+        return {"sha256": self._images.sha256}
+
+    def _do_cell(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Set the stage for a cell: its users, spawned next, find everything prepared."""
+        if self._images is None:
+            raise StudyError("this worker was given a cell before a study")
+        endpoint = Endpoint.from_dict(data["endpoint"])
+        user_class = user_class_for(endpoint, self._environment.user_classes)
+        golden = np.frombuffer(self._settings["golden"], dtype=np.float32).reshape(len(self._images), -1)
+        stage = Stage(
+            endpoint,
+            prepare_pool(user_class.transport, self._images, data["batch"], endpoint),
+            self._settings["timeout_s"],
+            cell=data["cell"],
+            repeat=data["repeat"],
+            golden=golden,
+            min_cosine=self._settings["min_cosine"],
+        )
+        user_class.stage = self._stage = stage
+        return {}
+
+    def _do_phase(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Enter a phase in which users send."""
+        assert self._stage is not None
+        self._recorder.begin_phase()
+        self._stage.enter(data["phase"])
+        return {}
+
+    def _do_drain(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Hold the users still, wait for what is in flight, ship every window, then answer.
+
+        What is still in flight after `patience_s` counts as abandoned, whatever becomes of it.
+        """
+        stage = self._stage
+        if stage is None:
+            return {"users": 0, "busy_ns": 0, "finished": 0, "abandoned": 0}
+        stage.enter("drain")
+        deadline = time.monotonic() + data["patience_s"]
+        while stage.in_flight and time.monotonic() < deadline:
+            gevent.sleep(0.002)
+        if stage.in_flight:
+            self._stage = None
+        self._send_windows(self._recorder.take_all())
+        finished = self._recorder.ok + self._recorder.failed
+        abandoned = stage.in_flight + self._recorder.abandoned
+        return {**self._recorder.spans(), "finished": finished, "abandoned": abandoned}
+
+    def part(self) -> None:
+        """On a signal to this worker: finish what is in flight, within seconds, and ship it."""
+        self._do_drain({"patience_s": PARTING_S})
+
+    def flush(self) -> None:
+        """Ship everything recorded so far."""
+        self._send_windows(self._recorder.take_all())
+
+    def _ship(self) -> None:
+        last: tuple[Any, ...] = ()
+        while True:
+            gevent.sleep(SHIP_EVERY_S)
+            self._send_windows(self._recorder.take_closed(time.perf_counter_ns()))
+            stage, recorder = self._stage, self._recorder
+            counts = stage and (stage.cell, stage.repeat, stage.phase, recorder.ok, recorder.failed)
+            if counts and counts != last:
+                self._runner.send_message(PROGRESS, dict(zip(PROGRESS_FIELDS, counts, strict=True)))
+                last = counts
+
+    def _send_windows(self, records: list[dict[str, Any]]) -> None:
+        for record in records:
+            self._runner.send_message(WINDOW, record)
+
+
+PROGRESS_FIELDS = ("cell", "repeat", "phase", "ok", "failed")

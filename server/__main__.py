@@ -1,0 +1,33 @@
+"""`python -m server up | export | doctor | service`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from server.errors import SetUpError
+
+
+def main(argv: list[str]) -> int:
+    """Run one command; 2 and one sentence on stderr where the machine or the command line will not do."""
+    command = _commands().get(argv[0]) if argv else None
+    if command is None:
+        print("usage: python -m server up|export|doctor|service [--help]", file=sys.stderr)
+        return 0 if argv in (["-h"], ["--help"]) else 2
+    try:
+        return command(argv[1:])
+    except SetUpError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def _commands() -> dict[str, Callable[[list[str]], int]]:
+    from server import doctor, export, service, up
+
+    return {"up": up.main, "export": export.main, "doctor": doctor.main, "service": service.main}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

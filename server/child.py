@@ -1,0 +1,75 @@
+"""A process we start, whose output goes to a log and which never outlives us."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from server.spec import ROOT
+
+GUARD = Path(__file__).with_name("guard.py")
+STOP_S = 4.0
+TAIL_LINES = 15
+
+
+class Child:
+    """One process and the group it leads. Make it on the main thread: Linux ties it to that thread's life."""
+
+    def __init__(self, name: str, command: list[str], environ: Mapping[str, str], log_dir: Path) -> None:
+        self.name = name
+        self.log = log_dir / f"{name}.log"
+        log_dir.mkdir(parents=True, exist_ok=True)
+        with self.log.open("wb") as log:
+            # A group of its own, so that Ctrl-C reaches us alone and its helpers can be stopped with it.
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(GUARD), str(os.getpid()), *command],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=dict(environ),
+                cwd=ROOT,
+                start_new_session=True,
+            )
+        self.pid = self._process.pid
+
+    def exit_code(self) -> int | None:
+        """None while it runs; minus the signal's number where a signal ended it."""
+        return self._process.poll()
+
+    def log_tail(self) -> str:
+        """The last lines of its output."""
+        # Without the tables in which tritonserver lists its options.
+        lines = [line for line in self.log.read_text(errors="replace").splitlines() if line[:1] not in "|+"]
+        return "\n".join(lines[-TAIL_LINES:])
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to its whole group, if anything of it is left."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it ends within `seconds`."""
+        try:
+            self._process.wait(max(0.0, seconds))
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+
+def stop_all(children: Iterable[Child]) -> None:
+    """Ask all to stop at once, and after 4 s stop what is left, their helpers included."""
+    children = list(children)
+    for child in children:
+        child.signal(signal.SIGTERM)
+    deadline = time.monotonic() + STOP_S
+    for child in children:
+        child.wait(deadline - time.monotonic())
+        child.signal(signal.SIGKILL)
+    for child in children:
+        child.wait(1.0)

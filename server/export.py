@@ -1,0 +1,94 @@
+"""`python -m server export`: the image tower as ONNX, checked against PyTorch, built once and kept."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import TypeVar
+
+from server.spec import ROOT, ModelSpec, add_model_options, model_of
+
+Made = TypeVar("Made")
+WEIGHTS_DIR = ROOT / "triton_repo" / "weights"
+
+
+def main(argv: list[str]) -> int:
+    """Export unless the file is there and current; prints what it does."""
+    parser = argparse.ArgumentParser(prog="python -m server export", description=__doc__)
+    add_model_options(parser)
+    parser.add_argument("--force", action="store_true", help="export again though nothing has changed")
+    parser.add_argument("--out", type=Path, default=WEIGHTS_DIR, help="folder (default: triton_repo/weights)")
+    options = parser.parse_args(argv)
+    export(model_of(options), options.out, options.force)
+    return 0
+
+
+def export(spec: ModelSpec, folder: Path = WEIGHTS_DIR, force: bool = False) -> None:
+    """Make `folder` hold the current ONNX file of `spec` and the stamp that says how it was made."""
+    path = onnx_path(spec, folder)
+    if not force and current_stamp(spec, folder):
+        print(f"{path.name} is current: nothing to export", flush=True)
+        return
+    from server.onnx_file import write_onnx
+
+    print(f"exporting {spec.name} with weights {spec.weights} to ONNX, some 15 seconds...", flush=True)
+    stamp_path(path).unlink(missing_ok=True)
+    facts = _replace(path, lambda temporary: write_onnx(spec, temporary))
+    text = json.dumps({**recipe(spec), **facts}, indent=1) + "\n"
+    _replace(stamp_path(path), lambda temporary: temporary.write_text(text))
+    print(
+        f"exported {path.name}; it differs from PyTorch by at most {facts['max_difference']:.1e}", flush=True
+    )
+
+
+def onnx_path(spec: ModelSpec, folder: Path = WEIGHTS_DIR) -> Path:
+    """Where the ONNX file of `spec` lies: each model and weights has a file of its own."""
+    return folder / f"{spec.slug}.onnx"
+
+
+def stamp_path(onnx: Path) -> Path:
+    """The JSON file beside an ONNX file that says how it was made."""
+    return onnx.with_suffix(".json")
+
+
+def current_stamp(spec: ModelSpec, folder: Path = WEIGHTS_DIR) -> dict[str, object] | None:
+    """The stamp of the exported file, or None where there is none or it was made from something else."""
+    path = onnx_path(spec, folder)
+    try:
+        stamp = json.loads(stamp_path(path).read_text())
+    except (OSError, ValueError):
+        return None
+    same = isinstance(stamp, dict) and recipe(spec).items() <= stamp.items()
+    return stamp if same and path.exists() else None
+
+
+def recipe(spec: ModelSpec) -> dict[str, object]:
+    """All that decides what the exported file holds: weights, versions and this code."""
+    checkpoint = Path(spec.pretrained)
+    status = checkpoint.stat() if spec.pretrained and checkpoint.is_file() else None
+    code = b"".join((ROOT / "server" / name).read_bytes() for name in ("onnx_file.py", "weights.py"))
+    return {
+        "model": spec.name,
+        "pretrained": spec.pretrained,
+        "seed": spec.seed,
+        "checkpoint": [status.st_size, status.st_mtime_ns] if status else None,
+        "versions": {name: version(name) for name in ("torch", "open_clip_torch", "onnx")},
+        "code": hashlib.sha256(code).hexdigest(),
+    }
+
+
+def _replace(path: Path, write: Callable[[Path], Made]) -> Made:
+    # Written aside and renamed: a reader finds the old file or the new one, never half of one.
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        made = write(temporary)
+        temporary.replace(path)
+        return made
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,108 @@
+"""Servers started together, watched while they run and stopped together."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from server.child import Child, stop_all
+from server.errors import SetUpError
+from server.voice import Voice
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How one server is started, where it will be found, and how it says that it is ready."""
+
+    name: str
+    command: list[str]
+    environ: Mapping[str, str]
+    endpoint: dict[str, Any]
+    is_ready: Callable[[], bool]
+
+
+class Fleet:
+    """The processes of one `up`. `pause` waits a moment, and raises Stop once nobody wants the servers."""
+
+    def __init__(self, log_dir: Path, voice: Voice, pause: Callable[[], None]) -> None:
+        self._log_dir = log_dir
+        self._voice = voice
+        self._pause = pause
+        self._children: list[Child] = []
+        self._running: dict[str, tuple[Plan, Child, float]] = {}
+        self.endpoints: dict[str, dict[str, Any]] = {}
+
+    def __enter__(self) -> Fleet:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # From here on a second Ctrl-C must not leave half of them behind.
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        stop_all(self._children)
+
+    def run(self, name: str, command: list[str], environ: Mapping[str, str]) -> None:
+        """Run a command to its end; SetUpError gives its last line where it fails."""
+        child = self._spawn(name, command, environ)
+        while (code := child.exit_code()) is None:
+            self._check_starting()
+            self._pause()
+        if code:
+            raise SetUpError((child.log_tail().splitlines() or [f"{name} failed with exit code {code}"])[-1])
+
+    def start(self, plan: Plan) -> None:
+        """Start a server without waiting for it."""
+        self._voice.progress(f"starting {plan.name}...")
+        child = self._spawn(plan.name, plan.command, plan.environ)
+        self._running[plan.name] = (plan, child, time.monotonic())
+
+    def wait_until_ready(self, timeout_s: float) -> None:
+        """Return when every server answers; SetUpError where one dies or is not ready in time."""
+        waiting = set(self._running)
+        deadline = time.monotonic() + timeout_s
+        while waiting:
+            self._check_starting()
+            for name in sorted(waiting):
+                plan, child, started = self._running[name]
+                if plan.is_ready():
+                    waiting.remove(name)
+                    self.endpoints[name] = {**plan.endpoint, "pid": child.pid}
+                    self._voice.progress(f"{name} is ready after {time.monotonic() - started:.1f} s")
+            if waiting and time.monotonic() > deadline:
+                raise SetUpError(
+                    f"{' and '.join(sorted(waiting))} not ready after {timeout_s:.0f} s: see the logs in "
+                    f"{self._log_dir}, or wait longer with --start-timeout-s."
+                )
+            self._pause()
+
+    def watch(self) -> None:
+        """Report each server that dies; return when none is left."""
+        while self._running:
+            for name, (_, child, _) in list(self._running.items()):
+                code = child.exit_code()
+                if code is not None:
+                    # What a dead server leaves in its group must not go on using the machine.
+                    child.signal(signal.SIGKILL)
+                    del self._running[name]
+                    self._voice.died(name, code, str(child.log), child.log_tail())
+            self._pause()
+
+    def _spawn(self, name: str, command: list[str], environ: Mapping[str, str]) -> Child:
+        child = Child(name, command, environ, self._log_dir)
+        self._children.append(child)
+        return child
+
+    def _check_starting(self) -> None:
+        for name, (_, child, _) in self._running.items():
+            code = child.exit_code()
+            if code is not None:
+                raise SetUpError(
+                    f"{name} ended while starting (exit code {code}): see {child.log}.", child.log_tail()
+                )

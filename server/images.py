@@ -1,0 +1,100 @@
+"""From the bytes of a request to what the model takes; everything a client can get wrong ends here."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from server.errors import BadRequest
+from server.preprocess import preprocess, resized
+from server.settings import Settings
+
+FORMATS = ("JPEG", "PNG", "WEBP")
+SHAPE = 'send {"images": [base64 JPEG, ...]}'
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The images of one request, float32 [n, 3, 224, 224], and what they took, in nanoseconds."""
+
+    pixels: NDArray[np.float32]
+    decode_ns: int
+    preprocess_ns: int
+
+
+def prepare(body: bytes, settings: Settings) -> Prepared:
+    """Decode and preprocess every image of a request, or raise BadRequest."""
+    start = time.perf_counter_ns()
+    texts = parse(body, settings.max_batch)
+    decode_ns = time.perf_counter_ns() - start
+    preprocess_ns = 0
+    pixels = []
+    # One at a time: 32 photographs decoded at once would take gigabytes.
+    for index, text in enumerate(texts):
+        start = time.perf_counter_ns()
+        image = decode(text, f"images[{index}]", settings.max_pixels)
+        decoded = time.perf_counter_ns()
+        pixels.append(preprocess(image))
+        decode_ns += decoded - start
+        preprocess_ns += time.perf_counter_ns() - decoded
+    return Prepared(np.stack(pixels), decode_ns, preprocess_ns)
+
+
+def parse(body: bytes, max_batch: int) -> list[str]:
+    """The base64 texts of a request's images, 1 to `max_batch` of them."""
+    try:
+        message = json.loads(body)
+    except (ValueError, RecursionError):
+        raise BadRequest(400, f"the body is not JSON: {SHAPE}") from None
+    images = message.get("images") if isinstance(message, dict) else None
+    if not isinstance(images, list):
+        raise BadRequest(400, f"the body has no list `images`: {SHAPE}")
+    if not images:
+        raise BadRequest(400, "`images` is empty: send at least one image")
+    if len(images) > max_batch:
+        raise BadRequest(413, f"`images` holds {len(images)} images: send at most {max_batch} a request")
+    return list(_strings(images))
+
+
+def decode(text: str, name: str, max_pixels: int) -> Image.Image:
+    """One image from base64; its size is checked in the file's header, before any pixel is decoded."""
+    try:
+        data = base64.b64decode(text, validate=True)
+    except ValueError:
+        raise BadRequest(400, f"{name} is not base64") from None
+    try:
+        image = Image.open(io.BytesIO(data), formats=FORMATS)
+        _check_size(image, name, max_pixels)
+        image.load()
+    except BadRequest:
+        raise
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise BadRequest(413, f"{name} has too many pixels: send at most {max_pixels:,}") from None
+    except Exception:
+        # Pillow's decoders raise many kinds of errors on damaged files; all mean the same here.
+        raise BadRequest(400, f"{name} is not a whole JPEG, PNG or WebP image") from None
+    return image
+
+
+def _strings(images: list[object]) -> Iterator[str]:
+    for index, text in enumerate(images):
+        if not isinstance(text, str):
+            raise BadRequest(400, f"images[{index}] is not a string: send base64")
+        yield text
+
+
+def _check_size(image: Image.Image, name: str, max_pixels: int) -> None:
+    # A long thin image grows when its shorter side is resized, so that size counts as well.
+    for width, height in (image.size, resized(image.size)):
+        if width * height > max_pixels:
+            raise BadRequest(
+                413, f"{name} has too many pixels, {width} x {height}: send at most {max_pixels:,}"
+            )

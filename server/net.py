@@ -1,0 +1,46 @@
+"""Ports that are free, and one HTTP GET: all that starting a server needs of the network."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+
+
+def choose_ports(host: str, wanted: list[int]) -> list[int]:
+    """The wanted ports, each replaced by a free one where it is taken; no two are the same."""
+    held = [_bind(host, port) or _bind(host, 0) for port in wanted]
+    ports = [held_socket.getsockname()[1] for held_socket in held if held_socket]
+    for held_socket in filter(None, held):
+        held_socket.close()
+    return ports
+
+
+def reachable(host: str) -> str:
+    """The address at which a server bound to `host` answers on this machine."""
+    return "127.0.0.1" if host == "0.0.0.0" else host
+
+
+def get(address: str, path: str, timeout_s: float = 2.0) -> tuple[int, bytes] | None:
+    """Status and body of a GET to `host:port`, past any proxy; None where nothing answers."""
+    connection = http.client.HTTPConnection(address, timeout=timeout_s)
+    try:
+        connection.request("GET", path)
+        reply = connection.getresponse()
+        return reply.status, reply.read()
+    except (OSError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()
+
+
+def _bind(host: str, port: int) -> socket.socket | None:
+    probe = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # As servers do: a port whose last connections are still winding down is free.
+    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        probe.bind((host, port))
+        probe.listen()
+    except OSError:
+        probe.close()
+        return None
+    return probe

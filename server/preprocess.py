@@ -1,0 +1,36 @@
+"""open_clip's own image transform for ViT-B/32, in PIL and numpy so that it needs no torch."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from server.spec import IMAGE_SIZE
+
+# OpenAI CLIP's statistics of R, G and B.
+MEAN = (0.48145466, 0.4578275, 0.40821073)
+STD = (0.26862954, 0.26130258, 0.27577711)
+
+
+def resized(size: tuple[int, int]) -> tuple[int, int]:
+    """Width and height in pixels once the shorter side is 224; the longer is cut to a whole pixel."""
+    width, height = size
+    if width <= height:
+        return IMAGE_SIZE, int(IMAGE_SIZE * height / width)
+    return int(IMAGE_SIZE * width / height), IMAGE_SIZE
+
+
+def preprocess(image: Image.Image) -> NDArray[np.float32]:
+    """An image as the model takes it: float32 [3, 224, 224], normalised.
+
+    The image is resized and cropped in its own mode and becomes RGB only then, as in open_clip.
+    """
+    width, height = resized(image.size)
+    left, top = round((width - IMAGE_SIZE) / 2), round((height - IMAGE_SIZE) / 2)
+    square = image.resize((width, height), Image.Resampling.BICUBIC).crop(
+        (left, top, left + IMAGE_SIZE, top + IMAGE_SIZE)
+    )
+    pixels = np.asarray(square.convert("RGB"), dtype=np.float32) / np.float32(255)
+    normalised = (pixels - np.array(MEAN, np.float32)) / np.array(STD, np.float32)
+    return np.ascontiguousarray(normalised.transpose(2, 0, 1))

@@ -1,0 +1,112 @@
+"""The run-time copies of triton_repo and of the wheel's Python backend, and tritonserver's command line."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from server.spec import CACHE, ROOT
+from server.wheel import Wheel
+
+QUEUE_DELAY = re.compile(r"(max_queue_delay_microseconds:\s*)\d+")
+
+
+def render_config(text: str, queue_delay_us: int, parameters: Mapping[str, str]) -> str:
+    """A config.pbtxt with another queue delay in microseconds and with parameters added."""
+    text = QUEUE_DELAY.sub(rf"\g<1>{queue_delay_us}", text)
+    for key, value in parameters.items():
+        quoted = value.replace("\\", "\\\\").replace('"', '\\"')
+        text += f'parameters {{ key: "{key}" value {{ string_value: "{quoted}" }} }}\n'
+    return text
+
+
+def make_repository(engine: str, queue_delay_us: int, parameters: Mapping[str, str]) -> Path:
+    """A model repository made from triton_repo/`engine`, kept under a name that says what is in it."""
+    source = ROOT / "triton_repo" / engine
+    (config,) = source.glob("*/config.pbtxt")
+    rendered = render_config(config.read_text(), queue_delay_us, parameters)
+    contents = rendered.encode() + (config.parent / "1" / "model.py").read_bytes()
+
+    def fill(folder: Path) -> None:
+        shutil.copytree(
+            config.parent, folder / config.parent.name, ignore=shutil.ignore_patterns("__pycache__")
+        )
+        (folder / config.parent.name / "config.pbtxt").write_text(rendered)
+
+    return _made_once(CACHE / "triton" / f"{engine}-{_short_hash(contents)}", fill)
+
+
+def make_backends(wheel: Wheel) -> Path:
+    """A backend directory whose Python backend has this Python's stub beside its library."""
+
+    def fill(folder: Path) -> None:
+        (folder / "python").mkdir()
+        for file in (*wheel.backend.iterdir(), wheel.stub):
+            if file.is_file():
+                (folder / "python" / file.name).symlink_to(file)
+
+    return _made_once(CACHE / "triton" / f"backends-{_short_hash(str(wheel.stub).encode())}", fill)
+
+
+def triton_command(
+    wheel: Wheel, repository: Path, backends: Path, host: str, ports: tuple[int, int, int]
+) -> list[str]:
+    """The command that serves one repository on its HTTP, gRPC and metrics ports.
+
+    The response cache stays off, which is tritonserver's default: every request is computed.
+    """
+    http, grpc, metrics = ports
+    return [
+        str(wheel.server),
+        f"--model-repository={repository}",
+        f"--backend-directory={backends}",
+        "--disable-auto-complete-config",
+        "--exit-timeout-secs=3",
+        *(f"--{kind}-address={host}" for kind in ("http", "grpc", "metrics")),
+        f"--http-port={http}",
+        f"--grpc-port={grpc}",
+        f"--metrics-port={metrics}",
+        "--metrics-interval-ms=1000",
+        # A prefix for each server: two of them starting at once must not share memory.
+        f"--backend-config=python,shm-region-prefix-name=inferswarm_{http}_",
+    ]
+
+
+def triton_environment(wheel: Wheel, environ: Mapping[str, str]) -> dict[str, str]:
+    """`environ` with what the Python backend's stubs need to find this Python and its packages.
+
+    A stub ignores PYTHONPATH and PYTHONHOME; it takes the packages of the first `python3` on PATH.
+    """
+    libraries = [str(wheel.libpython.parent), str(wheel.libraries), environ.get("LD_LIBRARY_PATH", "")]
+    return {
+        **environ,
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), environ.get("PATH", os.defpath)]),
+        "LD_LIBRARY_PATH": os.pathsep.join(filter(None, libraries)),
+    }
+
+
+def _made_once(target: Path, fill: Callable[[Path], None]) -> Path:
+    # Two commands may make the same folder at once: each fills its own, and the first rename wins.
+    if target.is_dir():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        made = Path(scratch, "made")
+        made.mkdir()
+        fill(made)
+        try:
+            made.rename(target)
+        except OSError:
+            if not target.is_dir():
+                raise
+    return target
+
+
+def _short_hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:12]

@@ -1,0 +1,75 @@
+"""The service's settings, read once from the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from server.errors import SetUpError
+from server.spec import ModelSpec
+
+PREFIX = "INFERSWARM_"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the PyTorch service runs with; each field is `INFERSWARM_<FIELD>` in the environment."""
+
+    model: str = ModelSpec.name
+    pretrained: str = ModelSpec.pretrained
+    seed: int = ModelSpec.seed
+    device: str = "auto"
+    host: str = "127.0.0.1"
+    port: int = 8002
+    max_batch: int = 32
+    max_body_bytes: int = 64 * 2**20
+    max_pixels: int = 40_000_000
+    threads: int = 0
+    """CPU threads of one inference; 0 leaves the choice to PyTorch."""
+
+    @property
+    def spec(self) -> ModelSpec:
+        return ModelSpec(self.model, self.pretrained, self.seed)
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str]) -> Settings:
+        """Read `INFERSWARM_MODEL`, `INFERSWARM_PORT` and so on; SetUpError names one that will not do."""
+        device = environ.get(PREFIX + "DEVICE", cls.device)
+        if device not in ("auto", "cpu", "mps") and not device.startswith("cuda"):
+            raise SetUpError(f"{PREFIX}DEVICE is {device!r}: it takes auto, cpu, mps, cuda or cuda:N.")
+        return cls(
+            model=environ.get(PREFIX + "MODEL", cls.model),
+            pretrained=environ.get(PREFIX + "PRETRAINED", cls.pretrained),
+            seed=_number(environ, "SEED", cls.seed, at_least=0),
+            device=device,
+            host=environ.get(PREFIX + "HOST", cls.host),
+            port=_number(environ, "PORT", cls.port, at_least=1, at_most=65535),
+            max_batch=_number(environ, "MAX_BATCH", cls.max_batch, at_least=1),
+            max_body_bytes=_number(environ, "MAX_BODY_BYTES", cls.max_body_bytes, at_least=1),
+            max_pixels=_number(environ, "MAX_PIXELS", cls.max_pixels, at_least=1),
+            threads=_number(environ, "THREADS", cls.threads, at_least=0),
+        )
+
+    def to_env(self) -> dict[str, str]:
+        """The environment variables from which `from_env` makes the same settings."""
+        return {PREFIX + name.upper(): str(value) for name, value in vars(self).items()}
+
+
+def decode_threads() -> int:
+    """How many requests are decoded at a time: one for each CPU."""
+    return os.cpu_count() or 1
+
+
+def _number(
+    environ: Mapping[str, str], name: str, default: int, at_least: int, at_most: int | None = None
+) -> int:
+    text = environ.get(PREFIX + name, str(default))
+    bounds = f"of {at_least} or more" if at_most is None else f"from {at_least} to {at_most}"
+    try:
+        value = int(text)
+    except ValueError:
+        value = at_least - 1
+    if value < at_least or (at_most is not None and value > at_most):
+        raise SetUpError(f"{PREFIX}{name} is {text!r}: it takes a whole number {bounds}.")
+    return value

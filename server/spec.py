@@ -1,0 +1,59 @@
+"""Which model and which weights: the one answer every backend shares. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CACHE = ROOT / ".cache"
+IMAGE_SIZE = 224
+DIM = 512
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """An open_clip architecture with real weights (a tag or a checkpoint's path) or seeded random ones."""
+
+    name: str = "ViT-B-32"
+    pretrained: str = ""
+    seed: int = 0
+
+    @property
+    def weights(self) -> str:
+        """The weights' name for people: `random (seed 0)`, `laion2b_s34b_b79k`, `my_checkpoint.pt`."""
+        if not self.pretrained:
+            return f"random (seed {self.seed})"
+        return Path(self.pretrained).name
+
+    @property
+    def slug(self) -> str:
+        """The model and its weights as a file name: `ViT-B-32-random-seed-0`."""
+        return re.sub(r"[^\w.]+", "-", f"{self.name}-{self.weights}").strip("-")
+
+    def arguments(self) -> list[str]:
+        """The command-line options that say the same again."""
+        options = ["--model", self.name, "--seed", str(self.seed)]
+        return options + (["--pretrained", self.pretrained] if self.pretrained else [])
+
+
+def add_model_options(parser: argparse.ArgumentParser) -> None:
+    """Add `--model`, `--pretrained` and `--seed`."""
+    default = ModelSpec()
+    parser.add_argument("--model", default=default.name, help="open_clip architecture (default: %(default)s)")
+    parser.add_argument(
+        "--pretrained",
+        default=default.pretrained,
+        metavar="TAG|PATH",
+        help="open_clip tag or checkpoint file (default: random weights, which need no network)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=default.seed, help="seed of random weights (default: %(default)s)"
+    )
+
+
+def model_of(options: argparse.Namespace) -> ModelSpec:
+    """The ModelSpec that the options of `add_model_options` describe."""
+    return ModelSpec(options.model, options.pretrained, options.seed)

@@ -1,0 +1,57 @@
+"""How `python -m server up` speaks: JSON lines for a program, plain lines for a person."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+
+class Stop(BaseException):
+    """Whoever wanted the servers wants them no longer: a signal, stdin's end, or nobody left to listen."""
+
+
+class Voice:
+    """Events on stdout, flushed; errors go to stderr as well."""
+
+    def __init__(self, as_json: bool) -> None:
+        self._as_json = as_json
+
+    def progress(self, text: str) -> None:
+        """Something began or ended."""
+        self._say({"event": "progress", "text": text}, text)
+
+    def ready(self, about: dict[str, Any], endpoints: dict[str, dict[str, Any]]) -> None:
+        """All servers answer; `about` says which model and weights they hold."""
+        self._say({"event": "ready", **about, "endpoints": endpoints}, _table(about, endpoints))
+
+    def died(self, server: str, exit_code: int, log: str, log_tail: str) -> None:
+        """A server ended by itself; minus a signal's number is a signal."""
+        how = f"signal {-exit_code}" if exit_code < 0 else f"exit code {exit_code}"
+        event = {"event": "died", "server": server, "exit": exit_code, "log": log, "log_tail": log_tail}
+        self._say(event, f"{server} died ({how}); {log} ends:\n{log_tail}")
+
+    def error(self, text: str, log_tail: str) -> None:
+        """The servers cannot be had: one sentence, and the end of the log that says more, if any."""
+        print(f"{text}\n{log_tail}".rstrip(), file=sys.stderr, flush=True)
+        if self._as_json:
+            self._say({"event": "error", "text": text, "log_tail": log_tail}, text)
+
+    def _say(self, event: dict[str, Any], text: str) -> None:
+        try:
+            print(json.dumps(event) if self._as_json else text, flush=True)
+        except BrokenPipeError:
+            # Python flushes stdout again when it ends, which must find something to write to.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise Stop from None
+
+
+def _table(about: dict[str, Any], endpoints: dict[str, dict[str, Any]]) -> str:
+    lines = [f"ready: {about['model']}, weights {about['weights']}"]
+    for name, endpoint in endpoints.items():
+        addresses = [
+            f"{kind} {endpoint[kind]}" for kind in ("url", "http", "grpc", "metrics") if kind in endpoint
+        ]
+        lines.append(f"  {name:9} {'  '.join(addresses)}")
+    return "\n".join([*lines, "Ctrl-C stops them."])

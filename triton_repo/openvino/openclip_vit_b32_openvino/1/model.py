@@ -1,0 +1,51 @@
+"""Triton's Python backend running the exported image tower as OpenVINO compiled it, a model a batch size."""
+
+import json
+from typing import Any
+
+import numpy as np
+import openvino
+import triton_python_backend_utils as pb_utils
+
+# Nothing is compiled while requests are served: a batch of another size is made up of these, 5 = 4 + 1.
+BATCHES = (32, 16, 8, 4, 1)
+
+
+class TritonPythonModel:
+    """Pixels, FP32 [n, 3, 224, 224], to embeddings, FP32 [n, 512]."""
+
+    def initialize(self, args: dict[str, str]) -> None:
+        """Compile every batch size, or load it from the cache, and infer once."""
+        parameters = json.loads(args["model_config"])["parameters"]
+        core = openvino.Core()
+        # Compiled models are cached without their weights: 5 MB instead of 1.7 GB, and no slower to load.
+        core.set_property(
+            {"CACHE_DIR": parameters["cache_dir"]["string_value"], "CACHE_MODE": "OPTIMIZE_SIZE"}
+        )
+        model = core.read_model(parameters["onnx_path"]["string_value"])
+        self._compiled = {batch: self._compile(core, model.clone(), batch) for batch in BATCHES}
+        self._embed(np.zeros((1, 3, 224, 224), np.float32))
+
+    def execute(self, requests: list[Any]) -> list[Any]:
+        """Answer the requests of one dynamic batch with as few inferences as its size allows."""
+        inputs = [pb_utils.get_input_tensor_by_name(request, "input").as_numpy() for request in requests]
+        pixels = inputs[0] if len(inputs) == 1 else np.concatenate(inputs)
+        ends = np.cumsum([len(one) for one in inputs])[:-1]
+        return [
+            pb_utils.InferenceResponse([pb_utils.Tensor("embedding", part)])
+            for part in np.split(self._embed(pixels), ends)
+        ]
+
+    def _compile(self, core: Any, model: Any, batch: int) -> Any:
+        model.reshape([batch, 3, 224, 224])
+        return core.compile_model(model, "CPU", {"PERFORMANCE_HINT": "LATENCY"})
+
+    def _embed(self, pixels: np.ndarray) -> np.ndarray:
+        done = 0
+        parts = []
+        while done < len(pixels):
+            batch = next(size for size in BATCHES if size <= len(pixels) - done)
+            (embeddings,) = self._compiled[batch](pixels[done : done + batch]).values()
+            parts.append(embeddings)
+            done += batch
+        return np.concatenate(parts)

@@ -22,6 +22,7 @@ class Collector:
         self._ledger: LedgerWriter | None = None
         self._phase: tuple[str, int, str] = ("", 0, "")
         self._progress: dict[str, tuple[int, int]] = {}
+        self._counted = (0, 0)
         self._service = histogram.empty()
         self.failures = self.requests = 0
         """Of the measure phases of the whole study so far."""
@@ -37,17 +38,18 @@ class Collector:
         """Count afresh for a phase of a run."""
         self._phase = (cell, repeat, phase)
         self._progress = {}
+        self._counted = (0, 0)
         self._service = histogram.empty()
 
     @property
     def ok(self) -> int:
-        """Successes of the current phase, as the workers last told."""
-        return sum(ok for ok, _ in self._progress.values())
+        """Successes of the current phase: as workers tell while it runs, as windows count once drained."""
+        return max(self._counted[0], sum(ok for ok, _ in self._progress.values()))
 
     @property
     def failed(self) -> int:
-        """Failures of the current phase, as the workers last told."""
-        return sum(failed for _, failed in self._progress.values())
+        """Failures of the current phase, likewise."""
+        return max(self._counted[1], sum(failed for _, failed in self._progress.values()))
 
     @property
     def service_time(self) -> HdrHistogram:
@@ -63,13 +65,14 @@ class Collector:
         window = {**msg.data, "worker": self._name_of(msg.node_id)}
         if self._ledger is not None:
             self._ledger.write(window)
+        failed = sum(window["failures"].values())
         if window["phase"] == "measure":
-            failed = sum(window["failures"].values())
             self.failures += failed
             self.requests += window["ok"] + failed
-        encoded = window["histograms"].get("service_time")
-        if encoded and (window["cell"], window["repeat"], window["phase"]) == self._phase:
-            self._service.decode_and_add(encoded)
+        if (window["cell"], window["repeat"], window["phase"]) == self._phase:
+            self._counted = (self._counted[0] + window["ok"], self._counted[1] + failed)
+            if "service_time" in window["histograms"]:
+                self._service.decode_and_add(window["histograms"]["service_time"])
 
     def end_study(self) -> None:
         """Write no more."""

@@ -96,23 +96,24 @@ class Conductor:
         task = {**self._tag(run), "endpoint": cell.endpoint.to_dict(), "batch": cell.batch}
         self._ask("cell", task, PREPARE_S)
         self._hands.spawn(cell.level, cell.endpoint)
-        self._phase(run, "warm-up", max(WARM_UP_REQUESTS, 2 * cell.level))
+        self._phase(run, "warm-up", max(WARM_UP_REQUESTS, 2 * cell.level), 0)
         if collector.ok == 0:
             raise RunFailedError("no request succeeded in the warm-up, so nothing was measured")
         self._ask("drain", {"patience_s": self._drain_s}, self._drain_s + ACKNOWLEDGE_S)
         self._read_server(run, "before")
-        self._phase(run, "measure", cell.requests)
+        self._phase(run, "measure", cell.requests, cell.seconds)
         self._write_drained(self._drain_s)
         self._read_server(run, "after")
 
-    def _phase(self, run: Run, phase: str, requests: int) -> None:
-        """Let the users send until `requests` have finished, all workers together."""
+    def _phase(self, run: Run, phase: str, requests: int, seconds: float) -> None:
+        """Let the users send until `requests` have finished, all workers together, and `seconds` are over."""
         hands = self._hands
         hands.collector.begin_phase(run.cell.name, run.repeat, phase)
         self._write("phase", **self._tag(run), phase=phase, t_ns=round(hands.clock() * 1e9))
         self._ask("phase", {"phase": phase}, ACKNOWLEDGE_S)
-        deadline = hands.clock() + PHASE_CAP_S
-        while hands.collector.ok + hands.collector.failed < requests:
+        began = hands.clock()
+        deadline = began + PHASE_CAP_S
+        while hands.collector.ok + hands.collector.failed < requests or hands.clock() < began + seconds:
             self._watch(run)
             if hands.clock() > deadline:
                 raise RunFailedError(f"the {phase} took more than {PHASE_CAP_S:g} s and was given up")

@@ -35,6 +35,8 @@ from users.endpoint import Endpoint
 from users.images import ImageSet, ImageSetError, load_images
 
 WORKERS_S = 60.0
+SPAWN_RATE = 100
+"""Users a second, up and down: the most that Locust takes without a warning."""
 PASSED, FAILED, INCONCLUSIVE = 0, 1, 3
 
 
@@ -105,7 +107,7 @@ class Master:
         except UsageError as error:
             say(f"inferswarm: {error}")
             return
-        sized = Size(size.batches, size.levels, options.iterations or size.iterations)
+        sized = size.with_amounts(options.iterations, options.seconds)
         runs = order(self._cells(self.endpoints, sized), options.repeats, options.seed)
         folder = new_folder(Path(options.results_dir), self._name)
         ledger = LedgerWriter(folder / FILE_NAME)
@@ -193,7 +195,7 @@ class Master:
     def _spawn(self, count: int, endpoint: Endpoint) -> None:
         """Bring the users of the endpoint's class to `count`, and wait until they are there."""
         user_class = user_class_for(endpoint, self._environment.user_classes)
-        self._runner.start(count, min(max(count, 1), 100), user_classes=[user_class])
+        self._runner.start(count, SPAWN_RATE, user_classes=[user_class])
         if not isinstance(self._runner, MasterRunner) and self._runner.spawning_greenlet is not None:
             self._runner.spawning_greenlet.join()
 

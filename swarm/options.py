@@ -26,11 +26,12 @@ URL_OPTIONS = {
 
 @dataclass(frozen=True)
 class Options:
-    """The resolved options of one study; `iterations` 0 stands for the size's own number."""
+    """The resolved options of one study; 0 `iterations` or `seconds` stand for the size's own."""
 
     urls: Mapping[str, str]
     size: str
     iterations: int
+    seconds: float
     repeats: int
     seed: int
     images: str
@@ -84,6 +85,9 @@ def add_number_options(parser: LocustArgumentParser) -> None:
         type=int,
         help="Least number of requests measured in a serial cell (default: the size's)",
     )
+    parser.add_argument(
+        "--seconds", type=float, help="Least seconds measured in a cell (default: the size's)"
+    )
     parser.add_argument("--repeats", type=int, default=1, help="Times every cell is run, in a seeded order")
     parser.add_argument("--seed", type=int, default=0, help="Seed of the order of the runs")
     parser.add_argument(
@@ -100,6 +104,10 @@ def resolve(parsed: argparse.Namespace | None) -> Options:
     assert parsed is not None, "Locust parses options before it fires init"
     iterations = parsed.iterations
     require(iterations in (None, "") or int(iterations) >= 1, f"--iterations {iterations}: give 1 or more")
+    require(
+        parsed.seconds in (None, "") or float(parsed.seconds) > 0,
+        f"--seconds {parsed.seconds}: give more than 0",
+    )
     require(int(parsed.repeats) >= 1, f"--repeats {parsed.repeats}: give 1 or more")
     require(
         float(parsed.request_timeout) > 0, f"--request-timeout {parsed.request_timeout}: give more than 0"
@@ -114,6 +122,7 @@ def resolve(parsed: argparse.Namespace | None) -> Options:
         urls={name: getattr(parsed, name) for name in URL_OPTIONS if getattr(parsed, name)},
         size=parsed.study,
         iterations=int(iterations or 0),
+        seconds=float(parsed.seconds or 0),
         repeats=int(parsed.repeats),
         seed=int(parsed.seed),
         images=os.path.abspath(parsed.images) if parsed.images else "",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from users.endpoint import Endpoint
@@ -12,12 +12,13 @@ from users.endpoint import Endpoint
 
 @dataclass(frozen=True)
 class Cell:
-    """endpoint × batch × closed load of `level` users, measured over at least `requests` requests."""
+    """endpoint × batch × closed load of `level` users, measured for at least `requests` and `seconds`."""
 
     endpoint: Endpoint
     batch: int
     level: int
     requests: int
+    seconds: float
     load: str = "closed"
 
     @property
@@ -56,11 +57,16 @@ class Run:
 
 @dataclass(frozen=True)
 class Size:
-    """How large a study is: batches at one user, users at batch 1, and how often each."""
+    """How large a study is: batches at one user, users at batch 1, and the least each cell measures."""
 
     batches: tuple[int, ...]
     levels: tuple[int, ...]
     iterations: int
+    seconds: float
+
+    def with_amounts(self, iterations: int, seconds: float) -> Size:
+        """The same with another number of iterations or seconds a cell, where they are not 0."""
+        return replace(self, iterations=iterations or self.iterations, seconds=seconds or self.seconds)
 
 
 def serial_and_concurrent(endpoints: Iterable[Endpoint], size: Size) -> list[Cell]:
@@ -71,9 +77,9 @@ def serial_and_concurrent(endpoints: Iterable[Endpoint], size: Size) -> list[Cel
     """
     cells = []
     for endpoint in endpoints:
-        cells += [Cell(endpoint, batch, 1, size.iterations) for batch in size.batches]
+        cells += [Cell(endpoint, batch, 1, size.iterations, size.seconds) for batch in size.batches]
         cells += [
-            Cell(endpoint, 1, level, max(2 * size.iterations, 5 * level))
+            Cell(endpoint, 1, level, max(2 * size.iterations, 5 * level), size.seconds)
             for level in size.levels
             if level > 1
         ]

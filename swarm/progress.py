@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from swarm.plan import Run
 
-OVERHEAD = 20
-"""A run's fixed cost (spawning, warm-up, draining), in images of compute: only the estimate rests on it."""
+OVERHEAD = 60
+"""A run's fixed cost (spawning, warm-up, least seconds), in images; only the estimate rests on it."""
 
 
 def cost(run: Run) -> int:

@@ -24,7 +24,7 @@ def empty() -> HdrHistogram:
 
 
 def record_ns(histogram: HdrHistogram, value_ns: int) -> None:
-    """Counts one duration; the library drops what is out of range, so that is clamped to the nearest bound."""
+    """Counts one duration; the library drops what is out of range, so that is clamped to a bound."""
     value_us = round(value_ns / NS_PER_US)
     histogram.record_value(min(max(value_us, 0), HIGHEST_US))
 
@@ -36,7 +36,7 @@ def merged(encoded: Iterable[str]) -> HdrHistogram:
         try:
             total.decode_and_add(text)
         except _UNREADABLE as error:
-            raise HistogramError(f"{text[:24]!r}… is no HdrHistogram ({error})") from error
+            raise HistogramError(f"{str(text)[:24]!r}… is no HdrHistogram ({error})") from error
     return total
 
 

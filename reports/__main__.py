@@ -1,0 +1,59 @@
+"""python -m reports: makes reports from the ledgers that studies leave."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from reports.console import render_console
+from reports.files import write_report
+from reports.ledger import LedgerError
+from reports.page import build_page
+from reports.study import load_study
+
+OK, USAGE_ERROR = 0, 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; 0 where it was done, 2 where the input cannot be used."""
+    arguments = parser().parse_args(argv)
+    try:
+        return show(arguments.directory, arguments.quiet)
+    except (LedgerError, OSError) as error:
+        print(f"reports: {error}", file=sys.stderr)
+        return USAGE_ERROR
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line: one sub-command for each thing to do."""
+    top = argparse.ArgumentParser(prog="python -m reports", description=__doc__)
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+    shown = commands.add_parser(
+        "show",
+        help="write study.json, cells.csv, summary.md and report.html, and print the tables",
+        description="Reads DIR/ledger.jsonl, finished or not, writes study.json, cells.csv, summary.md and "
+        "report.html into DIR, and prints the tables.",
+        epilog="Example: python -m reports show results/step7-20261121T110000Z. "
+        "Exit code: 0 when rendered, 2 when DIR has no readable ledger or cannot be written.",
+    )
+    shown.add_argument("directory", metavar="DIR", type=Path, help="the directory that a study left")
+    shown.add_argument("--quiet", action="store_true", help="write the files and print nothing")
+    return top
+
+
+def show(directory: Path, quiet: bool) -> int:
+    """Renders one result directory."""
+    study = load_study(directory)
+    page = build_page(study, directory.resolve().name)
+    write_report(directory, study, page)
+    if not quiet:
+        console = Console(highlight=False)
+        render_console(page, console)
+        console.print(f"\nThe whole report: {directory / 'report.html'}", markup=False, soft_wrap=True)
+    return OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""Doubt as a value: a reason to distrust a number, with what to do about it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Caveat:
+    """A reason to doubt one run's numbers: what happened (text) and what to do (advice)."""
+
+    code: str
+    text: str
+    advice: str
+
+    @property
+    def tainted(self) -> bool:
+        """Whether this disqualifies the number, so that no conclusion may rest on it."""
+        return self.code in _TAINTING
+
+
+_ADVICE = {
+    "aborted": "Run the study again; what was measured until then is kept.",
+    "client-bound": "Add workers or hosts, or lower the load: this is the client's speed, not the server's.",
+    "counts-mismatch": "Keep other clients away from the server while measuring, then run again.",
+    "cut-short": "Run the cell again; its measuring time is taken from the first and the last request seen.",
+    "failed": "Read the run's note and the logs, mend the cause, run again.",
+    "failures": "Look at the kinds: the percentiles cover only the requests that succeeded.",
+    "few-samples": "Measure longer, or leave the high percentiles out of any conclusion.",
+    "no-data": "No request succeeded: see the failures by kind and the server's log.",
+    "probe-gap": "Check that the server's metrics address can be reached from the master.",
+    "results-lost": "Look for a worker that died or a full disk; run the cell again.",
+    "server-lost": "Look at the server's log; restart it and run the cell again.",
+    "unfinished": "The study stopped inside this run: run it again.",
+    "unsteady": "Warm up longer, or find out what else the server is doing.",
+    "worker-lost": "Look at the worker's log; run the cell again with all workers.",
+}
+_UNKNOWN = "Look at the logs before trusting the number."
+_TAINTING = frozenset(
+    {
+        "aborted",
+        "client-bound",
+        "counts-mismatch",
+        "cut-short",
+        "failed",
+        "failures",
+        "results-lost",
+        "server-lost",
+        "unfinished",
+        "unsteady",
+        "worker-lost",
+    }
+)
+
+
+def caveat(code: str, text: str) -> Caveat:
+    """The caveat of one code with the advice that belongs to it; an unknown code gets a general one."""
+    return Caveat(code, text, _ADVICE.get(code, _UNKNOWN))

@@ -1,0 +1,47 @@
+"""The brief sections of the page on a terminal, sized to it; plain text where there is none."""
+
+from rich import box
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from reports.format import plain
+from reports.page import Page
+from reports.tables import Cell, Table
+
+
+def render_console(page: Page, console: Console) -> None:
+    """Prints what was found, the result tables and the doubts."""
+    console.print(Text(plain(page.title), style="bold"))
+    console.print(Text(plain(page.facts), style="dim"))
+    for notice in page.notices:
+        console.print(Text(f"Note: {plain(notice)}", style="yellow"))
+    for sentence in page.findings:
+        console.print(Text(f"• {plain(sentence)}"))
+    for section in page.sections:
+        if section.brief:
+            for table in section.tables:
+                _print_table(table, console)
+
+
+def _print_table(table: Table, console: Console) -> None:
+    console.print()
+    console.print(Text(plain(table.title), style="bold"))
+    if table.caption:
+        console.print(Text(plain(table.caption), style="dim"))
+    console.print(_rich_table(table))
+    for mark, text in table.numbered_notes:
+        console.print(Text(f"{mark.superscript} {plain(text)}", style="dim"))
+
+
+def _rich_table(table: Table) -> RichTable:
+    rich_table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
+    for index, head in enumerate(table.heads):
+        rich_table.add_column(Text(plain(head)), justify="right" if index in table.numeric else "left")
+    for row in table.rows:
+        rich_table.add_row(*(_text(cell) for cell in row))
+    return rich_table
+
+
+def _text(cell: Cell) -> Text:
+    return Text(plain(cell.text) + cell.superscript)

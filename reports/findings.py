@@ -1,0 +1,75 @@
+"""What a study found, in at most three sentences computed from its numbers and hedged by their size."""
+
+from collections.abc import Iterator, Sequence
+
+from reports.format import digits
+from reports.grid import Runs, typical
+from reports.naming import disclosures
+from reports.seed_tables import images_per_s, protocol_pairs
+from reports.study import Study
+
+
+def findings(study: Study) -> tuple[str, ...]:
+    """The sentences; one saying that nothing can be said where no request succeeded."""
+    good = [run for run in study.started if run.succeeded]
+    if not good:
+        return ("No run left a successful request, so nothing can be said about speed.",)
+    said = [_fastest(good), _protocols(good), " ".join(disclosures(study, (run.endpoint for run in good)))]
+    return tuple(sentence for sentence in said if sentence)
+
+
+def _fastest(runs: Runs) -> str:
+    serial = _best("with one user", [run for run in runs if run.serial])
+    concurrent = _best("with more users", [run for run in runs if run.load == "closed" and not run.serial])
+    parts = [part for part in (serial, concurrent) if part]
+    return f"Most images per second: {'; '.join(parts)} ({hedge(runs)})." if parts else ""
+
+
+def _best(where: str, runs: Runs) -> str:
+    """The fastest endpoint among cells that nothing disqualifies."""
+    cells = _by_cell([run for run in runs if not run.tainted])
+    rates = {cell: typical(repeats, images_per_s) or 0.0 for cell, repeats in cells.items()}
+    if not rates:
+        return ""
+    cell = max(rates, key=lambda name: rates[name])
+    best = cells[cell][0]
+    users = "" if best.serial else f" and {best.level:g} users"
+    return f"{where} {best.endpoint}, {digits(rates[cell])} at batch {best.batch}{users}"
+
+
+def _by_cell(runs: Runs) -> dict[str, Runs]:
+    return {cell: [run for run in runs if run.cell == cell] for cell in dict.fromkeys(r.cell for r in runs)}
+
+
+def hedge(runs: Runs) -> str:
+    """How far the numbers carry: repeats and the smallest sample."""
+    fewest = min(len(repeats) for repeats in _by_cell(runs).values())
+    results = min(run.succeeded for run in runs)
+    behind = "1 run" if fewest == 1 else f"{fewest} runs"
+    weight = "an indication, not a ranking" if fewest < 3 or results < 200 else "see the caveats below"
+    return f"at least {behind} and {results:,} results per cell: {weight}"
+
+
+def _protocols(runs: Runs) -> str:
+    serial = [run for run in runs if run.serial and not run.tainted]
+    parts = [
+        f"{_range(ratios)} on {backend}"
+        for backend, (http, grpc) in protocol_pairs(serial).items()
+        if (ratios := list(_ratios(serial, http, grpc)))
+    ]
+    return f"gRPC carried {', '.join(parts)} times the images per second of HTTP." if parts else ""
+
+
+def _ratios(serial: Runs, http: str, grpc: str) -> Iterator[float]:
+    for batch in sorted({run.batch for run in serial}):
+        over, under = (
+            typical([run for run in serial if run.endpoint == name and run.batch == batch], images_per_s)
+            for name in (grpc, http)
+        )
+        if over and under:
+            yield over / under
+
+
+def _range(ratios: Sequence[float]) -> str:
+    low, high = digits(min(ratios)), digits(max(ratios))
+    return low if low == high else f"{low} to {high}"

@@ -1,0 +1,28 @@
+"""Numbers and foreign text as a reader sees them: the only place where units are turned into words."""
+
+from math import floor, log10
+
+NS_PER_MS = 1e6
+MISSING = "–"
+
+
+def digits(value: float) -> str:
+    """Three significant digits: 5266.9 → 5,270; 0.04136 → 0.0414."""
+    rounded = float(f"{value:.2e}")
+    decimals = max(0, 2 - floor(log10(abs(rounded)))) if rounded else 0
+    return f"{rounded:,.{decimals}f}"
+
+
+def ms(value_ns: float | None) -> str:
+    """Nanoseconds as milliseconds, without the unit; a dash for None."""
+    return MISSING if value_ns is None else digits(value_ns / NS_PER_MS)
+
+
+def plain(text: object) -> str:
+    """Text on one line, without control or direction-changing characters."""
+    return "".join(char if char.isprintable() else " " for char in str(text))
+
+
+def plural(count: int, noun: str) -> str:
+    """1 run, 2 runs."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -1,0 +1,94 @@
+"""Tables with one row for each endpoint, and a median over repeats in each cell."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from reports.format import MISSING, digits
+from reports.naming import disclosures, stand_in
+from reports.study import Study
+from reports.summary import Summary
+from reports.tables import Cell, Notes, Table, with_bars
+
+Value = Callable[[Summary], float | None]
+Runs = Sequence[Summary]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What one table shows; `axis` says what its columns count: batch or users."""
+
+    title: str
+    caption: str
+    axis: str
+    bars: bool = True
+
+
+def grid_table(
+    study: Study,
+    grid: Grid,
+    columns: Sequence[float],
+    rows: Mapping[str, Sequence[str]],
+    cell: Callable[[str, float, Notes], Cell],
+) -> Table:
+    """The table of `cell(row, column, notes)`; `rows` maps each row's name to the endpoints behind it."""
+    notes = Notes()
+    cells = tuple(
+        (_row_head(name, endpoints, notes), *(cell(name, column, notes) for column in columns))
+        for name, endpoints in rows.items()
+    )
+    heads = ("endpoint", *(f"{grid.axis} {column:g}" for column in columns))
+    said = disclosures(study, [endpoint for endpoints in rows.values() for endpoint in endpoints])
+    caption = " ".join([grid.caption, repeats(study), *(text for text in said if text not in notes.texts)])
+    shown = with_bars(cells) if grid.bars else cells
+    return Table(grid.title, caption, heads, shown, notes.texts, frozenset(range(1, len(heads))))
+
+
+def _row_head(name: str, endpoints: Iterable[str], notes: Notes) -> Cell:
+    return Cell(name, notes.marks(text for endpoint in endpoints if (text := stand_in(endpoint))))
+
+
+def repeats(study: Study) -> str:
+    """How many runs are behind each number, in a sentence."""
+    most = max((run.repeat for run in study.started), default=1)
+    return "One run per cell." if most == 1 else f"Median of up to {most} repeats."
+
+
+def typical(runs: Runs, value: Value) -> float | None:
+    """The median over those repeats that have the value; None where none has."""
+    known = [found for run in runs if (found := value(run)) is not None]
+    return median(known) if known else None
+
+
+def number(runs: Runs, value: Value, notes: Notes) -> Cell:
+    """The median over repeats, marked where a run is tainted; a dash and the reason where there is none."""
+    found = typical(runs, value)
+    if found is None:
+        return Cell(MISSING, notes.marks([absence(runs)]))
+    return Cell(digits(found), notes.marks(taints(runs)), found)
+
+
+def ratio(over: Runs, under: Runs, value: Value, notes: Notes) -> Cell:
+    """One median over another, with the marks of both."""
+    top, bottom = typical(over, value), typical(under, value)
+    if top is None or not bottom:
+        lacking = over if top is None else under
+        return Cell(MISSING, notes.marks([absence(lacking)]))
+    return Cell(f"{digits(top / bottom)}×", notes.marks(taints([*over, *under])), top / bottom)
+
+
+def taints(runs: Runs) -> Iterator[str]:
+    """The advice of each caveat that disqualifies one of the runs."""
+    return (f"{doubt.code}: {doubt.advice}" for run in runs for doubt in run.caveats if doubt.tainted)
+
+
+def absence(runs: Runs) -> str:
+    """Why there is no number."""
+    if not runs:
+        return "not in this study's plan"
+    if not any(run.started for run in runs):
+        return "not run"
+    if any(run.succeeded for run in runs):
+        return "not stated by the server"
+    ends = {run.status for run in runs if run.started} - {"done"}
+    return f"no request succeeded ({', '.join(sorted(ends))})" if ends else "no request succeeded"

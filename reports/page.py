@@ -1,0 +1,75 @@
+"""The page that all renderers print: what was found, the tables, where the numbers come from."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from reports.findings import findings
+from reports.format import plural
+from reports.origin_tables import endpoints, fingerprint, images, options
+from reports.run_tables import caveats_by_code, caveats_by_run, every_run, failures_by_kind
+from reports.seed_tables import seed_tables
+from reports.study import Study, notices
+from reports.tables import Table
+
+
+@dataclass(frozen=True)
+class Section:
+    """Tables under one heading; a brief one is also printed on the console."""
+
+    heading: str
+    tables: tuple[Table, ...]
+    brief: bool
+
+
+@dataclass(frozen=True)
+class Page:
+    """A study as readers see it, in reading order."""
+
+    title: str
+    facts: str
+    notices: tuple[str, ...]
+    findings: tuple[str, ...]
+    sections: tuple[Section, ...]
+    commands: tuple[str, ...]
+
+
+def build_page(study: Study, directory_name: str) -> Page:
+    """Everything a report says; tables without rows and sections without tables are left out."""
+    origins = (endpoints(study), images(study), options(study), fingerprint(study))
+    sections = (
+        Section("Results", tuple(seed_tables(study)), brief=True),
+        Section("Doubts", (caveats_by_code(study), failures_by_kind(study)), brief=True),
+        Section("Every run", (every_run(study), caveats_by_run(study)), brief=False),
+        Section("What it ran on", origins, brief=False),
+    )
+    return Page(
+        title=str(study.header["title"]),
+        facts=facts(study),
+        notices=tuple(notices(study)),
+        findings=findings(study),
+        sections=tuple(filled(sections)),
+        commands=tuple(commands(study, directory_name)),
+    )
+
+
+def filled(sections: tuple[Section, ...]) -> Iterator[Section]:
+    """The sections with only those tables that have rows."""
+    for section in sections:
+        if tables := tuple(table for table in section.tables if table.rows):
+            yield Section(section.heading, tables, section.brief)
+
+
+def facts(study: Study) -> str:
+    """Which study, what size, when, and how much of it was run."""
+    header = study.header
+    runs = f"{len(study.started)} of {plural(len(study.runs), 'run')}"
+    return (
+        f"{header['study']}, size {header['size']}, started {header['started_utc']}, {study.status}, {runs}"
+    )
+
+
+def commands(study: Study, directory_name: str) -> Iterator[str]:
+    """The command that ran the study, where its options state it, and the one that makes this page again."""
+    if command := study.header.get("options", {}).get("command"):
+        yield str(command)
+    yield f"python -m reports show results/{directory_name}"

@@ -1,0 +1,87 @@
+"""The five tables of the seed studies, from whatever endpoints, batches and levels a study has."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from reports.grid import Grid, Runs, Value, grid_table, number, ratio
+from reports.study import Study
+from reports.summary import Summary
+from reports.tables import Table
+
+Pick = Callable[[str, float], Runs]
+Pairs = dict[str, tuple[str, str]]
+
+LATENCY = Grid("Serial latency, p50", "Milliseconds per request, one user; lower is better.", "batch")
+THROUGHPUT = Grid("Serial throughput", "Images per second, one user; higher is better.", "batch")
+RATIO = Grid(
+    "gRPC over HTTP", "Ratio of serial images per second; above 1, gRPC is faster.", "batch", bars=False
+)
+CONCURRENT = Grid("Concurrent throughput, batch 1", "Images per second; higher is better.", "users")
+COMPUTE = Grid("Server compute", "Milliseconds per request by the server's own count, one user.", "batch")
+
+
+def latency_ms(run: Summary) -> float | None:
+    """Median latency in milliseconds."""
+    return None if run.latency_p50_ns is None else run.latency_p50_ns / 1e6
+
+
+def compute_ms(run: Summary) -> float | None:
+    """The server's compute time per request in milliseconds."""
+    return None if run.server_compute_ns is None else run.server_compute_ns / 1e6
+
+
+def images_per_s(run: Summary) -> float | None:
+    """Images per second; None where nothing succeeded: 0 would say "slow" where the run failed."""
+    return run.images_per_s if run.succeeded else None
+
+
+def seed_tables(study: Study) -> Iterator[Table]:
+    """Those of the five that the plan has cells for."""
+    serial = [run for run in study.runs if run.serial]
+    singles = [run for run in study.runs if run.load == "closed" and run.batch == 1]
+    batches, levels = sorted({run.batch for run in serial}), sorted({run.level for run in singles})
+    by_batch, by_level = picker(serial, lambda run: run.batch), picker(singles, lambda run: run.level)
+    if serial:
+        yield by_endpoint(study, LATENCY, batches, by_batch, latency_ms)
+        yield by_endpoint(study, THROUGHPUT, batches, by_batch, images_per_s)
+    if pairs := protocol_pairs(serial):
+        yield by_pair(study, batches, by_batch, pairs)
+    if levels[1:]:
+        yield by_endpoint(study, CONCURRENT, levels, by_level, images_per_s)
+    if any(run.server_compute_ns is not None for run in serial):
+        yield by_endpoint(study, COMPUTE, batches, by_batch, compute_ms)
+
+
+def picker(runs: Runs, column: Callable[[Summary], float]) -> Pick:
+    """The function that finds one cell's repeats among some runs."""
+    return lambda endpoint, at: [run for run in runs if run.endpoint == endpoint and column(run) == at]
+
+
+def by_endpoint(study: Study, grid: Grid, columns: Sequence[float], pick: Pick, value: Value) -> Table:
+    """One row for each endpoint that has a run in some column."""
+    rows = {name: [name] for name in study.endpoints if any(pick(name, column) for column in columns)}
+    return grid_table(
+        study, grid, columns, rows, lambda name, column, notes: number(pick(name, column), value, notes)
+    )
+
+
+def by_pair(study: Study, columns: Sequence[float], pick: Pick, pairs: Pairs) -> Table:
+    """One row for each backend that speaks both protocols."""
+    return grid_table(
+        study,
+        RATIO,
+        columns,
+        pairs,
+        lambda name, column, notes: ratio(
+            pick(pairs[name][1], column), pick(pairs[name][0], column), images_per_s, notes
+        ),
+    )
+
+
+def protocol_pairs(runs: Runs) -> Pairs:
+    """Backend → its HTTP and its gRPC endpoint, where both carry the same payload."""
+    found = {(run.backend, run.payload, run.protocol): run.endpoint for run in runs}
+    return {
+        backend: (http, found[backend, payload, "grpc"])
+        for (backend, payload, protocol), http in found.items()
+        if protocol == "http" and (backend, payload, "grpc") in found
+    }

@@ -1,0 +1,58 @@
+"""What the server counted between the start and the end of the measure phase."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from reports.caveat import Caveat, caveat
+from reports.ledger import Record
+
+# What a server states of the time it had a request: Triton and the PyTorch service name different parts.
+PARTS = ("decode_ns", "preprocess_ns", "queue_ns", "input_ns", "compute_ns", "output_ns")
+
+
+@dataclass(frozen=True)
+class ServerSide:
+    """Means per request on the server, and how many requests it saw; None where it did not say."""
+
+    requests: int | None = None
+    server_ns: float | None = None
+    queue_ns: float | None = None
+    compute_ns: float | None = None
+    executed_batch: float | None = None
+    gap: Caveat | None = None
+
+
+def server_side(readings: Sequence[Record]) -> ServerSide:
+    """The difference of the counters read after and before the measure phase, or why there is none."""
+    before, after = (_reading(readings, when) for when in ("before", "after"))
+    for reading in (before, after):
+        if "counters" not in reading:
+            return ServerSide(gap=caveat("probe-gap", reading["error"]))
+    delta = {
+        name: after["counters"][name] - value
+        for name, value in before["counters"].items()
+        if name in after["counters"]
+    }
+    if any(value < 0 for value in delta.values()):
+        return ServerSide(gap=caveat("server-lost", "the server's counters went backwards: it restarted"))
+    return _means(delta)
+
+
+def _reading(readings: Sequence[Record], when: str) -> Record:
+    found = [reading for reading in readings if reading["when"] == when]
+    return found[-1] if found else {"error": f"the server was not asked {when} the measure phase"}
+
+
+def _means(delta: Mapping[str, int]) -> ServerSide:
+    parts = [delta[part] for part in PARTS if part in delta]
+    return ServerSide(
+        requests=delta.get("requests"),
+        server_ns=_ratio(sum(parts) if parts else None, delta.get("requests")),
+        queue_ns=_ratio(delta.get("queue_ns"), delta.get("requests")),
+        compute_ns=_ratio(delta.get("compute_ns"), delta.get("requests")),
+        executed_batch=_ratio(delta.get("images"), delta.get("executions")),
+    )
+
+
+def _ratio(total: int | None, count: int | None) -> float | None:
+    return total / count if total is not None and count else None

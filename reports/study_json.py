@@ -1,0 +1,40 @@
+"""study.json: what was planned, on what it ran, how it ended, and what is doubtful."""
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from reports.page import Page
+from reports.study import Study
+from reports.summary import Summary
+
+_FROM_HEADER = (
+    "study",
+    "title",
+    "size",
+    "started_utc",
+    "plan",
+    "options",
+    "fingerprint",
+    "images",
+    "endpoints",
+)
+
+
+def render_json(study: Study, page: Page) -> str:
+    """The whole file."""
+    head = {name: study.header.get(name) for name in _FROM_HEADER}
+    ended = {"status": study.status, "reason": study.reason, "cut_line": study.cut_line}
+    said = {"findings": page.findings, "notices": page.notices}
+    return json.dumps(head | ended | said | {"runs": [_run(run) for run in study.runs]}, indent=1) + "\n"
+
+
+def _run(run: Summary) -> dict[str, Any]:
+    return {
+        "cell": run.cell,
+        "repeat": run.repeat,
+        "status": run.status,
+        "tainted": run.tainted,
+        "failures": dict(run.failure_kinds),
+        "caveats": [asdict(doubt) for doubt in run.caveats],
+    }

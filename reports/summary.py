@@ -1,0 +1,74 @@
+"""One run's numbers: what the fold of its windows comes to."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from reports.caveat import Caveat
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """One cell and repeat: counts, rates of successes, percentiles of successes, means per request.
+
+    Times are nanoseconds; None stands where nothing was measured. Names are those of cells.csv, which writes
+    `_ns` as milliseconds. `status` is done, aborted, failed, unfinished or not-run.
+    """
+
+    cell: str
+    repeat: int
+    endpoint: str
+    backend: str
+    protocol: str
+    payload: str
+    batch: int
+    load: str
+    level: float
+    status: str
+    workers: int | None = None
+    hosts: int | None = None
+    requests: int | None = None
+    failures: int | None = None
+    abandoned: int | None = None
+    images: int | None = None
+    measure_ns: float | None = None
+    requests_per_s: float | None = None
+    images_per_s: float | None = None
+    latency_mean_ns: float | None = None
+    latency_p50_ns: float | None = None
+    latency_p90_ns: float | None = None
+    latency_p95_ns: float | None = None
+    latency_p99_ns: float | None = None
+    latency_p999_ns: float | None = None
+    latency_max_ns: float | None = None
+    service_p50_ns: float | None = None
+    service_p95_ns: float | None = None
+    service_p99_ns: float | None = None
+    send_delay_p99_ns: float | None = None
+    server_ns: float | None = None
+    server_queue_ns: float | None = None
+    server_compute_ns: float | None = None
+    request_bytes: float | None = None
+    response_bytes: float | None = None
+    executed_batch: float | None = None
+    failure_kinds: Mapping[str, int] = field(default_factory=dict)
+    caveats: tuple[Caveat, ...] = ()
+
+    @property
+    def started(self) -> bool:
+        """Whether this run was begun at all."""
+        return self.status != "not-run"
+
+    @property
+    def succeeded(self) -> int:
+        """Requests that came back right."""
+        return (self.requests or 0) - (self.failures or 0)
+
+    @property
+    def serial(self) -> bool:
+        """Whether one user sent one request after the other."""
+        return self.load == "closed" and self.level == 1
+
+    @property
+    def tainted(self) -> bool:
+        """Whether any caveat disqualifies these numbers."""
+        return any(doubt.tainted for doubt in self.caveats)

@@ -1,0 +1,74 @@
+"""Tables as pure data: every renderer prints the same cells, marks and notes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Text with its footnote numbers; `value` is what was formatted, `share` its part of the greatest."""
+
+    text: str
+    marks: tuple[int, ...] = ()
+    value: float | None = None
+    share: float | None = None
+
+    @property
+    def superscript(self) -> str:
+        """The footnote numbers as superscripts, empty without any."""
+        return ",".join(str(mark) for mark in self.marks).translate(_SUPERSCRIPTS)
+
+
+Rows = tuple[tuple[Cell, ...], ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells under heads; the first column names the row, `numeric` are the columns of numbers."""
+
+    title: str
+    caption: str
+    heads: tuple[str, ...]
+    rows: Rows
+    notes: tuple[str, ...] = ()
+    numeric: frozenset[int] = frozenset()
+
+    @property
+    def numbered_notes(self) -> list[tuple[Cell, str]]:
+        """Each footnote with a cell that holds its mark alone."""
+        return [(Cell("", (mark,)), text) for mark, text in enumerate(self.notes, 1)]
+
+
+class Notes:
+    """Footnotes of one table in order of appearance; the same sentence is printed once."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+
+    def marks(self, texts: Iterable[str]) -> tuple[int, ...]:
+        """The footnote numbers of some sentences, counted from 1."""
+        wanted = dict.fromkeys(texts)
+        self._texts.extend(text for text in wanted if text not in self._texts)
+        return tuple(sorted(self._texts.index(text) + 1 for text in wanted))
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All sentences; the one at index i belongs to mark i + 1."""
+        return tuple(self._texts)
+
+
+def with_bars(rows: Rows) -> Rows:
+    """The same rows, each number with its share of the greatest."""
+    greatest = max((cell.value for row in rows for cell in row if cell.value is not None), default=0.0)
+    return tuple(tuple(_barred(cell, greatest) for cell in row) for row in rows)
+
+
+def _barred(cell: Cell, greatest: float) -> Cell:
+    return replace(cell, share=cell.value / greatest) if cell.value is not None and greatest > 0 else cell
+
+
+def words(title: str, caption: str, heads: Iterable[str], rows: Iterable[Iterable[object]]) -> Table:
+    """A table of plain text without footnotes."""
+    return Table(title, caption, tuple(heads), tuple(tuple(Cell(str(item)) for item in row) for row in rows))

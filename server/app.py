@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from starlette.requests import ClientDisconnect
 
 from server.embedder import Embedder
-from server.errors import BadRequest
+from server.errors import Refusal
 from server.gpu import read_gpus
 from server.images import Prepared, prepare
 from server.metrics import PARTS, Metrics
 from server.settings import Settings, decode_threads
 
+MAX_DROPPED = 4
 LOADING = "the model is still loading: try again when GET /readyz answers 200"
 
 
@@ -43,7 +44,7 @@ class Service:
     async def embed(self, body: bytes) -> Response:
         """Answer one request; its parts add up to its time on threads and in their queues."""
         if not self.ready:
-            raise BadRequest(503, LOADING)
+            raise Refusal(503, LOADING)
         loop = asyncio.get_running_loop()
         received = time.perf_counter_ns()
         prepared = await loop.run_in_executor(self._decoders, prepare, body, self.settings)
@@ -134,23 +135,26 @@ def add_routes(app: FastAPI, service: Service) -> None:
     def metrics() -> Response:
         return Response(service.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
-    @app.exception_handler(BadRequest)
-    async def refuse(_: Request, error: BadRequest) -> Response:
+    @app.exception_handler(Refusal)
+    async def refuse(_: Request, error: Refusal) -> Response:
         headers = {"Retry-After": "1"} if error.status == 503 else {}
         return JSONResponse({"detail": error.detail}, status_code=error.status, headers=headers)
 
 
 async def read_body(request: Request, max_bytes: int) -> bytes:
-    """The whole body, refused as soon as it is longer than `max_bytes`, whatever its headers say."""
-    chunks, length = [], 0
+    """The whole body, or Refusal once it is longer than `max_bytes`, whatever its headers say."""
+    chunks: list[bytes] = []
+    length = 0
     try:
         async for chunk in request.stream():
-            chunks.append(chunk)
             length += len(chunk)
-            if length > max_bytes:
-                raise BadRequest(
-                    413, f"the body is longer than {max_bytes:,} bytes: send fewer images a request"
-                )
+            if length <= max_bytes:
+                chunks.append(chunk)
+            # Too much is read on and dropped, within reason: who is still sending does not read our answer.
+            elif length > MAX_DROPPED * max_bytes:
+                break
     except ClientDisconnect:
-        raise BadRequest(400, "the connection was closed before the whole body had arrived") from None
+        raise Refusal(400, "the connection was closed before the whole body had arrived") from None
+    if length > max_bytes:
+        raise Refusal(413, f"the body is longer than {max_bytes:,} bytes: send fewer images a request")
     return b"".join(chunks)

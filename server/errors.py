@@ -12,7 +12,7 @@ class SetUpError(Exception):
         self.log_tail = log_tail
 
 
-class BadRequest(Exception):
+class Refusal(Exception):
     """A request the service refuses: an HTTP status in 4xx and one sentence for the client."""
 
     def __init__(self, status: int, detail: str) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from server.errors import BadRequest
+from server.errors import Refusal
 from server.preprocess import preprocess, resized
 from server.settings import Settings
 
@@ -31,7 +31,7 @@ class Prepared:
 
 
 def prepare(body: bytes, settings: Settings) -> Prepared:
-    """Decode and preprocess every image of a request, or raise BadRequest."""
+    """Decode and preprocess every image of a request, or raise Refusal."""
     start = time.perf_counter_ns()
     texts = parse(body, settings.max_batch)
     decode_ns = time.perf_counter_ns() - start
@@ -53,14 +53,14 @@ def parse(body: bytes, max_batch: int) -> list[str]:
     try:
         message = json.loads(body)
     except (ValueError, RecursionError):
-        raise BadRequest(400, f"the body is not JSON: {SHAPE}") from None
+        raise Refusal(400, f"the body is not JSON: {SHAPE}") from None
     images = message.get("images") if isinstance(message, dict) else None
     if not isinstance(images, list):
-        raise BadRequest(400, f"the body has no list `images`: {SHAPE}")
+        raise Refusal(400, f"the body has no list `images`: {SHAPE}")
     if not images:
-        raise BadRequest(400, "`images` is empty: send at least one image")
+        raise Refusal(400, "`images` is empty: send at least one image")
     if len(images) > max_batch:
-        raise BadRequest(413, f"`images` holds {len(images)} images: send at most {max_batch} a request")
+        raise Refusal(413, f"`images` holds {len(images)} images: send at most {max_batch} a request")
     return list(_strings(images))
 
 
@@ -69,25 +69,25 @@ def decode(text: str, name: str, max_pixels: int) -> Image.Image:
     try:
         data = base64.b64decode(text, validate=True)
     except ValueError:
-        raise BadRequest(400, f"{name} is not base64") from None
+        raise Refusal(400, f"{name} is not base64") from None
     try:
         image = Image.open(io.BytesIO(data), formats=FORMATS)
         _check_size(image, name, max_pixels)
         image.load()
-    except BadRequest:
+    except Refusal:
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-        raise BadRequest(413, f"{name} has too many pixels: send at most {max_pixels:,}") from None
+        raise Refusal(413, f"{name} has too many pixels: send at most {max_pixels:,}") from None
     except Exception:
         # Pillow's decoders raise many kinds of errors on damaged files; all mean the same here.
-        raise BadRequest(400, f"{name} is not a whole JPEG, PNG or WebP image") from None
+        raise Refusal(400, f"{name} is not a whole JPEG, PNG or WebP image") from None
     return image
 
 
 def _strings(images: list[object]) -> Iterator[str]:
     for index, text in enumerate(images):
         if not isinstance(text, str):
-            raise BadRequest(400, f"images[{index}] is not a string: send base64")
+            raise Refusal(400, f"images[{index}] is not a string: send base64")
         yield text
 
 
@@ -95,6 +95,4 @@ def _check_size(image: Image.Image, name: str, max_pixels: int) -> None:
     # A long thin image grows when its shorter side is resized, so that size counts as well.
     for width, height in (image.size, resized(image.size)):
         if width * height > max_pixels:
-            raise BadRequest(
-                413, f"{name} has too many pixels, {width} x {height}: send at most {max_pixels:,}"
-            )
+            raise Refusal(413, f"{name} has too many pixels, {width} x {height}: send at most {max_pixels:,}")

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import socket
 
+from server.errors import SetUpError
+
 
 def choose_ports(host: str, wanted: list[int]) -> list[int]:
-    """The wanted ports, each replaced by a free one where it is taken; no two are the same."""
-    held = [_bind(host, port) or _bind(host, 0) for port in wanted]
-    ports = [held_socket.getsockname()[1] for held_socket in held if held_socket]
-    for held_socket in filter(None, held):
-        held_socket.close()
+    """The wanted ports, each replaced by a free one where it is taken; all held until all are chosen."""
+    with contextlib.ExitStack() as held:
+        ports = []
+        for port in wanted:
+            probe = _bind(host, port) or _bind(host, 0)
+            if probe is None:
+                raise SetUpError(f"--host {host} is no IPv4 address of this machine: give one, or 127.0.0.1.")
+            ports.append(held.enter_context(probe).getsockname()[1])
     return ports
 
 

@@ -16,7 +16,7 @@ def main(argv: list[str]) -> int:
     import uvicorn
 
     from server.app import create_app
-    from server.embedder import ClipEmbedder
+    from server.clip import ClipEmbedder
 
     failures: list[Exception] = []
 

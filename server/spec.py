@@ -56,4 +56,7 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
 
 def model_of(options: argparse.Namespace) -> ModelSpec:
     """The ModelSpec that the options of `add_model_options` describe."""
-    return ModelSpec(options.model, options.pretrained, options.seed)
+    checkpoint = Path(options.pretrained)
+    # Absolute, since our other processes run in another folder.
+    pretrained = str(checkpoint.resolve()) if checkpoint.is_file() else options.pretrained
+    return ModelSpec(options.model, pretrained, options.seed)

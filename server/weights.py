@@ -47,7 +47,7 @@ def weights_sha256(tower: ImageTower) -> str:
     digest = hashlib.sha256()
     for name, tensor in sorted(tower.state_dict().items()):
         digest.update(name.encode())
-        digest.update(tensor.cpu().contiguous().numpy().tobytes())
+        digest.update(tensor.contiguous().flatten().numpy().data)
     return digest.hexdigest()
 
 

@@ -1,0 +1,40 @@
+import pytest
+
+from server.errors import SetUpError
+from server.settings import Settings
+from server.spec import ModelSpec
+
+
+def test_an_empty_environment_gives_the_defaults():
+    settings = Settings.from_env({})
+    assert settings == Settings()
+    assert (settings.host, settings.port, settings.max_batch) == ("127.0.0.1", 8002, 32)
+    assert settings.spec == ModelSpec("ViT-B-32", "", 0)
+
+
+def test_settings_survive_the_environment():
+    settings = Settings("ViT-B-16", "tag", 7, "cpu", "0.0.0.0", 9000, 8, 1000, 2000, 3)
+    assert Settings.from_env(settings.to_env()) == settings
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("PORT", "none", "INFERSWARM_PORT is 'none': it takes a whole number from 1 to 65535."),
+        ("PORT", "65536", "INFERSWARM_PORT is '65536': it takes a whole number from 1 to 65535."),
+        ("MAX_BATCH", "0", "INFERSWARM_MAX_BATCH is '0': it takes a whole number of 1 or more."),
+        ("THREADS", "-1", "INFERSWARM_THREADS is '-1': it takes a whole number of 0 or more."),
+        ("DEVICE", "tpu", "INFERSWARM_DEVICE is 'tpu': it takes auto, cpu, mps, cuda or cuda:N."),
+    ],
+)
+def test_a_bad_variable_is_named(name, value, sentence):
+    with pytest.raises(SetUpError) as caught:
+        Settings.from_env({f"INFERSWARM_{name}": value})
+    assert str(caught.value) == sentence
+
+
+def test_weights_are_named_for_people_and_for_files():
+    assert ModelSpec().weights == "random (seed 0)"
+    assert ModelSpec(seed=3).slug == "ViT-B-32-random-seed-3"
+    assert ModelSpec(pretrained="/somewhere/my model.pt").weights == "my model.pt"
+    assert ModelSpec(pretrained="/somewhere/my model.pt").slug == "ViT-B-32-my-model.pt"

@@ -1,0 +1,3 @@
+"""Locust patches sockets and threads when imported, so it comes before anything a test imports."""
+
+import locust  # noqa: F401

@@ -1,0 +1,29 @@
+"""Run open_clip's own transform over the pictures of a folder; a process of its own, since it imports torch.
+
+python open_clip_reference.py FOLDER OUT.npz
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+
+LIBRARY = torch.library.Library("torchvision", "DEF")
+for name, arguments in (("nms", "Tensor dets, Tensor scores, float iou_threshold"),) * 1 + (
+    ("qnms", "Tensor dets, Tensor scores, float iou_threshold"),
+):
+    if not hasattr(torch.ops.torchvision, name):
+        LIBRARY.define(f"{name}({arguments}) -> Tensor")
+
+from open_clip.transform import image_transform  # noqa: E402
+from PIL import Image  # noqa: E402
+
+transform = image_transform(
+    224,
+    is_train=False,
+    mean=(0.48145466, 0.4578275, 0.40821073),
+    std=(0.26862954, 0.26130258, 0.27577711),
+)
+folder, out = Path(sys.argv[1]), sys.argv[2]
+np.savez(out, **{path.stem: transform(Image.open(path)).numpy() for path in sorted(folder.iterdir())})

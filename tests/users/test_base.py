@@ -1,0 +1,168 @@
+"""The one path of a request, with a scripted transport: success, failure, kill."""
+
+from locust.env import Environment
+
+from typing import Any, ClassVar
+
+import gevent
+import numpy as np
+import pytest
+
+from users.base import InferenceUser
+from users.endpoint import Endpoint
+from users.errors import ErrorKind, RequestError
+from users.result import Result
+from users.stage import Stage
+from users.transport import Prepared, Reply, Transport
+
+ENDPOINT = Endpoint("fake-http", "fake", "http", "fp32", "127.0.0.1:1")
+
+
+def unit(index: int) -> np.ndarray[Any, Any]:
+    row = np.zeros((1, 512), dtype=np.float32)
+    row[0, index] = 1
+    return row
+
+
+class Scripted(Transport):
+    """Does what the test scripted, call by call."""
+
+    protocol = "http"
+    payload = "fp32"
+    script: ClassVar[list[Any]] = []
+    log: ClassVar[list[str]] = []
+
+    @classmethod
+    def prepare(cls, images: Any, indices: tuple[int, ...], endpoint: Endpoint) -> Prepared:
+        raise NotImplementedError
+
+    def open(self) -> None:
+        self.log.append("open")
+
+    def exchange(self, prepared: Prepared) -> Reply:
+        step = self.script.pop(0)
+        if isinstance(step, BaseException):
+            raise step
+        if isinstance(step, str):
+            gevent.sleep(30)
+        return Reply(step, 2048, {"compute": 7})
+
+    def close(self) -> None:
+        self.log.append("close")
+
+
+class ScriptedUser(InferenceUser):
+    transport = Scripted
+
+
+@pytest.fixture
+def fired() -> list[dict[str, Any]]:
+    return []
+
+
+@pytest.fixture
+def user(fired: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> ScriptedUser:
+    environment = Environment(user_classes=[ScriptedUser])
+    environment.events.request.add_listener(lambda **event: fired.append(event))
+    stage = Stage(ENDPOINT, [Prepared(b"12345", (3,))], 1.0, cell="fake-http/b1/c1", repeat=2)
+    stage.golden = np.eye(512, dtype=np.float32)
+    stage.enter("measure")
+    monkeypatch.setattr(ScriptedUser, "stage", stage)
+    monkeypatch.setattr(Scripted, "log", [])
+    made = ScriptedUser(environment)
+    made.on_start()
+    return made
+
+
+def send(user: ScriptedUser, monkeypatch: pytest.MonkeyPatch, *script: Any) -> Result:
+    monkeypatch.setattr(Scripted, "script", list(script))
+    return user.request(user.mine.pool[0], intended_ns=100)
+
+
+def test_success(user: ScriptedUser, fired: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    result = send(user, monkeypatch, unit(3))
+    assert result.ok
+    assert (result.cell, result.repeat, result.phase) == ("fake-http/b1/c1", 2, "measure")
+    assert (result.images, result.request_bytes, result.response_bytes) == (1, 5, 2048)
+    assert result.server_ns == {"compute": 7}
+    assert result.intended_ns == 100
+    assert result.latency_ns == result.send_delay_ns + result.service_ns
+    assert len(fired) == 1
+    assert fired[0]["result"] is result
+    assert fired[0]["exception"] is None
+    assert fired[0]["name"] == "fake-http/b1/c1"
+    assert fired[0]["response_time"] == result.service_ns / 1e6
+
+
+def test_failure_is_timed_and_fired_once(
+    user: ScriptedUser, fired: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = send(user, monkeypatch, ConnectionResetError(104, "gone"))
+    assert not result.ok
+    assert result.error is not None
+    assert result.error.kind is ErrorKind.RESET
+    assert result.service_ns > 0
+    assert [event["exception"] for event in fired] == [result.error]
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        (unit(4), ErrorKind.WRONG_EMBEDDING),
+        (unit(3) * 2, ErrorKind.BAD_REPLY),
+        (unit(3) * np.float32("nan"), ErrorKind.BAD_REPLY),
+        (np.vstack([unit(3), unit(3)]), ErrorKind.BAD_REPLY),
+    ],
+)
+def test_a_wrong_answer_fails(
+    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch, reply: Any, kind: ErrorKind
+) -> None:
+    result = send(user, monkeypatch, reply)
+    assert isinstance(result.error, RequestError)
+    assert result.error.kind is kind
+
+
+def test_embeddings_are_compared_on_the_first_and_every_eighth_answer(
+    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes = [send(user, monkeypatch, unit(3 if number == 0 else 4)).ok for number in range(17)]
+    assert [number for number, ok in enumerate(outcomes) if not ok] == [8, 16]
+
+
+def test_a_killed_request_is_abandoned_and_not_a_success(
+    user: ScriptedUser, fired: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Scripted, "script", ["hang"])
+    greenlet = gevent.spawn(user.request, user.mine.pool[0], 100)
+    gevent.sleep(0)
+    assert user.mine.in_flight == 1
+    greenlet.kill()
+    assert user.mine.in_flight == 0
+    assert len(fired) == 1
+    assert fired[0]["result"].abandoned
+    assert not fired[0]["result"].ok
+    assert fired[0]["exception"] is not None
+
+
+def test_the_gate_holds_users_until_the_phase_sends(
+    user: ScriptedUser, fired: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Scripted, "script", [unit(3)])
+    user.mine.enter("drain")
+    greenlet = gevent.spawn(user.infer)
+    gevent.sleep(0)
+    assert fired == []
+    user.mine.enter("warm-up")
+    greenlet.join(timeout=5)
+    assert [event["name"] for event in fired] == ["warm-up"]
+
+
+def test_the_connection_is_opened_and_closed_once(user: ScriptedUser) -> None:
+    user.on_stop()
+    assert Scripted.log == ["open", "close"]
+
+
+def test_without_stage_or_endpoint_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ScriptedUser, "stage", None)
+    with pytest.raises(ValueError, match="ScriptedUser needs an `endpoint`"):
+        ScriptedUser(Environment(user_classes=[ScriptedUser])).on_start()

@@ -1,0 +1,129 @@
+"""Every foreign exception becomes one kind."""
+
+import socket
+from pathlib import Path
+
+import gevent
+import geventhttpclient.response
+import grpc
+import pytest
+from geventhttpclient.response import HTTPConnectionClosed, HTTPParseError, HTTPProtocolViolationError
+
+from users.endpoint import Endpoint
+from users.errors import GRPC_KINDS, ErrorKind, RequestError, kind_of, status_error, translated
+from users.jpeg_http import JpegHttp
+from users.transport import Prepared
+from users.triton_grpc import TritonGrpc
+
+
+class FakeRpcError(grpc.RpcError, grpc.Call):
+    """A gRPC failure with a code and a text."""
+
+    def __init__(self, code: grpc.StatusCode, text: str) -> None:
+        self._code, self._text = code, text
+
+    def code(self) -> grpc.StatusCode:
+        return self._code
+
+    def details(self) -> str:
+        return self._text
+
+
+FakeRpcError.__abstractmethods__ = frozenset()
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (ConnectionRefusedError(111, "no"), ErrorKind.REFUSED),
+        (socket.gaierror(-2, "unknown"), ErrorKind.DNS),
+        (TimeoutError("timed out"), ErrorKind.TIMEOUT),
+        (gevent.Timeout(1), ErrorKind.TIMEOUT),
+        (ConnectionResetError(104, "reset"), ErrorKind.RESET),
+        (BrokenPipeError(32, "pipe"), ErrorKind.RESET),
+        (OSError(28, "no space"), ErrorKind.OTHER),
+        (HTTPConnectionClosed("closed"), ErrorKind.RESET),
+        (HTTPParseError("bad"), ErrorKind.BAD_REPLY),
+        (HTTPProtocolViolationError("bad"), ErrorKind.BAD_REPLY),
+        (ValueError("not JSON"), ErrorKind.BAD_REPLY),
+        (KeyError("embeddings"), ErrorKind.BAD_REPLY),
+        (ZeroDivisionError(), ErrorKind.OTHER),
+        (FakeRpcError(grpc.StatusCode.DEADLINE_EXCEEDED, ""), ErrorKind.TIMEOUT),
+        (FakeRpcError(grpc.StatusCode.INTERNAL, "boom"), ErrorKind.SERVER_ERROR),
+        (FakeRpcError(grpc.StatusCode.UNAVAILABLE, "Connection refused"), ErrorKind.REFUSED),
+        (FakeRpcError(grpc.StatusCode.UNAVAILABLE, "DNS resolution failed"), ErrorKind.DNS),
+        (FakeRpcError(grpc.StatusCode.UNAVAILABLE, "Socket closed"), ErrorKind.RESET),
+    ],
+)
+def test_kinds(error: BaseException, kind: ErrorKind) -> None:
+    assert kind_of(error) is kind
+
+
+def test_no_grpc_status_is_unmapped() -> None:
+    mapped = {*GRPC_KINDS, grpc.StatusCode.OK, grpc.StatusCode.UNAVAILABLE}
+    assert set(grpc.StatusCode) - mapped == set()
+
+
+def test_no_exception_of_the_http_library_is_unmapped() -> None:
+    own = [
+        value
+        for value in vars(geventhttpclient.response).values()
+        if isinstance(value, type) and issubclass(value, Exception) and "geventhttpclient" in value.__module__
+    ]
+    assert len(own) >= 2
+    assert all(kind_of(made("text")) is not ErrorKind.OTHER for made in own)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (404, ErrorKind.REJECTED),
+        (429, ErrorKind.REJECTED),
+        (503, ErrorKind.SERVER_ERROR),
+        (302, ErrorKind.BAD_REPLY),
+    ],
+)
+def test_http_status(status: int, kind: ErrorKind) -> None:
+    error = status_error(status, b"\xffwhy\n" * 100)
+    assert error.kind is kind
+    assert len(str(error)) < 200
+
+
+def test_a_request_error_passes_unchanged() -> None:
+    with pytest.raises(RequestError) as caught, translated():
+        raise RequestError(ErrorKind.REJECTED, "as it was")
+    assert str(caught.value) == "rejected: as it was"
+
+
+@pytest.fixture
+def closed_port() -> int:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        port: int = held.getsockname()[1]
+    return port
+
+
+@pytest.mark.parametrize("transport", [JpegHttp, TritonGrpc])
+def test_refused_for_real(transport: type[JpegHttp] | type[TritonGrpc], closed_port: int) -> None:
+    endpoint = Endpoint("x", "x", transport.protocol, transport.payload, f"127.0.0.1:{closed_port}", "m")
+    with transport(endpoint, timeout_s=5) as client, pytest.raises(RequestError) as caught:
+        client.send(Prepared(b"{}", (0,)))
+    assert caught.value.kind is ErrorKind.REFUSED
+
+
+@pytest.mark.parametrize("transport", [JpegHttp, TritonGrpc])
+def test_a_silent_server_is_a_timeout(transport: type[JpegHttp] | type[TritonGrpc]) -> None:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        endpoint = Endpoint("x", "x", transport.protocol, transport.payload, address, "m")
+        with transport(endpoint, timeout_s=0.2) as client, pytest.raises(RequestError) as caught:
+            client.send(Prepared(b"{}", (0,)))
+    assert caught.value.kind is ErrorKind.TIMEOUT
+
+
+def test_no_errors_are_raised_by_name_elsewhere() -> None:
+    """Transports leave translation to Transport.send: one boundary."""
+    for name in ("jpeg_http.py", "triton_http.py", "triton_grpc.py", "http_client.py"):
+        assert "except" not in Path("users", name).read_text()

@@ -1,0 +1,217 @@
+"""Real exports and real servers, started as a caller starts them."""
+
+import base64
+import io
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import contextmanager
+
+import numpy as np
+import psutil
+import pytest
+import tritonclient.grpc
+import tritonclient.http
+from PIL import Image
+from skimage import data
+
+from server.export import current_stamp, export, onnx_path
+from server.preprocess import preprocess
+from server.spec import ROOT, ModelSpec
+
+pytestmark = pytest.mark.system
+DEADLINE_S = 120
+STOP_S = 6
+
+
+class Up:
+    """`python -m server up --json --until-stdin-closes`, and what it has said."""
+
+    def __init__(self, process):
+        self.process = process
+        self.ready = self.event("ready")
+        self.endpoints = self.ready["endpoints"]
+        self.family = psutil.Process(process.pid).children(recursive=True)
+
+    def event(self, kind):
+        for line in self.process.stdout:
+            event = json.loads(line)
+            if event["event"] == kind:
+                return event
+            assert event["event"] == "progress", event
+        raise AssertionError(f"the supervisor ended without saying {kind}")
+
+    def addresses(self):
+        for endpoint in self.endpoints.values():
+            for kind in ("url", "http", "grpc", "metrics"):
+                if kind in endpoint:
+                    host, port = endpoint[kind].removeprefix("http://").removesuffix("/metrics").split(":")
+                    yield host, int(port)
+
+    def assert_nothing_is_left(self):
+        _, alive = psutil.wait_procs(self.family, timeout=STOP_S)
+        assert [process for process in alive if process.status() != psutil.STATUS_ZOMBIE] == []
+        for address in self.addresses():
+            with socket.socket() as probe:
+                assert probe.connect_ex(address) != 0
+
+
+@contextmanager
+def up(*options, log_dir):
+    command = [sys.executable, "-m", "server", "up", "--json", "--until-stdin-closes"]
+    process = subprocess.Popen(
+        [*command, "--log-dir", str(log_dir), *options],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    with process:
+        try:
+            yield Up(process)
+        finally:
+            process.stdin.close()
+            process.wait(DEADLINE_S)
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory):
+    """All three servers, with a queue delay of their own."""
+    with up("--queue-delay-us", "2000", log_dir=tmp_path_factory.mktemp("logs")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def photograph():
+    """A JPEG file."""
+    buffer = io.BytesIO()
+    Image.fromarray(data.astronaut()).save(buffer, "JPEG")
+    return buffer.getvalue()
+
+
+def embed_pytorch(endpoint, jpeg):
+    body = json.dumps({"images": [base64.b64encode(jpeg).decode()]}).encode()
+    with urllib.request.urlopen(endpoint["url"] + "/embed", body) as reply:
+        return np.array(json.load(reply)["embeddings"], np.float32)
+
+
+def embed_triton(module, address, model, pixels):
+    with module.InferenceServerClient(address) as client:
+        tensor = module.InferInput("input", pixels.shape, "FP32")
+        tensor.set_data_from_numpy(pixels)
+        return client.infer(model, [tensor]).as_numpy("embedding")
+
+
+def test_every_backend_gives_the_same_embedding(servers, photograph):
+    ends = servers.endpoints
+    pixels = preprocess(Image.open(io.BytesIO(photograph)))[None]
+    found = [embed_pytorch(ends["pytorch"], photograph)]
+    for engine in ("onnx", "openvino"):
+        for module, kind in ((tritonclient.http, "http"), (tritonclient.grpc, "grpc")):
+            end = ends[engine]
+            found.append(embed_triton(module, end[kind], end["model"], pixels))
+    embeddings = np.concatenate(found)
+    assert embeddings.shape == (5, 512)
+    assert np.abs(np.linalg.norm(embeddings, axis=1) - 1).max() < 1e-5
+    assert (embeddings @ embeddings.T).min() >= 0.999
+
+
+@pytest.mark.parametrize("engine", ["onnx", "openvino"])
+def test_a_batch_of_any_size_gives_what_single_images_give(servers, engine):
+    end = servers.endpoints[engine]
+    pixels = np.random.default_rng(0).standard_normal((6, 3, 224, 224), dtype=np.float32)
+    together = embed_triton(tritonclient.http, end["http"], end["model"], pixels)
+    for one, expected in zip(pixels, together, strict=True):
+        alone = embed_triton(tritonclient.http, end["http"], end["model"], one[None])
+        assert np.abs(alone[0] - expected).max() < 1e-4
+
+
+@pytest.mark.parametrize("engine", ["onnx", "openvino"])
+def test_a_model_says_what_it_holds_and_counts_what_it_does(servers, engine):
+    end = servers.endpoints[engine]
+    with tritonclient.http.InferenceServerClient(end["http"]) as client:
+        config = client.get_model_config(end["model"])
+        (statistics,) = client.get_inference_statistics(end["model"])["model_stats"]
+    assert config["parameters"]["weights"] == {"string_value": "random (seed 0)"}
+    assert config["parameters"]["weights_sha256"] == {"string_value": servers.ready["weights_sha256"]}
+    assert config["dynamic_batching"]["preferred_batch_size"] == [4, 8, 16, 32]
+    assert config["dynamic_batching"]["max_queue_delay_microseconds"] == 2000
+    assert config["max_batch_size"] == 32
+    assert "response_cache" not in config or not config["response_cache"]["enable"]
+    assert set(statistics["inference_stats"]) >= {"queue", "compute_infer", "success"}
+    with urllib.request.urlopen(end["metrics"]) as reply:
+        assert f'nv_inference_request_success{{model="{end["model"]}",version="1"}}' in reply.read().decode()
+
+
+def test_the_pytorch_service_holds_the_same_weights(servers):
+    with urllib.request.urlopen(servers.endpoints["pytorch"]["url"] + "/readyz") as reply:
+        status = json.load(reply)
+    assert status["weights_sha256"] == servers.ready["weights_sha256"]
+    assert (status["model"], status["weights"], status["dim"]) == ("ViT-B-32", "random (seed 0)", 512)
+
+
+def test_a_second_set_takes_free_ports_and_ends_with_stdin(servers, tmp_path):
+    with up("--only", "onnx", log_dir=tmp_path) as second:
+        assert list(second.endpoints) == ["onnx"]
+        assert not set(second.addresses()) & set(servers.addresses())
+        second.process.stdin.close()
+        assert second.process.wait(STOP_S) == 0
+        second.assert_nothing_is_left()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_everything(number, tmp_path):
+    with up("--only", "onnx", log_dir=tmp_path) as running:
+        os.kill(running.process.pid, number)
+        assert running.process.wait(STOP_S) == 0
+        running.assert_nothing_is_left()
+
+
+def test_nothing_outlives_a_killed_supervisor(tmp_path):
+    with up("--only", "onnx", log_dir=tmp_path) as running:
+        running.process.kill()
+        running.process.wait()
+        running.assert_nothing_is_left()
+
+
+def test_a_server_that_dies_is_reported_and_the_others_go_on(servers, photograph):
+    os.kill(servers.endpoints["openvino"]["pid"], signal.SIGABRT)
+    died = servers.event("died")
+    assert (died["server"], died["exit"]) == ("openvino", -signal.SIGABRT)
+    assert "GRPCInferenceService" in died["log_tail"]
+    assert embed_pytorch(servers.endpoints["pytorch"], photograph).shape == (1, 512)
+
+
+def test_a_server_that_cannot_start_is_an_error(tmp_path):
+    command = [sys.executable, "-m", "server", "up", "--json", "--only", "pytorch"]
+    command += ["--log-dir", str(tmp_path), "--model", "ViT-Z"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=DEADLINE_S)
+    assert done.returncode == 2
+    error = json.loads(done.stdout.splitlines()[-1])
+    assert error["event"] == "error"
+    assert error["text"].startswith("pytorch ended while starting (exit code 2): ")
+    assert "open_clip has no model 'ViT-Z'" in error["log_tail"]
+
+
+def test_an_export_is_made_once_and_again_for_other_weights(tmp_path, capsys):
+    export(ModelSpec(), tmp_path)
+    stamp = current_stamp(ModelSpec(), tmp_path)
+    assert stamp["max_difference"] <= 1e-4
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "ViT-B-32-random-seed-0.json",
+        "ViT-B-32-random-seed-0.onnx",
+    ]
+    made = onnx_path(ModelSpec(), tmp_path).stat().st_mtime_ns
+    started = time.monotonic()
+    export(ModelSpec(), tmp_path)
+    assert time.monotonic() - started < 2
+    assert onnx_path(ModelSpec(), tmp_path).stat().st_mtime_ns == made
+    assert capsys.readouterr().out.endswith("ViT-B-32-random-seed-0.onnx is current: nothing to export\n")
+    assert current_stamp(ModelSpec(seed=1), tmp_path) is None
+    export(ModelSpec(seed=1), tmp_path)
+    assert current_stamp(ModelSpec(seed=1), tmp_path)["weights_sha256"] != stamp["weights_sha256"]

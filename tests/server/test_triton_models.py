@@ -1,0 +1,67 @@
+"""The two model.py files, loaded as Triton loads them but with their engines replaced."""
+
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+
+from server.spec import ROOT
+
+NAMES = {"onnx": "openclip_vit_b32", "openvino": "openclip_vit_b32_openvino"}
+
+
+@pytest.fixture(params=["onnx", "openvino"])
+def module(request, monkeypatch):
+    """A model.py with just enough of Triton's utilities."""
+    utilities = ModuleType("triton_python_backend_utils")
+    utilities.get_input_tensor_by_name = lambda tensors, name: tensors[name]
+    utilities.Tensor = lambda name, values: (name, values)
+    utilities.InferenceResponse = lambda tensors: tensors
+    monkeypatch.setitem(sys.modules, utilities.__name__, utilities)
+    for engine in ("onnxruntime", "openvino"):
+        monkeypatch.setitem(sys.modules, engine, ModuleType(engine))
+    path = ROOT / "triton_repo" / request.param / NAMES[request.param] / "1" / "model.py"
+    spec = spec_from_file_location(f"model_{request.param}", path)
+    loaded = module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+def request_of(*values):
+    pixels = np.array(values, np.float32).reshape(-1, 1)
+    return {"input": SimpleNamespace(as_numpy=lambda: pixels)}
+
+
+def test_the_requests_of_a_batch_get_their_own_embeddings(module):
+    model = module.TritonPythonModel()
+    sizes = []
+
+    def embed(pixels):
+        sizes.append(len(pixels))
+        return pixels * 10
+
+    model._embed = embed
+    replies = model.execute([request_of(1), request_of(2, 3), request_of(4)])
+    assert [(reply[0][0], reply[0][1].ravel().tolist()) for reply in replies] == [
+        ("embedding", [10]),
+        ("embedding", [20, 30]),
+        ("embedding", [40]),
+    ]
+    assert sizes == [4]
+
+
+@pytest.mark.parametrize("module", ["openvino"], indirect=True)
+def test_other_batches_are_made_up_of_compiled_ones(module):
+    assert [module.split_batch(images) for images in (1, 5, 8, 31, 32)] == [
+        [1],
+        [4, 1],
+        [8],
+        [16, 8, 4, 1, 1, 1],
+        [32],
+    ]
+    model = module.TritonPythonModel()
+    model._compiled = {batch: lambda piece, batch=batch: [piece + 1000 * batch] for batch in module.BATCHES}
+    pixels = np.arange(6, dtype=np.float32).reshape(6, 1)
+    assert model._embed(pixels).ravel().tolist() == [4000, 4001, 4002, 4003, 1004, 1005]

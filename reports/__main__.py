@@ -1,6 +1,7 @@
 """python -m reports: makes reports from the ledgers that studies leave."""
 
 import argparse
+import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -56,4 +57,6 @@ def show(directory: Path, quiet: bool) -> int:
 
 
 if __name__ == "__main__":
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a dash must not end the report where the locale is ASCII
     sys.exit(main())

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from reports.format import digits
+from reports.format import digits, plural
 from reports.grid import Runs, typical
 from reports.naming import disclosures
 from reports.seed_tables import images_per_s, protocol_pairs
 from reports.study import Study
+
+ENOUGH_RUNS, ENOUGH_RESULTS = 3, 200
 
 
 def findings(study: Study) -> tuple[str, ...]:
@@ -45,9 +47,10 @@ def hedge(runs: Runs) -> str:
     """How far the numbers carry: repeats and the smallest sample."""
     fewest = min(len(repeats) for repeats in _by_cell(runs).values())
     results = min(run.succeeded for run in runs)
-    behind = "1 run" if fewest == 1 else f"{fewest} runs"
-    weight = "an indication, not a ranking" if fewest < 3 or results < 200 else "see the caveats below"
-    return f"at least {behind} and {results:,} results per cell: {weight}"
+    size = f"as few as {plural(fewest, 'run')} and {plural(results, 'result')} per cell"
+    return (
+        f"{size}: an indication, not a ranking" if fewest < ENOUGH_RUNS or results < ENOUGH_RESULTS else size
+    )
 
 
 def _protocols(runs: Runs) -> str:
@@ -57,7 +60,17 @@ def _protocols(runs: Runs) -> str:
         for backend, (http, grpc) in protocol_pairs(serial).items()
         if (ratios := list(_ratios(serial, http, grpc)))
     ]
-    return f"gRPC carried {', '.join(parts)} times the images per second of HTTP." if parts else ""
+    return (
+        f"gRPC over HTTP, images per second with one user: {', '.join(parts)}{_grain(serial)}."
+        if parts
+        else ""
+    )
+
+
+def _grain(runs: Runs) -> str:
+    """What so few repeats cannot tell."""
+    few = any(len(repeats) < ENOUGH_RUNS for repeats in _by_cell(runs).values())
+    return f"; with fewer than {ENOUGH_RUNS} runs per cell, small differences may be chance" if few else ""
 
 
 def _ratios(serial: Runs, http: str, grpc: str) -> Iterator[float]:

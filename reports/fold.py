@@ -44,7 +44,7 @@ def summarise(planned: Mapping[str, Any], records: Sequence[Record]) -> Summary:
 def _numbers(records: Sequence[Record], status: str, note: str, closed: bool) -> dict[str, Any]:
     windows, drained = _measured(records, "window"), _measured(records, "drained")
     counts, server = count(windows), server_side([r for r in records if r["kind"] == "server"])
-    measured_ns = measure_ns(windows, drained, closed)
+    measured_ns = measure_ns(windows, drained, closed) if counts.finished else None
     stated = tuple(caveat(r["code"], r["text"]) for r in records if r["kind"] == "caveat")
     return {
         "requests": counts.finished,

@@ -62,13 +62,13 @@ def caveats_by_code(study: Study) -> Table:
         (code, counts[code], "yes" if advice[code].tainted else "no", advice[code].advice)
         for code in sorted(counts, key=lambda code: (-counts[code], code))
     )
-    return words("Caveats", "", ("caveat", "runs", "disqualifies", "what to do"), rows)
+    return words("Caveats", ("caveat", "runs", "disqualifies", "what to do"), rows, numeric=[1])
 
 
 def caveats_by_run(study: Study) -> Table:
     """Every caveat with what happened."""
     rows = ((run_name(run), doubt.code, doubt.text) for run in study.started for doubt in run.caveats)
-    return words("Caveats, run by run", "", ("run", "caveat", "what happened"), rows)
+    return words("Caveats, run by run", ("run", "caveat", "what happened"), rows)
 
 
 def failures_by_kind(study: Study) -> Table:
@@ -77,4 +77,4 @@ def failures_by_kind(study: Study) -> Table:
     for run in study.started:
         found.update({(run.endpoint, kind): count for kind, count in run.failure_kinds.items()})
     rows = ((endpoint, kind, f"{count:,}") for (endpoint, kind), count in sorted(found.items()))
-    return words("Failures", "Failed requests by kind.", ("endpoint", "kind", "requests"), rows)
+    return words("Failures by kind", ("endpoint", "kind", "requests"), rows, numeric=[2])

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.fold import fold
+from reports.format import plural
 from reports.ledger import FILE_NAME, Ledger, LedgerError, Record, read_ledger
 from reports.summary import Summary
 
@@ -69,4 +70,4 @@ def notices(study: Study) -> Iterator[str]:
     if study.cut_line:
         yield "The ledger's last line is cut off; it was left out, and everything before it was read."
     if missing := len(study.runs) - len(study.started):
-        yield f"{missing} of {len(study.runs)} planned runs were not started."
+        yield f"Not started: {missing} of {plural(len(study.runs), 'planned run')}."

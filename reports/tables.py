@@ -69,6 +69,9 @@ def _barred(cell: Cell, greatest: float) -> Cell:
     return replace(cell, share=cell.value / greatest) if cell.value is not None and greatest > 0 else cell
 
 
-def words(title: str, caption: str, heads: Iterable[str], rows: Iterable[Iterable[object]]) -> Table:
-    """A table of plain text without footnotes."""
-    return Table(title, caption, tuple(heads), tuple(tuple(Cell(str(item)) for item in row) for row in rows))
+def words(
+    title: str, heads: Iterable[str], rows: Iterable[Iterable[object]], numeric: Iterable[int] = ()
+) -> Table:
+    """A table of plain text without caption or footnotes."""
+    cells = tuple(tuple(Cell(str(item)) for item in row) for row in rows)
+    return Table(title, "", tuple(heads), cells, numeric=frozenset(numeric))

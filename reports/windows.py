@@ -78,7 +78,7 @@ def measure_ns(windows: Sequence[Record], drained: Sequence[Record], closed: boo
     busy_ns, users = 0, 0
     for worker in by_worker.keys() | lines.keys():
         line = lines.get(worker)
-        worker_users = line["users"] if line else max(window["users"] for window in by_worker[worker])
+        worker_users = line["users"] if line else max(window.get("users", 1) for window in by_worker[worker])
         busy_ns += line["busy_ns"] if line else span_ns(by_worker[worker]) * worker_users
         users += worker_users
     return busy_ns / users if busy_ns and users else None

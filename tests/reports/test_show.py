@@ -1,0 +1,170 @@
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from reports.__main__ import main
+from reports.cells_csv import COLUMNS
+from reports.console import render_console
+from reports.page import build_page
+from reports.study import load_study
+from tests.reports.builder import Book
+from tests.reports.example import MS, example
+
+FILES = ("study.json", "cells.csv", "summary.md", "report.html")
+GOLDEN = Path(__file__).parent / "golden"
+EVIL = "<script>alert(1)</script>|`x`\n# h\x1b[31m[red]"
+
+
+def check_golden(name: str, text: str) -> None:
+    """Compares with the golden file; UPDATE_GOLDEN=1 in the environment writes it instead."""
+    if os.environ.get("UPDATE_GOLDEN"):
+        (GOLDEN / name).write_text(text, encoding="utf-8")
+    assert text == (GOLDEN / name).read_text(encoding="utf-8")
+
+
+def evil_study() -> Book:
+    book = Book(title=EVIL, fingerprint={EVIL: EVIL}, options={"command": EVIL})
+    book.endpoint("onnx-http", EVIL, weights=EVIL, model=EVIL)
+    tag = book.add("onnx-http", 1, 1, {"w0": [MS] * 10}, failures={EVIL: 1}, status="failed", note=EVIL)
+    book.caveat(tag, EVIL, EVIL)
+    book.footer("failed", EVIL)
+    return book
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = example().write(tmp_path_factory.mktemp("results") / "step7-example")
+    assert main(["show", str(folder), "--quiet"]) == 0
+    return folder
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_are_golden(shown: Path, name: str) -> None:
+    check_golden(name, (shown / name).read_text(encoding="utf-8"))
+
+
+def test_the_console_is_golden(shown: Path) -> None:
+    out = io.StringIO()
+    render_console(build_page(load_study(shown), shown.name), Console(file=out, width=100, highlight=False))
+    check_golden("console.txt", "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n")
+
+
+def test_cells_csv_has_the_agreed_columns_and_leaves_the_unknown_empty(shown: Path) -> None:
+    rows = list(csv.DictReader((shown / "cells.csv").read_text(encoding="utf-8").splitlines()))
+    assert (len(rows), len(COLUMNS), tuple(rows[0])) == (34, 56, COLUMNS)
+    first = rows[0]
+    assert (first["study"], first["cell"], first["repeat"]) == ("step7", "pytorch-http/b1/c1", "1")
+    assert (first["requests"], first["link"], first["gpu_power_w"], first["limit"]) == ("40", "", "", "")
+    assert float(first["images_per_s"]) == pytest.approx(40 / float(first["measure_s"]), rel=1e-5)
+    assert first["caveats"] == "few-samples"
+
+
+def test_showing_again_changes_nothing_and_leaves_nothing_behind(shown: Path) -> None:
+    before = {name: (shown / name).read_bytes() for name in FILES}
+    assert main(["show", str(shown), "--quiet"]) == 0
+    assert {name: (shown / name).read_bytes() for name in FILES} == before
+    assert sorted(path.name for path in shown.iterdir()) == sorted([*FILES, "ledger.jsonl"])
+
+
+def test_the_page_asks_for_nothing_from_outside(shown: Path) -> None:
+    page = (shown / "report.html").read_text(encoding="utf-8")
+    assert not [word for word in ("http://", "https://", "src=", "href=", "@import", "url(") if word in page]
+
+
+def test_text_from_outside_shows_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = evil_study().write(tmp_path)
+    assert main(["show", str(folder)]) == 0
+    page, summary = ((folder / name).read_text(encoding="utf-8") for name in ("report.html", "summary.md"))
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;|`x` # h [31m[red]" in page
+    outside_code = "\n".join(line for line in summary.splitlines() if not line.startswith("    "))
+    assert "<script" not in outside_code
+    assert "\n# h" not in summary
+    assert r"&lt;script&gt;alert(1)&lt;/script&gt;\|\`x\` \# h \[31m\[red\]" in summary
+    assert "\x1b" not in capsys.readouterr().out + page + summary
+
+
+def empty() -> Book:
+    return Book()
+
+
+def only_planned() -> Book:
+    book = Book()
+    book.plan("onnx-http", 1, 1)
+    return book
+
+
+def aborted() -> Book:
+    book = only_planned()
+    book.add("onnx-grpc", 1, 1, {"w0": [MS] * 5}, status="aborted")
+    book.footer("interrupted", "Ctrl-C")
+    return book
+
+
+def all_failures() -> Book:
+    book = Book()
+    book.add("onnx-http", 1, 1, {"w0": []}, failures={"timeout": 9})
+    book.footer()
+    return book
+
+
+@pytest.mark.parametrize(
+    ("book", "sentence"),
+    [
+        (empty(), "The ledger has no footer: the study is still running, or it crashed."),
+        (only_planned(), "Not started: 1 of 1 planned run."),
+        (aborted(), "The study ended as interrupted: Ctrl-C."),
+        (all_failures(), "No run left a successful request, so nothing can be said about speed."),
+    ],
+)
+def test_poor_studies_are_shown_too(tmp_path: Path, book: Book, sentence: str) -> None:
+    folder = book.write(tmp_path)
+    assert main(["show", str(folder), "--quiet"]) == 0
+    assert sentence in (folder / "summary.md").read_text(encoding="utf-8")
+    assert all((folder / name).stat().st_size for name in FILES)
+
+
+def test_a_cut_ledger_is_shown_and_said(tmp_path: Path) -> None:
+    folder = aborted().write(tmp_path)
+    with (folder / "ledger.jsonl").open("a") as ledger:
+        ledger.write('{"kind":"wind')
+    assert main(["show", str(folder), "--quiet"]) == 0
+    assert json.loads((folder / "study.json").read_text())["cut_line"] is True
+    assert "last line is cut off" in (folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_directory_without_a_ledger_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["show", str(tmp_path / "none")]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("reports: ")
+    assert error.endswith("name a directory that a study wrote.\n")
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["show"], ["shew", "x"], ["show", "x", "--loud"]])
+def test_a_wrong_command_line_ends_with_2(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 2
+
+
+def test_the_program_runs_where_the_locale_is_ascii_and_reports_need_no_locust(shown: Path) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "80"}
+    code = (
+        "import runpy, sys; sys.modules.update(dict.fromkeys(['locust', 'gevent', 'torch']));"
+        "sys.argv[0] = 'reports'; runpy.run_module('reports', run_name='__main__')"
+    )
+    command = [sys.executable, "-c", code, "show", str(shown)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Serial throughput" in done.stdout
+    assert "\x1b" not in done.stdout

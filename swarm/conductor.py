@@ -11,7 +11,7 @@ from reports.ledger import LedgerWriter
 from swarm import progress
 from swarm.collector import Collector
 from swarm.crew import Crew
-from swarm.errors import StudyError
+from swarm.errors import RunFailedError, StudyError
 from swarm.plan import Run
 from users.endpoint import Endpoint
 
@@ -24,10 +24,6 @@ WARM_UP_REQUESTS = 5
 """As the seeds did; and at least two a user."""
 
 
-class RunFailedError(Exception):
-    """This run has no figures; the study goes on. The text says why."""
-
-
 @dataclass
 class Hands:
     """What the conductor acts through; tests pass fakes."""
@@ -37,7 +33,7 @@ class Hands:
     ledger: LedgerWriter
     spawn: Callable[[int, Endpoint], None]
     probe: Callable[[Endpoint], dict[str, Any]]
-    check_server: Callable[[str], None]
+    server_fault: Callable[[str], str]
     say: Callable[[str], None]
     clock: Callable[[], float]
     sleep: Callable[[float], None]
@@ -81,7 +77,7 @@ class Conductor:
     def _run(self, run: Run) -> None:
         self._begin(run)
         try:
-            self._hands.check_server(run.cell.endpoint.backend)
+            self._check_server(run)
             self._measure(run)
         except RunFailedError as failure:
             self.unfinished += 1
@@ -135,11 +131,16 @@ class Conductor:
 
     def _watch(self, run: Run) -> None:
         """Notice what dies while a phase runs."""
-        self._hands.check_server(run.cell.endpoint.backend)
+        self._check_server(run)
         now = self._hands.crew.workers()
         self._note_lost(run, [worker for worker in self._workers if worker not in now])
         if not now:
             raise StudyError("every worker is gone; look at their consoles")
+
+    def _check_server(self, run: Run) -> None:
+        fault = self._hands.server_fault(run.cell.endpoint.backend)
+        if fault:
+            raise RunFailedError(fault)
 
     def _note_lost(self, run: Run, lost: Sequence[str]) -> None:
         for worker in lost:

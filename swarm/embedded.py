@@ -12,7 +12,7 @@ from typing import Any
 import gevent
 from gevent.event import AsyncResult
 
-from swarm.errors import StudyError, UsageError
+from swarm.errors import UsageError
 
 STOP_S = 8.0
 
@@ -69,15 +69,11 @@ class EmbeddedServers:
                     f"servers: {event['server']} died (exit {event.get('exit')}); its log ends:\n{tail}"
                 )
 
-    def check(self, backend: str) -> None:
-        """Raise StudyError where the server behind `backend` has died."""
-        if backend in self.deaths:
-            raise StudyError(f"the embedded {backend} server died; see its log's end above")
-
-    def interrupt(self, error: BaseException) -> None:
-        """Wake whoever waits in `start` with `error`."""
-        if not self._ready.ready():
-            self._ready.set_exception(error)
+    def fault(self, backend: str) -> str:
+        """What is wrong with the server behind `backend`, or nothing."""
+        return (
+            f"the embedded {backend} server died; see its log's end above" if backend in self.deaths else ""
+        )
 
     def stop(self) -> None:
         """Close its standard input, wait, and kill it if it does not end. Safe to call twice."""

@@ -2,7 +2,8 @@
 
 SwarmError
 ├── UsageError      an option or a target is wrong: one sentence, exit code 2
-└── StudyError      the study cannot go on: one sentence, exit code 3
+├── StudyError      the study cannot go on: one sentence, exit code 3
+└── RunFailedError  this run has no figures, the study goes on
 """
 
 
@@ -16,3 +17,7 @@ class UsageError(SwarmError):
 
 class StudyError(SwarmError):
     """Names what was lost, and what to look at."""
+
+
+class RunFailedError(SwarmError):
+    """Says why there are no figures."""

@@ -1,4 +1,4 @@
-"""The master's side of a study: servers, targets and pictures before it; its folder, ledger and report."""
+"""The master's side of a study: servers, targets and pictures before it, its ledger and report after it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from locust.runners import MasterRunner, Runner
 
 import atexit
 import time
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +19,10 @@ from swarm.conductor import PREPARE_S, Conductor, Hands
 from swarm.crew import Crew
 from swarm.embedded import EmbeddedServers
 from swarm.errors import StudyError, SwarmError, UsageError
-from swarm.fingerprint import fingerprint
+from swarm.folder import header, new_folder, utc_now
 from swarm.golden import check_agreement, golden_embeddings
 from swarm.options import Options, resolve
-from swarm.plan import Cell, Run, Size, order
+from swarm.plan import Run, Study, order
 from swarm.preflight import check_targets
 from swarm.probe import read_counters
 from swarm.quiet import hush_locust
@@ -33,11 +31,12 @@ from swarm.targets import endpoints_from_options, endpoints_from_ready
 from swarm.worker import user_class_for
 from users.endpoint import Endpoint
 from users.images import ImageSet, ImageSetError, load_images
+from users.transport import Transport
 
 WORKERS_S = 60.0
 SPAWN_RATE = 100
 """Users a second, up and down: the most that Locust takes without a warning."""
-PASSED, FAILED, INCONCLUSIVE = 0, 1, 3
+PASSED, FAILED, USAGE, INCONCLUSIVE = 0, 1, 2, 3
 
 
 def say(text: str) -> None:
@@ -51,26 +50,16 @@ class Master:
     images: ImageSet
     endpoints: list[Endpoint]
 
-    def __init__(
-        self,
-        environment: Environment,
-        runner: Runner,
-        web_ui: Any,
-        name: str,
-        title: str,
-        sizes: Mapping[str, Size],
-        cells: Callable[[Sequence[Endpoint], Size], list[Cell]],
-    ) -> None:
-        self._environment, self._runner = environment, runner
-        self._name, self._title, self._sizes, self._cells = name, title, sizes, cells
+    def __init__(self, environment: Environment, runner: Runner, web_ui: Any, study: Study) -> None:
+        self._environment, self._runner, self._study = environment, runner, study
         self._crew = Crew(runner)
         self._collector = Collector(runner, self._crew.name)
         self._servers = EmbeddedServers(say)
         self._ready: dict[str, Any] = {}
         self._closing_text = ""
-        self._signals = MasterSignals(environment, runner, web_ui, self._servers)
+        self._signals = MasterSignals(environment, runner, web_ui)
         atexit.register(self._servers.stop)
-        environment.events.quit.add_listener(self._on_quit)
+        environment.events.quit.add_listener(self._show_closing_text)
         hush_locust(environment)
 
     def prepare(self) -> None:
@@ -81,38 +70,34 @@ class Master:
         except ImageSetError as error:
             raise UsageError(str(error)) from error
         with self._signals.preparing():
-            if options.embedded:
-                arguments = ["--pretrained", options.pretrained] if options.pretrained else []
-                skipped = ["--only", "pytorch,onnx"] if options.skip_trt else []
-                self._ready = self._servers.start([*arguments, *skipped])
-                self.endpoints = endpoints_from_ready(self._ready, options.skip_trt)
-            else:
-                self.endpoints = endpoints_from_options(options)
-            self._check(options)
-        names = ", ".join(f"{endpoint.name} at {endpoint.address}" for endpoint in self.endpoints)
-        say(f"targets: {names}")
+            self.endpoints = (
+                self._start_servers(options) if options.embedded else endpoints_from_options(options)
+            )
+            transports = [self._transport(endpoint) for endpoint in self.endpoints]
+            firsts = check_targets(self.endpoints, transports, self.images)
+            check_agreement(self.endpoints[0].name, firsts, options.min_cosine)
+        say("targets: " + ", ".join(f"{e.name} at {e.address}" for e in self.endpoints))
 
-    def _check(self, options: Options) -> None:
-        firsts = check_targets(self.endpoints, [self._transport(e) for e in self.endpoints], self.images)
-        check_agreement(self.endpoints[0].name, firsts, options.min_cosine)
-
-    def _transport(self, endpoint: Endpoint) -> Any:
-        return user_class_for(endpoint, self._environment.user_classes).transport
+    def _start_servers(self, options: Options) -> list[Endpoint]:
+        arguments = ["--pretrained", options.pretrained] if options.pretrained else []
+        arguments += ["--only", "pytorch,onnx"] if options.skip_trt else []
+        self._ready = self._servers.start(arguments)
+        return endpoints_from_ready(self._ready, options.skip_trt)
 
     def conduct(self) -> None:
         """One study, from its folder to its report; killed by a stop, it still ends in order."""
         try:
             options = resolve(self._environment.parsed_options)
-            size = self._sizes[options.size]
+            size = self._study.sizes[options.size].with_amounts(options.iterations, options.seconds)
+            runs = order(self._study.cells(self.endpoints, size), options.repeats, options.seed)
+            folder = new_folder(Path(options.results_dir), self._study.name)
         except UsageError as error:
             say(f"inferswarm: {error}")
+            self._environment.process_exit_code = USAGE
             return
-        sized = size.with_amounts(options.iterations, options.seconds)
-        runs = order(self._cells(self.endpoints, sized), options.repeats, options.seed)
-        folder = new_folder(Path(options.results_dir), self._name)
         ledger = LedgerWriter(folder / FILE_NAME)
-        ledger.write(self._header(options, runs))
-        conductor = Conductor(self._hands(ledger), runs, options.request_timeout_s)
+        ledger.write(header(self._study, options, runs, self.endpoints, self.images, self._ready))
+        conductor = Conductor(self._hands(ledger), runs, options.request_timeout)
         status, reason = "interrupted", "stopped before its end"
         try:
             self._begin(options, ledger, folder, runs)
@@ -122,9 +107,14 @@ class Master:
             status, reason = "failed", str(error)
             say(f"inferswarm: {error}")
         finally:
-            self._end(conductor, ledger, folder, status, reason, options.max_failure_ratio)
+            conductor.abort(reason or status)
+            self._end(ledger, status, reason)
+            whole = status == "complete" and not conductor.unfinished
+            self._environment.process_exit_code = self._verdict(whole, options.max_failure_ratio)
+            self._render(folder)
 
     def _begin(self, options: Options, ledger: LedgerWriter, folder: Path, runs: list[Run]) -> None:
+        """Wait for a worker, fetch the golden embeddings, and give every worker what it needs."""
         self._collector.begin_study(ledger)
         deadline = time.monotonic() + WORKERS_S
         while not self._crew.workers():
@@ -132,15 +122,16 @@ class Master:
                 raise StudyError("no worker has connected; start one with --worker")
             gevent.sleep(0.1)
         count = len(self._crew.workers())
-        say(f"{self._title}: {len(runs)} cells ({options.size}), {count} worker(s), results in {folder}/")
-        golden = golden_embeddings(
-            self.endpoints[0], self._transport(self.endpoints[0]), self.images, options.request_timeout_s
+        say(
+            f"{self._study.title}: {len(runs)} runs ({options.size}), {count} worker(s), results in {folder}/"
         )
+        first = self.endpoints[0]
+        golden = golden_embeddings(first, self._transport(first), self.images, options.request_timeout)
         study = {
             "images": options.images,
             "golden": golden.tobytes(),
             "min_cosine": options.min_cosine,
-            "timeout_s": options.request_timeout_s,
+            "timeout_s": options.request_timeout,
         }
         answers = self._crew.ask("study", study, PREPARE_S)
         if answers.errors or not answers.replies:
@@ -149,32 +140,27 @@ class Master:
             if reply["sha256"] != self.images.sha256:
                 raise StudyError(f"worker {self._crew.name(worker)} has other pictures; copy them there")
 
-    def _end(
-        self,
-        conductor: Conductor,
-        ledger: LedgerWriter,
-        folder: Path,
-        status: str,
-        reason: str,
-        allowed: float,
-    ) -> None:
-        """Whatever happened: end the run under way, close the ledger, write the report, set the exit code."""
-        conductor.abort(reason or status)
+    def _end(self, ledger: LedgerWriter, status: str, reason: str) -> None:
         self._crew.forget()
         self._collector.end_study()
         ledger.write({"kind": "footer", "status": status, "reason": reason, "utc": utc_now()})
         ledger.sync()
         ledger.close()
-        collector = self._collector
-        whole = status == "complete" and not conductor.unfinished and collector.requests > 0
-        within = collector.failures <= allowed * collector.requests
-        self._environment.process_exit_code = INCONCLUSIVE if not whole else PASSED if within else FAILED
+
+    def _verdict(self, whole: bool, max_failure_ratio: float) -> int:
+        """The exit code: without all the data there is neither a pass nor a fail."""
+        requests, failures = self._collector.requests, self._collector.failures
+        if not whole or not requests:
+            return INCONCLUSIVE
+        return PASSED if failures <= max_failure_ratio * requests else FAILED
+
+    def _render(self, folder: Path) -> None:
         self._closing_text = rendering.show(folder)
         if self._environment.web_ui is not None:
-            self._on_quit()
+            self._show_closing_text()
 
-    def _on_quit(self, **_: Any) -> None:
-        """Last of all, after Locust's own tables, so that ours stand at the end of the screen."""
+    def _show_closing_text(self, **_: Any) -> None:
+        """Headless, last of all, after Locust's own tables, so that ours stand at the end of the screen."""
         if self._closing_text:
             say(self._closing_text)
             self._closing_text = ""
@@ -186,7 +172,7 @@ class Master:
             ledger=ledger,
             spawn=self._spawn,
             probe=read_counters,
-            check_server=self._servers.check,
+            server_fault=self._servers.fault,
             say=say,
             clock=time.monotonic,
             sleep=gevent.sleep,
@@ -199,46 +185,5 @@ class Master:
         if not isinstance(self._runner, MasterRunner) and self._runner.spawning_greenlet is not None:
             self._runner.spawning_greenlet.join()
 
-    def _header(self, options: Options, runs: list[Run]) -> dict[str, Any]:
-        weights = self._ready.get("weights", "unknown")
-        return {
-            "kind": "header",
-            "version": 1,
-            "study": self._name,
-            "title": self._title,
-            "size": options.size,
-            "started_utc": utc_now(),
-            "plan": [run.to_record() for run in runs],
-            "options": options.to_record(),
-            "fingerprint": fingerprint(),
-            "images": {
-                "count": len(self.images),
-                "source": self.images.source,
-                "jpeg_bytes_mean": self.images.mean_jpeg_bytes,
-                "sha256": self.images.sha256,
-            },
-            "endpoints": {
-                endpoint.name: {
-                    "url": endpoint.address,
-                    "model": endpoint.model or self._ready.get("model", ""),
-                    "weights": weights,
-                    "embedded": options.embedded,
-                }
-                for endpoint in self.endpoints
-            },
-        }
-
-
-def new_folder(parent: Path, name: str) -> Path:
-    """`<parent>/<name>-<UTC time>/`, new. Raises UsageError where it cannot be made."""
-    folder = parent / f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-    try:
-        (folder / "logs").mkdir(parents=True)
-    except OSError as error:
-        raise UsageError(f"--results-dir {parent}: cannot make {folder} ({error.strerror})") from error
-    return folder
-
-
-def utc_now() -> str:
-    """ISO 8601 with a Z."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    def _transport(self, endpoint: Endpoint) -> type[Transport]:
+        return user_class_for(endpoint, self._environment.user_classes).transport

@@ -5,15 +5,16 @@ from __future__ import annotations
 from locust.argument_parser import LocustArgumentParser
 
 import argparse
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from swarm.errors import UsageError
 
 SIZES = ("quick", "full")
-URL_OPTIONS = {
+URLS = {
     "pytorch_url": "the PyTorch service, e.g. http://gpu-host:8002",
     "onnx_http_url": "Triton with ONNX Runtime over HTTP, e.g. gpu-host:8010",
     "onnx_grpc_url": "the same over gRPC, e.g. gpu-host:8011",
@@ -25,23 +26,65 @@ URL_OPTIONS = {
 
 
 @dataclass(frozen=True)
+class Number:
+    """A numeric option: its type, default (None: the study's size decides), help, and what makes sense."""
+
+    type: Callable[[str], float]
+    default: float | None
+    help: str
+    holds: Callable[[float], bool]
+    advice: str
+
+
+NUMBERS = {
+    "iterations": Number(
+        int, None, "Least requests measured in a serial cell", lambda n: n >= 1, "give 1 or more"
+    ),
+    "seconds": Number(
+        float, None, "Least seconds measured in a cell", lambda n: n > 0, "give more than 0"
+    ),
+    "repeats": Number(
+        int, 1, "Times every cell is run, in a seeded order", lambda n: n >= 1, "give 1 or more"
+    ),
+    "seed": Number(int, 0, "Seed of the order of the runs", lambda _: True, "give a whole number"),
+    "request_timeout": Number(
+        float, 60.0, "Seconds until a request has failed", lambda n: n > 0, "give more than 0"
+    ),
+    "min_cosine": Number(
+        float, 0.999, "Least cosine with the golden embedding", lambda n: -1 <= n <= 1, "give -1 to 1"
+    ),
+    "max_failure_ratio": Number(
+        float, 0.0, "Failed share above which the exit code is 1", lambda n: 0 <= n <= 1, "give 0 to 1"
+    ),
+}  # fmt: skip
+
+TEXTS = {
+    "images": ("", "DIR", "Folder of JPEG or PNG files to send (default: crops of photographs)"),
+    "pretrained": ("", "TAG|PATH", "Weights of the embedded servers (default: random, from a seed)"),
+    "onnx_model": ("openclip_vit_b32", "NAME", "Model behind the ONNX Runtime endpoints"),
+    "trt_model": ("openclip_vit_b32_trt", "NAME", "Model behind the compiled engine's endpoints"),
+    "results_dir": ("results", "DIR", "Folder that gets one folder a study"),
+}
+
+
+@dataclass(frozen=True)
 class Options:
     """The resolved options of one study; 0 `iterations` or `seconds` stand for the size's own."""
 
     urls: Mapping[str, str]
     size: str
+    skip_trt: bool
     iterations: int
     seconds: float
     repeats: int
     seed: int
+    request_timeout: float
+    min_cosine: float
+    max_failure_ratio: float
     images: str
     pretrained: str
     onnx_model: str
     trt_model: str
-    skip_trt: bool
-    request_timeout_s: float
-    min_cosine: float
-    max_failure_ratio: float
     results_dir: str
 
     @property
@@ -51,93 +94,62 @@ class Options:
 
     def to_record(self) -> dict[str, Any]:
         """As the ledger's header keeps them."""
-        return {name: dict(value) if name == "urls" else value for name, value in vars(self).items()}
+        return {**vars(self), "urls": dict(self.urls)}
+
+
+def flag(name: str) -> str:
+    """`onnx_http_url` as it is typed: `--onnx-http-url`."""
+    return "--" + name.replace("_", "-")
 
 
 def add_options(parser: LocustArgumentParser) -> None:
-    """Add ours to Locust's parser; idempotent in effect, since Locust builds a parser for every page."""
-    for name, text in URL_OPTIONS.items():
-        flag = "--" + name.replace("_", "-")
+    """Add ours to Locust's parser, of which it builds one for every page.
+
+    Only what makes sense between two presses of Start is shown in the web form: the targets, pictures and
+    weights are resolved once, when the process starts.
+    """
+    for name, text in URLS.items():
         parser.add_argument(
-            flag, default="", metavar="URL", help=f"Address of {text}", include_in_web_ui=False
+            flag(name), default="", metavar="URL", help=f"Address of {text}", include_in_web_ui=False
         )
-    parser.add_argument("--study", default="quick", choices=SIZES, env_var="STUDY", help="Size of the study")
-    add_number_options(parser)
-    parser.add_argument("--skip-trt", action="store_true", help="Leave the compiled engine's endpoints out")
-    hidden = {"include_in_web_ui": False}
-    parser.add_argument("--images", default="", metavar="DIR", help="Folder of JPEG or PNG to send", **hidden)
     parser.add_argument(
-        "--pretrained", default="", metavar="TAG|PATH", help="Weights of the embedded servers", **hidden
+        "--skip-trt", action="store_true", help="Leave the compiled engine out", include_in_web_ui=False
     )
+    for name, (default, metavar, text) in TEXTS.items():
+        parser.add_argument(flag(name), default=default, metavar=metavar, help=text, include_in_web_ui=False)
     parser.add_argument(
-        "--onnx-model", default="openclip_vit_b32", metavar="NAME", help="Triton's name", **hidden
+        "--study", default="quick", choices=SIZES, env_var="STUDY", help="Size of the study: quick or full"
     )
-    parser.add_argument(
-        "--trt-model", default="openclip_vit_b32_trt", metavar="NAME", help="Triton's name", **hidden
-    )
-    parser.add_argument("--results-dir", default="results", metavar="DIR", help="Where results go", **hidden)
-
-
-def add_number_options(parser: LocustArgumentParser) -> None:
-    """The numeric options."""
-    parser.add_argument(
-        "--iterations",
-        type=int,
-        help="Least number of requests measured in a serial cell (default: the size's)",
-    )
-    parser.add_argument(
-        "--seconds", type=float, help="Least seconds measured in a cell (default: the size's)"
-    )
-    parser.add_argument("--repeats", type=int, default=1, help="Times every cell is run, in a seeded order")
-    parser.add_argument("--seed", type=int, default=0, help="Seed of the order of the runs")
-    parser.add_argument(
-        "--request-timeout", type=float, default=60.0, help="Seconds until a request has failed"
-    )
-    parser.add_argument(
-        "--min-cosine", type=float, default=0.999, help="Least cosine with the golden embedding"
-    )
-    parser.add_argument("--max-failure-ratio", type=float, default=0.0, help="Above it the exit code is 1")
+    for name, number in NUMBERS.items():
+        default_text = "the size's" if number.default is None else f"{number.default:g}"
+        text = f"{number.help} (default: {default_text})"
+        parser.add_argument(flag(name), type=number.type, default=number.default, help=text)
 
 
 def resolve(parsed: argparse.Namespace | None) -> Options:
     """Options checked for sense. Raises UsageError naming the option and the mend."""
     assert parsed is not None, "Locust parses options before it fires init"
-    iterations = parsed.iterations
-    require(iterations in (None, "") or int(iterations) >= 1, f"--iterations {iterations}: give 1 or more")
-    require(
-        parsed.seconds in (None, "") or float(parsed.seconds) > 0,
-        f"--seconds {parsed.seconds}: give more than 0",
-    )
-    require(int(parsed.repeats) >= 1, f"--repeats {parsed.repeats}: give 1 or more")
-    require(
-        float(parsed.request_timeout) > 0, f"--request-timeout {parsed.request_timeout}: give more than 0"
-    )
-    require(-1 <= float(parsed.min_cosine) <= 1, f"--min-cosine {parsed.min_cosine}: give -1 to 1")
-    require(
-        0 <= float(parsed.max_failure_ratio) <= 1,
-        f"--max-failure-ratio {parsed.max_failure_ratio}: give 0 to 1",
-    )
-    require(parsed.study in SIZES, f"--study {parsed.study}: give one of {', '.join(SIZES)}")
+    if parsed.study not in SIZES:
+        raise UsageError(f"--study {parsed.study}: give one of {', '.join(SIZES)}")
+    texts = {name: getattr(parsed, name) for name in TEXTS}
+    texts["images"] = os.path.abspath(texts["images"]) if texts["images"] else ""
     return Options(
-        urls={name: getattr(parsed, name) for name in URL_OPTIONS if getattr(parsed, name)},
+        urls={name: getattr(parsed, name) for name in URLS if getattr(parsed, name)},
         size=parsed.study,
-        iterations=int(iterations or 0),
-        seconds=float(parsed.seconds or 0),
-        repeats=int(parsed.repeats),
-        seed=int(parsed.seed),
-        images=os.path.abspath(parsed.images) if parsed.images else "",
-        pretrained=parsed.pretrained,
-        onnx_model=parsed.onnx_model,
-        trt_model=parsed.trt_model,
         skip_trt=bool(parsed.skip_trt),
-        request_timeout_s=float(parsed.request_timeout),
-        min_cosine=float(parsed.min_cosine),
-        max_failure_ratio=float(parsed.max_failure_ratio),
-        results_dir=parsed.results_dir,
+        **{name: checked(name, number, getattr(parsed, name)) for name, number in NUMBERS.items()},
+        **texts,
     )
 
 
-def require(holds: bool, sentence: str) -> None:
-    """Raise UsageError(sentence) unless it holds."""
-    if not holds:
-        raise UsageError(sentence)
+def checked(name: str, number: Number, value: Any) -> Any:
+    """The number, converted (the web form sends text) and found sensible, or 0 where none was given."""
+    if value in (None, ""):
+        return number.default or 0
+    try:
+        converted = number.type(value)
+    except ValueError:
+        converted = math.nan
+    if not math.isfinite(converted) or not number.holds(converted):
+        raise UsageError(f"{flag(name)} {value}: {number.advice}")
+    return converted

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from users.endpoint import Endpoint
 
@@ -67,6 +67,22 @@ class Size:
     def with_amounts(self, iterations: int, seconds: float) -> Size:
         """The same with another number of iterations or seconds a cell, where they are not 0."""
         return replace(self, iterations=iterations or self.iterations, seconds=seconds or self.seconds)
+
+
+class Study(Protocol):
+    """What a locustfile declares: a name for folders, a title for people, sizes, and the cells of a size."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def sizes(self) -> Mapping[str, Size]: ...
+
+    def cells(self, endpoints: Sequence[Endpoint], size: Size) -> list[Cell]:
+        """The cells to measure."""
 
 
 def serial_and_concurrent(endpoints: Iterable[Endpoint], size: Size) -> list[Cell]:

@@ -62,7 +62,7 @@ def on_init(environment: Environment, runner: Runner, web_ui: Any, **_: Any) -> 
         obey_signals_on_worker(environment, runner, worker)
         worker.hello()
     if isinstance(runner, (MasterRunner, LocalRunner)):
-        shape.master = Master(environment, runner, web_ui, shape.name, shape.title, shape.sizes, shape.cells)
+        shape.master = Master(environment, runner, web_ui, shape)
         try:
             shape.master.prepare()
         except UsageError as error:

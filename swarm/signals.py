@@ -18,7 +18,6 @@ from typing import Any
 
 import gevent
 
-from swarm.embedded import EmbeddedServers
 from swarm.worker import Worker
 
 INTERRUPTED = 3
@@ -28,10 +27,8 @@ LINGER_S = 3.0
 class MasterSignals:
     """The first signal ends the study in order, a second one at once."""
 
-    def __init__(
-        self, environment: Environment, runner: Runner, web_ui: Any, servers: EmbeddedServers
-    ) -> None:
-        self._environment, self._runner, self._web_ui, self._servers = environment, runner, web_ui, servers
+    def __init__(self, environment: Environment, runner: Runner, web_ui: Any) -> None:
+        self._runner, self._web_ui = runner, web_ui
         self._main = gevent.getcurrent()
         self._preparing = False
         self._signalled = False

@@ -1,0 +1,69 @@
+"""A study's folder, and the header with which its ledger begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from swarm.errors import UsageError
+from swarm.fingerprint import fingerprint
+from swarm.options import Options
+from swarm.plan import Run, Study
+from users.endpoint import Endpoint
+from users.images import ImageSet
+
+LEDGER_VERSION = 1
+
+
+def new_folder(parent: Path, name: str) -> Path:
+    """`<parent>/<name>-<UTC time>/`, new. Raises UsageError where it cannot be made."""
+    folder = parent / f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    try:
+        (folder / "logs").mkdir(parents=True)
+    except OSError as error:
+        raise UsageError(f"--results-dir {parent}: cannot make {folder} ({error.strerror})") from error
+    return folder
+
+
+def header(
+    study: Study,
+    options: Options,
+    runs: Sequence[Run],
+    endpoints: Sequence[Endpoint],
+    images: ImageSet,
+    ready: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The first line of a ledger; `ready` is what the embedded servers said, empty for servers by URL."""
+    return {
+        "kind": "header",
+        "version": LEDGER_VERSION,
+        "study": study.name,
+        "title": study.title,
+        "size": options.size,
+        "started_utc": utc_now(),
+        "plan": [run.to_record() for run in runs],
+        "options": options.to_record(),
+        "fingerprint": fingerprint(),
+        "images": {
+            "count": len(images),
+            "source": images.source,
+            "jpeg_bytes_mean": images.mean_jpeg_bytes,
+            "sha256": images.sha256,
+        },
+        "endpoints": {
+            endpoint.name: {
+                "url": endpoint.address,
+                "model": endpoint.model or ready.get("model", ""),
+                "weights": ready.get("weights", "unknown"),
+                "embedded": options.embedded,
+            }
+            for endpoint in endpoints
+        },
+    }
+
+
+def utc_now() -> str:
+    """ISO 8601 with a Z."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,213 @@
+"""The conductor, with fakes for everything it acts through and a clock of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hdrh.histogram import HdrHistogram
+
+from reports.ledger import LedgerWriter, Record, read_ledger
+from swarm.conductor import PHASE_CAP_S, Conductor, Hands
+from swarm.crew import Answers
+from swarm.errors import StudyError
+from swarm.plan import Cell, Run
+from tests.swarm.fakes import FakeClock
+from users.endpoint import Endpoint
+
+HTTP = Endpoint("a-http", "a", "http", "fp32", "h:1", "m")
+GRPC = Endpoint("b-grpc", "b", "grpc", "fp32", "h:2", "m")
+
+
+class FakeCollector:
+    """Every tick of the clock, the users finish `rate` requests while a phase sends."""
+
+    def __init__(self) -> None:
+        self.ok = self.failed = 0
+        self.rate, self.fail_rate = 1, 0
+        self.phases: list[tuple[str, int, str]] = []
+        self.service_time = HdrHistogram(1, 1000, 3)
+
+    def begin_phase(self, cell: str, repeat: int, phase: str) -> None:
+        self.phases.append((cell, repeat, phase))
+        self.ok = self.failed = 0
+
+    def tick(self) -> None:
+        self.ok += self.rate
+        self.failed += self.fail_rate
+
+
+class FakeCrew:
+    """Answers at once; `errors` by operation, `present` who is there."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.errors: dict[str, str] = {}
+        self.present = ["host1_a", "host2_b"]
+
+    def workers(self) -> list[str]:
+        return list(self.present)
+
+    def name(self, worker: str) -> str:
+        return {"host1_a": "w0", "host2_b": "w1"}[worker]
+
+    def ask(self, op: str, data: Mapping[str, Any], patience_s: float) -> Answers:
+        self.asked.append((op, dict(data)))
+        if op in self.errors:
+            return Answers({worker: {"error": self.errors[op]} for worker in self.present})
+        drained = {"users": 1, "busy_ns": 10, "finished": 5, "abandoned": 0}
+        return Answers({worker: drained if op == "drain" else {} for worker in self.present})
+
+
+class Stand:
+    """A conductor and all its fakes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "ledger.jsonl"
+        self.ledger = LedgerWriter(self.path)
+        self.ledger.write({"kind": "header", "version": 1})
+        self.clock, self.collector, self.crew = FakeClock(), FakeCollector(), FakeCrew()
+        self.clock.on_tick = self.collector.tick
+        self.spawned: list[tuple[int, str]] = []
+        self.said: list[str] = []
+        self.dead: set[str] = set()
+
+    def conductor(self, *runs: Run) -> Conductor:
+        hands = Hands(
+            crew=self.crew,  # type: ignore[arg-type]
+            collector=self.collector,  # type: ignore[arg-type]
+            ledger=self.ledger,
+            spawn=lambda count, endpoint: self.spawned.append((count, endpoint.name)),
+            probe=lambda endpoint: {"counters": {"requests": 7}},
+            server_fault=self.server_fault,
+            say=self.said.append,
+            clock=self.clock,
+            sleep=self.clock.sleep,
+            utc=lambda: "then",
+        )
+        return Conductor(hands, runs, request_timeout_s=60)
+
+    def server_fault(self, backend: str) -> str:
+        return f"the embedded {backend} server died" if backend in self.dead else ""
+
+    def records(self) -> list[Record]:
+        return list(read_ledger(self.path).records)
+
+
+@pytest.fixture
+def stand(tmp_path: Path) -> Iterator[Stand]:
+    made = Stand(tmp_path)
+    yield made
+    made.ledger.close()
+
+
+def run(endpoint: Endpoint = HTTP, requests: int = 10, seconds: float = 0, level: int = 2) -> Run:
+    return Run(Cell(endpoint, 4, level, requests, seconds), 1)
+
+
+def test_a_run_from_start_to_end(stand: Stand) -> None:
+    conductor = stand.conductor(run())
+    conductor.walk()
+    assert [op for op, _ in stand.crew.asked] == ["cell", "phase", "drain", "phase", "drain"]
+    assert [data["phase"] for op, data in stand.crew.asked if op == "phase"] == ["warm-up", "measure"]
+    assert stand.spawned == [(2, "a-http"), (0, "a-http")]
+    kinds = [(r["kind"], r.get("event") or r.get("phase") or r.get("when")) for r in stand.records()]
+    assert kinds == [
+        ("run", "start"),
+        ("phase", "warm-up"),
+        ("server", "before"),
+        ("phase", "measure"),
+        ("phase", "drain"),
+        ("drained", "measure"),
+        ("drained", "measure"),
+        ("server", "after"),
+        ("run", "end"),
+    ]
+    start, end = stand.records()[0], stand.records()[-1]
+    assert (start["workers"], start["hosts"]) == (["w0", "w1"], 2)
+    assert end["status"] == "done"
+    assert conductor.unfinished == 0
+    assert len(stand.said) == 1
+    assert "a-http/b4/c2" in stand.said[0]
+
+
+def test_measuring_goes_on_until_requests_and_seconds_are_both_reached(stand: Stand) -> None:
+    stand.conductor(run(requests=10, seconds=3)).walk()
+    t_ns = {r["phase"]: r["t_ns"] for r in stand.records() if r["kind"] == "phase"}
+    assert t_ns["drain"] - t_ns["measure"] == pytest.approx(3e9, abs=0.05e9)
+    assert stand.collector.ok >= 10
+
+
+def test_a_run_whose_warm_up_only_fails_measures_nothing_and_the_next_goes_on(stand: Stand) -> None:
+    stand.collector.rate, stand.collector.fail_rate = 0, 1
+    conductor = stand.conductor(run(HTTP), run(GRPC))
+    conductor.walk()
+    ends = [r for r in stand.records() if r["kind"] == "run" and r["event"] == "end"]
+    assert [end["status"] for end in ends] == ["failed", "failed"]
+    assert ends[0]["note"] == "no request succeeded in the warm-up, so nothing was measured"
+    assert ("a-http/b4/c2", 1, "measure") not in stand.collector.phases
+    assert conductor.unfinished == 2
+
+
+def test_a_phase_that_never_ends_is_given_up(stand: Stand) -> None:
+    stand.collector.rate = 0
+    stand.conductor(run()).walk()
+    (end,) = [r for r in stand.records() if r["kind"] == "run" and r["event"] == "end"]
+    assert end["note"] == f"the warm-up took more than {PHASE_CAP_S:g} s and was given up"
+    assert stand.clock.now < PHASE_CAP_S + 10
+
+
+def test_a_worker_that_cannot_fails_the_run_with_its_sentence(stand: Stand) -> None:
+    stand.crew.errors["cell"] = "no user class for it"
+    stand.conductor(run()).walk()
+    assert stand.records()[-1]["note"] == "host1_a: no user class for it; host2_b: no user class for it"
+
+
+def test_a_dead_embedded_server_fails_its_runs_and_spares_the_others(stand: Stand) -> None:
+    stand.dead.add("a")
+    conductor = stand.conductor(run(HTTP), run(GRPC))
+    conductor.walk()
+    ends = [r["status"] for r in stand.records() if r["kind"] == "run" and r["event"] == "end"]
+    assert ends == ["failed", "done"]
+    assert conductor.unfinished == 1
+
+
+def test_a_lost_worker_is_a_caveat_and_the_run_goes_on(stand: Stand) -> None:
+    def lose_one() -> None:
+        stand.collector.tick()
+        stand.crew.present = ["host1_a"]
+
+    stand.clock.on_tick = lose_one
+    stand.conductor(run()).walk()
+    caveats = [r for r in stand.records() if r["kind"] == "caveat"]
+    assert [(c["code"], c["text"]) for c in caveats] == [("worker-lost", "worker w1 was lost")]
+    assert stand.records()[-1]["status"] == "done"
+
+
+def test_without_any_worker_the_study_ends(stand: Stand) -> None:
+    def lose_all() -> None:
+        stand.crew.present = []
+
+    stand.clock.on_tick = lose_all
+    with pytest.raises(StudyError, match="every worker is gone"):
+        stand.conductor(run()).walk()
+
+
+def test_an_abort_drains_and_ends_the_run_under_way(stand: Stand) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    stand.clock.on_tick = interrupt
+    conductor = stand.conductor(run())
+    with pytest.raises(KeyboardInterrupt):
+        conductor.walk()
+    conductor.abort("stopped before its end")
+    conductor.abort("a second time changes nothing")
+    assert [r["kind"] for r in stand.records()[-3:]] == ["drained", "drained", "run"]
+    assert (stand.records()[-1]["status"], stand.records()[-1]["note"]) == (
+        "aborted",
+        "stopped before its end",
+    )
+    assert conductor.unfinished == 1

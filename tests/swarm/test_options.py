@@ -1,0 +1,129 @@
+"""Options and targets: what is taken, and the sentence for what is not."""
+
+from locust.argument_parser import get_empty_argument_parser
+
+import argparse
+
+import pytest
+
+from swarm.errors import UsageError
+from swarm.options import Options, add_options, resolve
+from swarm.targets import endpoints_from_options, endpoints_from_ready, parse_address
+
+
+def parsed(*arguments: str, **overrides: object) -> argparse.Namespace:
+    parser = get_empty_argument_parser(default_config_files=[])
+    add_options(parser)
+    namespace = parser.parse_args(list(arguments))
+    vars(namespace).update(overrides)
+    return namespace
+
+
+def options(*arguments: str) -> Options:
+    return resolve(parsed(*arguments))
+
+
+def test_defaults() -> None:
+    made = options()
+    assert made.embedded
+    assert (made.size, made.iterations, made.repeats, made.seed) == ("quick", 0, 1, 0)
+    assert made.to_record()["urls"] == {}
+
+
+def test_study_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STUDY", "full")
+    assert options().size == "full"
+    assert options("--study", "quick").size == "quick"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--iterations", "0"), "--iterations 0: give 1 or more"),
+        (("--iterations", "-3"), "--iterations -3: give 1 or more"),
+        (("--repeats", "0"), "--repeats 0: give 1 or more"),
+        (("--seconds", "0"), "--seconds 0.0: give more than 0"),
+        (("--request-timeout", "0"), "--request-timeout 0.0: give more than 0"),
+        (("--min-cosine", "2"), "--min-cosine 2.0: give -1 to 1"),
+        (("--max-failure-ratio", "1.5"), "--max-failure-ratio 1.5: give 0 to 1"),
+    ],
+)
+def test_nonsense_is_named(arguments: tuple[str, ...], sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        options(*arguments)
+    assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize("value", ["nan", "inf"])
+def test_numbers_that_are_none(value: str) -> None:
+    for option in ("--seconds", "--request-timeout", "--min-cosine", "--max-failure-ratio"):
+        with pytest.raises(UsageError, match=option):
+            options(option, value)
+
+
+def test_the_web_form_sends_text() -> None:
+    made = resolve(parsed(iterations="7", seconds="", repeats="2"))
+    assert (made.iterations, made.seconds, made.repeats) == (7, 0, 2)
+
+
+@pytest.mark.parametrize(("field", "value"), [("iterations", "many"), ("repeats", "x"), ("study", "huge")])
+def test_the_web_form_sends_nonsense(field: str, value: str) -> None:
+    with pytest.raises(UsageError, match=f"--{field}"):
+        resolve(parsed(**{field: value}))
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("gpu:8010", "gpu:8010"),
+        ("http://gpu:8010", "gpu:8010"),
+        ("http://gpu:8010/", "gpu:8010"),
+        ("grpc://10.0.0.1:8011", "10.0.0.1:8011"),
+        ("http://[::1]:8010", "[::1]:8010"),
+    ],
+)
+def test_addresses(url: str, address: str) -> None:
+    assert parse_address("--onnx-http-url", url) == address
+
+
+@pytest.mark.parametrize(
+    "url", ["gpu", "ftp://gpu:1", "http://:80", "gpu:port", "gpu:99999", "https://gpu:1", "::"]
+)
+def test_addresses_that_are_none(url: str) -> None:
+    with pytest.raises(UsageError, match=r"--onnx-http-url .*: give host:port"):
+        parse_address("--onnx-http-url", url)
+
+
+def test_only_the_named_targets_are_tested() -> None:
+    made = endpoints_from_options(options("--onnx-grpc-url", "gpu:8011", "--pytorch-url", "http://gpu:8002"))
+    assert [(endpoint.name, endpoint.address) for endpoint in made] == [
+        ("pytorch-http", "gpu:8002"),
+        ("onnx-grpc", "gpu:8011"),
+    ]
+    assert [endpoint.model for endpoint in made] == ["", "openclip_vit_b32"]
+
+
+def test_skip_trt() -> None:
+    arguments = ("--onnx-http-url", "gpu:8010", "--trt-http-url", "gpu:8020", "--skip-trt")
+    assert [endpoint.name for endpoint in endpoints_from_options(options(*arguments))] == ["onnx-http"]
+    with pytest.raises(UsageError, match="no endpoint is left"):
+        endpoints_from_options(options("--trt-http-url", "gpu:8020", "--skip-trt"))
+
+
+def test_embedded_endpoints_are_named_for_what_they_are() -> None:
+    ready = {
+        "endpoints": {
+            "pytorch": {"url": "http://127.0.0.1:8002"},
+            "onnx": {"http": "127.0.0.1:8010", "grpc": "127.0.0.1:8011", "model": "m"},
+            "openvino": {"http": "127.0.0.1:8020", "grpc": "127.0.0.1:8021", "model": "n"},
+        }
+    }
+    made = endpoints_from_ready(ready, skip_trt=False)
+    assert [(e.name, e.address, e.model) for e in made] == [
+        ("pytorch-http", "127.0.0.1:8002", ""),
+        ("onnx-http", "127.0.0.1:8010", "m"),
+        ("onnx-grpc", "127.0.0.1:8011", "m"),
+        ("openvino-http", "127.0.0.1:8020", "n"),
+        ("openvino-grpc", "127.0.0.1:8021", "n"),
+    ]
+    assert [e.name for e in endpoints_from_ready(ready, skip_trt=True)][-1] == "onnx-grpc"

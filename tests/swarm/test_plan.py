@@ -1,0 +1,80 @@
+"""Cells, their order, and the estimate of the time left."""
+
+import pytest
+
+from swarm import progress
+from swarm.plan import Cell, Run, Size, order, serial_and_concurrent
+from users.endpoint import Endpoint
+
+A = Endpoint("a-http", "a", "http", "fp32", "h:1", "m")
+B = Endpoint("b-grpc", "b", "grpc", "fp32", "h:2", "m")
+QUICK = Size(batches=(1, 4, 8), levels=(1, 8), iterations=10, seconds=2)
+
+
+def test_the_seeds_matrix_without_measuring_a_cell_twice() -> None:
+    cells = serial_and_concurrent([A, B], QUICK)
+    assert [cell.name for cell in cells] == [
+        "a-http/b1/c1", "a-http/b4/c1", "a-http/b8/c1", "a-http/b1/c8",
+        "b-grpc/b1/c1", "b-grpc/b4/c1", "b-grpc/b8/c1", "b-grpc/b1/c8",
+    ]  # fmt: skip
+    assert [cell.requests for cell in cells[:4]] == [10, 10, 10, 40]
+
+
+def test_the_full_size_has_the_seeds_sixty_requests() -> None:
+    full = Size(batches=(1,), levels=(1, 8, 16), iterations=30, seconds=5)
+    assert [cell.requests for cell in serial_and_concurrent([A], full)] == [30, 60, 80]
+
+
+def test_amounts_given_by_option_win() -> None:
+    assert QUICK.with_amounts(3, 0) == Size((1, 4, 8), (1, 8), 3, 2)
+    assert QUICK.with_amounts(0, 0.5) == Size((1, 4, 8), (1, 8), 10, 0.5)
+
+
+def test_repeats_are_interleaved_and_seeded() -> None:
+    cells = serial_and_concurrent([A, B], QUICK)
+    runs = order(cells, 3, seed=7)
+    assert runs == order(cells, 3, seed=7)
+    assert runs != order(cells, 3, seed=8)
+    for repeat in (1, 2, 3):
+        of_repeat = runs[(repeat - 1) * 8 : repeat * 8]
+        assert {run.cell for run in of_repeat} == set(cells)
+        assert {run.repeat for run in of_repeat} == {repeat}
+    assert [run.cell for run in runs[:8]] != [run.cell for run in runs[8:16]]
+
+
+def test_a_run_as_the_ledger_lists_it() -> None:
+    assert Run(Cell(B, 4, 1, 10, 2.0), 2).to_record() == {
+        "cell": "b-grpc/b4/c1",
+        "endpoint": "b-grpc",
+        "backend": "b",
+        "protocol": "grpc",
+        "payload": "fp32",
+        "batch": 4,
+        "load": "closed",
+        "level": 1,
+        "repeat": 2,
+    }
+
+
+def test_time_left_follows_the_work_left() -> None:
+    small, large = Run(Cell(A, 1, 1, 10, 1), 1), Run(Cell(A, 32, 1, 10, 1), 1)
+    ratio = progress.cost(large) / progress.cost(small)
+    assert progress.time_left_s([small], [large], 10.0) == pytest.approx(10 * ratio)
+    assert progress.time_left_s([small, large], [], 10.0) == 0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0 s"), (59.6, "1 min 00 s"), (185, "3 min 05 s"), (7800, "2 h 10 min")]
+)
+def test_clock(seconds: float, text: str) -> None:
+    assert progress.clock(seconds) == text
+
+
+def test_progress_lines() -> None:
+    run = Run(Cell(A, 4, 1, 10, 1), 1)
+    assert progress.line(3, 20, run, 10, 0, 211.04e6, 130) == (
+        "[ 3/20] a-http/b4/c1                10 requests   p50   211.0 ms   about 2 min 10 s left"
+    )
+    assert progress.line(20, 20, run, 10, 4, None, 0) == (
+        "[20/20] a-http/b4/c1                10 requests   no answer        4 FAILED"
+    )

@@ -1,0 +1,145 @@
+"""Results become windows; windows reach the ledger; nothing is lost on the way."""
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reports import histogram
+from reports.ledger import LedgerWriter, read_ledger
+from swarm.collector import Collector
+from swarm.recorder import Recorder
+from swarm.worker import PROGRESS, WINDOW
+from tests.swarm.fakes import FakeRunner
+from users.errors import ErrorKind, RequestError
+from users.result import Result
+
+SECOND = 1_000_000_000
+
+
+def result(
+    start_ns: int,
+    service_ns: int,
+    user: int = 0,
+    phase: str = "measure",
+    error: RequestError | None = None,
+    abandoned: bool = False,
+) -> Result:
+    return Result(
+        cell="a/b4/c1",
+        repeat=1,
+        phase=phase,
+        user=user,
+        images=4,
+        intended_ns=start_ns - 1_000_000,
+        start_ns=start_ns,
+        end_ns=start_ns + service_ns,
+        request_bytes=100,
+        response_bytes=10,
+        error=error,
+        abandoned=abandoned,
+        server_ns={"compute": 5},
+    )
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    made = Recorder()
+    made._anchor_ns = 1_000 * SECOND  # the wall clock then shows 1,000 s at monotonic zero
+    return made
+
+
+def test_a_window_per_second_and_phase(recorder: Recorder) -> None:
+    recorder.add(result(100, 10))
+    recorder.add(result(SECOND - 5, 10))
+    recorder.add(result(200, 10, phase="warm-up"))
+    records = recorder.take_all()
+    assert [(r["phase"], r["second"], r["ok"]) for r in records] == [
+        ("measure", 1000, 1),
+        ("measure", 1001, 1),
+        ("warm-up", 1000, 1),
+    ]
+    assert recorder.take_all() == []
+
+
+def test_only_closed_seconds_are_taken_early(recorder: Recorder) -> None:
+    recorder.add(result(100, 10))
+    assert recorder.take_closed(SECOND - 1) == []
+    assert len(recorder.take_closed(SECOND)) == 1
+
+
+def test_counts_bytes_and_parts(recorder: Recorder) -> None:
+    recorder.add(result(100, 20_000_000))
+    recorder.add(result(200, 30_000_000, error=RequestError(ErrorKind.TIMEOUT, "late")))
+    recorder.add(result(300, 40_000_000, abandoned=True))
+    (window,) = recorder.take_all()
+    assert (window["ok"], window["failures"], window["abandoned"]) == (1, {"timeout": 1}, 1)
+    assert (window["images"], window["request_bytes"], window["response_bytes"]) == (4, 100, 10)
+    assert (window["server_ns"], window["server_count"]) == ({"compute": 5}, 1)
+    assert (window["first_start_ns"], window["last_end_ns"]) == (100, 300 + 40_000_000)
+    assert set(window["histograms"]) == {"latency", "service_time", "send_delay", "failed"}
+    latency = histogram.merged([window["histograms"]["latency"]])
+    assert latency.get_total_count() == 1
+    assert histogram.percentiles_ns(latency, [50])[0] == pytest.approx(21e6, rel=1e-3)
+    failed = histogram.merged([window["histograms"]["failed"]])
+    assert histogram.percentiles_ns(failed, [50])[0] == pytest.approx(31e6, rel=1e-3)
+
+
+def test_spans_of_users_and_progress(recorder: Recorder) -> None:
+    recorder.begin_phase()
+    for start in (0, 100, 200):
+        recorder.add(result(start, 50, user=1))
+    recorder.add(result(1000, 500, user=2))
+    recorder.add(result(5000, 500, user=3, abandoned=True))
+    assert recorder.spans() == {"users": 2, "busy_ns": 250 + 500}
+    assert (recorder.ok, recorder.failed, recorder.abandoned) == (4, 0, 1)
+    recorder.begin_phase()
+    assert recorder.spans() == {"users": 0, "busy_ns": 0}
+
+
+def test_a_result_longer_than_the_histogram_is_counted(recorder: Recorder) -> None:
+    recorder.add(result(100, 2 * 3600 * SECOND))
+    (window,) = recorder.take_all()
+    assert histogram.merged([window["histograms"]["service_time"]]).get_total_count() == 1
+
+
+def test_many_results_through_recorder_and_collector(tmp_path: Path) -> None:
+    """Percentiles from windows of four workers, merged, against the exact ones."""
+    services = np.random.default_rng(3).lognormal(np.log(20e6), 0.5, 40_000).astype(np.int64)
+    runner = FakeRunner()
+    collector = Collector(runner, lambda worker: worker)  # type: ignore[arg-type]
+    ledger = LedgerWriter(tmp_path / "ledger.jsonl")
+    ledger.write({"kind": "header", "version": 1})
+    collector.begin_study(ledger)
+    collector.begin_phase("a/b4/c1", 1, "measure")
+    for worker in range(4):
+        recorder = Recorder()
+        start = time.perf_counter_ns()
+        for service in services[worker::4]:
+            recorder.add(result(start, int(service)))
+            start += int(service)
+        for window in recorder.take_all():
+            runner.deliver(WINDOW, window, f"w{worker}")
+    ledger.close()
+    assert (collector.ok, collector.failed) == (40_000, 0)
+    assert (collector.requests, collector.failures) == (40_000, 0)
+    windows = read_ledger(tmp_path / "ledger.jsonl").of_kind("window")
+    assert sum(window["ok"] for window in windows) == 40_000
+    assert {window["worker"] for window in windows} == {"w0", "w1", "w2", "w3"}
+    merged = histogram.merged(window["histograms"]["service_time"] for window in windows)
+    wanted = [50, 95, 99, 99.9]
+    exact = np.sort(services)[[round(40_000 * percent / 100) - 1 for percent in wanted]]
+    assert histogram.percentiles_ns(merged, wanted) == pytest.approx(list(exact), rel=1e-3)
+
+
+def test_progress_of_another_phase_is_not_counted() -> None:
+    runner = FakeRunner()
+    collector = Collector(runner, lambda worker: worker)  # type: ignore[arg-type]
+    collector.begin_phase("a", 1, "measure")
+    told = {"cell": "a", "repeat": 1, "phase": "measure", "ok": 3, "failed": 1}
+    runner.deliver(PROGRESS, told, "w0")
+    runner.deliver(PROGRESS, {**told, "ok": 5}, "w0")
+    runner.deliver(PROGRESS, {**told, "ok": 2}, "w1")
+    runner.deliver(PROGRESS, {**told, "phase": "warm-up", "ok": 100}, "w1")
+    assert (collector.ok, collector.failed) == (7, 2)

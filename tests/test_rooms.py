@@ -1,0 +1,51 @@
+"""Which room may import which: the arrows of the drawing in the README."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+OURS = {"users", "swarm", "server", "reports", "locustfiles"}
+ALLOWED = {
+    "locustfiles": {"users", "swarm", "server"},
+    "swarm": {"swarm", "users", "reports.ledger", "reports.histogram"},
+    "reports": {"reports"},
+    "server": {"server"},
+    "users": {"users"},
+}
+NEVER = {"reports": {"locust", "gevent", "torch"}, "users": {"torch"}, "swarm": {"torch"}}
+
+
+def imports(path: Path) -> set[str]:
+    """Modules a file imports, `from a import b` as both `a` and `a.b`."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def is_allowed(name: str, allowed: set[str]) -> bool:
+    """`reports.ledger` allows itself, what lies in it, and naming its package on the way."""
+    return any(f"{name}.".startswith(f"{room}.") or f"{room}.".startswith(f"{name}.") for room in allowed)
+
+
+@pytest.mark.parametrize("room", sorted(ALLOWED))
+def test_arrows(room: str) -> None:
+    files = list((ROOT / room).rglob("*.py"))
+    assert files
+    for path in files:
+        for name in imports(path):
+            top = name.partition(".")[0]
+            assert top not in NEVER.get(room, set()), f"{path} imports {name}"
+            if top in OURS:
+                assert is_allowed(name, ALLOWED[room]), f"{path} imports {name}"
+
+
+def test_the_check_can_fail() -> None:
+    assert not is_allowed("reports.html", ALLOWED["swarm"])
+    assert not is_allowed("swarm.plan", ALLOWED["users"])
+    assert is_allowed("reports.histogram.empty", ALLOWED["swarm"])

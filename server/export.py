@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import fcntl
 import hashlib
 import json
-import os
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING
 
 from server.spec import ROOT, ModelSpec, add_model_options, model_of
 
-Made = TypeVar("Made")
+if TYPE_CHECKING:
+    from server.onnx_file import Facts
+
 WEIGHTS_DIR = ROOT / "triton_repo" / "weights"
 
 
@@ -31,16 +34,12 @@ def main(argv: list[str]) -> int:
 def export(spec: ModelSpec, folder: Path = WEIGHTS_DIR, force: bool = False) -> None:
     """Make `folder` hold the current ONNX file of `spec` and the stamp that says how it was made."""
     path = onnx_path(spec, folder)
-    if not force and current_stamp(spec, folder):
-        print(f"{path.name} is current: nothing to export", flush=True)
-        return
-    from server.onnx_file import write_onnx
-
-    print(f"exporting {spec.name} with weights {spec.weights} to ONNX, some 15 seconds...", flush=True)
-    stamp_path(path).unlink(missing_ok=True)
-    facts = _replace(path, lambda temporary: write_onnx(spec, temporary))
-    text = json.dumps({**recipe(spec), **facts}, indent=1) + "\n"
-    _replace(stamp_path(path), lambda temporary: temporary.write_text(text))
+    with _alone(folder):
+        if not force and current_stamp(spec, folder):
+            print(f"{path.name} is current: nothing to export", flush=True)
+            return
+        print(f"exporting {spec.name} with weights {spec.weights} to ONNX, some 15 seconds...", flush=True)
+        facts = _write(spec, path)
     print(
         f"exported {path.name}; it differs from PyTorch by at most {facts['max_difference']:.1e}", flush=True
     )
@@ -82,13 +81,26 @@ def recipe(spec: ModelSpec) -> dict[str, object]:
     }
 
 
-def _replace(path: Path, write: Callable[[Path], Made]) -> Made:
+def _write(spec: ModelSpec, path: Path) -> Facts:
+    from server.onnx_file import write_onnx
+
     # Written aside and renamed: a reader finds the old file or the new one, never half of one.
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    partial = path.with_name(f".{path.name}.partial")
     try:
-        made = write(temporary)
-        temporary.replace(path)
-        return made
+        facts = write_onnx(spec, partial)
+        stamp_path(path).unlink(missing_ok=True)
+        partial.replace(path)
+        partial.write_text(json.dumps({**recipe(spec), **facts}, indent=1) + "\n")
+        partial.replace(stamp_path(path))
     finally:
-        temporary.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
+    return facts
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    # Two commands that need the same file: the second waits for the first, and then finds it current.
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

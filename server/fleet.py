@@ -24,6 +24,14 @@ class Plan:
     environ: Mapping[str, str]
     endpoint: dict[str, Any]
     is_ready: Callable[[], bool]
+    shared_memory: str = ""
+    """What the names of its shared memory begin with; a server that is killed leaves it behind."""
+
+    def clean(self) -> None:
+        """Remove what a dead server left of its shared memory."""
+        if self.shared_memory:
+            for leftover in Path("/dev/shm").glob(f"{self.shared_memory}*"):
+                leftover.unlink(missing_ok=True)
 
 
 class Fleet:
@@ -47,6 +55,8 @@ class Fleet:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         stop_all(self._children)
+        for plan, _, _ in self._running.values():
+            plan.clean()
 
     def run(self, name: str, command: list[str], environ: Mapping[str, str]) -> None:
         """Run a command to its end; SetUpError gives its last line where it fails."""
@@ -85,11 +95,12 @@ class Fleet:
     def watch(self) -> None:
         """Report each server that dies; return when none is left."""
         while self._running:
-            for name, (_, child, _) in list(self._running.items()):
+            for name, (plan, child, _) in list(self._running.items()):
                 code = child.exit_code()
                 if code is not None:
                     # What a dead server leaves in its group must not go on using the machine.
                     child.signal(signal.SIGKILL)
+                    plan.clean()
                     del self._running[name]
                     self._voice.died(name, code, str(child.log), child.log_tail())
             self._pause()
@@ -103,6 +114,6 @@ class Fleet:
         for name, (_, child, _) in self._running.items():
             code = child.exit_code()
             if code is not None:
-                raise SetUpError(
-                    f"{name} ended while starting (exit code {code}): see {child.log}.", child.log_tail()
-                )
+                tail = child.log_tail()
+                last = (tail.splitlines() or ["nothing"])[-1]
+                raise SetUpError(f"{name} ended while starting; {child.log} ends with: {last}", tail)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU at one moment."""
+    """One GPU at one moment; None is what this GPU does not tell."""
 
     index: int
     name: str
-    utilisation_pct: int
-    memory_used_bytes: int
-    memory_total_bytes: int
-    power_w: float
-    sm_clock_mhz: int
-    temperature_c: int
+    utilisation_pct: float | None
+    memory_used_bytes: float | None
+    memory_total_bytes: float | None
+    power_w: float | None
+    sm_clock_mhz: float | None
+    temperature_c: float | None
 
     def as_json(self) -> dict[str, object]:
         """The fields by name."""
@@ -39,18 +41,22 @@ def read_gpus() -> list[Gpu]:
         pynvml.nvmlShutdown()
 
 
-def _read(nvml: object, index: int) -> Gpu:
-    import pynvml
+def _read(nvml: Any, index: int) -> Gpu:
+    gpu = nvml.nvmlDeviceGetHandleByIndex(index)
 
-    handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-    memory = pynvml.nvmlDeviceGetMemoryInfo(handle)
+    def ask(question: Callable[[], float]) -> float | None:
+        try:
+            return question()
+        except nvml.NVMLError:
+            return None
+
     return Gpu(
         index=index,
-        name=pynvml.nvmlDeviceGetName(handle),
-        utilisation_pct=pynvml.nvmlDeviceGetUtilizationRates(handle).gpu,
-        memory_used_bytes=memory.used,
-        memory_total_bytes=memory.total,
-        power_w=pynvml.nvmlDeviceGetPowerUsage(handle) / 1000,
-        sm_clock_mhz=pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM),
-        temperature_c=pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU),
+        name=nvml.nvmlDeviceGetName(gpu),
+        utilisation_pct=ask(lambda: nvml.nvmlDeviceGetUtilizationRates(gpu).gpu),
+        memory_used_bytes=ask(lambda: nvml.nvmlDeviceGetMemoryInfo(gpu).used),
+        memory_total_bytes=ask(lambda: nvml.nvmlDeviceGetMemoryInfo(gpu).total),
+        power_w=ask(lambda: nvml.nvmlDeviceGetPowerUsage(gpu) / 1000),
+        sm_clock_mhz=ask(lambda: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM)),
+        temperature_c=ask(lambda: nvml.nvmlDeviceGetTemperature(gpu, nvml.NVML_TEMPERATURE_GPU)),
     )

@@ -49,8 +49,9 @@ class GpuCollector(Collector):
         for field in ("utilisation_pct", "memory_used_bytes", "power_w", "sm_clock_mhz", "temperature_c"):
             family = GaugeMetricFamily(f"inferswarm_gpu_{field}", f"GPU {field}", labels=["gpu"])
             for gpu in gpus:
-                family.add_metric([str(gpu.index)], getattr(gpu, field))
-            if gpus:
+                if (value := getattr(gpu, field)) is not None:
+                    family.add_metric([str(gpu.index)], value)
+            if family.samples:
                 yield family
 
 

@@ -55,7 +55,7 @@ def make_backends(wheel: Wheel) -> Path:
 
 
 def triton_command(
-    wheel: Wheel, repository: Path, backends: Path, host: str, ports: tuple[int, int, int]
+    wheel: Wheel, repository: Path, backends: Path, host: str, ports: list[int], shared_memory: str
 ) -> list[str]:
     """The command that serves one repository on its HTTP, gRPC and metrics ports.
 
@@ -73,8 +73,7 @@ def triton_command(
         f"--grpc-port={grpc}",
         f"--metrics-port={metrics}",
         "--metrics-interval-ms=1000",
-        # A prefix for each server: two of them starting at once must not share memory.
-        f"--backend-config=python,shm-region-prefix-name=inferswarm_{http}_",
+        f"--backend-config=python,shm-region-prefix-name={shared_memory}",
     ]
 
 

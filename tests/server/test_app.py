@@ -16,6 +16,8 @@ from PIL import Image
 from prometheus_client.parser import text_string_to_metric_families
 
 from server.app import create_app
+from server.gpu import Gpu
+from server.metrics import Metrics
 from server.preprocess import MEAN, STD
 from server.settings import Settings
 
@@ -214,6 +216,18 @@ def test_ready_only_once_the_model_is_loaded():
             "dim": 3,
             "device": "cpu",
         }
+
+
+def test_gpu_gauges_leave_out_what_a_gpu_does_not_tell():
+    gpu = Gpu(0, "GPU", 55.0, 10.0, 80.0, None, 1980.0, 40.0)
+    text = Metrics(gpus=lambda: [gpu]).render().decode()
+    lines = [line for line in text.splitlines() if line.startswith("inferswarm_gpu_")]
+    assert lines == [
+        'inferswarm_gpu_utilisation_pct{gpu="0"} 55.0',
+        'inferswarm_gpu_memory_used_bytes{gpu="0"} 10.0',
+        'inferswarm_gpu_sm_clock_mhz{gpu="0"} 1980.0',
+        'inferswarm_gpu_temperature_c{gpu="0"} 40.0',
+    ]
 
 
 def test_gpu_info_lists_gpus(client):

@@ -45,7 +45,6 @@ _TAINTING = frozenset(
         "results-lost",
         "server-lost",
         "unfinished",
-        "unsteady",
         "worker-lost",
     }
 )

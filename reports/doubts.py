@@ -25,7 +25,7 @@ def doubts(
         yield caveat("no-data", "no request succeeded in the measure phase")
     yield from _samples(counts.ok)
     if counts.failures:
-        yield caveat("failures", f"{counts.failures} of {counts.finished}: {kinds(counts.failure_kinds)}")
+        yield caveat("failures", f"{counts.failures} of {counts.finished}: {_kinds(counts.failure_kinds)}")
     if missing := undrained(windows, drained):
         yield caveat("cut-short", f"no end of the measure phase from {', '.join(missing)}")
     elif sum(line["finished"] for line in drained) != counts.finished:
@@ -46,7 +46,7 @@ def _samples(count: int) -> Iterator[Caveat]:
         yield caveat("few-samples", f"n={count}: p99 and p99.9 are doubtful")
 
 
-def kinds(failure_kinds: Mapping[str, int]) -> str:
+def _kinds(failure_kinds: Mapping[str, int]) -> str:
     """Failures by kind in words, most frequent first."""
     ranked = sorted(failure_kinds.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{kind} {count}" for kind, count in ranked)

@@ -16,7 +16,11 @@ def findings(study: Study) -> tuple[str, ...]:
     good = [run for run in study.started if run.succeeded]
     if not good:
         return ("No run left a successful request, so nothing can be said about speed.",)
-    said = [_fastest(good), _protocols(good), " ".join(disclosures(study, (run.endpoint for run in good)))]
+    said = [
+        _fastest(good),
+        _protocols(study, good),
+        " ".join(disclosures(study, (run.endpoint for run in good))),
+    ]
     return tuple(sentence for sentence in said if sentence)
 
 
@@ -53,11 +57,11 @@ def hedge(runs: Runs) -> str:
     )
 
 
-def _protocols(runs: Runs) -> str:
+def _protocols(study: Study, runs: Runs) -> str:
     serial = [run for run in runs if run.serial and not run.tainted]
     parts = [
         f"{_range(ratios)} on {backend}"
-        for backend, (http, grpc) in protocol_pairs(serial).items()
+        for backend, (http, grpc) in protocol_pairs(study, serial).items()
         if (ratios := list(_ratios(serial, http, grpc)))
     ]
     return (

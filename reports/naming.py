@@ -13,7 +13,7 @@ RANDOM_WEIGHTS = "Random weights: timings are real, embeddings mean nothing."
 
 def stand_in(endpoint: str) -> str | None:
     """The sentence that must stand beside an endpoint's numbers, or None."""
-    return next((text for prefix, text in _STAND_INS.items() if f"{endpoint}-".startswith(prefix)), None)
+    return next((text for prefix, text in _STAND_INS.items() if endpoint.startswith(prefix)), None)
 
 
 def disclosures(study: Study, endpoints: Iterable[str]) -> tuple[str, ...]:

@@ -26,17 +26,17 @@ def _server(about: Mapping[str, Any]) -> str:
 
 def images(study: Study) -> Table:
     """The image set that was sent."""
-    return words("Images", _PAIR, flat(study.header.get("images", {})))
+    return words("Images", _PAIR, flat(study.header.get("images") or {}))
 
 
 def options(study: Study) -> Table:
     """The options as resolved."""
-    return words("Options", _PAIR, flat(study.header.get("options", {})))
+    return words("Options", _PAIR, flat(study.header.get("options") or {}))
 
 
 def fingerprint(study: Study) -> Table:
     """What the study ran on."""
-    return words("Fingerprint", _PAIR, flat(study.header.get("fingerprint", {})))
+    return words("Fingerprint", _PAIR, flat(study.header.get("fingerprint") or {}))
 
 
 def flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -70,6 +70,6 @@ def facts(study: Study) -> str:
 
 def commands(study: Study, directory_name: str) -> Iterator[str]:
     """The command that ran the study, where its options state it, and the one that makes this page again."""
-    if command := study.header.get("options", {}).get("command"):
+    if command := (study.header.get("options") or {}).get("command"):
         yield str(command)
     yield f"python -m reports show results/{directory_name}"

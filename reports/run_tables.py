@@ -3,7 +3,7 @@
 from collections import Counter
 
 from reports.format import MISSING, digits, ms
-from reports.naming import stand_in
+from reports.naming import disclosures, stand_in
 from reports.study import Study
 from reports.summary import Summary
 from reports.tables import Cell, Notes, Table, words
@@ -31,7 +31,9 @@ def every_run(study: Study) -> Table:
     """One row for each run that was begun, in run order."""
     notes = Notes()
     rows = tuple((_head(run, notes), *_numbers(run), Cell(codes(run))) for run in study.started)
-    caption = "Latency counts from the intended start and covers successes only."
+    said = disclosures(study, (run.endpoint for run in study.started))
+    weights = [text for text in said if text not in notes.texts]
+    caption = " ".join(["Latency counts from the intended start and covers successes only.", *weights])
     return Table(
         "Runs, in the order they were made", caption, HEADS, rows, notes.texts, frozenset(range(1, 9))
     )

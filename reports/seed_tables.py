@@ -43,7 +43,7 @@ def seed_tables(study: Study) -> Iterator[Table]:
     if serial:
         yield by_endpoint(study, LATENCY, batches, by_batch, latency_ms)
         yield by_endpoint(study, THROUGHPUT, batches, by_batch, images_per_s)
-    if pairs := protocol_pairs(serial):
+    if pairs := protocol_pairs(study, serial):
         yield by_pair(study, batches, by_batch, pairs)
     if levels[1:]:
         yield by_endpoint(study, CONCURRENT, levels, by_level, images_per_s)
@@ -77,11 +77,12 @@ def by_pair(study: Study, columns: Sequence[float], pick: Pick, pairs: Pairs) ->
     )
 
 
-def protocol_pairs(runs: Runs) -> Pairs:
+def protocol_pairs(study: Study, runs: Runs) -> Pairs:
     """Backend → its HTTP and its gRPC endpoint, where both carry the same payload."""
-    found = {(run.backend, run.payload, run.protocol): run.endpoint for run in runs}
+    spoken = {(run.backend, run.payload, run.protocol): run.endpoint for run in runs}
+    ways = sorted(spoken, key=lambda way: study.endpoints.index(spoken[way]))
     return {
-        backend: (http, found[backend, payload, "grpc"])
-        for (backend, payload, protocol), http in found.items()
-        if protocol == "http" and (backend, payload, "grpc") in found
+        backend: (spoken[backend, payload, "http"], spoken[backend, payload, "grpc"])
+        for backend, payload, protocol in ways
+        if protocol == "http" and (backend, payload, "grpc") in spoken
     }

@@ -31,7 +31,7 @@ class Study:
     @property
     def described(self) -> Mapping[str, Mapping[str, Any]]:
         """What the header says of each endpoint: url, model, weights, embedded."""
-        endpoints: Mapping[str, Mapping[str, Any]] = self.header.get("endpoints", {})
+        endpoints: Mapping[str, Mapping[str, Any]] = self.header.get("endpoints") or {}
         return endpoints
 
     @property

@@ -55,6 +55,15 @@ def test_the_ratio_is_grpc_over_http(tmp_path: Path) -> None:
     assert table.notes == ("not in this study's plan",)
 
 
+def test_rows_follow_the_header_whatever_the_run_order(study: Study, tmp_path: Path) -> None:
+    book = example()
+    book.header["plan"].reverse()
+    shuffled = tables(load_study(book.write(tmp_path)))
+    assert {title: texts(table) for title, table in shuffled.items()} == {
+        title: texts(table) for title, table in tables(study).items()
+    }
+
+
 def test_findings_are_computed_and_hedged(tmp_path: Path) -> None:
     assert findings(two_protocols(tmp_path)) == (
         "Most images per second: with one user onnx-grpc, 100 at batch 1 "

@@ -22,9 +22,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
     try:
         return show(arguments.directory, arguments.quiet)
-    except (LedgerError, OSError) as error:
-        print(f"reports: {error}", file=sys.stderr)
-        return USAGE_ERROR
+    except LedgerError as error:
+        sentence = str(error)
+    except OSError as error:
+        sentence = (
+            f"{arguments.directory}: cannot be written ({error.strerror}): mend that, then show it again."
+        )
+    print(f"reports: {sentence}", file=sys.stderr)
+    return USAGE_ERROR
 
 
 def parser() -> argparse.ArgumentParser:

@@ -28,7 +28,9 @@ def _fastest(runs: Runs) -> str:
     serial = _best("with one user", [run for run in runs if run.serial])
     concurrent = _best("with more users", [run for run in runs if run.load == "closed" and not run.serial])
     parts = [part for part in (serial, concurrent) if part]
-    return f"Most images per second: {'; '.join(parts)} ({hedge(runs)})." if parts else ""
+    if not parts:
+        return "No cell with closed load is free of disqualifying caveats, so none is called the fastest."
+    return f"Most images per second: {'; '.join(parts)} ({hedge(runs)})."
 
 
 def _best(where: str, runs: Runs) -> str:
@@ -52,9 +54,8 @@ def hedge(runs: Runs) -> str:
     fewest = min(len(repeats) for repeats in _by_cell(runs).values())
     results = min(run.succeeded for run in runs)
     size = f"as few as {plural(fewest, 'run')} and {plural(results, 'result')} per cell"
-    return (
-        f"{size}: an indication, not a ranking" if fewest < ENOUGH_RUNS or results < ENOUGH_RESULTS else size
-    )
+    few = fewest < ENOUGH_RUNS or results < ENOUGH_RESULTS
+    return f"{size}: an indication, not a ranking" if few else size
 
 
 def _protocols(study: Study, runs: Runs) -> str:
@@ -64,11 +65,9 @@ def _protocols(study: Study, runs: Runs) -> str:
         for backend, (http, grpc) in protocol_pairs(study, serial).items()
         if (ratios := list(_ratios(serial, http, grpc)))
     ]
-    return (
-        f"gRPC over HTTP, images per second with one user: {', '.join(parts)}{_grain(serial)}."
-        if parts
-        else ""
-    )
+    if not parts:
+        return ""
+    return f"gRPC over HTTP, images per second with one user: {', '.join(parts)}{_grain(serial)}."
 
 
 def _grain(runs: Runs) -> str:

@@ -150,6 +150,15 @@ def test_a_directory_without_a_ledger_is_one_sentence(
     assert error.count("\n") == 1
 
 
+def test_what_cannot_be_written_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = aborted().write(tmp_path)
+    (folder / "cells.csv").mkdir()
+    assert main(["show", str(folder)]) == 2
+    sentence = f"reports: {folder}: cannot be written (Is a directory): mend that, then show it again.\n"
+    assert capsys.readouterr().err == sentence
+    assert not [path.name for path in folder.iterdir() if path.name.startswith(".")]
+
+
 @pytest.mark.parametrize("arguments", [[], ["show"], ["shew", "x"], ["show", "x", "--loud"]])
 def test_a_wrong_command_line_ends_with_2(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as end:

@@ -90,6 +90,15 @@ def test_a_tainted_cell_wins_no_finding(study: Study) -> None:
     assert not any("onnx-grpc" in sentence for sentence in findings(study)[:1])
 
 
+def test_where_every_cell_is_tainted_none_is_called_the_fastest(tmp_path: Path) -> None:
+    book = Book()
+    tag = book.add("onnx-http", 1, 1, {"w0": [MS] * 10}, counters=triton(10, 1, MS))
+    book.caveat(tag, "client-bound", "worker w0 at 98 % CPU")
+    assert findings(load_study(book.write(tmp_path))) == (
+        "No cell with closed load is free of disqualifying caveats, so none is called the fastest.",
+    )
+
+
 def test_stand_ins_and_random_weights_are_named_at_every_table(study: Study) -> None:
     for table in seed_tables(study):
         rows = [row[0] for row in table.rows if row[0].text.startswith("openvino")]

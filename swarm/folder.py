@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,14 +18,27 @@ from users.images import ImageSet
 LEDGER_VERSION = 1
 
 
-def new_folder(parent: Path, name: str) -> Path:
-    """`<parent>/<name>-<UTC time>/`, new. Raises UsageError where it cannot be made."""
-    folder = parent / f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+def make_folder(folder: Path) -> Path:
+    """The folder, made if it is not there. Raises UsageError where it cannot be."""
     try:
-        (folder / "logs").mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"--results-dir {parent}: cannot make {folder} ({error.strerror})") from error
+        raise UsageError(f"--results-dir: cannot make {folder} ({error.strerror}); name another") from error
     return folder
+
+
+def new_folder(parent: Path, name: str) -> Path:
+    """`<parent>/<name>-<UTC time>/`, with a number where two studies start in the same second."""
+    base = parent / f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    taken = next(number for number in itertools.count(1) if not numbered(base, number).exists())
+    folder = numbered(base, taken)
+    make_folder(folder / "logs")
+    return folder
+
+
+def numbered(base: Path, number: int) -> Path:
+    """`base` itself for 1, then `base-2`, `base-3`, …"""
+    return base if number == 1 else base.with_name(f"{base.name}-{number}")
 
 
 def header(

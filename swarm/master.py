@@ -19,7 +19,7 @@ from swarm.conductor import PREPARE_S, Conductor, Hands
 from swarm.crew import Crew
 from swarm.embedded import EmbeddedServers
 from swarm.errors import StudyError, SwarmError, UsageError
-from swarm.folder import header, new_folder, utc_now
+from swarm.folder import header, make_folder, new_folder, utc_now
 from swarm.golden import check_agreement, golden_embeddings
 from swarm.options import Options, resolve
 from swarm.plan import Run, Study, order
@@ -65,6 +65,7 @@ class Master:
     def prepare(self) -> None:
         """Everything that must be right before any load. Raises UsageError with one sentence."""
         options = resolve(self._environment.parsed_options)
+        make_folder(Path(options.results_dir))
         try:
             self.images = load_images(options.images)
         except ImageSetError as error:

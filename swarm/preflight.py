@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
 
 import gevent
@@ -18,7 +19,7 @@ from users.endpoint import Endpoint
 from users.errors import RequestError
 from users.images import ImageSet
 from users.transport import Transport
-from users.triton_grpc import patch_grpc
+from users.triton_grpc import CHANNEL_OPTIONS, patch_grpc
 
 PATIENCE_S = 5.0
 
@@ -52,6 +53,7 @@ def verdict(
 def check_target(endpoint: Endpoint, transport: type[Transport], images: ImageSet) -> NDArray[np.float32]:
     """One endpoint: reachable, of the right kind, its model there, and able to embed a picture."""
     name = f"{FLAGS.get(endpoint.name, endpoint.name)} {endpoint.address}"
+    check_reachable(name, endpoint)
     if not endpoint.model:
         check_service(name, endpoint)
     elif endpoint.protocol == "http":
@@ -68,51 +70,55 @@ def check_target(endpoint: Endpoint, transport: type[Transport], images: ImageSe
     return first
 
 
+def check_reachable(name: str, endpoint: Endpoint) -> None:
+    """Somebody listens. Raises UsageError with the reason."""
+    try:
+        socket.create_connection((endpoint.host, endpoint.port), PATIENCE_S).close()
+    except OSError as error:
+        reasons = {TimeoutError: f"no answer within {PATIENCE_S:g} s", socket.gaierror: "unknown host name"}
+        reason = reasons.get(type(error), error.strerror or str(error)).lower()
+        raise UsageError(
+            f"{name}: cannot be reached ({reason}); check host and port, and that it runs"
+        ) from error
+
+
 def check_service(name: str, endpoint: Endpoint) -> None:
-    """Reachable; and where it has a `/readyz`, ready."""
-    reply = get(name, endpoint, "/readyz")
+    """Speaks HTTP; and where it has a `/readyz`, says it is ready."""
+    try:
+        reply = get(endpoint, "/readyz")
+    except requests.RequestException as error:
+        raise UsageError(f"{name}: answers, but not over HTTP; give the service's HTTP port") from error
     if reply.status_code == 503:
         raise UsageError(f"{name}: the PyTorch service is not ready yet; wait until its /readyz answers 200")
 
 
 def check_triton_http(name: str, endpoint: Endpoint) -> None:
-    """Reachable, a Triton, and with the model ready."""
+    """A Triton, and with the model ready."""
     try:
-        reply = get(name, endpoint, "/v2")
-        extensions = reply.json()["extensions"] if reply.ok else []
-    except (ValueError, KeyError, TypeError):
+        extensions = get(endpoint, "/v2").json()["extensions"]
+    except (requests.RequestException, ValueError, KeyError, TypeError):
         extensions = []
     if "statistics" not in extensions:
         raise UsageError(f"{name}: answers, but not as a Triton server; give Triton's HTTP port")
-    if not get(name, endpoint, f"/v2/models/{endpoint.model}/ready").ok:
+    if not get(endpoint, f"/v2/models/{endpoint.model}/ready").ok:
         index = session().post(f"http://{endpoint.address}/v2/repository/index", timeout=PATIENCE_S)
         models = [row["name"] for row in index.json()] if index.ok else []
         raise UsageError(missing_model(name, endpoint, models))
 
 
 def check_triton_grpc(name: str, endpoint: Endpoint) -> None:
-    """Reachable, a Triton, and with the model ready."""
-    with grpc.insecure_channel(endpoint.address, options=[("grpc.use_local_subchannel_pool", 1)]) as channel:
+    """A Triton, and with the model ready."""
+    with grpc.insecure_channel(endpoint.address, options=CHANNEL_OPTIONS) as channel:
         stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
         try:
             stub.ServerMetadata(service_pb2.ServerMetadataRequest(), timeout=PATIENCE_S)
         except grpc.RpcError as error:
-            raise UsageError(grpc_sentence(name, error)) from error
+            sentence = f"{name}: answers, but not as a Triton server; give Triton's gRPC port"
+            raise UsageError(sentence) from error
         ready = stub.ModelReady(service_pb2.ModelReadyRequest(name=endpoint.model), timeout=PATIENCE_S)
         if not ready.ready:
             index = stub.RepositoryIndex(service_pb2.RepositoryIndexRequest(), timeout=PATIENCE_S)
             raise UsageError(missing_model(name, endpoint, [model.name for model in index.models]))
-
-
-def grpc_sentence(name: str, error: grpc.RpcError) -> str:
-    """An HTTP/1 server on the port makes gRPC say UNAVAILABLE as an unreachable one does; its text tells."""
-    details = (error.details() or "") if isinstance(error, grpc.Call) else ""
-    code = error.code() if isinstance(error, grpc.Call) else None
-    speaks_other = "http1.x" in details.lower() or "http2" in details.lower() or "preface" in details.lower()
-    unreachable = code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
-    if unreachable and not speaks_other:
-        return f"{name}: cannot be reached within {PATIENCE_S:g} s; check host and port, and that it runs"
-    return f"{name}: answers, but not as a Triton server; give Triton's gRPC port"
 
 
 def missing_model(name: str, endpoint: Endpoint, models: Sequence[str]) -> str:
@@ -122,15 +128,9 @@ def missing_model(name: str, endpoint: Endpoint, models: Sequence[str]) -> str:
     return f"{name}: has no model {endpoint.model!r} that is ready ({held}); name another by {option}"
 
 
-def get(name: str, endpoint: Endpoint, path: str) -> requests.Response:
-    """GET with a deadline; raises UsageError where nobody answers."""
-    try:
-        return session().get(f"http://{endpoint.address}{path}", timeout=PATIENCE_S)
-    except (requests.ConnectionError, requests.Timeout) as error:
-        if "BadStatusLine" in repr(error) or "RemoteDisconnected" in repr(error) or "reset" in repr(error):
-            raise UsageError(f"{name}: answers, but not over HTTP; give the HTTP port") from error
-        sentence = f"{name}: cannot be reached within {PATIENCE_S:g} s; check host and port, and that it runs"
-        raise UsageError(sentence) from error
+def get(endpoint: Endpoint, path: str) -> requests.Response:
+    """GET with a deadline; raises requests.RequestException."""
+    return session().get(f"http://{endpoint.address}{path}", timeout=PATIENCE_S)
 
 
 def session() -> requests.Session:

@@ -13,7 +13,7 @@ from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 from swarm.preflight import session
 from users.endpoint import Endpoint
-from users.triton_grpc import patch_grpc
+from users.triton_grpc import CHANNEL_OPTIONS, patch_grpc
 
 PATIENCE_S = 5.0
 SECONDS_OF_PART = {
@@ -63,7 +63,7 @@ def triton_grpc_stats(endpoint: Endpoint) -> Mapping[str, Any]:
     """Triton's statistics extension over gRPC, in the form of its HTTP answer."""
     patch_grpc()
     request = service_pb2.ModelStatisticsRequest(name=endpoint.model)
-    with grpc.insecure_channel(endpoint.address, options=[("grpc.use_local_subchannel_pool", 1)]) as channel:
+    with grpc.insecure_channel(endpoint.address, options=CHANNEL_OPTIONS) as channel:
         answer = service_pb2_grpc.GRPCInferenceServiceStub(channel).ModelStatistics(
             request, timeout=PATIENCE_S
         )

@@ -19,7 +19,7 @@ TAIL_LINES = 15
 
 
 class Child:
-    """One process and the group it leads. Make it on the main thread: Linux ties it to that thread's life."""
+    """One process and the group it leads, which ends when we do, even if we are killed."""
 
     def __init__(self, name: str, command: list[str], environ: Mapping[str, str], log_dir: Path) -> None:
         self.name = name
@@ -28,8 +28,8 @@ class Child:
         with self.log.open("wb") as log:
             # A group of its own, so that Ctrl-C reaches us alone and its helpers can be stopped with it.
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(GUARD), str(os.getpid()), *command],
-                stdin=subprocess.DEVNULL,
+                [sys.executable, "-I", "-S", str(GUARD), *command],
+                stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env=dict(environ),
@@ -53,6 +53,12 @@ class Child:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 
+    def bury(self) -> None:
+        """End what is left of its group once it has ended itself."""
+        self.signal(signal.SIGKILL)
+        if self._process.stdin:
+            self._process.stdin.close()
+
     def wait(self, seconds: float) -> bool:
         """Whether it ends within `seconds`."""
         try:
@@ -70,6 +76,6 @@ def stop_all(children: Iterable[Child]) -> None:
     deadline = time.monotonic() + STOP_S
     for child in children:
         child.wait(deadline - time.monotonic())
-        child.signal(signal.SIGKILL)
+        child.bury()
     for child in children:
         child.wait(1.0)

@@ -64,6 +64,7 @@ class Fleet:
         while (code := child.exit_code()) is None:
             self._check_starting()
             self._pause()
+        child.bury()
         if code:
             raise SetUpError((child.log_tail().splitlines() or [f"{name} failed with exit code {code}"])[-1])
 
@@ -98,8 +99,7 @@ class Fleet:
             for name, (plan, child, _) in list(self._running.items()):
                 code = child.exit_code()
                 if code is not None:
-                    # What a dead server leaves in its group must not go on using the machine.
-                    child.signal(signal.SIGKILL)
+                    child.bury()
                     plan.clean()
                     del self._running[name]
                     self._voice.died(name, code, str(child.log), child.log_tail())

@@ -1,23 +1,38 @@
-"""`guard.py PARENT COMMAND...`: a command that is told to stop when its parent dies, however that dies.
+"""`guard.py COMMAND...`: becomes a command that does not outlive the process at the other end of its stdin.
 
-A script of its own: Linux ties the promise to the process that asked for it and keeps it across exec.
+A fork of it stays behind in the command's process group, reads stdin, and at its end, which comes however that
+process ends, stops the whole group: also helpers that would not notice, as tritonserver's while they start.
 """
 
-import ctypes
 import os
 import signal
 import sys
+import time
 
-PR_SET_PDEATHSIG = 1
+STOP_S = 4.0
 
 
 def main(argv: list[str]) -> None:
-    """Become the command in argv[1:], unless the parent, argv[0], is gone already."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != int(argv[0]):
-            sys.exit(1)
-    os.execvp(argv[1], argv[1:])
+    """Become the command; run it as the leader of its process group."""
+    leader = os.getpid()
+    if os.fork() == 0:
+        watch(leader)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.execvp(argv[0], argv)
+
+
+def watch(leader: int) -> None:
+    """Wait for stdin to end, then ask the group to stop, and end what has not after 4 s."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    while os.read(0, 1):
+        pass
+    os.killpg(0, signal.SIGTERM)
+    deadline = time.monotonic() + STOP_S
+    # We are the leader's child for as long as it lives.
+    while os.getppid() == leader and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(0, signal.SIGKILL)
 
 
 if __name__ == "__main__":

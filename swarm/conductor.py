@@ -48,6 +48,7 @@ class Conductor:
         self._runs = list(runs)
         self._drain_s = request_timeout_s + ACKNOWLEDGE_S
         self._current: Run | None = None
+        self._measuring = False
         self._workers: list[str] = []
         self.unfinished = 0
         """Runs that failed or were cut short."""
@@ -70,7 +71,10 @@ class Conductor:
     def abort(self, note: str) -> None:
         """End the run that is under way, if any, within seconds, and keep what it has measured."""
         if self._current is not None:
-            self._write_drained(PARTING_S)
+            if self._measuring:
+                self._write_drained(PARTING_S)
+            else:
+                self._hands.crew.ask("drain", {"patience_s": PARTING_S}, PARTING_S + ACKNOWLEDGE_S)
             self._end("aborted", note)
             self.unfinished += 1
 
@@ -97,6 +101,7 @@ class Conductor:
             raise RunFailedError("no request succeeded in the warm-up, so nothing was measured")
         self._ask("drain", {"patience_s": self._drain_s}, self._drain_s + ACKNOWLEDGE_S)
         self._read_server(run, "before")
+        self._measuring = True
         self._phase(run, "measure", cell.requests, cell.seconds)
         self._write_drained(self._drain_s)
         self._read_server(run, "after")
@@ -119,6 +124,7 @@ class Conductor:
         """Stop sending, wait for what is in flight, and write what each worker says of the phase."""
         run = self._current
         assert run is not None
+        self._measuring = False
         self._write("phase", **self._tag(run), phase="drain", t_ns=round(self._hands.clock() * 1e9))
         crew = self._hands.crew
         answers = crew.ask("drain", {"patience_s": patience_s}, patience_s + ACKNOWLEDGE_S)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -58,7 +60,7 @@ def header(
         "size": options.size,
         "started_utc": utc_now(),
         "plan": [run.to_record() for run in runs],
-        "options": options.to_record(),
+        "options": {**options.to_record(), "command": shlex.join(["locust", *sys.argv[1:]])},
         "fingerprint": fingerprint(),
         "images": {
             "count": len(images),

@@ -99,6 +99,7 @@ class Worker:
             min_cosine=self._settings["min_cosine"],
         )
         user_class.stage = self._stage = stage
+        self._recorder.begin_phase()
         return {}
 
     def _do_phase(self, data: dict[str, Any]) -> dict[str, Any]:

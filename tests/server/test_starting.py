@@ -147,19 +147,21 @@ def test_a_stopped_child_takes_its_helpers_along_even_if_it_is_deaf(tmp_path):
     until(lambda: not alive(helper))
 
 
-def test_a_child_ends_when_its_parent_is_killed(tmp_path):
+def test_a_child_and_its_helpers_end_when_its_parent_is_killed(tmp_path):
     script = (
         "import os, pathlib, sys, time\n"
         "from server.child import Child\n"
-        "child = Child('orphan', ['sleep', '100'], os.environ, pathlib.Path(sys.argv[1]))\n"
-        "print(child.pid, flush=True)\n"
+        "command = ['sh', '-c', 'nohup sleep 100 & echo $!; wait']\n"
+        "child = Child('orphan', command, os.environ, pathlib.Path(sys.argv[1]))\n"
+        "while not child.log_tail(): time.sleep(0.01)\n"
+        "print(child.pid, child.log_tail().split()[0], flush=True)\n"
         "time.sleep(100)\n"
     )
     command = [sys.executable, "-c", script, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as parent:
-        orphan = int(parent.stdout.readline())
+        orphans = [int(pid) for pid in parent.stdout.readline().split()]
         parent.kill()
-    until(lambda: not alive(orphan))
+    until(lambda: not any(alive(pid) for pid in orphans))
 
 
 def test_a_failed_command_gives_its_last_line(tmp_path):
@@ -172,6 +174,7 @@ def test_tritonservers_tables_stay_out_of_a_log_tail(tmp_path):
     child = Child("tables", ["printf", "one\\n+--+\\n| a |\\n+--+\\n\\ntwo\\n"], os.environ, tmp_path)
     assert child.wait(DEADLINE_S)
     assert child.log_tail() == "one\ntwo"
+    child.bury()
 
 
 def test_a_queue_delay_below_zero_is_refused(capsys):

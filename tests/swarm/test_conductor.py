@@ -195,9 +195,14 @@ def test_without_any_worker_the_study_ends(stand: Stand) -> None:
         stand.conductor(run()).walk()
 
 
-def test_an_abort_drains_and_ends_the_run_under_way(stand: Stand) -> None:
+@pytest.mark.parametrize(
+    ("phase", "kinds"), [("warm-up", ["phase", "run"]), ("measure", ["phase", "drained", "drained", "run"])]
+)
+def test_an_abort_drains_and_ends_the_run_under_way(stand: Stand, phase: str, kinds: list[str]) -> None:
     def interrupt() -> None:
-        raise KeyboardInterrupt
+        stand.collector.tick()
+        if stand.collector.phases[-1][2] == phase:
+            raise KeyboardInterrupt
 
     stand.clock.on_tick = interrupt
     conductor = stand.conductor(run())
@@ -205,7 +210,8 @@ def test_an_abort_drains_and_ends_the_run_under_way(stand: Stand) -> None:
         conductor.walk()
     conductor.abort("stopped before its end")
     conductor.abort("a second time changes nothing")
-    assert [r["kind"] for r in stand.records()[-3:]] == ["drained", "drained", "run"]
+    assert stand.crew.asked[-1][0] == "drain"
+    assert [r["kind"] for r in stand.records()][-len(kinds) :] == kinds
     assert (stand.records()[-1]["status"], stand.records()[-1]["note"]) == (
         "aborted",
         "stopped before its end",

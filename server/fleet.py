@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from server import shared_memory
 from server.child import Child, stop_all
 from server.errors import SetUpError
 from server.voice import Voice
@@ -25,13 +26,7 @@ class Plan:
     endpoint: dict[str, Any]
     is_ready: Callable[[], bool]
     shared_memory: str = ""
-    """What the names of its shared memory begin with; a server that is killed leaves it behind."""
-
-    def clean(self) -> None:
-        """Remove what a dead server left of its shared memory."""
-        if self.shared_memory:
-            for leftover in Path("/dev/shm").glob(f"{self.shared_memory}*"):
-                leftover.unlink(missing_ok=True)
+    """What the names of its shared memory begin with, if it has any."""
 
 
 class Fleet:
@@ -56,7 +51,7 @@ class Fleet:
             signal.signal(number, signal.SIG_IGN)
         stop_all(self._children)
         for plan, _, _ in self._running.values():
-            plan.clean()
+            self._clean(plan)
 
     def run(self, name: str, command: list[str], environ: Mapping[str, str]) -> None:
         """Run a command to its end; SetUpError gives its last line where it fails."""
@@ -100,7 +95,7 @@ class Fleet:
                 code = child.exit_code()
                 if code is not None:
                     child.bury()
-                    plan.clean()
+                    self._clean(plan)
                     del self._running[name]
                     self._voice.died(name, code, str(child.log), child.log_tail())
             self._pause()
@@ -109,6 +104,10 @@ class Fleet:
         child = Child(name, command, environ, self._log_dir)
         self._children.append(child)
         return child
+
+    def _clean(self, plan: Plan) -> None:
+        if plan.shared_memory:
+            shared_memory.remove(plan.shared_memory)
 
     def _check_starting(self) -> None:
         for name, (_, child, _) in self._running.items():

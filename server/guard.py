@@ -1,7 +1,7 @@
 """`guard.py COMMAND...`: becomes a command that does not outlive the process at the other end of its stdin.
 
-A fork of it stays behind in the command's process group, reads stdin, and at its end, which comes however that
-process ends, stops the whole group: also helpers that would not notice, as tritonserver's while they start.
+A fork of it stays behind in the command's process group and reads stdin. That ends however that process ends,
+and then the fork stops the whole group, with helpers that would not notice, like tritonserver's while starting.
 """
 
 import os

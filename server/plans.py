@@ -6,6 +6,7 @@ import os
 import sys
 from dataclasses import dataclass
 
+from server import shared_memory
 from server.export import onnx_path
 from server.fleet import Plan
 from server.net import choose_ports, get, reachable
@@ -60,14 +61,14 @@ def triton_plan(engine: str, spec: ModelSpec, wheel: Wheel, hosting: Hosting, we
         "weights_sha256": weights_sha256,
     }
     repository = make_repository(engine, hosting.queue_delay_us, parameters)
-    shared_memory = f"inferswarm_{os.getpid()}_{engine}_"
+    prefix = shared_memory.prefix_for(engine)
     return Plan(
         engine,
-        triton_command(wheel, repository, make_backends(wheel), hosting.host, ports, shared_memory),
+        triton_command(wheel, repository, make_backends(wheel), hosting.host, ports, prefix),
         triton_environment(wheel, os.environ),
         {"http": http, "grpc": grpc, "metrics": f"http://{metrics}/metrics", "model": model},
         lambda: _answers(http, "/v2/health/ready") and _answers(http, f"/v2/models/{model}/ready"),
-        shared_memory,
+        prefix,
     )
 
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from server import shared_memory
 from server.errors import SetUpError
 from server.export import current_stamp
 from server.fleet import Fleet
@@ -79,6 +80,7 @@ def run(options: argparse.Namespace, voice: Voice) -> None:
     hosting = Hosting(options.host, options.queue_delay_us)
     triton = [name for name in TRITON_PORTS if name in options.only]
     wheel = find_wheel() if triton else None
+    shared_memory.remove_orphans()
     with Fleet(options.log_dir.resolve(), voice, _pause(options.until_stdin_closes)) as fleet:
         if "pytorch" in options.only:
             fleet.start(pytorch_plan(spec, hosting))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from server import up, wheel
+from server import shared_memory, up, wheel
 from server.child import Child, stop_all
 from server.errors import SetUpError
 from server.fleet import Fleet
@@ -181,3 +181,22 @@ def test_a_queue_delay_below_zero_is_refused(capsys):
     with pytest.raises(SystemExit):
         up.parse(["--queue-delay-us", "-1"])
     assert "--queue-delay-us takes microseconds, 0 or more" in capsys.readouterr().err
+
+
+def test_shared_memory_of_supervisors_that_are_gone_is_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr(shared_memory, "FOLDER", tmp_path)
+    monkeypatch.setattr(shared_memory, "PROC", tmp_path / "proc")
+    (tmp_path / "proc" / "7").mkdir(parents=True)
+    for name in (
+        "inferswarm_6_onnx_a",
+        "inferswarm_7_onnx_b",
+        "inferswarm_7_openvino_c",
+        "inferswarm_x_y",
+        "other",
+    ):
+        (tmp_path / name).touch()
+    shared_memory.remove_orphans()
+    left = {path.name for path in tmp_path.iterdir() if path.is_file()}
+    assert left == {"inferswarm_7_onnx_b", "inferswarm_7_openvino_c", "inferswarm_x_y", "other"}
+    shared_memory.remove("inferswarm_7_onnx_")
+    assert not (tmp_path / "inferswarm_7_onnx_b").exists()

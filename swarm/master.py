@@ -6,6 +6,7 @@ from locust.env import Environment
 from locust.runners import MasterRunner, Runner
 
 import atexit
+import logging
 import time
 from pathlib import Path
 from typing import Any
@@ -39,9 +40,7 @@ SPAWN_RATE = 100
 PASSED, FAILED, USAGE, INCONCLUSIVE = 0, 1, 2, 3
 
 
-def say(text: str) -> None:
-    """A line for the person at the console."""
-    print(text, flush=True)
+logger = logging.getLogger("inferswarm")
 
 
 class Master:
@@ -54,7 +53,7 @@ class Master:
         self._environment, self._runner, self._study = environment, runner, study
         self._crew = Crew(runner)
         self._collector = Collector(runner, self._crew.name)
-        self._servers = EmbeddedServers(say)
+        self._servers = EmbeddedServers(self._say)
         self._ready: dict[str, Any] = {}
         self._closing_text = ""
         self._signals = MasterSignals(environment, runner, web_ui)
@@ -77,7 +76,10 @@ class Master:
             transports = [self._transport(endpoint) for endpoint in self.endpoints]
             firsts = check_targets(self.endpoints, transports, self.images)
             check_agreement(self.endpoints[0].name, firsts, options.min_cosine)
-        say("targets: " + ", ".join(f"{e.name} at {e.address}" for e in self.endpoints))
+        for user_class in self._environment.user_classes:
+            # Locust's page asks for a host where a class has none; ours go to endpoints.
+            user_class.host = ", ".join(f"{e.name} at {e.address}" for e in self.endpoints)
+        self._say(f"targets: {self._environment.user_classes[0].host}")
 
     def _start_servers(self, options: Options) -> list[Endpoint]:
         arguments = ["--pretrained", options.pretrained] if options.pretrained else []
@@ -93,7 +95,7 @@ class Master:
             runs = order(self._study.cells(self.endpoints, size), options.repeats, options.seed)
             folder = new_folder(Path(options.results_dir), self._study.name)
         except UsageError as error:
-            say(f"inferswarm: {error}")
+            self._say(f"inferswarm: {error}")
             self._environment.process_exit_code = USAGE
             return
         ledger = LedgerWriter(folder / FILE_NAME)
@@ -106,7 +108,7 @@ class Master:
             status, reason = "complete", ""
         except SwarmError as error:
             status, reason = "failed", str(error)
-            say(f"inferswarm: {error}")
+            self._say(f"inferswarm: {error}")
         finally:
             conductor.abort(reason or status)
             self._end(ledger, status, reason)
@@ -123,7 +125,7 @@ class Master:
                 raise StudyError("no worker has connected; start one with --worker")
             gevent.sleep(0.1)
         count = len(self._crew.workers())
-        say(
+        self._say(
             f"{self._study.title}: {len(runs)} runs ({options.size}), {count} worker(s), results in {folder}/"
         )
         first = self.endpoints[0]
@@ -163,8 +165,15 @@ class Master:
     def _show_closing_text(self, **_: Any) -> None:
         """Headless, last of all, after Locust's own tables, so that ours stand at the end of the screen."""
         if self._closing_text:
-            say(self._closing_text)
+            self._say(self._closing_text)
             self._closing_text = ""
+
+    def _say(self, text: str) -> None:
+        """A line for the person: on the console, or where the page's Logs tab shows it too."""
+        if self._environment.web_ui is None:
+            print(text, flush=True)
+        else:
+            logger.info(text)
 
     def _hands(self, ledger: LedgerWriter) -> Hands:
         return Hands(
@@ -174,7 +183,7 @@ class Master:
             spawn=self._spawn,
             probe=read_counters,
             server_fault=self._servers.fault,
-            say=say,
+            say=self._say,
             clock=time.monotonic,
             sleep=gevent.sleep,
         )

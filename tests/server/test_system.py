@@ -27,7 +27,7 @@ from server.spec import ROOT, ModelSpec
 
 pytestmark = pytest.mark.system
 DEADLINE_S = 120
-STOP_S = 6
+STOP_S = 10
 
 
 class Up:

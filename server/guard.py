@@ -1,7 +1,7 @@
 """`guard.py COMMAND...`: becomes a command that does not outlive the process at the other end of its stdin.
 
-A fork of it stays behind in the command's process group and reads stdin, which ends however that process ends.
-Then the fork stops the whole group, helpers included: tritonserver's do not notice by themselves while they start.
+A fork stays behind in the command's process group and reads stdin, which ends however that process does.
+Then it stops the whole group, helpers included: while they start, tritonserver's notice nothing themselves.
 """
 
 import os

@@ -81,15 +81,16 @@ def run(options: argparse.Namespace, voice: Voice) -> None:
     triton = [name for name in TRITON_PORTS if name in options.only]
     wheel = find_wheel() if triton else None
     shared_memory.remove_orphans()
+    hashes = set()
     with Fleet(options.log_dir.resolve(), voice, _pause(options.until_stdin_closes)) as fleet:
         if "pytorch" in options.only:
             fleet.start(pytorch_plan(spec, hosting))
         if wheel:
-            stamp = exported(spec, fleet, voice)
+            weights_sha256 = str(exported(spec, fleet, voice)["weights_sha256"])
+            hashes.add(weights_sha256)
             for name in triton:
-                fleet.start(triton_plan(name, spec, wheel, hosting, str(stamp["weights_sha256"])))
+                fleet.start(triton_plan(name, spec, wheel, hosting, weights_sha256))
         fleet.wait_until_ready(options.start_timeout_s)
-        hashes = {str(stamp["weights_sha256"])} if wheel else set()
         if "pytorch" in options.only:
             hashes.add(service_weights(fleet.endpoints["pytorch"]["url"]))
         if len(hashes) > 1:

@@ -165,7 +165,7 @@ class Master:
     def _show_closing_text(self, **_: Any) -> None:
         """Headless, last of all, after Locust's own tables, so that ours stand at the end of the screen."""
         if self._closing_text:
-            self._say(self._closing_text)
+            print(self._closing_text, flush=True)
             self._closing_text = ""
 
     def _say(self, text: str) -> None:

@@ -1,0 +1,37 @@
+"""Consoles that end with their test, and a stand-in service to send to."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.locustfiles.console import Console, free_port, is_listening, wait_until
+
+FAKE = str(Path(__file__).parent.parent / "fake_service.py")
+StartService = Callable[..., int]
+
+
+@pytest.fixture
+def consoles() -> Iterator[list[Console]]:
+    """Add a console; it is ended with the test, pass or fail."""
+    opened: list[Console] = []
+    yield opened
+    for console in opened:
+        console.end()
+
+
+@pytest.fixture
+def start_service(consoles: list[Console], tmp_path_factory: pytest.TempPathFactory) -> StartService:
+    """Start a stand-in service with options; its port."""
+
+    def start(*options: str) -> int:
+        port = free_port()
+        folder = tmp_path_factory.mktemp("service")
+        consoles.append(Console([sys.executable, FAKE, str(port), *options], folder))
+        wait_until(lambda: is_listening(port), 20)
+        return port
+
+    return start

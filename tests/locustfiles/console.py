@@ -1,0 +1,112 @@
+"""Run locust as a person does, in a process of its own, and look at what it leaves."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+ROOT = Path(__file__).parent.parent.parent
+LOCUST = [str(Path(sys.executable).with_name("locust")), "-f", "locustfiles/step7.py"]
+
+
+class Console:
+    """A command with its output in a file; `folder` is where its study's results go."""
+
+    def __init__(self, arguments: Sequence[str], folder: Path, name: str = "console") -> None:
+        self.folder = folder
+        self.log = folder / f"{name}.log"
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                arguments, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                start_new_session=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            )  # fmt: skip
+
+    @property
+    def text(self) -> str:
+        return self.log.read_text()
+
+    def wait(self, seconds: float) -> int:
+        """The exit code; past `seconds` the test fails with what was printed."""
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"still running after {seconds} s; it printed:\n{self.text}") from None
+
+    def wait_for(self, what: str, seconds: float) -> None:
+        """Until it has printed `what`."""
+        wait_until(lambda: what in self.text or self.process.poll() is not None, seconds, lambda: self.text)
+        assert what in self.text, self.text
+
+    def family(self) -> list[psutil.Process]:
+        """It and all its descendants."""
+        own = psutil.Process(self.process.pid)
+        return [own, *own.children(recursive=True)]
+
+    def signal(self, number: signal.Signals) -> None:
+        os.kill(self.process.pid, number)
+
+    def end(self) -> None:
+        """Kill what is left of it, by id."""
+        if self.process.poll() is None:
+            for process in self.family():
+                process.kill()
+            self.process.wait()
+
+    def result(self) -> Path:
+        """The one folder its study made."""
+        (folder,) = [path for path in self.folder.iterdir() if path.is_dir()]
+        return folder
+
+    def cells(self) -> list[dict[str, str]]:
+        """The rows of cells.csv."""
+        with (self.result() / "cells.csv").open() as lines:
+            return list(csv.DictReader(lines))
+
+    def ledger(self) -> list[dict[str, Any]]:
+        """The records of the ledger, none of them cut."""
+        return [json.loads(line) for line in (self.result() / "ledger.jsonl").read_text().splitlines()]
+
+
+def study(folder: Path, *arguments: str) -> Console:
+    """A headless study."""
+    return Console([*LOCUST, "--headless", "--results-dir", str(folder), *arguments], folder)
+
+
+def wait_until(
+    holds: Callable[[], bool], seconds: float, describe: Callable[[], str] = lambda: "nothing more is known"
+) -> None:
+    """Poll until it holds, or fail."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {describe()}"
+        time.sleep(0.05)
+
+
+def free_port() -> int:
+    """A port nobody listens on."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        port: int = held.getsockname()[1]
+    return port
+
+
+def is_listening(port: int) -> bool:
+    """Whether somebody accepts connections there."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def all_gone(processes: list[psutil.Process]) -> bool:
+    """Whether none of them runs any more; a zombie does not run."""
+    return not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in processes)

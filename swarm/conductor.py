@@ -20,6 +20,8 @@ ACKNOWLEDGE_S = 10.0
 PHASE_CAP_S = 600.0
 PARTING_S = 4.0
 POLL_S = 0.02
+SETTLE_S = 0.05
+SETTLE_TRIES = 20
 WARM_UP_REQUESTS = 5
 """As the seeds did; and at least two a user."""
 
@@ -133,7 +135,14 @@ class Conductor:
         self._note_lost(run, answers.lost)
 
     def _read_server(self, run: Run, when: str) -> None:
-        self._write("server", **self._tag(run), when=when, **self._hands.probe(run.cell.endpoint))
+        """Write the server's counters once they stand still: Triton counts a request after answering it."""
+        last, now = None, self._hands.probe(run.cell.endpoint)
+        for _ in range(SETTLE_TRIES):
+            if now == last or "error" in now:
+                break
+            self._hands.sleep(SETTLE_S)
+            last, now = now, self._hands.probe(run.cell.endpoint)
+        self._write("server", **self._tag(run), when=when, **now)
 
     def _watch(self, run: Run) -> None:
         """Notice what dies while a phase runs."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import locust  # noqa: F401  (first: it patches sockets and threads)
+
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -73,6 +73,7 @@ class Stand:
         self.spawned: list[tuple[int, str]] = []
         self.said: list[str] = []
         self.dead: set[str] = set()
+        self.served: list[int] = []
 
     def conductor(self, *runs: Run) -> Conductor:
         hands = Hands(
@@ -80,7 +81,7 @@ class Stand:
             collector=self.collector,  # type: ignore[arg-type]
             ledger=self.ledger,
             spawn=lambda count, endpoint: self.spawned.append((count, endpoint.name)),
-            probe=lambda endpoint: {"counters": {"requests": 7}},
+            probe=lambda endpoint: {"counters": {"requests": self.served.pop(0) if self.served else 7}},
             server_fault=self.server_fault,
             say=self.said.append,
             clock=self.clock,
@@ -138,6 +139,19 @@ def test_measuring_goes_on_until_requests_and_seconds_are_both_reached(stand: St
     t_ns = {r["phase"]: r["t_ns"] for r in stand.records() if r["kind"] == "phase"}
     assert t_ns["drain"] - t_ns["measure"] == pytest.approx(3e9, abs=0.05e9)
     assert stand.collector.ok >= 10
+
+
+def test_counters_are_read_once_they_stand_still(stand: Stand) -> None:
+    stand.served = [4, 5, 5, 14, 15, 16, 16]
+    stand.conductor(run()).walk()
+    read = [r["counters"]["requests"] for r in stand.records() if r["kind"] == "server"]
+    assert read == [5, 16]
+
+
+def test_counters_that_never_stand_still_are_read_all_the_same(stand: Stand) -> None:
+    stand.served = list(range(1000))
+    stand.conductor(run()).walk()
+    assert stand.records()[-1]["status"] == "done"
 
 
 def test_a_run_whose_warm_up_only_fails_measures_nothing_and_the_next_goes_on(stand: Stand) -> None:

@@ -1,0 +1,163 @@
+"""The five endpoints for real: the PyTorch service and two tritonservers, started by the locustfile."""
+
+from __future__ import annotations
+
+import itertools
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from swarm.errors import UsageError
+from swarm.options import URLS
+from swarm.preflight import check_target, check_targets
+from swarm.probe import read_counters
+from swarm.targets import FLAGS, endpoints_from_ready
+from tests.locustfiles.console import Console, all_gone, is_listening, study, wait_until
+from users import Endpoint, JpegHttpUser, TritonGrpcUser, TritonHttpUser
+from users.images import ImageSet, load_images
+from users.transport import Transport
+
+pytestmark = pytest.mark.system
+
+ENDPOINTS = ("pytorch-http", "onnx-http", "onnx-grpc", "openvino-http", "openvino-grpc")
+USERS = (JpegHttpUser, TritonHttpUser, TritonGrpcUser)
+
+
+def transport_of(endpoint: Endpoint) -> type[Transport]:
+    """The way of sending that fits."""
+    (made,) = [
+        user.transport
+        for user in USERS
+        if (user.transport.protocol, user.transport.payload) == (endpoint.protocol, endpoint.payload)
+    ]
+    return made
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    """A study that runs for as long as the tests of this file need its servers; then Ctrl-C."""
+    console = study(tmp_path_factory.mktemp("running"), "--seconds", "300", "--seed", "1")
+    try:
+        console.wait_for("results in", 240)
+        yield console
+    finally:
+        console.end()
+
+
+@pytest.fixture(scope="module")
+def endpoints(running: Console) -> list[Endpoint]:
+    """The endpoints of the running study, from the header of its ledger."""
+    header = running.ledger()[0]
+    made = []
+    for name, target in header["endpoints"].items():
+        backend, protocol = name.split("-")
+        payload = "jpeg" if backend == "pytorch" else "fp32"
+        model = "" if backend == "pytorch" else target["model"]
+        made.append(Endpoint(name, backend, protocol, payload, target["url"], model))
+    return made
+
+
+@pytest.fixture(scope="module")
+def images() -> ImageSet:
+    return load_images("")
+
+
+def test_one_picture_through_all_five(endpoints: list[Endpoint], images: ImageSet) -> None:
+    assert tuple(endpoint.name for endpoint in endpoints) == ENDPOINTS
+    firsts = check_targets(endpoints, [transport_of(endpoint) for endpoint in endpoints], images)
+    for one, other in itertools.combinations(firsts, 2):
+        assert firsts[one] @ firsts[other] >= 0.999, (one, other)
+
+
+def test_two_pictures_are_told_apart(endpoints: list[Endpoint], images: ImageSet) -> None:
+    """Else the golden check could not fail: unlike pictures need unlike embeddings, random weights or not."""
+    transport = transport_of(endpoints[1])
+    with transport(endpoints[1], timeout_s=30) as client:
+        rows = client.send(transport.prepare(images, tuple(range(32)), endpoints[1])).embeddings
+    cosines = (rows @ rows.T)[~np.eye(32, dtype=bool)]
+    assert np.quantile(cosines, 0.95) < 0.999
+
+
+@pytest.mark.parametrize("index", range(1, 5), ids=ENDPOINTS[1:])
+def test_a_batch_counts_as_one_request_of_many_images(
+    endpoints: list[Endpoint], images: ImageSet, index: int
+) -> None:
+    endpoint, transport = endpoints[index], transport_of(endpoints[index])
+    before = read_counters(endpoint)["counters"]
+    with transport(endpoint, timeout_s=30) as client:
+        reply = client.send(transport.prepare(images, (0, 1, 2), endpoint))
+    assert reply.embeddings.shape == (3, 512)
+    # Triton counts a request after it has answered it.
+    wait_until(lambda: read_counters(endpoint)["counters"]["requests"] > before["requests"], 5)
+    after = read_counters(endpoint)["counters"]
+    assert after["images"] - before["images"] >= 3
+    assert after["compute_ns"] > before["compute_ns"]
+
+
+@pytest.mark.parametrize("index", [1, 2], ids=["http", "grpc"])
+def test_a_model_that_is_not_there(endpoints: list[Endpoint], images: ImageSet, index: int) -> None:
+    wrong = Endpoint.from_dict({**endpoints[index].to_dict(), "model": "resnet"})
+    with pytest.raises(UsageError) as caught:
+        check_target(wrong, transport_of(wrong), images)
+    assert str(caught.value) == (
+        f"{FLAGS[wrong.name]} {wrong.address}: has no model 'resnet' that is ready "
+        "(it holds openclip_vit_b32); name another by --onnx-model"
+    )
+
+
+def test_http_and_grpc_ports_mixed_up(endpoints: list[Endpoint], images: ImageSet) -> None:
+    http, grpc = endpoints[1], endpoints[2]
+    for endpoint, address in ((http, grpc.address), (grpc, http.address)):
+        wrong = Endpoint.from_dict({**endpoint.to_dict(), "address": address})
+        with pytest.raises(UsageError, match="answers, but not as a Triton server"):
+            check_target(wrong, transport_of(wrong), images)
+
+
+def test_the_service_is_no_triton(endpoints: list[Endpoint], images: ImageSet) -> None:
+    wrong = Endpoint.from_dict({**endpoints[1].to_dict(), "address": endpoints[0].address})
+    with pytest.raises(UsageError, match="answers, but not as a Triton server"):
+        check_target(wrong, transport_of(wrong), images)
+
+
+def test_ctrl_c_leaves_no_process_and_no_busy_port(running: Console, endpoints: list[Endpoint]) -> None:
+    """The last test of this file that needs the servers."""
+    family = running.family()
+    assert len(family) >= 5
+    running.signal(signal.SIGINT)
+    assert running.wait(10) == 3, running.text
+    wait_until(lambda: all_gone(family), 1)
+    assert not any(is_listening(endpoint.port) for endpoint in endpoints)
+    assert running.ledger()[-1]["status"] == "interrupted"
+    assert (running.result() / "report.html").exists()
+
+
+def test_the_whole_study(tmp_path: Path) -> None:
+    console = study(tmp_path, "--iterations", "2", "--seconds", "0.1", "--study", "quick")
+    try:
+        assert console.wait(240) == 0, console.text
+    finally:
+        console.end()
+    rows = console.cells()
+    assert {row["endpoint"] for row in rows} == set(ENDPOINTS)
+    assert len(rows) == 5 * 4
+    for row in rows:
+        assert (row["failures"], row["abandoned"]) == ("0", "0")
+        assert int(row["requests"]) >= 2
+        assert float(row["server_compute_ms"]) > 1
+        assert float(row["images_per_s"]) > 1
+        assert "counts-mismatch" not in row["caveats"]
+        if row["backend"] != "pytorch":
+            assert float(row["executed_batch"]) >= int(row["batch"])
+            assert float(row["request_bytes"]) > 602_112 * int(row["batch"])
+    assert "random (seed 0)" in (console.result() / "report.html").read_text()
+
+
+def test_the_ready_event_and_the_options_name_the_same_endpoints() -> None:
+    ready = {
+        "endpoints": {"pytorch": {"url": "http://h:1"}, "onnx": {"http": "h:2", "grpc": "h:3", "model": "m"}}
+    }
+    assert {endpoint.name for endpoint in endpoints_from_ready(ready, skip_trt=True)} <= set(FLAGS)
+    assert {flag[2:].replace("-", "_") for flag in FLAGS.values()} <= set(URLS)

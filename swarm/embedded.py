@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,12 +26,15 @@ class EmbeddedServers:
         self._say = say
         self._process: subprocess.Popen[str] | None = None
         self._ready: AsyncResult = AsyncResult()
+        self._logs: Path | None = None
         self.deaths: dict[str, str] = {}
         """Which servers died, by name, and the end of their logs."""
 
     def start(self, arguments: list[str]) -> dict[str, Any]:
         """Start them and wait for their `ready` event. Raises UsageError with the supervisor's sentence."""
-        command = [sys.executable, "-m", "server", "up", "--json", "--until-stdin-closes", *arguments]
+        self._logs = Path(tempfile.mkdtemp(prefix="inferswarm-logs-"))
+        command = [sys.executable, "-m", "server", "up", "--json", "--until-stdin-closes"]
+        command += ["--log-dir", str(self._logs), *arguments]
         # A session of its own: Ctrl-C in the terminal must reach the study first, and the servers last.
         self._process = subprocess.Popen(
             command,
@@ -75,8 +80,20 @@ class EmbeddedServers:
             f"the embedded {backend} server died; see its log's end above" if backend in self.deaths else ""
         )
 
+    def copy_logs(self, folder: Path) -> None:
+        """The servers' logs so far, into `folder`."""
+        if self._logs is not None:
+            shutil.copytree(self._logs, folder, dirs_exist_ok=True)
+
     def stop(self) -> None:
         """Close its standard input, wait, and kill it if it does not end. Safe to call twice."""
+        try:
+            self._end_process()
+        finally:
+            if self._logs is not None:
+                shutil.rmtree(self._logs, ignore_errors=True)
+
+    def _end_process(self) -> None:
         process = self._process
         if process is None:
             return

@@ -114,6 +114,7 @@ class Master:
             self._end(ledger, status, reason)
             whole = status == "complete" and not conductor.unfinished
             self._environment.process_exit_code = self._verdict(whole, options.max_failure_ratio)
+            self._servers.copy_logs(folder / "logs")
             self._render(folder)
 
     def _begin(self, options: Options, ledger: LedgerWriter, folder: Path, runs: list[Run]) -> None:

@@ -1,0 +1,136 @@
+"""Every command of the README is run, as it stands there but for host names and shorter cells."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.locustfiles.console import ROOT, Console, free_port, is_listening, wait_until
+
+pytestmark = pytest.mark.system
+
+SHORT = ["--iterations", "2", "--seconds", "0.1"]
+COMPILED = ["--trt-model", "openclip_vit_b32_openvino"]
+"""The embedded servers that stand for the README's gpu-host have OpenVINO's model in the compiled slot."""
+
+
+def commands() -> list[str]:
+    """The lines after `$` in the README's console blocks."""
+    blocks = re.findall(r"```console\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    return [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
+
+
+def command(*parts: str) -> list[str]:
+    """The one README command that has all these parts, its host names replaced by this machine's."""
+    (found,) = [line for line in commands() if all(part in line for part in parts)]
+    return shlex.split(found.replace("gpu-host", "127.0.0.1").replace("load-master", "127.0.0.1"))
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    """`make servers`, on the ports that the README names."""
+    console = Console(command("make servers"), tmp_path_factory.mktemp("servers"))
+    try:
+        console.wait_for("Ctrl-C stops them", 240)
+        yield console
+    finally:
+        if console.process.poll() is None:
+            os.killpg(console.process.pid, signal.SIGINT)
+        console.wait(15)
+        console.end()
+
+
+def run(arguments: list[str], folder: Path, seconds: float = 240) -> Console:
+    """To its end, which must be a good one."""
+    console = Console(arguments, folder)
+    try:
+        assert console.wait(seconds) == 0, console.text
+    finally:
+        console.end()
+    return console
+
+
+def test_no_command_is_left_out() -> None:
+    known = {
+        "make step7", "make test", "make web", "make servers", "server doctor", "--trt-http-url",
+        "--processes", "--master ", "--worker", "reports show",
+    }  # fmt: skip
+    assert len(commands()) == len(known)
+    assert all(sum(part in line for line in commands()) == 1 for part in known)
+
+
+def test_make_test_runs_this_file() -> None:
+    """`make test` is what runs this; that it names every test folder is what can be asked here."""
+    makefile = (ROOT / "Makefile").read_text()
+    assert "pytest tests/server tests/reports" in makefile
+    assert "pytest tests --ignore=tests/server --ignore=tests/reports" in makefile
+    assert command("make test") == ["make", "test"]
+
+
+@pytest.mark.timeout(400)
+def test_make_step7(tmp_path: Path) -> None:
+    before = set((ROOT / "results").glob("*"))
+    console = run(command("make step7"), tmp_path, 360)
+    (folder,) = set((ROOT / "results").glob("*")) - before
+    assert "[20/20]" in console.text
+    for table in (
+        "Serial latency, p50",
+        "Serial throughput",
+        "gRPC over HTTP",
+        "Concurrent",
+        "Server compute",
+    ):
+        assert table in console.text
+    shown = command("reports show")
+    again = run([*shown[:-1], str(folder)], tmp_path, 60)
+    assert "Serial throughput" in again.text
+
+
+def test_make_web(tmp_path: Path) -> None:
+    console = Console(command("make web"), tmp_path)
+    try:
+        wait_until(lambda: is_listening(8089), 240, lambda: console.text)
+        os.killpg(console.process.pid, signal.SIGINT)
+        console.wait(15)
+    finally:
+        console.end()
+    assert not is_listening(8089)
+
+
+def test_doctor(tmp_path: Path) -> None:
+    assert "tritonserver" in run(command("server doctor"), tmp_path, 60).text
+
+
+@pytest.mark.usefixtures("servers")
+def test_your_own_servers(tmp_path: Path) -> None:
+    arguments = [*command("--trt-http-url"), *SHORT, *COMPILED, "--results-dir", str(tmp_path)]
+    assert len(run(arguments, tmp_path).cells()) == 20
+
+
+@pytest.mark.usefixtures("servers")
+def test_processes(tmp_path: Path) -> None:
+    console = run([*command("--processes"), *SHORT, "--results-dir", str(tmp_path)], tmp_path)
+    assert {row["workers"] for row in console.cells()} == {"2"}
+
+
+@pytest.mark.usefixtures("servers")
+def test_master_and_workers(tmp_path: Path) -> None:
+    port = str(free_port())
+    master = [*command("--master "), *SHORT, "--results-dir", str(tmp_path), "--master-bind-port", port]
+    workers = [
+        Console([*command("--worker"), "--master-port", port], tmp_path, f"worker-{number}")
+        for number in range(2)
+    ]
+    try:
+        console = run(master, tmp_path)
+        assert [worker.wait(20) for worker in workers] == [0, 0]
+    finally:
+        for worker in workers:
+            worker.end()
+    assert {row["endpoint"] for row in console.cells()} == {"onnx-http", "onnx-grpc"}

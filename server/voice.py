@@ -13,7 +13,7 @@ class Stop(BaseException):
 
 
 class Voice:
-    """Events on stdout, flushed; errors go to stderr as well."""
+    """Events on stdout, flushed; a person finds errors on stderr."""
 
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json
@@ -34,9 +34,10 @@ class Voice:
 
     def error(self, text: str, log_tail: str) -> None:
         """The servers cannot be had: one sentence, and the end of the log that says more, if any."""
-        print(f"{text}\n{log_tail}".rstrip(), file=sys.stderr, flush=True)
         if self._as_json:
             self._say({"event": "error", "text": text, "log_tail": log_tail}, text)
+        else:
+            print(f"{text}\n{log_tail}".rstrip(), file=sys.stderr, flush=True)
 
     def _say(self, event: dict[str, Any], text: str) -> None:
         try:

@@ -65,6 +65,8 @@ class EmbeddedServers:
             case "ready":
                 self._ready.set(event)
             case "error":
+                if event.get("log_tail"):
+                    self._say(f"servers: the log ends:\n{event['log_tail']}")
                 if not self._ready.ready():
                     self._ready.set_exception(UsageError(event["text"]))
             case "died":

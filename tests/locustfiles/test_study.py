@@ -171,6 +171,20 @@ def test_each_mistake_is_one_sentence_and_exit_code_2(
     assert [path for path in results.iterdir() if path.is_dir()] == []
 
 
+def test_a_machine_without_tritonserver_is_told_so_before_anything_starts(
+    consoles: list[Console], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shim" / "pytriton").mkdir(parents=True)
+    (tmp_path / "shim" / "pytriton" / "__init__.py").write_text("# a wheel without its server")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "shim"))
+    console = study(tmp_path / "shim")
+    consoles.append(console)
+    assert console.wait(15) == 2, console.text
+    (line,) = [line for line in console.text.splitlines() if line.startswith("inferswarm: ")]
+    assert "nvidia-pytriton has no tritonserver for Python 3.1" in line
+    assert "servers: starting" not in console.text
+
+
 def test_a_busy_master_port_is_said(consoles: list[Console], tmp_path: Path) -> None:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))

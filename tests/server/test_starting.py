@@ -115,7 +115,13 @@ def test_events_are_json_lines(capsys):
         {"event": "died", "server": "onnx", "exit": -6, "log": "onnx.log", "log_tail": "the end"},
         {"event": "error", "text": "no numpy.", "log_tail": ""},
     ]
-    assert err == "no numpy.\n"
+    assert err == ""
+
+
+def test_people_hear_of_errors_on_stderr(capsys):
+    Voice(as_json=False).error("no numpy.", "")
+    Voice(as_json=False).error("onnx ended while starting.", "one\ntwo")
+    assert capsys.readouterr() == ("", "no numpy.\nonnx ended while starting.\none\ntwo\n")
 
 
 def test_people_get_a_table(capsys):

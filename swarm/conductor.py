@@ -176,7 +176,7 @@ class Conductor:
         self._note_lost(self._current, answers.lost)
 
     def _begin(self, run: Run) -> None:
-        self._current = run
+        self._current, self._measuring = run, False
         self._workers = self._hands.crew.workers()
         names = [self._hands.crew.name(worker) for worker in self._workers]
         hosts = len({worker.rpartition("_")[0] for worker in self._workers})

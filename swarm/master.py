@@ -99,7 +99,9 @@ class Master:
             self._environment.process_exit_code = USAGE
             return
         ledger = LedgerWriter(folder / FILE_NAME)
-        ledger.write(header(self._study, options, runs, self.endpoints, self.images, self._ready))
+        ledger.write(
+            header(self._study, options.resolved(size), runs, self.endpoints, self.images, self._ready)
+        )
         conductor = Conductor(self._hands(ledger), runs, options.request_timeout)
         status, reason = "interrupted", "stopped before its end"
         try:

@@ -8,10 +8,11 @@ import argparse
 import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from swarm.errors import UsageError
+from swarm.plan import Size
 
 SIZES = ("quick", "full")
 URLS = {
@@ -91,6 +92,10 @@ class Options:
     def embedded(self) -> bool:
         """No server was named: start our own."""
         return not self.urls
+
+    def resolved(self, size: Size) -> Options:
+        """The same with the numbers that the study really uses."""
+        return replace(self, iterations=size.iterations, seconds=size.seconds)
 
     def to_record(self) -> dict[str, Any]:
         """As the ledger's header keeps them."""

@@ -22,7 +22,11 @@ SECONDS_OF_PART = {
     "inferswarm_queue_seconds_sum": "queue_ns",
     "inferswarm_compute_seconds_sum": "compute_ns",
 }
-COUNTS = {"inferswarm_requests_total": "requests", "inferswarm_images_total": "images"}
+COUNTS = {
+    "inferswarm_requests_total": "requests",
+    "inferswarm_failures_total": "failures",
+    "inferswarm_images_total": "images",
+}
 
 
 def read_counters(endpoint: Endpoint) -> dict[str, Any]:
@@ -47,7 +51,8 @@ def service_counters(endpoint: Endpoint) -> dict[str, int]:
                 counters[SECONDS_OF_PART[sample.name]] = round(sample.value * 1e9)
             elif sample.name in COUNTS:
                 counters[COUNTS[sample.name]] = int(sample.value)
-    counters["executions"] = counters["requests"]
+    counters["successes"] = counters["requests"] - counters.pop("failures")
+    counters["executions"] = counters["successes"]
     return counters
 
 
@@ -80,6 +85,7 @@ def triton_counters(stats: Mapping[str, Any]) -> dict[str, int]:
 
     return {
         "requests": of("success", "count") + of("fail", "count"),
+        "successes": of("success", "count"),
         "images": int(stats.get("inference_count", 0)),
         "executions": int(stats.get("execution_count", 0)),
         "queue_ns": of("queue", "ns"),

@@ -70,14 +70,6 @@ class Window:
         return {**head, **values, "histograms": encoded}
 
 
-@dataclass
-class Span:
-    """From a user's first start to its last end within the measure phase."""
-
-    first_start_ns: int
-    last_end_ns: int
-
-
 class Recorder:
     """Takes Results one by one, gives Windows back when their second is over."""
 
@@ -85,13 +77,13 @@ class Recorder:
         # The wall clock is read once: durations and the order of windows come from the monotonic clock.
         self._anchor_ns = time.time_ns() - time.perf_counter_ns()
         self._windows: dict[Key, Window] = {}
-        self._spans: dict[int, Span] = {}
+        self._users: set[int] = set()
         self.ok = self.failed = self.abandoned = 0
 
     def begin_phase(self) -> None:
-        """Count afresh: the progress counters and the users' spans are of one phase."""
+        """Count afresh: the progress counters are of one phase."""
         self.ok = self.failed = self.abandoned = 0
-        self._spans = {}
+        self._users = set()
 
     def add(self, result: Result) -> None:
         """Record one Result."""
@@ -103,9 +95,7 @@ class Recorder:
             return
         self.ok += result.ok
         self.failed += not result.ok
-        span = self._spans.setdefault(result.user, Span(result.start_ns, result.end_ns))
-        span.first_start_ns = min(span.first_start_ns, result.start_ns)
-        span.last_end_ns = max(span.last_end_ns, result.end_ns)
+        self._users.add(result.user)
 
     def take_closed(self, now_ns: int) -> list[dict[str, Any]]:
         """The records of the windows whose second ended before `now_ns` (`perf_counter_ns`)."""
@@ -119,7 +109,7 @@ class Recorder:
     def _take(self, key: Key) -> dict[str, Any]:
         return self._windows.pop(key).to_record(key)
 
-    def spans(self) -> dict[str, int]:
-        """How many users took part in the phase, and Σ (last end − first start) over them in ns."""
-        busy_ns = sum(span.last_end_ns - span.first_start_ns for span in self._spans.values())
-        return {"users": len(self._spans), "busy_ns": busy_ns}
+    @property
+    def users(self) -> int:
+        """How many users finished a request in the phase."""
+        return len(self._users)

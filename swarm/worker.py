@@ -116,7 +116,7 @@ class Worker:
         """
         stage = self._stage
         if stage is None:
-            return {"users": 0, "busy_ns": 0, "finished": 0, "abandoned": 0}
+            return {"users": 0, "finished": 0, "abandoned": 0}
         stage.enter("drain")
         deadline = time.monotonic() + data["patience_s"]
         while stage.in_flight and time.monotonic() < deadline:
@@ -126,7 +126,7 @@ class Worker:
         self._send_windows(self._recorder.take_all())
         finished = self._recorder.ok + self._recorder.failed
         abandoned = stage.in_flight + self._recorder.abandoned
-        return {**self._recorder.spans(), "finished": finished, "abandoned": abandoned}
+        return {"users": self._recorder.users, "finished": finished, "abandoned": abandoned}
 
     def part(self) -> None:
         """On a signal to this worker: finish what is in flight, within seconds, and ship it."""

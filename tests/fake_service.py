@@ -36,7 +36,7 @@ class Service(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), Handler)
         self.options = options
         self.lock = threading.Lock()
-        self.requests = self.images = 0
+        self.requests = self.failures = self.images = 0
         self.compute_s = 0.0
 
 
@@ -67,6 +67,8 @@ class Handler(BaseHTTPRequestHandler):
             os._exit(9)
         time.sleep(options.delay_ms / 1000)
         if options.status_after and number > options.status_after:
+            with self.server.lock:
+                self.server.failures += 1
             self._send(500, b'{"detail": "planted"}', {})
             return
         rows = [embedding(base64.b64decode(image)) for image in body["images"]]
@@ -82,6 +84,7 @@ class Handler(BaseHTTPRequestHandler):
     def _metrics(self) -> str:
         server = self.server
         lines = [f"inferswarm_requests_total {server.requests}", f"inferswarm_images_total {server.images}"]
+        lines.append(f"inferswarm_failures_total {server.failures}")
         parts = {"decode": 0.0, "preprocess": 0.0, "queue": 0.0, "compute": server.compute_s}
         for part, seconds in parts.items():
             lines.append(f"# TYPE inferswarm_{part}_seconds summary")

@@ -140,20 +140,18 @@ def test_a_signal_ends_it_in_order(
         (("--images", "{texts}"), "is not a readable JPEG or PNG picture; remove it"),
         (("--images", "{empty}/none"), "no such folder"),
         (("--iterations", "0"), "--iterations 0: give 1 or more"),
+        (("--iterations", "0", "--processes", "2"), "--iterations 0: give 1 or more"),
+        (("--pytorch-url", "127.0.0.1:1", "--processes", "2"), "cannot be reached (connection refused)"),
         (("--results-dir", "/proc/none"), "--results-dir: cannot make /proc/none"),
     ],
 )
-@pytest.mark.parametrize("processes", [(), ("--processes", "2")], ids=["local", "processes"])
 def test_each_mistake_is_one_sentence_and_exit_code_2(
     start_service: StartService,
     consoles: list[Console],
     tmp_path: Path,
     arguments: tuple[str, ...],
     sentence: str,
-    processes: tuple[str, ...],
 ) -> None:
-    if processes and arguments[0] not in ("--iterations", "--pytorch-url"):
-        pytest.skip("two of them show that a mistake ends the forked workers as well")
     empty, texts = tmp_path / "empty", tmp_path / "texts"
     empty.mkdir()
     texts.mkdir()
@@ -162,7 +160,7 @@ def test_each_mistake_is_one_sentence_and_exit_code_2(
     filled = [value.format(port=port, empty=empty, texts=texts) for value in arguments]
     results = tmp_path / "results"
     results.mkdir()
-    console = study(results, *filled, *processes)
+    console = study(results, *filled)
     consoles.append(console)
     assert console.wait(15) == 2, console.text
     (line,) = [line for line in console.text.splitlines() if line.startswith("inferswarm: ")]

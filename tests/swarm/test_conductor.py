@@ -57,7 +57,7 @@ class FakeCrew:
         self.asked.append((op, dict(data)))
         if op in self.errors:
             return Answers({worker: {"error": self.errors[op]} for worker in self.present})
-        drained = {"users": 1, "busy_ns": 10, "finished": 5, "abandoned": 0}
+        drained = {"users": 1, "finished": 5, "abandoned": 0}
         return Answers({worker: drained if op == "drain" else {} for worker in self.present})
 
 

@@ -3,62 +3,76 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 import numpy as np
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from numpy.typing import NDArray
-from starlette.requests import ClientDisconnect
 
+from server.body import read_body, while_wanted
 from server.embedder import Embedder
-from server.errors import Refusal
+from server.errors import Refusal, not_loaded
 from server.gpu import read_gpus
-from server.images import Prepared, prepare
+from server.images import prepare
 from server.metrics import PARTS, Metrics
+from server.pool import Pool
 from server.settings import Settings, decode_threads
 
-MAX_DROPPED = 4
 LOADING = "the model is still loading: try again when GET /readyz answers 200"
 
 
 class Service:
-    """One model behind two kinds of threads: many decode, one computes; the event loop only waits."""
+    """One model behind three pools of threads: many decode, one computes, one writes replies."""
 
     def __init__(self, embedder: Embedder, settings: Settings) -> None:
         self.embedder = embedder
         self.settings = settings
         self.metrics = Metrics()
         self.ready = False
-        self._decoders = ThreadPoolExecutor(decode_threads(), thread_name_prefix="decode")
-        self._compute = ThreadPoolExecutor(1, thread_name_prefix="compute")
+        self.failure = ""
+        self._decoders = Pool(decode_threads(), "decode")
+        self._compute = Pool(1, "compute")
+        # Its own thread: behind the decoders an answer would wait for other requests' images.
+        self._writer = Pool(1, "reply")
 
     async def load(self) -> None:
-        """Load and warm the model on the thread that will use it."""
-        await asyncio.get_running_loop().run_in_executor(self._compute, self.embedder.load)
+        """Load and warm the model on the thread that will use it; an error is kept, and raised again."""
+        try:
+            await self._compute.run(self.embedder.load)
+        except Exception as error:
+            self.failure = not_loaded(error)
+            raise
         self.ready = True
 
     async def embed(self, body: bytes) -> Response:
-        """Answer one request; its parts add up to its time on threads and in their queues."""
+        """Answer one request and say how long each part took.
+
+        `queue` is its waits for a decoding and for the computing thread. In no part: its way through the
+        event loop, receiving the body, and writing and sending the reply.
+        """
         if not self.ready:
-            raise Refusal(503, LOADING)
-        loop = asyncio.get_running_loop()
-        received = time.perf_counter_ns()
-        prepared = await loop.run_in_executor(self._decoders, prepare, body, self.settings)
-        embeddings, compute_ns = await loop.run_in_executor(self._compute, self._infer, prepared)
-        parts = {"decode": prepared.decode_ns, "preprocess": prepared.preprocess_ns, "compute": compute_ns}
-        parts["queue"] = max(0, time.perf_counter_ns() - received - sum(parts.values()))
-        self.metrics.succeeded(len(embeddings), parts)
-        return await loop.run_in_executor(self._decoders, self._reply, embeddings, parts)
+            raise Refusal(503, self.failure or LOADING)
+        decoding = await self._decoders.run(prepare, body, self.settings)
+        prepared = decoding.value
+        computing = await self._compute.run(self.embedder.embed, prepared.pixels)
+        parts = {
+            "decode": prepared.decode_ns,
+            "preprocess": prepared.preprocess_ns,
+            "queue": decoding.waited_ns + computing.waited_ns,
+            "compute": computing.took_ns,
+        }
+        reply = (await self._writer.run(self._reply, computing.value, parts)).value
+        self.metrics.succeeded(len(computing.value), parts)
+        return reply
 
     def status(self) -> dict[str, object]:
         """What stands behind the service, and whether it can be used."""
         embedder = self.embedder
         return {
-            "status": "ready" if self.ready else "loading",
+            "status": "ready" if self.ready else "failed" if self.failure else "loading",
+            **({"detail": self.failure} if self.failure else {}),
             "model": embedder.model,
             "weights": embedder.weights,
             "weights_sha256": embedder.weights_sha256,
@@ -68,13 +82,8 @@ class Service:
 
     def close(self) -> None:
         """Let the threads go; what is computing now is finished first."""
-        self._decoders.shutdown(cancel_futures=True)
-        self._compute.shutdown(cancel_futures=True)
-
-    def _infer(self, prepared: Prepared) -> tuple[NDArray[np.float32], int]:
-        start = time.perf_counter_ns()
-        embeddings = self.embedder.embed(prepared.pixels)
-        return embeddings, time.perf_counter_ns() - start
+        for pool in (self._decoders, self._compute, self._writer):
+            pool.close()
 
     def _reply(self, embeddings: NDArray[np.float32], parts_ns: dict[str, int]) -> Response:
         content = {"embeddings": embeddings.tolist(), "model": self.embedder.model, "dim": self.embedder.dim}
@@ -83,7 +92,7 @@ class Service:
 
 
 def create_app(
-    embedder: Embedder, settings: Settings, on_failure: Callable[[Exception], None] | None = None
+    embedder: Embedder, settings: Settings, on_failure: Callable[[Exception], None] = lambda error: None
 ) -> FastAPI:
     """The service as an ASGI app; `on_failure` hears of a model that could not be loaded."""
     service = Service(embedder, settings)
@@ -92,8 +101,6 @@ def create_app(
         try:
             await service.load()
         except Exception as error:
-            if on_failure is None:
-                raise
             on_failure(error)
 
     @asynccontextmanager
@@ -116,7 +123,8 @@ def add_routes(app: FastAPI, service: Service) -> None:
         metrics = service.metrics
         metrics.requests.inc()
         with metrics.in_flight.track_inprogress(), metrics.failures.count_exceptions():
-            return await service.embed(await read_body(request, service.settings.max_body_bytes))
+            body = await read_body(request, service.settings.max_body_bytes)
+            return await while_wanted(request, service.embed(body))
 
     @app.get("/healthz")
     async def healthz() -> dict[str, str]:
@@ -139,22 +147,3 @@ def add_routes(app: FastAPI, service: Service) -> None:
     async def refuse(_: Request, error: Refusal) -> Response:
         headers = {"Retry-After": "1"} if error.status == 503 else {}
         return JSONResponse({"detail": error.detail}, status_code=error.status, headers=headers)
-
-
-async def read_body(request: Request, max_bytes: int) -> bytes:
-    """The whole body, or Refusal once it is longer than `max_bytes`, whatever its headers say."""
-    chunks: list[bytes] = []
-    length = 0
-    try:
-        async for chunk in request.stream():
-            length += len(chunk)
-            if length <= max_bytes:
-                chunks.append(chunk)
-            # Too much is read on and dropped, within reason: who is still sending does not read our answer.
-            elif length > MAX_DROPPED * max_bytes:
-                break
-    except ClientDisconnect:
-        raise Refusal(400, "the connection was closed before the whole body had arrived") from None
-    if length > max_bytes:
-        raise Refusal(413, f"the body is longer than {max_bytes:,} bytes: send fewer images a request")
-    return b"".join(chunks)

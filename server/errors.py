@@ -13,9 +13,22 @@ class SetUpError(Exception):
 
 
 class Refusal(Exception):
-    """A request the service refuses: an HTTP status in 4xx and one sentence for the client."""
+    """A request the service refuses: one sentence for the client, and the HTTP status.
+
+    4xx is the client's to mend, 503 a service that is not ready.
+    """
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)
         self.status = status
         self.detail = detail
+
+
+def sentence(error: Exception) -> str:
+    """What an error says, on one line; its kind where it says nothing."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def not_loaded(error: Exception) -> str:
+    """What clients of a service hear whose model could not be loaded."""
+    return f"the model could not be loaded: {sentence(error)}"

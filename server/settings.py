@@ -23,7 +23,8 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8002
     max_batch: int = 32
-    max_body_bytes: int = 64 * 2**20
+    max_body_bytes: int = 32 * 2**20
+    """Room for 32 images of 768 KiB each, in base64."""
     max_pixels: int = 40_000_000
     threads: int = 0
     """CPU threads of one inference; 0 leaves the choice to PyTorch."""

@@ -38,6 +38,7 @@ def test_images_are_prepared_in_the_order_sent():
         (b'{"images": "abc"}', 400, 'the body has no list `images`: send {"images": [base64 JPEG, ...]}'),
         (b'{"images": []}', 400, "`images` is empty: send at least one image"),
         (b'{"images": ["", 1]}', 400, "images[1] is not a string: send base64"),
+        (b"[" + b"0," * 1003 + b"0]", 413, "the body holds far more than 2 values: send at most 2 images"),
         (b'{"images": ["", "", ""]}', 413, "`images` holds 3 images: send at most 2 a request"),
     ],
 )

@@ -1,0 +1,135 @@
+"""A service over real HTTP, with a model that answers with the colour of each image."""
+
+import base64
+import http.client
+import io
+import json
+import threading
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+import uvicorn
+from PIL import Image
+from prometheus_client.parser import text_string_to_metric_families
+
+from server.app import create_app
+from server.preprocess import MEAN, STD
+from server.settings import Settings
+
+DEADLINE_S = 20
+
+
+class ColourEmbedder:
+    """An embedding is the mean colour; `gate` holds every inference until it is set."""
+
+    model, weights, weights_sha256, dim, device = "colour", "none", "0", 3, "cpu"
+
+    def __init__(self):
+        self.gate = threading.Event()
+        self.gate.set()
+        self.load_gate = threading.Event()
+        self.load_gate.set()
+        self.entered = threading.Event()
+        self.batches = []
+
+    def load(self):
+        assert self.load_gate.wait(DEADLINE_S)
+
+    def embed(self, pixels):
+        self.batches.append(len(pixels))
+        self.entered.set()
+        assert self.gate.wait(DEADLINE_S)
+        return (pixels.mean(axis=(2, 3)) * np.float32(STD) + np.float32(MEAN)).astype(np.float32)
+
+
+class Client:
+    """One service under test."""
+
+    def __init__(self, port, embedder):
+        self.port = port
+        self.embedder = embedder
+
+    def connect(self):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE_S)
+
+    def request(self, method, path, body=None):
+        connection = self.connect()
+        try:
+            connection.request(method, path, body)
+            reply = connection.getresponse()
+            return reply.status, reply.headers, reply.read()
+        finally:
+            connection.close()
+
+    def embed(self, colours):
+        status, headers, reply = self.request("POST", "/embed", body_of(colours))
+        return status, headers, json.loads(reply)
+
+    def body(self, colours):
+        return body_of(colours)
+
+    def metric(self, name):
+        text = self.request("GET", "/metrics")[2].decode()
+        samples = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
+        return next(sample.value for sample in samples if sample.name == name)
+
+
+def body_of(colours):
+    return json.dumps({"images": [jpeg(colour) for colour in colours]})
+
+
+def jpeg(colour):
+    buffer = io.BytesIO()
+    Image.new("RGB", (230, 240), colour).save(buffer, "JPEG", quality=100)
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+@contextmanager
+def serve(embedder, settings=None):
+    config = uvicorn.Config(create_app(embedder, settings or Settings()), port=0, log_level="error")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    try:
+        wait_until(lambda: server.started)
+        yield Client(server.servers[0].sockets[0].getsockname()[1], embedder)
+    finally:
+        embedder.gate.set()
+        embedder.load_gate.set()
+        server.should_exit = True
+        thread.join(DEADLINE_S)
+        assert not thread.is_alive()
+
+
+@pytest.fixture
+def until():
+    """Waits for a condition, and fails where it does not come."""
+    return wait_until
+
+
+@pytest.fixture
+def embedder():
+    return ColourEmbedder()
+
+
+@pytest.fixture
+def serving():
+    """Starts a service: `with serving(embedder, settings) as client`."""
+    return serve
+
+
+@pytest.fixture
+def client(embedder):
+    """A service that is ready, with small limits."""
+    with serve(embedder, Settings(max_batch=4, max_body_bytes=100_000, max_pixels=100_000)) as client:
+        wait_until(lambda: client.request("GET", "/readyz")[0] == 200)
+        yield client

@@ -4,15 +4,37 @@ from __future__ import annotations
 
 import argparse
 import os
+import socket
 import sys
 
+from server.errors import SetUpError, not_loaded, sentence
 from server.settings import Settings
 
 
 def main(argv: list[str]) -> int:
-    """Serve until a signal; 2 where the settings or the model will not do."""
+    """Serve until a signal; 2 where the settings, the port or the model will not do."""
     argparse.ArgumentParser(prog="python -m server service", description=__doc__).parse_args(argv)
     settings = Settings.from_env(os.environ)
+    # Before PyTorch is imported and the model loaded, which takes much longer than finding a port taken.
+    with bind(settings) as listener:
+        return serve(settings, listener)
+
+
+def bind(settings: Settings) -> socket.socket:
+    """The socket to serve on, which does not listen yet; SetUpError where it cannot be had."""
+    listener = socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET)
+    try:
+        # As servers do: a port whose last connections are still winding down is free.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((settings.host, settings.port))
+    except OSError as error:
+        listener.close()
+        raise _cannot_listen(settings, error) from error
+    return listener
+
+
+def serve(settings: Settings, listener: socket.socket) -> int:
+    """Load the model and serve until a signal; 2 and one sentence where it cannot be loaded."""
     import uvicorn
 
     from server.app import create_app
@@ -26,11 +48,22 @@ def main(argv: list[str]) -> int:
 
     app = create_app(ClipEmbedder(settings), settings, on_failure=stop)
     # An access log line for each request would be measured with the request.
-    config = uvicorn.Config(
-        app, settings.host, settings.port, access_log=False, log_level="warning", timeout_graceful_shutdown=2
-    )
+    config = uvicorn.Config(app, access_log=False, log_level="warning", timeout_graceful_shutdown=2)
     server = uvicorn.Server(config)
-    server.run()
-    for error in failures:
-        print(error, file=sys.stderr)
+    try:
+        # Two processes can bind a port that neither listens on yet; here the later one finds out.
+        listener.listen(config.backlog)
+    except OSError as error:
+        raise _cannot_listen(settings, error) from error
+    server.run(sockets=[listener])
+    for failure in failures:
+        print(sentence(failure) if isinstance(failure, SetUpError) else not_loaded(failure), file=sys.stderr)
     return 0 if server.started and not failures else 2
+
+
+def _cannot_listen(settings: Settings, error: OSError) -> SetUpError:
+    why = (error.strerror or str(error)).lower()
+    return SetUpError(
+        f"the service cannot listen on {settings.host}:{settings.port} ({why}): "
+        "set INFERSWARM_PORT to a free port, and INFERSWARM_HOST to an address of this machine."
+    )

@@ -1,4 +1,4 @@
-"""The GPUs of this machine through NVML; no GPU or no driver is an empty list, never an error."""
+"""The GPUs of this machine through NVML; no GPU, driver or pynvml is an empty list, never an error."""
 
 from __future__ import annotations
 
@@ -26,23 +26,30 @@ class Gpu:
 
 
 def read_gpus() -> list[Gpu]:
-    """Every GPU that NVML can read now."""
-    import pynvml
-
+    """Every GPU that NVML can read now; one that has been lost is left out."""
+    try:
+        import pynvml
+    except ImportError:
+        return []
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError:
         return []
     try:
-        return [_read(pynvml, index) for index in range(pynvml.nvmlDeviceGetCount())]
+        found = [_read(pynvml, index) for index in range(pynvml.nvmlDeviceGetCount())]
     except pynvml.NVMLError:
         return []
     finally:
         pynvml.nvmlShutdown()
+    return [gpu for gpu in found if gpu is not None]
 
 
-def _read(nvml: Any, index: int) -> Gpu:
-    gpu = nvml.nvmlDeviceGetHandleByIndex(index)
+def _read(nvml: Any, index: int) -> Gpu | None:
+    try:
+        gpu = nvml.nvmlDeviceGetHandleByIndex(index)
+        name = nvml.nvmlDeviceGetName(gpu)
+    except nvml.NVMLError:
+        return None
 
     def ask(question: Callable[[], float]) -> float | None:
         try:
@@ -52,7 +59,7 @@ def _read(nvml: Any, index: int) -> Gpu:
 
     return Gpu(
         index=index,
-        name=nvml.nvmlDeviceGetName(gpu),
+        name=name,
         utilisation_pct=ask(lambda: nvml.nvmlDeviceGetUtilizationRates(gpu).gpu),
         memory_used_bytes=ask(lambda: nvml.nvmlDeviceGetMemoryInfo(gpu).used),
         memory_total_bytes=ask(lambda: nvml.nvmlDeviceGetMemoryInfo(gpu).total),

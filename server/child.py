@@ -37,6 +37,7 @@ class Child:
                 start_new_session=True,
             )
         self.pid = self._process.pid
+        self._buried = False
 
     def exit_code(self) -> int | None:
         """None while it runs; minus the signal's number where a signal ended it."""
@@ -49,13 +50,17 @@ class Child:
         return "\n".join(lines[-TAIL_LINES:])
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to its whole group, if anything of it is left."""
+        """Send a signal to its whole group, if anything of it is left; none after its burial."""
+        # Until we close its stdin the guard keeps the group; after that its number may be another's.
+        if self._buried:
+            return
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 
     def bury(self) -> None:
         """End what is left of its group once it has ended itself."""
         self.signal(signal.SIGKILL)
+        self._buried = True
         if self._process.stdin:
             self._process.stdin.close()
 

@@ -10,17 +10,19 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
-from server import shared_memory
+from server import logs, shared_memory
 from server.errors import SetUpError
 from server.export import current_stamp
 from server.fleet import Fleet
 from server.net import get
 from server.plans import TRITON_PORTS, Hosting, pytorch_plan, triton_plan
-from server.spec import CACHE, ModelSpec, add_model_options, model_of
+from server.spec import ModelSpec, add_model_options, model_of
+from server.turn import turn_to_start
 from server.voice import Stop, Voice
-from server.wheel import find_wheel
+from server.wheel import Wheel, find_wheel
 
 SERVERS = ("pytorch", *TRITON_PORTS)
 PAUSE_S = 0.05
@@ -61,7 +63,10 @@ def parse(argv: list[str]) -> argparse.Namespace:
         help="how long tritonserver lets a request wait for others (default: %(default)s)",
     )
     parser.add_argument(
-        "--log-dir", type=Path, default=CACHE / "logs", help="where each server logs (default: .cache/logs)"
+        "--log-dir",
+        type=Path,
+        default=logs.own_folder(),
+        help="where each server logs (default: .cache/logs/ and our process's number)",
     )
     parser.add_argument(
         "--start-timeout-s", type=float, default=180.0, help="give up after this (default: %(default)s)"
@@ -76,30 +81,38 @@ def parse(argv: list[str]) -> argparse.Namespace:
 
 def run(options: argparse.Namespace, voice: Voice) -> None:
     """Start what the options name, announce it, and return only when every server has died."""
-    spec = model_of(options)
-    hosting = Hosting(options.host, options.queue_delay_us)
-    triton = [name for name in TRITON_PORTS if name in options.only]
-    wheel = find_wheel() if triton else None
+    wheel = find_wheel() if set(TRITON_PORTS) & set(options.only) else None
     shared_memory.remove_orphans()
-    hashes = set()
-    with Fleet(options.log_dir.resolve(), voice, _pause(options.until_stdin_closes)) as fleet:
-        if "pytorch" in options.only:
-            fleet.start(pytorch_plan(spec, hosting))
-        if wheel:
-            weights_sha256 = str(exported(spec, fleet, voice)["weights_sha256"])
-            hashes.add(weights_sha256)
-            for name in triton:
-                fleet.start(triton_plan(name, spec, wheel, hosting, weights_sha256))
-        fleet.wait_until_ready(options.start_timeout_s)
-        if "pytorch" in options.only:
-            hashes.add(service_weights(fleet.endpoints["pytorch"]["url"]))
-        if len(hashes) > 1:
-            raise SetUpError(
-                "PyTorch and ONNX hold different weights: run `python -m server export --force`."
-            )
-        about = {"model": spec.name, "weights": spec.weights, "weights_sha256": hashes.pop()}
+    logs.remove_old()
+    pause = _pause(options.until_stdin_closes)
+    # The fleet ends before the turn: servers that fail to start are gone when the next `up` chooses ports.
+    with ExitStack() as turn, Fleet(options.log_dir.resolve(), voice, pause) as fleet:
+        turn.enter_context(turn_to_start(voice, pause, options.start_timeout_s))
+        about = start(options, fleet, wheel, voice)
+        turn.close()
         voice.ready(about, {name: fleet.endpoints[name] for name in SERVERS if name in fleet.endpoints})
         fleet.watch()
+
+
+def start(options: argparse.Namespace, fleet: Fleet, wheel: Wheel | None, voice: Voice) -> dict[str, str]:
+    """Start what the options name and wait for it; what all of it holds: model, weights and their hash."""
+    spec = model_of(options)
+    hosting = Hosting(options.host, options.queue_delay_us)
+    hashes = set()
+    if "pytorch" in options.only:
+        fleet.start(pytorch_plan(spec, hosting))
+    if wheel:
+        weights_sha256 = str(exported(spec, fleet, voice)["weights_sha256"])
+        hashes.add(weights_sha256)
+        for name in TRITON_PORTS:
+            if name in options.only:
+                fleet.start(triton_plan(name, spec, wheel, hosting, weights_sha256))
+    fleet.wait_until_ready(options.start_timeout_s)
+    if "pytorch" in options.only:
+        hashes.add(service_weights(fleet.endpoints["pytorch"]["url"]))
+    if len(hashes) > 1:
+        raise SetUpError("PyTorch and ONNX hold different weights: run `python -m server export --force`.")
+    return {"model": spec.name, "weights": spec.weights, "weights_sha256": hashes.pop()}
 
 
 def exported(spec: ModelSpec, fleet: Fleet, voice: Voice) -> dict[str, object]:

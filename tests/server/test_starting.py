@@ -1,40 +1,18 @@
 """The parts of `up` that need no server: ports, run-time copies, what is missing, how processes end."""
 
 import json
-import os
-import signal
 import socket
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import pytest
 
-from server import shared_memory, up, wheel
-from server.child import Child, stop_all
+from server import up, wheel
 from server.errors import SetUpError
-from server.fleet import Fleet
 from server.net import choose_ports, get, reachable
 from server.repository import make_repository, render_config
 from server.spec import ROOT
 from server.voice import Voice
 
 DEADLINE_S = 20
-
-
-def until(condition):
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-def alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def test_a_taken_port_is_replaced_and_a_free_one_kept():
@@ -136,73 +114,7 @@ def test_people_get_a_table(capsys):
     )
 
 
-def test_a_stopped_child_takes_its_helpers_along_even_if_it_is_deaf(tmp_path):
-    script = (
-        "import signal, subprocess, sys, time\n"
-        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-        "print(subprocess.Popen(['sleep', '100']).pid, flush=True)\n"
-        "time.sleep(100)\n"
-    )
-    child = Child("deaf", [sys.executable, "-c", script], os.environ, tmp_path)
-    until(lambda: child.log_tail())
-    helper = int(child.log_tail())
-    started = time.monotonic()
-    stop_all([child])
-    assert time.monotonic() - started < 6
-    assert child.exit_code() == -signal.SIGKILL
-    until(lambda: not alive(helper))
-
-
-def test_a_child_and_its_helpers_end_when_its_parent_is_killed(tmp_path):
-    script = (
-        "import os, pathlib, sys, time\n"
-        "from server.child import Child\n"
-        "command = ['sh', '-c', 'nohup sleep 100 & echo $!; wait']\n"
-        "child = Child('orphan', command, os.environ, pathlib.Path(sys.argv[1]))\n"
-        "while not child.log_tail(): time.sleep(0.01)\n"
-        "print(child.pid, child.log_tail().split()[0], flush=True)\n"
-        "time.sleep(100)\n"
-    )
-    command = [sys.executable, "-c", script, str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as parent:
-        orphans = [int(pid) for pid in parent.stdout.readline().split()]
-        parent.kill()
-    until(lambda: not any(alive(pid) for pid in orphans))
-
-
-def test_a_failed_command_gives_its_last_line(tmp_path):
-    fleet = Fleet(tmp_path, Voice(as_json=True), lambda: time.sleep(0.01))
-    with pytest.raises(SetUpError, match=r"^no such model\.$"):
-        fleet.run("export", ["sh", "-c", "echo trying; echo no such model.; exit 2"], os.environ)
-
-
-def test_tritonservers_tables_stay_out_of_a_log_tail(tmp_path):
-    child = Child("tables", ["printf", "one\\n+--+\\n| a |\\n+--+\\n\\ntwo\\n"], os.environ, tmp_path)
-    assert child.wait(DEADLINE_S)
-    assert child.log_tail() == "one\ntwo"
-    child.bury()
-
-
 def test_a_queue_delay_below_zero_is_refused(capsys):
     with pytest.raises(SystemExit):
         up.parse(["--queue-delay-us", "-1"])
     assert "--queue-delay-us takes microseconds, 0 or more" in capsys.readouterr().err
-
-
-def test_shared_memory_of_supervisors_that_are_gone_is_removed(tmp_path, monkeypatch):
-    monkeypatch.setattr(shared_memory, "FOLDER", tmp_path)
-    monkeypatch.setattr(shared_memory, "PROC", tmp_path / "proc")
-    (tmp_path / "proc" / "7").mkdir(parents=True)
-    for name in (
-        "inferswarm_6_onnx_a",
-        "inferswarm_7_onnx_b",
-        "inferswarm_7_openvino_c",
-        "inferswarm_x_y",
-        "other",
-    ):
-        (tmp_path / name).touch()
-    shared_memory.remove_orphans()
-    left = {path.name for path in tmp_path.iterdir() if path.is_file()}
-    assert left == {"inferswarm_7_onnx_b", "inferswarm_7_openvino_c", "inferswarm_x_y", "other"}
-    shared_memory.remove("inferswarm_7_onnx_")
-    assert not (tmp_path / "inferswarm_7_onnx_b").exists()

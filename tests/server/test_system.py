@@ -1,4 +1,4 @@
-"""Real exports and real servers, started as a caller starts them."""
+"""Real servers, started as a caller starts them."""
 
 import base64
 import io
@@ -8,8 +8,9 @@ import signal
 import socket
 import subprocess
 import sys
-import time
+import threading
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,9 +22,8 @@ import tritonclient.http
 from PIL import Image
 from skimage import data
 
-from server.export import current_stamp, export, onnx_path
 from server.preprocess import preprocess
-from server.spec import ROOT, ModelSpec
+from server.spec import ROOT
 
 pytestmark = pytest.mark.system
 DEADLINE_S = 120
@@ -165,12 +165,19 @@ def test_a_second_set_takes_free_ports_and_ends_with_stdin(servers, tmp_path):
         second.assert_nothing_is_left()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_everything(number, tmp_path):
-    with up("--only", "onnx", log_dir=tmp_path) as running:
-        os.kill(running.process.pid, number)
-        assert running.process.wait(STOP_S) == 0
-        running.assert_nothing_is_left()
+def test_two_started_at_once_have_ports_of_their_own_and_a_signal_stops_each(tmp_path):
+    def run_until(number):
+        with up("--only", "onnx", log_dir=tmp_path / number.name) as running:
+            both_are_up.wait(DEADLINE_S)
+            os.kill(running.process.pid, number)
+            assert running.process.wait(STOP_S) == 0
+            running.assert_nothing_is_left()
+            return set(running.addresses())
+
+    both_are_up = threading.Barrier(2)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(run_until, [signal.SIGTERM, signal.SIGINT])
+    assert len(first | second) == 6
 
 
 def test_nothing_outlives_a_killed_supervisor(tmp_path):
@@ -199,23 +206,3 @@ def test_a_server_that_cannot_start_is_an_error(tmp_path):
     log = tmp_path / "pytorch.log"
     assert error["text"].startswith(f"pytorch ended while starting; {log} ends with: open_clip has no model ")
     assert log.read_text().strip() == error["log_tail"]
-
-
-def test_an_export_is_made_once_and_again_for_other_weights(tmp_path, capsys):
-    export(ModelSpec(), tmp_path)
-    stamp = current_stamp(ModelSpec(), tmp_path)
-    assert stamp["max_difference"] <= 1e-4
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        ".lock",
-        "ViT-B-32-random-seed-0.json",
-        "ViT-B-32-random-seed-0.onnx",
-    ]
-    made = onnx_path(ModelSpec(), tmp_path).stat().st_mtime_ns
-    started = time.monotonic()
-    export(ModelSpec(), tmp_path)
-    assert time.monotonic() - started < 2
-    assert onnx_path(ModelSpec(), tmp_path).stat().st_mtime_ns == made
-    assert capsys.readouterr().out.endswith("ViT-B-32-random-seed-0.onnx is current: nothing to export\n")
-    assert current_stamp(ModelSpec(seed=1), tmp_path) is None
-    export(ModelSpec(seed=1), tmp_path)
-    assert current_stamp(ModelSpec(seed=1), tmp_path)["weights_sha256"] != stamp["weights_sha256"]

@@ -3,7 +3,7 @@
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-HELD_MS = 300.0
+HELD_MS = 400.0
 
 
 def embed(client):
@@ -34,7 +34,7 @@ def test_computing_and_waiting_are_told_apart_and_fit_into_the_wall_time(client,
     (_, held), (_, queued) = results
     assert held["compute"] >= HELD_MS
     assert held["queue"] < HELD_MS / 2
-    assert queued["queue"] >= 0.8 * HELD_MS
+    assert queued["queue"] >= 0.6 * HELD_MS
     assert queued["compute"] < HELD_MS / 2
     assert 2 * HELD_MS / 1e3 > client.metric("inferswarm_compute_seconds_sum") >= HELD_MS / 1e3
 

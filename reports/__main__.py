@@ -2,6 +2,7 @@
 
 import argparse
 import io
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,13 +53,29 @@ def parser() -> argparse.ArgumentParser:
 def show(directory: Path, quiet: bool) -> int:
     """Renders one result directory."""
     study = load_study(directory)
-    page = build_page(study, directory.resolve().name)
+    page = build_page(study, public_path(directory, Path.cwd()))
     write_report(directory, study, page)
     if not quiet:
-        console = Console(highlight=False)
+        console = PatientConsole(highlight=False)
         render_console(page, console)
         console.print(f"\nThe whole report: {directory / 'report.html'}", markup=False, soft_wrap=True)
     return OK
+
+
+def public_path(directory: Path, here: Path) -> str:
+    """The directory as seen from here, or its name alone where it is not below: reports are passed around."""
+    whole = Path(os.path.abspath(here / directory))
+    below = whole != here and whole.is_relative_to(here)
+    return str(whole.relative_to(here)) if below else f"DIR/{whole.name}"
+
+
+class PatientConsole(Console):
+    """A console whose reader may leave early, as `| head` does; in Rich that ends the program with 1."""
+
+    def on_broken_pipe(self) -> None:
+        """Prints no more, and lets Python flush what is left into nowhere."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ _ADVICE = {
     "aborted": "Run the study again; what was measured until then is kept.",
     "client-bound": "Add workers or hosts, or lower the load: this is the client's speed, not the server's.",
     "counts-mismatch": "Keep other clients away from the server while measuring, then run again.",
-    "cut-short": "Run the cell again; its measuring time is taken from the first and the last request seen.",
+    "cut-short": "Run the cell again: what was done at its end is not known.",
     "failed": "Read the run's note and the logs, mend the cause, run again.",
     "failures": "Look at the kinds: the percentiles cover only the requests that succeeded.",
     "few-samples": "Measure longer, or leave the high percentiles out of any conclusion.",

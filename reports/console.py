@@ -1,5 +1,7 @@
 """The brief sections of the page on a terminal, sized to it; plain text where there is none."""
 
+from collections.abc import Iterator, Sequence
+
 from rich import box
 from rich.console import Console
 from rich.table import Table as RichTable
@@ -18,10 +20,18 @@ def render_console(page: Page, console: Console) -> None:
         console.print(Text(f"Note: {plain(notice)}", style="yellow"))
     for sentence in page.findings:
         console.print(Text(f"• {plain(sentence)}"))
-    for section in page.sections:
-        if section.brief:
-            for table in section.tables:
-                _print_table(table, console)
+    tables = [table for section in page.sections if section.brief for table in section.tables]
+    if said := " ".join(unsaid(page, tables)):
+        console.print()
+        console.print(Text(plain(said), style="dim"))
+    for table in tables:
+        _print_table(table, console)
+
+
+def unsaid(page: Page, tables: Sequence[Table]) -> Iterator[str]:
+    """What the tables share and no finding says, each sentence once."""
+    shared = dict.fromkeys(text for table in tables for text in table.shared)
+    return (text for text in shared if not any(text in finding for finding in page.findings))
 
 
 def _print_table(table: Table, console: Console) -> None:

@@ -7,7 +7,8 @@ from reports.ledger import Record
 from reports.server import ServerSide
 from reports.windows import Counts, undrained
 
-P95_SAMPLES, P99_SAMPLES = 200, 1_000
+# Below each size these percentiles are doubtful; ten results must lie beyond one that is to be trusted.
+SAMPLES = {200: "p95, p99 and p99.9 are", 1_000: "p99 and p99.9 are", 10_000: "p99.9 is"}
 
 
 def doubts(
@@ -40,10 +41,9 @@ def doubts(
 
 
 def _samples(count: int) -> Iterator[Caveat]:
-    if 0 < count < P95_SAMPLES:
-        yield caveat("few-samples", f"n={count}: p95, p99 and p99.9 are doubtful")
-    elif 0 < count < P99_SAMPLES:
-        yield caveat("few-samples", f"n={count}: p99 and p99.9 are doubtful")
+    doubtful = next((names for enough, names in SAMPLES.items() if 0 < count < enough), None)
+    if doubtful:
+        yield caveat("few-samples", f"n={count}: {doubtful} doubtful")
 
 
 def _kinds(failure_kinds: Mapping[str, int]) -> str:

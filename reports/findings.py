@@ -1,14 +1,14 @@
 """What a study found, in at most three sentences computed from its numbers and hedged by their size."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
+from reports.disclosures import disclosures
 from reports.format import digits, plural
-from reports.grid import Runs, typical
-from reports.naming import disclosures
+from reports.grid import COMPARABLE_RUNS, ENOUGH_RUNS, Runs, scarcity, typical
 from reports.seed_tables import images_per_s, protocol_pairs
 from reports.study import Study
 
-ENOUGH_RUNS, ENOUGH_RESULTS = 3, 200
+ENOUGH_RESULTS = 200
 
 
 def findings(study: Study) -> tuple[str, ...]:
@@ -25,17 +25,20 @@ def findings(study: Study) -> tuple[str, ...]:
 
 
 def _fastest(runs: Runs) -> str:
-    serial = _best("with one user", [run for run in runs if run.serial])
-    concurrent = _best("with more users", [run for run in runs if run.load == "closed" and not run.serial])
-    parts = [part for part in (serial, concurrent) if part]
-    if not parts:
+    clean = [run for run in runs if run.load == "closed" and not run.tainted]
+    if not clean:
         return "No cell with closed load is free of disqualifying caveats, so none is called the fastest."
-    return f"Most images per second: {'; '.join(parts)} ({hedge(runs)})."
+    serial = _best("with one user", [run for run in clean if run.serial])
+    concurrent = _best("with more users", [run for run in clean if not run.serial])
+    seen = "; ".join(part for part in (serial, concurrent) if part)
+    if _fewest(clean) < COMPARABLE_RUNS:
+        return f"Highest images per second seen, which is no ranking: {seen} ({hedge(clean)})."
+    return f"Most images per second: {seen} ({hedge(clean)})."
 
 
 def _best(where: str, runs: Runs) -> str:
-    """The fastest endpoint among cells that nothing disqualifies."""
-    cells = _by_cell([run for run in runs if not run.tainted])
+    """The fastest cell of some runs that nothing disqualifies."""
+    cells = _by_cell(runs)
     rates = {cell: typical(repeats, images_per_s) or 0.0 for cell, repeats in cells.items()}
     if not rates:
         return ""
@@ -49,43 +52,41 @@ def _by_cell(runs: Runs) -> dict[str, Runs]:
     return {cell: [run for run in runs if run.cell == cell] for cell in dict.fromkeys(r.cell for r in runs)}
 
 
-def hedge(runs: Runs) -> str:
-    """How far the numbers carry: repeats and the smallest sample."""
-    fewest = min(len(repeats) for repeats in _by_cell(runs).values())
-    results = min(run.succeeded for run in runs)
+def _fewest(runs: Runs) -> int:
+    return min(len(repeats) for repeats in _by_cell(runs).values())
+
+
+def hedge(clean: Runs) -> str:
+    """How far the numbers of some untainted runs carry: repeats and the smallest sample."""
+    fewest, results = _fewest(clean), min(run.succeeded for run in clean)
     size = f"as few as {plural(fewest, 'run')} and {plural(results, 'result')} per cell"
+    if fewest < COMPARABLE_RUNS:
+        return f"{size}; --repeats 5 would tell"
     few = fewest < ENOUGH_RUNS or results < ENOUGH_RESULTS
     return f"{size}: an indication, not a ranking" if few else size
 
 
 def _protocols(study: Study, runs: Runs) -> str:
-    serial = [run for run in runs if run.serial and not run.tainted]
-    parts = [
-        f"{_range(ratios)} on {backend}"
-        for backend, (http, grpc) in protocol_pairs(study, serial).items()
-        if (ratios := list(_ratios(serial, http, grpc)))
-    ]
-    if not parts:
+    """Each batch's ratio by itself: a range over batches would read as an interval of doubt."""
+    clean = [run for run in runs if run.serial and not run.tainted]
+    said, counts = [], []
+    for backend, (http, grpc) in protocol_pairs(study, clean).items():
+        compared = list(_compared(clean, http, grpc))
+        ratios = ", ".join(f"{digits(found)}× at batch {batch}" for batch, found, _ in compared)
+        said += [f"{backend} {ratios}"] if compared else []
+        counts += [count for _, _, sides in compared for count in sides]
+    if not said:
         return ""
-    return f"gRPC over HTTP, images per second with one user: {', '.join(parts)}{_grain(serial)}."
+    grain = scarcity(counts)
+    return f"gRPC over HTTP, images per second with one user: {'; '.join([*said, grain] if grain else said)}."
 
 
-def _grain(runs: Runs) -> str:
-    """What so few repeats cannot tell."""
-    few = any(len(repeats) < ENOUGH_RUNS for repeats in _by_cell(runs).values())
-    return f"; with fewer than {ENOUGH_RUNS} runs per cell, small differences may be chance" if few else ""
-
-
-def _ratios(serial: Runs, http: str, grpc: str) -> Iterator[float]:
-    for batch in sorted({run.batch for run in serial}):
+def _compared(clean: Runs, http: str, grpc: str) -> Iterator[tuple[int, float, tuple[int, int]]]:
+    """Batch, ratio, and how many runs stand on each side of it, for each batch that both were sent."""
+    for batch in sorted({run.batch for run in clean}):
         over, under = (
-            typical([run for run in serial if run.endpoint == name and run.batch == batch], images_per_s)
-            for name in (grpc, http)
+            [run for run in clean if run.endpoint == name and run.batch == batch] for name in (grpc, http)
         )
-        if over and under:
-            yield over / under
-
-
-def _range(ratios: Sequence[float]) -> str:
-    low, high = digits(min(ratios)), digits(max(ratios))
-    return low if low == high else f"{low} to {high}"
+        top, bottom = typical(over, images_per_s), typical(under, images_per_s)
+        if top and bottom:
+            yield batch, top / bottom, (len(over), len(under))

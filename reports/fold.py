@@ -37,14 +37,14 @@ def summarise(planned: Mapping[str, Any], records: Sequence[Record]) -> Summary:
         return Summary(**planned, status="not-run")
     start, end = edges["start"], edges.get("end", {})
     status, note = end.get("status", "unfinished"), end.get("note", "")
-    numbers = _numbers(records, status, note, closed=planned["load"] == "closed")
+    numbers = _numbers(records, status, note)
     return Summary(**planned, status=status, workers=len(start["workers"]), hosts=start["hosts"], **numbers)
 
 
-def _numbers(records: Sequence[Record], status: str, note: str, closed: bool) -> dict[str, Any]:
+def _numbers(records: Sequence[Record], status: str, note: str) -> dict[str, Any]:
     windows, drained = _measured(records, "window"), _measured(records, "drained")
-    counts, server = count(windows), server_side([r for r in records if r["kind"] == "server"])
-    measured_ns = measure_ns(windows, drained, closed) if counts.finished else None
+    counts, server = count(windows, drained), server_side([r for r in records if r["kind"] == "server"])
+    measured_ns = measure_ns(windows) if counts.finished else None
     stated = tuple(caveat(r["code"], r["text"]) for r in records if r["kind"] == "caveat")
     return {
         "requests": counts.finished,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from reports.format import plain
+from reports.format import plain, plural
 from reports.page import Page
 
 
@@ -19,5 +19,5 @@ def render_html(page: Page) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["plain"] = plain
+    environment.filters |= {"plain": plain, "plural": plural}
     return environment.get_template("report.html").render(page=page)

@@ -8,12 +8,15 @@ from reports.page import Page, Section
 from reports.tables import Cell, Table
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|#~$!])")
+# GitHub would notify the owner of such a name, or link such a number to an issue, escaped or not.
+_PING = re.compile(r"([@#])(?=\w)")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 def escaped(text: object) -> str:
-    """Text that Markdown shows as it is: neither markup, HTML, nor the end of a table cell."""
-    return _SPECIAL.sub(r"\\\1", plain(text).translate(_ENTITIES))
+    """Text that Markdown shows as it is: neither markup, HTML, a mention, nor a cell's end."""
+    shown = _SPECIAL.sub(r"\\\1", plain(text).translate(_ENTITIES))
+    return _PING.sub(r"\1&#8203;", shown)
 
 
 def render_markdown(page: Page) -> str:
@@ -41,8 +44,8 @@ def _section(section: Section) -> Iterator[str]:
 
 def _table(table: Table) -> Iterator[str]:
     yield from (f"### {escaped(table.title)}", "")
-    if table.caption:
-        yield from (escaped(table.caption), "")
+    if table.whole_caption:
+        yield from (escaped(table.whole_caption), "")
     yield _row(escaped(head) for head in table.heads)
     yield _row("--:" if index in table.numeric else "---" for index in range(len(table.heads)))
     yield from (_row(_cell(cell) for cell in row) for row in table.rows)

@@ -31,12 +31,12 @@ def images(study: Study) -> Table:
 
 def options(study: Study) -> Table:
     """The options as resolved."""
-    return words("Options", _PAIR, flat(study.header.get("options") or {}))
+    return words("Options", _PAIR, flat(study.header.get("options") or {}), folded=True)
 
 
 def fingerprint(study: Study) -> Table:
     """What the study ran on."""
-    return words("Fingerprint", _PAIR, flat(study.header.get("fingerprint") or {}))
+    return words("Fingerprint", _PAIR, flat(study.header.get("fingerprint") or {}), folded=True)
 
 
 def flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -1,5 +1,6 @@
 """The page that all renderers print: what was found, the tables, where the numbers come from."""
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -33,8 +34,8 @@ class Page:
     commands: tuple[str, ...]
 
 
-def build_page(study: Study, directory_name: str) -> Page:
-    """Everything a report says; tables without rows and sections without tables are left out."""
+def build_page(study: Study, place: str) -> Page:
+    """Everything a report of the study in `place` says; empty tables and sections are left out."""
     origins = (endpoints(study), images(study), options(study), fingerprint(study))
     sections = (
         Section("Results", tuple(seed_tables(study)), brief=True),
@@ -48,7 +49,7 @@ def build_page(study: Study, directory_name: str) -> Page:
         notices=tuple(notices(study)),
         findings=findings(study),
         sections=tuple(filled(sections)),
-        commands=tuple(commands(study, directory_name)),
+        commands=tuple(commands(study, place)),
     )
 
 
@@ -68,8 +69,8 @@ def facts(study: Study) -> str:
     )
 
 
-def commands(study: Study, directory_name: str) -> Iterator[str]:
+def commands(study: Study, place: str) -> Iterator[str]:
     """The command that ran the study, where its options state it, and the one that makes this page again."""
     if command := (study.header.get("options") or {}).get("command"):
         yield str(command)
-    yield f"python -m reports show results/{directory_name}"
+    yield f"python -m reports show {shlex.quote(place)}"

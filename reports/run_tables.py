@@ -2,8 +2,8 @@
 
 from collections import Counter
 
+from reports.disclosures import disclosures, stand_in
 from reports.format import MISSING, digits, ms
-from reports.naming import disclosures, stand_in
 from reports.study import Study
 from reports.summary import Summary
 from reports.tables import Cell, Notes, Table, words
@@ -24,7 +24,7 @@ HEADS = (
 
 def run_name(run: Summary) -> str:
     """The cell's name, with the repeat where it is not the first."""
-    return run.cell if run.repeat == 1 else f"{run.cell} #{run.repeat}"
+    return run.cell if run.repeat == 1 else f"{run.cell} r{run.repeat}"
 
 
 def every_run(study: Study) -> Table:
@@ -32,10 +32,14 @@ def every_run(study: Study) -> Table:
     notes = Notes()
     rows = tuple((_head(run, notes), *_numbers(run), Cell(codes(run))) for run in study.started)
     said = disclosures(study, (run.endpoint for run in study.started))
-    weights = [text for text in said if text not in notes.texts]
-    caption = " ".join(["Latency counts from the intended start and covers successes only.", *weights])
     return Table(
-        "Runs, in the order they were made", caption, HEADS, rows, notes.texts, frozenset(range(1, 9))
+        "Runs, in the order they were made",
+        "Latency counts from the intended start and covers successes only.",
+        HEADS,
+        rows,
+        notes.texts,
+        numeric=frozenset(range(1, 9)),
+        shared=tuple(text for text in said if text not in notes.texts),
     )
 
 
@@ -70,7 +74,7 @@ def caveats_by_code(study: Study) -> Table:
 def caveats_by_run(study: Study) -> Table:
     """Every caveat with what happened."""
     rows = ((run_name(run), doubt.code, doubt.text) for run in study.started for doubt in run.caveats)
-    return words("Caveats, run by run", ("run", "caveat", "what happened"), rows)
+    return words("Caveats, run by run", ("run", "caveat", "what happened"), rows, folded=True)
 
 
 def failures_by_kind(study: Study) -> Table:

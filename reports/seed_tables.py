@@ -13,7 +13,11 @@ Pairs = dict[str, tuple[str, str]]
 LATENCY = Grid("Serial latency, p50", "Milliseconds per request, one user; lower is better.", "batch")
 THROUGHPUT = Grid("Serial throughput", "Images per second, one user; higher is better.", "batch")
 RATIO = Grid(
-    "gRPC over HTTP", "Ratio of serial images per second; above 1, gRPC is faster.", "batch", bars=False
+    "gRPC over HTTP",
+    "Ratio of serial images per second; above 1, gRPC is faster.",
+    "batch",
+    head="backend",
+    bars=False,
 )
 CONCURRENT = Grid("Concurrent throughput, batch 1", "Images per second; higher is better.", "users")
 COMPUTE = Grid("Server compute", "Milliseconds per request by the server's own count, one user.", "batch")

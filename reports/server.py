@@ -12,7 +12,7 @@ PARTS = ("decode_ns", "preprocess_ns", "queue_ns", "input_ns", "compute_ns", "ou
 
 @dataclass(frozen=True)
 class ServerSide:
-    """Means per request on the server, and how many requests it saw; None where it did not say."""
+    """Means per success on the server, and how many requests it saw; None where it did not say."""
 
     requests: int | None = None
     server_ns: float | None = None
@@ -44,12 +44,14 @@ def _reading(readings: Sequence[Record], when: str) -> Record:
 
 
 def _means(delta: Mapping[str, int]) -> ServerSide:
+    # A failed request spends little or no time in these parts, so it would dilute their means.
+    served = delta.get("successes", delta.get("requests"))
     parts = [delta[part] for part in PARTS if part in delta]
     return ServerSide(
         requests=delta.get("requests"),
-        server_ns=_ratio(sum(parts) if parts else None, delta.get("requests")),
-        queue_ns=_ratio(delta.get("queue_ns"), delta.get("requests")),
-        compute_ns=_ratio(delta.get("compute_ns"), delta.get("requests")),
+        server_ns=_ratio(sum(parts) if parts else None, served),
+        queue_ns=_ratio(delta.get("queue_ns"), served),
+        compute_ns=_ratio(delta.get("compute_ns"), served),
         executed_batch=_ratio(delta.get("images"), delta.get("executions")),
     )
 

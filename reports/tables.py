@@ -26,7 +26,11 @@ Rows = tuple[tuple[Cell, ...], ...]
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells under heads; the first column names the row, `numeric` are the columns of numbers."""
+    """Rows of cells under heads; the first column names the row, `numeric` are the columns of numbers.
+
+    `caption` is of this table alone, `shared` are the sentences that hold for others of the study too.
+    A folded table is for looking things up, and opens on demand where the medium can do that.
+    """
 
     title: str
     caption: str
@@ -34,6 +38,13 @@ class Table:
     rows: Rows
     notes: tuple[str, ...] = ()
     numeric: frozenset[int] = frozenset()
+    shared: tuple[str, ...] = ()
+    folded: bool = False
+
+    @property
+    def whole_caption(self) -> str:
+        """The caption for where the table stands alone, empty without any."""
+        return " ".join(text for text in (self.caption, *self.shared) if text)
 
     @property
     def numbered_notes(self) -> list[tuple[Cell, str]]:
@@ -70,8 +81,12 @@ def _barred(cell: Cell, greatest: float) -> Cell:
 
 
 def words(
-    title: str, heads: Iterable[str], rows: Iterable[Iterable[object]], numeric: Iterable[int] = ()
+    title: str,
+    heads: Iterable[str],
+    rows: Iterable[Iterable[object]],
+    numeric: Iterable[int] = (),
+    folded: bool = False,
 ) -> Table:
     """A table of plain text without caption or footnotes."""
     cells = tuple(tuple(Cell(str(item)) for item in row) for row in rows)
-    return Table(title, "", tuple(heads), cells, numeric=frozenset(numeric))
+    return Table(title, "", tuple(heads), cells, numeric=frozenset(numeric), folded=folded)

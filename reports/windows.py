@@ -1,6 +1,6 @@
 """Windows of one run's measure phase, folded: counts, percentiles and the time they were measured in."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -38,14 +38,20 @@ class Counts:
         return self.finished + self.abandoned
 
 
-def count(windows: Sequence[Record]) -> Counts:
-    """The sums over the windows."""
+def count(windows: Sequence[Record], drained: Sequence[Record] = ()) -> Counts:
+    """The sums over the windows; a worker's drained line knows better what it abandoned at the stop."""
     kinds: Counter[str] = Counter()
     for window in windows:
         kinds.update(window["failures"])
-    names = ("ok", "abandoned", "images", "request_bytes", "response_bytes")
+    names = ("ok", "images", "request_bytes", "response_bytes")
     sums = {name: sum(window[name] for window in windows) for name in names}
-    return Counts(failure_kinds=dict(kinds), **sums)
+    return Counts(failure_kinds=dict(kinds), abandoned=_abandoned(windows, drained), **sums)
+
+
+def _abandoned(windows: Sequence[Record], drained: Sequence[Record]) -> int:
+    stated = {line["worker"]: int(line["abandoned"]) for line in drained}
+    seen = sum(int(window["abandoned"]) for window in windows if window["worker"] not in stated)
+    return seen + sum(stated.values())
 
 
 def times(windows: Sequence[Record]) -> dict[str, float | None]:
@@ -65,23 +71,16 @@ def _named(stem: str, names: Iterable[str], values: Iterable[float | None]) -> d
     return {f"{stem}_{name}_ns": value for name, value in zip(names, values, strict=True)}
 
 
-def measure_ns(windows: Sequence[Record], drained: Sequence[Record], closed: bool) -> float | None:
-    """The mean measured time of a user: Σ busy / Σ users, so that a serial run has no edge error.
+def measure_ns(windows: Sequence[Record]) -> int | None:
+    """The longest span of a worker, from the start of its first request to the end of its last.
 
-    A worker without a drained line counts with the span it was seen over, and so does every worker of an open
-    load, whose users do not wait for each other.
+    A rate over it is exact for a serial run and for a server that queues, which is busy until the last reply.
+    For a server that works in parallel it is slightly low: while the last replies come in, others idle, which
+    costs at most one request's time in the whole span. Workers' clocks are never compared with each other.
     """
-    by_worker: dict[str, list[Record]] = defaultdict(list)
-    for window in windows:
-        by_worker[window["worker"]].append(window)
-    lines = {line["worker"]: line for line in drained} if closed else {}
-    busy_ns, users = 0, 0
-    for worker in by_worker.keys() | lines.keys():
-        line = lines.get(worker)
-        worker_users = line["users"] if line else max(window.get("users", 1) for window in by_worker[worker])
-        busy_ns += line["busy_ns"] if line else span_ns(by_worker[worker]) * worker_users
-        users += worker_users
-    return busy_ns / users if busy_ns and users else None
+    workers = {window["worker"] for window in windows}
+    spans = (span_ns([window for window in windows if window["worker"] == worker]) for worker in workers)
+    return max(spans, default=0) or None
 
 
 def span_ns(windows: Sequence[Record]) -> int:

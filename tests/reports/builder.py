@@ -51,7 +51,7 @@ class Book:
         """Plans one run without making it; the tag of its records."""
         backend, protocol = endpoint.split("-")
         cell = f"{endpoint}/b{batch}/c{level}"
-        entry = {"cell": cell, "endpoint": endpoint, "backend": backend, "protocol": protocol}
+        entry: Record = {"cell": cell, "endpoint": endpoint, "backend": backend, "protocol": protocol}
         entry |= {"payload": "jpeg" if backend == "pytorch" else "fp32", "batch": batch}
         self.header["plan"].append(entry | {"load": "closed", "level": level, "repeat": repeat})
         return {"cell": cell, "repeat": repeat}
@@ -79,7 +79,7 @@ class Book:
             self.records += windows(tag, worker, values, batch, users, failures or {})
             if drained:
                 finished = len(values) + sum((failures or {}).values())
-                self.records.append(drained_line(tag, worker, users, sum(values), finished))
+                self.records.append(drained_line(tag, worker, users, finished))
         if counters is not None:
             self.records += readings(tag, counters)
         self.records.append(edge | {"event": "end", "status": status, "note": note})
@@ -111,9 +111,9 @@ def windows(
     """One warm-up window that no fold may count, and two windows of the measure phase."""
     half = len(values) // 2
     end_ns = FIRST_NS + sum(values) // users
-    first = window(tag, worker, values[:half], batch) | {"first_start_ns": FIRST_NS, "users": users}
-    second = window(tag, worker, values[half:], batch) | {"second": FIRST_SECOND + 1, "users": users}
-    warm_up = window(tag, worker, [1_000] * 7, batch) | {"phase": "warm-up", "users": users}
+    first = window(tag, worker, values[:half], batch) | {"first_start_ns": FIRST_NS}
+    second = window(tag, worker, values[half:], batch) | {"second": FIRST_SECOND + 1}
+    warm_up = window(tag, worker, [1_000] * 7, batch) | {"phase": "warm-up"}
     return [warm_up, first, second | {"last_end_ns": end_ns, "failures": dict(failures)}]
 
 
@@ -141,21 +141,13 @@ def window(tag: Record, worker: str, values: Sequence[int], batch: int) -> Recor
         "server_count": 0,
         "first_start_ns": FIRST_NS + 1,
         "last_end_ns": FIRST_NS + 1,
-        "in_flight": 1,
     }
 
 
-def drained_line(tag: Record, worker: str, users: int, busy_ns: int, finished: int) -> Record:
+def drained_line(tag: Record, worker: str, users: int, finished: int, abandoned: int = 0) -> Record:
     """What a worker says when its users have finished."""
-    line = {
-        "kind": "drained",
-        **tag,
-        "worker": worker,
-        "phase": "measure",
-        "users": users,
-        "busy_ns": busy_ns,
-    }
-    return line | {"started": finished, "finished": finished, "abandoned": 0}
+    line = {"kind": "drained", **tag, "worker": worker, "phase": "measure"}
+    return line | {"users": users, "finished": finished, "abandoned": abandoned}
 
 
 def readings(tag: Record, counters: Record) -> list[Record]:
@@ -167,9 +159,10 @@ def readings(tag: Record, counters: Record) -> list[Record]:
 
 
 def triton(requests: int, batch: int, compute_ns: int, queue_ns: int = 50_000) -> Record:
-    """Counters of a Triton server over some requests, each executed by itself."""
+    """Counters of a Triton server over some requests, all successful and each executed by itself."""
     return {
         "requests": requests,
+        "successes": requests,
         "images": requests * batch,
         "executions": requests,
         "queue_ns": requests * queue_ns,

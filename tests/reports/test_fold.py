@@ -6,7 +6,7 @@ import pytest
 from reports.ledger import LedgerError
 from reports.study import load_study
 from reports.summary import Summary
-from tests.reports.builder import RESPONSE_BYTES, Book, triton
+from tests.reports.builder import FIRST_NS, RESPONSE_BYTES, Book, drained_line, triton
 
 MS = 1_000_000
 
@@ -37,23 +37,24 @@ def test_a_serial_run_counts_every_request_of_the_measure_phase(tmp_path: Path) 
     assert (run.send_delay_p99_ns, run.response_bytes) == (0, 4 * RESPONSE_BYTES)
     assert (run.server_ns, run.server_queue_ns, run.server_compute_ns) == (8_100_000, 50_000, 8 * MS)
     assert run.executed_batch == 4
-    assert run.caveats == ()
+    assert text_of(run, "few-samples") == "n=1000: p99.9 is doubtful"
+    assert not run.tainted
 
 
-def test_two_workers_are_merged_and_share_one_measured_time(tmp_path: Path) -> None:
+def test_two_workers_are_merged_over_the_longer_span(tmp_path: Path) -> None:
     book = Book()
     loads = {"w0": [10 * MS] * 400, "w1": [30 * MS] * 200}
     book.add("onnx-http", 1, 4, loads, counters=triton(600, 1, MS))
     run = folded(book, tmp_path)
-    # 4 s and 6 s of busy time over two users each: 10 s / 4 users
-    assert run.measure_ns == 2_500 * MS
-    assert run.requests_per_s == 240
+    # two users each: 4 s / 2 on one worker, 6 s / 2 on the other
+    assert run.measure_ns == 3_000 * MS
+    assert run.requests_per_s == 200
     assert run.latency_p50_ns == pytest.approx(10 * MS, rel=1e-3)
     assert run.latency_p90_ns == pytest.approx(30 * MS, rel=1e-3)
     assert text_of(run, "few-samples") == "n=600: p99 and p99.9 are doubtful"
 
 
-def test_without_drained_lines_the_span_of_each_worker_stands_in(tmp_path: Path) -> None:
+def test_a_run_without_drained_lines_has_the_same_numbers_and_is_doubted(tmp_path: Path) -> None:
     book = Book()
     book.add("onnx-http", 1, 1, {"w0": [10 * MS] * 50}, counters=triton(50, 1, MS), drained=False)
     run = folded(book, tmp_path)
@@ -63,12 +64,19 @@ def test_without_drained_lines_the_span_of_each_worker_stands_in(tmp_path: Path)
     assert run.tainted
 
 
-def test_a_window_that_does_not_state_its_users_still_folds(tmp_path: Path) -> None:
+def test_what_was_abandoned_is_taken_from_the_drained_line_where_there_is_one(tmp_path: Path) -> None:
     book = Book()
-    book.add("onnx-http", 1, 1, {"w0": [10 * MS] * 50}, drained=False)
+    loads = {"w0": [10 * MS] * 50, "w1": [10 * MS] * 50}
+    tag = book.add("onnx-http", 1, 2, loads, counters=triton(105, 1, MS), drained=False)
     for record in book.records:
-        record.pop("users", None)
-    assert folded(book, tmp_path).measure_ns == 500 * MS
+        # the window saw one of w0's three: the others were still in flight when it was closed
+        record |= {"abandoned": 1} if record.get("last_end_ns", 0) > FIRST_NS + 1 else {}
+        record |= {"abandoned": 2} if "abandoned" in record and record["worker"] == "w1" else {}
+    book.records.append(drained_line(tag, "w0", 1, 50, abandoned=3))
+    run = folded(book, tmp_path)
+    # 3 as w0 said, and 2 in each of w1's two windows
+    assert (run.requests, run.abandoned) == (100, 7)
+    assert text_of(run, "counts-mismatch") == "sent 107 requests, the server counted 105"
 
 
 def test_rates_count_successes_and_failures_are_named_by_kind(tmp_path: Path) -> None:
@@ -127,6 +135,40 @@ def test_the_pytorch_service_has_other_parts_than_triton(tmp_path: Path) -> None
     assert run.executed_batch is None
 
 
+def test_failures_do_not_dilute_the_means_of_the_server(tmp_path: Path) -> None:
+    book = Book()
+    counters = triton(100, 1, 8 * MS) | {"requests": 125}
+    book.add("onnx-http", 1, 1, {"w0": [10 * MS] * 100}, failures={"http-500": 25}, counters=counters)
+    run = folded(book, tmp_path)
+    assert (run.server_compute_ns, run.server_queue_ns, run.server_ns) == (8 * MS, 50_000, 8_100_000)
+    assert (run.executed_batch, codes(run)) == (1, ["few-samples", "failures"])
+
+
+def test_a_server_without_a_success_has_no_means(tmp_path: Path) -> None:
+    book = Book()
+    counters = triton(0, 1, MS) | {"requests": 5}
+    book.add("onnx-http", 1, 1, {"w0": []}, failures={"http-500": 5}, counters=counters)
+    run = folded(book, tmp_path)
+    assert (run.server_ns, run.server_compute_ns, run.executed_batch) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (199, "n=199: p95, p99 and p99.9 are doubtful"),
+        (200, "n=200: p99 and p99.9 are doubtful"),
+        (1_000, "n=1000: p99.9 is doubtful"),
+        (9_999, "n=9999: p99.9 is doubtful"),
+        (10_000, None),
+    ],
+)
+def test_each_percentile_has_its_own_size_of_sample(tmp_path: Path, count: int, text: str | None) -> None:
+    book = Book()
+    book.add("onnx-http", 1, 1, {"w0": [MS] * count}, counters=triton(count, 1, MS))
+    found = [doubt.text for doubt in folded(book, tmp_path).caveats]
+    assert found == ([text] if text else [])
+
+
 def test_results_that_a_worker_finished_and_the_ledger_lacks_are_missed(tmp_path: Path) -> None:
     book = Book()
     book.add("onnx-http", 1, 1, {"w0": [MS] * 300}, counters=triton(300, 1, MS))
@@ -155,7 +197,7 @@ def test_a_run_without_its_end_is_unfinished(tmp_path: Path, cut: int, status: s
 
 def test_a_stated_caveat_keeps_its_text_and_gets_advice(tmp_path: Path) -> None:
     book = Book()
-    tag = book.add("onnx-http", 1, 1, {"w0": [MS] * 1_000}, counters=triton(1_000, 1, MS))
+    tag = book.add("onnx-http", 1, 1, {"w0": [MS] * 10_000}, counters=triton(10_000, 1, MS))
     book.caveat(tag, "worker-lost", "w1 went silent")
     book.caveat(tag, "moon-phase", "it was full")
     known, unknown = folded(book, tmp_path).caveats

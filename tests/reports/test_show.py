@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from reports.__main__ import main
+from reports.__main__ import main, public_path
 from reports.cells_csv import COLUMNS
 from reports.console import render_console
 from reports.page import build_page
@@ -52,7 +52,8 @@ def test_files_are_golden(shown: Path, name: str) -> None:
 
 def test_the_console_is_golden(shown: Path) -> None:
     out = io.StringIO()
-    render_console(build_page(load_study(shown), shown.name), Console(file=out, width=100, highlight=False))
+    page = build_page(load_study(shown), f"results/{shown.name}")
+    render_console(page, Console(file=out, width=100, highlight=False))
     check_golden("console.txt", "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n")
 
 
@@ -157,6 +158,46 @@ def test_what_cannot_be_written_is_one_sentence(tmp_path: Path, capsys: pytest.C
     sentence = f"reports: {folder}: cannot be written (Is a directory): mend that, then show it again.\n"
     assert capsys.readouterr().err == sentence
     assert not [path.name for path in folder.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize(
+    ("directory", "here", "path"),
+    [
+        ("results/a", "/home/me/swarm", "results/a"),
+        ("./results/a/", "/home/me/swarm", "results/a"),
+        ("/home/me/swarm/out/a", "/home/me/swarm", "out/a"),
+        ("../elsewhere/a", "/home/me/swarm", "DIR/a"),
+        ("/mnt/disk/a", "/home/me/swarm", "DIR/a"),
+        (".", "/home/me/swarm/results/a", "DIR/a"),
+        ("a", "/home/me/swarm/results", "a"),
+    ],
+)
+def test_the_command_names_the_directory_and_nothing_above_it(directory: str, here: str, path: str) -> None:
+    assert public_path(Path(directory), Path(here)) == path
+
+
+def test_the_command_in_the_summary_can_be_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    aborted().write(tmp_path / "my runs" / "a")
+    monkeypatch.chdir(tmp_path)
+    assert main(["show", "my runs/a", "--quiet"]) == 0
+    summary = (tmp_path / "my runs" / "a" / "summary.md").read_text(encoding="utf-8")
+    assert summary.endswith("\n    python -m reports show 'my runs/a'\n")
+
+
+def test_a_reader_who_leaves_early_is_no_failure(shown: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "reports", "show", str(shown)]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, timeout=60, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_the_console_says_once_what_tables_share(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", str(example().write(tmp_path))]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.count("Median of up to 2 repeats") == 1
+    assert said.count("Random weights") == 1
 
 
 @pytest.mark.parametrize("arguments", [[], ["show"], ["shew", "x"], ["show", "x", "--loud"]])

@@ -54,14 +54,16 @@ def test_the_requests_of_a_batch_get_their_own_embeddings(module):
 
 @pytest.mark.parametrize("module", ["openvino"], indirect=True)
 def test_other_batches_are_made_up_of_compiled_ones(module):
-    assert [module.split_batch(images) for images in (1, 5, 8, 31, 32)] == [
+    assert [module.split_batch(images) for images in (1, 2, 3, 5, 8, 31, 32)] == [
         [1],
+        [2],
+        [2, 1],
         [4, 1],
         [8],
-        [16, 8, 4, 1, 1, 1],
+        [16, 8, 4, 2, 1],
         [32],
     ]
     model = module.TritonPythonModel()
     model._compiled = {batch: lambda piece, batch=batch: [piece + 1000 * batch] for batch in module.BATCHES}
-    pixels = np.arange(6, dtype=np.float32).reshape(6, 1)
-    assert model._embed(pixels).ravel().tolist() == [4000, 4001, 4002, 4003, 1004, 1005]
+    pixels = np.arange(7, dtype=np.float32).reshape(7, 1)
+    assert model._embed(pixels).ravel().tolist() == [4000, 4001, 4002, 4003, 2004, 2005, 1006]

@@ -8,7 +8,7 @@ import openvino
 import triton_python_backend_utils as pb_utils
 
 # Nothing is compiled while requests are served: a batch of another size is made up of these, 5 = 4 + 1.
-BATCHES = (32, 16, 8, 4, 1)
+BATCHES = (32, 16, 8, 4, 2, 1)
 
 
 def split_batch(images: int) -> list[int]:

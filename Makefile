@@ -41,6 +41,6 @@ check: setup ## formatting, lint and types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-clean: ## remove built models, caches and results
-	rm -rf results .cache .mypy_cache .ruff_cache .pytest_cache
+clean: ## remove built models and caches; results stay
+	rm -rf .cache .mypy_cache .ruff_cache .pytest_cache
 	rm -rf triton_repo/weights

@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from typing import Any
 
-from reports.ledger import LedgerWriter
 from swarm import progress
-from swarm.collector import Collector
-from swarm.crew import Crew
 from swarm.errors import RunFailedError, StudyError
+from swarm.hands import Hands
 from swarm.plan import Run
-from users.endpoint import Endpoint
 
 PREPARE_S = 60.0
 ACKNOWLEDGE_S = 10.0
-PHASE_CAP_S = 600.0
+STALL_S = 30.0
+"""A phase in which nothing has finished for this long beyond the request timeout is given up."""
 PARTING_S = 4.0
 POLL_S = 0.02
 SETTLE_S = 0.05
 SETTLE_TRIES = 20
 WARM_UP_REQUESTS = 5
 """As the seeds did; and at least two a user."""
-
-
-@dataclass
-class Hands:
-    """What the conductor acts through; tests pass fakes."""
-
-    crew: Crew
-    collector: Collector
-    ledger: LedgerWriter
-    spawn: Callable[[int, Endpoint], None]
-    probe: Callable[[Endpoint], dict[str, Any]]
-    server_fault: Callable[[str], str]
-    say: Callable[[str], None]
-    clock: Callable[[], float]
-    sleep: Callable[[float], None]
-    utc: Callable[[], str] = field(default=lambda: datetime.now(UTC).isoformat().replace("+00:00", "Z"))
 
 
 class Conductor:
@@ -49,36 +29,25 @@ class Conductor:
         self._hands = hands
         self._runs = list(runs)
         self._drain_s = request_timeout_s + ACKNOWLEDGE_S
+        self._stall_s = request_timeout_s + STALL_S
         self._current: Run | None = None
         self._measuring = False
         self._workers: list[str] = []
-        self.unfinished = 0
-        """Runs that failed or were cut short."""
+        self.doubtful: set[Run] = set()
+        """Runs that failed, were cut short, or were not carried by the workers and users they should have."""
 
     def walk(self) -> None:
         """All runs. Raises StudyError where no worker is left."""
         began = self._hands.clock()
         for number, run in enumerate(self._runs, 1):
             self._run(run)
-            collector = self._hands.collector
-            p50_us = collector.service_time.get_value_at_percentile(50) if collector.ok else None
-            left_s = progress.time_left_s(
-                self._runs[:number], self._runs[number:], self._hands.clock() - began
-            )
-            p50_ns = p50_us * 1e3 if p50_us is not None else None
-            total = len(self._runs)
-            sent = collector.ok + collector.failed
-            self._hands.say(progress.line(number, total, run, sent, collector.failed, p50_ns, left_s))
+            self._tell(number, run, self._hands.clock() - began)
 
     def abort(self, note: str) -> None:
         """End the run that is under way, if any, within seconds, and keep what it has measured."""
         if self._current is not None:
-            if self._measuring:
-                self._write_drained(PARTING_S)
-            else:
-                self._hands.crew.ask("drain", {"patience_s": PARTING_S}, PARTING_S + ACKNOWLEDGE_S)
+            self._settle(PARTING_S)
             self._end("aborted", note)
-            self.unfinished += 1
 
     def _run(self, run: Run) -> None:
         self._begin(run)
@@ -86,7 +55,7 @@ class Conductor:
             self._check_server(run)
             self._measure(run)
         except RunFailedError as failure:
-            self.unfinished += 1
+            self._settle(self._drain_s)
             self._end("failed", str(failure))
             self._hands.say(f"{run.cell.name}: {failure}")
         else:
@@ -99,39 +68,51 @@ class Conductor:
         self._ask("cell", task, PREPARE_S)
         self._hands.spawn(cell.level, cell.endpoint)
         self._phase(run, "warm-up", max(WARM_UP_REQUESTS, 2 * cell.level), 0)
+        self._settle(self._drain_s)
         if collector.ok == 0:
             raise RunFailedError("no request succeeded in the warm-up, so nothing was measured")
-        self._ask("drain", {"patience_s": self._drain_s}, self._drain_s + ACKNOWLEDGE_S)
+        if collector.failed:
+            sent = collector.ok + collector.failed
+            self._write_caveat(run, "warm-up-failures", f"{collector.failed} of {sent} requests failed")
         self._read_server(run, "before")
         self._measuring = True
         self._phase(run, "measure", cell.requests, cell.seconds)
-        self._write_drained(self._drain_s)
+        self._settle(self._drain_s)
         self._read_server(run, "after")
 
     def _phase(self, run: Run, phase: str, requests: int, seconds: float) -> None:
         """Let the users send until `requests` have finished, all workers together, and `seconds` are over."""
-        hands = self._hands
-        hands.collector.begin_phase(run.cell.name, run.repeat, phase)
-        self._write("phase", **self._tag(run), phase=phase, t_ns=round(hands.clock() * 1e9))
+        hands, collector = self._hands, self._hands.collector
+        collector.begin_phase(run.cell.name, run.repeat, phase)
+        self._write_phase(run, phase)
         self._ask("phase", {"phase": phase}, ACKNOWLEDGE_S)
-        began = hands.clock()
-        deadline = began + PHASE_CAP_S
-        while hands.collector.ok + hands.collector.failed < requests or hands.clock() < began + seconds:
+        began = moved = hands.clock()
+        finished = 0
+        while finished < requests or hands.clock() < began + seconds:
             self._watch(run)
-            if hands.clock() > deadline:
-                raise RunFailedError(f"the {phase} took more than {PHASE_CAP_S:g} s and was given up")
             hands.sleep(POLL_S)
+            if collector.ok + collector.failed > finished:
+                finished, moved = collector.ok + collector.failed, hands.clock()
+            if hands.clock() > moved + self._stall_s:
+                raise RunFailedError(
+                    f"nothing finished for {self._stall_s:g} s in the {phase}, so it was given up"
+                )
 
-    def _write_drained(self, patience_s: float) -> None:
-        """Stop sending, wait for what is in flight, and write what each worker says of the phase."""
+    def _settle(self, patience_s: float) -> None:
+        """Stop sending and wait for what is in flight; after a measure phase, write what each worker says."""
         run = self._current
         assert run is not None
-        self._measuring = False
-        self._write("phase", **self._tag(run), phase="drain", t_ns=round(self._hands.clock() * 1e9))
+        if self._measuring:
+            self._write_phase(run, "drain")
         crew = self._hands.crew
         answers = crew.ask("drain", {"patience_s": patience_s}, patience_s + ACKNOWLEDGE_S)
-        for worker, reply in answers.replies.items():
-            self._write("drained", worker=crew.name(worker), **self._tag(run), phase="measure", **reply)
+        if self._measuring:
+            for worker, reply in answers.replies.items():
+                self._write("drained", worker=crew.name(worker), **self._tag(run), phase="measure", **reply)
+            users = sum(reply["users"] for reply in answers.replies.values())
+            if users != run.cell.level:
+                self._doubt(run, "users-missing", f"{users} of {run.cell.level} users finished a request")
+        self._measuring = False
         self._note_lost(run, answers.lost)
 
     def _read_server(self, run: Run, when: str) -> None:
@@ -145,10 +126,13 @@ class Conductor:
         self._write("server", **self._tag(run), when=when, **now)
 
     def _watch(self, run: Run) -> None:
-        """Notice what dies while a phase runs."""
+        """Notice what dies, and who comes, while a phase runs."""
         self._check_server(run)
         now = self._hands.crew.workers()
         self._note_lost(run, [worker for worker in self._workers if worker not in now])
+        for worker in (worker for worker in now if worker not in self._workers):
+            self._workers.append(worker)
+            self._doubt(run, "worker-joined", f"worker {self._hands.crew.name(worker)} came in the middle")
         if not now:
             raise StudyError("every worker is gone; look at their consoles")
 
@@ -161,9 +145,14 @@ class Conductor:
         for worker in lost:
             if worker in self._workers:
                 self._workers.remove(worker)
-                text = f"worker {self._hands.crew.name(worker)} was lost"
-                self._write("caveat", **self._tag(run), code="worker-lost", text=text)
-                self._hands.say(f"{run.cell.name}: {text}")
+                self._hands.crew.drop(worker)
+                self._doubt(run, "worker-lost", f"worker {self._hands.crew.name(worker)} was lost")
+
+    def _doubt(self, run: Run, code: str, text: str) -> None:
+        """A caveat that disqualifies the run."""
+        self.doubtful.add(run)
+        self._write_caveat(run, code, text)
+        self._hands.say(f"{run.cell.name}: {text}")
 
     def _ask(self, op: str, data: dict[str, Any], patience_s: float) -> None:
         """Ask all workers. Raises RunFailedError where one cannot do it."""
@@ -185,13 +174,28 @@ class Conductor:
 
     def _end(self, status: str, note: str) -> None:
         assert self._current is not None
+        if status != "done":
+            self.doubtful.add(self._current)
         tag = self._tag(self._current)
         self._write("run", event="end", **tag, utc=self._hands.utc(), status=status, note=note)
         self._current = None
 
+    def _tell(self, number: int, run: Run, elapsed_s: float) -> None:
+        collector = self._hands.collector
+        p50_ns = collector.service_time.get_value_at_percentile(50) * 1e3 if collector.ok else None
+        left_s = progress.time_left_s(self._runs[:number], self._runs[number:], elapsed_s)
+        sent = collector.ok + collector.failed
+        total = len(self._runs)
+        self._hands.say(progress.line(number, total, run, sent, collector.failed, p50_ns, left_s))
+
+    def _write_phase(self, run: Run, phase: str) -> None:
+        t_ns = round(self._hands.clock() * 1e9)
+        self._write("phase", **self._tag(run), phase=phase, utc=self._hands.utc(), t_ns=t_ns)
+
+    def _write_caveat(self, run: Run, code: str, text: str) -> None:
+        self._write("caveat", **self._tag(run), code=code, text=text)
+
     def _write(self, kind: str, **values: Any) -> None:
-        if kind == "phase":
-            values["utc"] = self._hands.utc()
         self._hands.ledger.write({"kind": kind, **values})
 
     @staticmethod

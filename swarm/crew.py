@@ -6,7 +6,7 @@ from locust.runners import STATE_MISSING, MasterRunner, Runner
 
 import itertools
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,8 +31,9 @@ class Answers:
 class Crew:
     """Asks every worker at once, on Locust's own link; on a single process, the one at home."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: Runner, say: Callable[[str], None]) -> None:
         self._runner = runner
+        self._say = say
         self._numbers = itertools.count(1)
         self._open: dict[int, Answers] = {}
         self._standing: dict[str, dict[str, Any]] = {}
@@ -50,6 +51,14 @@ class Crew:
         if not isinstance(self._runner, MasterRunner):
             return "w0"
         return f"w{self._runner.get_worker_index(worker)}"
+
+    def drop(self, worker: str) -> None:
+        """Forget a lost worker for good.
+
+        Locust itself would give its users to the others a minute later, and users of every class at that.
+        """
+        if isinstance(self._runner, MasterRunner) and worker in self._runner.clients:
+            del self._runner.clients[worker]
 
     def ask(self, op: str, data: Mapping[str, Any], patience_s: float) -> Answers:
         """Send to all, and wait until each has answered, has gone, or `patience_s` is over."""
@@ -78,6 +87,10 @@ class Crew:
         answers = self._open.get(data.pop("seq"))
         if answers is not None:
             answers.replies[msg.node_id] = data
+        elif "error" in data:
+            # Only a late worker answers a question that is closed; with others' pictures it is of no use.
+            self._say(f"worker {self.name(msg.node_id)} cannot take part and is sent home: {data['error']}")
+            self._runner.send_message("quit", None, msg.node_id)
 
     def _on_hello(self, msg: Any, **_: Any) -> None:
         """Bring a late worker up to the others: the study, then the cell."""

@@ -27,8 +27,8 @@ class EmbeddedServers:
         self._process: subprocess.Popen[str] | None = None
         self._ready: AsyncResult = AsyncResult()
         self._logs: Path | None = None
-        self.deaths: dict[str, str] = {}
-        """Which servers died, by name, and the end of their logs."""
+        self._deaths: set[str] = set()
+        self._ended = ""
 
     def start(self, arguments: list[str]) -> dict[str, Any]:
         """Start them and wait for their `ready` event. Raises UsageError with the supervisor's sentence."""
@@ -51,12 +51,16 @@ class EmbeddedServers:
     def _listen(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
         for line in process.stdout:
-            self._hear(json.loads(line))
-        code = process.wait()
+            try:
+                self._hear(json.loads(line))
+            except (ValueError, KeyError):
+                self._say(f"servers: {line.rstrip()}")
+        text = f"the embedded servers ended by themselves (exit code {process.wait()})"
         if not self._ready.ready():
-            self._ready.set_exception(
-                UsageError(f"the embedded servers ended while starting (exit code {code})")
-            )
+            self._ready.set_exception(UsageError(text))
+        elif self._process is process:
+            self._ended = text
+            self._say(f"servers: {text}")
 
     def _hear(self, event: dict[str, Any]) -> None:
         match event["event"]:
@@ -71,16 +75,16 @@ class EmbeddedServers:
                     self._ready.set_exception(UsageError(event["text"]))
             case "died":
                 tail = event.get("log_tail", "")
-                self.deaths[event["server"]] = tail
+                self._deaths.add(event["server"])
                 self._say(
                     f"servers: {event['server']} died (exit {event.get('exit')}); its log ends:\n{tail}"
                 )
 
     def fault(self, backend: str) -> str:
         """What is wrong with the server behind `backend`, or nothing."""
-        return (
-            f"the embedded {backend} server died; see its log's end above" if backend in self.deaths else ""
-        )
+        if backend in self._deaths:
+            return f"the embedded {backend} server died; see its log's end above"
+        return self._ended
 
     def copy_logs(self, folder: Path) -> None:
         """The servers' logs so far, into `folder`."""

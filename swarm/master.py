@@ -8,6 +8,7 @@ from locust.runners import MasterRunner, Runner
 import atexit
 import logging
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,31 +17,44 @@ import gevent
 from reports.ledger import FILE_NAME, LedgerWriter
 from swarm import rendering
 from swarm.collector import Collector
-from swarm.conductor import PREPARE_S, Conductor, Hands
+from swarm.conductor import Conductor
 from swarm.crew import Crew
 from swarm.embedded import EmbeddedServers
-from swarm.errors import StudyError, SwarmError, UsageError
+from swarm.errors import SwarmError, UsageError
 from swarm.folder import header, make_folder, new_folder, utc_now
-from swarm.golden import check_agreement, golden_embeddings
+from swarm.golden import check_agreement
+from swarm.hands import Hands
+from swarm.opening import hand_out, wait_for_workers
 from swarm.options import Options, resolve
 from swarm.plan import Run, Study, order
 from swarm.preflight import check_targets
 from swarm.probe import read_counters
 from swarm.quiet import hush_locust
-from swarm.signals import MasterSignals
+from swarm.signals import MasterSignals, to_the_end
 from swarm.targets import endpoints_from_options, endpoints_from_ready
 from swarm.worker import user_class_for
 from users.endpoint import Endpoint
 from users.images import ImageSet, ImageSetError, load_images
 from users.transport import Transport
 
-WORKERS_S = 60.0
 SPAWN_RATE = 100
 """Users a second, up and down: the most that Locust takes without a warning."""
 PASSED, FAILED, USAGE, INCONCLUSIVE = 0, 1, 2, 3
 
 
 logger = logging.getLogger("inferswarm")
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What the end of a study needs to know of it."""
+
+    conductor: Conductor
+    ledger: LedgerWriter
+    folder: Path
+    status: str
+    reason: str
+    max_failure_ratio: float
 
 
 class Master:
@@ -51,7 +65,7 @@ class Master:
 
     def __init__(self, environment: Environment, runner: Runner, web_ui: Any, study: Study) -> None:
         self._environment, self._runner, self._study = environment, runner, study
-        self._crew = Crew(runner)
+        self._crew = Crew(runner, self._say)
         self._collector = Collector(runner, self._crew.name)
         self._servers = EmbeddedServers(self._say)
         self._ready: dict[str, Any] = {}
@@ -112,46 +126,35 @@ class Master:
             status, reason = "failed", str(error)
             self._say(f"inferswarm: {error}")
         finally:
-            conductor.abort(reason or status)
-            self._end(ledger, status, reason)
-            whole = status == "complete" and not conductor.unfinished
-            self._environment.process_exit_code = self._verdict(whole, options.max_failure_ratio)
-            self._servers.copy_logs(folder / "logs")
-            self._render(folder)
+            ending = Ending(conductor, ledger, folder, status, reason, options.max_failure_ratio)
+            to_the_end(lambda: self._end(ending))
 
     def _begin(self, options: Options, ledger: LedgerWriter, folder: Path, runs: list[Run]) -> None:
-        """Wait for a worker, fetch the golden embeddings, and give every worker what it needs."""
+        """From workers that are there to workers that have all they need."""
         self._collector.begin_study(ledger)
-        deadline = time.monotonic() + WORKERS_S
-        while not self._crew.workers():
-            if time.monotonic() > deadline:
-                raise StudyError("no worker has connected; start one with --worker")
-            gevent.sleep(0.1)
-        count = len(self._crew.workers())
-        self._say(
-            f"{self._study.title}: {len(runs)} runs ({options.size}), {count} worker(s), results in {folder}/"
-        )
+        count = wait_for_workers(self._crew, self._say)
         first = self.endpoints[0]
-        golden = golden_embeddings(first, self._transport(first), self.images, options.request_timeout)
-        study = {
-            "images": options.images,
-            "golden": golden.tobytes(),
-            "min_cosine": options.min_cosine,
-            "timeout_s": options.request_timeout,
-        }
-        answers = self._crew.ask("study", study, PREPARE_S)
-        if answers.errors or not answers.replies:
-            raise StudyError("; ".join(answers.errors) or "no worker took the study")
-        for worker, reply in answers.replies.items():
-            if reply["sha256"] != self.images.sha256:
-                raise StudyError(f"worker {self._crew.name(worker)} has other pictures; copy them there")
+        # From here on Locust's state says that a test is on, so that Stop and Ctrl-C reach this greenlet.
+        self._spawn(0, first)
+        size = f"{len(runs)} runs ({options.size}), {count} worker(s)"
+        self._say(f"{self._study.title}: {size}, results in {folder}/")
+        hand_out(self._crew, first, self._transport(first), self.images, options)
 
-    def _end(self, ledger: LedgerWriter, status: str, reason: str) -> None:
+    def _end(self, ending: Ending) -> None:
+        """Whatever happened: end the run under way, close the ledger, write the report, set the exit code."""
+        ending.conductor.abort(ending.reason)
         self._crew.forget()
         self._collector.end_study()
-        ledger.write({"kind": "footer", "status": status, "reason": reason, "utc": utc_now()})
-        ledger.sync()
-        ledger.close()
+        footer = {"kind": "footer", "status": ending.status, "reason": ending.reason, "utc": utc_now()}
+        ending.ledger.write(footer)
+        ending.ledger.sync()
+        ending.ledger.close()
+        self._servers.copy_logs(ending.folder / "logs")
+        self._closing_text, rendered = rendering.show(ending.folder)
+        whole = ending.status == "complete" and not ending.conductor.doubtful and rendered
+        self._environment.process_exit_code = self._verdict(whole, ending.max_failure_ratio)
+        if self._environment.web_ui is not None:
+            self._show_closing_text()
 
     def _verdict(self, whole: bool, max_failure_ratio: float) -> int:
         """The exit code: without all the data there is neither a pass nor a fail."""
@@ -159,11 +162,6 @@ class Master:
         if not whole or not requests:
             return INCONCLUSIVE
         return PASSED if failures <= max_failure_ratio * requests else FAILED
-
-    def _render(self, folder: Path) -> None:
-        self._closing_text = rendering.show(folder)
-        if self._environment.web_ui is not None:
-            self._show_closing_text()
 
     def _show_closing_text(self, **_: Any) -> None:
         """Headless, last of all, after Locust's own tables, so that ours stand at the end of the screen."""

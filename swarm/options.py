@@ -19,10 +19,10 @@ URLS = {
     "pytorch_url": "the PyTorch service, e.g. http://gpu-host:8002",
     "onnx_http_url": "Triton with ONNX Runtime over HTTP, e.g. gpu-host:8010",
     "onnx_grpc_url": "the same over gRPC, e.g. gpu-host:8011",
-    "onnx_metrics_url": "its metrics, e.g. http://gpu-host:8012/metrics",
+    "onnx_metrics_url": "its metrics, e.g. http://gpu-host:8012/metrics (recorded, not read yet)",
     "trt_http_url": "Triton with the compiled engine over HTTP, e.g. gpu-host:8020",
     "trt_grpc_url": "the same over gRPC, e.g. gpu-host:8021",
-    "trt_metrics_url": "its metrics, e.g. http://gpu-host:8022/metrics",
+    "trt_metrics_url": "its metrics, e.g. http://gpu-host:8022/metrics (recorded, not read yet)",
 }
 
 
@@ -138,6 +138,8 @@ def resolve(parsed: argparse.Namespace | None) -> Options:
         raise UsageError(f"--study {parsed.study}: give one of {', '.join(SIZES)}")
     texts = {name: getattr(parsed, name) for name in TEXTS}
     texts["images"] = os.path.abspath(texts["images"]) if texts["images"] else ""
+    if os.path.exists(texts["pretrained"]):
+        texts["pretrained"] = os.path.abspath(texts["pretrained"])
     return Options(
         urls={name: getattr(parsed, name) for name in URLS if getattr(parsed, name)},
         size=parsed.study,

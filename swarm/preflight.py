@@ -48,6 +48,11 @@ def verdict(
         return check_target(endpoint, transport, images)
     except UsageError as error:
         return error
+    except (requests.RequestException, grpc.RpcError, ValueError, KeyError, TypeError) as error:
+        flag = FLAGS.get(endpoint.name, endpoint.name)
+        return UsageError(
+            f"{flag} {endpoint.address}: answers, but not as it should ({type(error).__name__})"
+        )
 
 
 def check_target(endpoint: Endpoint, transport: type[Transport], images: ImageSet) -> NDArray[np.float32]:

@@ -36,7 +36,7 @@ def read_counters(endpoint: Endpoint) -> dict[str, Any]:
             return {"counters": service_counters(endpoint)}
         stats = triton_http_stats(endpoint) if endpoint.protocol == "http" else triton_grpc_stats(endpoint)
         return {"counters": triton_counters(stats)}
-    except (requests.RequestException, grpc.RpcError, KeyError, ValueError, IndexError) as error:
+    except (requests.RequestException, grpc.RpcError, KeyError, ValueError, IndexError, TypeError) as error:
         return {"error": f"the counters of {endpoint.name} cannot be read ({type(error).__name__})"}
 
 

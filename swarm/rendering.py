@@ -11,8 +11,8 @@ from pathlib import Path
 PATIENCE_S = 60.0
 
 
-def show(folder: Path) -> str:
-    """Run `python -m reports show FOLDER`; the text it prints, or what went wrong."""
+def show(folder: Path) -> tuple[str, bool]:
+    """Run `python -m reports show FOLDER`; what it prints, or what went wrong, and whether it went well."""
     environment = {**os.environ, "COLUMNS": str(shutil.get_terminal_size((110, 24)).columns)}
     if sys.stdout.isatty():
         environment["FORCE_COLOR"] = "1"
@@ -29,5 +29,6 @@ def show(folder: Path) -> str:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return f"inferswarm: the report took too long; make it again with python -m reports show {folder}"
-    return (done.stdout + done.stderr).rstrip()
+        text = f"inferswarm: the report took too long; make it again with python -m reports show {folder}"
+        return text, False
+    return (done.stdout + done.stderr).rstrip(), done.returncode == 0

@@ -11,11 +11,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from swarm.errors import UsageError
+from swarm.errors import SwarmError
 from swarm.master import Master
 from swarm.options import add_options
 from swarm.plan import Cell, Size, serial_and_concurrent
-from swarm.signals import obey_signals_on_worker
+from swarm.signals import obey_signals_on_worker, send_workers_home
 from swarm.worker import Worker
 from users.endpoint import Endpoint
 
@@ -56,6 +56,8 @@ def on_init(environment: Environment, runner: Runner, web_ui: Any, **_: Any) -> 
     shape = environment.shape_class
     if not isinstance(shape, StudyShape):
         return
+    # Users are held still and drained by us; Locust's own patience would wait for users who wait at the gate.
+    environment.stop_timeout = 0
     if isinstance(runner, (WorkerRunner, LocalRunner)):
         worker = Worker(environment, runner)
     if isinstance(runner, WorkerRunner):
@@ -65,8 +67,9 @@ def on_init(environment: Environment, runner: Runner, web_ui: Any, **_: Any) -> 
         shape.master = Master(environment, runner, web_ui, shape)
         try:
             shape.master.prepare()
-        except UsageError as error:
+        except SwarmError as error:
             print(f"inferswarm: {error}", file=sys.stderr, flush=True)
+            send_workers_home(runner)
             sys.exit(2)
 
 

@@ -12,16 +12,40 @@ from locust.runners import Runner
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import gevent
+import psutil
 
 from swarm.worker import Worker
 
 INTERRUPTED = 3
-LINGER_S = 3.0
+LINGER_S = 8.0
+
+
+def to_the_end(work: Callable[[], None]) -> None:
+    """Do `work` whole, though this greenlet is killed meanwhile, once or more often: Locust does both."""
+    greenlet = gevent.spawn(work)
+    while not greenlet.ready():
+        try:
+            greenlet.join()
+        except gevent.GreenletExit:
+            continue
+    greenlet.get()
+
+
+def send_workers_home(runner: Runner) -> None:
+    """Before leaving early: tell the workers that are connected, and signal those that Locust has forked.
+
+    Locust forgets a forked worker that is still alive when the parent ends; it would wait for a minute.
+    """
+    runner.quit()
+    own = psutil.Process()
+    for child in own.children():
+        if child.cmdline() == own.cmdline():
+            child.send_signal(signal.SIGINT)
 
 
 class MasterSignals:
@@ -52,7 +76,6 @@ class MasterSignals:
         if self._preparing:
             self._leave("stopped before the study began")
         elif self._runner.shape_greenlet is None and self._web_ui is None:
-            self._runner.quit()
             self._leave("stopped while waiting for workers")
         else:
             print("stopping: requests in flight may finish (4 s at most); again to stop at once", flush=True)
@@ -62,10 +85,11 @@ class MasterSignals:
 
     def _leave(self, text: str) -> None:
         print(f"inferswarm: {text}", file=sys.stderr, flush=True)
+        send_workers_home(self._runner)
         gevent.kill(self._main, SystemExit(INTERRUPTED), block=False)
 
     def _on_quitting(self, **_: Any) -> None:
-        """Locust is about to fix its exit code: the study must have ended by then, and set it."""
+        """Locust is about to fix its exit code: the study must have ended by then, and have set it."""
         if self._runner.shape_greenlet is not None:
             self._runner.stop()
 

@@ -50,8 +50,9 @@ def parse_address(flag: str, url: str) -> str:
         port = parts.port
     except ValueError:
         parts, port = urlsplit(""), None
-    if parts.scheme not in ("", "http", "grpc") or not parts.hostname or port is None:
-        raise UsageError(f"{flag} {url!r}: give host:port or http://host:port")
+    extra = parts.path.strip("/") or parts.query or parts.fragment or parts.username
+    if parts.scheme not in ("", "http", "grpc") or not parts.hostname or port is None or extra:
+        raise UsageError(f"{flag} {url!r}: give host:port or http://host:port, and no path")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{host}:{port}"
 

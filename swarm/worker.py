@@ -63,7 +63,7 @@ class Worker:
             self._recorder.add(result)
 
     def _on_ask(self, msg: Any, **_: Any) -> None:
-        # In a greenlet of its own: Locust's message loop also beats the heart, and must not wait for us.
+        # In a greenlet of its own: Locust's message loop must not wait for us.
         gevent.spawn(self._answer, dict(msg.data))
 
     def _answer(self, data: dict[str, Any]) -> None:
@@ -78,14 +78,16 @@ class Worker:
 
     def _do_study(self, data: dict[str, Any]) -> dict[str, Any]:
         """Load the pictures and the golden embeddings."""
-        self._settings = data
-        self._images = load_images(data["images"])
-        return {"sha256": self._images.sha256}
+        images = load_images(data["images"])
+        if images.sha256 != data["sha256"]:
+            raise StudyError("its pictures are not the master's; put the same files at the same path there")
+        self._settings, self._images = data, images
+        return {}
 
     def _do_cell(self, data: dict[str, Any]) -> dict[str, Any]:
         """Set the stage for a cell: its users, spawned next, find everything prepared."""
         if self._images is None:
-            raise StudyError("this worker was given a cell before a study")
+            raise StudyError("it was given a cell before a study")
         endpoint = Endpoint.from_dict(data["endpoint"])
         user_class = user_class_for(endpoint, self._environment.user_classes)
         golden = np.frombuffer(self._settings["golden"], dtype=np.float32).reshape(len(self._images), -1)

@@ -45,11 +45,14 @@ class InferenceUser(User):
 
     def on_start(self) -> None:
         """Take a seat on the stage and open this user's own connection."""
-        self.mine = type(self).stage or self._own_stage()
+        stage = type(self).stage
+        if stage is None:
+            stage = type(self).stage = self._own_stage()
+        self.mine = stage
         self.seat = next(self.mine.seats)
         shift = self.seat % len(self.mine.pool)
         self.requests = itertools.cycle(self.mine.pool[shift:] + self.mine.pool[:shift])
-        self.sent = 0
+        self.sampled_phase, self.answers = "", 0
         self.client = self.transport(self.mine.endpoint, self.mine.timeout_s)
         self.client.open()
 
@@ -93,7 +96,7 @@ class InferenceUser(User):
                 end_ns=end_ns,
                 request_bytes=len(prepared.body),
                 response_bytes=reply.response_bytes if reply else 0,
-                error=error or (self._check(reply, prepared) if reply else None),
+                error=error or (self._check(reply, prepared, phase) if reply else None),
                 abandoned=killed,
                 server_ns=reply.server_ns if reply else {},
             )
@@ -101,12 +104,14 @@ class InferenceUser(User):
             stage.in_flight -= 1
         return result
 
-    def _check(self, reply: Reply, prepared: Prepared) -> RequestError | None:
-        """The fault of an answer, or None."""
-        self.sent += 1
+    def _check(self, reply: Reply, prepared: Prepared, phase: str) -> RequestError | None:
+        """The fault of an answer, or None; a user's first answer of each phase is always among the sample."""
+        if phase != self.sampled_phase:
+            self.sampled_phase, self.answers = phase, 0
+        self.answers += 1
         try:
             check_form(reply, len(prepared.indices))
-            if self.mine.golden is not None and self.sent % SAMPLE_EVERY == 1:
+            if self.mine.golden is not None and self.answers % SAMPLE_EVERY == 1:
                 check_embeddings(reply, prepared, self.mine.golden, self.mine.min_cosine)
         except RequestError as error:
             return error

@@ -10,7 +10,7 @@ from users.transport import EMBEDDING_SIZE, Prepared, Reply
 
 NORM_TOLERANCE = 1e-2
 SAMPLE_EVERY = 8
-"""Every eighth answer of a user is held against the golden embeddings; all are checked for shape and norm."""
+"""A user's first answer of a phase and every eighth after it are held against the golden embeddings."""
 
 
 def check_form(reply: Reply, images: int) -> None:

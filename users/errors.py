@@ -90,7 +90,7 @@ def kind_of(error: BaseException) -> ErrorKind:
         return ErrorKind.DNS
     if isinstance(error, ConnectionRefusedError):
         return ErrorKind.REFUSED
-    if isinstance(error, HTTPConnectionClosed):
+    if isinstance(error, HTTPConnectionClosed) or "Incomplete response" in str(error):
         return ErrorKind.RESET
     if isinstance(error, OSError):
         return ErrorKind.RESET if error.errno in RESET_ERRNOS else ErrorKind.OTHER
@@ -105,9 +105,9 @@ def grpc_kind(error: grpc.RpcError) -> ErrorKind:
     if code is not grpc.StatusCode.UNAVAILABLE:
         return GRPC_KINDS.get(code, ErrorKind.OTHER)
     text = (error.details() or "").lower()
-    if "dns" in text or "resolution" in text:
-        return ErrorKind.DNS
-    return ErrorKind.REFUSED if "refused" in text or "connect" in text else ErrorKind.RESET
+    told = {"dns": ErrorKind.DNS, "resolution": ErrorKind.DNS, "refused": ErrorKind.REFUSED}
+    told["timed out"] = ErrorKind.TIMEOUT
+    return next((kind for word, kind in told.items() if word in text), ErrorKind.RESET)
 
 
 def status_error(status: int, body: bytes) -> RequestError:

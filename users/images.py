@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import gevent
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from users.preprocess import SIZE, to_tensor
+from users.preprocess import CHANNELS, SIZE, to_tensor
 
 DEFAULT_COUNT = 64
 MOST_IMAGES = 256
@@ -74,7 +75,10 @@ def load_images(folder: str) -> ImageSet:
 
 def image_set(jpegs: list[bytes], source: str) -> ImageSet:
     """Decode once, and keep both forms. The tensors come from the JPEG bytes that the JPEG endpoints get."""
-    tensors = np.stack([to_tensor(Image.open(io.BytesIO(jpeg))) for jpeg in jpegs])
+    tensors = np.zeros((len(jpegs), CHANNELS, SIZE, SIZE), dtype=np.float32)
+    for index, jpeg in enumerate(jpegs):
+        tensors[index] = to_tensor(Image.open(io.BytesIO(jpeg)))
+        gevent.sleep(0)  # large pictures take long, and Locust's heart must beat meanwhile
     return ImageSet(tuple(jpegs), tensors, source)
 
 
@@ -92,6 +96,7 @@ def picture_paths(folder: Path) -> list[Path]:
 def read_jpeg(path: Path) -> bytes:
     """One picture as JPEG bytes; raises ImageSetError where the file is no picture."""
     try:
+        gevent.sleep(0)
         data = path.read_bytes()
         with Image.open(io.BytesIO(data)) as image:
             image.load()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field
 
+import gevent
 import numpy as np
 from gevent.event import Event
 from numpy.typing import NDArray
@@ -48,4 +49,8 @@ def prepare_pool(
     transport: type[Transport], images: ImageSet, batch: int, endpoint: Endpoint
 ) -> list[Prepared]:
     """Requests of `batch` pictures each that together use every picture of the set."""
-    return [transport.prepare(images, indices, endpoint) for indices in rotation(len(images), batch)]
+    pool = []
+    for indices in rotation(len(images), batch):
+        pool.append(transport.prepare(images, indices, endpoint))
+        gevent.sleep(0)  # megabytes each, and Locust's heart must beat meanwhile
+    return pool

@@ -10,11 +10,9 @@ import numpy as np
 import torch
 
 LIBRARY = torch.library.Library("torchvision", "DEF")
-for name, arguments in (("nms", "Tensor dets, Tensor scores, float iou_threshold"),) * 1 + (
-    ("qnms", "Tensor dets, Tensor scores, float iou_threshold"),
-):
+for name in ("nms", "qnms"):
     if not hasattr(torch.ops.torchvision, name):
-        LIBRARY.define(f"{name}({arguments}) -> Tensor")
+        LIBRARY.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 
 from open_clip.transform import image_transform  # noqa: E402
 from PIL import Image  # noqa: E402

@@ -11,6 +11,7 @@ import pytest
 from users.base import InferenceUser
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
+from users.jpeg_http import JpegHttpUser
 from users.result import Result
 from users.stage import Stage
 from users.transport import Prepared, Reply, Transport
@@ -129,6 +130,13 @@ def test_embeddings_are_compared_on_the_first_and_every_eighth_answer(
     assert [number for number, ok in enumerate(outcomes) if not ok] == [8, 16]
 
 
+def test_the_sample_begins_anew_with_each_phase(user: ScriptedUser, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert send(user, monkeypatch, unit(3)).ok
+    assert send(user, monkeypatch, unit(4)).ok
+    user.mine.enter("warm-up")
+    assert not send(user, monkeypatch, unit(4)).ok
+
+
 def test_a_killed_request_is_abandoned_and_not_a_success(
     user: ScriptedUser, fired: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,6 +168,23 @@ def test_the_gate_holds_users_until_the_phase_sends(
 def test_the_connection_is_opened_and_closed_once(user: ScriptedUser) -> None:
     user.on_stop()
     assert Scripted.log == ["open", "close"]
+
+
+def test_users_of_a_plain_locustfile_share_one_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Plain(JpegHttpUser):
+        endpoint = Endpoint("mine", "pytorch", "http", "jpeg", "127.0.0.1:1")
+        batch = 2
+
+    environment = Environment(user_classes=[Plain])
+    one, other = Plain(environment), Plain(environment)
+    for user in (one, other):
+        user.on_start()
+        user.on_stop()
+    assert one.mine is other.mine
+    assert (one.seat, other.seat) == (0, 1)
+    assert len(one.mine.pool) == 32
+    assert one.mine.gate.is_set()
+    assert one.request(next(one.requests), 0).error is not None
 
 
 def test_without_stage_or_endpoint_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

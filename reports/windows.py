@@ -76,7 +76,8 @@ def measure_ns(windows: Sequence[Record]) -> int | None:
 
     A rate over it is exact for a serial run and for a server that queues, which is busy until the last reply.
     For a server that works in parallel it is slightly low: while the last replies come in, others idle, which
-    costs at most one request's time in the whole span. Workers' clocks are never compared with each other.
+    costs at most one request's time in the whole span. Workers' clocks are never compared with each other, so
+    it is high by as much as workers began apart.
     """
     workers = {window["worker"] for window in windows}
     spans = (span_ns([window for window in windows if window["worker"] == worker]) for worker in workers)

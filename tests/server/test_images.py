@@ -1,6 +1,7 @@
 import base64
 import io
 import json
+import time
 
 import numpy as np
 import pytest
@@ -26,6 +27,17 @@ def test_images_are_prepared_in_the_order_sent():
     assert np.array_equal(prepared.pixels, np.stack(expected))
     assert prepared.decode_ns > 0
     assert prepared.preprocess_ns > 0
+
+
+def test_putting_the_images_together_is_preprocessing(monkeypatch):
+    def slow_stack(pixels):
+        time.sleep(0.1)
+        return np.array(pixels)
+
+    monkeypatch.setattr("server.images.np.stack", slow_stack)
+    prepared = prepare(json.dumps({"images": [encoded()]}).encode(), Settings())
+    assert prepared.preprocess_ns >= 100e6
+    assert prepared.decode_ns < 100e6
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 import json
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -118,3 +120,16 @@ def test_a_queue_delay_below_zero_is_refused(capsys):
     with pytest.raises(SystemExit):
         up.parse(["--queue-delay-us", "-1"])
     assert "--queue-delay-us takes microseconds, 0 or more" in capsys.readouterr().err
+
+
+@pytest.mark.system
+def test_a_server_that_cannot_start_is_an_error(tmp_path):
+    command = [sys.executable, "-m", "server", "up", "--json", "--only", "pytorch"]
+    command += ["--log-dir", str(tmp_path), "--model", "ViT-Z"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120)
+    assert done.returncode == 2
+    error = json.loads(done.stdout.splitlines()[-1])
+    assert error["event"] == "error"
+    log = tmp_path / "pytorch.log"
+    assert error["text"].startswith(f"pytorch ended while starting; {log} ends with: open_clip has no model ")
+    assert log.read_text().strip() == error["log_tail"]

@@ -64,7 +64,7 @@ class Crew:
         """Send to all, and wait until each has answered, has gone, or `patience_s` is over."""
         seq = next(self._numbers)
         message = {**data, "op": op, "seq": seq}
-        self._standing[op] = message
+        self._remember(op, message)
         answers = self._open[seq] = Answers()
         asked = self.workers()
         for worker in asked:
@@ -77,6 +77,13 @@ class Crew:
         del self._open[seq]
         answers.lost = [worker for worker in asked if worker not in answers.replies]
         return answers
+
+    def _remember(self, op: str, message: dict[str, Any]) -> None:
+        """Keep what a late worker must be told: the study, the cell, and the phase while it lasts."""
+        if op in ("cell", "drain"):
+            self._standing.pop("phase", None)
+        if op != "drain":
+            self._standing[op] = message
 
     def forget(self) -> None:
         """Nothing stands any more: a worker that comes now is told nothing."""
@@ -93,7 +100,7 @@ class Crew:
             self._runner.send_message("quit", None, msg.node_id)
 
     def _on_hello(self, msg: Any, **_: Any) -> None:
-        """Bring a late worker up to the others: the study, then the cell."""
-        for op in ("study", "cell"):
+        """Bring a late worker up to the others."""
+        for op in ("study", "cell", "phase"):
             if op in self._standing:
                 self._runner.send_message(ASK, self._standing[op], msg.node_id)

@@ -26,7 +26,7 @@ from swarm.golden import check_agreement
 from swarm.hands import Hands
 from swarm.opening import hand_out, wait_for_workers
 from swarm.options import Options, resolve
-from swarm.plan import Run, Study, order
+from swarm.plan import Run, Study, matching, order
 from swarm.preflight import check_targets
 from swarm.probe import read_counters
 from swarm.quiet import hush_locust
@@ -106,7 +106,8 @@ class Master:
         try:
             options = resolve(self._environment.parsed_options)
             size = self._study.sizes[options.size].with_amounts(options.iterations, options.seconds)
-            runs = order(self._study.cells(self.endpoints, size), options.repeats, options.seed)
+            cells = matching(self._study.cells(self.endpoints, size), options.cells)
+            runs = order(cells, options.repeats, options.seed)
             folder = new_folder(Path(options.results_dir), self._study.name)
         except UsageError as error:
             self._say(f"inferswarm: {error}")

@@ -34,7 +34,7 @@ def wait_for_workers(crew: Crew, say: Callable[[str], None]) -> int:
 def hand_out(
     crew: Crew, reference: Endpoint, transport: type[Transport], images: ImageSet, options: Options
 ) -> None:
-    """Fetch the golden embeddings from `reference`, and give every worker what it needs. Raises SwarmError."""
+    """Fetch the golden embeddings from `reference`; give every worker what it needs. Raises SwarmError."""
     golden = golden_embeddings(reference, transport, images, options.request_timeout)
     study = {
         "images": options.images,

@@ -61,6 +61,7 @@ NUMBERS = {
 
 TEXTS = {
     "images": ("", "DIR", "Folder of JPEG or PNG files to send (default: crops of photographs)"),
+    "cells": ("", "GLOB", "Run only the cells with such names, e.g. 'onnx-*/b1/*' (default: all)"),
     "pretrained": ("", "TAG|PATH", "Weights of the embedded servers (default: random, from a seed)"),
     "onnx_model": ("openclip_vit_b32", "NAME", "Model behind the ONNX Runtime endpoints"),
     "trt_model": ("openclip_vit_b32_trt", "NAME", "Model behind the compiled engine's endpoints"),
@@ -83,6 +84,7 @@ class Options:
     min_cosine: float
     max_failure_ratio: float
     images: str
+    cells: str
     pretrained: str
     onnx_model: str
     trt_model: str

@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
+from swarm.errors import UsageError
 from users.endpoint import Endpoint
 
 
@@ -100,6 +102,15 @@ def serial_and_concurrent(endpoints: Iterable[Endpoint], size: Size) -> list[Cel
             if level > 1
         ]
     return cells
+
+
+def matching(cells: list[Cell], pattern: str) -> list[Cell]:
+    """The cells whose names match a shell pattern; all for an empty one. Raises UsageError where none is."""
+    found = [cell for cell in cells if fnmatchcase(cell.name, pattern or "*")]
+    if not found:
+        names = ", ".join(cell.name for cell in cells)
+        raise UsageError(f"--cells {pattern}: matches no cell of this study; they are {names}")
+    return found
 
 
 def order(cells: list[Cell], repeats: int, seed: int) -> list[Run]:

@@ -94,7 +94,9 @@ def check_service(name: str, endpoint: Endpoint) -> None:
     except requests.RequestException as error:
         raise UsageError(f"{name}: answers, but not over HTTP; give the service's HTTP port") from error
     if reply.status_code == 503:
-        raise UsageError(f"{name}: the PyTorch service is not ready yet; wait until its /readyz answers 200")
+        raise UsageError(
+            f"{name}: the service is not ready, look at its /readyz ({reply.text[:160].strip()})"
+        )
 
 
 def check_triton_http(name: str, endpoint: Endpoint) -> None:

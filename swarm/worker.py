@@ -11,6 +11,7 @@ from typing import Any
 
 import gevent
 import numpy as np
+from gevent.queue import Queue
 
 from swarm.errors import StudyError, SwarmError
 from swarm.recorder import Recorder
@@ -49,9 +50,14 @@ class Worker:
         self._images: ImageSet | None = None
         self._settings: dict[str, Any] = {}
         self._stage: Stage | None = None
+        self._asked: Queue[dict[str, Any]] = Queue()
+        for user_class in environment.user_classes:
+            if issubclass(user_class, InferenceUser):
+                user_class.staged = True
         environment.events.request.add_listener(self._on_request)
         runner.register_message(ASK, self._on_ask)
         runner.greenlet.spawn(self._ship)
+        runner.greenlet.spawn(self._serve)
 
     def hello(self) -> None:
         """Tell the master that this worker is here; it answers with what the others know already."""
@@ -63,8 +69,16 @@ class Worker:
             self._recorder.add(result)
 
     def _on_ask(self, msg: Any, **_: Any) -> None:
-        # In a greenlet of its own: Locust's message loop must not wait for us.
-        gevent.spawn(self._answer, dict(msg.data))
+        # Never here: Locust's message loop must not wait for us. One after the other, in the order asked; but
+        # a drain waits for requests, and a second, less patient one must not wait for it.
+        if msg.data["op"] == "drain":
+            gevent.spawn(self._answer, dict(msg.data))
+        else:
+            self._asked.put(dict(msg.data))
+
+    def _serve(self) -> None:
+        while True:
+            self._answer(self._asked.get())
 
     def _answer(self, data: dict[str, Any]) -> None:
         try:

@@ -21,6 +21,7 @@ from users.transport import Prepared, Reply, Transport
 PAUSE_AFTER_FAILURE_S = 0.05
 """A closed loop on a dead server would otherwise spin: a refused connection takes microseconds."""
 
+WAIT_FOR_STAGE_S = 0.02
 ABANDONED = RequestError(ErrorKind.OTHER, "abandoned at a stop")
 """What Locust's own statistics see of a killed request; ours count it apart."""
 
@@ -39,12 +40,16 @@ class InferenceUser(User):
     abstract = True
     transport: ClassVar[type[Transport]]
     stage: ClassVar[Stage | None] = None
+    staged: ClassVar[bool] = False
+    """Whether a worker will set the stage; a user who comes before it waits."""
     endpoint: Endpoint | None = None
     batch: int = 1
     timeout_s: float = 60.0
 
     def on_start(self) -> None:
         """Take a seat on the stage and open this user's own connection."""
+        while self.staged and type(self).stage is None:
+            gevent.sleep(WAIT_FOR_STAGE_S)
         stage = type(self).stage
         if stage is None:
             stage = type(self).stage = self._own_stage()
@@ -58,7 +63,8 @@ class InferenceUser(User):
 
     def on_stop(self) -> None:
         """Close the connection, in the greenlet that owns it."""
-        self.client.close()
+        if hasattr(self, "client"):
+            self.client.close()
 
     @task
     def infer(self) -> None:

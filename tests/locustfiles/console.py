@@ -53,6 +53,17 @@ class Console:
         own = psutil.Process(self.process.pid)
         return [own, *own.children(recursive=True)]
 
+    def left_behind(self) -> list[int]:
+        """Processes of its session that still run, forked workers included."""
+        return [process.pid for process in psutil.process_iter() if self._in_session(process)]
+
+    def _in_session(self, process: psutil.Process) -> bool:
+        try:
+            alive = process.status() != psutil.STATUS_ZOMBIE
+            return alive and os.getsid(process.pid) == self.process.pid
+        except (psutil.NoSuchProcess, ProcessLookupError):
+            return False
+
     def signal(self, number: signal.Signals) -> None:
         os.kill(self.process.pid, number)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import signal
 import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import requests
+from PIL import Image
 
 from tests.locustfiles.conftest import StartService
 from tests.locustfiles.console import LOCUST, Console, all_gone, free_port, is_listening, study, wait_until
@@ -15,6 +17,7 @@ from tests.locustfiles.console import LOCUST, Console, all_gone, free_port, is_l
 pytestmark = pytest.mark.system
 
 CELLS = {"pytorch-http/b1/c1", "pytorch-http/b4/c1", "pytorch-http/b8/c1", "pytorch-http/b1/c8"}
+TWO_CELLS = ("--cells", "*/b1/*")
 SHORT = ("--iterations", "3", "--seconds", "0.3")
 
 
@@ -102,7 +105,7 @@ def test_a_signal_ends_it_in_order(
     processes: tuple[str, ...],
 ) -> None:
     port = start_service("--delay-ms", "200")
-    console = study(tmp_path, "--pytorch-url", f"127.0.0.1:{port}", "--seconds", "3", *processes)
+    console = study(tmp_path, "--pytorch-url", f"127.0.0.1:{port}", "--seconds", "1", *processes)
     consoles.append(console)
     console.wait_for("[2/4]", 40)
     family = console.family()
@@ -115,6 +118,87 @@ def test_a_signal_ends_it_in_order(
     assert len(done) >= 2
     assert {row["cell"] for row in console.cells()} >= set(done)
     assert "report.html" in console.text
+
+
+def distributed(
+    consoles: list[Console], folder: Path, service: int, workers: int, *arguments: str
+) -> tuple[Console, list[Console], Callable[[], Console]]:
+    """A master, its workers, and a function that adds a worker."""
+    port = str(free_port())
+    ways = ["--master", "--expect-workers", str(workers), "--master-bind-port", port]
+    master = study(folder, "--pytorch-url", f"127.0.0.1:{service}", *ways, *arguments)
+    consoles.append(master)
+
+    def add() -> Console:
+        made = Console([*LOCUST, "--worker", "--master-port", port], folder, f"worker-{len(consoles)}")
+        consoles.append(made)
+        return made
+
+    return master, [add() for _ in range(workers)], add
+
+
+def codes(console: Console) -> dict[str, set[str]]:
+    """The caveats of the ledger by cell."""
+    found: dict[str, set[str]] = {}
+    for record in console.ledger():
+        if record["kind"] == "caveat":
+            found.setdefault(record["cell"], set()).add(record["code"])
+    return found
+
+
+def test_a_killed_worker_is_noticed_and_the_study_goes_on_without_it(
+    start_service: StartService, consoles: list[Console], tmp_path: Path
+) -> None:
+    master, workers, _ = distributed(
+        consoles, tmp_path, start_service("--delay-ms", "20"), 2, "--seconds", "7", *TWO_CELLS
+    )
+    master.wait_for("results in", 40)
+    wait_until(lambda: '"phase":"measure"' in (master.result() / "ledger.jsonl").read_text(), 30)
+    workers[0].signal(signal.SIGKILL)
+    assert master.wait(90) == 3, master.text
+    first = master.ledger()[0]["plan"][0]["cell"]
+    assert "worker-lost" in codes(master)[first]
+    assert set(codes(master)) == {first}
+    rows = {row["cell"]: row for row in master.cells()}
+    assert [row["workers"] for cell, row in rows.items() if cell != first] == ["1"]
+
+
+def test_a_late_worker_makes_its_run_doubtful_and_carries_the_next(
+    start_service: StartService, consoles: list[Console], tmp_path: Path
+) -> None:
+    service = start_service("--delay-ms", "20")
+    master, _, add = distributed(consoles, tmp_path, service, 1, "--seconds", "4", *TWO_CELLS)
+    master.wait_for("results in", 40)
+    wait_until(lambda: '"phase":"measure"' in (master.result() / "ledger.jsonl").read_text(), 30)
+    add()
+    assert master.wait(90) == 3, master.text
+    first = master.ledger()[0]["plan"][0]["cell"]
+    assert "worker-joined" in codes(master)[first]
+    assert set(codes(master)) == {first}
+    rows = {row["cell"]: row for row in master.cells()}
+    assert [row["workers"] for cell, row in rows.items() if cell != first] == ["2"]
+
+
+def test_a_late_worker_with_other_pictures_is_sent_home(
+    start_service: StartService, consoles: list[Console], tmp_path: Path
+) -> None:
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    Image.new("RGB", (224, 224), (200, 0, 0)).save(pictures / "a.png")
+    results = tmp_path / "results"
+    results.mkdir()
+    service = start_service("--delay-ms", "20")
+    arguments = ("--seconds", "4", "--images", str(pictures), *TWO_CELLS)
+    master, _, add = distributed(consoles, results, service, 1, *arguments)
+    master.wait_for("results in", 40)
+    wait_until(lambda: '"phase":"measure"' in (master.result() / "ledger.jsonl").read_text(), 30)
+    Image.new("RGB", (224, 224), (0, 200, 0)).save(pictures / "a.png")
+    late = add()
+    assert late.wait(60) == 0
+    assert master.wait(90) == 3, master.text
+    assert "cannot take part and is sent home: its pictures are not the master's" in master.text
+    ends = [r["status"] for r in master.ledger() if r["kind"] == "run" and r["event"] == "end"]
+    assert ends == ["done", "done"]
 
 
 @pytest.mark.parametrize(
@@ -167,6 +251,7 @@ def test_each_mistake_is_one_sentence_and_exit_code_2(
     assert sentence in line
     assert "Traceback" not in console.text
     assert [path for path in results.iterdir() if path.is_dir()] == []
+    wait_until(lambda: not console.left_behind(), 12, lambda: console.text)
 
 
 def test_a_machine_without_tritonserver_is_told_so_before_anything_starts(
@@ -210,6 +295,23 @@ class Page:
 
     def state(self) -> str:
         return str(requests.get(f"{self.url}/stats/requests", timeout=5).json()["state"])
+
+
+def test_sigterm_under_the_web_page_keeps_what_was_measured(
+    start_service: StartService, consoles: list[Console], tmp_path: Path
+) -> None:
+    port, service = free_port(), start_service("--delay-ms", "200")
+    arguments = ["--web-host", "127.0.0.1", "--web-port", str(port), "--results-dir", str(tmp_path)]
+    console = Console([*LOCUST, *arguments, "--pytorch-url", f"127.0.0.1:{service}"], tmp_path)
+    consoles.append(console)
+    wait_until(lambda: is_listening(port), 20, lambda: console.text)
+    Page(port).start(seconds="3")
+    console.wait_for("[1/4]", 30)
+    console.signal(signal.SIGTERM)
+    assert console.wait(10) == 3, console.text
+    assert console.ledger()[-1]["status"] == "interrupted"
+    assert (console.result() / "report.html").exists()
+    assert not console.left_behind()
 
 
 def test_the_web_page_starts_stops_and_starts_again(

@@ -87,7 +87,19 @@ def test_addresses(url: str, address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["gpu", "ftp://gpu:1", "http://:80", "gpu:port", "gpu:99999", "https://gpu:1", "::"]
+    "url",
+    [
+        "gpu",
+        "ftp://gpu:1",
+        "http://:80",
+        "gpu:port",
+        "gpu:99999",
+        "https://gpu:1",
+        "::",
+        "http://gpu:1/embed",
+        "gpu:1?x=1",
+        "http://me@gpu:1",
+    ],
 )
 def test_addresses_that_are_none(url: str) -> None:
     with pytest.raises(UsageError, match=r"--onnx-http-url .*: give host:port"):

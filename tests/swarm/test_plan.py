@@ -3,7 +3,8 @@
 import pytest
 
 from swarm import progress
-from swarm.plan import Cell, Run, Size, order, serial_and_concurrent
+from swarm.errors import UsageError
+from swarm.plan import Cell, Run, Size, matching, order, serial_and_concurrent
 from users.endpoint import Endpoint
 
 A = Endpoint("a-http", "a", "http", "fp32", "h:1", "m")
@@ -28,6 +29,16 @@ def test_the_full_size_has_the_seeds_sixty_requests() -> None:
 def test_amounts_given_by_option_win() -> None:
     assert QUICK.with_amounts(3, 0) == Size((1, 4, 8), (1, 8), 3, 2)
     assert QUICK.with_amounts(0, 0.5) == Size((1, 4, 8), (1, 8), 10, 0.5)
+
+
+def test_cells_by_pattern() -> None:
+    cells = serial_and_concurrent([A, B], QUICK)
+    assert [cell.name for cell in matching(cells, "*-grpc/b1/*")] == ["b-grpc/b1/c1", "b-grpc/b1/c8"]
+    assert matching(cells, "") == cells
+    with pytest.raises(
+        UsageError, match=r"--cells x: matches no cell of this study; they are a-http/b1/c1, "
+    ):
+        matching(cells, "x")
 
 
 def test_repeats_are_interleaved_and_seeded() -> None:

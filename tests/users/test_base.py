@@ -187,6 +187,19 @@ def test_users_of_a_plain_locustfile_share_one_stage(monkeypatch: pytest.MonkeyP
     assert one.request(next(one.requests), 0).error is not None
 
 
+def test_a_user_of_a_study_waits_for_its_stage(user: ScriptedUser, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = user.mine
+    monkeypatch.setattr(ScriptedUser, "stage", None)
+    monkeypatch.setattr(ScriptedUser, "staged", True)
+    early = ScriptedUser(Environment(user_classes=[ScriptedUser]))
+    greenlet = gevent.spawn(early.on_start)
+    gevent.sleep(0)
+    assert not hasattr(early, "mine")
+    ScriptedUser.stage = stage
+    greenlet.join(timeout=5)
+    assert early.mine is stage
+
+
 def test_without_stage_or_endpoint_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ScriptedUser, "stage", None)
     with pytest.raises(ValueError, match="ScriptedUser needs an `endpoint`"):

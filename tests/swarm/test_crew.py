@@ -1,0 +1,119 @@
+"""Master and workers' messages, on a runner that passes them at once."""
+
+from locust.runners import STATE_MISSING, MasterRunner
+
+from typing import Any
+
+import gevent
+import pytest
+
+from swarm.crew import Crew
+from swarm.worker import ASK, HELLO, REPLY
+from tests.swarm.fakes import FakeRunner
+
+
+class Node:
+    """What Locust knows of a worker."""
+
+    def __init__(self, name: str, state: str = "running") -> None:
+        self.id, self.state = name, state
+
+
+class Nodes(dict[str, Node]):
+    """Locust's `clients`."""
+
+    @property
+    def all(self) -> Any:
+        return list(self.values())
+
+
+class FakeMaster(FakeRunner, MasterRunner):
+    """A MasterRunner without its sockets."""
+
+    def __init__(self, *names: str) -> None:
+        FakeRunner.__init__(self)
+        self.clients = Nodes({name: Node(name) for name in names})  # type: ignore[assignment]
+        self.worker_indexes, self.worker_index_max = {}, 0
+
+    def __del__(self) -> None:
+        """Locust's would look for greenlets."""
+
+
+@pytest.fixture
+def said() -> list[str]:
+    return []
+
+
+def crew_of(runner: FakeMaster, said: list[str]) -> Crew:
+    return Crew(runner, said.append)
+
+
+def test_all_answers(said: list[str]) -> None:
+    master = FakeMaster("a_1", "b_2")
+    crew = crew_of(master, said)
+    asking = gevent.spawn(crew.ask, "cell", {"batch": 4}, 5)
+    gevent.sleep(0)
+    assert [(kind, data["op"], data["batch"], to) for kind, data, to in master.sent] == [
+        (ASK, "cell", 4, "a_1"),
+        (ASK, "cell", 4, "b_2"),
+    ]
+    seq = master.sent[0][1]["seq"]
+    master.deliver(REPLY, {"seq": seq, "fine": 1}, "a_1")
+    master.deliver(REPLY, {"seq": seq, "error": "no"}, "b_2")
+    answers = asking.get(timeout=5)
+    assert answers.replies["a_1"] == {"fine": 1}
+    assert answers.errors == ["b_2: no"]
+    assert answers.lost == []
+
+
+def test_a_worker_that_goes_missing_is_not_waited_for(said: list[str]) -> None:
+    master = FakeMaster("a_1", "b_2")
+    crew = crew_of(master, said)
+    asking = gevent.spawn(crew.ask, "phase", {}, 60)
+    gevent.sleep(0)
+    master.deliver(REPLY, {"seq": master.sent[0][1]["seq"]}, "a_1")
+    master.clients["b_2"].state = STATE_MISSING
+    answers = asking.get(timeout=5)
+    assert answers.lost == ["b_2"]
+    assert crew.workers() == ["a_1"]
+    crew.drop("b_2")
+    assert list(master.clients) == ["a_1"]
+
+
+def test_a_silent_worker_is_waited_for_no_longer_than_told(said: list[str]) -> None:
+    crew = crew_of(FakeMaster("a_1"), said)
+    assert crew.ask("phase", {}, 0.01).lost == ["a_1"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (["study"], ["study"]),
+        (["study", "cell"], ["study", "cell"]),
+        (["study", "cell", "phase"], ["study", "cell", "phase"]),
+        (["study", "cell", "phase", "drain"], ["study", "cell"]),
+        (["study", "cell", "phase", "cell"], ["study", "cell"]),
+    ],
+)
+def test_a_late_worker_is_told_what_stands(said: list[str], asked: list[str], told: list[str]) -> None:
+    master = FakeMaster("a_1")
+    crew = crew_of(master, said)
+    for op in asked:
+        crew.ask(op, {}, 0)
+    master.sent.clear()
+    master.deliver(HELLO, {}, "b_2")
+    assert [(data["op"], to) for _, data, to in master.sent] == [(op, "b_2") for op in told]
+    crew.forget()
+    master.sent.clear()
+    master.deliver(HELLO, {}, "c_3")
+    assert master.sent == []
+
+
+def test_a_late_worker_that_cannot_take_part_is_sent_home(said: list[str]) -> None:
+    master = FakeMaster("a_1")
+    crew = crew_of(master, said)
+    crew.ask("study", {}, 0)
+    seq = master.sent[0][1]["seq"]
+    master.deliver(REPLY, {"seq": seq, "error": "its pictures are others"}, "b_2")
+    assert master.sent[-1] == ("quit", None, "b_2")
+    assert said == ["worker w0 cannot take part and is sent home: its pictures are others"]

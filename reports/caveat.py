@@ -31,6 +31,9 @@ _ADVICE = {
     "server-lost": "Look at the server's log; restart it and run the cell again.",
     "unfinished": "The study stopped inside this run: run it again.",
     "unsteady": "Warm up longer, or find out what else the server is doing.",
+    "users-missing": "Look at the workers' consoles; run the cell again with all its users.",
+    "warm-up-failures": "Look at the server's log: its answers failed before the measuring began.",
+    "worker-joined": "Run the cell again: its users were spread anew while it was measured.",
     "worker-lost": "Look at the worker's log; run the cell again with all workers.",
 }
 _UNKNOWN = "Look at the logs before trusting the number."
@@ -45,6 +48,8 @@ _TAINTING = frozenset(
         "results-lost",
         "server-lost",
         "unfinished",
+        "users-missing",
+        "worker-joined",
         "worker-lost",
     }
 )

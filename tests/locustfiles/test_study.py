@@ -105,7 +105,7 @@ def test_a_signal_ends_it_in_order(
     processes: tuple[str, ...],
 ) -> None:
     port = start_service("--delay-ms", "200")
-    console = study(tmp_path, "--pytorch-url", f"127.0.0.1:{port}", "--seconds", "1", *processes)
+    console = study(tmp_path, "--pytorch-url", f"127.0.0.1:{port}", *SHORT, *processes)
     consoles.append(console)
     console.wait_for("[2/4]", 40)
     family = console.family()

@@ -26,6 +26,8 @@ class Collector:
         self._service = histogram.empty()
         self.failures = self.requests = 0
         """Of the measure phases of the whole study so far."""
+        self.fault = ""
+        """Why the ledger cannot be written any more, or nothing."""
         runner.register_message(WINDOW, self._on_window)
         runner.register_message(PROGRESS, self._on_progress)
 
@@ -33,6 +35,7 @@ class Collector:
         """Write into this ledger from now on."""
         self._ledger = ledger
         self.failures = self.requests = 0
+        self.fault = ""
 
     def begin_phase(self, cell: str, repeat: int, phase: str) -> None:
         """Count afresh for a phase of a run."""
@@ -63,8 +66,13 @@ class Collector:
 
     def _on_window(self, msg: Any, **_: Any) -> None:
         window = {**msg.data, "worker": self._name_of(msg.node_id)}
-        if self._ledger is not None:
-            self._ledger.write(window)
+        try:
+            if self._ledger is not None:
+                self._ledger.write(window)
+        except OSError as error:
+            self.fault = (
+                f"the ledger cannot be written ({error.strerror}); free the disk or name another folder"
+            )
         failed = sum(window["failures"].values())
         if window["phase"] == "measure":
             self.failures += failed

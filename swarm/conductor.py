@@ -128,6 +128,8 @@ class Conductor:
     def _watch(self, run: Run) -> None:
         """Notice what dies, and who comes, while a phase runs."""
         self._check_server(run)
+        if self._hands.collector.fault:
+            raise StudyError(self._hands.collector.fault)
         now = self._hands.crew.workers()
         self._note_lost(run, [worker for worker in self._workers if worker not in now])
         for worker in (worker for worker in now if worker not in self._workers):

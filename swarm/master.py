@@ -123,9 +123,12 @@ class Master:
             self._begin(options, ledger, folder, runs)
             conductor.walk()
             status, reason = "complete", ""
-        except SwarmError as error:
+        except (SwarmError, OSError) as error:
             status, reason = "failed", str(error)
             self._say(f"inferswarm: {error}")
+        except Exception as error:
+            status, reason = "failed", f"{type(error).__name__}: {error}"
+            raise
         finally:
             ending = Ending(conductor, ledger, folder, status, reason, options.max_failure_ratio)
             to_the_end(lambda: self._end(ending))
@@ -143,14 +146,19 @@ class Master:
 
     def _end(self, ending: Ending) -> None:
         """Whatever happened: end the run under way, close the ledger, write the report, set the exit code."""
-        ending.conductor.abort(ending.reason)
-        self._crew.forget()
-        self._collector.end_study()
+        self._environment.process_exit_code = INCONCLUSIVE
         footer = {"kind": "footer", "status": ending.status, "reason": ending.reason, "utc": utc_now()}
-        ending.ledger.write(footer)
-        ending.ledger.sync()
-        ending.ledger.close()
-        self._servers.copy_logs(ending.folder / "logs")
+        try:
+            ending.conductor.abort(ending.reason)
+            self._collector.end_study()
+            ending.ledger.write(footer)
+            ending.ledger.close()
+            self._servers.copy_logs(ending.folder / "logs")
+        except OSError as error:
+            self._say(
+                f"inferswarm: {ending.folder} cannot be written ({error.strerror}); it may lack its end"
+            )
+        self._crew.forget()
         self._closing_text, rendered = rendering.show(ending.folder)
         whole = ending.status == "complete" and not ending.conductor.doubtful and rendered
         self._environment.process_exit_code = self._verdict(whole, ending.max_failure_ratio)

@@ -29,6 +29,7 @@ class FakeCollector:
         self.ok = self.failed = 0
         self.rate, self.fail_rate = 1, 0
         self.phases: list[tuple[str, int, str]] = []
+        self.fault = ""
         self.service_time = HdrHistogram(1, 1000, 3)
 
     def begin_phase(self, cell: str, repeat: int, phase: str) -> None:
@@ -254,6 +255,12 @@ def test_without_any_worker_the_study_ends(stand: Stand) -> None:
     stand.clock.on_tick = lose_all
     with pytest.raises(StudyError, match="every worker is gone"):
         stand.conductor(run()).walk()
+
+
+def test_a_full_disk_ends_the_study(stand: Stand) -> None:
+    stand.collector.fault = "the ledger cannot be written (No space left on device)"
+    with pytest.raises(StudyError, match="No space left"):
+        stand.conductor(run(), run(GRPC)).walk()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import gevent
@@ -44,8 +44,9 @@ def send_workers_home(runner: Runner) -> None:
     runner.quit()
     own = psutil.Process()
     for child in own.children():
-        if child.cmdline() == own.cmdline():
-            child.send_signal(signal.SIGINT)
+        with suppress(psutil.NoSuchProcess):  # it has ended meanwhile, or has yet to be waited for
+            if child.cmdline() == own.cmdline():
+                child.send_signal(signal.SIGINT)
 
 
 class MasterSignals:

@@ -10,14 +10,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from reports.ledger import VERSION
 from swarm.errors import UsageError
 from swarm.fingerprint import fingerprint
 from swarm.options import Options
 from swarm.plan import Run, Study
 from users.endpoint import Endpoint
 from users.images import ImageSet
-
-LEDGER_VERSION = 1
 
 
 def make_folder(folder: Path) -> Path:
@@ -54,7 +53,7 @@ def header(
     """The first line of a ledger; `ready` is what the embedded servers said, empty for servers by URL."""
     return {
         "kind": "header",
-        "version": LEDGER_VERSION,
+        "version": VERSION,
         "study": study.name,
         "title": study.title,
         "size": options.size,

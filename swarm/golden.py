@@ -12,7 +12,7 @@ from users.check import check_form
 from users.endpoint import Endpoint
 from users.errors import RequestError
 from users.images import ImageSet
-from users.transport import Transport, rotation
+from users.transport import EMBEDDING_SIZE, Transport, rotation
 
 BATCH = 8
 
@@ -21,7 +21,7 @@ def golden_embeddings(
     endpoint: Endpoint, transport: type[Transport], images: ImageSet, timeout_s: float
 ) -> NDArray[np.float32]:
     """float32 of shape [n, 512], one row a picture. Raises UsageError where the endpoint does not answer."""
-    golden = np.zeros((len(images), 512), dtype=np.float32)
+    golden = np.zeros((len(images), EMBEDDING_SIZE), dtype=np.float32)
     try:
         with transport(endpoint, timeout_s) as client:
             for indices in rotation(len(images), min(BATCH, len(images))):

@@ -10,18 +10,16 @@ import grpc
 import numpy as np
 import requests
 from numpy.typing import NDArray
-from tritonclient.grpc import service_pb2, service_pb2_grpc
+from tritonclient.grpc import service_pb2
 
 from swarm.errors import UsageError
+from swarm.query import PATIENCE_S, get, post, triton_stub
 from swarm.targets import FLAGS
 from users.check import check_form
 from users.endpoint import Endpoint
 from users.errors import RequestError
 from users.images import ImageSet
 from users.transport import Transport
-from users.triton_grpc import CHANNEL_OPTIONS, patch_grpc
-
-PATIENCE_S = 5.0
 
 
 def check_targets(
@@ -31,7 +29,6 @@ def check_targets(
 
     All are asked at once. Raises UsageError with the sentence of the first, in order, that is not right.
     """
-    patch_grpc()
     jobs = [gevent.spawn(verdict, e, t, images) for e, t in zip(endpoints, transports, strict=True)]
     gevent.joinall(jobs)
     for job in jobs:
@@ -108,15 +105,14 @@ def check_triton_http(name: str, endpoint: Endpoint) -> None:
     if "statistics" not in extensions:
         raise UsageError(f"{name}: answers, but not as a Triton server; give Triton's HTTP port")
     if not get(endpoint, f"/v2/models/{endpoint.model}/ready").ok:
-        index = session().post(f"http://{endpoint.address}/v2/repository/index", timeout=PATIENCE_S)
+        index = post(endpoint, "/v2/repository/index")
         models = [row["name"] for row in index.json()] if index.ok else []
         raise UsageError(missing_model(name, endpoint, models))
 
 
 def check_triton_grpc(name: str, endpoint: Endpoint) -> None:
     """A Triton, and with the model ready."""
-    with grpc.insecure_channel(endpoint.address, options=CHANNEL_OPTIONS) as channel:
-        stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
+    with triton_stub(endpoint) as stub:
         try:
             stub.ServerMetadata(service_pb2.ServerMetadataRequest(), timeout=PATIENCE_S)
         except grpc.RpcError as error:
@@ -133,15 +129,3 @@ def missing_model(name: str, endpoint: Endpoint, models: Sequence[str]) -> str:
     option = "--onnx-model" if endpoint.backend == "onnx" else "--trt-model"
     held = f"it holds {', '.join(sorted(models))}" if models else "it holds none"
     return f"{name}: has no model {endpoint.model!r} that is ready ({held}); name another by {option}"
-
-
-def get(endpoint: Endpoint, path: str) -> requests.Response:
-    """GET with a deadline; raises requests.RequestException."""
-    return session().get(f"http://{endpoint.address}{path}", timeout=PATIENCE_S)
-
-
-def session() -> requests.Session:
-    """Straight to the target: a proxy from the environment is no part of what is tested."""
-    made = requests.Session()
-    made.trust_env = False
-    return made

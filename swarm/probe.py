@@ -9,13 +9,11 @@ import grpc
 import requests
 from google.protobuf.json_format import MessageToDict
 from prometheus_client.parser import text_string_to_metric_families
-from tritonclient.grpc import service_pb2, service_pb2_grpc
+from tritonclient.grpc import service_pb2
 
-from swarm.preflight import session
+from swarm.query import PATIENCE_S, get, triton_stub
 from users.endpoint import Endpoint
-from users.triton_grpc import CHANNEL_OPTIONS, patch_grpc
 
-PATIENCE_S = 5.0
 SECONDS_OF_PART = {
     "inferswarm_decode_seconds_sum": "decode_ns",
     "inferswarm_preprocess_seconds_sum": "preprocess_ns",
@@ -42,7 +40,7 @@ def read_counters(endpoint: Endpoint) -> dict[str, Any]:
 
 def service_counters(endpoint: Endpoint) -> dict[str, int]:
     """From the PyTorch service's `/metrics`."""
-    reply = session().get(f"http://{endpoint.address}/metrics", timeout=PATIENCE_S)
+    reply = get(endpoint, "/metrics")
     reply.raise_for_status()
     counters: dict[str, int] = {}
     for family in text_string_to_metric_families(reply.text):
@@ -58,7 +56,7 @@ def service_counters(endpoint: Endpoint) -> dict[str, int]:
 
 def triton_http_stats(endpoint: Endpoint) -> Mapping[str, Any]:
     """Triton's statistics extension over HTTP."""
-    reply = session().get(f"http://{endpoint.address}/v2/models/{endpoint.model}/stats", timeout=PATIENCE_S)
+    reply = get(endpoint, f"/v2/models/{endpoint.model}/stats")
     reply.raise_for_status()
     stats: dict[str, Any] = reply.json()["model_stats"][0]
     return stats
@@ -66,12 +64,9 @@ def triton_http_stats(endpoint: Endpoint) -> Mapping[str, Any]:
 
 def triton_grpc_stats(endpoint: Endpoint) -> Mapping[str, Any]:
     """Triton's statistics extension over gRPC, in the form of its HTTP answer."""
-    patch_grpc()
     request = service_pb2.ModelStatisticsRequest(name=endpoint.model)
-    with grpc.insecure_channel(endpoint.address, options=CHANNEL_OPTIONS) as channel:
-        answer = service_pb2_grpc.GRPCInferenceServiceStub(channel).ModelStatistics(
-            request, timeout=PATIENCE_S
-        )
+    with triton_stub(endpoint) as stub:
+        answer = stub.ModelStatistics(request, timeout=PATIENCE_S)
     stats: dict[str, Any] = MessageToDict(answer, preserving_proto_field_name=True)["model_stats"][0]
     return stats
 

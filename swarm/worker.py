@@ -25,6 +25,7 @@ ASK, REPLY, WINDOW, PROGRESS, HELLO = (
     "swarm-ask", "swarm-reply", "swarm-window", "swarm-progress", "swarm-hello",
 )  # fmt: skip
 """Types of our messages on Locust's own link."""
+PROGRESS_FIELDS = ("cell", "repeat", "phase", "ok", "failed")
 
 SHIP_EVERY_S = 0.1
 PARTING_S = 4.0
@@ -166,6 +167,3 @@ class Worker:
     def _send_windows(self, records: list[dict[str, Any]]) -> None:
         for record in records:
             self._runner.send_message(WINDOW, record)
-
-
-PROGRESS_FIELDS = ("cell", "repeat", "phase", "ok", "failed")

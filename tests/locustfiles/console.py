@@ -18,6 +18,9 @@ import psutil
 
 ROOT = Path(__file__).parent.parent.parent
 LOCUST = [str(Path(sys.executable).with_name("locust")), "-f", "locustfiles/step7.py"]
+SHORT = ("--iterations", "3", "--seconds", "0.3")
+CELLS = {"pytorch-http/b1/c1", "pytorch-http/b4/c1", "pytorch-http/b8/c1", "pytorch-http/b1/c8"}
+"""The cells of a quick study of the PyTorch service alone."""
 
 
 class Console:

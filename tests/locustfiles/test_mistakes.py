@@ -1,0 +1,92 @@
+"""Each mistake on the command line ends with one sentence and exit code 2, before any load."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.locustfiles.conftest import StartService
+from tests.locustfiles.console import Console, study, wait_until
+
+pytestmark = pytest.mark.system
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ("--pytorch-url", "127.0.0.1:1"),
+            "--pytorch-url 127.0.0.1:1: cannot be reached (connection refused)",
+        ),
+        (("--onnx-http-url", "127.0.0.1:1"), "--onnx-http-url 127.0.0.1:1: cannot be reached"),
+        (("--onnx-grpc-url", "127.0.0.1:1"), "--onnx-grpc-url 127.0.0.1:1: cannot be reached"),
+        (("--pytorch-url", "nowhere.invalid:80"), "cannot be reached (unknown host name)"),
+        (
+            ("--onnx-http-url", "127.0.0.1:{port}"),
+            "answers, but not as a Triton server; give Triton's HTTP port",
+        ),
+        (
+            ("--onnx-grpc-url", "127.0.0.1:{port}"),
+            "answers, but not as a Triton server; give Triton's gRPC port",
+        ),
+        (("--pytorch-url", "gpu-host"), "--pytorch-url 'gpu-host': give host:port or http://host:port"),
+        (("--images", "{empty}"), "no .jpg, .jpeg or .png file in it"),
+        (("--images", "{texts}"), "is not a readable JPEG or PNG picture; remove it"),
+        (("--images", "{empty}/none"), "no such folder"),
+        (("--iterations", "0"), "--iterations 0: give 1 or more"),
+        (("--iterations", "0", "--processes", "2"), "--iterations 0: give 1 or more"),
+        (("--pytorch-url", "127.0.0.1:1", "--processes", "2"), "cannot be reached (connection refused)"),
+        (("--results-dir", "/proc/none"), "--results-dir: cannot make /proc/none"),
+    ],
+)
+def test_each_mistake_is_one_sentence_and_exit_code_2(
+    start_service: StartService,
+    consoles: list[Console],
+    tmp_path: Path,
+    arguments: tuple[str, ...],
+    sentence: str,
+) -> None:
+    empty, texts = tmp_path / "empty", tmp_path / "texts"
+    empty.mkdir()
+    texts.mkdir()
+    (texts / "a.jpg").write_text("this is text")
+    port = start_service()
+    filled = [value.format(port=port, empty=empty, texts=texts) for value in arguments]
+    results = tmp_path / "results"
+    results.mkdir()
+    console = study(results, *filled)
+    consoles.append(console)
+    assert console.wait(15) == 2, console.text
+    (line,) = [line for line in console.text.splitlines() if line.startswith("inferswarm: ")]
+    assert sentence in line
+    assert "Traceback" not in console.text
+    assert [path for path in results.iterdir() if path.is_dir()] == []
+    wait_until(lambda: not console.left_behind(), 12, lambda: console.text)
+
+
+def test_a_machine_without_tritonserver_is_told_so_before_anything_starts(
+    consoles: list[Console], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shim" / "pytriton").mkdir(parents=True)
+    (tmp_path / "shim" / "pytriton" / "__init__.py").write_text("# a wheel without its server")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "shim"))
+    console = study(tmp_path / "shim")
+    consoles.append(console)
+    assert console.wait(15) == 2, console.text
+    (line,) = [line for line in console.text.splitlines() if line.startswith("inferswarm: ")]
+    assert "nvidia-pytriton has no tritonserver for Python 3.1" in line
+    assert "servers: starting" not in console.text
+
+
+def test_a_busy_master_port_is_said(consoles: list[Console], tmp_path: Path) -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        held.listen()
+        port = str(held.getsockname()[1])
+        console = study(tmp_path, "--master", "--master-bind-host", "127.0.0.1", "--master-bind-port", port)
+        consoles.append(console)
+        assert console.wait(15) != 0
+    assert "Address already in use" in console.text
+    assert port in console.text

@@ -22,7 +22,9 @@ def main(argv: list[str]) -> int:
 
 def bind(settings: Settings) -> socket.socket:
     """The socket to serve on, which does not listen yet; SetUpError where it cannot be had."""
-    listener = socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET)
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    # Named as TCP: asyncio turns Nagle's algorithm off for no other, and it holds answers back for 40 ms.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         # As servers do: a port whose last connections are still winding down is free.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,5 +1,6 @@
 """What the service says of its model while it loads, once it is loaded, and when it cannot be."""
 
+import asyncio
 import json
 import socket
 
@@ -75,6 +76,24 @@ def test_a_taken_port_is_found_before_the_model_is_loaded(embedder, monkeypatch)
         f"the service cannot listen on 127.0.0.1:{port} (address already in use): "
         "set INFERSWARM_PORT to a free port, and INFERSWARM_HOST to an address of this machine."
     )
+
+
+def test_answers_are_not_held_back_by_nagles_algorithm():
+    async def accepted_socket() -> int:
+        delays = asyncio.get_running_loop().create_future()
+
+        async def accept(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            held = writer.get_extra_info("socket")
+            delays.set_result(held.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        with service.bind(Settings(port=0)) as listener:
+            async with await asyncio.start_server(accept, sock=listener):
+                _, writer = await asyncio.open_connection(*listener.getsockname())
+                writer.close()
+                return await delays
+
+    assert asyncio.run(accepted_socket()) == 1
 
 
 def test_a_port_taken_while_the_model_is_imported_is_found_too(embedder, monkeypatch):

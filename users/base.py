@@ -27,7 +27,7 @@ ABANDONED = RequestError(ErrorKind.OTHER, "abandoned at a stop")
 
 
 class InferenceUser(User):
-    """A Locust user who asks for embeddings in a closed loop; subclasses name their transport.
+    """A Locust user who asks for embeddings, one request at a time; subclasses name their transport.
 
     In a study, `stage` is set by the worker. In a plain locustfile, set `endpoint` and `batch`:
 
@@ -68,10 +68,14 @@ class InferenceUser(User):
 
     @task
     def infer(self) -> None:
-        """Send one request as soon as the stage's gate is open."""
+        """Send one request when the stage's gate is open and the pacer gives the turn."""
         self.mine.gate.wait()
-        result = self.request(next(self.requests), intended_ns=time.perf_counter_ns())
-        if result.error is not None:
+        pacer = self.mine.pacer
+        intended_ns = pacer.wait_turn()
+        if intended_ns is None:
+            return
+        result = self.request(next(self.requests), intended_ns)
+        if result.error is not None and not pacer.paced:
             gevent.sleep(PAUSE_AFTER_FAILURE_S)
 
     def request(self, prepared: Prepared, intended_ns: int) -> Result:
@@ -80,6 +84,7 @@ class InferenceUser(User):
         reply: Reply | None = None
         error: RequestError | None = None
         killed = False
+        stage.sent += 1
         stage.in_flight += 1
         start_ns = time.perf_counter_ns()
         try:
@@ -104,6 +109,7 @@ class InferenceUser(User):
                 response_bytes=reply.response_bytes if reply else 0,
                 error=error or (self._check(reply, prepared, phase) if reply else None),
                 abandoned=killed,
+                phases_ns=reply.phases_ns if reply else {},
                 server_ns=reply.server_ns if reply else {},
             )
             self._report(result)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import time
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -41,8 +42,10 @@ class JpegHttp(Transport):
         """POST and parse."""
         assert self._connection is not None, "open() comes before send()"
         body, headers = self._connection.post("/embed", prepared.body, prepared.headers)
+        received_ns = time.perf_counter_ns()
         embeddings = np.array(json.loads(body)["embeddings"], dtype=np.float32)
-        return Reply(embeddings, len(body), server_timing(headers))
+        phases_ns = {"decode": time.perf_counter_ns() - received_ns}
+        return Reply(embeddings, len(body), phases_ns, server_timing(headers))
 
     def close(self) -> None:
         """Close the connection."""

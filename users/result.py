@@ -14,8 +14,9 @@ class Result:
 
     `cell`, `repeat`, `phase`: the run it belongs to, by the phase it *started* in. `user`: which of this
     process's users sent it. `intended_ns`, `start_ns`, `end_ns`: `perf_counter_ns` when it should have
-    started, did start, and finished. `server_ns`: the parts the server stated. `error`: None on success;
-    `abandoned` marks a request killed at a stop, which is neither success nor failure.
+    started, did start, and finished. `phases_ns`: the parts of service time that the client can tell
+    apart (encode, send, wait, receive, decode). `server_ns`: the parts the server stated. `error`: None
+    on success; `abandoned` marks a request killed at a stop, which is neither success nor failure.
     """
 
     cell: str
@@ -30,6 +31,7 @@ class Result:
     response_bytes: int = 0
     error: RequestError | None = None
     abandoned: bool = False
+    phases_ns: Mapping[str, int] = field(default_factory=dict)
     server_ns: Mapping[str, int] = field(default_factory=dict)
 
     @property

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from users.endpoint import Endpoint
 from users.images import ImageSet
+from users.pacer import ClosedPacer, Pacer
 from users.transport import Prepared, Transport, rotation
 
 SENDING = frozenset({"warm-up", "measure"})
@@ -21,7 +22,8 @@ SENDING = frozenset({"warm-up", "measure"})
 class Stage:
     """A cell on this worker: endpoint, prepared requests, and the phase that gates the users.
 
-    `golden`: float32 of shape [n, 512], or None to skip that check.
+    `golden`: float32 of shape [n, 512], or None to skip that check. `sent` and `in_flight` count requests:
+    those begun since the phase was entered, and those not yet ended.
     """
 
     endpoint: Endpoint
@@ -32,17 +34,22 @@ class Stage:
     golden: NDArray[np.float32] | None = None
     min_cosine: float = 0.999
     phase: str = "drain"
+    pacer: Pacer = field(default_factory=ClosedPacer)
+    sent: int = 0
     in_flight: int = 0
     gate: Event = field(default_factory=Event)
     seats: itertools.count[int] = field(default_factory=itertools.count)
 
-    def enter(self, phase: str) -> None:
-        """Begin a phase: users send in `warm-up` and `measure`, and hold still in any other."""
+    def enter(self, phase: str, pacer: Pacer | None = None) -> None:
+        """Begin a phase: users send in `warm-up` and `measure`, when the pacer says, else hold still."""
         self.phase = phase
         if phase in SENDING:
+            self.sent = 0
+            self.pacer = pacer or ClosedPacer()
             self.gate.set()
         else:
             self.gate.clear()
+            self.pacer.close()
 
 
 def prepare_pool(

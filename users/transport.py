@@ -28,10 +28,14 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The server's answer: float32 of shape [batch, 512], its size on the wire, and the parts it stated."""
+    """The server's answer: float32 of shape [batch, 512], its size on the wire, and the parts it stated.
+
+    `phases_ns`: the parts of the request's time that this client saw, by DESIGN's names of phases.
+    """
 
     embeddings: NDArray[np.float32]
     response_bytes: int
+    phases_ns: Mapping[str, int] = field(default_factory=dict)
     server_ns: Mapping[str, int] = field(default_factory=dict)
 
 

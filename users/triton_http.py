@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import ClassVar
 
 import numpy as np
@@ -43,9 +44,11 @@ class TritonHttp(Transport):
         assert self._connection is not None, "open() comes before send()"
         path = f"/v2/models/{self.endpoint.model}/infer"
         body, headers = self._connection.post(path, prepared.body, prepared.headers)
+        received_ns = time.perf_counter_ns()
         head = int(headers[HEADER_LENGTH.lower()])
         result = InferenceServerClient.parse_response_body(body, header_length=head)
-        return Reply(np.asarray(result.as_numpy("embedding"), dtype=np.float32), len(body))
+        embeddings = np.asarray(result.as_numpy("embedding"), dtype=np.float32)
+        return Reply(embeddings, len(body), {"decode": time.perf_counter_ns() - received_ns})
 
     def close(self) -> None:
         """Close the connection."""

@@ -46,7 +46,7 @@ class Scripted(Transport):
             raise step
         if isinstance(step, str):
             gevent.sleep(30)
-        return Reply(step, 2048, {"compute": 7})
+        return Reply(step, 2048, {"decode": 3}, {"compute": 7})
 
     def close(self) -> None:
         self.log.append("close")

@@ -1,0 +1,133 @@
+"""When the next request should start: at once under closed load, by a schedule under open load."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from gevent.event import Event
+from gevent.lock import Semaphore
+
+NS_PER_S = 1_000_000_000
+LOOK_UP_NS = NS_PER_S // 10
+"""How long a waiting user may miss that the shares have changed."""
+JUST_DUE_NS = 5_000_000
+"""An arrival that came due so shortly before the end was about to be sent, and counts as not due."""
+CONSTANT, POISSON = "constant", "poisson"
+
+
+class Pacer(Protocol):
+    """Gives each user the intended start of its next request; one for a phase, shared by all users."""
+
+    paced: bool
+    due: int
+    dropped: int
+
+    def wait_turn(self) -> int | None:
+        """Block until a request is due: its intended start (`perf_counter_ns`), or None once closed."""
+
+    def close(self) -> None:
+        """End the phase: nobody's turn comes any more."""
+
+
+@dataclass
+class ClosedPacer:
+    """Closed load: a user that asks has its turn at once."""
+
+    paced: bool = False
+    due: int = 0
+    dropped: int = 0
+
+    def wait_turn(self) -> int:
+        """Now."""
+        return time.perf_counter_ns()
+
+    def close(self) -> None:
+        """Nothing to do: the stage's gate holds the users."""
+
+
+def offsets_ns(arrivals: str, rate: float, seed: str) -> Iterator[int]:
+    """Nanoseconds from the start of a phase to each of its arrivals, without end.
+
+    `constant`: one every 1/rate seconds, without drift. `poisson`: exponential gaps of mean 1/rate, the same
+    for the same seed.
+    """
+    if arrivals == CONSTANT:
+        return (round(number * NS_PER_S / rate) for number in itertools.count())
+    generator = random.Random(seed)
+    gaps = (generator.expovariate(rate) * NS_PER_S for _ in itertools.count())
+    return (round(offset) for offset in itertools.accumulate(gaps))
+
+
+@dataclass
+class OpenPacer:
+    """Open load: this worker's share of one schedule that all workers compute alike.
+
+    Arrival number n belongs to the worker whose `index` is n modulo `of` (no worker where that is 0), so that
+    workers never send in step, and their sum is the schedule whatever their number. Free users queue for
+    their turn. An arrival that finds none free waits, its latency running; one that has waited for
+    `patience_ns` is dropped, as is one that still waits at the end.
+    """
+
+    offsets: Iterator[int]
+    start_ns: int
+    index: int
+    of: int
+    patience_ns: int
+    clock: Callable[[], int] = time.perf_counter_ns
+    paced: bool = True
+    due: int = 0
+    """Arrivals whose time has come."""
+    dropped: int = 0
+    """Those of them that were never sent."""
+    over: Event = field(default_factory=Event)
+    _turn: Semaphore = field(default_factory=Semaphore)
+
+    def __post_init__(self) -> None:
+        self._numbered = enumerate(self.offsets)
+        self._number, self._offset = next(self._numbered)
+
+    def reshare(self, index: int, of: int) -> None:
+        """Take another share from here on: a worker was lost."""
+        self.index, self.of = index, of
+
+    def wait_turn(self) -> int | None:
+        """Block until this worker's next arrival is due; None once the phase is over."""
+        with self._turn:
+            while not self.over.is_set():
+                intended_ns = self._upcoming_ns()
+                wait_ns = intended_ns - self.clock()
+                if wait_ns > 0:
+                    self.over.wait(min(wait_ns, LOOK_UP_NS) / NS_PER_S)
+                    continue
+                self._come()
+                if -wait_ns <= self.patience_ns:
+                    return intended_ns
+                self.dropped += 1
+        return None
+
+    def close(self) -> None:
+        """End the phase; arrivals that are due and wait for a user are dropped."""
+        if self.over.is_set():
+            return
+        self.over.set()
+        end_ns = self.clock() - JUST_DUE_NS
+        while self._upcoming_ns() <= end_ns:
+            self._come()
+            self.dropped += 1
+
+    def _upcoming_ns(self) -> int:
+        """When this worker's next arrival is due."""
+        if not self.of:
+            return self.clock() + LOOK_UP_NS
+        while self._number % self.of != self.index:
+            self._number, self._offset = next(self._numbered)
+        return self.start_ns + self._offset
+
+    def _come(self) -> None:
+        self.due += 1
+        self._number, self._offset = next(self._numbered)

@@ -39,9 +39,9 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     shown = commands.add_parser(
         "show",
-        help="write study.json, cells.csv, summary.md and report.html, and print the tables",
-        description="Reads DIR/ledger.jsonl, finished or not, writes study.json, cells.csv, summary.md and "
-        "report.html into DIR, and prints the tables.",
+        help="write study.json, cells.csv, timeline.csv, summary.md and report.html, and print the tables",
+        description="Reads DIR/ledger.jsonl, finished or not, writes study.json, cells.csv, timeline.csv, "
+        "summary.md and report.html into DIR, and prints the tables.",
         epilog="Example: python -m reports show results/step7-20261121T110000Z. "
         "Exit code: 0 when rendered, 2 when DIR has no readable ledger or cannot be written.",
     )

@@ -1,8 +1,6 @@
 """cells.csv: one row for each run that was begun, columns as others parse them."""
 
-import csv
-import io
-
+from reports.csv_text import column_of, csv_text
 from reports.run_tables import codes
 from reports.study import Study
 from reports.summary import Summary
@@ -16,24 +14,14 @@ COLUMNS = tuple(
     unexplained_ms request_bytes response_bytes executed_batch worker_cpu_pct loop_lag_p99_ms gpu_util_pct
     gpu_memory_bytes gpu_power_w images_per_usd joules_per_image limit caveats""".split()  # noqa: SIM905
 )
-_NS_PER = {"ms": 1e6, "s": 1e9}
 
 
 def render_csv(study: Study) -> str:
     """The whole file; empty where a column is unknown."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows([_value(study, run, column) for column in COLUMNS] for run in study.started)
-    return out.getvalue()
+    return csv_text(COLUMNS, ([_value(study, run, column) for column in COLUMNS] for run in study.started))
 
 
 def _value(study: Study, run: Summary, column: str) -> object:
     if column == "study":
         return study.header["study"]
-    if column == "caveats":
-        return codes(run, ";")
-    stem, _, unit = column.rpartition("_")
-    value_ns = getattr(run, f"{stem}_ns", None) if unit in _NS_PER else None
-    value = getattr(run, column, None) if value_ns is None else value_ns / _NS_PER[unit]
-    return round(value, 6) if isinstance(value, float) else value
+    return codes(run, ";") if column == "caveats" else column_of(run, column)

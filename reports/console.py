@@ -3,13 +3,16 @@
 from collections.abc import Iterator, Sequence
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from reports.format import plain
 from reports.page import Page
 from reports.tables import Cell, Table
+
+WIDE = 7
+"""Columns; tables with more get narrower gaps."""
 
 
 def render_console(page: Page, console: Console) -> None:
@@ -45,9 +48,12 @@ def _print_table(table: Table, console: Console) -> None:
 
 
 def _rich_table(table: Table) -> RichTable:
-    rich_table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
+    wide = len(table.heads) > WIDE
+    rich_table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0 if wide else 1))
     for index, head in enumerate(table.heads):
-        rich_table.add_column(Text(plain(head)), justify="right" if index in table.numeric else "left")
+        justify: JustifyMethod = "right" if index in table.numeric else "left"
+        # Folded rather than cut: half a number is worse than an ugly table.
+        rich_table.add_column(Text(plain(head)), justify=justify, no_wrap=index == 0, overflow="fold")
     for row in table.rows:
         rich_table.add_row(*(_text(cell) for cell in row))
     return rich_table

@@ -7,7 +7,9 @@ from reports.ledger import Record
 from reports.server import ServerSide
 from reports.windows import Counts, undrained
 
-# Below each size these percentiles are doubtful; ten results must lie beyond one that is to be trusted.
+ENOUGH = {"p50": 20, "p90": 100, "p95": 200, "p99": 1_000, "p99.9": 10_000}
+"""Results behind a percentile that is to be trusted: ten of them must lie beyond it."""
+# Below each size these percentiles are doubtful.
 SAMPLES = {200: "p95, p99 and p99.9 are", 1_000: "p99 and p99.9 are", 10_000: "p99.9 is"}
 
 

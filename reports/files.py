@@ -9,6 +9,7 @@ from reports.markdown import render_markdown
 from reports.page import Page
 from reports.study import Study
 from reports.study_json import render_json
+from reports.timeline_csv import render_timeline
 
 
 def write_report(directory: Path, study: Study, page: Page) -> None:
@@ -16,6 +17,7 @@ def write_report(directory: Path, study: Study, page: Page) -> None:
     files = {
         "study.json": render_json(study, page),
         "cells.csv": render_csv(study),
+        "timeline.csv": render_timeline(study),
         "summary.md": render_markdown(page),
         "report.html": render_html(page),
     }

@@ -1,10 +1,11 @@
-"""What a study found, in at most three sentences computed from its numbers and hedged by their size."""
+"""What a study found, in at most four sentences computed from its numbers and hedged by their size."""
 
 from collections.abc import Iterator
 
 from reports.disclosures import disclosures
 from reports.format import digits, plural
 from reports.grid import COMPARABLE_RUNS, ENOUGH_RUNS, Runs, scarcity, typical
+from reports.rate_table import rate_finding
 from reports.seed_tables import images_per_s, protocol_pairs
 from reports.study import Study
 
@@ -16,8 +17,10 @@ def findings(study: Study) -> tuple[str, ...]:
     good = [run for run in study.started if run.succeeded]
     if not good:
         return ("No run left a successful request, so nothing can be said about speed.",)
+    searched, all_open = rate_finding(study), all(run.load == "open" for run in good)
     said = [
-        _fastest(good),
+        searched,
+        "" if searched and all_open else _fastest(good),
         _protocols(study, good),
         " ".join(disclosures(study, (run.endpoint for run in good))),
     ]
@@ -25,7 +28,10 @@ def findings(study: Study) -> tuple[str, ...]:
 
 
 def _fastest(runs: Runs) -> str:
-    clean = [run for run in runs if run.load == "closed" and not run.tainted]
+    closed = [run for run in runs if run.load == "closed"]
+    clean = [run for run in closed if not run.tainted]
+    if not closed:
+        return "All load was open, at rates that were asked for, so no cell is called the fastest."
     if not clean:
         return "No cell with closed load is free of disqualifying caveats, so none is called the fastest."
     serial = _best("with one user", [run for run in clean if run.serial])

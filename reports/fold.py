@@ -1,51 +1,55 @@
-"""From a ledger to one Summary for every planned run."""
+"""From what the ledger has of a run to its Summary."""
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from reports.caveat import caveat
+from reports.arrivals import Arrivals, arrivals
+from reports.caveat import Caveat, caveat
+from reports.client_doubts import client_doubts
 from reports.doubts import doubts
-from reports.ledger import Ledger, LedgerError, Record
-from reports.server import server_side
+from reports.health import Health, health
+from reports.runs import Run
+from reports.samples import gpus_over, server_gap
+from reports.server import ServerSide, server_side
 from reports.summary import Summary
-from reports.windows import count, measure_ns, times
-
-PLAN_FIELDS = ("cell", "repeat", "endpoint", "backend", "protocol", "payload", "batch", "load", "level")
-Key = tuple[str, int]
+from reports.windows import Counts, count, measure_ns, times
 
 
-def fold(ledger: Ledger) -> tuple[Summary, ...]:
-    """One Summary for each planned run, in run order; LedgerError where a record lacks what it must have."""
-    runs: dict[Key, list[Record]] = defaultdict(list)
-    try:
-        for record in ledger.records:
-            if "cell" in record:
-                runs[record["cell"], record["repeat"]].append(record)
-        plan = [{name: entry[name] for name in PLAN_FIELDS} for entry in ledger.header["plan"]]
-        return tuple(summarise(entry, runs[entry["cell"], entry["repeat"]]) for entry in plan)
-    except (KeyError, TypeError, ValueError) as error:
-        raise LedgerError(
-            f"a record is not what a ledger holds ({error!r}): it was edited or damaged."
-        ) from error
-
-
-def summarise(planned: Mapping[str, Any], records: Sequence[Record]) -> Summary:
-    """One run's windows, drained lines, server readings and caveats as one Summary."""
-    edges = {record["event"]: record for record in records if record["kind"] == "run"}
+def summarise(run: Run) -> Summary:
+    """One run's Summary; without numbers where it was not begun."""
+    edges = {record["event"]: record for record in run.of_kind("run")}
     if "start" not in edges:
-        return Summary(**planned, status="not-run")
+        return Summary(**run.planned, status="not-run")
     start, end = edges["start"], edges.get("end", {})
     status, note = end.get("status", "unfinished"), end.get("note", "")
-    numbers = _numbers(records, status, note)
-    return Summary(**planned, status=status, workers=len(start["workers"]), hosts=start["hosts"], **numbers)
+    numbers = _numbers(run, status, note)
+    return Summary(
+        **run.planned, status=status, workers=len(start["workers"]), hosts=start["hosts"], **numbers
+    )
 
 
-def _numbers(records: Sequence[Record], status: str, note: str) -> dict[str, Any]:
-    windows, drained = _measured(records, "window"), _measured(records, "drained")
-    counts, server = count(windows, drained), server_side([r for r in records if r["kind"] == "server"])
-    measured_ns = measure_ns(windows) if counts.finished else None
-    stated = tuple(caveat(r["code"], r["text"]) for r in records if r["kind"] == "caveat")
+def _numbers(run: Run, status: str, note: str) -> dict[str, Any]:
+    windows, drained = run.measured("window"), run.measured("drained")
+    counts, found = count(windows, drained), times(windows)
+    kept = arrivals(run.planned["load"], windows, drained)
+    fit, server = health(run.measured("health")), server_side(run.of_kind("server"))
+    doubted = (
+        *_stated(run),
+        *doubts(status, note, counts, windows, drained, server),
+        *_unsampled(run),
+        *client_doubts(run.planned, counts.sent, kept, fit, found["latency_p95_ns"], windows),
+    )
+    return {
+        **_rates(counts, measure_ns(windows) if counts.finished else None),
+        **found,
+        **_server(server),
+        **_generator(kept, fit),
+        **_gpus(run),
+        "caveats": doubted,
+    }
+
+
+def _rates(counts: Counts, measured_ns: float | None) -> dict[str, Any]:
     return {
         "requests": counts.finished,
         "failures": counts.failures,
@@ -57,18 +61,48 @@ def _numbers(records: Sequence[Record], status: str, note: str) -> dict[str, Any
         "images_per_s": _per_s(counts.images, measured_ns),
         "request_bytes": counts.request_bytes / counts.ok if counts.ok else None,
         "response_bytes": counts.response_bytes / counts.ok if counts.ok else None,
-        "server_ns": server.server_ns,
-        "server_queue_ns": server.queue_ns,
-        "server_compute_ns": server.compute_ns,
-        "executed_batch": server.executed_batch,
-        "caveats": stated + tuple(doubts(status, note, counts, windows, drained, server)),
-        **times(windows),
     }
-
-
-def _measured(records: Sequence[Record], kind: str) -> list[Record]:
-    return [record for record in records if record["kind"] == kind and record["phase"] == "measure"]
 
 
 def _per_s(total: int, elapsed_ns: float | None) -> float | None:
     return total / (elapsed_ns / 1e9) if elapsed_ns else None
+
+
+def _server(server: ServerSide) -> dict[str, float | None]:
+    return {
+        "server_ns": server.server_ns,
+        "server_queue_ns": server.queue_ns,
+        "server_compute_ns": server.compute_ns,
+        "executed_batch": server.executed_batch,
+    }
+
+
+def _generator(kept: Arrivals, fit: Health) -> dict[str, float | None]:
+    return {
+        "late": kept.late,
+        "due": kept.due,
+        "dropped": kept.dropped,
+        "offered_per_s": kept.offered.per_s if kept.offered else None,
+        "worker_cpu_pct": fit.worker_cpu_pct,
+        "loop_lag_p99_ns": fit.loop_lag_p99_ns,
+        "gc_max_ns": fit.gc_max_ns,
+        "in_flight": fit.in_flight,
+    }
+
+
+def _gpus(run: Run) -> dict[str, float | None]:
+    found = gpus_over(run.measured("sample"))
+    return {
+        "gpu_util_pct": found.util_pct,
+        "gpu_memory_bytes": found.memory_bytes,
+        "gpu_power_w": found.power_w,
+    }
+
+
+def _stated(run: Run) -> Iterator[Caveat]:
+    return (caveat(record["code"], record["text"]) for record in run.of_kind("caveat"))
+
+
+def _unsampled(run: Run) -> Iterator[Caveat]:
+    if gap := server_gap(run.of_kind("sample"), run.of_kind("phase")):
+        yield gap

@@ -1,21 +1,53 @@
 """Histograms as the ledger holds them: HdrHistogram V2 base64, 1 µs to 1 h, 3 significant digits."""
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 
-from hdrh.codec import HdrCookieException, HdrLengthException
+import numpy as np
+import numpy.typing as npt
+from hdrh.codec import (
+    HdrCookieException,
+    HdrHistogramEncoder,
+    HdrHistogramSettingsException,
+    HdrLengthException,
+)
 from hdrh.histogram import HdrHistogram
+
+from reports import buckets
+from reports.buckets import NS_PER_US, Buckets
 
 LOWEST_US = 1
 HIGHEST_US = 3_600_000_000
 SIGNIFICANT_DIGITS = 3
-NS_PER_US = 1_000
 
-_UNREADABLE = (ValueError, TypeError, IndexError, zlib.error, HdrCookieException, HdrLengthException)
+_UNREADABLE = (
+    *(ValueError, TypeError, IndexError, AssertionError, zlib.error),
+    *(HdrCookieException, HdrHistogramSettingsException, HdrLengthException),
+)
 
 
 class HistogramError(ValueError):
-    """Text that is no histogram."""
+    """Text that is no histogram, or one with other bounds."""
+
+
+class Histograms(Mapping[str, Buckets]):
+    """Histograms by name, decoded when first asked for, and once; HistogramError where one cannot be."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = texts
+        self._decoded: dict[str, Buckets] = {}
+
+    def __getitem__(self, name: str) -> Buckets:
+        if name not in self._decoded:
+            self._decoded[name] = decoded(self._texts[name])
+        return self._decoded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
 
 
 def empty() -> HdrHistogram:
@@ -27,6 +59,46 @@ def record_ns(histogram: HdrHistogram, value_ns: int) -> None:
     """Counts one duration; the library drops what is out of range, so that is clamped to a bound."""
     value_us = round(value_ns / NS_PER_US)
     histogram.record_value(min(max(value_us, 0), HIGHEST_US))
+
+
+def encoded_ns(values_ns: Sequence[int]) -> tuple[str, int]:
+    """Many durations as the ledger holds them, and how many of them were out of range and so clamped."""
+    exact = np.asarray(values_ns, np.int64)
+    outside = int(np.count_nonzero((exact < 0) | (exact > HIGHEST_US * NS_PER_US)))
+    values_us = np.clip(np.rint(exact / NS_PER_US), 0, HIGHEST_US).astype(np.int64)
+    counts = np.bincount(buckets.indices_of(values_us))
+    histogram = _scratch()
+    used = np.frombuffer(histogram.counts, np.uint64)[: len(counts)]
+    histogram.total_count = len(values_us)
+    histogram.min_value = int(values_us.min(initial=HIGHEST_US))
+    histogram.max_value = int(values_us.max(initial=0))
+    used[:] = counts
+    try:
+        return histogram.encode().decode("ascii"), outside
+    finally:
+        used[:] = 0
+
+
+@cache
+def _scratch() -> HdrHistogram:
+    """The one that `encoded_ns` fills and clears: to make 23,552 counters takes longer than all the rest."""
+    return empty()
+
+
+def decoded(text: str) -> Buckets:
+    """The counts of one histogram; HistogramError where it cannot be decoded."""
+    try:
+        payload = HdrHistogramEncoder.decode(text)
+        head = payload.payload
+        bounds = (head.lowest_trackable_value, head.highest_trackable_value, head.significant_figures)
+        if bounds != (LOWEST_US, HIGHEST_US, SIGNIFICANT_DIGITS):
+            raise HistogramError(f"{text[:24]!r}… has other bounds than a ledger's: {bounds}")
+        seen = payload.init_counts(_scratch().counts_len)
+    except HistogramError:
+        raise
+    except _UNREADABLE as error:
+        raise HistogramError(f"{str(text)[:24]!r}… is no HdrHistogram ({error})") from error
+    return _nonzero(np.frombuffer(payload.counts, np.uint64)[: seen["max_nonzero_index"] + 1])
 
 
 def merged(encoded: Iterable[str]) -> HdrHistogram:
@@ -42,13 +114,14 @@ def merged(encoded: Iterable[str]) -> HdrHistogram:
 
 def percentiles_ns(histogram: HdrHistogram, percents: Iterable[float]) -> list[float | None]:
     """The values at some percentiles; None for each where the histogram is empty."""
-    wanted = list(percents)
-    if not histogram.get_total_count():
-        return [None] * len(wanted)
-    values_us = histogram.get_percentile_to_value_dict(wanted)
-    return [float(values_us[percent] * NS_PER_US) for percent in wanted]
+    return buckets.percentiles_ns(_nonzero(np.frombuffer(histogram.counts, np.uint64)), list(percents))
 
 
 def mean_ns(histogram: HdrHistogram) -> float | None:
-    """The mean, to 0.1 %; None where the histogram is empty."""
-    return histogram.get_mean_value() * NS_PER_US if histogram.get_total_count() else None
+    """The mean, to 0.05 %; None where the histogram is empty."""
+    return buckets.mean_ns(_nonzero(np.frombuffer(histogram.counts, np.uint64)))
+
+
+def _nonzero(counts: npt.NDArray[np.uint64]) -> Buckets:
+    indices = np.flatnonzero(counts)
+    return Buckets(indices, counts[indices].astype(np.int64))

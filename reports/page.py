@@ -6,7 +6,11 @@ from dataclasses import dataclass
 
 from reports.findings import findings
 from reports.format import plural
+from reports.health_table import generator_health
+from reports.highest_rate import find_bound
+from reports.open_table import open_load
 from reports.origin_tables import endpoints, fingerprint, images, options
+from reports.rate_table import highest_rates
 from reports.run_tables import caveats_by_code, caveats_by_run, every_run, failures_by_kind
 from reports.seed_tables import seed_tables
 from reports.study import Study, notices
@@ -38,9 +42,9 @@ def build_page(study: Study, place: str) -> Page:
     """Everything a report of the study in `place` says; empty tables and sections are left out."""
     origins = (endpoints(study), images(study), options(study), fingerprint(study))
     sections = (
-        Section("Results", tuple(seed_tables(study)), brief=True),
+        Section("Results", tuple(results(study)), brief=True),
         Section("Doubts", (caveats_by_code(study), failures_by_kind(study)), brief=True),
-        Section("Every run", (every_run(study), caveats_by_run(study)), brief=False),
+        Section("Every run", (every_run(study), generator_health(study), caveats_by_run(study)), brief=False),
         Section("What it ran on", origins, brief=False),
     )
     return Page(
@@ -51,6 +55,14 @@ def build_page(study: Study, place: str) -> Page:
         sections=tuple(filled(sections)),
         commands=tuple(commands(study, place)),
     )
+
+
+def results(study: Study) -> Iterator[Table]:
+    """The seeds' tables, what a search for a rate found, and every cell with open load."""
+    yield from seed_tables(study)
+    if bound := find_bound(study):
+        yield highest_rates(study, bound)
+    yield open_load(study)
 
 
 def filled(sections: tuple[Section, ...]) -> Iterator[Section]:

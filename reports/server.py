@@ -28,11 +28,12 @@ def server_side(readings: Sequence[Record]) -> ServerSide:
     for reading in (before, after):
         if "counters" not in reading:
             return ServerSide(gap=caveat("probe-gap", reading["error"]))
-    delta = {
-        name: after["counters"][name] - value
-        for name, value in before["counters"].items()
-        if name in after["counters"]
-    }
+    return between(before["counters"], after["counters"])
+
+
+def between(before: Mapping[str, int], after: Mapping[str, int]) -> ServerSide:
+    """What lies between two readings of cumulative counters; a gap where they went backwards."""
+    delta = {name: after[name] - value for name, value in before.items() if name in after}
     if any(value < 0 for value in delta.values()):
         return ServerSide(gap=caveat("server-lost", "the server's counters went backwards: it restarted"))
     return _means(delta)

@@ -1,14 +1,17 @@
-"""A study as a whole: its header, how it ended, and one Summary for every planned run."""
+"""A study as a whole: its header, how it ended, one Summary for every planned run, and its seconds."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reports.fold import fold
+from reports.fold import summarise
 from reports.format import plural
 from reports.ledger import FILE_NAME, Ledger, LedgerError, Record, read_ledger
+from reports.runs import planned_runs, whole_plan
+from reports.seconds import epoch_s
 from reports.summary import Summary
+from reports.timeline import Second, timeline
 
 REQUIRED = ("study", "title", "size", "started_utc", "plan")
 
@@ -21,7 +24,9 @@ class Study:
     status: str
     reason: str
     cut_line: bool
+    plan: tuple[Record, ...]
     runs: tuple[Summary, ...]
+    timeline: tuple[Second, ...]
 
     @property
     def started(self) -> tuple[Summary, ...]:
@@ -47,17 +52,26 @@ def load_study(directory: Path | str) -> Study:
     ledger = read_ledger(path)
     if missing := [name for name in REQUIRED if name not in ledger.header]:
         raise LedgerError(f"{path}: the header lacks {', '.join(missing)}: run the study again.")
-    footers = ledger.of_kind("footer")
-    footer = footers[-1] if footers else {}
-    status, reason = footer.get("status", "unfinished"), footer.get("reason", "")
-    return Study(ledger.header, status, reason, ledger.cut_line, _folded(ledger, path))
-
-
-def _folded(ledger: Ledger, path: Path) -> tuple[Summary, ...]:
     try:
-        return fold(ledger)
-    except LedgerError as error:
-        raise LedgerError(f"{path}: {error}") from error
+        return _folded(ledger)
+    except (KeyError, TypeError, ValueError) as error:
+        raise LedgerError(
+            f"{path}: a record is not what a ledger holds ({error!r}): it was edited or damaged."
+        ) from error
+
+
+def _folded(ledger: Ledger) -> Study:
+    footers, runs = ledger.of_kind("footer"), planned_runs(ledger)
+    footer = footers[-1] if footers else {}
+    return Study(
+        header=ledger.header,
+        status=footer.get("status", "unfinished"),
+        reason=footer.get("reason", ""),
+        cut_line=ledger.cut_line,
+        plan=tuple(whole_plan(ledger)),
+        runs=tuple(summarise(run) for run in runs),
+        timeline=tuple(timeline(runs, int(epoch_s(ledger.header["started_utc"])))),
+    )
 
 
 def notices(study: Study) -> Iterator[str]:

@@ -19,11 +19,16 @@ _FROM_HEADER = (
     "images",
     "endpoints",
 )
+_OF_RUN = (
+    *("cell", "repeat", "status", "tainted", "requests", "timeouts", "abandoned"),
+    *("arrivals", "offered_per_s", "late", "due", "dropped"),
+    *("worker_cpu_pct", "loop_lag_p99_ns", "send_delay_p99_ns", "gc_max_ns", "in_flight"),
+)
 
 
 def render_json(study: Study, page: Page) -> str:
     """The whole file."""
-    head = {name: study.header.get(name) for name in _FROM_HEADER}
+    head = {name: study.header.get(name) for name in _FROM_HEADER} | {"plan": list(study.plan)}
     ended = {"status": study.status, "reason": study.reason, "cut_line": study.cut_line}
     said = {"findings": page.findings, "notices": page.notices}
     return json.dumps(head | ended | said | {"runs": [_run(run) for run in study.runs]}, indent=1) + "\n"
@@ -31,10 +36,7 @@ def render_json(study: Study, page: Page) -> str:
 
 def _run(run: Summary) -> dict[str, Any]:
     return {
-        "cell": run.cell,
-        "repeat": run.repeat,
-        "status": run.status,
-        "tainted": run.tainted,
+        **{name: getattr(run, name) for name in _OF_RUN},
         "failures": dict(run.failure_kinds),
         "caveats": [asdict(doubt) for doubt in run.caveats],
     }

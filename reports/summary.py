@@ -12,6 +12,11 @@ class Summary:
 
     Times are nanoseconds; None stands where nothing was measured. Names are those of cells.csv, which writes
     `_ns` as milliseconds. `status` is done, aborted, failed, unfinished or not-run.
+
+    `level` is users in closed load. In open load it is the asked arrivals per second, `arrivals` is constant
+    or poisson, `offered_per_s` what was sent, `due` are the arrivals whose time came, `dropped` those of them
+    that were never sent. `late` are requests that began more than 5 ms after their time.
+    `worker_cpu_pct`, `loop_lag_p99_ns` and `gc_max_ns` are of the worst worker, `in_flight` is of all.
     """
 
     cell: str
@@ -24,6 +29,7 @@ class Summary:
     load: str
     level: float
     status: str
+    arrivals: str = ""
     workers: int | None = None
     hosts: int | None = None
     requests: int | None = None
@@ -33,6 +39,10 @@ class Summary:
     measure_ns: float | None = None
     requests_per_s: float | None = None
     images_per_s: float | None = None
+    offered_per_s: float | None = None
+    late: int | None = None
+    due: int | None = None
+    dropped: int | None = None
     latency_mean_ns: float | None = None
     latency_p50_ns: float | None = None
     latency_p90_ns: float | None = None
@@ -44,12 +54,24 @@ class Summary:
     service_p95_ns: float | None = None
     service_p99_ns: float | None = None
     send_delay_p99_ns: float | None = None
+    encode_ns: float | None = None
+    send_ns: float | None = None
+    wait_ns: float | None = None
+    receive_ns: float | None = None
+    decode_ns: float | None = None
     server_ns: float | None = None
     server_queue_ns: float | None = None
     server_compute_ns: float | None = None
     request_bytes: float | None = None
     response_bytes: float | None = None
     executed_batch: float | None = None
+    worker_cpu_pct: float | None = None
+    loop_lag_p99_ns: float | None = None
+    gc_max_ns: int | None = None
+    in_flight: float | None = None
+    gpu_util_pct: float | None = None
+    gpu_memory_bytes: float | None = None
+    gpu_power_w: float | None = None
     failure_kinds: Mapping[str, int] = field(default_factory=dict)
     caveats: tuple[Caveat, ...] = ()
 
@@ -62,6 +84,11 @@ class Summary:
     def succeeded(self) -> int:
         """Requests that came back right."""
         return (self.requests or 0) - (self.failures or 0)
+
+    @property
+    def timeouts(self) -> int:
+        """Requests that failed because they took too long."""
+        return self.failure_kinds.get("timeout", 0)
 
     @property
     def serial(self) -> bool:

@@ -4,11 +4,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from reports.histogram import mean_ns, merged, percentiles_ns
+from reports.buckets import Buckets, mean_ns, percentiles_ns, together
 from reports.ledger import Record
 
 LATENCY_PERCENTS = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p999": 99.9, "max": 100.0}
 SERVICE_PERCENTS = {"p50": 50.0, "p95": 95.0, "p99": 99.0}
+PHASES = ("encode", "send", "wait", "receive", "decode")
+"""Of the service time on the client; an endpoint measures those that it can tell apart."""
 
 
 @dataclass(frozen=True)
@@ -56,19 +58,24 @@ def _abandoned(windows: Sequence[Record], drained: Sequence[Record]) -> int:
 
 def times(windows: Sequence[Record]) -> dict[str, float | None]:
     """Percentiles and the mean of the merged histograms, under the names that Summary gives them."""
-    latency, service, send_delay = (
-        merged(window["histograms"][name] for window in windows if name in window["histograms"])
-        for name in ("latency", "service_time", "send_delay")
-    )
-    found = {"latency_mean_ns": mean_ns(latency)}
-    found |= _named("latency", LATENCY_PERCENTS, percentiles_ns(latency, LATENCY_PERCENTS.values()))
-    found |= _named("service", SERVICE_PERCENTS, percentiles_ns(service, SERVICE_PERCENTS.values()))
-    found |= _named("send_delay", {"p99": 99.0}, percentiles_ns(send_delay, [99.0]))
-    return found
+    latency = recorded(windows, "latency")
+    return {
+        "latency_mean_ns": mean_ns(latency),
+        **_named("latency", LATENCY_PERCENTS, latency),
+        **_named("service", SERVICE_PERCENTS, recorded(windows, "service_time")),
+        **_named("send_delay", {"p99": 99.0}, recorded(windows, "send_delay")),
+        **{f"{phase}_ns": mean_ns(recorded(windows, phase)) for phase in PHASES},
+    }
 
 
-def _named(stem: str, names: Iterable[str], values: Iterable[float | None]) -> dict[str, float | None]:
-    return {f"{stem}_{name}_ns": value for name, value in zip(names, values, strict=True)}
+def recorded(windows: Iterable[Record], name: str) -> Buckets:
+    """One of their histograms, merged from all windows that have it."""
+    return together(window["histograms"][name] for window in windows if name in window["histograms"])
+
+
+def _named(stem: str, percents: Mapping[str, float], values: Buckets) -> dict[str, float | None]:
+    found = percentiles_ns(values, list(percents.values()))
+    return {f"{stem}_{name}_ns": value for name, value in zip(percents, found, strict=True)}
 
 
 def measure_ns(windows: Sequence[Record]) -> int | None:

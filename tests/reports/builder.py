@@ -4,22 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reports import histogram
 from reports.ledger import FILE_NAME, LedgerWriter
-
-FIRST_SECOND = 1_795_258_800
-FIRST_NS = 1_000_000_000
-REQUEST_BYTES, RESPONSE_BYTES = 602_112, 2_048
-
-Record = dict[str, Any]
-
-
-def encoded(values_ns: Sequence[int]) -> str:
-    """A histogram of some durations as the ledger holds it."""
-    made = histogram.empty()
-    for value_ns in values_ns:
-        histogram.record_ns(made, value_ns)
-    return str(made.encode().decode("ascii"))
+from tests.reports.lines import FIRST_NS, FIRST_SECOND, Record, drained_line, readings, windows
 
 
 class Book:
@@ -47,23 +33,28 @@ class Book:
         """Describes one endpoint in the header."""
         self.header["endpoints"][name] = {"url": url, "model": model, "weights": weights, "embedded": True}
 
-    def plan(self, endpoint: str, batch: int, level: int, repeat: int = 1) -> Record:
-        """Plans one run without making it; the tag of its records."""
+    def plan(
+        self, endpoint: str, batch: int, level: float, repeat: int = 1, arrivals: str | None = None
+    ) -> Record:
+        """Plans one run without making it, open where it has arrivals; the tag of its records."""
         backend, protocol = endpoint.split("-")
-        cell = f"{endpoint}/b{batch}/c{level}"
+        cell = f"{endpoint}/b{batch}/{'r' if arrivals else 'c'}{level:g}"
         entry: Record = {"cell": cell, "endpoint": endpoint, "backend": backend, "protocol": protocol}
         entry |= {"payload": "jpeg" if backend == "pytorch" else "fp32", "batch": batch}
-        self.header["plan"].append(entry | {"load": "closed", "level": level, "repeat": repeat})
+        entry |= {"arrivals": arrivals, "max_in_flight": 256} if arrivals else {}
+        load = "open" if arrivals else "closed"
+        self.header["plan"].append(entry | {"load": load, "level": level, "repeat": repeat})
         return {"cell": cell, "repeat": repeat}
 
     def add(
         self,
         endpoint: str,
         batch: int,
-        level: int,
+        level: float,
         latencies_ns: Mapping[str, Sequence[int]],
         *,
         repeat: int = 1,
+        arrivals: str | None = None,
         failures: Mapping[str, int] | None = None,
         counters: Record | None = None,
         drained: bool = True,
@@ -71,8 +62,8 @@ class Book:
         note: str = "",
     ) -> Record:
         """Plans and makes one run; `latencies_ns` are the successes of each worker, back to back per user."""
-        tag = self.plan(endpoint, batch, level, repeat)
-        users = max(1, level // max(1, len(latencies_ns)))
+        tag = self.plan(endpoint, batch, level, repeat, arrivals)
+        users = max(1, int(level) // max(1, len(latencies_ns)))
         edge = {"kind": "run", **tag, "utc": "2026-11-21T11:00:01Z"}
         self.records.append(edge | {"event": "start", "workers": list(latencies_ns), "hosts": 1})
         for worker, values in latencies_ns.items():
@@ -84,6 +75,40 @@ class Book:
             self.records += readings(tag, counters)
         self.records.append(edge | {"event": "end", "status": status, "note": note})
         return tag
+
+    def add_open(
+        self,
+        endpoint: str,
+        rate: float,
+        latencies_ns: Mapping[str, Sequence[int]],
+        *,
+        batch: int = 1,
+        arrivals: str = "constant",
+        phase_s: float | None = None,
+        late: int = 0,
+        dropped: int = 0,
+        **more: Any,
+    ) -> Record:
+        """One run with open load, in a phase that fits the rate; `late` and `dropped` are of each worker."""
+        count = sum(len(values) for values in latencies_ns.values())
+        phase_ns = round((phase_s or count / rate) * 1e9)
+        tag = self.add(endpoint, batch, rate, latencies_ns, arrivals=arrivals, **more)
+        for record in self.of(tag):
+            if record["kind"] == "window":
+                record |= {"late": late if record["second"] > FIRST_SECOND else 0, "out_of_range": {}}
+                record["last_end_ns"] = FIRST_NS + phase_ns
+            if record["kind"] == "drained":
+                sent = record["finished"]
+                record |= {"sent": sent, "phase_ns": phase_ns, "due": sent + dropped, "dropped": dropped}
+        return tag
+
+    def plan_later(self) -> None:
+        """Takes the last planned run out of the header: it was planned while the study ran."""
+        self.records.append({"kind": "plan", "runs": [self.header["plan"].pop()]})
+
+    def of(self, tag: Record) -> list[Record]:
+        """The records of one run."""
+        return [record for record in self.records if tag.items() <= record.items()]
 
     def caveat(self, tag: Record, code: str, text: str) -> None:
         """A caveat that was known while running."""
@@ -103,70 +128,3 @@ class Book:
             writer.write(record)
         writer.close()
         return directory
-
-
-def windows(
-    tag: Record, worker: str, values: Sequence[int], batch: int, users: int, failures: Mapping[str, int]
-) -> list[Record]:
-    """One warm-up window that no fold may count, and two windows of the measure phase."""
-    half = len(values) // 2
-    end_ns = FIRST_NS + sum(values) // users
-    first = window(tag, worker, values[:half], batch) | {"first_start_ns": FIRST_NS}
-    second = window(tag, worker, values[half:], batch) | {"second": FIRST_SECOND + 1}
-    warm_up = window(tag, worker, [1_000] * 7, batch) | {"phase": "warm-up"}
-    return [warm_up, first, second | {"last_end_ns": end_ns, "failures": dict(failures)}]
-
-
-def window(tag: Record, worker: str, values: Sequence[int], batch: int) -> Record:
-    """One second of the measure phase with these successes."""
-    found = {
-        "latency": encoded(values),
-        "service_time": encoded(values),
-        "send_delay": encoded([0 for _ in values]),
-    }
-    return {
-        "kind": "window",
-        **tag,
-        "worker": worker,
-        "phase": "measure",
-        "second": FIRST_SECOND,
-        "ok": len(values),
-        "failures": {},
-        "abandoned": 0,
-        "images": len(values) * batch,
-        "request_bytes": len(values) * batch * REQUEST_BYTES,
-        "response_bytes": len(values) * batch * RESPONSE_BYTES,
-        "histograms": found if values else {},
-        "server_ns": {},
-        "server_count": 0,
-        "first_start_ns": FIRST_NS + 1,
-        "last_end_ns": FIRST_NS + 1,
-    }
-
-
-def drained_line(tag: Record, worker: str, users: int, finished: int, abandoned: int = 0) -> Record:
-    """What a worker says when its users have finished."""
-    line = {"kind": "drained", **tag, "worker": worker, "phase": "measure"}
-    return line | {"users": users, "finished": finished, "abandoned": abandoned}
-
-
-def readings(tag: Record, counters: Record) -> list[Record]:
-    """Server counters before and after, which differ by `counters`; the first reading is not 0."""
-    before = dict.fromkeys(counters, 1_000)
-    after = {name: 1_000 + value for name, value in counters.items()}
-    lines = (("before", before), ("after", after))
-    return [{"kind": "server", **tag, "when": when, "counters": values} for when, values in lines]
-
-
-def triton(requests: int, batch: int, compute_ns: int, queue_ns: int = 50_000) -> Record:
-    """Counters of a Triton server over some requests, all successful and each executed by itself."""
-    return {
-        "requests": requests,
-        "successes": requests,
-        "images": requests * batch,
-        "executions": requests,
-        "queue_ns": requests * queue_ns,
-        "input_ns": requests * 30_000,
-        "compute_ns": requests * compute_ns,
-        "output_ns": requests * 20_000,
-    }

@@ -2,7 +2,8 @@
 
 import random
 
-from tests.reports.builder import Book, triton
+from tests.reports.builder import Book
+from tests.reports.lines import triton
 
 MS = 1_000_000
 BATCHES = (1, 4, 8)

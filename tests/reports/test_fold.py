@@ -6,7 +6,8 @@ import pytest
 from reports.ledger import LedgerError
 from reports.study import load_study
 from reports.summary import Summary
-from tests.reports.builder import FIRST_NS, RESPONSE_BYTES, Book, drained_line, triton
+from tests.reports.builder import Book
+from tests.reports.lines import FIRST_NS, RESPONSE_BYTES, drained_line, triton
 
 MS = 1_000_000
 

@@ -1,12 +1,15 @@
 import random
+from math import ceil
 from statistics import fmean
 
 import pytest
+from hdrh.histogram import HdrHistogram
 
-from reports import histogram
-from tests.reports.builder import encoded
+from reports import buckets, histogram
+from tests.reports.lines import encoded
 
 PERCENTS = (50.0, 90.0, 95.0, 99.0, 99.9, 100.0)
+HOUR_NS = 3_600 * 10**9
 
 
 @pytest.fixture(scope="module")
@@ -15,37 +18,123 @@ def lognormal_ns() -> list[int]:
     return sorted(round(20e6 * generator.lognormvariate(0, 0.8)) for _ in range(20_000))
 
 
-def test_percentiles_are_within_a_thousandth_of_the_exact_ones(lognormal_ns: list[int]) -> None:
+def recorded_one_by_one(values_ns: list[int]) -> HdrHistogram:
+    made = histogram.empty()
+    for value_ns in values_ns:
+        histogram.record_ns(made, value_ns)
+    return made
+
+
+def test_percentiles_are_within_half_a_thousandth_of_the_exact_ones(lognormal_ns: list[int]) -> None:
     found = histogram.percentiles_ns(histogram.merged([encoded(lognormal_ns)]), PERCENTS)
-    exact = [lognormal_ns[round(len(lognormal_ns) * percent / 100) - 1] for percent in PERCENTS]
-    assert found == pytest.approx(exact, rel=1e-3)
-
-
-def test_merging_parts_is_the_same_as_recording_the_whole(lognormal_ns: list[int]) -> None:
-    parts = histogram.merged([encoded(lognormal_ns[::2]), encoded(lognormal_ns[1::2])])
-    whole = histogram.merged([encoded(lognormal_ns)])
-    assert parts.get_total_count() == 20_000
-    assert histogram.percentiles_ns(parts, PERCENTS) == histogram.percentiles_ns(whole, PERCENTS)
-    assert histogram.mean_ns(parts) == pytest.approx(fmean(lognormal_ns), rel=1e-3)
+    exact = [lognormal_ns[ceil(len(lognormal_ns) * percent / 100) - 1] for percent in PERCENTS]
+    assert found == pytest.approx(exact, rel=5e-4)
 
 
 @pytest.mark.parametrize(
-    ("value_ns", "shown_ns"),
-    [(-5, 0), (0, 0), (499, 0), (1_000, 1_000), (10**13, 3.6e12), (10**18, 3.6e12)],
+    ("total", "percent", "rank"),
+    [(1, 50, 1), (2, 50, 1), (3, 50, 2), (100, 99, 99), (101, 99, 100), (1_000, 99.9, 999), (7, 0, 1)],
 )
-def test_no_duration_is_dropped(value_ns: int, shown_ns: float) -> None:
-    made = histogram.empty()
-    histogram.record_ns(made, value_ns)
-    assert made.get_total_count() == 1
-    assert histogram.percentiles_ns(made, [50.0]) == pytest.approx([shown_ns], rel=1e-3)
+def test_the_nearest_rank_is_rounded_up(total: int, percent: float, rank: int) -> None:
+    assert buckets.rank(total, percent) == rank
+
+
+def test_a_percentile_is_the_middle_of_its_bucket() -> None:
+    made = histogram.decoded(encoded([1_000, 2_047_000, 2_049_000, 10_000_000]))
+    # 2,048 and 2,049 µs share a bucket, and so do 10,000 to 10,007 µs
+    assert buckets.percentiles_ns(made, [25, 50, 75, 100]) == [1_000, 2_047_000, 2_048_500, 10_003_500]
+
+
+@pytest.mark.parametrize("count", [0, 1, 300, 20_000])
+def test_many_at_once_are_the_same_text_as_one_by_one(lognormal_ns: list[int], count: int) -> None:
+    values_ns = lognormal_ns[:count]
+    assert histogram.encoded_ns(values_ns) == (recorded_one_by_one(values_ns).encode().decode("ascii"), 0)
+
+
+def test_the_text_is_what_the_library_itself_reads(lognormal_ns: list[int]) -> None:
+    read, made = HdrHistogram.decode(encoded(lognormal_ns)), recorded_one_by_one(lognormal_ns)
+    assert (read.get_total_count(), read.get_min_value(), read.get_max_value()) == (
+        20_000,
+        made.get_min_value(),
+        made.get_max_value(),
+    )
+    assert list(read.counts)[: made.counts_len] == list(made.counts)
+
+
+@pytest.mark.parametrize("bits", range(1, 32))
+def test_every_doubling_has_its_buckets_where_the_library_has_them(bits: int) -> None:
+    for value_us in ((1 << bits) - 1, 1 << bits, (1 << bits) + 1):
+        made = recorded_one_by_one([value_us * 1_000])
+        assert histogram.encoded_ns([value_us * 1_000])[0] == made.encode().decode("ascii")
+        assert histogram.percentiles_ns(made, [50.0]) == pytest.approx([value_us * 1_000], rel=5e-4)
+
+
+def test_one_text_leaves_nothing_behind_in_the_next(lognormal_ns: list[int]) -> None:
+    before = encoded([1_000])
+    encoded(lognormal_ns)
+    assert encoded([1_000]) == before
+
+
+@pytest.mark.parametrize(
+    ("value_ns", "shown_ns", "outside"),
+    [
+        (-5, 0, 1),
+        (0, 0, 0),
+        (499, 0, 0),
+        (1_000, 1_000, 0),
+        (HOUR_NS, HOUR_NS, 0),
+        (HOUR_NS + 1, HOUR_NS, 1),
+        (10**18, HOUR_NS, 1),
+    ],
+)
+def test_no_duration_is_dropped_and_those_out_of_range_are_counted(
+    value_ns: int, shown_ns: float, outside: int
+) -> None:
+    text, found = histogram.encoded_ns([value_ns])
+    assert found == outside
+    for made in (histogram.merged([text]), recorded_one_by_one([value_ns])):
+        assert made.get_total_count() == 1
+        assert histogram.percentiles_ns(made, [50.0]) == pytest.approx([shown_ns], rel=5e-4)
+
+
+def test_merging_parts_is_the_same_as_recording_the_whole(lognormal_ns: list[int]) -> None:
+    texts = [encoded(lognormal_ns[::2]), encoded(lognormal_ns[1::2])]
+    parts, whole = histogram.merged(texts), histogram.merged([encoded(lognormal_ns)])
+    assert parts.get_total_count() == 20_000
+    assert histogram.percentiles_ns(parts, PERCENTS) == histogram.percentiles_ns(whole, PERCENTS)
+    assert histogram.mean_ns(parts) == pytest.approx(fmean(lognormal_ns), rel=1e-4)
+
+
+def test_decoded_parts_together_are_the_same_as_merged_ones(lognormal_ns: list[int]) -> None:
+    texts = [encoded(lognormal_ns[::2]), encoded(lognormal_ns[1::2])]
+    together, merged = buckets.together(map(histogram.decoded, texts)), histogram.merged(texts)
+    assert together.total == 20_000
+    assert buckets.percentiles_ns(together, PERCENTS) == histogram.percentiles_ns(merged, PERCENTS)
+    assert buckets.mean_ns(together) == pytest.approx(histogram.mean_ns(merged))
 
 
 def test_an_empty_histogram_has_no_percentiles() -> None:
     assert histogram.percentiles_ns(histogram.merged([]), [50.0, 99.0]) == [None, None]
     assert histogram.mean_ns(histogram.empty()) is None
+    assert histogram.decoded(encoded([])).total == 0
+    assert buckets.percentiles_ns(buckets.together([]), [50.0]) == [None]
+
+
+def test_a_histogram_is_decoded_when_looked_at_and_once() -> None:
+    found = histogram.Histograms({"latency": encoded([1_000]), "send": "broken"})
+    assert (list(found), len(found)) == (["latency", "send"], 2)
+    assert found["latency"] is found["latency"]
+    with pytest.raises(histogram.HistogramError):
+        found["send"]
 
 
 @pytest.mark.parametrize("text", ["", "zzzz", "HISTF", "HISTFAAAAAAA", "é"])
 def test_what_is_no_histogram_is_named(text: str) -> None:
-    with pytest.raises(histogram.HistogramError, match="is no HdrHistogram"):
-        histogram.merged([text])
+    for read in (lambda: histogram.merged([text]), lambda: histogram.decoded(text)):
+        with pytest.raises(histogram.HistogramError, match="is no HdrHistogram"):
+            read()
+
+
+def test_a_histogram_with_other_bounds_is_refused() -> None:
+    with pytest.raises(histogram.HistogramError, match=r"other bounds than a ledger's: \(1, 1000000, 2\)"):
+        histogram.decoded(HdrHistogram(1, 1_000_000, 2).encode().decode("ascii"))

@@ -8,7 +8,8 @@ import pytest
 
 from reports.study import load_study
 from reports.summary import Summary
-from tests.reports.builder import FIRST_NS, FIRST_SECOND, Book, drained_line, window
+from tests.reports.builder import Book
+from tests.reports.lines import FIRST_NS, FIRST_SECOND, drained_line, window
 
 MS = 1_000_000
 SECOND = 1_000_000_000

@@ -15,18 +15,12 @@ from reports.console import render_console
 from reports.page import build_page
 from reports.study import load_study
 from tests.reports.builder import Book
+from tests.reports.check import check_golden
 from tests.reports.example import MS, example
+from tests.reports.rates_example import rates_example
 
-FILES = ("study.json", "cells.csv", "summary.md", "report.html")
-GOLDEN = Path(__file__).parent / "golden"
+FILES = ("study.json", "cells.csv", "timeline.csv", "summary.md", "report.html")
 EVIL = "<script>alert(1)</script>|`x`\n# h\x1b[31m[red]"
-
-
-def check_golden(name: str, text: str) -> None:
-    """Compares with the golden file; UPDATE_GOLDEN=1 in the environment writes it instead."""
-    if os.environ.get("UPDATE_GOLDEN"):
-        (GOLDEN / name).write_text(text, encoding="utf-8")
-    assert text == (GOLDEN / name).read_text(encoding="utf-8")
 
 
 def evil_study() -> Book:
@@ -50,11 +44,34 @@ def test_files_are_golden(shown: Path, name: str) -> None:
     check_golden(name, (shown / name).read_text(encoding="utf-8"))
 
 
-def test_the_console_is_golden(shown: Path) -> None:
+@pytest.fixture(scope="module")
+def shown_rates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = rates_example().write(tmp_path_factory.mktemp("results") / "rates-example")
+    assert main(["show", str(folder), "--quiet"]) == 0
+    return folder
+
+
+@pytest.mark.parametrize("name", ["cells.csv", "timeline.csv", "summary.md"])
+def test_files_of_open_load_are_golden(shown_rates: Path, name: str) -> None:
+    check_golden(f"rates-{name}", (shown_rates / name).read_text(encoding="utf-8"))
+
+
+def console_text(folder: Path, width: int) -> str:
     out = io.StringIO()
-    page = build_page(load_study(shown), f"results/{shown.name}")
-    render_console(page, Console(file=out, width=100, highlight=False))
-    check_golden("console.txt", "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n")
+    page = build_page(load_study(folder), f"results/{folder.name}")
+    render_console(page, Console(file=out, width=width, highlight=False))
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def test_the_console_is_golden(shown: Path, shown_rates: Path) -> None:
+    check_golden("console.txt", console_text(shown, 100))
+    check_golden("rates-console.txt", console_text(shown_rates, 100))
+
+
+def test_a_narrow_console_folds_and_cuts_nothing(shown_rates: Path) -> None:
+    text = console_text(shown_rates, 80)
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= 80
 
 
 def test_cells_csv_has_the_agreed_columns_and_leaves_the_unknown_empty(shown: Path) -> None:

@@ -9,8 +9,9 @@ from reports.markdown import escaped
 from reports.seed_tables import seed_tables
 from reports.study import Study, load_study
 from reports.tables import Table
-from tests.reports.builder import Book, triton
+from tests.reports.builder import Book
 from tests.reports.example import example
+from tests.reports.lines import triton
 
 MS = 1_000_000
 

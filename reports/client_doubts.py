@@ -1,0 +1,75 @@
+"""Which caveats one run deserves for what its generator did: too slow, too late, too few."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from math import sqrt
+from typing import Any
+
+from reports.arrivals import Arrivals, Offered
+from reports.caveat import Caveat, caveat
+from reports.format import digits, ms
+from reports.health import Health
+from reports.ledger import Record
+
+BUSY_PCT = 90
+"""Of one core: a worker is one process that runs Python on one core."""
+LAG_SHARE, LEAST_LAG_NS = 0.2, 2_000_000
+"""A lag at p95 that could be a fifth of the latency there, and is more than the scheduler's grain."""
+LATE_SHARE = 0.01
+RATE_SHARE = 0.01
+POISSON_SIGMAS = 3
+
+
+def client_doubts(
+    planned: Mapping[str, Any],
+    sent: int,
+    kept: Arrivals,
+    fit: Health,
+    latency_p95_ns: float | None,
+    windows: Sequence[Record],
+) -> Iterator[Caveat]:
+    """Every caveat of the generator's own; `sent` counts the requests that were begun."""
+    yield from _client_bound(fit, latency_p95_ns)
+    if kept.late and kept.late > LATE_SHARE * sent:
+        share = f"{kept.late:,} of {sent:,} requests ({digits(100 * kept.late / sent)} %)"
+        yield caveat("late-arrivals", f"{share} began more than 5 ms after their time")
+    if kept.dropped:
+        few = f"{kept.dropped:,} of {kept.due or 0:,} arrivals were never sent"
+        yield caveat("dropped-arrivals", f"{few}: the slowest are missing from the percentiles")
+    yield from _rate_missed(planned, kept.offered)
+    yield from _out_of_range(windows)
+
+
+def _client_bound(fit: Health, latency_p95_ns: float | None) -> Iterator[Caveat]:
+    said = []
+    if fit.worker_cpu_pct is not None and fit.worker_cpu_pct >= BUSY_PCT:
+        said.append(f"worker {fit.busiest} used {digits(fit.worker_cpu_pct)} % of a core")
+    lag_ns = fit.loop_lag_p95_ns or 0
+    if latency_p95_ns and lag_ns > max(LEAST_LAG_NS, LAG_SHARE * latency_p95_ns):
+        beside = f"beside a latency of {ms(latency_p95_ns)} ms"
+        said.append(f"worker {fit.most_lagging}'s event loop lagged {ms(lag_ns)} ms at p95, {beside}")
+    if said:
+        yield caveat("client-bound", "; ".join(said))
+
+
+def _rate_missed(planned: Mapping[str, Any], offered: Offered | None) -> Iterator[Caveat]:
+    asked_per_s = planned["level"]
+    if offered and abs(offered.per_s - asked_per_s) > allowed_per_s(planned, offered):
+        said = f"{digits(offered.per_s)} requests a second were sent, {asked_per_s:g} were asked for"
+        yield caveat("rate-missed", said)
+
+
+def allowed_per_s(planned: Mapping[str, Any], offered: Offered) -> float:
+    """How far the offered rate may be from the asked one: 1 %, a request on each worker, or mere chance."""
+    asked_per_s, one_each = float(planned["level"]), offered.workers / offered.phase_s
+    # The number of Poisson arrivals in a phase varies by its square root, whatever the generator does.
+    chance = sqrt(asked_per_s / offered.phase_s) if planned["arrivals"] == "poisson" else 0.0
+    return max(RATE_SHARE * asked_per_s, one_each, POISSON_SIGMAS * chance)
+
+
+def _out_of_range(windows: Sequence[Record]) -> Iterator[Caveat]:
+    found: Counter[str] = Counter()
+    for window in windows:
+        found.update(window.get("out_of_range") or {})
+    if outside := ", ".join(f"{name} {count:,}" for name, count in sorted(found.items()) if count):
+        yield caveat("out-of-range", f"values below 0 or above an hour: {outside}")

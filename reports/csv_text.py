@@ -1,0 +1,24 @@
+"""CSV of things whose attributes are named as columns are."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
+_NS_PER = {"ms": 1e6, "s": 1e9}
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    """Heads and rows; None becomes an empty field."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def column_of(thing: object, column: str) -> object:
+    """The attribute of a column's name, or its `_ns` twin in the column's unit; None without either."""
+    stem, _, unit = column.rpartition("_")
+    value_ns = getattr(thing, f"{stem}_ns", None) if unit in _NS_PER else None
+    value = getattr(thing, column, None) if value_ns is None else value_ns / _NS_PER[unit]
+    return round(value, 6) if isinstance(value, float) else value

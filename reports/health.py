@@ -1,0 +1,99 @@
+"""The generator's own health in the measure phase: was it the server that was slow, or the client?"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from reports.buckets import percentiles_ns, together
+from reports.ledger import Record
+
+SECOND_NS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Health:
+    """The worst worker's figures; None where no worker stated them.
+
+    `worker_cpu_pct` is the mean of the busiest worker, in percent of one core; `in_flight` the mean over
+    seconds of all workers together.
+    """
+
+    worker_cpu_pct: float | None = None
+    busiest: str = ""
+    loop_lag_p95_ns: float | None = None
+    loop_lag_p99_ns: float | None = None
+    most_lagging: str = ""
+    """By p95: of the fifty looks in a second, too few lie beyond p99."""
+    gc_max_ns: int | None = None
+    in_flight: float | None = None
+
+
+def health(records: Sequence[Record]) -> Health:
+    """The health of one phase; a worker has one record a second, and two of one in which a phase ended."""
+    busiest, cpu_pct = _greatest(_cpu_of_workers(records))
+    most_lagging, lag_ns = _greatest(_lag_of_workers(records, 95.0))
+    seconds = _by(records, "second").values()
+    in_flight = [count for of in seconds if (count := standing(of, "in_flight")) is not None]
+    pauses = [record["gc_max_ns"] for record in records if record.get("gc_max_ns") is not None]
+    return Health(
+        worker_cpu_pct=cpu_pct,
+        busiest=busiest,
+        loop_lag_p95_ns=lag_ns,
+        loop_lag_p99_ns=worst_lag_ns(records),
+        most_lagging=most_lagging,
+        gc_max_ns=max(pauses, default=None),
+        in_flight=fmean(in_flight) if in_flight else None,
+    )
+
+
+def busiest_pct(records: Sequence[Record]) -> float | None:
+    """The CPU of the busiest worker in percent of one core; None where none was stated."""
+    return _greatest(_cpu_of_workers(records))[1]
+
+
+def worst_lag_ns(records: Sequence[Record]) -> float | None:
+    """The largest p99 of any one worker's event-loop lag; None where none was sampled."""
+    return _greatest(_lag_of_workers(records, 99.0))[1]
+
+
+def standing(records: Sequence[Record], name: str) -> int | None:
+    """Of what stood at a second's end, the sum of each worker's last word; None where none was stated."""
+    last = {record["worker"]: int(record[name]) for record in records if record.get(name) is not None}
+    return sum(last.values()) if last else None
+
+
+def _greatest(of_workers: Mapping[str, float]) -> tuple[str, float | None]:
+    if not of_workers:
+        return "", None
+    worker = max(sorted(of_workers), key=lambda name: of_workers[name])
+    return worker, of_workers[worker]
+
+
+def _cpu_of_workers(records: Sequence[Record]) -> dict[str, float]:
+    """Each worker's mean; a record counts by the time it covers: less than a second where a phase ended."""
+    stated = [record for record in records if record.get("cpu_pct") is not None]
+    return {
+        worker: sum(of["cpu_pct"] * _span_ns(of) for of in lines) / sum(_span_ns(of) for of in lines)
+        for worker, lines in _by(stated, "worker").items()
+    }
+
+
+def _span_ns(record: Record) -> int:
+    return record.get("span_ns") or SECOND_NS
+
+
+def _lag_of_workers(records: Sequence[Record], percent: float) -> dict[str, float]:
+    found = {}
+    for worker, lines in _by(records, "worker").items():
+        lags = together(line["histograms"]["lag"] for line in lines if "lag" in line["histograms"])
+        found[worker] = percentiles_ns(lags, [percent])[0]
+    return {worker: lag_ns for worker, lag_ns in found.items() if lag_ns is not None}
+
+
+def _by(records: Iterable[Record], name: str) -> Mapping[Any, list[Record]]:
+    groups: dict[Any, list[Record]] = defaultdict(list)
+    for record in records:
+        groups[record[name]].append(record)
+    return groups

@@ -1,0 +1,82 @@
+"""What a search for the highest rate found: its table, and its sentence among the findings."""
+
+from collections.abc import Iterator, Sequence
+
+from reports.disclosures import disclosures, stand_in
+from reports.doubts import ENOUGH
+from reports.format import MISSING, digits
+from reports.grid import Runs, number, taints, typical
+from reports.highest_rate import Bound, Search, find_bound, searches, shortfall
+from reports.open_table import latency, latency_ms
+from reports.seed_tables import images_per_s
+from reports.study import Study
+from reports.tables import Cell, Notes, Table
+
+NONE_MET = "none met it"
+
+
+def highest_rates(study: Study, bound: Bound) -> Table:
+    """One row for each endpoint and batch that a rate was searched for."""
+    notes = Notes()
+    found = list(searches(study, bound))
+    rows = tuple(_row(search, bound, notes) for search in found)
+    name = f"{bound.percentile} ms"
+    said = disclosures(study, (search.endpoint for search in found))
+    return Table(
+        f"Highest rate that meets {bound}",
+        "Nothing failed, was dropped or is disqualified there; beside it the next rate, which missed it.",
+        ("endpoint", "batch", "rate/s", name, "images/s", "not met at", f"its {name}, or why", "runs made"),
+        rows,
+        notes.texts,
+        numeric=frozenset({1, 2, 3, 4, 5, 6, 7}),
+        shared=tuple(text for text in said if text not in notes.texts),
+    )
+
+
+def _row(search: Search, bound: Bound, notes: Notes) -> tuple[Cell, ...]:
+    said = stand_in(search.endpoint)
+    head = (Cell(search.endpoint, notes.marks([said] if said else [])), Cell(str(search.batch)))
+    return (*head, *_met(search, bound, notes), *_missed(search, bound, notes), Cell(str(search.made)))
+
+
+def _met(search: Search, bound: Bound, notes: Notes) -> tuple[Cell, ...]:
+    if not search.met:
+        return Cell(NONE_MET), Cell(MISSING), Cell(MISSING)
+    lower = [f"at the lower {rate:g}/s it was not met" for rate in search.below]
+    rate = Cell(f"{search.met[0].level:g}", notes.marks(lower))
+    return rate, latency(search.met, bound.percentile, notes), number(search.met, images_per_s, notes)
+
+
+def _missed(search: Search, bound: Bound, notes: Notes) -> tuple[Cell, ...]:
+    if not search.missed:
+        return Cell(MISSING, notes.marks(["no higher rate was tried"])), Cell(MISSING)
+    marks = notes.marks(taints(search.missed))
+    return Cell(f"{search.missed[0].level:g}"), Cell(shortfall(search.missed, bound), marks)
+
+
+def rate_finding(study: Study) -> str:
+    """The sentence of what a search found; empty where none was made."""
+    bound = find_bound(study)
+    found = list(searches(study, bound)) if bound else []
+    if not bound or not found:
+        return ""
+    said = [_said(search, bound) for search in found]
+    return f"Highest rate that meets {bound}: {'; '.join([*said, *_hedges(found, bound)])}."
+
+
+def _said(search: Search, bound: Bound) -> str:
+    missed = f"{search.missed[0].level:g}/s did not" if search.missed else "no higher rate was tried"
+    if not search.met:
+        return f"{search.endpoint} none at batch {search.batch} (even {missed})"
+    found_ms = typical(search.met, lambda run: latency_ms(run, bound.percentile)) or 0.0
+    rate = f"{search.met[0].level:g}/s at batch {search.batch}"
+    return f"{search.endpoint} {rate} ({digits(found_ms)} ms; {missed})"
+
+
+def _hedges(found: Sequence[Search], bound: Bound) -> Iterator[str]:
+    """What limits the whole sentence: rates that were run once, percentiles with too little behind them."""
+    met: list[Runs] = [search.met for search in found if search.met]
+    if any(len(runs) == 1 for runs in met):
+        yield "a rate that was run once may meet it by chance"
+    if any(run.succeeded < ENOUGH[bound.percentile] for runs in met for run in runs):
+        yield f"some have fewer than the {ENOUGH[bound.percentile]:,} results that {bound.percentile} needs"

@@ -1,0 +1,81 @@
+"""What the master sampled each second of a run: GPUs, and whether the server could be asked."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from reports.caveat import Caveat, caveat
+from reports.ledger import Record
+from reports.seconds import epoch_s, every_second
+
+
+@dataclass(frozen=True)
+class Gpus:
+    """All GPUs together: mean utilisation, sums of memory and power, slowest clock; None where unknown."""
+
+    util_pct: float | None = None
+    memory_bytes: float | None = None
+    power_w: float | None = None
+    sm_clock_mhz: float | None = None
+
+
+def gpus_at(sample: Record) -> Gpus:
+    """One second's reading."""
+    gpus = sample.get("gpus") or ()
+    util, memory, power, clock = (_of_all(gpus, name) for name in Gpus.__dataclass_fields__)
+    return Gpus(
+        util_pct=fmean(util) if util else None,
+        memory_bytes=sum(memory) if memory else None,
+        power_w=sum(power) if power else None,
+        sm_clock_mhz=min(clock, default=None),
+    )
+
+
+def _of_all(gpus: Sequence[Record], name: str) -> list[float]:
+    """Each GPU's value; none at all where one GPU lacks it, since a part is no sum."""
+    found = _known(gpu.get(name) for gpu in gpus)
+    return found if len(found) == len(gpus) else []
+
+
+def gpus_over(samples: Iterable[Record]) -> Gpus:
+    """The readings of several seconds: mean utilisation and power, most memory, slowest clock."""
+    readings = [gpus_at(sample) for sample in samples]
+    util, power = (_known(r.util_pct for r in readings), _known(r.power_w for r in readings))
+    return Gpus(
+        util_pct=fmean(util) if util else None,
+        memory_bytes=max(_known(r.memory_bytes for r in readings), default=None),
+        power_w=fmean(power) if power else None,
+        sm_clock_mhz=min(_known(r.sm_clock_mhz for r in readings), default=None),
+    )
+
+
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
+def server_gap(samples: Sequence[Record], phases: Sequence[Record]) -> Caveat | None:
+    """The caveat of a run with samples, where seconds of its measure phase lack the server's counters."""
+    seconds = _measured_seconds(samples, phases)
+    read = {sample["second"] for sample in samples if sample.get("server")}
+    missing = [second for second in seconds if second not in read]
+    if not samples or not missing:
+        return None
+    said = _reason(sample for sample in samples if sample["second"] in missing)
+    return caveat("probe-gap", f"{len(missing)} of {len(seconds)} seconds without a server reading{said}")
+
+
+def _measured_seconds(samples: Sequence[Record], phases: Sequence[Record]) -> Sequence[int]:
+    """The seconds that ended in the measure phase, by the master's clock, as its samples are."""
+    begins = {line["phase"]: int(epoch_s(line["utc"])) for line in phases}
+    sampled = every_second(sample["second"] for sample in samples if sample["phase"] == "measure")
+    if "measure" not in begins or "drain" not in begins:
+        return sampled
+    return every_second((begins["measure"], begins["drain"]))[:-1]
+
+
+def _reason(samples: Iterable[Record]) -> str:
+    """What was said of the server most often, in brackets; empty where nothing was."""
+    texts = [text for sample in samples for text in sample.get("missing") or ()]
+    said = Counter(text.removeprefix("server: ") for text in texts if text.startswith("server: "))
+    return f" ({said.most_common(1)[0][0]})" if said else ""

@@ -1,0 +1,27 @@
+"""Runs with open load, and tables as tests look at them."""
+
+from typing import Any
+
+from reports.tables import Table
+from tests.reports.builder import Book
+from tests.reports.lines import Record
+
+MS = 1_000_000
+
+
+def texts(table: Table) -> list[list[str]]:
+    return [[cell.text for cell in row] for row in table.rows]
+
+
+def notes_at(table: Table, row: int, column: int) -> list[str]:
+    return [table.notes[mark - 1] for mark in table.rows[row][column].marks]
+
+
+def searched(option: str = "p99<=100") -> Book:
+    return Book(options={"find_rate": option})
+
+
+def at_rate(book: Book, rate: float, p99_ms: float, endpoint: str = "onnx-http", **more: Any) -> Record:
+    """One run of 1,000 requests whose p99 is as said."""
+    slow, quick = round(p99_ms * MS), round(p99_ms * MS / 2)
+    return book.add_open(endpoint, rate, {"w0": [quick] * 980 + [slow] * 20}, **more)

@@ -1,9 +1,10 @@
-"""The master's collector: every worker's windows into the ledger, and running totals of the current run."""
+"""The master's collector: every worker's records into the ledger, and totals of the current phase."""
 
 from __future__ import annotations
 
 from locust.runners import Runner
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -11,24 +12,35 @@ from hdrh.histogram import HdrHistogram
 
 from reports import histogram
 from reports.ledger import LedgerWriter
-from swarm.worker import PROGRESS, WINDOW
+from swarm.messages import PROGRESS, RECORDS
+from swarm.pulse import Pulse
+
+Phase = tuple[str, int, str]
+"""cell, repeat, phase"""
 
 
 class Collector:
     """Writes what workers send, and knows how far the current phase has come."""
 
-    def __init__(self, runner: Runner, name_of: Callable[[str], str]) -> None:
-        self._name_of = name_of
+    def __init__(
+        self, runner: Runner, name_of: Callable[[str], str], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._name_of, self._clock = name_of, clock
         self._ledger: LedgerWriter | None = None
-        self._phase: tuple[str, int, str] = ("", 0, "")
+        self._phase: Phase = ("", 0, "")
         self._progress: dict[str, tuple[int, int]] = {}
         self._counted = (0, 0)
-        self._service = histogram.empty()
+        self.pulse = Pulse()
+        """The current phase, second by second."""
+        self.heard: dict[str, float] = {}
+        """When each worker's last record came."""
         self.failures = self.requests = 0
         """Of the measure phases of the whole study so far."""
         self.fault = ""
         """Why the ledger cannot be written any more, or nothing."""
-        runner.register_message(WINDOW, self._on_window)
+        self.listeners: list[Callable[[dict[str, Any]], None]] = []
+        """Who else wants every record."""
+        runner.register_message(RECORDS, self._on_records)
         runner.register_message(PROGRESS, self._on_progress)
 
     def begin_study(self, ledger: LedgerWriter) -> None:
@@ -42,7 +54,7 @@ class Collector:
         self._phase = (cell, repeat, phase)
         self._progress = {}
         self._counted = (0, 0)
-        self._service = histogram.empty()
+        self.pulse = Pulse()
 
     @property
     def ok(self) -> int:
@@ -55,32 +67,53 @@ class Collector:
         return max(self._counted[1], sum(failed for _, failed in self._progress.values()))
 
     @property
-    def service_time(self) -> HdrHistogram:
-        """Service times of the current phase, from the windows that have arrived."""
-        return self._service
+    def latency(self) -> HdrHistogram:
+        """Latencies of the current phase's successes, from the windows that have arrived."""
+        return histogram.merged(self.pulse.latencies)
+
+    def write(self, record: dict[str, Any]) -> None:
+        """Into the ledger; a full disk is remembered as the collector's fault and raises nothing."""
+        try:
+            if self._ledger is not None:
+                self._ledger.write(record)
+        except OSError as error:
+            self.fault = (
+                f"the ledger cannot be written ({error.strerror}); free the disk or name another folder"
+            )
+        for listener in self.listeners:
+            listener(record)
 
     def _on_progress(self, msg: Any, **_: Any) -> None:
         data = msg.data
         if (data["cell"], data["repeat"], data["phase"]) == self._phase:
             self._progress[msg.node_id] = (data["ok"], data["failed"])
 
-    def _on_window(self, msg: Any, **_: Any) -> None:
-        window = {**msg.data, "worker": self._name_of(msg.node_id)}
-        try:
-            if self._ledger is not None:
-                self._ledger.write(window)
-        except OSError as error:
-            self.fault = (
-                f"the ledger cannot be written ({error.strerror}); free the disk or name another folder"
-            )
-        failed = sum(window["failures"].values())
-        if window["phase"] == "measure":
-            self.failures += failed
-            self.requests += window["ok"] + failed
-        if (window["cell"], window["repeat"], window["phase"]) == self._phase:
-            self._counted = (self._counted[0] + window["ok"], self._counted[1] + failed)
-            if "service_time" in window["histograms"]:
-                self._service.decode_and_add(window["histograms"]["service_time"])
+    def _on_records(self, msg: Any, **_: Any) -> None:
+        self.heard[msg.node_id] = self._clock()
+        worker = self._name_of(msg.node_id)
+        for record in msg.data["records"]:
+            record["worker"] = worker
+            self.write(record)
+            self._count(record)
+
+    def _count(self, record: dict[str, Any]) -> None:
+        current = (record["cell"], record["repeat"], record["phase"]) == self._phase
+        if record["kind"] == "window":
+            failed = sum(record["failures"].values())
+            if record["phase"] == "measure":
+                self.failures += failed
+                self.requests += record["ok"] + failed
+            if current:
+                self._counted = (self._counted[0] + record["ok"], self._counted[1] + failed)
+                self.pulse.add_window(record)
+        elif current:
+            self.pulse.add_health(record)
+
+    def add_sample(self, record: dict[str, Any]) -> None:
+        """What the sampler read of the servers in a second."""
+        self.write(record)
+        if (record["cell"], record["repeat"], record["phase"]) == self._phase:
+            self.pulse.add_sample(record)
 
     def end_study(self) -> None:
         """Write no more."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import gevent
 
-from swarm.worker import ASK, HELLO, REPLY
+from swarm.messages import ASK, HELLO, REPLY
 
 
 @dataclass
@@ -53,22 +53,30 @@ class Crew:
         return f"w{self._runner.get_worker_index(worker)}"
 
     def drop(self, worker: str) -> None:
-        """Forget a lost worker for good.
+        """Forget a lost worker for good; should it live, it is sent home: it would go on sending unasked.
 
         Locust itself would give its users to the others a minute later, and users of every class at that.
         """
-        if isinstance(self._runner, MasterRunner) and worker in self._runner.clients:
-            del self._runner.clients[worker]
+        runner = self._runner
+        if isinstance(runner, MasterRunner) and worker in runner.clients:
+            runner.send_message("quit", None, worker)
+            node = runner.clients[worker]
+            del runner.clients[worker]
+            if runner._users_dispatcher is not None:
+                runner._users_dispatcher.remove_worker(node)
 
     def ask(self, op: str, data: Mapping[str, Any], patience_s: float) -> Answers:
-        """Send to all, and wait until each has answered, has gone, or `patience_s` is over."""
+        """Send to all, and wait until each has answered, has gone, or `patience_s` is over.
+
+        Each is told its `share`: which of how many it is. One that comes late has none.
+        """
         seq = next(self._numbers)
-        message = {**data, "op": op, "seq": seq}
+        message = {**data, "op": op, "seq": seq, "share": (0, 0)}
         self._remember(op, message)
         answers = self._open[seq] = Answers()
         asked = self.workers()
-        for worker in asked:
-            self._runner.send_message(ASK, message, worker)
+        for index, worker in enumerate(asked):
+            self._runner.send_message(ASK, {**message, "share": (index, len(asked))}, worker)
         deadline = time.monotonic() + patience_s
         while any(w not in answers.replies for w in asked if w in self.workers()):
             if time.monotonic() > deadline:
@@ -82,7 +90,7 @@ class Crew:
         """Keep what a late worker must be told: the study, the cell, and the phase while it lasts."""
         if op in ("cell", "drain"):
             self._standing.pop("phase", None)
-        if op != "drain":
+        if op not in ("drain", "share"):
             self._standing[op] = message
 
     def forget(self) -> None:

@@ -6,32 +6,37 @@ from locust.env import Environment
 from locust.runners import MasterRunner, Runner
 
 import atexit
+import functools
 import logging
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import gevent
 
 from reports.ledger import FILE_NAME, LedgerWriter
-from swarm import rendering
 from swarm.collector import Collector
-from swarm.conductor import Conductor
+from swarm.conductor import Conductor, Limits
 from swarm.crew import Crew
 from swarm.embedded import EmbeddedServers
-from swarm.errors import SwarmError, UsageError
-from swarm.folder import header, make_folder, new_folder, utc_now
+from swarm.ending import INCONCLUSIVE, USAGE, Ending
+from swarm.errors import SwarmError, TimeIsOverError, UsageError
+from swarm.exporter import start_exporter
+from swarm.folder import header, make_folder, new_folder
 from swarm.golden import check_agreement
 from swarm.hands import Hands
+from swarm.live import Live
 from swarm.opening import hand_out, wait_for_workers
 from swarm.options import Options, resolve
-from swarm.plan import Run, Study, matching, order
+from swarm.plan import Programme, Study
 from swarm.preflight import check_targets
 from swarm.probe import read_counters
+from swarm.programme import programme_of, size_of
 from swarm.quiet import hush_locust
+from swarm.sampler import Sampler, open_sources
 from swarm.signals import MasterSignals, to_the_end
 from swarm.targets import endpoints_from_options, endpoints_from_ready
+from swarm.triton_metrics import metrics_addresses
 from swarm.worker import user_class_for
 from users.endpoint import Endpoint
 from users.images import ImageSet, ImageSetError, load_images
@@ -39,22 +44,8 @@ from users.transport import Transport
 
 SPAWN_RATE = 100
 """Users a second, up and down: the most that Locust takes without a warning."""
-PASSED, FAILED, USAGE, INCONCLUSIVE = 0, 1, 2, 3
-
 
 logger = logging.getLogger("inferswarm")
-
-
-@dataclass(frozen=True)
-class Ending:
-    """What the end of a study needs to know of it."""
-
-    conductor: Conductor
-    ledger: LedgerWriter
-    folder: Path
-    status: str
-    reason: str
-    max_failure_ratio: float
 
 
 class Master:
@@ -68,6 +59,7 @@ class Master:
         self._crew = Crew(runner, self._say)
         self._collector = Collector(runner, self._crew.name)
         self._servers = EmbeddedServers(self._say)
+        self._live = Live()
         self._ready: dict[str, Any] = {}
         self._closing_text = ""
         self._signals = MasterSignals(environment, runner, web_ui)
@@ -83,6 +75,9 @@ class Master:
             self.images = load_images(options.images)
         except ImageSetError as error:
             raise UsageError(str(error)) from error
+        if options.prometheus_port:
+            start_exporter(options.prometheus_host, options.prometheus_port, self._live)
+            self._collector.listeners.append(self._live.on_record)
         with self._signals.preparing():
             self.endpoints = (
                 self._start_servers(options) if options.embedded else endpoints_from_options(options)
@@ -93,6 +88,9 @@ class Master:
         for user_class in self._environment.user_classes:
             # Locust's page asks for a host where a class has none; ours go to endpoints.
             user_class.host = ", ".join(f"{e.name} at {e.address}" for e in self.endpoints)
+        metrics = metrics_addresses(options.urls, self._ready)
+        sources = functools.partial(open_sources, metrics=metrics)
+        self._sampler = Sampler(self._collector.add_sample, sources)
         self._say(f"targets: {self._environment.user_classes[0].host}")
 
     def _start_servers(self, options: Options) -> list[Endpoint]:
@@ -105,24 +103,28 @@ class Master:
         """One study, from its folder to its report; killed by a stop, it still ends in order."""
         try:
             options = resolve(self._environment.parsed_options)
-            size = self._study.sizes[options.size].with_amounts(options.iterations, options.seconds)
-            cells = matching(self._study.cells(self.endpoints, size), options.cells)
-            runs = order(cells, options.repeats, options.seed)
+            programme = programme_of(self._study, self.endpoints, options)
             folder = new_folder(Path(options.results_dir), self._study.name)
         except UsageError as error:
             self._say(f"inferswarm: {error}")
             self._environment.process_exit_code = USAGE
             return
         ledger = LedgerWriter(folder / FILE_NAME)
-        ledger.write(
-            header(self._study, options.resolved(size), runs, self.endpoints, self.images, self._ready)
+        about = options.resolved(size_of(self._study, options))
+        ledger.write(header(self._study, about, programme.planned, self.endpoints, self.images, self._ready))
+        limits = Limits(options.request_timeout, about.warm_up, options.seed)
+        conductor = Conductor(self._hands(), programme, limits)
+        ending = Ending(
+            conductor, self._collector, ledger, folder, self._servers, self._say, options.max_failure_ratio
         )
-        conductor = Conductor(self._hands(ledger), runs, options.request_timeout)
         status, reason = "interrupted", "stopped before its end"
         try:
-            self._begin(options, ledger, folder, runs)
-            conductor.walk()
+            with gevent.Timeout(self._run_time_s(), TimeIsOverError("--run-time is over")):
+                self._begin(options, ledger, folder, programme)
+                conductor.walk()
             status, reason = "complete", ""
+        except TimeIsOverError as over:
+            reason = str(over)
         except (SwarmError, OSError) as error:
             status, reason = "failed", str(error)
             self._say(f"inferswarm: {error}")
@@ -130,47 +132,33 @@ class Master:
             status, reason = "failed", f"{type(error).__name__}: {error}"
             raise
         finally:
-            ending = Ending(conductor, ledger, folder, status, reason, options.max_failure_ratio)
-            to_the_end(lambda: self._end(ending))
+            to_the_end(lambda: self._end(ending, status, reason))
 
-    def _begin(self, options: Options, ledger: LedgerWriter, folder: Path, runs: list[Run]) -> None:
+    def _begin(self, options: Options, ledger: LedgerWriter, folder: Path, programme: Programme) -> None:
         """From workers that are there to workers that have all they need."""
         self._collector.begin_study(ledger)
         count = wait_for_workers(self._crew, self._say)
         first = self.endpoints[0]
         # From here on Locust's state says that a test is on, so that Stop and Ctrl-C reach this greenlet.
         self._spawn(0, first)
-        size = f"{len(runs)} runs ({options.size}), {count} worker(s)"
+        runs = f"{len(programme.planned)} runs" if programme.planned else "runs as the search needs"
+        size = f"{runs} ({options.size}), {count} worker(s)"
         self._say(f"{self._study.title}: {size}, results in {folder}/")
         hand_out(self._crew, first, self._transport(first), self.images, options)
 
-    def _end(self, ending: Ending) -> None:
-        """Whatever happened: end the run under way, close the ledger, write the report, set the exit code."""
+    def _run_time_s(self) -> float | None:
+        """Locust's --run-time, which it leaves to shapes; in the web UI, Locust itself presses Stop."""
+        options = self._environment.parsed_options
+        return None if self._environment.web_ui is not None or options is None else options.run_time
+
+    def _end(self, ending: Ending, status: str, reason: str) -> None:
+        """The report, and the exit code, which stays inconclusive if anything here goes wrong."""
         self._environment.process_exit_code = INCONCLUSIVE
-        footer = {"kind": "footer", "status": ending.status, "reason": ending.reason, "utc": utc_now()}
-        try:
-            ending.conductor.abort(ending.reason)
-            self._collector.end_study()
-            ending.ledger.write(footer)
-            ending.ledger.close()
-            self._servers.copy_logs(ending.folder / "logs")
-        except OSError as error:
-            self._say(
-                f"inferswarm: {ending.folder} cannot be written ({error.strerror}); it may lack its end"
-            )
+        self._closing_text, code = ending.close(status, reason)
         self._crew.forget()
-        self._closing_text, rendered = rendering.show(ending.folder)
-        whole = ending.status == "complete" and not ending.conductor.doubtful and rendered
-        self._environment.process_exit_code = self._verdict(whole, ending.max_failure_ratio)
+        self._environment.process_exit_code = code
         if self._environment.web_ui is not None:
             self._show_closing_text()
-
-    def _verdict(self, whole: bool, max_failure_ratio: float) -> int:
-        """The exit code: without all the data there is neither a pass nor a fail."""
-        requests, failures = self._collector.requests, self._collector.failures
-        if not whole or not requests:
-            return INCONCLUSIVE
-        return PASSED if failures <= max_failure_ratio * requests else FAILED
 
     def _show_closing_text(self, **_: Any) -> None:
         """Headless, last of all, after Locust's own tables, so that ours stand at the end of the screen."""
@@ -185,11 +173,11 @@ class Master:
         else:
             logger.info(text)
 
-    def _hands(self, ledger: LedgerWriter) -> Hands:
+    def _hands(self) -> Hands:
         return Hands(
             crew=self._crew,
             collector=self._collector,
-            ledger=ledger,
+            sampler=self._sampler,
             spawn=self._spawn,
             probe=read_counters,
             server_fault=self._servers.fault,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
+
+from hdrh.histogram import HdrHistogram
 
 from swarm.errors import UsageError
 from users.endpoint import Endpoint
@@ -14,19 +17,36 @@ from users.endpoint import Endpoint
 
 @dataclass(frozen=True)
 class Cell:
-    """endpoint × batch × closed load of `level` users, measured for at least `requests` and `seconds`."""
+    """endpoint × batch × load × level, measured for at least `requests` and `seconds`.
+
+    Closed load: `level` users. Open load: `level` requests a second, whose `arrivals` are constant or
+    poisson, carried by at most `max_in_flight` users.
+    """
 
     endpoint: Endpoint
     batch: int
-    level: int
+    level: float
     requests: int
     seconds: float
     load: str = "closed"
+    arrivals: str = ""
+    max_in_flight: int = 0
 
     @property
     def name(self) -> str:
-        """Its name in ledgers, Locust's tables and reports, e.g. `onnx-grpc/b4/c1`."""
-        return f"{self.endpoint.name}/b{self.batch}/c{self.level}"
+        """Its name in ledgers, Locust's tables and reports, e.g. `onnx-grpc/b4/c1` or `onnx-grpc/b1/r50`."""
+        letter = "r" if self.open else "c"
+        return f"{self.endpoint.name}/b{self.batch}/{letter}{self.level:g}"
+
+    @property
+    def open(self) -> bool:
+        """Whether requests come at a rate, whatever becomes of those before them."""
+        return self.load == "open"
+
+    @property
+    def users(self) -> int:
+        """How many users it takes, all workers together."""
+        return self.max_in_flight if self.open else int(self.level)
 
     @property
     def weight(self) -> int:
@@ -53,22 +73,34 @@ class Run:
             "batch": cell.batch,
             "load": cell.load,
             "level": cell.level,
+            "arrivals": cell.arrivals,
+            "max_in_flight": cell.max_in_flight,
+            "requests": cell.requests,
+            "seconds": cell.seconds,
             "repeat": self.repeat,
         }
 
 
 @dataclass(frozen=True)
 class Size:
-    """How large a study is: batches at one user, users at batch 1, and the least each cell measures."""
+    """How large a study is: batches at one user, users at batch 1, the least each cell measures, and the
+    longest it may warm up in seconds.
+    """
 
     batches: tuple[int, ...]
     levels: tuple[int, ...]
     iterations: int
     seconds: float
+    warm_up: float = 10
 
-    def with_amounts(self, iterations: int, seconds: float) -> Size:
-        """The same with another number of iterations or seconds a cell, where they are not 0."""
-        return replace(self, iterations=iterations or self.iterations, seconds=seconds or self.seconds)
+    def with_amounts(self, iterations: int, seconds: float, warm_up: float) -> Size:
+        """The same with other amounts, where they are not 0."""
+        return replace(
+            self,
+            iterations=iterations or self.iterations,
+            seconds=seconds or self.seconds,
+            warm_up=warm_up or self.warm_up,
+        )
 
 
 class Study(Protocol):
@@ -104,6 +136,16 @@ def serial_and_concurrent(endpoints: Iterable[Endpoint], size: Size) -> list[Cel
     return cells
 
 
+def at_rates(
+    endpoints: Iterable[Endpoint], size: Size, rates: Iterable[float], arrivals: str, max_in_flight: int
+) -> list[Cell]:
+    """Open load at batch 1: each endpoint at each rate, in requests a second."""
+    return [
+        Cell(endpoint, 1, rate, size.iterations, size.seconds, "open", arrivals, max_in_flight)
+        for endpoint, rate in itertools.product(endpoints, rates)
+    ]
+
+
 def matching(cells: list[Cell], pattern: str) -> list[Cell]:
     """The cells whose names match a shell pattern; all for an empty one. Raises UsageError where none is."""
     found = [cell for cell in cells if fnmatchcase(cell.name, pattern or "*")]
@@ -111,6 +153,41 @@ def matching(cells: list[Cell], pattern: str) -> list[Cell]:
         names = ", ".join(cell.name for cell in cells)
         raise UsageError(f"--cells {pattern}: matches no cell of this study; they are {names}")
     return found
+
+
+class Programme(Protocol):
+    """Which run comes next; it may depend on what came of the last one."""
+
+    @property
+    def planned(self) -> Sequence[Run]:
+        """The runs that are certain to come, for the header and for the time left; empty where none is."""
+
+    def next(self, outcome: Outcome | None) -> Run | None:
+        """The next run after the last one's outcome, or None at the end."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a search must know of a run: whether it can be trusted, and how its latencies were distributed."""
+
+    run: Run
+    sound: bool
+    finished: int
+    failed: int
+    dropped: int
+    latency: HdrHistogram
+
+
+class Listed:
+    """A programme that was fixed beforehand."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self.planned: Sequence[Run] = tuple(runs)
+        self._to_come = iter(self.planned)
+
+    def next(self, outcome: Outcome | None) -> Run | None:
+        """The next of the list."""
+        return next(self._to_come, None)
 
 
 def order(cells: list[Cell], repeats: int, seed: int) -> list[Run]:

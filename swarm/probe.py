@@ -1,18 +1,19 @@
-"""The servers' own counters, read just before and just after each measure phase."""
+"""The servers' own counters: just before and after each measure phase, and every second between."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from typing import Any
 
-import grpc
-import requests
 from google.protobuf.json_format import MessageToDict
-from prometheus_client.parser import text_string_to_metric_families
 from tritonclient.grpc import service_pb2
 
-from swarm.query import PATIENCE_S, get, triton_stub
+from swarm.gpus import gpu_records
+from swarm.query import PATIENCE_S, Line, Read, samples, triton_stub
 from users.endpoint import Endpoint
+from users.errors import RequestError, translated
 
 SECONDS_OF_PART = {
     "inferswarm_decode_seconds_sum": "decode_ns",
@@ -24,51 +25,70 @@ COUNTS = {
     "inferswarm_requests_total": "requests",
     "inferswarm_failures_total": "failures",
     "inferswarm_images_total": "images",
+    "inferswarm_in_flight": "in_flight",
+}
+GPU_FIELDS = {
+    "inferswarm_gpu_utilisation_pct": "util_pct",
+    "inferswarm_gpu_memory_used_bytes": "memory_bytes",
+    "inferswarm_gpu_power_w": "power_w",
+    "inferswarm_gpu_sm_clock_mhz": "sm_clock_mhz",
 }
 
 
 def read_counters(endpoint: Endpoint) -> dict[str, Any]:
     """`{"counters": {…}}`, cumulative since the server's start, or `{"error": sentence}`; it never raises."""
     try:
-        if not endpoint.model:
-            return {"counters": service_counters(endpoint)}
-        stats = triton_http_stats(endpoint) if endpoint.protocol == "http" else triton_grpc_stats(endpoint)
-        return {"counters": triton_counters(stats)}
-    except (requests.RequestException, grpc.RpcError, KeyError, ValueError, IndexError, TypeError) as error:
-        return {"error": f"the counters of {endpoint.name} cannot be read ({type(error).__name__})"}
+        with translated(), counter_reader(endpoint, PATIENCE_S) as read:
+            return {"counters": read()["server"]}
+    except RequestError as error:
+        return {"error": f"the counters of {endpoint.name} cannot be read ({error.kind})"}
 
 
-def service_counters(endpoint: Endpoint) -> dict[str, int]:
-    """From the PyTorch service's `/metrics`."""
-    reply = get(endpoint, "/metrics")
-    reply.raise_for_status()
+@contextmanager
+def counter_reader(endpoint: Endpoint, timeout_s: float) -> Iterator[Read]:
+    """Reads `{"server": counters}` over one connection, and from the PyTorch service its `"gpus"` too.
+
+    Readings raise RequestError, grpc.RpcError, or what an answer in another form than expected leads to.
+    """
+    if endpoint.model and endpoint.protocol == "grpc":
+        request = service_pb2.ModelStatisticsRequest(name=endpoint.model)
+        with triton_stub(endpoint) as stub:
+            yield lambda: triton_reading(plain(stub.ModelStatistics(request, timeout=timeout_s)))
+        return
+    with closing(Line(endpoint.address, timeout_s)) as line:
+        if endpoint.model:
+            yield lambda: triton_reading(json.loads(line.get(f"/v2/models/{endpoint.model}/stats")))
+        else:
+            yield lambda: service_reading(line.get("/metrics"))
+
+
+def service_reading(page: str) -> dict[str, Any]:
+    """Counters and GPUs from the PyTorch service's `/metrics`; GPUs are left out where it tells of none."""
     counters: dict[str, int] = {}
-    for family in text_string_to_metric_families(reply.text):
-        for sample in family.samples:
-            if sample.name in SECONDS_OF_PART:
-                counters[SECONDS_OF_PART[sample.name]] = round(sample.value * 1e9)
-            elif sample.name in COUNTS:
-                counters[COUNTS[sample.name]] = int(sample.value)
+    gpus: list[tuple[str, str, float]] = []
+    for sample in samples(page, {*SECONDS_OF_PART, *COUNTS, *GPU_FIELDS}):
+        if sample.name in SECONDS_OF_PART:
+            counters[SECONDS_OF_PART[sample.name]] = round(sample.value * 1e9)
+        elif sample.name in COUNTS:
+            counters[COUNTS[sample.name]] = int(sample.value)
+        else:
+            gpus.append((sample.labels["gpu"], GPU_FIELDS[sample.name], sample.value))
+    # The service counts a request when it comes, and Triton when it has been answered, which is what we keep.
+    counters["requests"] -= counters.pop("in_flight", 0)
     counters["successes"] = counters["requests"] - counters.pop("failures")
     counters["executions"] = counters["successes"]
-    return counters
+    return {"server": counters, **({"gpus": gpu_records(gpus)} if gpus else {})}
 
 
-def triton_http_stats(endpoint: Endpoint) -> Mapping[str, Any]:
-    """Triton's statistics extension over HTTP."""
-    reply = get(endpoint, f"/v2/models/{endpoint.model}/stats")
-    reply.raise_for_status()
-    stats: dict[str, Any] = reply.json()["model_stats"][0]
-    return stats
+def plain(answer: Any) -> Mapping[str, Any]:
+    """A protobuf message in the form of Triton's HTTP answers."""
+    made: dict[str, Any] = MessageToDict(answer, preserving_proto_field_name=True)
+    return made
 
 
-def triton_grpc_stats(endpoint: Endpoint) -> Mapping[str, Any]:
-    """Triton's statistics extension over gRPC, in the form of its HTTP answer."""
-    request = service_pb2.ModelStatisticsRequest(name=endpoint.model)
-    with triton_stub(endpoint) as stub:
-        answer = stub.ModelStatistics(request, timeout=PATIENCE_S)
-    stats: dict[str, Any] = MessageToDict(answer, preserving_proto_field_name=True)["model_stats"][0]
-    return stats
+def triton_reading(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Counters from the answer of Triton's statistics extension."""
+    return {"server": triton_counters(answer["model_stats"][0])}
 
 
 def triton_counters(stats: Mapping[str, Any]) -> dict[str, int]:

@@ -1,21 +1,35 @@
-"""One line a run, with the time left."""
+"""One line a run, with the time left where that can be said."""
 
 from __future__ import annotations
 
-from swarm.plan import Run
+from collections.abc import Callable, Sequence
 
-OVERHEAD = 60
+from reports import histogram
+from swarm.plan import Outcome, Run
+
+FIXED = 60
 """A run's fixed cost (spawning, warm-up, least seconds), in images; only the estimate rests on it."""
+
+
+class Pace:
+    """How fast a study goes; `planned` is empty where nobody knows how many runs there will be."""
+
+    def __init__(self, planned: Sequence[Run], clock: Callable[[], float]) -> None:
+        self._planned, self._clock = planned, clock
+        self._began = clock()
+        self._done = 0
+
+    def line(self, outcome: Outcome) -> str:
+        """What one more run came to, and the time left if the rest goes at the pace so far."""
+        self._done += 1
+        done, to_do = self._planned[: self._done], self._planned[self._done :]
+        left_s = (self._clock() - self._began) * sum(map(cost, to_do)) / max(1, sum(map(cost, done)))
+        return line(self._done, len(self._planned), outcome, left_s)
 
 
 def cost(run: Run) -> int:
     """How long a run takes, in arbitrary units."""
-    return OVERHEAD + run.cell.weight
-
-
-def time_left_s(done: list[Run], to_do: list[Run], elapsed_s: float) -> float:
-    """Seconds left if the rest goes at the pace so far."""
-    return elapsed_s * sum(map(cost, to_do)) / max(1, sum(map(cost, done)))
+    return FIXED + run.cell.weight
 
 
 def clock(seconds: float) -> str:
@@ -32,12 +46,14 @@ def clock(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
-def line(
-    number: int, total: int, run: Run, requests: int, failed: int, p50_ns: float | None, left_s: float
-) -> str:
+def line(number: int, total: int, outcome: Outcome, left_s: float) -> str:
     """`[ 3/20] onnx-grpc/b4/c1         10 requests   p50 211 ms   about 2 min 10 s left`."""
     width = len(str(total))
+    count = f"{number:{width}}/{total}" if total else f"{number:3}"
+    (p50_ns,) = histogram.percentiles_ns(outcome.latency, [50.0])
     p50 = f"p50 {p50_ns / 1e6:7.1f} ms" if p50_ns is not None else "no answer     "
-    failures = f"   {failed} FAILED" if failed else ""
+    failures = f"   {outcome.failed} FAILED" if outcome.failed else ""
+    dropped = f"   {outcome.dropped} DROPPED" if outcome.dropped else ""
     left = f"   about {clock(left_s)} left" if number < total else ""
-    return f"[{number:{width}}/{total}] {run.cell.name:<24} {requests:5d} requests   {p50}{failures}{left}"
+    sent = outcome.finished
+    return f"[{count}] {outcome.run.cell.name:<24} {sent:5d} requests   {p50}{failures}{dropped}{left}"

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-from hdrh.histogram import HdrHistogram
-
 from reports import histogram
+from users.errors import ErrorKind
 from users.result import Result
 
 Key = tuple[str, int, str, int]
 """cell, repeat, phase, second (of the wall clock, by which a Result ended)"""
 
 
+LATE_NS = 5_000_000
+"""A request that starts later than this after its intended start is counted as late."""
+
+
 @dataclass
 class Window:
-    """One second of one run on one worker."""
+    """One second of one run on one worker; its times stay plain numbers until it is closed: that is cheap."""
 
     ok: int = 0
     failures: dict[str, int] = field(default_factory=dict)
     abandoned: int = 0
+    late: int = 0
     images: int = 0
     request_bytes: int = 0
     response_bytes: int = 0
@@ -29,45 +34,50 @@ class Window:
     server_count: int = 0
     first_start_ns: int = 0
     last_end_ns: int = 0
-    histograms: dict[str, HdrHistogram] = field(default_factory=dict)
+    times: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, result: Result) -> None:
         """Count one Result."""
-        self.first_start_ns = min(self.first_start_ns or result.start_ns, result.start_ns)
-        self.last_end_ns = max(self.last_end_ns, result.end_ns)
+        start_ns, end_ns, delay_ns = result.start_ns, result.end_ns, result.send_delay_ns
+        if not self.first_start_ns or start_ns < self.first_start_ns:
+            self.first_start_ns = start_ns
+        if end_ns > self.last_end_ns:
+            self.last_end_ns = end_ns
+        self.late += delay_ns > LATE_NS
         if result.abandoned:
             self.abandoned += 1
         elif result.error is not None:
-            self.failures[result.error.kind] = self.failures.get(result.error.kind, 0) + 1
-            self._record("failed", result.latency_ns)
+            kind = result.error.kind
+            self.failures[kind] = self.failures.get(kind, 0) + 1
+            self.times["timeout" if kind is ErrorKind.TIMEOUT else "failed"].append(result.latency_ns)
         else:
-            self._add_success(result)
+            self._add_success(result, delay_ns)
 
-    def _add_success(self, result: Result) -> None:
+    def _add_success(self, result: Result, delay_ns: int) -> None:
         self.ok += 1
         self.images += result.images
         self.request_bytes += result.request_bytes
         self.response_bytes += result.response_bytes
-        self._record("latency", result.latency_ns)
-        self._record("service_time", result.service_ns)
-        self._record("send_delay", result.send_delay_ns)
+        times = self.times
+        times["latency"].append(result.latency_ns)
+        times["service_time"].append(result.service_ns)
+        times["send_delay"].append(delay_ns)
+        for phase, value_ns in result.phases_ns.items():
+            times[phase].append(value_ns)
         if result.server_ns:
             self.server_count += 1
             for part, value_ns in result.server_ns.items():
                 self.server_ns[part] = self.server_ns.get(part, 0) + value_ns
 
-    def _record(self, name: str, value_ns: int) -> None:
-        if name not in self.histograms:
-            self.histograms[name] = histogram.empty()
-        histogram.record_ns(self.histograms[name], value_ns)
-
     def to_record(self, key: Key) -> dict[str, Any]:
         """As the ledger keeps it; the master adds which worker it came from."""
         cell, repeat, phase, second = key
-        encoded = {name: made.encode().decode("ascii") for name, made in self.histograms.items()}
-        values = {name: value for name, value in vars(self).items() if name != "histograms"}
-        head = {"kind": "window", "cell": cell, "repeat": repeat, "phase": phase, "second": second}
-        return {**head, **values, "histograms": encoded}
+        encoded = {name: histogram.encoded_ns(values) for name, values in self.times.items()}
+        record = {"kind": "window", "cell": cell, "repeat": repeat, "phase": phase, "second": second}
+        record |= {name: value for name, value in vars(self).items() if name != "times"}
+        record["histograms"] = {name: text for name, (text, _) in encoded.items()}
+        record["out_of_range"] = {name: clamped for name, (_, clamped) in encoded.items() if clamped}
+        return record
 
 
 class Recorder:
@@ -87,9 +97,11 @@ class Recorder:
 
     def add(self, result: Result) -> None:
         """Record one Result."""
-        second = (result.end_ns + self._anchor_ns) // 1_000_000_000
-        key = (result.cell, result.repeat, result.phase, second)
-        self._windows.setdefault(key, Window()).add(result)
+        key = (result.cell, result.repeat, result.phase, self.second(result.end_ns))
+        window = self._windows.get(key)
+        if window is None:
+            window = self._windows[key] = Window()
+        window.add(result)
         if result.abandoned:
             self.abandoned += 1
             return
@@ -97,9 +109,13 @@ class Recorder:
         self.failed += not result.ok
         self._users.add(result.user)
 
+    def second(self, at_ns: int) -> int:
+        """The wall clock's second at a `perf_counter_ns`."""
+        return (at_ns + self._anchor_ns) // 1_000_000_000
+
     def take_closed(self, now_ns: int) -> list[dict[str, Any]]:
         """The records of the windows whose second ended before `now_ns` (`perf_counter_ns`)."""
-        second = (now_ns + self._anchor_ns) // 1_000_000_000
+        second = self.second(now_ns)
         return [self._take(key) for key in sorted(self._windows) if key[3] < second]
 
     def take_all(self) -> list[dict[str, Any]]:

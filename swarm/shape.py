@@ -16,6 +16,7 @@ from swarm.master import Master
 from swarm.options import add_options
 from swarm.plan import Cell, Size, serial_and_concurrent
 from swarm.signals import obey_signals_on_worker, send_workers_home
+from swarm.tuning import tune_locust
 from swarm.worker import Worker
 from users.endpoint import Endpoint
 
@@ -56,6 +57,7 @@ def on_init(environment: Environment, runner: Runner, web_ui: Any, **_: Any) -> 
     shape = environment.shape_class
     if not isinstance(shape, StudyShape):
         return
+    tune_locust()
     # Users are held still and drained by us; Locust's own patience would wait for users who wait at the gate.
     environment.stop_timeout = 0
     if isinstance(runner, (WorkerRunner, LocalRunner)):

@@ -14,21 +14,22 @@ import numpy as np
 from gevent.queue import Queue
 
 from swarm.errors import StudyError, SwarmError
+from swarm.messages import ASK, HELLO, REPLY
 from swarm.recorder import Recorder
+from swarm.shipping import Shipping
 from users.base import InferenceUser
 from users.endpoint import Endpoint
 from users.images import ImageSet, ImageSetError, load_images
+from users.pacer import ClosedPacer, OpenPacer, Pacer, offsets_ns
 from users.result import Result
 from users.stage import Stage, prepare_pool
 
-ASK, REPLY, WINDOW, PROGRESS, HELLO = (
-    "swarm-ask", "swarm-reply", "swarm-window", "swarm-progress", "swarm-hello",
-)  # fmt: skip
-"""Types of our messages on Locust's own link."""
-PROGRESS_FIELDS = ("cell", "repeat", "phase", "ok", "failed")
-
-SHIP_EVERY_S = 0.1
 PARTING_S = 4.0
+NOTHING_DONE = {
+    "users": 0, "finished": 0, "abandoned": 0, "sent": 0, "phase_ns": 0, "due": None, "dropped": None,
+}  # fmt: skip
+SOON_NS = 1_000_000_000
+"""A start further away than this is no start that was agreed on: the clocks of the hosts differ."""
 
 
 def user_class_for(endpoint: Endpoint, classes: list[type[Any]]) -> type[InferenceUser]:
@@ -48,16 +49,17 @@ class Worker:
         self._environment = environment
         self._runner = runner
         self._recorder = Recorder()
+        self._shipping = Shipping(runner, self._recorder)
         self._images: ImageSet | None = None
         self._settings: dict[str, Any] = {}
         self._stage: Stage | None = None
+        self._entered_ns = 0
         self._asked: Queue[dict[str, Any]] = Queue()
         for user_class in environment.user_classes:
             if issubclass(user_class, InferenceUser):
                 user_class.staged = True
         environment.events.request.add_listener(self._on_request)
         runner.register_message(ASK, self._on_ask)
-        runner.greenlet.spawn(self._ship)
         runner.greenlet.spawn(self._serve)
 
     def hello(self) -> None:
@@ -115,15 +117,32 @@ class Worker:
             golden=golden,
             min_cosine=self._settings["min_cosine"],
         )
-        user_class.stage = self._stage = stage
+        user_class.stage = self._stage = self._shipping.stage = stage
         self._recorder.begin_phase()
         return {}
 
     def _do_phase(self, data: dict[str, Any]) -> dict[str, Any]:
         """Enter a phase in which users send."""
         assert self._stage is not None
+        self._shipping.mark()
         self._recorder.begin_phase()
-        self._stage.enter(data["phase"])
+        self._entered_ns = start_ns(data["start_utc_ns"], time.time_ns(), time.perf_counter_ns())
+        self._stage.enter(data["phase"], self._pacer(data))
+        return {}
+
+    def _pacer(self, data: dict[str, Any]) -> Pacer:
+        """What gives the users their turns: a phase with `arrivals` is of open load."""
+        if not data["arrivals"]:
+            return ClosedPacer()
+        offsets = offsets_ns(data["arrivals"], data["rate"], data["seed"])
+        patience_ns = round(self._settings["timeout_s"] * 1e9)
+        index, of = data["share"]
+        return OpenPacer(offsets, self._entered_ns, index, of, patience_ns)
+
+    def _do_share(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Take another share of an open load: a worker was lost."""
+        if self._stage is not None and isinstance(self._stage.pacer, OpenPacer):
+            self._stage.pacer.reshare(*data["share"])
         return {}
 
     def _do_drain(self, data: dict[str, Any]) -> dict[str, Any]:
@@ -133,17 +152,26 @@ class Worker:
         """
         stage = self._stage
         if stage is None:
-            return {"users": 0, "finished": 0, "abandoned": 0}
+            return NOTHING_DONE
+        self._shipping.mark()
         stage.enter("drain")
+        phase_ns = time.perf_counter_ns() - self._entered_ns
         deadline = time.monotonic() + data["patience_s"]
         while stage.in_flight and time.monotonic() < deadline:
             gevent.sleep(0.002)
         if stage.in_flight:
-            self._stage = None
-        self._send_windows(self._recorder.take_all())
-        finished = self._recorder.ok + self._recorder.failed
-        abandoned = stage.in_flight + self._recorder.abandoned
-        return {"users": self._recorder.users, "finished": finished, "abandoned": abandoned}
+            self._stage = self._shipping.stage = None
+        self._shipping.flush()
+        recorder, pacer = self._recorder, stage.pacer
+        return {
+            "users": recorder.users,
+            "finished": recorder.ok + recorder.failed,
+            "abandoned": stage.in_flight + recorder.abandoned,
+            "sent": stage.sent,
+            "phase_ns": phase_ns,
+            "due": pacer.due if pacer.paced else None,
+            "dropped": pacer.dropped if pacer.paced else None,
+        }
 
     def part(self) -> None:
         """On a signal to this worker: finish what is in flight, within seconds, and ship it."""
@@ -151,19 +179,12 @@ class Worker:
 
     def flush(self) -> None:
         """Ship everything recorded so far."""
-        self._send_windows(self._recorder.take_all())
+        self._shipping.flush()
 
-    def _ship(self) -> None:
-        last: tuple[Any, ...] = ()
-        while True:
-            gevent.sleep(SHIP_EVERY_S)
-            self._send_windows(self._recorder.take_closed(time.perf_counter_ns()))
-            stage, recorder = self._stage, self._recorder
-            counts = stage and (stage.cell, stage.repeat, stage.phase, recorder.ok, recorder.failed)
-            if counts and counts != last:
-                self._runner.send_message(PROGRESS, dict(zip(PROGRESS_FIELDS, counts, strict=True)))
-                last = counts
 
-    def _send_windows(self, records: list[dict[str, Any]]) -> None:
-        for record in records:
-            self._runner.send_message(WINDOW, record)
+def start_ns(utc_ns: int, wall_ns: int, now_ns: int) -> int:
+    """When a phase that all workers begin at `utc_ns` begins here, in `perf_counter_ns`; now, where that is
+    no time soon.
+    """
+    ahead_ns = utc_ns - wall_ns
+    return now_ns + ahead_ns if 0 <= ahead_ns <= SOON_NS else now_ns

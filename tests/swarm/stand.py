@@ -8,31 +8,74 @@ from typing import Any
 
 from hdrh.histogram import HdrHistogram
 
+from reports import histogram
 from reports.ledger import LedgerWriter, Record, read_ledger
-from swarm.conductor import Conductor
+from swarm.conductor import Conductor, Limits
 from swarm.crew import Answers
 from swarm.hands import Hands
-from swarm.plan import Run
+from swarm.plan import Listed, Programme, Run
+from swarm.pulse import Second
 from tests.swarm.fakes import FakeClock
+from users.endpoint import Endpoint
+
+STEADY = Second(10, (histogram.encoded_ns([20_000_000] * 10)[0],))
+
+
+class FakePulse:
+    """Complete seconds, as many as asked for."""
+
+    def __init__(self) -> None:
+        self.seconds: list[Second] = []
+        self.compute_ns: list[float] = []
+
+    @property
+    def complete(self) -> int:
+        return len(self.seconds)
 
 
 class FakeCollector:
     """Every tick of the clock, the users finish `rate` requests while a phase sends."""
 
-    def __init__(self) -> None:
+    def __init__(self, ledger: LedgerWriter) -> None:
+        self._ledger = ledger
         self.ok = self.failed = 0
         self.rate, self.fail_rate = 1, 0
         self.phases: list[tuple[str, int, str]] = []
         self.fault = ""
-        self.service_time = HdrHistogram(1, 1000, 3)
+        self.heard: dict[str, float] = {}
+        self.latency: HdrHistogram = histogram.empty()
+        self.pulse = FakePulse()
+        self.steady_after = 0
+
+    def write(self, record: dict[str, Any]) -> None:
+        self._ledger.write(record)
 
     def begin_phase(self, cell: str, repeat: int, phase: str) -> None:
         self.phases.append((cell, repeat, phase))
         self.ok = self.failed = 0
+        self.pulse = FakePulse()
 
     def tick(self) -> None:
         self.ok += self.rate
         self.failed += self.fail_rate
+        if self.ok + self.failed > self.steady_after:
+            self.pulse.seconds = [STEADY] * 3
+
+
+class FakeSampler:
+    """What it was told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def begin(self, cell: str, repeat: int, endpoint: Endpoint) -> None:
+        self.told.append(f"begin {cell}")
+
+    def enter(self, phase: str) -> None:
+        self.told.append(phase)
+
+    def end(self) -> None:
+        self.told.append("end")
 
 
 class FakeCrew:
@@ -42,8 +85,9 @@ class FakeCrew:
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.errors: dict[str, str] = {}
         self.present = ["host1_a", "host2_b"]
-        self.dropped: list[str] = []
+        self.sent_home: list[str] = []
         self.users = 1
+        self.dropped: int | None = None
 
     def workers(self) -> list[str]:
         return list(self.present)
@@ -52,13 +96,14 @@ class FakeCrew:
         return {"host1_a": "w0", "host2_b": "w1", "host3_c": "w2"}[worker]
 
     def drop(self, worker: str) -> None:
-        self.dropped.append(worker)
+        self.sent_home.append(worker)
+        self.present = [other for other in self.present if other != worker]
 
     def ask(self, op: str, data: Mapping[str, Any], patience_s: float) -> Answers:
         self.asked.append((op, dict(data)))
         if op in self.errors:
             return Answers({worker: {"error": self.errors[op]} for worker in self.present})
-        drained = {"users": self.users, "finished": 5, "abandoned": 0}
+        drained = {"users": self.users, "finished": 5, "abandoned": 0, "dropped": self.dropped}
         return Answers({worker: drained if op == "drain" else {} for worker in self.present})
 
 
@@ -69,27 +114,35 @@ class Stand:
         self.path = folder / "ledger.jsonl"
         self.ledger = LedgerWriter(self.path)
         self.ledger.write({"kind": "header", "version": 1})
-        self.clock, self.collector, self.crew = FakeClock(), FakeCollector(), FakeCrew()
-        self.clock.on_tick = self.collector.tick
+        self.clock, self.collector, self.crew = FakeClock(), FakeCollector(self.ledger), FakeCrew()
+        self.sampler = FakeSampler()
+        self.clock.on_tick = self.tick
+        self.silent: set[str] = set()
         self.spawned: list[tuple[int, str]] = []
         self.said: list[str] = []
         self.dead: set[str] = set()
         self.served: list[int] = []
 
-    def conductor(self, *runs: Run) -> Conductor:
+    def tick(self) -> None:
+        """Users finish requests, and every worker that is not silent is heard of."""
+        self.collector.tick()
+        self.collector.heard |= {w: self.clock() for w in self.crew.present if w not in self.silent}
+
+    def conductor(self, *runs: Run, programme: Programme | None = None) -> Conductor:
         hands = Hands(
             crew=self.crew,  # type: ignore[arg-type]
             collector=self.collector,  # type: ignore[arg-type]
-            ledger=self.ledger,
+            sampler=self.sampler,  # type: ignore[arg-type]
             spawn=lambda count, endpoint: self.spawned.append((count, endpoint.name)),
             probe=lambda endpoint: {"counters": {"requests": self.served.pop(0) if self.served else 7}},
             server_fault=self.server_fault,
             say=self.said.append,
             clock=self.clock,
             sleep=self.clock.sleep,
+            wall_ns=lambda: 1_000_000_000,
             utc=lambda: "then",
         )
-        return Conductor(hands, runs, request_timeout_s=60)
+        return Conductor(hands, programme or Listed(runs), Limits(request_s=60, warm_up_s=10, seed=3))
 
     def server_fault(self, backend: str) -> str:
         return f"the embedded {backend} server died" if backend in self.dead else ""

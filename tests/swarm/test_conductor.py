@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from swarm.conductor import STALL_S
+from swarm.conductor import POLL_S, STALL_S
 from swarm.errors import StudyError
-from swarm.plan import Cell, Run
+from swarm.plan import Cell, Listed, Outcome, Run
 from tests.swarm.stand import Stand
 from users.endpoint import Endpoint
 
@@ -46,12 +46,69 @@ def test_a_run_from_start_to_end(stand: Stand) -> None:
         ("server", "after"),
         ("run", "end"),
     ]
+    assert stand.sampler.told == ["begin a-http/b4/c2", "warm-up", "drain", "measure", "drain", "end"]
     start, end = stand.records()[0], stand.records()[-1]
     assert (start["workers"], start["hosts"]) == (["w0", "w1"], 2)
     assert end["status"] == "done"
     assert conductor.doubtful == set()
     assert len(stand.said) == 1
     assert "a-http/b4/c2" in stand.said[0]
+
+
+def test_a_warm_up_lasts_until_the_server_is_steady(stand: Stand) -> None:
+    stand.collector.steady_after = 200
+    stand.conductor(run()).walk()
+    t_ns = [r["t_ns"] for r in stand.records() if r["kind"] == "phase"]
+    assert t_ns[1] - t_ns[0] == pytest.approx(200 * POLL_S * 1e9, rel=0.05)
+    assert [r for r in stand.records() if r["kind"] == "caveat"] == []
+
+
+def test_a_warm_up_that_does_not_settle_is_cut_and_said(stand: Stand) -> None:
+    stand.collector.steady_after = 10_000
+    conductor = stand.conductor(run())
+    conductor.walk()
+    (caveat,) = [r for r in stand.records() if r["kind"] == "caveat"]
+    assert caveat["code"] == "unsteady"
+    assert caveat["text"] == "not steady after 10 s of warm-up: too few results for 3 windows"
+    assert conductor.doubtful == set()
+
+
+def test_open_load_is_ordered_alike_from_every_worker_and_begins_at_one_moment(stand: Stand) -> None:
+    cell = Cell(HTTP, 1, 50, 10, 0, "open", "poisson", 12)
+    stand.crew.dropped = 3
+    outcomes: list[Outcome | None] = []
+    stand.conductor(programme=Watched([Run(cell, 2)], outcomes)).walk()
+    assert stand.spawned == [(12, "a-http"), (0, "a-http")]
+    orders = [data for op, data in stand.crew.asked if op == "phase"]
+    assert [(o["phase"], o["arrivals"], o["rate"], o["seed"]) for o in orders] == [
+        ("warm-up", "poisson", 50, "3/a-http/b1/r50/2/warm-up"),
+        ("measure", "poisson", 50, "3/a-http/b1/r50/2/measure"),
+    ]
+    assert {o["start_utc_ns"] for o in orders} == {1_050_000_000}
+    assert outcomes[0] is None
+    assert outcomes[1] is not None
+    assert (outcomes[1].dropped, outcomes[1].sound) == (6, True)
+
+
+def test_runs_that_the_header_could_not_know_of_are_written_as_they_come(stand: Stand) -> None:
+    programme = Watched([run(HTTP), run(GRPC)], [])
+    programme.planned = ()
+    stand.conductor(programme=programme).walk()
+    plans = [r["runs"] for r in stand.records() if r["kind"] == "plan"]
+    assert [[entry["cell"] for entry in runs] for runs in plans] == [["a-http/b4/c2"], ["b-grpc/b4/c2"]]
+    assert stand.said[0].startswith("[  1] a-http/b4/c2")
+
+
+class Watched(Listed):
+    """A list that keeps the outcomes it is told."""
+
+    def __init__(self, runs: list[Run], outcomes: list[Outcome | None]) -> None:
+        super().__init__(runs)
+        self._outcomes = outcomes
+
+    def next(self, outcome: Outcome | None) -> Run | None:
+        self._outcomes.append(outcome)
+        return super().next(outcome)
 
 
 def test_measuring_goes_on_until_requests_and_seconds_are_both_reached(stand: Stand) -> None:
@@ -132,7 +189,7 @@ def test_a_dead_embedded_server_fails_its_runs_and_spares_the_others(stand: Stan
 
 def test_a_lost_worker_is_a_caveat_and_the_run_goes_on(stand: Stand) -> None:
     def lose_one() -> None:
-        stand.collector.tick()
+        stand.tick()
         stand.crew.present = ["host1_a"]
 
     stand.clock.on_tick = lose_one
@@ -142,13 +199,45 @@ def test_a_lost_worker_is_a_caveat_and_the_run_goes_on(stand: Stand) -> None:
     caveats = [r for r in stand.records() if r["kind"] == "caveat"]
     assert [(c["code"], c["text"]) for c in caveats] == [("worker-lost", "worker w1 was lost")]
     assert stand.records()[-1]["status"] == "done"
-    assert stand.crew.dropped == ["host2_b"]
+    assert stand.crew.sent_home == ["host2_b"]
     assert len(conductor.doubtful) == 1
+
+
+def test_the_users_of_a_lost_worker_are_brought_back_on_the_others(stand: Stand) -> None:
+    def lose_one() -> None:
+        stand.tick()
+        if stand.collector.phases[-1][2] == "measure":
+            stand.crew.present = ["host1_a"]
+
+    stand.clock.on_tick = lose_one
+    stand.crew.users = 2
+    stand.conductor(run()).walk()
+    assert stand.spawned == [(2, "a-http"), (2, "a-http"), (0, "a-http")]
+    assert [op for op, _ in stand.crew.asked] == ["cell", "phase", "drain", "phase", "share", "drain"]
+
+
+def test_a_worker_that_falls_silent_is_lost_though_locust_still_counts_it(stand: Stand) -> None:
+    stand.silent = {"host2_b"}
+    stand.crew.users = 2
+    stand.conductor(run(seconds=10)).walk()
+    (caveat,) = [r for r in stand.records() if r["kind"] == "caveat"]
+    assert caveat["code"] == "worker-lost"
+    assert stand.crew.sent_home == ["host2_b"]
+
+
+def test_a_master_that_could_not_listen_blames_no_worker(stand: Stand) -> None:
+    def pause() -> None:
+        stand.clock.now += 30
+        stand.collector.tick()
+
+    stand.clock.on_tick = pause
+    stand.conductor(run(seconds=100)).walk()
+    assert [r for r in stand.records() if r["kind"] == "caveat"] == []
 
 
 def test_a_worker_that_comes_in_the_middle_makes_the_run_doubtful_and_joins_the_next(stand: Stand) -> None:
     def join() -> None:
-        stand.collector.tick()
+        stand.tick()
         stand.crew.present = ["host1_a", "host2_b", "host3_c"]
 
     stand.clock.on_tick = join
@@ -181,7 +270,7 @@ def test_a_full_disk_ends_the_study(stand: Stand) -> None:
 )
 def test_an_abort_drains_and_ends_the_run_under_way(stand: Stand, phase: str, kinds: list[str]) -> None:
     def interrupt() -> None:
-        stand.collector.tick()
+        stand.tick()
         if stand.collector.phases[-1][2] == phase:
             raise KeyboardInterrupt
 

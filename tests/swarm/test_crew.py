@@ -8,7 +8,7 @@ import gevent
 import pytest
 
 from swarm.crew import Crew
-from swarm.worker import ASK, HELLO, REPLY
+from swarm.messages import ASK, HELLO, REPLY
 from tests.swarm.fakes import FakeRunner
 
 
@@ -34,6 +34,7 @@ class FakeMaster(FakeRunner, MasterRunner):
         FakeRunner.__init__(self)
         self.clients = Nodes({name: Node(name) for name in names})  # type: ignore[assignment]
         self.worker_indexes, self.worker_index_max = {}, 0
+        self._users_dispatcher = None
 
     def __del__(self) -> None:
         """Locust's would look for greenlets."""
@@ -53,9 +54,9 @@ def test_all_answers(said: list[str]) -> None:
     crew = crew_of(master, said)
     asking = gevent.spawn(crew.ask, "cell", {"batch": 4}, 5)
     gevent.sleep(0)
-    assert [(kind, data["op"], data["batch"], to) for kind, data, to in master.sent] == [
-        (ASK, "cell", 4, "a_1"),
-        (ASK, "cell", 4, "b_2"),
+    assert [(kind, data["op"], data["batch"], data["share"], to) for kind, data, to in master.sent] == [
+        (ASK, "cell", 4, (0, 2), "a_1"),
+        (ASK, "cell", 4, (1, 2), "b_2"),
     ]
     seq = master.sent[0][1]["seq"]
     master.deliver(REPLY, {"seq": seq, "fine": 1}, "a_1")
@@ -78,6 +79,7 @@ def test_a_worker_that_goes_missing_is_not_waited_for(said: list[str]) -> None:
     assert crew.workers() == ["a_1"]
     crew.drop("b_2")
     assert list(master.clients) == ["a_1"]
+    assert master.sent[-1] == ("quit", None, "b_2")
 
 
 def test_a_silent_worker_is_waited_for_no_longer_than_told(said: list[str]) -> None:
@@ -92,6 +94,7 @@ def test_a_silent_worker_is_waited_for_no_longer_than_told(said: list[str]) -> N
         (["study", "cell"], ["study", "cell"]),
         (["study", "cell", "phase"], ["study", "cell", "phase"]),
         (["study", "cell", "phase", "drain"], ["study", "cell"]),
+        (["study", "cell", "phase", "share"], ["study", "cell", "phase"]),
         (["study", "cell", "phase", "cell"], ["study", "cell"]),
     ],
 )
@@ -103,6 +106,7 @@ def test_a_late_worker_is_told_what_stands(said: list[str], asked: list[str], to
     master.sent.clear()
     master.deliver(HELLO, {}, "b_2")
     assert [(data["op"], to) for _, data, to in master.sent] == [(op, "b_2") for op in told]
+    assert {data["share"] for _, data, _ in master.sent} == {(0, 0)}
     crew.forget()
     master.sent.clear()
     master.deliver(HELLO, {}, "c_3")

@@ -2,9 +2,10 @@
 
 import pytest
 
+from reports import histogram
 from swarm import progress
 from swarm.errors import UsageError
-from swarm.plan import Cell, Run, Size, matching, order, serial_and_concurrent
+from swarm.plan import Cell, Outcome, Run, Size, at_rates, matching, order, serial_and_concurrent
 from users.endpoint import Endpoint
 
 A = Endpoint("a-http", "a", "http", "fp32", "h:1", "m")
@@ -27,8 +28,8 @@ def test_the_full_size_has_the_seeds_sixty_requests() -> None:
 
 
 def test_amounts_given_by_option_win() -> None:
-    assert QUICK.with_amounts(3, 0) == Size((1, 4, 8), (1, 8), 3, 2)
-    assert QUICK.with_amounts(0, 0.5) == Size((1, 4, 8), (1, 8), 10, 0.5)
+    assert QUICK.with_amounts(3, 0, 4) == Size((1, 4, 8), (1, 8), 3, 2, 4)
+    assert QUICK.with_amounts(0, 0.5, 0) == Size((1, 4, 8), (1, 8), 10, 0.5, 10)
 
 
 def test_cells_by_pattern() -> None:
@@ -63,15 +64,37 @@ def test_a_run_as_the_ledger_lists_it() -> None:
         "batch": 4,
         "load": "closed",
         "level": 1,
+        "arrivals": "",
+        "max_in_flight": 0,
+        "requests": 10,
+        "seconds": 2.0,
         "repeat": 2,
     }
 
 
+def test_open_load_is_named_by_its_rate_and_carried_by_as_many_users_as_may_be_in_flight() -> None:
+    cells = at_rates([A, B], QUICK, (50, 12.5), "poisson", 40)
+    assert [cell.name for cell in cells] == [
+        "a-http/b1/r50", "a-http/b1/r12.5", "b-grpc/b1/r50", "b-grpc/b1/r12.5",
+    ]  # fmt: skip
+    assert {(cell.load, cell.arrivals, cell.users, cell.open) for cell in cells} == {
+        ("open", "poisson", 40, True)
+    }
+    assert Cell(A, 1, 8, 1, 1).users == 8
+
+
+def outcome(run: Run, failed: int = 0, dropped: int = 0, answered: bool = True) -> Outcome:
+    latency = histogram.merged([histogram.encoded_ns([211_040_000] if answered else [])[0]])
+    return Outcome(run, True, 10, failed, dropped, latency)
+
+
 def test_time_left_follows_the_work_left() -> None:
     small, large = Run(Cell(A, 1, 1, 10, 1), 1), Run(Cell(A, 32, 1, 10, 1), 1)
-    ratio = progress.cost(large) / progress.cost(small)
-    assert progress.time_left_s([small], [large], 10.0) == pytest.approx(10 * ratio)
-    assert progress.time_left_s([small, large], [], 10.0) == 0
+    now = iter([0.0, 10.0, 25.0])
+    pace = progress.Pace([small, large], lambda: next(now))
+    left = progress.clock(10 * progress.cost(large) / progress.cost(small))
+    assert pace.line(outcome(small)).endswith(f"about {left} left")
+    assert pace.line(outcome(large)).startswith("[2/2]")
 
 
 @pytest.mark.parametrize(
@@ -83,9 +106,13 @@ def test_clock(seconds: float, text: str) -> None:
 
 def test_progress_lines() -> None:
     run = Run(Cell(A, 4, 1, 10, 1), 1)
-    assert progress.line(3, 20, run, 10, 0, 211.04e6, 130) == (
+    assert progress.line(3, 20, outcome(run), 130) == (
         "[ 3/20] a-http/b4/c1                10 requests   p50   211.0 ms   about 2 min 10 s left"
     )
-    assert progress.line(20, 20, run, 10, 4, None, 0) == (
+    assert progress.line(20, 20, outcome(run, failed=4, answered=False), 0) == (
         "[20/20] a-http/b4/c1                10 requests   no answer        4 FAILED"
+    )
+    (rate,) = at_rates([A], QUICK, (50,), "constant", 8)
+    assert progress.line(3, 0, outcome(Run(rate, 1), dropped=7), 0) == (
+        "[  3] a-http/b1/r50               10 requests   p50   211.0 ms   7 DROPPED"
     )

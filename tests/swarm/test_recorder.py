@@ -9,8 +9,8 @@ import pytest
 from reports import histogram
 from reports.ledger import LedgerWriter, read_ledger
 from swarm.collector import Collector
-from swarm.recorder import Recorder
-from swarm.worker import PROGRESS, WINDOW
+from swarm.messages import PROGRESS, RECORDS
+from swarm.recorder import LATE_NS, Recorder
 from tests.swarm.fakes import FakeRunner
 from users.errors import ErrorKind, RequestError
 from users.result import Result
@@ -25,6 +25,7 @@ def result(
     phase: str = "measure",
     error: RequestError | None = None,
     abandoned: bool = False,
+    delay_ns: int = 1_000_000,
 ) -> Result:
     return Result(
         cell="a/b4/c1",
@@ -32,13 +33,14 @@ def result(
         phase=phase,
         user=user,
         images=4,
-        intended_ns=start_ns - 1_000_000,
+        intended_ns=start_ns - delay_ns,
         start_ns=start_ns,
         end_ns=start_ns + service_ns,
         request_bytes=100,
         response_bytes=10,
         error=error,
         abandoned=abandoned,
+        phases_ns={"decode": 3_000_000},
         server_ns={"compute": 5},
     )
 
@@ -78,12 +80,30 @@ def test_counts_bytes_and_parts(recorder: Recorder) -> None:
     assert (window["images"], window["request_bytes"], window["response_bytes"]) == (4, 100, 10)
     assert (window["server_ns"], window["server_count"]) == ({"compute": 5}, 1)
     assert (window["first_start_ns"], window["last_end_ns"]) == (100, 300 + 40_000_000)
-    assert set(window["histograms"]) == {"latency", "service_time", "send_delay", "failed"}
+    assert set(window["histograms"]) == {"latency", "service_time", "send_delay", "decode", "timeout"}
     latency = histogram.merged([window["histograms"]["latency"]])
     assert latency.get_total_count() == 1
     assert histogram.percentiles_ns(latency, [50])[0] == pytest.approx(21e6, rel=1e-3)
-    failed = histogram.merged([window["histograms"]["failed"]])
-    assert histogram.percentiles_ns(failed, [50])[0] == pytest.approx(31e6, rel=1e-3)
+    decode = histogram.merged([window["histograms"]["decode"]])
+    assert histogram.percentiles_ns(decode, [50])[0] == pytest.approx(3e6, rel=1e-3)
+    timeout = histogram.merged([window["histograms"]["timeout"]])
+    assert histogram.percentiles_ns(timeout, [50])[0] == pytest.approx(31e6, rel=1e-3)
+
+
+def test_failures_and_timeouts_have_histograms_of_their_own(recorder: Recorder) -> None:
+    for kind in (ErrorKind.REFUSED, ErrorKind.RESET, ErrorKind.TIMEOUT):
+        recorder.add(result(100, 10_000_000, error=RequestError(kind, "")))
+    (window,) = recorder.take_all()
+    counts = {name: histogram.merged([text]).get_total_count() for name, text in window["histograms"].items()}
+    assert counts == {"failed": 2, "timeout": 1}
+    assert window["failures"] == {"refused": 1, "reset": 1, "timeout": 1}
+
+
+def test_late_starts_are_counted(recorder: Recorder) -> None:
+    for delay_ns in (0, LATE_NS, LATE_NS + 1):
+        recorder.add(result(100, 10, delay_ns=delay_ns))
+    (window,) = recorder.take_all()
+    assert window["late"] == 1
 
 
 def test_users_and_progress(recorder: Recorder) -> None:
@@ -98,10 +118,15 @@ def test_users_and_progress(recorder: Recorder) -> None:
     assert (recorder.users, recorder.ok) == (0, 0)
 
 
-def test_a_result_longer_than_the_histogram_is_counted(recorder: Recorder) -> None:
+def test_a_result_outside_the_histogram_is_counted_and_said(recorder: Recorder) -> None:
     recorder.add(result(100, 2 * 3600 * SECOND))
-    (window,) = recorder.take_all()
-    assert histogram.merged([window["histograms"]["service_time"]]).get_total_count() == 1
+    recorder.add(result(100, 10, delay_ns=-5))
+    short, long = recorder.take_all()
+    assert histogram.merged([long["histograms"]["service_time"]]).get_total_count() == 1
+    assert (short["out_of_range"], long["out_of_range"]) == (
+        {"send_delay": 1},
+        {"latency": 1, "service_time": 1},
+    )
 
 
 def test_many_results_through_recorder_and_collector(tmp_path: Path) -> None:
@@ -119,8 +144,7 @@ def test_many_results_through_recorder_and_collector(tmp_path: Path) -> None:
         for service in services[worker::4]:
             recorder.add(result(start, int(service)))
             start += int(service)
-        for window in recorder.take_all():
-            runner.deliver(WINDOW, window, f"w{worker}")
+        runner.deliver(RECORDS, {"records": recorder.take_all()}, f"w{worker}")
     ledger.close()
     assert (collector.ok, collector.failed) == (40_000, 0)
     assert (collector.requests, collector.failures) == (40_000, 0)

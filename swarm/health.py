@@ -1,0 +1,94 @@
+"""How the generator itself fares: processor, lag of the event loop, garbage collection. A record a second."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gevent
+import psutil
+
+from reports import histogram
+
+LOOK_S = 0.02
+"""How long the lag probe sleeps; what it oversleeps is the lag. Up to a millisecond is the timer's own."""
+
+
+class GcPauses:
+    """Counts and times garbage collections while it is installed."""
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        self._clock = clock
+        self._began_ns: int | None = None
+        self.count = self.total_ns = self.max_ns = 0
+
+    def __call__(self, phase: str, info: Mapping[str, int]) -> None:
+        """What `gc.callbacks` calls before and after each collection."""
+        if phase == "start":
+            self._began_ns = self._clock()
+        elif self._began_ns is not None:
+            pause_ns = self._clock() - self._began_ns
+            self.count += 1
+            self.total_ns += pause_ns
+            self.max_ns = max(self.max_ns, pause_ns)
+
+    def take(self) -> dict[str, int]:
+        """The figures since the last take."""
+        taken = {"gc_pauses": self.count, "gc_ns": self.total_ns, "gc_max_ns": self.max_ns}
+        self.count = self.total_ns = self.max_ns = 0
+        return taken
+
+
+class Health:
+    """Watches this process; `cpu_s` says how much processor time all its threads have used."""
+
+    def __init__(
+        self,
+        clock: Callable[[], int] = time.perf_counter_ns,
+        sleep: Callable[[float], None] = gevent.sleep,
+        cpu_s: Callable[[], float] | None = None,
+    ) -> None:
+        self._clock, self._sleep = clock, sleep
+        self._cpu_s = cpu_s or own_cpu_s()
+        self._lags_ns: list[int] = []
+        self._pauses = GcPauses(clock)
+        self._taken_ns, self._used_s = clock(), self._cpu_s()
+        gc.callbacks.append(self._pauses)
+
+    def watch(self) -> None:
+        """Sleep and look, for ever."""
+        while True:
+            self.look()
+
+    def look(self) -> None:
+        """Sleep once, and note by how much it was too long."""
+        before_ns = self._clock()
+        self._sleep(LOOK_S)
+        self._lags_ns.append(max(0, self._clock() - before_ns - round(LOOK_S * 1e9)))
+
+    def take(self) -> dict[str, Any]:
+        """The figures since the last take: `cpu_pct` of one core, `lag` as an encoded histogram, pauses."""
+        now_ns, used_s = self._clock(), self._cpu_s()
+        elapsed_s = max(1, now_ns - self._taken_ns) / 1e9
+        cpu_pct = round(100 * (used_s - self._used_s) / elapsed_s, 1)
+        lag, _ = histogram.encoded_ns(self._lags_ns)
+        self._lags_ns = []
+        self._taken_ns, self._used_s = now_ns, used_s
+        return {"cpu_pct": cpu_pct, "lag": lag, **self._pauses.take()}
+
+    def end(self) -> None:
+        """Leave the garbage collector alone again."""
+        gc.callbacks.remove(self._pauses)
+
+
+def own_cpu_s() -> Callable[[], float]:
+    """A function that reads this process's processor time in seconds."""
+    process = psutil.Process()
+
+    def read() -> float:
+        times = process.cpu_times()
+        return float(times.user + times.system)
+
+    return read

@@ -1,0 +1,78 @@
+"""The current phase as the master sees it: its seconds, all workers together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Second:
+    """One second of a phase, all workers together; `latencies` are encoded histograms of the successes."""
+
+    finished: int
+    latencies: tuple[str, ...]
+
+
+class Pulse:
+    """Gathers the windows of one phase.
+
+    Workers' clocks are not compared: each worker's seconds are counted from its own first one in this phase,
+    and a second is complete once every worker has told how it fared in it.
+    """
+
+    def __init__(self) -> None:
+        self._first: dict[str, int] = {}
+        self._told: dict[str, int] = {}
+        self._finished: dict[int, int] = {}
+        self._latencies: dict[int, list[str]] = {}
+        self._counters: list[Mapping[str, int]] = []
+
+    def add_window(self, window: Mapping[str, Any]) -> None:
+        """One worker's second."""
+        at = self._index(window)
+        self._finished[at] = self._finished.get(at, 0) + window["ok"] + sum(window["failures"].values())
+        if "latency" in window["histograms"]:
+            self._latencies.setdefault(at, []).append(window["histograms"]["latency"])
+
+    def add_health(self, health: Mapping[str, Any]) -> None:
+        """A worker's second is over."""
+        self._told[health["worker"]] = self._index(health)
+
+    def _index(self, record: Mapping[str, Any]) -> int:
+        first = self._first.setdefault(record["worker"], record["second"])
+        return int(record["second"]) - first
+
+    def add_sample(self, sample: Mapping[str, Any]) -> None:
+        """The server's counters, where this second's reading has them."""
+        if "server" in sample:
+            self._counters.append(sample["server"])
+
+    @property
+    def complete(self) -> int:
+        """How many seconds are complete, the first not counted."""
+        return max(0, min(self._told.values(), default=0))
+
+    @property
+    def compute_ns(self) -> list[float]:
+        """The server's compute time per execution, between each reading and the next that had any."""
+        return [
+            (after["compute_ns"] - before["compute_ns"]) / executions
+            for before, after in pairwise(self._counters)
+            if (executions := after["executions"] - before["executions"]) > 0
+        ]
+
+    @property
+    def seconds(self) -> list[Second]:
+        """The complete seconds, without the first, in which the phase began."""
+        return [
+            Second(self._finished.get(at, 0), tuple(self._latencies.get(at, ())))
+            for at in range(1, self.complete + 1)
+        ]
+
+    @property
+    def latencies(self) -> Iterator[str]:
+        """Every encoded latency histogram that has come."""
+        return (text for texts in self._latencies.values() for text in texts)

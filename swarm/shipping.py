@@ -1,0 +1,77 @@
+"""What a worker sends unasked: windows and health when their second is over, progress in between."""
+
+from __future__ import annotations
+
+from locust.runners import Runner
+
+import time
+from typing import Any
+
+import gevent
+
+from swarm.health import Health
+from swarm.messages import PROGRESS, PROGRESS_FIELDS, RECORDS
+from swarm.recorder import Recorder
+from users.stage import Stage
+
+SHIP_EVERY_S = 0.1
+NS_PER_S = 1_000_000_000
+LEAST_HEALTH_NS = NS_PER_S // 10
+"""Figures over less than this are noise."""
+
+
+class Shipping:
+    """Ships what is complete, ten times a second, and everything when told to."""
+
+    def __init__(self, runner: Runner, recorder: Recorder) -> None:
+        self._runner, self._recorder = runner, recorder
+        self._health = Health()
+        self._told: tuple[Any, ...] = ()
+        self._second = 0
+        self._since_ns = time.perf_counter_ns()
+        self.stage: Stage | None = None
+        runner.greenlet.spawn(self._ship)
+        runner.greenlet.spawn(self._health.watch)
+
+    def _ship(self) -> None:
+        while True:
+            gevent.sleep(SHIP_EVERY_S)
+            now_ns = time.perf_counter_ns()
+            records = self._recorder.take_closed(now_ns)
+            second = self._recorder.second(now_ns)
+            if second > self._second:
+                # Nothing is said of seconds in which this process was too busy to look.
+                records += self._health_of(second - 1, now_ns)
+                self._second = second
+            self._send(records)
+            self._tell_progress()
+
+    def flush(self) -> None:
+        """Ship everything recorded so far: a phase has ended, or this process is about to."""
+        self._send(self._recorder.take_all())
+
+    def mark(self) -> None:
+        """A phase is about to change: what was until now belongs to the one that ends."""
+        now_ns = time.perf_counter_ns()
+        if now_ns - self._since_ns >= LEAST_HEALTH_NS:
+            self._send(self._health_of(self._recorder.second(now_ns), now_ns))
+
+    def _health_of(self, second: int, now_ns: int) -> list[dict[str, Any]]:
+        figures, stage, span_ns = self._health.take(), self.stage, now_ns - self._since_ns
+        self._since_ns = now_ns
+        if stage is None:
+            return []
+        head = {"kind": "health", "cell": stage.cell, "repeat": stage.repeat, "phase": stage.phase}
+        counts = {"in_flight": stage.in_flight, "users": self._runner.user_count}
+        return [{**head, "second": second, "span_ns": span_ns, **figures, **counts}]
+
+    def _send(self, records: list[dict[str, Any]]) -> None:
+        if records:
+            self._runner.send_message(RECORDS, {"records": records})
+
+    def _tell_progress(self) -> None:
+        stage, recorder = self.stage, self._recorder
+        counts = stage and (stage.cell, stage.repeat, stage.phase, recorder.ok, recorder.failed)
+        if counts and counts != self._told:
+            self._runner.send_message(PROGRESS, dict(zip(PROGRESS_FIELDS, counts, strict=True)))
+            self._told = counts

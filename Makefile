@@ -20,6 +20,9 @@ $(SET_UP): requirements.txt requirements-client.txt requirements-dev.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip==25.3
 	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
+	@# The checkout's own packages, wherever a command is run from.
+	@$(BIN)/python -c 'import pathlib, sysconfig; \
+	  pathlib.Path(sysconfig.get_path("purelib"), "inferswarm.pth").write_text("$(CURDIR)\n")'
 	@touch $@
 
 step7: setup ## run the five-endpoint study on embedded servers (STUDY=quick or full)

@@ -1,106 +1,125 @@
 """A stand-in for the PyTorch service: the same words over real HTTP, an embedding made of the bytes' hash.
 
-    python tests/fake_service.py PORT [--delay-ms 5] [--wrong-after N] [--die-after N] [--status 500]
+    python tests/fake_service.py PORT [--delay-ms 5] [--stall-s 2 --stall-every-s 20] [--wrong-after N] …
 
-It costs no compute, so tests of the generator measure the generator. Misbehaviour is asked for by option.
+It costs next to no compute, so tests and benchmarks of the generator measure the generator. Misbehaviour is
+asked for by option; a stall begins at each whole multiple of its period on the wall clock.
 """
 
 from __future__ import annotations
 
 import argparse
 import base64
+import functools
 import hashlib
 import json
 import os
-import threading
+import socket
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Iterable
+from typing import Any
 
+import gevent
 import numpy as np
+from gevent.event import Event
+from gevent.pywsgi import WSGIServer
+
+Start = Callable[[str, list[tuple[str, str]]], Any]
+JSON = "application/json"
 
 
-def embedding(jpeg: bytes) -> list[float]:
-    """512 floats of length 1, the same for the same bytes."""
-    seed = int.from_bytes(hashlib.sha256(jpeg).digest()[:8], "big")
+@functools.cache
+def embedding(image: str) -> str:
+    """512 floats of length 1 as JSON, the same for the same base64 JPEG."""
+    seed = int.from_bytes(hashlib.sha256(base64.b64decode(image)).digest()[:8], "big")
     vector = np.random.default_rng(seed).normal(size=512).astype(np.float32)
-    return [float(value) for value in vector / np.linalg.norm(vector)]
+    return json.dumps([float(value) for value in vector / np.linalg.norm(vector)])
 
 
-class Service(ThreadingHTTPServer):
-    """Counts what it served; `options` say how it misbehaves."""
+@functools.cache
+def wrong_embedding(image: str) -> str:
+    """The same, turned by one place."""
+    first, *rest = json.loads(embedding(image))
+    return json.dumps([*rest, first])
 
-    daemon_threads = True
-    request_queue_size = 128
 
-    def __init__(self, port: int, options: argparse.Namespace) -> None:
-        super().__init__(("127.0.0.1", port), Handler)
+def stall_left_s(now_s: float, stall_s: float, every_s: float) -> float:
+    """Seconds until the stall that is on at `now_s` ends, or 0.
+
+    >>> stall_left_s(41.5, 2, 20), stall_left_s(42.5, 2, 20)
+    (0.5, 0)
+    """
+    return max(0, stall_s - now_s % every_s) if every_s else 0
+
+
+class Service:
+    """POST /embed, GET /readyz, GET /metrics; counts what it served."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
-        self.lock = threading.Lock()
         self.requests = self.failures = self.images = 0
         self.compute_s = 0.0
+        self.gate = Event()
+        self.gate.set()
+        if options.stall_every_s:
+            gevent.spawn(self.stall)
 
+    def stall(self) -> None:
+        """Hold all answers back while a stall is on; then they go out in the order they were asked for."""
+        while True:
+            left_s = stall_left_s(time.time(), self.options.stall_s, self.options.stall_every_s)
+            if left_s:
+                self.gate.clear()
+                gevent.sleep(left_s)
+                self.gate.set()
+            gevent.sleep(0.001)
 
-class Handler(BaseHTTPRequestHandler):
-    """POST /embed, GET /readyz, GET /metrics."""
+    def __call__(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:
+        """The WSGI application."""
+        status, headers, body = self.answer(environ["PATH_INFO"], environ)
+        start(status, [*headers.items(), ("Content-Length", str(len(body)))])
+        return [body]
 
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # headers and body are two writes; the second would wait 40 ms
-    server: Service
+    def answer(self, path: str, environ: dict[str, Any]) -> tuple[str, dict[str, str], bytes]:
+        """Status, headers, body."""
+        if path == "/embed":
+            return self.embed(environ["wsgi.input"].read())
+        if path == "/metrics":
+            return "200 OK", {"Content-Type": "text/plain"}, self.metrics().encode()
+        if path == "/readyz":
+            return "200 OK", {"Content-Type": JSON}, b'{"status": "ready"}'
+        return "404 Not Found", {"Content-Type": JSON}, b'{"detail": "not here"}'
 
-    def do_GET(self) -> None:
-        """Readiness and counters."""
-        if self.path == "/metrics":
-            self._send(200, self._metrics().encode(), {"Content-Type": "text/plain"})
-        elif self.path == "/readyz":
-            self._send(200, json.dumps({"status": "ready"}).encode(), {})
-        else:
-            self._send(404, b'{"detail": "not here"}', {})
-
-    def do_POST(self) -> None:
-        """Embed."""
-        options = self.server.options
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        with self.server.lock:
-            self.server.requests += 1
-            number = self.server.requests
+    def embed(self, body: bytes) -> tuple[str, dict[str, str], bytes]:
+        """After the delay, the embeddings, or what was asked for instead."""
+        options = self.options
+        self.requests += 1
+        number = self.requests
         if options.die_after and number > options.die_after:
             os._exit(9)
-        time.sleep(options.delay_ms / 1000)
+        gevent.sleep(options.delay_ms / 1000)
+        self.gate.wait()
         if options.status_after and number > options.status_after:
-            with self.server.lock:
-                self.server.failures += 1
-            self._send(500, b'{"detail": "planted"}', {})
-            return
-        rows = [embedding(base64.b64decode(image)) for image in body["images"]]
-        if options.wrong_after and number > options.wrong_after:
-            rows = [[*row[1:], row[0]] for row in rows]
-        with self.server.lock:
-            self.server.images += len(rows)
-            self.server.compute_s += options.delay_ms / 1000
-        reply = json.dumps({"embeddings": rows, "model": "fake", "dim": 512}).encode()
+            self.failures += 1
+            return "500 Planted", {"Content-Type": JSON}, b'{"detail": "planted"}'
+        images = json.loads(body)["images"]
+        make = wrong_embedding if options.wrong_after and number > options.wrong_after else embedding
+        self.images += len(images)
+        self.compute_s += options.delay_ms / 1000
+        reply = f'{{"embeddings": [{",".join(map(make, images))}], "model": "fake", "dim": 512}}'
         timing = f"decode;dur=0, preprocess;dur=0, queue;dur=0, compute;dur={options.delay_ms}"
-        self._send(200, reply, {"Content-Type": "application/json", "Server-Timing": timing})
+        return "200 OK", {"Content-Type": JSON, "Server-Timing": timing}, reply.encode()
 
-    def _metrics(self) -> str:
-        server = self.server
-        lines = [f"inferswarm_requests_total {server.requests}", f"inferswarm_images_total {server.images}"]
-        lines.append(f"inferswarm_failures_total {server.failures}")
-        parts = {"decode": 0.0, "preprocess": 0.0, "queue": 0.0, "compute": server.compute_s}
+    def metrics(self) -> str:
+        """Counters in Prometheus' text format."""
+        lines = [f"inferswarm_requests_total {self.requests}", f"inferswarm_images_total {self.images}"]
+        lines.append(f"inferswarm_failures_total {self.failures}")
+        parts = {"decode": 0.0, "preprocess": 0.0, "queue": 0.0, "compute": self.compute_s}
         for part, seconds in parts.items():
             lines.append(f"# TYPE inferswarm_{part}_seconds summary")
             lines.append(f"inferswarm_{part}_seconds_sum {seconds}")
-            lines.append(f"inferswarm_{part}_seconds_count {server.requests}")
+            lines.append(f"inferswarm_{part}_seconds_count {self.requests}")
         return "\n".join(lines) + "\n"
-
-    def _send(self, status: int, body: bytes, headers: dict[str, str]) -> None:
-        self.send_response(status)
-        for name, value in {**headers, "Content-Length": str(len(body))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
 
 
 def main() -> None:
@@ -108,10 +127,16 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("port", type=int)
     parser.add_argument("--delay-ms", type=float, default=2)
+    for option in ("--stall-s", "--stall-every-s"):
+        parser.add_argument(option, type=float, default=0)
     for option in ("--wrong-after", "--die-after", "--status-after"):
         parser.add_argument(option, type=int, default=0)
     options = parser.parse_args()
-    Service(options.port, options).serve_forever()
+    server = WSGIServer(("127.0.0.1", options.port), Service(options), log=None, backlog=512)
+    server.init_socket()
+    # Connections inherit it: an answer is two writes, and the second must not wait for Nagle's algorithm.
+    server.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    server.serve_forever()
 
 
 if __name__ == "__main__":

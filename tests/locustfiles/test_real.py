@@ -135,7 +135,7 @@ def test_ctrl_c_leaves_no_process_and_no_busy_port(running: Console, endpoints: 
 
 
 def test_the_whole_study(tmp_path: Path) -> None:
-    console = study(tmp_path, "--iterations", "2", "--seconds", "0.1", "--study", "quick")
+    console = study(tmp_path, "--iterations", "2", "--seconds", "0.1", "--warm-up", "1", "--study", "quick")
     try:
         assert console.wait(240) == 0, console.text
     finally:

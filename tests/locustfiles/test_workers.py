@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,11 +14,11 @@ import pytest
 from PIL import Image
 
 from tests.locustfiles.conftest import StartService
-from tests.locustfiles.console import CELLS, LOCUST, SHORT, Console, free_port, study, wait_until
+from tests.locustfiles.console import CELLS, LOCUST, ROOT, SHORT, Console, free_port, study, wait_until
 
 pytestmark = pytest.mark.system
 
-TWO_CELLS = ("--cells", "*/b1/*")
+TWO_CELLS = ("--cells", "*/b1/*", "--warm-up", "2")
 
 
 def distributed(
@@ -44,7 +48,7 @@ def codes(console: Console) -> dict[str, set[str]]:
     """The caveats of the ledger by cell."""
     found: dict[str, set[str]] = {}
     for record in console.ledger():
-        if record["kind"] == "caveat":
+        if record["kind"] == "caveat" and record["code"] != "unsteady":
             found.setdefault(record["cell"], set()).add(record["code"])
     return found
 
@@ -70,20 +74,69 @@ def test_two_workers_give_the_same_cells(
     assert [worker.wait(20) for worker in workers] == [0] * len(workers)
 
 
-def test_a_killed_worker_is_noticed_and_the_study_goes_on_without_it(
+def test_the_users_of_a_killed_worker_go_on_at_the_other(
     start_service: StartService, consoles: list[Console], tmp_path: Path
 ) -> None:
-    master, workers, _ = distributed(
-        consoles, tmp_path, start_service("--delay-ms", "20"), 2, "--seconds", "7", *TWO_CELLS
-    )
+    service = start_service("--delay-ms", "20")
+    arguments = ("--cells", "*/b1/c8", "--seconds", "14", "--warm-up", "2")
+    master, workers, _ = distributed(consoles, tmp_path, service, 2, *arguments)
     wait_until_measuring(master)
+    killed_s = time.time()
     workers[0].signal(signal.SIGKILL)
-    assert master.wait(90) == 3, master.text
-    first = master.ledger()[0]["plan"][0]["cell"]
-    assert "worker-lost" in codes(master)[first]
-    assert set(codes(master)) == {first}
-    rows = {row["cell"]: row for row in master.cells()}
-    assert [row["workers"] for cell, row in rows.items() if cell != first] == ["1"]
+    wait_until(lambda: "was lost" in master.text, 5, lambda: master.text)
+    assert master.wait(60) == 3, master.text
+    assert codes(master) == {"pytorch-http/b1/c8": {"worker-lost"}}
+    (row,) = master.cells()
+    assert {"worker-lost", "cut-short"} <= set(row["caveats"].split(";"))
+    measured = [r for r in master.ledger() if r.get("phase") == "measure"]
+    health = [r for r in measured if r["kind"] == "health"]
+    restored_s = min(r["second"] for r in health if r["users"] == 8)
+    assert restored_s + 1 <= killed_s + 10
+    survivor = next(r["worker"] for r in health if r["users"] == 8)
+    seconds = {r["second"] for r in measured if r["kind"] == "window" and r["worker"] == survivor}
+    assert seconds == set(range(min(seconds), max(seconds) + 1))
+    (drained,) = [r for r in measured if r["kind"] == "drained"]
+    finished = sum(r["ok"] for r in measured if r["kind"] == "window" and r["worker"] == survivor)
+    assert (drained["worker"], drained["users"], drained["finished"]) == (survivor, 8, finished)
+    rows = list(csv.DictReader((master.result() / "timeline.csv").read_text().splitlines()))
+    assert rows[-3]["users"] == "8"
+
+
+def test_the_arrivals_of_a_killed_worker_go_on_at_the_other(
+    start_service: StartService, consoles: list[Console], tmp_path: Path
+) -> None:
+    rates = ("--rates", "40", "--max-in-flight", "8", "--seconds", "14", "--warm-up", "2")
+    master, workers, _ = distributed(consoles, tmp_path, start_service("--delay-ms", "5"), 2, *rates)
+    wait_until_measuring(master)
+    workers[1].signal(signal.SIGKILL)
+    assert master.wait(60) == 3, master.text
+    windows = [r for r in master.ledger() if r["kind"] == "window" and r["phase"] == "measure"]
+    last = max(r["second"] for r in windows)
+    by_second = {s: sum(r["ok"] for r in windows if r["second"] == s) for s in range(last - 3, last)}
+    assert by_second == pytest.approx(dict.fromkeys(by_second, 40), abs=4)
+
+
+def test_a_ledger_whose_master_was_killed_is_whole_to_its_last_second(
+    start_service: StartService, consoles: list[Console], tmp_path: Path
+) -> None:
+    service = start_service("--delay-ms", "20")
+    master, workers, _ = distributed(consoles, tmp_path, service, 2, "--seconds", "60", *TWO_CELLS)
+    wait_until_measuring(master)
+    ledger = master.result() / "ledger.jsonl"
+    wait_until(lambda: ledger.read_text().count('"kind":"window"') > 12, 30)
+    master.signal(signal.SIGKILL)
+    killed_s = int(time.time())
+    reports_main = [sys.executable, "-m", "reports", "show", str(master.result())]
+    shown = subprocess.run(reports_main, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert shown.returncode == 0, shown.stderr
+    assert "The ledger has no footer" in shown.stdout
+    (row,) = master.cells()
+    assert row["caveats"].split(";")[0] == "unfinished"
+    windows = [r for r in master.ledger() if r["kind"] == "window"]
+    assert max(r["second"] for r in windows) >= killed_s - 2
+    assert int(row["requests"]) == sum(r["ok"] for r in windows if r["phase"] == "measure")
+    # Nobody tells the workers; they notice, and end.
+    assert [worker.wait(30) for worker in workers] == [0, 0]
 
 
 def test_a_late_worker_makes_its_run_doubtful_and_carries_the_next(

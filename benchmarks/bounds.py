@@ -1,0 +1,54 @@
+"""Figures beside their bounds, printed as they come; a benchmark exits 0 only where all of them hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from reports.format import digits
+
+WIDTHS = (46, 14, 14)
+
+
+class Bounds:
+    """The figures of one benchmark."""
+
+    def __init__(self, title: str) -> None:
+        self._broken: list[str] = []
+        print(f"{title}\n\n{_row('', 'figure', 'bound')}")
+
+    def at_most(self, name: str, figure: float, bound: float, unit: str = "") -> None:
+        """A figure that must not exceed its bound."""
+        self._judge(name, figure, f"≤ {digits(bound)}", unit, figure <= bound)
+
+    def exactly(self, name: str, figure: float, bound: float, unit: str = "") -> None:
+        """A figure that must equal its bound."""
+        self._judge(name, figure, f"= {digits(bound)}", unit, figure == bound, lambda value: f"{value:,}")
+
+    def beside(self, name: str, figure: float, unit: str = "") -> None:
+        """A figure for comparison, without a bound."""
+        print(_row(name, f"{digits(figure)} {unit}", ""), flush=True)
+
+    def _judge(
+        self,
+        name: str,
+        figure: float,
+        bound: str,
+        unit: str,
+        holds: bool,
+        shown: Callable[[float], str] = digits,
+    ) -> None:
+        if not holds:
+            self._broken.append(name)
+        print(_row(name, f"{shown(figure)} {unit}", bound) + ("" if holds else "   BROKEN"), flush=True)
+
+    def exit_code(self) -> int:
+        """0 where every bound holds, else 1, with what does not."""
+        print(f"\n{'every bound holds' if not self._broken else 'broken: ' + '; '.join(self._broken)}")
+        return 1 if self._broken else 0
+
+
+def _row(*texts: str) -> str:
+    name, *others = (text.strip() for text in texts)
+    return f"{name:<{WIDTHS[0]}}" + "".join(
+        f"{text:>{w}}" for text, w in zip(others, WIDTHS[1:], strict=False)
+    )

@@ -1,0 +1,57 @@
+"""What benchmarks put in the place of Locust's link, and synthetic Results."""
+
+from __future__ import annotations
+
+from locust.rpc.protocol import Message
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from swarm.messages import RECORDS
+from users.result import Result
+
+
+class Link:
+    """A runner whose messages are packed and unpacked as on Locust's own link, without the socket."""
+
+    def __init__(self) -> None:
+        self._listeners: dict[str, Callable[..., None]] = {}
+
+    def register_message(self, kind: str, listener: Callable[..., None]) -> None:
+        """As Locust's runner does."""
+        self._listeners[kind] = listener
+
+    def deliver(self, packed: bytes) -> None:
+        """One packed message arrives."""
+        message = Message.unserialize(packed)
+        self._listeners[message.type](environment=None, msg=message)
+
+
+def packed(records: list[dict[str, Any]], worker: str) -> bytes:
+    """Records as a worker sends them."""
+    data: bytes = Message(RECORDS, {"records": records}, worker).serialize()
+    return data
+
+
+def results(services_ns: Iterator[int], start_ns: int, gap_ns: int, cell: str) -> Iterator[Result]:
+    """One Result every `gap_ns`, each taking its service time."""
+    for number, service_ns in enumerate(services_ns):
+        begun_ns = start_ns + number * gap_ns
+        yield Result(
+            cell=cell,
+            repeat=1,
+            phase="measure",
+            user=number % 16,
+            images=1,
+            intended_ns=begun_ns,
+            start_ns=begun_ns,
+            end_ns=begun_ns + service_ns,
+            request_bytes=13_000,
+            response_bytes=11_000,
+            phases_ns=PHASES_NS,
+            server_ns=SERVER_NS,
+        )
+
+
+PHASES_NS = {"encode": 1_000, "send": 90_000, "wait": 9_000_000, "receive": 50_000, "decode": 110_000}
+SERVER_NS = {"decode": 1_000_000, "preprocess": 2_000_000, "queue": 100_000, "compute": 5_000_000}

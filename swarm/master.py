@@ -15,8 +15,9 @@ from typing import Any
 import gevent
 
 from reports.ledger import FILE_NAME, LedgerWriter
+from swarm.choice import programme_of, size_of
 from swarm.collector import Collector
-from swarm.conductor import Conductor, Limits
+from swarm.conductor import Conductor
 from swarm.crew import Crew
 from swarm.embedded import EmbeddedServers
 from swarm.ending import INCONCLUSIVE, USAGE, Ending
@@ -28,15 +29,16 @@ from swarm.hands import Hands
 from swarm.live import Live
 from swarm.opening import hand_out, wait_for_workers
 from swarm.options import Options, resolve
-from swarm.plan import Programme, Study
+from swarm.plan import Study
 from swarm.preflight import check_targets
 from swarm.probe import read_counters
-from swarm.programme import programme_of, size_of
+from swarm.programme import Programme
 from swarm.quiet import hush_locust
 from swarm.sampler import Sampler, open_sources
 from swarm.signals import MasterSignals, to_the_end
 from swarm.targets import endpoints_from_options, endpoints_from_ready
 from swarm.triton_metrics import metrics_addresses
+from swarm.under_way import Limits
 from swarm.worker import user_class_for
 from users.endpoint import Endpoint
 from users.images import ImageSet, ImageSetError, load_images

@@ -18,11 +18,8 @@ class Muster:
     def __init__(self, crew: Crew, heard: Mapping[str, float], clock: Callable[[], float]) -> None:
         self._crew, self._heard, self._clock = crew, heard, clock
         self._since = self._looked = clock()
-        self.workers: list[str] = []
-
-    def begin(self) -> None:
-        """A run begins with whoever is there."""
-        self.workers = self._crew.workers()
+        self.workers = crew.workers()
+        """Whoever is there when the run begins, less those that are lost, with those that come."""
 
     def begin_phase(self) -> None:
         """From here on every worker is to be heard of each second."""

@@ -1,4 +1,4 @@
-"""The options of every study, on top of Locust's own."""
+"""The options of every study, on top of Locust's own: added to its parser, and resolved."""
 
 from __future__ import annotations
 
@@ -7,94 +7,14 @@ from locust.argument_parser import LocustArgumentParser
 import argparse
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from swarm.errors import UsageError
+from swarm.option_table import ARRIVALS, IN_THE_FORM, NUMBERS, SIZES, TEXTS, URLS, Number
 from swarm.plan import Size
 from swarm.search import Bound
-from users.pacer import CONSTANT, POISSON
-
-SIZES = ("quick", "full")
-URLS = {
-    "pytorch_url": "the PyTorch service, e.g. http://gpu-host:8002",
-    "onnx_http_url": "Triton with ONNX Runtime over HTTP, e.g. gpu-host:8010",
-    "onnx_grpc_url": "the same over gRPC, e.g. gpu-host:8011",
-    "onnx_metrics_url": "its metrics, for GPU figures, e.g. http://gpu-host:8012/metrics",
-    "trt_http_url": "Triton with the compiled engine over HTTP, e.g. gpu-host:8020",
-    "trt_grpc_url": "the same over gRPC, e.g. gpu-host:8021",
-    "trt_metrics_url": "its metrics, for GPU figures, e.g. http://gpu-host:8022/metrics",
-}
-
-
-@dataclass(frozen=True)
-class Number:
-    """A numeric option: its type, default (None: the study's size decides), help, and what makes sense."""
-
-    type: Callable[[str], float]
-    default: float | None
-    help: str
-    holds: Callable[[float], bool]
-    advice: str
-
-
-NUMBERS = {
-    "iterations": Number(
-        int, None, "Least requests measured in a serial cell", lambda n: n >= 1, "give 1 or more"
-    ),
-    "seconds": Number(
-        float, None, "Least seconds measured in a cell", lambda n: n > 0, "give more than 0"
-    ),
-    "warm_up": Number(
-        float, None, "Most seconds a cell warms up", lambda n: n > 0, "give more than 0"
-    ),
-    "repeats": Number(
-        int, 1, "Times every cell is run, in a seeded order", lambda n: n >= 1, "give 1 or more"
-    ),
-    "seed": Number(
-        int, 0, "Seed of the order of the runs and of arrivals", lambda _: True, "give a whole number"
-    ),
-    "max_in_flight": Number(
-        int, 100, "Most requests in flight under open load", lambda n: n >= 1, "give 1 or more"
-    ),
-    "request_timeout": Number(
-        float, 60.0, "Seconds until a request has failed", lambda n: n > 0, "give more than 0"
-    ),
-    "min_cosine": Number(
-        float, 0.999, "Least cosine with the golden embedding", lambda n: -1 <= n <= 1, "give -1 to 1"
-    ),
-    "max_failure_ratio": Number(
-        float, 0.0, "Failed share above which the exit code is 1", lambda n: 0 <= n <= 1, "give 0 to 1"
-    ),
-    "prometheus_port": Number(
-        int, 0, "Port of live figures for Prometheus; 0 is none", lambda n: 0 <= n < 65536, "give a port"
-    ),
-}  # fmt: skip
-
-TEXTS = {
-    "rates": (
-        "",
-        "R[,R…]",
-        "Open load, not users: requests a second to each endpoint, at batch 1",
-    ),
-    "arrivals": ("constant", "HOW", "How the requests of an open load arrive: constant or poisson"),
-    "find_rate": (
-        "",
-        "BOUND",
-        "Find the highest rate that keeps a latency bound in ms, e.g. 'p99<=100'",
-    ),
-    "images": ("", "DIR", "Folder of JPEG or PNG files to send (default: crops of photographs)"),
-    "cells": ("", "GLOB", "Run only the cells with such names, e.g. 'onnx-*/b1/*' (default: all)"),
-    "pretrained": ("", "TAG|PATH", "Weights of the embedded servers (default: random, from a seed)"),
-    "onnx_model": ("openclip_vit_b32", "NAME", "Model behind the ONNX Runtime endpoints"),
-    "trt_model": ("openclip_vit_b32_trt", "NAME", "Model behind the compiled engine's endpoints"),
-    "results_dir": ("results", "DIR", "Folder that gets one folder a study"),
-    "prometheus_host": ("127.0.0.1", "HOST", "Address that --prometheus-port listens on"),
-}
-IN_THE_FORM = frozenset({"rates", "arrivals", "find_rate", "cells"})
-"""Texts that make sense between two presses of Start; the rest is resolved once, when the process starts."""
-ARRIVALS = (CONSTANT, POISSON)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
-from hdrh.histogram import HdrHistogram
-
 from swarm.errors import UsageError
 from users.endpoint import Endpoint
 
@@ -153,41 +151,6 @@ def matching(cells: list[Cell], pattern: str) -> list[Cell]:
         names = ", ".join(cell.name for cell in cells)
         raise UsageError(f"--cells {pattern}: matches no cell of this study; they are {names}")
     return found
-
-
-class Programme(Protocol):
-    """Which run comes next; it may depend on what came of the last one."""
-
-    @property
-    def planned(self) -> Sequence[Run]:
-        """The runs that are certain to come, for the header and for the time left; empty where none is."""
-
-    def next(self, outcome: Outcome | None) -> Run | None:
-        """The next run after the last one's outcome, or None at the end."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a search must know of a run: whether it can be trusted, and how its latencies were distributed."""
-
-    run: Run
-    sound: bool
-    finished: int
-    failed: int
-    dropped: int
-    latency: HdrHistogram
-
-
-class Listed:
-    """A programme that was fixed beforehand."""
-
-    def __init__(self, runs: Sequence[Run]) -> None:
-        self.planned: Sequence[Run] = tuple(runs)
-        self._to_come = iter(self.planned)
-
-    def next(self, outcome: Outcome | None) -> Run | None:
-        """The next of the list."""
-        return next(self._to_come, None)
 
 
 def order(cells: list[Cell], repeats: int, seed: int) -> list[Run]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -15,6 +15,7 @@ from swarm.query import PATIENCE_S, Line, Read, samples, triton_stub
 from users.endpoint import Endpoint
 from users.errors import RequestError, translated
 
+SETTLE_S, SETTLE_TRIES = 0.05, 20
 SECONDS_OF_PART = {
     "inferswarm_decode_seconds_sum": "decode_ns",
     "inferswarm_preprocess_seconds_sum": "preprocess_ns",
@@ -42,6 +43,17 @@ def read_counters(endpoint: Endpoint) -> dict[str, Any]:
             return {"counters": read()["server"]}
     except RequestError as error:
         return {"error": f"the counters of {endpoint.name} cannot be read ({error.kind})"}
+
+
+def settled(read: Callable[[], dict[str, Any]], sleep: Callable[[float], None]) -> dict[str, Any]:
+    """What is read once two readings agree, or patience ends: Triton counts a request after answering it."""
+    last, now = None, read()
+    for _ in range(SETTLE_TRIES):
+        if now == last or "error" in now:
+            break
+        sleep(SETTLE_S)
+        last, now = now, read()
+    return now
 
 
 @contextmanager

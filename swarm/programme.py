@@ -1,39 +1,46 @@
-"""From options to the programme of a study: its own cells, cells at rates, or the search for a rate."""
+"""Which run comes next: a fixed list of runs, or a search that learns from each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
+from typing import Protocol
 
-from swarm.errors import UsageError
-from swarm.options import Options
-from swarm.plan import Listed, Programme, Size, Study, at_rates, matching, order
-from swarm.search import START_PER_S, Bound, Search
-from users.endpoint import Endpoint
+from hdrh.histogram import HdrHistogram
 
-
-def size_of(study: Study, options: Options) -> Size:
-    """The study's size, with the amounts that options name."""
-    return study.sizes[options.size].with_amounts(options.iterations, options.seconds, options.warm_up)
+from swarm.plan import Run
 
 
-def programme_of(study: Study, endpoints: Sequence[Endpoint], options: Options) -> Programme:
-    """What to run. Raises UsageError where the options name nothing that can be."""
-    size = size_of(study, options)
-    if options.find_rate:
-        return search_of(endpoints, options, size)
-    cells = study.cells(endpoints, size)
-    if options.rates:
-        cells = at_rates(endpoints, size, options.rates, options.arrivals, options.max_in_flight)
-    return Listed(order(matching(cells, options.cells), options.repeats, options.seed))
+class Programme(Protocol):
+    """Which run comes next; it may depend on what came of the last one."""
+
+    @property
+    def planned(self) -> Sequence[Run]:
+        """The runs that are certain to come, for the header and for the time left; empty where none is."""
+
+    def next(self, outcome: Outcome | None) -> Run | None:
+        """The next run after the last one's outcome, or None at the end."""
 
 
-def search_of(endpoints: Sequence[Endpoint], options: Options, size: Size) -> Search:
-    """A search from the one rate given, or a low one; each step has the results its percentile needs."""
-    bound = Bound.parse(options.find_rate)
-    if options.repeats > 1 or len(options.rates) > 1:
-        raise UsageError("--find-rate: searches once, from one rate; leave --repeats and further --rates out")
-    enough = replace(size, iterations=options.iterations or bound.results)
-    starts = options.rates or (START_PER_S,)
-    cells = at_rates(endpoints, enough, starts, options.arrivals, options.max_in_flight)
-    return Search(matching(cells, options.cells), bound)
+@dataclass(frozen=True)
+class Outcome:
+    """What a search must know of a run: whether it can be trusted, and how its latencies were distributed."""
+
+    run: Run
+    sound: bool
+    finished: int
+    failed: int
+    dropped: int
+    latency: HdrHistogram
+
+
+class Listed:
+    """A programme that was fixed beforehand."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self.planned: Sequence[Run] = tuple(runs)
+        self._to_come = iter(self.planned)
+
+    def next(self, outcome: Outcome | None) -> Run | None:
+        """The next of the list."""
+        return next(self._to_come, None)

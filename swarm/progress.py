@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from reports import histogram
-from swarm.plan import Outcome, Run
+from swarm.plan import Run
+from swarm.programme import Outcome
 
 FIXED = 60
 """A run's fixed cost (spawning, warm-up, least seconds), in images; only the estimate rests on it."""

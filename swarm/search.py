@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 
 from reports import histogram
 from swarm.errors import UsageError
-from swarm.plan import Cell, Outcome, Run
+from swarm.plan import Cell, Run
+from swarm.programme import Outcome
 
 START_PER_S = 8.0
 PRECISION = 1.05

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import re
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 
 from swarm.errors import UsageError
-from swarm.options import URLS
+from swarm.option_table import URLS
 from swarm.preflight import check_target, check_targets
 from swarm.probe import read_counters
 from swarm.targets import FLAGS, endpoints_from_ready
@@ -153,6 +155,35 @@ def test_the_whole_study(tmp_path: Path) -> None:
             assert float(row["executed_batch"]) >= int(row["batch"])
             assert float(row["request_bytes"]) > 602_112 * int(row["batch"])
     assert "random (seed 0)" in (console.result() / "report.html").read_text()
+
+
+def test_a_tritonserver_killed_in_the_middle_of_a_run(tmp_path: Path) -> None:
+    """Its failures are counted with their kind, the run ends, and what was measured can be read."""
+    only = ("--skip-trt", "--cells", "onnx-http/b1/c8", "--seconds", "60", "--warm-up", "1")
+    console = study(tmp_path, *only)
+    try:
+        console.wait_for("results in", 240)
+        ledger = console.result() / "ledger.jsonl"
+        measured = re.compile(r'"kind":"window".*"phase":"measure"')
+        wait_until(lambda: bool(measured.search(ledger.read_text())), 60)
+        (triton,) = [process for process in console.family() if process.name() == "tritonserver"]
+        triton.kill()
+        assert console.wait(30) == 3, console.text
+    finally:
+        console.end()
+    failures = Counter[str]()
+    for record in console.ledger():
+        failures.update(record.get("failures") or {})
+    assert set(failures) <= {"reset", "refused"}
+    assert failures["reset"] >= 1
+    (end,) = [r for r in console.ledger() if r["kind"] == "run" and r["event"] == "end"]
+    assert (end["status"], end["note"]) == (
+        "failed", "the embedded onnx server died; see its log's end above",
+    )  # fmt: skip
+    (row,) = console.cells()
+    assert int(row["failures"]) == sum(failures.values())
+    assert int(row["requests"]) > int(row["failures"])
+    assert {"failed", "failures"} <= set(row["caveats"].split(";"))
 
 
 def test_the_ready_event_and_the_options_name_the_same_endpoints() -> None:

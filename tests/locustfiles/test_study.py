@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import signal
+import urllib.request
 from pathlib import Path
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.locustfiles.conftest import StartService
-from tests.locustfiles.console import CELLS, SHORT, Console, all_gone, study
+from tests.locustfiles.console import CELLS, SHORT, Console, all_gone, free_port, study, wait_until
 
 pytestmark = pytest.mark.system
 
@@ -31,9 +34,69 @@ def test_a_whole_study(start_service: StartService, consoles: list[Console], tmp
     assert float(rows["pytorch-http/b1/c8"]["images_per_s"]) > 100
     assert console.ledger()[-1]["status"] == "complete"
     names = {path.name for path in console.result().iterdir()}
-    assert names >= {"study.json", "cells.csv", "ledger.jsonl", "summary.md", "report.html"}
+    assert names >= {"study.json", "cells.csv", "timeline.csv", "ledger.jsonl", "summary.md", "report.html"}
     assert "[4/4]" in console.text
     assert console.text.index("Serial latency, p50") > console.text.index("[4/4]")
+
+
+def test_locusts_own_percentiles_have_three_digits_in_every_process(
+    start_service: StartService, consoles: list[Console], tmp_path: Path
+) -> None:
+    """Its own rounding knows only tens between 100 ms and 1 s."""
+    port = start_service("--delay-ms", "144")
+    csvs = ("--csv", str(tmp_path / "own"), "--processes", "2", "--cells", "*/b1/c1")
+    console = study(tmp_path, "--pytorch-url", f"127.0.0.1:{port}", *csvs, "--seconds", "3", "--warm-up", "1")
+    consoles.append(console)
+    assert console.wait(60) == 0, console.text
+    with (tmp_path / "own_stats.csv").open() as lines:
+        (own,) = [row for row in csv.DictReader(lines) if row["Name"] == "pytorch-http/b1/c1"]
+    (row,) = console.cells()
+    assert float(own["50%"]) == pytest.approx(float(row["service_p50_ms"]), abs=1)
+    assert 144 <= float(own["50%"]) < 150
+
+
+def test_a_run_time_ends_a_study_in_order(
+    start_service: StartService, consoles: list[Console], tmp_path: Path
+) -> None:
+    port = start_service("--delay-ms", "20")
+    console = study(tmp_path, "--pytorch-url", f"127.0.0.1:{port}", "--seconds", "60", "-t", "4s")
+    consoles.append(console)
+    assert console.wait(30) == 3, console.text
+    footer = console.ledger()[-1]
+    assert (footer["status"], footer["reason"]) == ("interrupted", "--run-time is over")
+    assert len(console.cells()) == 1
+
+
+def test_live_figures_for_prometheus(
+    start_service: StartService, consoles: list[Console], tmp_path: Path
+) -> None:
+    port, own = start_service("--delay-ms", "20"), free_port()
+    target = ("--pytorch-url", f"127.0.0.1:{port}", "--prometheus-port", str(own), "--cells", "*/b1/c8")
+    console = study(tmp_path, *target, "--seconds", "30", "--warm-up", "1")
+    consoles.append(console)
+    wait_until(lambda: measured_by_prometheus(own) > 100, 40, lambda: console.text)
+    counted = measured_by_prometheus(own)
+    console.signal(signal.SIGINT)
+    assert console.wait(10) == 3
+    (row,) = console.cells()
+    assert 100 < counted <= int(row["requests"])
+
+
+def measured_by_prometheus(port: int) -> float:
+    """Successes of the measure phase, as the exporter tells them; 0 while it does not."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as reply:
+            page = reply.read().decode()
+    except OSError:
+        return 0
+    found = [
+        sample.value
+        for family in text_string_to_metric_families(page)
+        for sample in family.samples
+        if sample.name == "inferswarm_requests_total"
+        and (sample.labels["phase"], sample.labels["outcome"]) == ("measure", "ok")
+    ]
+    return sum(found)
 
 
 def test_failures_give_exit_code_1(

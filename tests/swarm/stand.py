@@ -10,11 +10,13 @@ from hdrh.histogram import HdrHistogram
 
 from reports import histogram
 from reports.ledger import LedgerWriter, Record, read_ledger
-from swarm.conductor import Conductor, Limits
+from swarm.conductor import Conductor
 from swarm.crew import Answers
 from swarm.hands import Hands
-from swarm.plan import Listed, Programme, Run
+from swarm.plan import Run
+from swarm.programme import Listed, Programme
 from swarm.pulse import Second
+from swarm.under_way import Limits
 from tests.swarm.fakes import FakeClock
 from users.endpoint import Endpoint
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from swarm.conductor import POLL_S, STALL_S
 from swarm.errors import StudyError
-from swarm.plan import Cell, Listed, Outcome, Run
+from swarm.plan import Cell, Run
+from swarm.programme import Listed, Outcome
+from swarm.under_way import POLL_S, STALL_S
 from tests.swarm.stand import Stand
 from users.endpoint import Endpoint
 

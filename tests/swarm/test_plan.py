@@ -5,7 +5,8 @@ import pytest
 from reports import histogram
 from swarm import progress
 from swarm.errors import UsageError
-from swarm.plan import Cell, Outcome, Run, Size, at_rates, matching, order, serial_and_concurrent
+from swarm.plan import Cell, Run, Size, at_rates, matching, order, serial_and_concurrent
+from swarm.programme import Outcome
 from users.endpoint import Endpoint
 
 A = Endpoint("a-http", "a", "http", "fp32", "h:1", "m")

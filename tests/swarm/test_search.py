@@ -6,7 +6,8 @@ import pytest
 
 from reports import histogram
 from swarm.errors import UsageError
-from swarm.plan import Cell, Outcome, Run
+from swarm.plan import Cell, Run
+from swarm.programme import Outcome
 from swarm.search import MOST_STEPS, Bound, Search, rates
 from users.endpoint import Endpoint
 

@@ -1,0 +1,40 @@
+"""From options to the programme of a study: its own cells, cells at rates, or the search for a rate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from swarm.errors import UsageError
+from swarm.options import Options
+from swarm.plan import Size, Study, at_rates, matching, order
+from swarm.programme import Listed, Programme
+from swarm.search import START_PER_S, Bound, Search
+from users.endpoint import Endpoint
+
+
+def size_of(study: Study, options: Options) -> Size:
+    """The study's size, with the amounts that options name."""
+    return study.sizes[options.size].with_amounts(options.iterations, options.seconds, options.warm_up)
+
+
+def programme_of(study: Study, endpoints: Sequence[Endpoint], options: Options) -> Programme:
+    """What to run. Raises UsageError where the options name nothing that can be."""
+    size = size_of(study, options)
+    if options.find_rate:
+        return search_of(endpoints, options, size)
+    cells = study.cells(endpoints, size)
+    if options.rates:
+        cells = at_rates(endpoints, size, options.rates, options.arrivals, options.max_in_flight)
+    return Listed(order(matching(cells, options.cells), options.repeats, options.seed))
+
+
+def search_of(endpoints: Sequence[Endpoint], options: Options, size: Size) -> Search:
+    """A search from the one rate given, or a low one; each step has the results its percentile needs."""
+    bound = Bound.parse(options.find_rate)
+    if options.repeats > 1 or len(options.rates) > 1:
+        raise UsageError("--find-rate: searches once, from one rate; leave --repeats and further --rates out")
+    enough = replace(size, iterations=options.iterations or bound.results)
+    starts = options.rates or (START_PER_S,)
+    cells = at_rates(endpoints, enough, starts, options.arrivals, options.max_in_flight)
+    return Search(matching(cells, options.cells), bound)

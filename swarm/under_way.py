@@ -1,0 +1,139 @@
+"""One run under way: its phases ordered and watched, losses made good, doubts written down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from swarm.errors import RunFailedError, StudyError
+from swarm.hands import Hands
+from swarm.muster import Muster
+from swarm.notes import Notes
+from swarm.plan import Run
+
+ACKNOWLEDGE_S = 10.0
+STALL_S = 30.0
+"""A phase in which nothing has finished for this long beyond the request timeout is given up."""
+POLL_S = 0.02
+LEAD_S = 0.05
+"""Time for the message that begins a phase of open load: all workers' schedules start at one moment."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a request and a warm-up may take, in seconds; and the seed of random arrivals."""
+
+    request_s: float
+    warm_up_s: float
+    seed: int
+
+    @property
+    def drain_s(self) -> float:
+        """How long requests in flight may take to end."""
+        return self.request_s + ACKNOWLEDGE_S
+
+    @property
+    def stall_s(self) -> float:
+        """How long nothing may finish."""
+        return self.request_s + STALL_S
+
+
+class UnderWay:
+    """A run from its first question to the workers to its last."""
+
+    def __init__(self, run: Run, hands: Hands, notes: Notes, limits: Limits) -> None:
+        self.run = run
+        self._hands, self._notes, self._limits = hands, notes, limits
+        self._muster = Muster(hands.crew, hands.collector.heard, hands.clock)
+        self._measuring = False
+        self.dropped = 0
+        """Arrivals of the measure phase that were never sent."""
+        hands.collector.begin_phase(run.cell.name, run.repeat, "")
+        notes.start(run, self._muster.names, self._muster.hosts)
+
+    def ask(self, op: str, data: dict[str, Any], patience_s: float) -> None:
+        """Ask all workers. Raises RunFailedError where one cannot do it, StudyError where none answers."""
+        answers = self._hands.crew.ask(op, data, patience_s)
+        if answers.errors:
+            raise RunFailedError("; ".join(answers.errors))
+        if not answers.replies:
+            raise StudyError(f"no worker answered within {patience_s:g} s; look at their consoles")
+        self._note_lost(answers.lost)
+
+    def send(self, phase: str, over: Callable[[int, float], bool]) -> None:
+        """Let the users send until it is `over`, which is told how many have finished, and the seconds."""
+        hands, collector, run = self._hands, self._hands.collector, self.run
+        collector.begin_phase(run.cell.name, run.repeat, phase)
+        hands.sampler.enter(phase)
+        self._notes.phase(run, phase)
+        self._measuring = phase == "measure"
+        self.ask("phase", self._orders(phase), ACKNOWLEDGE_S)
+        self._muster.begin_phase()
+        began = moved = hands.clock()
+        finished = 0
+        while not over(finished, hands.clock() - began):
+            self._watch()
+            hands.sleep(POLL_S)
+            if collector.ok + collector.failed > finished:
+                finished, moved = collector.ok + collector.failed, hands.clock()
+            if hands.clock() > moved + self._limits.stall_s:
+                given_up = f"nothing finished for {self._limits.stall_s:g} s in the {phase}"
+                raise RunFailedError(f"{given_up}, so it was given up")
+
+    def _orders(self, phase: str) -> dict[str, Any]:
+        """What workers must know of a phase; the schedule of an open load is the same for each."""
+        cell = self.run.cell
+        seed = f"{self._limits.seed}/{cell.name}/{self.run.repeat}/{phase}"
+        start_utc_ns = self._hands.wall_ns() + round(LEAD_S * 1e9) if cell.open else 0
+        orders = {"phase": phase, "arrivals": cell.arrivals, "rate": cell.level, "seed": seed}
+        return {**orders, "start_utc_ns": start_utc_ns}
+
+    def settle(self, patience_s: float) -> None:
+        """Stop sending and wait for what is in flight; after a measure phase, write what each worker says."""
+        if self._measuring:
+            self._notes.phase(self.run, "drain")
+        self._hands.sampler.enter("drain")
+        answers = self._hands.crew.ask("drain", {"patience_s": patience_s}, patience_s + ACKNOWLEDGE_S)
+        if self._measuring:
+            for worker, reply in answers.replies.items():
+                self._notes.drained(self.run, self._hands.crew.name(worker), reply)
+            self._judge(list(answers.replies.values()))
+        self._measuring = False
+        self._note_lost(answers.lost)
+
+    def _judge(self, replies: list[dict[str, Any]]) -> None:
+        """Was the load what was asked for?"""
+        users, asked = sum(reply["users"] for reply in replies), self.run.cell.users
+        if not self.run.cell.open and users != asked:
+            self._doubt("users-missing", f"{users} of {asked} users finished a request")
+        self.dropped = sum(reply["dropped"] or 0 for reply in replies)
+
+    def _watch(self) -> None:
+        """Notice what dies, and who comes, while a phase runs."""
+        self.check()
+        lost = self._muster.lost()
+        self._note_lost(lost)
+        for name in self._muster.joined():
+            self._doubt("worker-joined", f"worker {name} came in the middle")
+        if not self._muster.workers:
+            raise StudyError("every worker is gone; look at their consoles")
+        if lost:
+            # The load goes on whole, on those that are left.
+            self._hands.spawn(self.run.cell.users, self.run.cell.endpoint)
+            self.ask("share", {}, ACKNOWLEDGE_S)
+
+    def check(self) -> None:
+        """Raises StudyError where the ledger cannot be written, RunFailedError where the server is dead."""
+        if self._hands.collector.fault:
+            raise StudyError(self._hands.collector.fault)
+        if fault := self._hands.server_fault(self.run.cell.endpoint.backend):
+            raise RunFailedError(fault)
+
+    def _note_lost(self, lost: Sequence[str]) -> None:
+        for name in self._muster.drop(list(lost)):
+            self._doubt("worker-lost", f"worker {name} was lost")
+
+    def _doubt(self, code: str, text: str) -> None:
+        self._notes.caveat(self.run, code, text)
+        self._hands.say(f"{self.run.cell.name}: {text}")

@@ -57,14 +57,15 @@ def per_request_us(made: list[Result]) -> float:
 
 
 def record(made: list[Result]) -> None:
-    """What a worker does with its Results."""
+    """What a worker does with its Results while raw ones are kept too."""
     recorder, second = Recorder(), 0
+    recorder.raw_left = len(made)
     for result in made:
         recorder.add(result)
         if result.start_ns >= second * NS_PER_S:
-            packed(recorder.take_closed(result.start_ns), "host_0")
+            packed(recorder.take_closed(result.start_ns), "host_0", recorder.take_raw())
             second += 1
-    packed(recorder.take_all(), "host_0")
+    packed(recorder.take_all(), "host_0", recorder.take_raw())
 
 
 def windows() -> list[dict[str, object]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from locust.rpc.protocol import Message
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from swarm.messages import RECORDS
+from swarm.raw import Rows
 from users.result import Result
 
 
@@ -27,9 +28,9 @@ class Link:
         self._listeners[message.type](environment=None, msg=message)
 
 
-def packed(records: list[dict[str, Any]], worker: str) -> bytes:
-    """Records as a worker sends them."""
-    data: bytes = Message(RECORDS, {"records": records}, worker).serialize()
+def packed(records: list[dict[str, Any]], worker: str, raw: Sequence[Rows] = ()) -> bytes:
+    """Records, and raw Results where they are kept, as a worker sends them."""
+    data: bytes = Message(RECORDS, {"records": records, "raw": raw}, worker).serialize()
     return data
 
 

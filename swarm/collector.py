@@ -14,6 +14,7 @@ from reports import histogram
 from reports.ledger import LedgerWriter
 from swarm.messages import PROGRESS, RECORDS
 from swarm.pulse import Pulse
+from swarm.raw import RawResults
 
 Phase = tuple[str, int, str]
 """cell, repeat, phase"""
@@ -30,6 +31,7 @@ class Collector:
         self._phase: Phase = ("", 0, "")
         self._progress: dict[str, tuple[int, int]] = {}
         self._counted = (0, 0)
+        self.raw = RawResults(0)
         self.pulse = Pulse()
         """The current phase, second by second."""
         self.heard: dict[str, float] = {}
@@ -43,9 +45,10 @@ class Collector:
         runner.register_message(RECORDS, self._on_records)
         runner.register_message(PROGRESS, self._on_progress)
 
-    def begin_study(self, ledger: LedgerWriter) -> None:
-        """Write into this ledger from now on."""
+    def begin_study(self, ledger: LedgerWriter, raw_results: int = 0) -> None:
+        """Write into this ledger from now on, and keep so many raw Results."""
         self._ledger = ledger
+        self.raw = RawResults(raw_results)
         self.failures = self.requests = 0
         self.fault = ""
 
@@ -95,6 +98,8 @@ class Collector:
             record["worker"] = worker
             self.write(record)
             self._count(record)
+        for rows in msg.data["raw"]:
+            self.raw.add(worker, rows)
 
     def _count(self, record: dict[str, Any]) -> None:
         current = (record["cell"], record["repeat"], record["phase"]) == self._phase

@@ -36,6 +36,7 @@ class Ending:
             self.collector.end_study()
             self.ledger.write(footer)
             self.ledger.close()
+            self.collector.raw.write(self.folder)
             self.servers.copy_logs(self.folder / "logs")
         except OSError as error:
             self.say(f"inferswarm: {self.folder} cannot be written ({error.strerror}); it may lack its end")

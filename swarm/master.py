@@ -138,7 +138,7 @@ class Master:
 
     def _begin(self, options: Options, ledger: LedgerWriter, folder: Path, programme: Programme) -> None:
         """From workers that are there to workers that have all they need."""
-        self._collector.begin_study(ledger)
+        self._collector.begin_study(ledger, options.raw_results)
         count = wait_for_workers(self._crew, self._say)
         first = self.endpoints[0]
         # From here on Locust's state says that a test is on, so that Stop and Ctrl-C reach this greenlet.

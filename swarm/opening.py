@@ -42,6 +42,7 @@ def hand_out(
         "golden": golden.tobytes(),
         "min_cosine": options.min_cosine,
         "timeout_s": options.request_timeout,
+        "raw_results": options.raw_results,
     }
     answers = crew.ask("study", study, PREPARE_S)
     if answers.errors or not answers.replies:

@@ -58,6 +58,9 @@ NUMBERS = {
     "max_failure_ratio": Number(
         float, 0.0, "Failed share above which the exit code is 1", lambda n: 0 <= n <= 1, "give 0 to 1"
     ),
+    "raw_results": Number(
+        int, 100_000, "Most single results kept in results.parquet", lambda n: n >= 0, "give 0 or more"
+    ),
     "prometheus_port": Number(
         int, 0, "Port of live figures for Prometheus; 0 is none", lambda n: 0 <= n < 65536, "give a port"
     ),

@@ -33,6 +33,7 @@ class Options:
     request_timeout: float
     min_cosine: float
     max_failure_ratio: float
+    raw_results: int
     prometheus_port: int
     rates: tuple[float, ...]
     arrivals: str

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reports import histogram
+from swarm.raw import Rows, packed
 from users.errors import ErrorKind
 from users.result import Result
 
@@ -87,6 +88,9 @@ class Recorder:
         # The wall clock is read once: durations and the order of windows come from the monotonic clock.
         self._anchor_ns = time.time_ns() - time.perf_counter_ns()
         self._windows: dict[Key, Window] = {}
+        self._raw: list[Result] = []
+        self.raw_left = 0
+        """How many more raw Results of measure phases to keep for `take_raw`."""
         self._users: set[int] = set()
         self.ok = self.failed = self.abandoned = 0
 
@@ -102,6 +106,9 @@ class Recorder:
         if window is None:
             window = self._windows[key] = Window()
         window.add(result)
+        if self.raw_left and result.phase == "measure":
+            self._raw.append(result)
+            self.raw_left -= 1
         if result.abandoned:
             self.abandoned += 1
             return
@@ -121,6 +128,11 @@ class Recorder:
     def take_all(self) -> list[dict[str, Any]]:
         """The records of all windows, the current one too."""
         return [self._take(key) for key in sorted(self._windows)]
+
+    def take_raw(self) -> list[Rows]:
+        """The raw Results kept since the last take, by columns."""
+        taken, self._raw = self._raw, []
+        return packed(taken, self._anchor_ns)
 
     def _take(self, key: Key) -> dict[str, Any]:
         return self._windows.pop(key).to_record(key)

@@ -66,8 +66,9 @@ class Shipping:
         return [{**head, "second": second, "span_ns": span_ns, **figures, **counts}]
 
     def _send(self, records: list[dict[str, Any]]) -> None:
+        raw = self._recorder.take_raw() if records else []
         if records:
-            self._runner.send_message(RECORDS, {"records": records})
+            self._runner.send_message(RECORDS, {"records": records, "raw": raw})
 
     def _tell_progress(self) -> None:
         stage, recorder = self.stage, self._recorder

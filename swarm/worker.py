@@ -99,6 +99,7 @@ class Worker:
         if images.sha256 != data["sha256"]:
             raise StudyError("its pictures are not the master's; put the same files at the same path there")
         self._settings, self._images = data, images
+        self._recorder.raw_left = data["raw_results"]
         return {}
 
     def _do_cell(self, data: dict[str, Any]) -> dict[str, Any]:

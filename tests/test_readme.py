@@ -15,7 +15,7 @@ from tests.locustfiles.console import ROOT, Console, free_port, is_listening, wa
 
 pytestmark = pytest.mark.system
 
-SHORT = ["--iterations", "2", "--seconds", "0.1"]
+SHORT = ["--iterations", "2", "--seconds", "0.1", "--warm-up", "0.5"]
 COMPILED = ["--trt-model", "openclip_vit_b32_openvino"]
 """The embedded servers that stand for the README's gpu-host have OpenVINO's model in the compiled slot."""
 
@@ -61,7 +61,8 @@ def run(arguments: list[str], folder: Path, seconds: float = 240) -> Console:
 def test_no_command_is_left_out() -> None:
     known = {
         "make step7", "make test", "make web", "make servers", "server doctor", "--trt-http-url",
-        "--processes", "--master ", "--worker", "reports show",
+        "--processes", "--master ", "--worker", "reports show", "--arrivals", "--find-rate",
+        "--prometheus-port", "benchmarks/accuracy.py",
     }  # fmt: skip
     assert len(commands()) == len(known)
     assert all(sum(part in line for line in commands()) == 1 for part in known)
@@ -102,6 +103,37 @@ def test_make_web(tmp_path: Path) -> None:
     finally:
         console.end()
     assert not is_listening(8089)
+
+
+@pytest.mark.usefixtures("servers")
+def test_open_load(tmp_path: Path) -> None:
+    short = ["--seconds", "2", "--warm-up", "1", "--rates", "2,4", "--results-dir", str(tmp_path)]
+    rows = run([*command("--arrivals"), *short], tmp_path).cells()
+    assert {(row["load"], row["level"]) for row in rows} == {("open", "2.0"), ("open", "4.0")}
+
+
+@pytest.mark.usefixtures("servers")
+def test_the_search(tmp_path: Path) -> None:
+    """To its second step, at which it is stopped: on this machine's processor a search takes minutes."""
+    short = ["--iterations", "5", "--warm-up", "1", "--rates", "0.5", "--results-dir", str(tmp_path)]
+    console = Console([*command("--find-rate"), *short], tmp_path)
+    try:
+        console.wait_for("onnx-http/b1/r1 ", 60)
+        console.signal(signal.SIGINT)
+        assert console.wait(15) == 3
+    finally:
+        console.end()
+    assert [row["level"] for row in console.cells()][:2] == ["0.5", "1.0"]
+
+
+@pytest.mark.usefixtures("servers")
+def test_prometheus(tmp_path: Path) -> None:
+    short = [*SHORT, "--cells", "*/b1/c1", "--results-dir", str(tmp_path)]
+    assert len(run([*command("--prometheus-port"), *short], tmp_path).cells()) == 2
+
+
+def test_a_benchmark(tmp_path: Path) -> None:
+    assert "every bound holds" in run(command("benchmarks/accuracy.py"), tmp_path, 120).text
 
 
 def test_doctor(tmp_path: Path) -> None:

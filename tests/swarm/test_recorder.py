@@ -144,7 +144,7 @@ def test_many_results_through_recorder_and_collector(tmp_path: Path) -> None:
         for service in services[worker::4]:
             recorder.add(result(start, int(service)))
             start += int(service)
-        runner.deliver(RECORDS, {"records": recorder.take_all()}, f"w{worker}")
+        runner.deliver(RECORDS, {"records": recorder.take_all(), "raw": recorder.take_raw()}, f"w{worker}")
     ledger.close()
     assert (collector.ok, collector.failed) == (40_000, 0)
     assert (collector.requests, collector.failures) == (40_000, 0)

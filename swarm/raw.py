@@ -1,0 +1,93 @@
+"""Raw Results: the first so many of a study, from the workers to `results.parquet`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from users.result import Result
+
+FILE_NAME = "results.parquet"
+PHASES = ("encode", "send", "wait", "receive", "decode")
+NUMBERS = (
+    "user", "images", "intended_utc_ns", "send_delay_ns", "service_ns",
+    *(f"{phase}_ns" for phase in PHASES), "server_ns", "request_bytes", "response_bytes",
+)  # fmt: skip
+"""Columns of whole numbers, empty where unknown, beside cell, repeat, worker, error and abandoned."""
+
+Rows = Mapping[str, Any]
+"""Rows of one run from one worker: `cell`, `repeat`, `columns`, later `worker`."""
+
+
+def packed(results: Sequence[Result], anchor_ns: int) -> list[Rows]:
+    """Results by columns, for each run; `anchor_ns` makes the time of day of a `perf_counter_ns`."""
+    runs: defaultdict[tuple[str, int], list[Result]] = defaultdict(list)
+    for result in results:
+        runs[result.cell, result.repeat].append(result)
+    return [
+        {"cell": cell, "repeat": repeat, "columns": columns(found, anchor_ns)}
+        for (cell, repeat), found in runs.items()
+    ]
+
+
+def columns(results: Sequence[Result], anchor_ns: int) -> dict[str, list[Any]]:
+    """Each column's values, in the order of the Results."""
+    made: dict[str, list[Any]] = {
+        "user": [result.user for result in results],
+        "images": [result.images for result in results],
+        "intended_utc_ns": [result.intended_ns + anchor_ns for result in results],
+        "send_delay_ns": [result.send_delay_ns for result in results],
+        "service_ns": [result.service_ns for result in results],
+        "server_ns": [sum(result.server_ns.values()) if result.server_ns else None for result in results],
+        "request_bytes": [result.request_bytes for result in results],
+        "response_bytes": [result.response_bytes for result in results],
+        "error": [str(result.error.kind) if result.error else "" for result in results],
+        "abandoned": [result.abandoned for result in results],
+    }
+    return made | {f"{phase}_ns": [result.phases_ns.get(phase) for result in results] for phase in PHASES}
+
+
+class RawResults:
+    """The master's store: keeps the first `most` rows of a study."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+        self._rows: list[Rows] = []
+
+    def add(self, worker: str, rows: Rows) -> None:
+        """Rows from a worker, as far as there is room."""
+        count = min(self._left, len(rows["columns"]["user"]))
+        if count:
+            kept = {name: values[:count] for name, values in rows["columns"].items()}
+            self._rows.append({**rows, "worker": worker, "columns": kept})
+            self._left -= count
+
+    def write(self, folder: Path) -> None:
+        """`results.parquet`, whole or not at all, and none where nothing was kept. Raises OSError."""
+        if not self._rows:
+            return
+        # Here, since it takes its time, and only the end of a study needs it.
+        import pyarrow
+        from pyarrow import parquet
+
+        repeated = {name: self._tags(name) for name in ("cell", "repeat", "worker")}
+        names = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
+        types = {"cell": names, "worker": names, "error": names, "abandoned": pyarrow.bool_()}
+        arrays = {**repeated, **{name: self._values(name) for name in (*NUMBERS, "error", "abandoned")}}
+        table = pyarrow.table(
+            {name: pyarrow.array(found, types.get(name, pyarrow.int64())) for name, found in arrays.items()}
+        )
+        temporary = folder / f".{FILE_NAME}"
+        try:
+            parquet.write_table(table, temporary, compression="zstd")
+            temporary.replace(folder / FILE_NAME)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _tags(self, name: str) -> list[Any]:
+        return [rows[name] for rows in self._rows for _ in rows["columns"]["user"]]
+
+    def _values(self, name: str) -> list[Any]:
+        return [value for rows in self._rows for value in rows["columns"][name]]

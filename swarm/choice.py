@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from swarm.errors import UsageError
 from swarm.options import Options
 from swarm.plan import Size, Study, at_rates, matching, order
 from swarm.programme import Listed, Programme
@@ -32,8 +31,6 @@ def programme_of(study: Study, endpoints: Sequence[Endpoint], options: Options) 
 def search_of(endpoints: Sequence[Endpoint], options: Options, size: Size) -> Search:
     """A search from the one rate given, or a low one; each step has the results its percentile needs."""
     bound = Bound.parse(options.find_rate)
-    if options.repeats > 1 or len(options.rates) > 1:
-        raise UsageError("--find-rate: searches once, from one rate; leave --repeats and further --rates out")
     enough = replace(size, iterations=options.iterations or bound.results)
     starts = options.rates or (START_PER_S,)
     cells = at_rates(endpoints, enough, starts, options.arrivals, options.max_in_flight)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reports import histogram
 from swarm.errors import RunFailedError, StudyError
 from swarm.hands import Hands
 from swarm.notes import Notes
@@ -40,8 +41,9 @@ class Conductor:
         while run := self._programme.next(outcome):
             if not self._programme.planned:
                 self._notes.planned(run)
+                self._hands.say(pace.announcement(run))
             outcome = self._conduct(run)
-            self._hands.say(pace.line(outcome))
+            self._hands.say(pace.line(outcome) + self._programme.remark(outcome))
             if self._hands.collector.fault:
                 raise StudyError(self._hands.collector.fault)
 
@@ -65,8 +67,14 @@ class Conductor:
         else:
             self._end("done", "")
         self._hands.spawn(0, run.cell.endpoint)
-        collector, sound = self._hands.collector, run not in self.doubtful
-        finished = collector.ok + collector.failed
+        return self._outcome(current)
+
+    def _outcome(self, current: UnderWay) -> Outcome:
+        """What came of the measure phase; nothing where the run did not come so far."""
+        run, collector = current.run, self._hands.collector
+        if not current.measured:
+            return Outcome(run, False, 0, 0, 0, histogram.empty())
+        finished, sound = collector.ok + collector.failed, run not in self.doubtful
         return Outcome(run, sound, finished, collector.failed, current.dropped, collector.latency)
 
     def _end(self, status: str, note: str) -> None:

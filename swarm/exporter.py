@@ -48,9 +48,13 @@ def listener(host: str, port: int) -> socket.socket:
         # create_server adds the address to the system's words; a name that is not found has other numbers.
         known = error.errno in errno.errorcode
         reason = os.strerror(error.errno or 0) if known else str(error.strerror or error)
-        raise UsageError(
+        named = (
             f"--prometheus-port {port}: cannot listen on {host} ({reason.lower()}); give a port that is free"
-        ) from error
+        )
+        if not known or error.errno == errno.EADDRNOTAVAIL:
+            reason = reason.partition(" (")[0].lower()
+            named = f"--prometheus-host {host}: is no address of this machine ({reason}); name another"
+        raise UsageError(named) from error
 
 
 class LiveCollector(Collector):
@@ -77,6 +81,8 @@ def totals(known: Snapshot) -> Iterator[Metric]:
         {(*of, outcome): count for outcome, counts in outcomes.items() for of, count in counts.items()},
     )
     yield counter("inferswarm_images", "Images embedded", Series._fields, known.images)
+    yield counter("inferswarm_late", "Requests begun more than 5 ms late", Series._fields, known.late)
+    yield counter("inferswarm_dropped", "Arrivals never sent", Series._fields, known.dropped)
     yield counter("inferswarm_failures", "Requests that failed", ("endpoint", "kind"), known.failures)
     family = HistogramMetricFamily(
         "inferswarm_latency_seconds", "From a request's intended start to its end", labels=Series._fields
@@ -86,7 +92,7 @@ def totals(known: Snapshot) -> Iterator[Metric]:
     yield family
 
 
-def counter(name: str, about: str, labels: Iterable[str], counts: Mapping[Any, int]) -> CounterMetricFamily:
+def counter(name: str, about: str, labels: Iterable[str], counts: Mapping[Any, float]) -> CounterMetricFamily:
     """A family with a sample for each of `counts`, which are keyed by the labels' values."""
     family = CounterMetricFamily(name, about, labels=tuple(labels))
     for values, count in counts.items():
@@ -121,11 +127,20 @@ def workers(known: Snapshot) -> Iterator[Metric]:
     yield gauge("inferswarm_worker_lag_p99_seconds", "Lag of the worker's event loop", "worker", lag)
 
 
+def server_counters(endpoint: str, counters: Mapping[str, int]) -> Iterator[Metric]:
+    """The server's own counters: times by part in seconds, and counts of requests, images and executions."""
+    parts = {(endpoint, name.removesuffix("_ns")): ns / 1e9 for name, ns in counters.items() if "_ns" in name}
+    counts = {(endpoint, name): count for name, count in counters.items() if "_ns" not in name}
+    yield counter("inferswarm_server_seconds", "Time in the server, by part", ("endpoint", "part"), parts)
+    yield counter("inferswarm_server_count", "What the server counted", ("endpoint", "what"), counts)
+
+
 def samples(known: Snapshot) -> Iterator[Metric]:
     """What server, GPUs and host said last, and which run is under way."""
     sample = known.sample
     pending = {endpoint_of(sample["cell"]): sample.get("pending_requests")} if sample else {}
     host = {"": sample.get("host", {}).get("cpu_pct")}
+    yield from server_counters(endpoint_of(sample["cell"]), sample.get("server", {})) if sample else ()
     yield gauge("inferswarm_pending_requests", "Requests waiting in the server", "endpoint", pending)
     yield gauge("inferswarm_host_cpu_percent", "Of all cores of the master's machine", "", host)
     for key, (name, about) in GPU_GAUGES.items():

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from reports.ledger import VERSION
+from reports.ledger import FILE_NAME, VERSION, LedgerWriter
 from swarm.errors import UsageError
 from swarm.fingerprint import fingerprint
 from swarm.options import Options
@@ -45,12 +44,16 @@ def numbered(base: Path, number: int) -> Path:
 def header(
     study: Study,
     options: Options,
+    command: Sequence[str],
     runs: Sequence[Run],
     endpoints: Sequence[Endpoint],
     images: ImageSet,
     ready: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The first line of a ledger; `ready` is what the embedded servers said, empty for servers by URL."""
+    """The first line of a ledger.
+
+    `command` makes the study again; `ready` is what the embedded servers said, empty for servers by URL.
+    """
     return {
         "kind": "header",
         "version": VERSION,
@@ -59,7 +62,7 @@ def header(
         "size": options.size,
         "started_utc": utc_now(),
         "plan": [run.to_record() for run in runs],
-        "options": {**options.to_record(), "command": shlex.join(["locust", *sys.argv[1:]])},
+        "options": {**options.to_record(), "command": shlex.join(command)},
         "fingerprint": fingerprint(),
         "images": {
             "count": len(images),
@@ -77,6 +80,17 @@ def header(
             for endpoint in endpoints
         },
     }
+
+
+def open_ledger(folder: Path, head: Mapping[str, Any]) -> LedgerWriter:
+    """A new ledger that begins with `head`. Raises UsageError where it cannot be written."""
+    try:
+        ledger = LedgerWriter(folder / FILE_NAME)
+        ledger.write(head)
+    except OSError as error:
+        text = f"--results-dir: {folder} cannot be written ({error.strerror}); name another"
+        raise UsageError(text) from error
+    return ledger
 
 
 def utc_now() -> str:

@@ -68,6 +68,8 @@ class Snapshot:
     ok: Mapping[Series, int]
     failed: Mapping[Series, int]
     images: Mapping[Series, int]
+    late: Mapping[Series, int]
+    dropped: Mapping[Series, int]
     failures: Mapping[tuple[str, str], int]
     latencies: Mapping[Series, Latency]
     workers: Mapping[str, Worker]
@@ -81,6 +83,7 @@ class Live:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._ok, self._failed, self._images = Counter[Series](), Counter[Series](), Counter[Series]()
+        self._late, self._dropped = Counter[Series](), Counter[Series]()
         self._failures = Counter[tuple[str, str]]()
         self._latencies: dict[Series, Latency] = {}
         self._workers: dict[str, tuple[float, Mapping[str, Any]]] = {}
@@ -91,7 +94,7 @@ class Live:
     def on_record(self, record: Mapping[str, Any]) -> None:
         """Any record of a ledger; of those that say nothing here, nothing is kept."""
         hear = {"window": self.on_window, "health": self.on_health, "sample": self.on_sample}
-        hear["phase"] = self._on_phase
+        hear |= {"phase": self._on_phase, "drained": self._on_drained}
         if record["kind"] in hear:
             hear[record["kind"]](record)
 
@@ -102,6 +105,7 @@ class Live:
         self._ok[series] += window["ok"]
         self._failed[series] += sum(window["failures"].values())
         self._images[series] += window["images"]
+        self._late[series] += window["late"]
         for kind, count in window["failures"].items():
             self._failures[endpoint, kind] += count
         if "latency" in window["histograms"]:
@@ -117,6 +121,10 @@ class Live:
         self._sample = (self._clock(), sample)
         self._on_phase(sample)
 
+    def _on_drained(self, drained: Mapping[str, Any]) -> None:
+        series = Series(endpoint_of(drained["cell"]), drained["cell"], drained["phase"])
+        self._dropped[series] += drained["dropped"] or 0
+
     def _on_phase(self, record: Mapping[str, Any]) -> None:
         self._run = (self._clock(), (record["cell"], record["repeat"], record["phase"]))
 
@@ -130,6 +138,8 @@ class Live:
             ok=dict(self._ok),
             failed=dict(self._failed),
             images=dict(self._images),
+            late=dict(self._late),
+            dropped=dict(self._dropped),
             failures=dict(self._failures),
             latencies={of: one for of, one in self._latencies.items() if now - one.heard <= KEEP_S},
             workers={name: worker_of(said) for name, said in fresh.items()},

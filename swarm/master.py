@@ -8,13 +8,14 @@ from locust.runners import MasterRunner, Runner
 import atexit
 import functools
 import logging
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import gevent
 
-from reports.ledger import FILE_NAME, LedgerWriter
+from reports.ledger import LedgerWriter
 from swarm.choice import programme_of, size_of
 from swarm.collector import Collector
 from swarm.conductor import Conductor
@@ -23,12 +24,12 @@ from swarm.embedded import EmbeddedServers
 from swarm.ending import INCONCLUSIVE, USAGE, Ending
 from swarm.errors import SwarmError, TimeIsOverError, UsageError
 from swarm.exporter import start_exporter
-from swarm.folder import header, make_folder, new_folder
+from swarm.folder import header, make_folder, new_folder, open_ledger
 from swarm.golden import check_agreement
 from swarm.hands import Hands
 from swarm.live import Live
 from swarm.opening import hand_out, wait_for_workers
-from swarm.options import Options, resolve
+from swarm.options import Options, changes, resolve
 from swarm.plan import Study
 from swarm.preflight import check_targets
 from swarm.probe import read_counters
@@ -53,6 +54,7 @@ logger = logging.getLogger("inferswarm")
 class Master:
     """One for a process: `prepare` once, `conduct` for every press of Start."""
 
+    _options: Options
     images: ImageSet
     endpoints: list[Endpoint]
 
@@ -71,7 +73,7 @@ class Master:
 
     def prepare(self) -> None:
         """Everything that must be right before any load. Raises UsageError with one sentence."""
-        options = resolve(self._environment.parsed_options)
+        options = self._options = resolve(self._environment.parsed_options)
         make_folder(Path(options.results_dir))
         try:
             self.images = load_images(options.images)
@@ -107,14 +109,13 @@ class Master:
             options = resolve(self._environment.parsed_options)
             programme = programme_of(self._study, self.endpoints, options)
             folder = new_folder(Path(options.results_dir), self._study.name)
+            ledger = self._new_ledger(folder, options, programme)
         except UsageError as error:
             self._say(f"inferswarm: {error}")
             self._environment.process_exit_code = USAGE
             return
-        ledger = LedgerWriter(folder / FILE_NAME)
-        about = options.resolved(size_of(self._study, options))
-        ledger.write(header(self._study, about, programme.planned, self.endpoints, self.images, self._ready))
-        limits = Limits(options.request_timeout, about.warm_up, options.seed)
+        warm_up_s = size_of(self._study, options).warm_up
+        limits = Limits(options.request_timeout, warm_up_s, options.seed)
         conductor = Conductor(self._hands(), programme, limits)
         ending = Ending(
             conductor, self._collector, ledger, folder, self._servers, self._say, options.max_failure_ratio
@@ -135,6 +136,14 @@ class Master:
             raise
         finally:
             to_the_end(lambda: self._end(ending, status, reason))
+
+    def _new_ledger(self, folder: Path, options: Options, programme: Programme) -> LedgerWriter:
+        """A ledger with its header. Raises UsageError."""
+        command = ["locust", *sys.argv[1:], *changes(self._options, options)]
+        about = options.resolved(size_of(self._study, options))
+        runs = programme.planned
+        head = header(self._study, about, command, runs, self.endpoints, self.images, self._ready)
+        return open_ledger(folder, head)
 
     def _begin(self, options: Options, ledger: LedgerWriter, folder: Path, programme: Programme) -> None:
         """From workers that are there to workers that have all they need."""

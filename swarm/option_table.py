@@ -38,7 +38,7 @@ NUMBERS = {
         float, None, "Least seconds measured in a cell", lambda n: n > 0, "give more than 0"
     ),
     "warm_up": Number(
-        float, None, "Most seconds a cell warms up", lambda n: n > 0, "give more than 0"
+        float, None, "Most seconds of warm-up; 5 or more to be steady", lambda n: n > 0, "give more than 0"
     ),
     "repeats": Number(
         int, 1, "Times every cell is run, in a seeded order", lambda n: n >= 1, "give 1 or more"
@@ -62,7 +62,7 @@ NUMBERS = {
         int, 100_000, "Most single results kept in results.parquet", lambda n: n >= 0, "give 0 or more"
     ),
     "prometheus_port": Number(
-        int, 0, "Port of live figures for Prometheus; 0 is none", lambda n: 0 <= n < 65536, "give a port"
+        int, 0, "Port of live figures for Prometheus; 0 is none", lambda n: 0 <= n < 65536, "give 0 to 65535"
     ),
 }  # fmt: skip
 
@@ -76,7 +76,7 @@ TEXTS = {
     "find_rate": (
         "",
         "BOUND",
-        "Find the highest rate that keeps a latency bound in ms, e.g. 'p99<=100'",
+        "Find the highest rate that keeps a latency bound in ms, e.g. 'p99<=100', from --rates or 8 on",
     ),
     "images": ("", "DIR", "Folder of JPEG or PNG files to send (default: crops of photographs)"),
     "cells": ("", "GLOB", "Run only the cells with such names, e.g. 'onnx-*/b1/*' (default: all)"),
@@ -88,4 +88,7 @@ TEXTS = {
 }
 IN_THE_FORM = frozenset({"rates", "arrivals", "find_rate", "cells"})
 """Texts that make sense between two presses of Start; the rest is resolved once, when the process starts."""
+AT_THE_START = frozenset({"prometheus_port"})
+"""Numbers that the web form would ask for in vain."""
 ARRIVALS = (CONSTANT, POISSON)
+MOST_PER_S = 100_000

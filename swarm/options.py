@@ -12,7 +12,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from swarm.errors import UsageError
-from swarm.option_table import ARRIVALS, IN_THE_FORM, NUMBERS, SIZES, TEXTS, URLS, Number
+from swarm.option_table import (
+    ARRIVALS,
+    AT_THE_START,
+    IN_THE_FORM,
+    MOST_PER_S,
+    NUMBERS,
+    SIZES,
+    TEXTS,
+    URLS,
+    Number,
+)
 from swarm.plan import Size
 from swarm.search import Bound
 
@@ -83,7 +93,10 @@ def add_options(parser: LocustArgumentParser) -> None:
     for name, number in NUMBERS.items():
         default_text = "the size's" if number.default is None else f"{number.default:g}"
         text = f"{number.help} (default: {default_text})"
-        parser.add_argument(flag(name), type=number.type, default=number.default, help=text)
+        shown = name not in AT_THE_START
+        parser.add_argument(
+            flag(name), type=number.type, default=number.default, help=text, include_in_web_ui=shown
+        )
 
 
 def resolve(parsed: argparse.Namespace | None) -> Options:
@@ -94,12 +107,10 @@ def resolve(parsed: argparse.Namespace | None) -> Options:
     texts = {name: getattr(parsed, name) for name in TEXTS if name != "rates"}
     if texts["arrivals"] not in ARRIVALS:
         raise UsageError(f"--arrivals {texts['arrivals']}: give one of {', '.join(ARRIVALS)}")
-    if texts["find_rate"]:
-        Bound.parse(texts["find_rate"])
     texts["images"] = os.path.abspath(texts["images"]) if texts["images"] else ""
     if os.path.exists(texts["pretrained"]):
         texts["pretrained"] = os.path.abspath(texts["pretrained"])
-    return Options(
+    made = Options(
         urls={name: getattr(parsed, name) for name in URLS if getattr(parsed, name)},
         size=parsed.study,
         skip_trt=bool(parsed.skip_trt),
@@ -107,6 +118,33 @@ def resolve(parsed: argparse.Namespace | None) -> Options:
         **{name: checked(name, number, getattr(parsed, name)) for name, number in NUMBERS.items()},
         **texts,
     )
+    check_load(made)
+    return made
+
+
+def check_load(options: Options) -> None:
+    """Do the options of open load fit together? Raises UsageError."""
+    if options.find_rate:
+        Bound.parse(options.find_rate)
+        if options.repeats > 1 or len(options.rates) > 1:
+            raise UsageError(
+                "--find-rate: searches once, from one rate; leave --repeats or further --rates out"
+            )
+    elif not options.rates:
+        for name in ("arrivals", "max_in_flight"):
+            if getattr(options, name) != (TEXTS[name][0] if name in TEXTS else NUMBERS[name].default):
+                raise UsageError(f"{flag(name)}: is of open load; give --rates or --find-rate, too")
+
+
+def changes(first: Options, now: Options) -> list[str]:
+    """The options that the web form has changed since the process started, as they are typed."""
+    typed = []
+    for name in ("size", *NUMBERS, *sorted(IN_THE_FORM)):
+        value = getattr(now, name)
+        if value != getattr(first, name):
+            text = ",".join(f"{rate:g}" for rate in value) if name == "rates" else str(value)
+            typed += [flag("study" if name == "size" else name), text]
+    return typed
 
 
 def rates_of(text: str) -> tuple[float, ...]:
@@ -115,8 +153,8 @@ def rates_of(text: str) -> tuple[float, ...]:
         rates = tuple(dict.fromkeys(float(part) for part in text.split(",") if part.strip()))
     except ValueError:
         rates = (math.nan,)
-    if not all(math.isfinite(rate) and rate > 0 for rate in rates):
-        raise UsageError(f"--rates {text}: give requests a second, above 0, separated by commas, e.g. 50,100")
+    if not all(0 < rate <= MOST_PER_S for rate in rates):
+        raise UsageError(f"--rates {text}: give requests a second, up to {MOST_PER_S:,}, e.g. 50,100")
     return rates
 
 

@@ -21,6 +21,9 @@ class Programme(Protocol):
     def next(self, outcome: Outcome | None) -> Run | None:
         """The next run after the last one's outcome, or None at the end."""
 
+    def remark(self, outcome: Outcome) -> str:
+        """What a run's line on the console is to add."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -44,3 +47,7 @@ class Listed:
     def next(self, outcome: Outcome | None) -> Run | None:
         """The next of the list."""
         return next(self._to_come, None)
+
+    def remark(self, outcome: Outcome) -> str:
+        """Nothing."""
+        return ""

@@ -20,6 +20,11 @@ class Pace:
         self._began = clock()
         self._done = 0
 
+    def announcement(self, run: Run) -> str:
+        """What a run of a search is about to do: its many requests at a low rate take minutes."""
+        cell = run.cell
+        return f"trying {cell.name}: {clock(max(cell.seconds, cell.requests / cell.level))} after its warm-up"
+
     def line(self, outcome: Outcome) -> str:
         """What one more run came to, and the time left if the rest goes at the pace so far."""
         self._done += 1
@@ -52,7 +57,7 @@ def line(number: int, total: int, outcome: Outcome, left_s: float) -> str:
     width = len(str(total))
     count = f"{number:{width}}/{total}" if total else f"{number:3}"
     (p50_ns,) = histogram.percentiles_ns(outcome.latency, [50.0])
-    p50 = f"p50 {p50_ns / 1e6:7.1f} ms" if p50_ns is not None else "no answer     "
+    p50 = f"p50 {p50_ns / 1e6:7.1f} ms" if p50_ns is not None else "no figures    "
     failures = f"   {outcome.failed} FAILED" if outcome.failed else ""
     dropped = f"   {outcome.dropped} DROPPED" if outcome.dropped else ""
     left = f"   about {clock(left_s)} left" if number < total else ""

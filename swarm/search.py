@@ -20,7 +20,7 @@ LEAST_PER_S = 0.1
 BEYOND = 10
 """As many results must lie beyond a percentile that is to be trusted."""
 
-Rates = Generator[float, bool, None]
+Rates = Generator[float, bool | None, None]
 
 
 @dataclass(frozen=True)
@@ -43,20 +43,31 @@ class Bound:
         """How many results the percentile needs."""
         return math.ceil(BEYOND / (1 - self.percentile / 100) - 1e-6)
 
-    def met_by(self, outcome: Outcome) -> bool:
-        """Whether a run kept it, without failures, without dropped arrivals, and can be trusted."""
-        if not outcome.sound or outcome.failed or outcome.dropped or not outcome.finished:
-            return False
+    def met_by(self, outcome: Outcome) -> bool | None:
+        """Whether a run kept it without failures and dropped arrivals; None where the run tells nothing."""
+        value_ns = self.value_ns(outcome)
+        if not outcome.sound or value_ns is None:
+            return None
+        return not outcome.failed and not outcome.dropped and value_ns <= self.limit_ms * 1e6
+
+    def value_ns(self, outcome: Outcome) -> float | None:
+        """The percentile of a run; None where nothing succeeded."""
         (value_ns,) = histogram.percentiles_ns(outcome.latency, [self.percentile])
-        return value_ns is not None and value_ns <= self.limit_ms * 1e6
+        return value_ns
 
 
 def rates(start_per_s: float) -> Rates:
-    """The rates to try, each to three digits; it is told of each whether the bound was met."""
+    """The rates to try, each to three digits; it is told of each whether the bound was met.
+
+    A run that tells nothing (None) ends the search: the next would find the same dead server.
+    """
     met, missed = 0.0, math.inf
     rate = start_per_s
     for _ in range(MOST_STEPS):
-        if (yield rate):
+        verdict = yield rate
+        if verdict is None:
+            return
+        if verdict:
             met = max(met, rate)
         else:
             missed = min(missed, rate)
@@ -76,6 +87,13 @@ class Search:
         self._bound = bound
         self._cell: Cell | None = None
         self._rates: Rates | None = None
+
+    def remark(self, outcome: Outcome) -> str:
+        """What the search made of a run, for its line on the console."""
+        value_ns, verdict = self._bound.value_ns(outcome), self._bound.met_by(outcome)
+        words = {True: "met", False: "not met", None: "tells nothing"}[verdict]
+        found = "" if value_ns is None else f"p{self._bound.percentile:g} {value_ns / 1e6:.1f} ms, "
+        return f"   {found}{words}"
 
     def next(self, outcome: Outcome | None) -> Run | None:
         """The next rate to try; the level of each cell is where its search starts."""

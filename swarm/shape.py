@@ -7,6 +7,7 @@ from locust.argument_parser import LocustArgumentParser
 from locust.env import Environment
 from locust.runners import LocalRunner, MasterRunner, Runner, WorkerRunner
 
+import logging
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -15,6 +16,7 @@ from swarm.errors import SwarmError
 from swarm.master import Master
 from swarm.options import add_options
 from swarm.plan import Cell, Size, serial_and_concurrent
+from swarm.quiet import keep_run_time_out
 from swarm.signals import obey_signals_on_worker, send_workers_home
 from swarm.tuning import tune_locust
 from swarm.worker import Worker
@@ -50,6 +52,7 @@ class StudyShape(LoadTestShape):
 def on_parser(parser: LocustArgumentParser, **_: Any) -> None:
     """Locust builds a parser: add our options."""
     add_options(parser)
+    logging.getLogger("locust.main").addFilter(keep_run_time_out)
 
 
 def on_init(environment: Environment, runner: Runner, web_ui: Any, **_: Any) -> None:

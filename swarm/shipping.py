@@ -40,8 +40,8 @@ class Shipping:
             records = self._recorder.take_closed(now_ns)
             second = self._recorder.second(now_ns)
             if second > self._second:
-                # Nothing is said of seconds in which this process was too busy to look.
-                records += self._health_of(second - 1, now_ns)
+                if now_ns - self._since_ns >= LEAST_HEALTH_NS:
+                    records += self._health_of(second - 1, now_ns)
                 self._second = second
             self._send(records)
             self._tell_progress()

@@ -38,6 +38,8 @@ def doubt(seconds: Sequence[Second], compute_ns: Sequence[float]) -> str:
     say. Steady: the last three windows agree on throughput within 10 % (and one request, which an edge may
     cut), and on the 95th percentile within 20 %; so do the last three compute times.
     """
+    if len(seconds) < WINDOWS:
+        return f"too few seconds for {WINDOWS} windows"
     slices = sliced(seconds)[-WINDOWS:]
     if len(slices) < WINDOWS:
         return f"too few results for {WINDOWS} windows"

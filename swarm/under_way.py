@@ -47,6 +47,8 @@ class UnderWay:
         self._hands, self._notes, self._limits = hands, notes, limits
         self._muster = Muster(hands.crew, hands.collector.heard, hands.clock)
         self._measuring = False
+        self.measured = False
+        """Whether it came to the measure phase."""
         self.dropped = 0
         """Arrivals of the measure phase that were never sent."""
         hands.collector.begin_phase(run.cell.name, run.repeat, "")
@@ -67,10 +69,11 @@ class UnderWay:
         collector.begin_phase(run.cell.name, run.repeat, phase)
         hands.sampler.enter(phase)
         self._notes.phase(run, phase)
-        self._measuring = phase == "measure"
-        self.ask("phase", self._orders(phase), ACKNOWLEDGE_S)
+        self.measured = self._measuring = phase == "measure"
+        lead_s = LEAD_S if run.cell.open else 0.0
+        began = moved = hands.clock() + lead_s
+        self.ask("phase", self._orders(phase, lead_s), ACKNOWLEDGE_S)
         self._muster.begin_phase()
-        began = moved = hands.clock()
         finished = 0
         while not over(finished, hands.clock() - began):
             self._watch()
@@ -81,11 +84,11 @@ class UnderWay:
                 given_up = f"nothing finished for {self._limits.stall_s:g} s in the {phase}"
                 raise RunFailedError(f"{given_up}, so it was given up")
 
-    def _orders(self, phase: str) -> dict[str, Any]:
+    def _orders(self, phase: str, lead_s: float) -> dict[str, Any]:
         """What workers must know of a phase; the schedule of an open load is the same for each."""
         cell = self.run.cell
         seed = f"{self._limits.seed}/{cell.name}/{self.run.repeat}/{phase}"
-        start_utc_ns = self._hands.wall_ns() + round(LEAD_S * 1e9) if cell.open else 0
+        start_utc_ns = self._hands.wall_ns() + round(lead_s * 1e9)
         orders = {"phase": phase, "arrivals": cell.arrivals, "rate": cell.level, "seed": seed}
         return {**orders, "start_utc_ns": start_utc_ns}
 

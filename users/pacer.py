@@ -9,14 +9,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import gevent
 from gevent.event import Event
 from gevent.lock import Semaphore
 
 NS_PER_S = 1_000_000_000
 LOOK_UP_NS = NS_PER_S // 10
 """How long a waiting user may miss that the shares have changed."""
-JUST_DUE_NS = 5_000_000
-"""An arrival that came due so shortly before the end was about to be sent, and counts as not due."""
+BREATH = 10_000
+"""So many arrivals are dropped between two chances for others to run."""
 CONSTANT, POISSON = "constant", "poisson"
 
 
@@ -85,6 +86,7 @@ class OpenPacer:
     dropped: int = 0
     """Those of them that were never sent."""
     over: Event = field(default_factory=Event)
+    _free: int = 0
     _turn: Semaphore = field(default_factory=Semaphore)
 
     def __post_init__(self) -> None:
@@ -97,28 +99,47 @@ class OpenPacer:
 
     def wait_turn(self) -> int | None:
         """Block until this worker's next arrival is due; None once the phase is over."""
-        with self._turn:
-            while not self.over.is_set():
-                intended_ns = self._upcoming_ns()
-                wait_ns = intended_ns - self.clock()
-                if wait_ns > 0:
-                    self.over.wait(min(wait_ns, LOOK_UP_NS) / NS_PER_S)
-                    continue
-                self._come()
-                if -wait_ns <= self.patience_ns:
-                    return intended_ns
-                self.dropped += 1
+        self._free += 1
+        try:
+            with self._turn:
+                return self._next_turn()
+        finally:
+            self._free -= 1
+
+    def _next_turn(self) -> int | None:
+        while not self.over.is_set():
+            intended_ns = self._upcoming_ns()
+            wait_ns = intended_ns - self.clock()
+            if wait_ns > 0:
+                self.over.wait(min(wait_ns, LOOK_UP_NS) / NS_PER_S)
+                continue
+            self._come()
+            if -wait_ns <= self.patience_ns:
+                return intended_ns
+            self._drop()
         return None
 
     def close(self) -> None:
-        """End the phase; arrivals that are due and wait for a user are dropped."""
+        """End the phase; arrivals that are due and wait for a user are dropped.
+
+        As many as there are free users were about to be sent, and count as not due.
+        """
         if self.over.is_set():
             return
         self.over.set()
-        end_ns = self.clock() - JUST_DUE_NS
+        end_ns, excused = self.clock(), self._free
         while self._upcoming_ns() <= end_ns:
             self._come()
-            self.dropped += 1
+            if excused:
+                excused -= 1
+                self.due -= 1
+            else:
+                self._drop()
+
+    def _drop(self) -> None:
+        self.dropped += 1
+        if self.dropped % BREATH == 0:
+            gevent.sleep(0)
 
     def _upcoming_ns(self) -> int:
         """When this worker's next arrival is due."""

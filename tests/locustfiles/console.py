@@ -20,6 +20,7 @@ ROOT = Path(__file__).parent.parent.parent
 LOCUST = [str(Path(sys.executable).with_name("locust")), "-f", "locustfiles/step7.py"]
 SHORT = ("--iterations", "3", "--seconds", "0.3", "--warm-up", "0.3")
 """A warm-up cut so short is `unsteady`, which is a caveat and no more."""
+ENDPOINTS = ("pytorch-http", "onnx-http", "onnx-grpc", "openvino-http", "openvino-grpc")
 CELLS = {"pytorch-http/b1/c1", "pytorch-http/b4/c1", "pytorch-http/b8/c1", "pytorch-http/b1/c8"}
 """The cells of a quick study of the PyTorch service alone."""
 

@@ -17,14 +17,13 @@ from swarm.option_table import URLS
 from swarm.preflight import check_target, check_targets
 from swarm.probe import read_counters
 from swarm.targets import FLAGS, endpoints_from_ready
-from tests.locustfiles.console import Console, all_gone, is_listening, study, wait_until
+from tests.locustfiles.console import ENDPOINTS, Console, all_gone, is_listening, study, wait_until
 from users import Endpoint, JpegHttpUser, TritonGrpcUser, TritonHttpUser
 from users.images import ImageSet, load_images
 from users.transport import Transport
 
 pytestmark = pytest.mark.system
 
-ENDPOINTS = ("pytorch-http", "onnx-http", "onnx-grpc", "openvino-http", "openvino-grpc")
 USERS = (JpegHttpUser, TritonHttpUser, TritonGrpcUser)
 
 
@@ -134,27 +133,6 @@ def test_ctrl_c_leaves_no_process_and_no_busy_port(running: Console, endpoints: 
     assert not any(is_listening(endpoint.port) for endpoint in endpoints)
     assert running.ledger()[-1]["status"] == "interrupted"
     assert (running.result() / "report.html").exists()
-
-
-def test_the_whole_study(tmp_path: Path) -> None:
-    console = study(tmp_path, "--iterations", "2", "--seconds", "0.1", "--warm-up", "1", "--study", "quick")
-    try:
-        assert console.wait(240) == 0, console.text
-    finally:
-        console.end()
-    rows = console.cells()
-    assert {row["endpoint"] for row in rows} == set(ENDPOINTS)
-    assert len(rows) == 5 * 4
-    for row in rows:
-        assert (row["failures"], row["abandoned"]) == ("0", "0")
-        assert int(row["requests"]) >= 2
-        assert float(row["server_compute_ms"]) > 1
-        assert float(row["images_per_s"]) > 1
-        assert "counts-mismatch" not in row["caveats"]
-        if row["backend"] != "pytorch":
-            assert float(row["executed_batch"]) >= int(row["batch"])
-            assert float(row["request_bytes"]) > 602_112 * int(row["batch"])
-    assert "random (seed 0)" in (console.result() / "report.html").read_text()
 
 
 def test_a_tritonserver_killed_in_the_middle_of_a_run(tmp_path: Path) -> None:

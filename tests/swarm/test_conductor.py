@@ -70,7 +70,7 @@ def test_a_warm_up_that_does_not_settle_is_cut_and_said(stand: Stand) -> None:
     conductor.walk()
     (caveat,) = [r for r in stand.records() if r["kind"] == "caveat"]
     assert caveat["code"] == "unsteady"
-    assert caveat["text"] == "not steady after 10 s of warm-up: too few results for 3 windows"
+    assert caveat["text"] == "not steady after 10 s of warm-up: too few seconds for 3 windows"
     assert conductor.doubtful == set()
 
 
@@ -97,7 +97,8 @@ def test_runs_that_the_header_could_not_know_of_are_written_as_they_come(stand: 
     stand.conductor(programme=programme).walk()
     plans = [r["runs"] for r in stand.records() if r["kind"] == "plan"]
     assert [[entry["cell"] for entry in runs] for runs in plans] == [["a-http/b4/c2"], ["b-grpc/b4/c2"]]
-    assert stand.said[0].startswith("[  1] a-http/b4/c2")
+    assert stand.said[0] == "trying a-http/b4/c2: 5 s after its warm-up"
+    assert stand.said[1].startswith("[  1] a-http/b4/c2")
 
 
 class Watched(Listed):

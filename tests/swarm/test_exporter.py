@@ -69,7 +69,7 @@ def stand() -> Iterator[Stand]:
 def window(latencies_ns: list[int], cell: str = CELL, **values: Any) -> dict[str, Any]:
     return {
         "kind": "window", "cell": cell, "repeat": 1, "phase": "measure", "second": 7, "worker": "w0",
-        "ok": len(latencies_ns), "failures": {}, "images": 4 * len(latencies_ns),
+        "ok": len(latencies_ns), "failures": {}, "images": 4 * len(latencies_ns), "late": 0,
         "histograms": {"latency": histogram.encoded_ns(latencies_ns)[0]}, **values,
     }  # fmt: skip
 
@@ -126,6 +126,7 @@ def test_the_page_says_what_it_holds(stand: Stand) -> None:
     assert types == {
         "inferswarm_requests": "counter",
         "inferswarm_images": "counter",
+        "inferswarm_late": "counter",
         "inferswarm_latency_seconds": "histogram",
     }
 
@@ -190,6 +191,20 @@ def test_samples(stand: Stand) -> None:
     assert stand.scrape() == {}
 
 
+def test_late_and_dropped_arrivals_and_the_servers_own_counters(stand: Stand) -> None:
+    series = f"cell={CELL},endpoint={CELL.partition('/')[0]},phase=measure"
+    stand.live.on_record(window([1_000_000], late=1))
+    drained = {"kind": "drained", "cell": CELL, "repeat": 1, "phase": "measure", "worker": "w0"}
+    stand.live.on_record({**drained, "dropped": 7})
+    stand.live.on_record({**drained, "dropped": None})
+    stand.live.on_record(sample(server={"requests": 12, "queue_ns": 1_500_000_000}))
+    found, endpoint = stand.scrape(), CELL.partition("/")[0]
+    assert found[f"inferswarm_late_total{{{series}}}"] == 1
+    assert found[f"inferswarm_dropped_total{{{series}}}"] == 7
+    assert found[f"inferswarm_server_seconds_total{{endpoint={endpoint},part=queue}}"] == 1.5
+    assert found[f"inferswarm_server_count_total{{endpoint={endpoint},what=requests}}"] == 12
+
+
 def test_the_phase_record_names_the_run_at_once_and_other_kinds_say_nothing(stand: Stand) -> None:
     stand.live.on_record({"kind": "run", "event": "start", "cell": CELL, "repeat": 1})
     stand.live.on_record({"kind": "phase", "cell": CELL, "repeat": 1, "phase": "warm-up"})
@@ -207,7 +222,7 @@ def test_a_port_in_use(stand: Stand) -> None:
 
 @pytest.mark.parametrize("host", ["no.such.host.invalid", "192.0.2.1", "::g"])
 def test_addresses_that_are_not_this_machines(host: str) -> None:
-    with pytest.raises(UsageError, match=f"--prometheus-port 9100: cannot listen on {host} "):
+    with pytest.raises(UsageError, match=f"--prometheus-host {host}: is no address of this machine "):
         start_exporter(host, 9100, Live())
 
 

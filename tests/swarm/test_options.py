@@ -7,7 +7,7 @@ import argparse
 import pytest
 
 from swarm.errors import UsageError
-from swarm.options import Options, add_options, resolve
+from swarm.options import Options, add_options, changes, resolve
 from swarm.targets import endpoints_from_options, endpoints_from_ready, parse_address
 
 
@@ -59,6 +59,38 @@ def test_numbers_that_are_none(value: str) -> None:
     for option in ("--seconds", "--request-timeout", "--min-cosine", "--max-failure-ratio"):
         with pytest.raises(UsageError, match=option):
             options(option, value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--rates", "abc"), "--rates abc: give requests a second, up to 100,000, e.g. 50,100"),
+        (("--rates", "5,0"), "--rates 5,0: give"),
+        (("--rates", "1e9"), "--rates 1e9: give"),
+        (("--rates", "nan"), "--rates nan: give"),
+        (("--arrivals", "poisson"), "--arrivals: is of open load; give --rates or --find-rate, too"),
+        (("--max-in-flight", "3"), "--max-in-flight: is of open load"),
+        (("--find-rate", "p99<=5", "--repeats", "2"), "--find-rate: searches once, from one rate"),
+        (("--find-rate", "p99<=5", "--rates", "5,6"), "--find-rate: searches once, from one rate"),
+        (("--prometheus-port", "70000"), "--prometheus-port 70000: give 0 to 65535"),
+    ],
+)
+def test_loads_that_make_no_sense(arguments: tuple[str, ...], sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        options(*arguments)
+    assert str(caught.value).startswith(sentence)
+
+
+def test_open_load() -> None:
+    made = options("--rates", "50, 12.5,50", "--arrivals", "poisson", "--max-in-flight", "7")
+    assert (made.rates, made.arrivals, made.max_in_flight) == ((50, 12.5), "poisson", 7)
+
+
+def test_what_the_web_form_changes_is_typed_as_options() -> None:
+    first = options("--iterations", "3")
+    form = resolve(parsed("--iterations", "3", rates="30,60", arrivals="poisson", study="full"))
+    assert changes(first, form) == ["--study", "full", "--arrivals", "poisson", "--rates", "30,60"]
+    assert changes(first, first) == []
 
 
 def test_the_web_form_sends_text() -> None:

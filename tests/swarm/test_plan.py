@@ -111,7 +111,7 @@ def test_progress_lines() -> None:
         "[ 3/20] a-http/b4/c1                10 requests   p50   211.0 ms   about 2 min 10 s left"
     )
     assert progress.line(20, 20, outcome(run, failed=4, answered=False), 0) == (
-        "[20/20] a-http/b4/c1                10 requests   no answer        4 FAILED"
+        "[20/20] a-http/b4/c1                10 requests   no figures       4 FAILED"
     )
     (rate,) = at_rates([A], QUICK, (50,), "constant", 8)
     assert progress.line(3, 0, outcome(Run(rate, 1), dropped=7), 0) == (

@@ -72,10 +72,26 @@ def test_bounds_that_are_none(text: str) -> None:
 def test_a_bound_is_met_only_by_a_sound_and_whole_run() -> None:
     bound, run = Bound(99, 100), Run(Cell(HTTP, 1, 8, 10, 1, "open", "constant", 5), 1)
     assert bound.met_by(outcome(run, 99))
-    assert not bound.met_by(outcome(run, 101))
-    assert not bound.met_by(outcome(run, 99, failed=1))
-    assert not bound.met_by(outcome(run, 99, dropped=1))
-    assert not bound.met_by(outcome(run, 99, sound=False))
+    assert bound.met_by(outcome(run, 101)) is False
+    assert bound.met_by(outcome(run, 99, failed=1)) is False
+    assert bound.met_by(outcome(run, 99, dropped=1)) is False
+    assert bound.met_by(outcome(run, 99, sound=False)) is None
+    assert bound.met_by(Outcome(run, True, 5, 5, 0, histogram.empty())) is None
+
+
+def test_a_run_that_tells_nothing_ends_the_search() -> None:
+    search = rates(8)
+    assert [next(search), search.send(True)] == [8, 16]
+    with pytest.raises(StopIteration):
+        search.send(None)
+
+
+def test_what_is_said_of_a_run() -> None:
+    cell = Cell(HTTP, 1, 8, 10, 1, "open", "constant", 5)
+    search, run = Search([cell], Bound(99, 100)), Run(cell, 1)
+    assert search.remark(outcome(run, 99)) == "   p99 99.0 ms, met"
+    assert search.remark(outcome(run, 101)) == "   p99 101.0 ms, not met"
+    assert search.remark(Outcome(run, False, 0, 0, 0, histogram.empty())) == "   tells nothing"
 
 
 def test_one_cell_after_the_other() -> None:

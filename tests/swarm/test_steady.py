@@ -25,8 +25,9 @@ def test_only_the_last_three_count() -> None:
 @pytest.mark.parametrize(
     ("seconds", "compute_ns", "why"),
     [
-        ([], [], "too few results for 3 windows"),
-        ([second(50), second(50)], [], "too few results for 3 windows"),
+        ([], [], "too few seconds for 3 windows"),
+        ([second(50), second(50)], [], "too few seconds for 3 windows"),
+        ([second(1), second(1), second(0)], [], "too few results for 3 windows"),
         ([second(50), second(60), second(70)], [], "throughput still moves: 50, 60, 70 requests/s"),
         ([second(50, 30), second(50, 25), second(50, 20)], [], "p95 still moves: 30, 25, 20 ms"),
         ([second(50)] * 3, [9e6, 4e6], "too few compute times for 3 windows"),
@@ -86,7 +87,7 @@ def test_a_warm_up_that_does_not_settle_ends_at_its_cap_with_a_doubt() -> None:
     pulse, verdict = Pulse(), Verdict(cap_s=10)
     assert not verdict.over(pulse, 9.9)
     assert verdict.over(pulse, 10)
-    assert verdict.doubt == "not steady after 10 s of warm-up: too few results for 3 windows"
+    assert verdict.doubt == "not steady after 10 s of warm-up: too few seconds for 3 windows"
 
 
 def test_a_warm_up_that_settles_ends_without_one() -> None:

@@ -7,7 +7,7 @@ import gevent
 import pytest
 from gevent.event import Event
 
-from users.pacer import CONSTANT, JUST_DUE_NS, NS_PER_S, POISSON, OpenPacer, offsets_ns
+from users.pacer import BREATH, CONSTANT, NS_PER_S, POISSON, OpenPacer, offsets_ns
 
 MS = 1_000_000
 
@@ -91,20 +91,34 @@ def test_at_the_end_those_that_still_wait_are_dropped_and_later_ones_were_never_
     time = Time()
     made = pacer(time)
     made.wait_turn()
-    time.now_ns = 20 * MS + JUST_DUE_NS
+    time.now_ns = 25 * MS
     made.close()
     made.close()
     assert (made.due, made.dropped) == (3, 2)
     assert made.wait_turn() is None
 
 
-def test_one_that_came_due_in_the_last_milliseconds_was_not_dropped() -> None:
-    time = Time()
-    made = pacer(time)
-    made.wait_turn()
-    time.now_ns = 10 * MS + JUST_DUE_NS - 1
+def test_those_that_free_users_were_about_to_send_were_not_dropped() -> None:
+    now_ns = -1
+    made = OpenPacer(offsets_ns(CONSTANT, 100, ""), 0, 0, 1, NS_PER_S, clock=lambda: now_ns)
+    free = [gevent.spawn(made.wait_turn) for _ in range(2)]
+    gevent.sleep(0)
+    now_ns = 25 * MS
     made.close()
-    assert (made.due, made.dropped) == (1, 0)
+    assert [user.get(timeout=5) for user in free] == [None, None]
+    assert (made.due, made.dropped) == (1, 1)
+
+
+def test_dropping_a_great_many_lets_others_run() -> None:
+    time = Time()
+    made = pacer(time, rate=100_000)
+    time.now_ns = NS_PER_S // 2
+    seen: list[int] = []
+    other = gevent.spawn(lambda: seen.append(made.dropped))
+    made.close()
+    other.join()
+    assert made.dropped == 50_001
+    assert seen == [BREATH]
 
 
 def test_a_user_that_waits_when_the_phase_ends_is_let_go() -> None:

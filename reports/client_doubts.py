@@ -15,6 +15,8 @@ BUSY_PCT = 90
 """Of one core: a worker is one process that runs Python on one core."""
 LAG_SHARE, LEAST_LAG_NS = 0.2, 2_000_000
 """A lag at p95 that could be a fifth of the latency there, and is more than the scheduler's grain."""
+FREE_SHARE = 0.5
+"""Below this share of --max-in-flight, on average, an arrival found a free user."""
 LATE_SHARE = 0.01
 RATE_SHARE = 0.01
 POISSON_SIGMAS = 3
@@ -25,11 +27,13 @@ def client_doubts(
     sent: int,
     kept: Arrivals,
     fit: Health,
-    latency_p95_ns: float | None,
+    times: Mapping[str, float | None],
     windows: Sequence[Record],
 ) -> Iterator[Caveat]:
     """Every caveat of the generator's own; `sent` counts the requests that were begun."""
-    yield from _client_bound(fit, latency_p95_ns)
+    said = [*_busy(fit), *_lagging(fit, times["latency_p95_ns"]), *_tardy(planned, kept, fit, times)]
+    if said:
+        yield caveat("client-bound", "; ".join(said))
     if kept.late and kept.late > LATE_SHARE * sent:
         share = f"{kept.late:,} of {sent:,} requests ({digits(100 * kept.late / sent)} %)"
         yield caveat("late-arrivals", f"{share} began more than 5 ms after their time")
@@ -40,16 +44,27 @@ def client_doubts(
     yield from _out_of_range(windows)
 
 
-def _client_bound(fit: Health, latency_p95_ns: float | None) -> Iterator[Caveat]:
-    said = []
+def _busy(fit: Health) -> Iterator[str]:
     if fit.worker_cpu_pct is not None and fit.worker_cpu_pct >= BUSY_PCT:
-        said.append(f"worker {fit.busiest} used {digits(fit.worker_cpu_pct)} % of a core")
+        yield f"worker {fit.busiest} used {digits(fit.worker_cpu_pct)} % of a core"
+
+
+def _lagging(fit: Health, latency_p95_ns: float | None) -> Iterator[str]:
     lag_ns = fit.loop_lag_p95_ns or 0
     if latency_p95_ns and lag_ns > max(LEAST_LAG_NS, LAG_SHARE * latency_p95_ns):
         beside = f"beside a latency of {ms(latency_p95_ns)} ms"
-        said.append(f"worker {fit.most_lagging}'s event loop lagged {ms(lag_ns)} ms at p95, {beside}")
-    if said:
-        yield caveat("client-bound", "; ".join(said))
+        yield f"worker {fit.most_lagging}'s event loop lagged {ms(lag_ns)} ms at p95, {beside}"
+
+
+def _tardy(
+    planned: Mapping[str, Any], kept: Arrivals, fit: Health, times: Mapping[str, float | None]
+) -> Iterator[str]:
+    """Requests of an open load that began late although users were free: the generator's own delay."""
+    latency_ns, delay_ns = times["latency_p95_ns"], times["send_delay_p95_ns"] or 0
+    free = (fit.in_flight or 0) < FREE_SHARE * planned["max_in_flight"] and not kept.dropped
+    if latency_ns and free and delay_ns > max(LEAST_LAG_NS, LAG_SHARE * latency_ns):
+        beside = f"beside a latency of {ms(latency_ns)} ms"
+        yield f"requests began {ms(delay_ns)} ms late at p95 while users were free, {beside}"
 
 
 def _rate_missed(planned: Mapping[str, Any], offered: Offered | None) -> Iterator[Caveat]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from reports.disclosures import disclosures
 from reports.format import digits, plural
 from reports.grid import COMPARABLE_RUNS, ENOUGH_RUNS, Runs, scarcity, typical
+from reports.open_finding import open_finding
 from reports.rate_table import rate_finding
 from reports.seed_tables import images_per_s, protocol_pairs
 from reports.study import Study
@@ -17,21 +18,21 @@ def findings(study: Study) -> tuple[str, ...]:
     good = [run for run in study.started if run.succeeded]
     if not good:
         return ("No run left a successful request, so nothing can be said about speed.",)
-    searched, all_open = rate_finding(study), all(run.load == "open" for run in good)
     said = [
-        searched,
-        "" if searched and all_open else _fastest(good),
+        rate_finding(study) or open_finding(study),
+        _fastest(study.started),
         _protocols(study, good),
-        " ".join(disclosures(study, (run.endpoint for run in good))),
+        " ".join(disclosures(study, (run.endpoint for run in study.started))),
     ]
     return tuple(sentence for sentence in said if sentence)
 
 
 def _fastest(runs: Runs) -> str:
+    """The sentence on closed load; empty without any: a rate that was asked for is nobody's speed."""
     closed = [run for run in runs if run.load == "closed"]
     clean = [run for run in closed if not run.tainted]
     if not closed:
-        return "All load was open, at rates that were asked for, so no cell is called the fastest."
+        return ""
     if not clean:
         return "No cell with closed load is free of disqualifying caveats, so none is called the fastest."
     serial = _best("with one user", [run for run in clean if run.serial])

@@ -9,7 +9,7 @@ from reports.client_doubts import client_doubts
 from reports.doubts import doubts
 from reports.health import Health, health
 from reports.runs import Run
-from reports.samples import gpus_over, server_gap
+from reports.samples import gpus_over, sampling_gap
 from reports.server import ServerSide, server_side
 from reports.summary import Summary
 from reports.windows import Counts, count, measure_ns, times
@@ -31,16 +31,17 @@ def summarise(run: Run) -> Summary:
 def _numbers(run: Run, status: str, note: str) -> dict[str, Any]:
     windows, drained = run.measured("window"), run.measured("drained")
     counts, found = count(windows, drained), times(windows)
-    kept = arrivals(run.planned["load"], windows, drained)
-    fit, server = health(run.measured("health")), server_side(run.of_kind("server"))
+    load = run.planned["load"]
+    kept = arrivals(load, windows, drained)
+    fit, server = health(run.measured("health")), server_side(run.of_kind("server"), status)
     doubted = (
         *_stated(run),
         *doubts(status, note, counts, windows, drained, server),
         *_unsampled(run),
-        *client_doubts(run.planned, counts.sent, kept, fit, found["latency_p95_ns"], windows),
+        *client_doubts(run.planned, counts.sent, kept, fit, found, windows),
     )
     return {
-        **_rates(counts, measure_ns(windows) if counts.finished else None),
+        **_rates(counts, measure_ns(load, windows, drained) if counts.finished else None),
         **found,
         **_server(server),
         **_generator(kept, fit),
@@ -104,5 +105,6 @@ def _stated(run: Run) -> Iterator[Caveat]:
 
 
 def _unsampled(run: Run) -> Iterator[Caveat]:
-    if gap := server_gap(run.of_kind("sample"), run.of_kind("phase")):
+    watched = bool(run.of_kind("health") or run.of_kind("sample"))
+    if gap := sampling_gap(run.of_kind("sample"), run.of_kind("phase"), watched):
         yield gap

@@ -1,57 +1,34 @@
 """The highest rate that meets a bound on latency, from the runs of a search for it."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
+from reports.bound import Bound
 from reports.format import digits
 from reports.grid import Runs
 from reports.open_table import latency_ms, open_cells
 from reports.study import Study
-from reports.summary import Summary
 
-_BOUND = re.compile(r"\s*(p50|p90|p95|p99|p99\.9)\s*<=\s*(\d+(?:\.\d+)?)\s*(?:ms)?\s*")
-
-
-@dataclass(frozen=True)
-class Bound:
-    """What was asked of every rate: a percentile of latency at or below some milliseconds."""
-
-    percentile: str
-    limit_ms: float
-
-    def __str__(self) -> str:
-        return f"{self.percentile} ≤ {self.limit_ms:g} ms"
-
-    def met_by(self, run: Summary) -> bool:
-        """Whether a run met it: nothing disqualifies it, nothing failed, nothing was left out."""
-        found_ms = latency_ms(run, self.percentile)
-        whole = not (run.tainted or run.failures or run.dropped)
-        return whole and found_ms is not None and found_ms <= self.limit_ms
+CAPPED = "as many as --max-in-flight allows were in use"
 
 
 @dataclass(frozen=True)
 class Search:
     """What a search found for one endpoint and batch.
 
-    `met` are the runs at the highest rate that met the bound, empty where none did, and `missed` those at the
-    lowest rate above it, empty where none was tried. `below` are the lower rates that did not meet it.
+    `met` are the runs at the highest rate that met the bound, empty where none did, `missed` those at the
+    lowest rate above it that did not, both without runs that are no evidence. `unknown` are the runs at the
+    lowest rate above `met`, where they are no evidence. `below` are lower rates that did not meet it.
     """
 
     endpoint: str
     batch: int
     met: Runs
     missed: Runs
+    unknown: Runs
     below: tuple[float, ...]
     made: int
-
-
-def find_bound(study: Study) -> Bound | None:
-    """The bound in the header's options, such as `p99<=100`; None where no rate was searched for."""
-    asked = (study.header.get("options") or {}).get("find_rate") or ""
-    found = _BOUND.fullmatch(str(asked))
-    return Bound(found[1], float(found[2])) if found else None
 
 
 def searches(study: Study, bound: Bound) -> Iterator[Search]:
@@ -64,31 +41,36 @@ def searches(study: Study, bound: Bound) -> Iterator[Search]:
 
 def search(rates: list[Runs], bound: Bound) -> Search:
     """One search from the repeats of each rate, lowest rate first."""
-    good = [runs for runs in rates if meets(runs, bound)]
-    met = good[-1] if good else []
-    above = [runs for runs in rates if not met or runs[0].level > met[0].level]
-    below = (runs[0].level for runs in rates if met and runs[0].level < met[0].level and runs not in good)
+    verdicts = [meets(runs, bound) for runs in rates]
+    best = max((place for place, verdict in enumerate(verdicts) if verdict), default=-1)
+    above = range(best + 1, len(rates))
+    missed = next((place for place in above if verdicts[place] is False), None)
     first = rates[0][0]
     return Search(
         endpoint=first.endpoint,
         batch=first.batch,
-        met=met,
-        missed=above[0] if above else [],
-        below=tuple(below),
+        met=evidence(rates[best], bound) if best >= 0 else [],
+        missed=[] if missed is None else evidence(rates[missed], bound),
+        unknown=rates[above[0]] if above and verdicts[above[0]] is None else [],
+        below=tuple(rates[place][0].level for place in range(best) if verdicts[place] is False),
         made=sum(len(runs) for runs in rates),
     )
 
 
-def meets(runs: Runs, bound: Bound) -> bool:
-    """Whether a rate met it: in every run of it, save those that something else than the server spoilt."""
-    judged = [run for run in runs if not run.tainted or run.failures or run.dropped]
-    return bool(judged) and all(bound.met_by(run) for run in judged)
+def evidence(runs: Runs, bound: Bound) -> Runs:
+    """The runs that tell something of the server."""
+    return [run for run in runs if bound.met_by(run) is not None]
 
 
-def shortfall(runs: Runs, bound: Bound) -> str:
-    """Why a rate did not meet the bound: its latency, or where that was within it, what disqualifies it."""
-    found_ms = [value for run in runs if (value := latency_ms(run, bound.percentile)) is not None]
-    if found_ms and max(found_ms) > bound.limit_ms:
+def meets(runs: Runs, bound: Bound) -> bool | None:
+    """Whether a rate met it: in every run of it that is evidence; None where none is."""
+    judged = [bound.met_by(run) for run in evidence(runs, bound)]
+    return all(judged) if judged else None
+
+
+def shortfall(missed: Runs, bound: Bound) -> str:
+    """Why a rate did not meet the bound: its latency, or where that was within it, what went wrong."""
+    found_ms = [latency_ms(run, bound.percentile) or 0.0 for run in missed if bound.exceeded_by(run)]
+    if found_ms:
         return digits(max(found_ms))
-    codes = dict.fromkeys(doubt.code for run in runs for doubt in run.caveats if doubt.tainted)
-    return ", ".join(codes) or "no request succeeded"
+    return CAPPED if any(run.dropped for run in missed) else "requests failed"

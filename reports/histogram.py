@@ -55,12 +55,6 @@ def empty() -> HdrHistogram:
     return HdrHistogram(LOWEST_US, HIGHEST_US, SIGNIFICANT_DIGITS)
 
 
-def record_ns(histogram: HdrHistogram, value_ns: int) -> None:
-    """Counts one duration; the library drops what is out of range, so that is clamped to a bound."""
-    value_us = round(value_ns / NS_PER_US)
-    histogram.record_value(min(max(value_us, 0), HIGHEST_US))
-
-
 def encoded_ns(values_ns: Sequence[int]) -> tuple[str, int]:
     """Many durations as the ledger holds them, and how many of them were out of range and so clamped."""
     exact = np.asarray(values_ns, np.int64)
@@ -112,14 +106,16 @@ def merged(encoded: Iterable[str]) -> HdrHistogram:
     return total
 
 
+def add(total: HdrHistogram, text: str) -> None:
+    """Adds the counts of one to a histogram of the ledger's bounds; HistogramError as `decoded`."""
+    found = decoded(text)
+    np.frombuffer(total.counts, np.uint64)[found.indices] += found.counts.astype(np.uint64)
+    total.total_count += found.total
+
+
 def percentiles_ns(histogram: HdrHistogram, percents: Iterable[float]) -> list[float | None]:
     """The values at some percentiles; None for each where the histogram is empty."""
     return buckets.percentiles_ns(_nonzero(np.frombuffer(histogram.counts, np.uint64)), list(percents))
-
-
-def mean_ns(histogram: HdrHistogram) -> float | None:
-    """The mean, to 0.05 %; None where the histogram is empty."""
-    return buckets.mean_ns(_nonzero(np.frombuffer(histogram.counts, np.uint64)))
 
 
 def _nonzero(counts: npt.NDArray[np.uint64]) -> Buckets:

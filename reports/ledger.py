@@ -1,7 +1,6 @@
 """The ledger: append-only JSON lines, each with a "kind"; the only bridge from running to reporting."""
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,10 +27,6 @@ class LedgerWriter:
         line = json.dumps(record, separators=(",", ":"), allow_nan=False)
         self._file.write(line + "\n")
         self._file.flush()
-
-    def sync(self) -> None:
-        """Waits until everything written is on the disk."""
-        os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Closes the file; closing twice is fine."""

@@ -4,10 +4,10 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from reports.bound import find_bound
 from reports.findings import findings
 from reports.format import plural
 from reports.health_table import generator_health
-from reports.highest_rate import find_bound
 from reports.open_table import open_load
 from reports.origin_tables import endpoints, fingerprint, images, options
 from reports.rate_table import highest_rates

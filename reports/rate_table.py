@@ -2,17 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 
+from reports.bound import Bound, find_bound, obstacle
 from reports.disclosures import disclosures, stand_in
 from reports.doubts import ENOUGH
 from reports.format import MISSING, digits
 from reports.grid import Runs, number, taints, typical
-from reports.highest_rate import Bound, Search, find_bound, searches, shortfall
+from reports.highest_rate import CAPPED, Search, searches, shortfall
 from reports.open_table import latency, latency_ms
 from reports.seed_tables import images_per_s
 from reports.study import Study
 from reports.tables import Cell, Notes, Table
 
-NONE_MET = "none met it"
+NONE_MET, NOT_KNOWN = "none met it", "not known"
 
 
 def highest_rates(study: Study, bound: Bound) -> Table:
@@ -24,7 +25,7 @@ def highest_rates(study: Study, bound: Bound) -> Table:
     said = disclosures(study, (search.endpoint for search in found))
     return Table(
         f"Highest rate that meets {bound}",
-        "Nothing failed, was dropped or is disqualified there; beside it the next rate, which missed it.",
+        "Nothing failed, was dropped or is disqualified there; beside it the next rate that missed it.",
         ("endpoint", "batch", "rate/s", name, "images/s", "not met at", f"its {name}, or why", "runs made"),
         rows,
         notes.texts,
@@ -41,17 +42,20 @@ def _row(search: Search, bound: Bound, notes: Notes) -> tuple[Cell, ...]:
 
 def _met(search: Search, bound: Bound, notes: Notes) -> tuple[Cell, ...]:
     if not search.met:
-        return Cell(NONE_MET), Cell(MISSING), Cell(MISSING)
+        return Cell(NONE_MET if search.missed else NOT_KNOWN), Cell(MISSING), Cell(MISSING)
     lower = [f"at the lower {rate:g}/s it was not met" for rate in search.below]
     rate = Cell(f"{search.met[0].level:g}", notes.marks(lower))
     return rate, latency(search.met, bound.percentile, notes), number(search.met, images_per_s, notes)
 
 
 def _missed(search: Search, bound: Bound, notes: Notes) -> tuple[Cell, ...]:
-    if not search.missed:
-        return Cell(MISSING, notes.marks(["no higher rate was tried"])), Cell(MISSING)
-    marks = notes.marks(taints(search.missed))
-    return Cell(f"{search.missed[0].level:g}"), Cell(shortfall(search.missed, bound), marks)
+    if search.missed:
+        lower = [f"{NOT_KNOWN} below: {obstacle(search.unknown)}"] if search.unknown else []
+        rate = Cell(f"{search.missed[0].level:g}", notes.marks(lower))
+        return rate, Cell(shortfall(search.missed, bound), notes.marks(taints(search.missed)))
+    if search.unknown:
+        return Cell(NOT_KNOWN), Cell(obstacle(search.unknown), notes.marks(taints(search.unknown)))
+    return Cell(MISSING, notes.marks(["no higher rate was tried"])), Cell(MISSING)
 
 
 def rate_finding(study: Study) -> str:
@@ -65,12 +69,26 @@ def rate_finding(study: Study) -> str:
 
 
 def _said(search: Search, bound: Bound) -> str:
-    missed = f"{search.missed[0].level:g}/s did not" if search.missed else "no higher rate was tried"
+    higher = "; ".join(_higher(search, bound))
+    batch = f"at batch {search.batch}"
     if not search.met:
-        return f"{search.endpoint} none at batch {search.batch} (even {missed})"
+        return f"{search.endpoint} {'none' if search.missed else NOT_KNOWN} {batch} ({higher})"
     found_ms = typical(search.met, lambda run: latency_ms(run, bound.percentile)) or 0.0
-    rate = f"{search.met[0].level:g}/s at batch {search.batch}"
-    return f"{search.endpoint} {rate} ({digits(found_ms)} ms; {missed})"
+    return f"{search.endpoint} {search.met[0].level:g}/s {batch} ({digits(found_ms)} ms; {higher})"
+
+
+def _higher(search: Search, bound: Bound) -> Iterator[str]:
+    """What became of the rates above the highest that met the bound, or of all where none did."""
+    if search.missed:
+        even = "" if search.met or search.unknown else "even "
+        capped = f": {CAPPED}" if shortfall(search.missed, bound) == CAPPED else ""
+        yield f"{even}{search.missed[0].level:g}/s did not{capped}"
+    if search.unknown and search.missed:
+        yield f"{NOT_KNOWN} {'between' if search.met else 'below'}: {obstacle(search.unknown)}"
+    elif search.unknown:
+        yield f"{NOT_KNOWN} above: {obstacle(search.unknown)}" if search.met else obstacle(search.unknown)
+    elif not search.missed:
+        yield "no higher rate was tried"
 
 
 def _hedges(found: Sequence[Search], bound: Bound) -> Iterator[str]:

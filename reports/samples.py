@@ -54,15 +54,29 @@ def _known(values: Iterable[float | None]) -> list[float]:
     return [value for value in values if value is not None]
 
 
-def server_gap(samples: Sequence[Record], phases: Sequence[Record]) -> Caveat | None:
-    """The caveat of a run with samples, where seconds of its measure phase lack the server's counters."""
+def sampling_gap(samples: Sequence[Record], phases: Sequence[Record], watched: bool) -> Caveat | None:
+    """The caveat of a run where seconds of its measure phase lack the server's counters, or another source.
+
+    `watched`: whether the run was one to be sampled at all; those of older ledgers were not.
+    """
     seconds = _measured_seconds(samples, phases)
-    read = {sample["second"] for sample in samples if sample.get("server")}
-    missing = [second for second in seconds if second not in read]
-    if not samples or not missing:
+    if not watched or not seconds:
         return None
-    said = _reason(sample for sample in samples if sample["second"] in missing)
-    return caveat("probe-gap", f"{len(missing)} of {len(seconds)} seconds without a server reading{said}")
+    inside = [sample for sample in samples if sample["second"] in seconds]
+    read = {sample["second"] for sample in inside if sample.get("server")}
+    gaps = {"server": len(seconds) - len(read & set(seconds))} | _failed_sources(inside)
+    said = [
+        f"{count} of {len(seconds)} seconds without a {name} reading{_reason(inside, name)}"
+        for name, count in gaps.items()
+        if count
+    ]
+    return caveat("probe-gap", "; ".join(said)) if said else None
+
+
+def _failed_sources(samples: Iterable[Record]) -> dict[str, int]:
+    """In how many seconds each source but the server could not be read."""
+    names = Counter(text.partition(": ")[0] for sample in samples for text in sample.get("missing") or ())
+    return {name: count for name, count in sorted(names.items()) if name != "server"}
 
 
 def _measured_seconds(samples: Sequence[Record], phases: Sequence[Record]) -> Sequence[int]:
@@ -74,8 +88,8 @@ def _measured_seconds(samples: Sequence[Record], phases: Sequence[Record]) -> Se
     return every_second((begins["measure"], begins["drain"]))[:-1]
 
 
-def _reason(samples: Iterable[Record]) -> str:
-    """What was said of the server most often, in brackets; empty where nothing was."""
+def _reason(samples: Iterable[Record], name: str) -> str:
+    """What was said of a source most often, in brackets; empty where nothing was."""
     texts = [text for sample in samples for text in sample.get("missing") or ()]
-    said = Counter(text.removeprefix("server: ") for text in texts if text.startswith("server: "))
+    said = Counter(text.removeprefix(f"{name}: ") for text in texts if text.startswith(f"{name}: "))
     return f" ({said.most_common(1)[0][0]})" if said else ""

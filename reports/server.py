@@ -22,13 +22,21 @@ class ServerSide:
     gap: Caveat | None = None
 
 
-def server_side(readings: Sequence[Record]) -> ServerSide:
-    """The difference of the counters read after and before the measure phase, or why there is none."""
-    before, after = (_reading(readings, when) for when in ("before", "after"))
-    for reading in (before, after):
+def server_side(readings: Sequence[Record], status: str) -> ServerSide:
+    """The difference of the counters read after and before the measure phase, or why there is none.
+
+    Of a run with another status than `done` it is no wonder where nobody asked: its status says enough.
+    """
+    counters = []
+    for when in ("before", "after"):
+        reading = _reading(readings, when)
+        if reading is None:
+            said = f"the server was not asked {when} the measure phase"
+            return ServerSide(gap=caveat("probe-gap", said) if status == "done" else None)
         if "counters" not in reading:
             return ServerSide(gap=caveat("probe-gap", reading["error"]))
-    return between(before["counters"], after["counters"])
+        counters.append(reading["counters"])
+    return between(*counters)
 
 
 def between(before: Mapping[str, int], after: Mapping[str, int]) -> ServerSide:
@@ -39,9 +47,9 @@ def between(before: Mapping[str, int], after: Mapping[str, int]) -> ServerSide:
     return _means(delta)
 
 
-def _reading(readings: Sequence[Record], when: str) -> Record:
-    found = [reading for reading in readings if reading["when"] == when]
-    return found[-1] if found else {"error": f"the server was not asked {when} the measure phase"}
+def _reading(readings: Sequence[Record], when: str) -> Record | None:
+    """The last reading of its kind; None where the server was not asked."""
+    return next((reading for reading in reversed(readings) if reading["when"] == when), None)
 
 
 def _means(delta: Mapping[str, int]) -> ServerSide:

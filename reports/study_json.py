@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from reports.inconclusive import inconclusive_because
 from reports.page import Page
 from reports.study import Study
 from reports.summary import Summary
@@ -21,6 +22,7 @@ _FROM_HEADER = (
 )
 _OF_RUN = (
     *("cell", "repeat", "status", "tainted", "requests", "timeouts", "abandoned"),
+    *("failed_p50_ns", "timeout_p50_ns"),
     *("arrivals", "offered_per_s", "late", "due", "dropped"),
     *("worker_cpu_pct", "loop_lag_p99_ns", "send_delay_p99_ns", "gc_max_ns", "in_flight"),
 )
@@ -30,8 +32,11 @@ def render_json(study: Study, page: Page) -> str:
     """The whole file."""
     head = {name: study.header.get(name) for name in _FROM_HEADER} | {"plan": list(study.plan)}
     ended = {"status": study.status, "reason": study.reason, "cut_line": study.cut_line}
+    because = inconclusive_because(study)
+    verdict = {"inconclusive": bool(because), "inconclusive_because": because}
     said = {"findings": page.findings, "notices": page.notices}
-    return json.dumps(head | ended | said | {"runs": [_run(run) for run in study.runs]}, indent=1) + "\n"
+    runs = {"runs": [_run(run) for run in study.runs]}
+    return json.dumps(head | ended | verdict | said | runs, indent=1) + "\n"
 
 
 def _run(run: Summary) -> dict[str, Any]:

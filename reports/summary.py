@@ -29,6 +29,7 @@ class Summary:
     load: str
     level: float
     status: str
+    max_in_flight: int = 0
     arrivals: str = ""
     workers: int | None = None
     hosts: int | None = None
@@ -53,6 +54,9 @@ class Summary:
     service_p50_ns: float | None = None
     service_p95_ns: float | None = None
     service_p99_ns: float | None = None
+    failed_p50_ns: float | None = None
+    timeout_p50_ns: float | None = None
+    send_delay_p95_ns: float | None = None
     send_delay_p99_ns: float | None = None
     encode_ns: float | None = None
     send_ns: float | None = None

@@ -8,6 +8,7 @@ from reports.buckets import Buckets, mean_ns, percentiles_ns, together
 from reports.ledger import Record
 
 LATENCY_PERCENTS = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p999": 99.9, "max": 100.0}
+MEDIAN = {"p50": 50.0}
 SERVICE_PERCENTS = {"p50": 50.0, "p95": 95.0, "p99": 99.0}
 PHASES = ("encode", "send", "wait", "receive", "decode")
 """Of the service time on the client; an endpoint measures those that it can tell apart."""
@@ -63,7 +64,9 @@ def times(windows: Sequence[Record]) -> dict[str, float | None]:
         "latency_mean_ns": mean_ns(latency),
         **_named("latency", LATENCY_PERCENTS, latency),
         **_named("service", SERVICE_PERCENTS, recorded(windows, "service_time")),
-        **_named("send_delay", {"p99": 99.0}, recorded(windows, "send_delay")),
+        **_named("send_delay", {"p95": 95.0, "p99": 99.0}, recorded(windows, "send_delay")),
+        **_named("failed", MEDIAN, recorded(windows, "failed")),
+        **_named("timeout", MEDIAN, recorded(windows, "timeout")),
         **{f"{phase}_ns": mean_ns(recorded(windows, phase)) for phase in PHASES},
     }
 
@@ -78,17 +81,21 @@ def _named(stem: str, percents: Mapping[str, float], values: Buckets) -> dict[st
     return {f"{stem}_{name}_ns": value for name, value in zip(percents, found, strict=True)}
 
 
-def measure_ns(windows: Sequence[Record]) -> int | None:
+def measure_ns(load: str, windows: Sequence[Record], drained: Sequence[Record]) -> int | None:
     """The longest span of a worker, from the start of its first request to the end of its last.
 
-    A rate over it is exact for a serial run and for a server that queues, which is busy until the last reply.
-    For a server that works in parallel it is slightly low: while the last replies come in, others idle, which
-    costs at most one request's time in the whole span. Workers' clocks are never compared with each other, so
-    it is high by as much as workers began apart.
+    In open load it is at least the longest phase of a worker: n arrivals span n - 1 gaps, so that their span
+    alone would say 1.25 a second of 5 requests at 1 a second.
+
+    In closed load a rate over it is exact for a serial run and for a server that queues, which is busy until
+    the last reply. For a server that works in parallel it is slightly low: while the last replies come in,
+    others idle, which costs at most one request's time in the whole span. Workers' clocks are never compared
+    with each other, so it is high by as much as workers began apart.
     """
     workers = {window["worker"] for window in windows}
-    spans = (span_ns([window for window in windows if window["worker"] == worker]) for worker in workers)
-    return max(spans, default=0) or None
+    spans = [span_ns([window for window in windows if window["worker"] == worker]) for worker in workers]
+    phases = [int(line.get("phase_ns") or 0) for line in drained] if load == "open" else []
+    return max([*spans, *phases], default=0) or None
 
 
 def span_ns(windows: Sequence[Record]) -> int:

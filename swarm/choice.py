@@ -12,26 +12,21 @@ from swarm.search import START_PER_S, Bound, Search
 from users.endpoint import Endpoint
 
 
-def size_of(study: Study, options: Options) -> Size:
-    """The study's size, with the amounts that options name."""
-    return study.sizes[options.size].with_amounts(options.iterations, options.seconds, options.warm_up)
-
-
-def programme_of(study: Study, endpoints: Sequence[Endpoint], options: Options) -> Programme:
-    """What to run. Raises UsageError where the options name nothing that can be."""
-    size = size_of(study, options)
+def programme_of(study: Study, endpoints: Sequence[Endpoint], options: Options) -> tuple[Programme, Size]:
+    """What to run, and with which amounts. Raises UsageError where the options name nothing that can be."""
+    size = study.sizes[options.size].with_amounts(options.iterations, options.seconds, options.warm_up)
     if options.find_rate:
         return search_of(endpoints, options, size)
     cells = study.cells(endpoints, size)
     if options.rates:
         cells = at_rates(endpoints, size, options.rates, options.arrivals, options.max_in_flight)
-    return Listed(order(matching(cells, options.cells), options.repeats, options.seed))
+    return Listed(order(matching(cells, options.cells), options.repeats, options.seed)), size
 
 
-def search_of(endpoints: Sequence[Endpoint], options: Options, size: Size) -> Search:
+def search_of(endpoints: Sequence[Endpoint], options: Options, size: Size) -> tuple[Search, Size]:
     """A search from the one rate given, or a low one; each step has the results its percentile needs."""
     bound = Bound.parse(options.find_rate)
     enough = replace(size, iterations=options.iterations or bound.results)
     starts = options.rates or (START_PER_S,)
     cells = at_rates(endpoints, enough, starts, options.arrivals, options.max_in_flight)
-    return Search(matching(cells, options.cells), bound)
+    return Search(matching(cells, options.cells), bound), enough

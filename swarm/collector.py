@@ -10,7 +10,6 @@ from typing import Any
 
 from hdrh.histogram import HdrHistogram
 
-from reports import histogram
 from reports.ledger import LedgerWriter
 from swarm.messages import PROGRESS, RECORDS
 from swarm.pulse import Pulse
@@ -72,7 +71,7 @@ class Collector:
     @property
     def latency(self) -> HdrHistogram:
         """Latencies of the current phase's successes, from the windows that have arrived."""
-        return histogram.merged(self.pulse.latencies)
+        return self.pulse.latency
 
     def write(self, record: dict[str, Any]) -> None:
         """Into the ledger; a full disk is remembered as the collector's fault and raises nothing."""

@@ -10,8 +10,8 @@ from swarm.plan import Run
 from swarm.probe import settled
 from swarm.programme import Outcome, Programme
 from swarm.progress import Pace
-from swarm.steady import Verdict
-from swarm.under_way import Limits, UnderWay
+from swarm.steady import Steadiness
+from swarm.under_way import Terms, UnderWay
 
 PREPARE_S = 60.0
 PARTING_S = 4.0
@@ -22,10 +22,10 @@ WARM_UP_REQUESTS = 5
 class Conductor:
     """Walks runs in order and writes what happened; a run that fails does not end the study."""
 
-    def __init__(self, hands: Hands, programme: Programme, limits: Limits) -> None:
+    def __init__(self, hands: Hands, programme: Programme, terms: Terms) -> None:
         self._hands = hands
         self._programme = programme
-        self._limits = limits
+        self._terms = terms
         self._notes = Notes(hands.collector.write, hands.clock, hands.utc)
         self._current: UnderWay | None = None
 
@@ -54,14 +54,14 @@ class Conductor:
             self._end("aborted", note)
 
     def _conduct(self, run: Run) -> Outcome:
-        current = self._current = UnderWay(run, self._hands, self._notes, self._limits)
+        current = self._current = UnderWay(run, self._hands, self._notes, self._terms)
         try:
             current.check()
             self._prepare(current)
             self._warm_up(current)
             self._measure(current)
         except RunFailedError as failure:
-            current.settle(self._limits.drain_s)
+            current.settle(self._terms.drain_s)
             self._end("failed", str(failure))
             self._hands.say(f"{run.cell.name}: {failure}")
         else:
@@ -95,9 +95,9 @@ class Conductor:
         """Until the server is steady, or as long as a warm-up may take."""
         run, cell, collector = current.run, current.run.cell, self._hands.collector
         least = WARM_UP_REQUESTS if cell.open else max(WARM_UP_REQUESTS, 2 * cell.users)
-        steady = Verdict(self._limits.warm_up_s)
+        steady = Steadiness(self._terms.warm_up_s)
         current.send("warm-up", lambda sent, s: sent >= least and steady.over(collector.pulse, s))
-        current.settle(self._limits.drain_s)
+        current.settle(self._terms.drain_s)
         if collector.ok == 0:
             raise RunFailedError("no request succeeded in the warm-up, so nothing was measured")
         if steady.doubt:
@@ -111,7 +111,7 @@ class Conductor:
         cell = current.run.cell
         self._read_server(current.run, "before")
         current.send("measure", lambda sent, seconds: sent >= cell.requests and seconds >= cell.seconds)
-        current.settle(self._limits.drain_s)
+        current.settle(self._terms.drain_s)
         self._read_server(current.run, "after")
 
     def _read_server(self, run: Run, when: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import gevent
 
-from swarm.messages import ASK, HELLO, REPLY
+from swarm.messages import ASK, HELLO, PARTING, REPLY
 
 
 @dataclass
@@ -37,14 +37,24 @@ class Crew:
         self._numbers = itertools.count(1)
         self._open: dict[int, Answers] = {}
         self._standing: dict[str, dict[str, Any]] = {}
+        self._parted: set[str] = set()
+        self._last_words: dict[str, dict[str, Any]] = {}
         runner.register_message(REPLY, self._on_reply)
         runner.register_message(HELLO, self._on_hello)
+        runner.register_message(PARTING, self._on_parting)
 
     def workers(self) -> list[str]:
         """The ids of the workers that are alive."""
         if not isinstance(self._runner, MasterRunner):
             return ["local"]
-        return [node.id for node in self._runner.clients.all if node.state != STATE_MISSING]
+        present = (node.id for node in self._runner.clients.all if node.state != STATE_MISSING)
+        return [worker for worker in present if worker not in self._parted]
+
+    def drop_missing(self) -> None:
+        """Forget those that went missing while nobody looked."""
+        if isinstance(self._runner, MasterRunner):
+            for node in [node for node in self._runner.clients.all if node.state == STATE_MISSING]:
+                self.drop(node.id)
 
     def name(self, worker: str) -> str:
         """A short, stable name: `w0`, `w1`, … in the order they came."""
@@ -74,6 +84,8 @@ class Crew:
         message = {**data, "op": op, "seq": seq, "share": (0, 0)}
         self._remember(op, message)
         answers = self._open[seq] = Answers()
+        if op == "drain":
+            answers.replies, self._last_words = self._last_words, {}
         asked = self.workers()
         for index, worker in enumerate(asked):
             self._runner.send_message(ASK, {**message, "share": (index, len(asked))}, worker)
@@ -106,6 +118,11 @@ class Crew:
             # Only a late worker answers a question that is closed; with others' pictures it is of no use.
             self._say(f"worker {self.name(msg.node_id)} cannot take part and is sent home: {data['error']}")
             self._runner.send_message("quit", None, msg.node_id)
+
+    def _on_parting(self, msg: Any, **_: Any) -> None:
+        """One that leaves by itself has drained already: its answer to the next drain."""
+        self._parted.add(msg.node_id)
+        self._last_words[msg.node_id] = dict(msg.data)
 
     def _on_hello(self, msg: Any, **_: Any) -> None:
         """Bring a late worker up to the others."""

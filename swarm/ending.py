@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from reports.ledger import LedgerWriter
-from swarm import rendering
+from swarm import raw, rendering
 from swarm.collector import Collector
 from swarm.conductor import Conductor
 from swarm.embedded import EmbeddedServers
@@ -36,17 +37,31 @@ class Ending:
             self.collector.end_study()
             self.ledger.write(footer)
             self.ledger.close()
-            self.collector.raw.write(self.folder)
             self.servers.copy_logs(self.folder / "logs")
         except OSError as error:
             self.say(f"inferswarm: {self.folder} cannot be written ({error.strerror}); it may lack its end")
+        self._write_raw()
         text, rendered = rendering.show(self.folder)
-        whole = status == "complete" and not self.conductor.doubtful and rendered
-        return text, self._verdict(whole)
+        return text, self._verdict(rendered and not self.collector.fault and not self._inconclusive())
 
-    def _verdict(self, whole: bool) -> int:
+    def _write_raw(self) -> None:
+        """The single requests; without them the study is as good as with them."""
+        try:
+            self.collector.raw.write(self.folder)
+        except Exception as error:
+            self.say(f"inferswarm: {self.folder}/{raw.FILE_NAME} cannot be written ({error})")
+
+    def _inconclusive(self) -> bool:
+        """What the report says of the study's own figures."""
+        try:
+            about = json.loads((self.folder / "study.json").read_text())
+        except (OSError, ValueError):
+            return True
+        return bool(about["inconclusive"])
+
+    def _verdict(self, conclusive: bool) -> int:
         """Without all the data there is neither a pass nor a fail."""
         requests, failures = self.collector.requests, self.collector.failures
-        if not whole or not requests or self.collector.fault:
+        if not conclusive or not requests:
             return INCONCLUSIVE
         return PASSED if failures <= self.max_failure_ratio * requests else FAILED

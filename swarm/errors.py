@@ -3,7 +3,6 @@
 SwarmError
 ├── UsageError      an option or a target is wrong: one sentence, exit code 2
 ├── StudyError      the study cannot go on: one sentence, exit code 3
-├── TimeIsOverError the time that was given to the study is over; it ends in order
 └── RunFailedError  this run has no figures, the study goes on
 """
 
@@ -20,8 +19,8 @@ class StudyError(SwarmError):
     """Names what was lost, and what to look at."""
 
 
-class TimeIsOverError(SwarmError):
-    """Names the option that gave the time."""
+class TimeIsOverError(BaseException):
+    """The time that was given to the study is over. Raised anywhere, and nobody on the way may catch it."""
 
 
 class RunFailedError(SwarmError):

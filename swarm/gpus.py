@@ -96,6 +96,7 @@ def values_of(nvml: Any, handle: Any) -> Iterator[tuple[str, float]]:
         "util_pct": lambda: nvml.nvmlDeviceGetUtilizationRates(handle).gpu,
         "memory_bytes": lambda: nvml.nvmlDeviceGetMemoryInfo(handle).used,
         "power_w": lambda: nvml.nvmlDeviceGetPowerUsage(handle) / 1000,
+        "energy_j": lambda: nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1000,
         "sm_clock_mhz": lambda: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM),
     }
     for field, ask in questions.items():

@@ -16,7 +16,7 @@ from typing import Any
 import gevent
 
 from reports.ledger import LedgerWriter
-from swarm.choice import programme_of, size_of
+from swarm.choice import programme_of
 from swarm.collector import Collector
 from swarm.conductor import Conductor
 from swarm.crew import Crew
@@ -30,7 +30,7 @@ from swarm.hands import Hands
 from swarm.live import Live
 from swarm.opening import hand_out, wait_for_workers
 from swarm.options import Options, changes, resolve
-from swarm.plan import Study
+from swarm.plan import Size, Study
 from swarm.preflight import check_targets
 from swarm.probe import read_counters
 from swarm.programme import Programme
@@ -38,15 +38,12 @@ from swarm.quiet import hush_locust
 from swarm.sampler import Sampler, open_sources
 from swarm.signals import MasterSignals, to_the_end
 from swarm.targets import endpoints_from_options, endpoints_from_ready
-from swarm.triton_metrics import metrics_addresses
-from swarm.under_way import Limits
+from swarm.triton_metrics import check_metrics, metrics_addresses
+from swarm.under_way import Terms
 from swarm.worker import user_class_for
 from users.endpoint import Endpoint
 from users.images import ImageSet, ImageSetError, load_images
 from users.transport import Transport
-
-SPAWN_RATE = 100
-"""Users a second, up and down: the most that Locust takes without a warning."""
 
 logger = logging.getLogger("inferswarm")
 
@@ -82,6 +79,7 @@ class Master:
         if options.prometheus_port:
             start_exporter(options.prometheus_host, options.prometheus_port, self._live)
             self._collector.listeners.append(self._live.on_record)
+        check_metrics(options.urls)
         with self._signals.preparing():
             self.endpoints = (
                 self._start_servers(options) if options.embedded else endpoints_from_options(options)
@@ -107,16 +105,15 @@ class Master:
         """One study, from its folder to its report; killed by a stop, it still ends in order."""
         try:
             options = resolve(self._environment.parsed_options)
-            programme = programme_of(self._study, self.endpoints, options)
+            programme, size = programme_of(self._study, self.endpoints, options)
             folder = new_folder(Path(options.results_dir), self._study.name)
-            ledger = self._new_ledger(folder, options, programme)
+            ledger = self._new_ledger(folder, options, programme, size)
         except UsageError as error:
             self._say(f"inferswarm: {error}")
             self._environment.process_exit_code = USAGE
             return
-        warm_up_s = size_of(self._study, options).warm_up
-        limits = Limits(options.request_timeout, warm_up_s, options.seed)
-        conductor = Conductor(self._hands(), programme, limits)
+        terms = Terms(options.request_timeout, size.warm_up, options.seed)
+        conductor = Conductor(self._hands(), programme, terms)
         ending = Ending(
             conductor, self._collector, ledger, folder, self._servers, self._say, options.max_failure_ratio
         )
@@ -137,11 +134,10 @@ class Master:
         finally:
             to_the_end(lambda: self._end(ending, status, reason))
 
-    def _new_ledger(self, folder: Path, options: Options, programme: Programme) -> LedgerWriter:
+    def _new_ledger(self, folder: Path, options: Options, programme: Programme, size: Size) -> LedgerWriter:
         """A ledger with its header. Raises UsageError."""
         command = ["locust", *sys.argv[1:], *changes(self._options, options)]
-        about = options.resolved(size_of(self._study, options))
-        runs = programme.planned
+        about, runs = options.resolved(size), programme.planned
         head = header(self._study, about, command, runs, self.endpoints, self.images, self._ready)
         return open_ledger(folder, head)
 
@@ -158,9 +154,9 @@ class Master:
         hand_out(self._crew, first, self._transport(first), self.images, options)
 
     def _run_time_s(self) -> float | None:
-        """Locust's --run-time, which it leaves to shapes; in the web UI, Locust itself presses Stop."""
+        """Locust's --run-time, which it leaves to shapes."""
         options = self._environment.parsed_options
-        return None if self._environment.web_ui is not None or options is None else options.run_time
+        return options.run_time if options else None
 
     def _end(self, ending: Ending, status: str, reason: str) -> None:
         """The report, and the exit code, which stays inconclusive if anything here goes wrong."""
@@ -200,7 +196,9 @@ class Master:
     def _spawn(self, count: int, endpoint: Endpoint) -> None:
         """Bring the users of the endpoint's class to `count`, and wait until they are there."""
         user_class = user_class_for(endpoint, self._environment.user_classes)
-        self._runner.start(count, SPAWN_RATE, user_classes=[user_class])
+        # All at once, up or down: they hold no load before the gate opens.
+        rate = max(count, self._runner.user_count, 1)
+        self._runner.start(count, rate, user_classes=[user_class])
         if not isinstance(self._runner, MasterRunner) and self._runner.spawning_greenlet is not None:
             self._runner.spawning_greenlet.join()
 

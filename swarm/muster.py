@@ -18,8 +18,10 @@ class Muster:
     def __init__(self, crew: Crew, heard: Mapping[str, float], clock: Callable[[], float]) -> None:
         self._crew, self._heard, self._clock = crew, heard, clock
         self._since = self._looked = clock()
+        crew.drop_missing()
         self.workers = crew.workers()
         """Whoever is there when the run begins, less those that are lost, with those that come."""
+        self._came: dict[str, float] = {}
 
     def begin_phase(self) -> None:
         """From here on every worker is to be heard of each second."""
@@ -45,7 +47,8 @@ class Muster:
         return [worker for worker in self.workers if worker not in there or self._silent(worker, now)]
 
     def _silent(self, worker: str, now: float) -> bool:
-        return now - max(self._since, self._heard.get(worker, 0.0)) > SILENCE_S
+        last = max(self._since, self._heard.get(worker, 0.0), self._came.get(worker, 0.0))
+        return now - last > SILENCE_S
 
     def drop(self, workers: list[str]) -> Iterator[str]:
         """Do without them from here on; the names of those that took part."""
@@ -60,4 +63,5 @@ class Muster:
         for worker in self._crew.workers():
             if worker not in self.workers:
                 self.workers.append(worker)
+                self._came[worker] = self._clock()
                 yield self._crew.name(worker)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
+
+from reports import histogram
+
+KEPT = 60
+"""Seconds that are kept one by one: more than any verdict looks back at."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,8 @@ class Pulse:
         self._told: dict[str, int] = {}
         self._finished: dict[int, int] = {}
         self._latencies: dict[int, list[str]] = {}
+        self.latency = histogram.empty()
+        """Of all successes that have come, merged."""
         self._counters: list[Mapping[str, int]] = []
 
     def add_window(self, window: Mapping[str, Any]) -> None:
@@ -36,6 +43,8 @@ class Pulse:
         self._finished[at] = self._finished.get(at, 0) + window["ok"] + sum(window["failures"].values())
         if "latency" in window["histograms"]:
             self._latencies.setdefault(at, []).append(window["histograms"]["latency"])
+            self._latencies.pop(at - KEPT, None)
+            histogram.add(self.latency, window["histograms"]["latency"])
 
     def add_health(self, health: Mapping[str, Any]) -> None:
         """A worker's second is over."""
@@ -47,7 +56,7 @@ class Pulse:
 
     def add_sample(self, sample: Mapping[str, Any]) -> None:
         """The server's counters, where this second's reading has them."""
-        if "server" in sample:
+        if "compute_ns" in sample.get("server", {}):
             self._counters.append(sample["server"])
 
     @property
@@ -66,13 +75,8 @@ class Pulse:
 
     @property
     def seconds(self) -> list[Second]:
-        """The complete seconds, without the first, in which the phase began."""
+        """The latest complete seconds, without the first, in which the phase began."""
         return [
             Second(self._finished.get(at, 0), tuple(self._latencies.get(at, ())))
-            for at in range(1, self.complete + 1)
+            for at in range(max(1, self.complete + 1 - KEPT), self.complete + 1)
         ]
-
-    @property
-    def latencies(self) -> Iterator[str]:
-        """Every encoded latency histogram that has come."""
-        return (text for texts in self._latencies.values() for text in texts)

@@ -6,7 +6,14 @@ from locust.env import Environment
 
 import logging
 
-NOISE = ("Ramping to", "All users spawned", "Sending spawn jobs", "Shape ", "Resetting stats")
+NOISE = (
+    "Ramping to",
+    "All users spawned",
+    "Sending spawn jobs",
+    "Shape ",
+    "Resetting stats",
+    "Your selected spawn rate",
+)
 
 
 SHAPES = "--run-time, --users or --spawn-rate have no impact on LoadShapes"

@@ -45,10 +45,11 @@ class Bound:
 
     def met_by(self, outcome: Outcome) -> bool | None:
         """Whether a run kept it without failures and dropped arrivals; None where the run tells nothing."""
-        value_ns = self.value_ns(outcome)
-        if not outcome.sound or value_ns is None:
+        if not outcome.sound or not outcome.finished:
             return None
-        return not outcome.failed and not outcome.dropped and value_ns <= self.limit_ms * 1e6
+        value_ns = self.value_ns(outcome)
+        whole = not outcome.failed and not outcome.dropped
+        return whole and value_ns is not None and value_ns <= self.limit_ms * 1e6
 
     def value_ns(self, outcome: Outcome) -> float | None:
         """The percentile of a run; None where nothing succeeded."""

@@ -57,7 +57,7 @@ def doubt(seconds: Sequence[Second], compute_ns: Sequence[float]) -> str:
     return ""
 
 
-class Verdict:
+class Steadiness:
     """Ends a warm-up: once the server is steady, or after `cap_s`, and then with a doubt."""
 
     def __init__(self, cap_s: float) -> None:

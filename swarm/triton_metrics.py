@@ -10,14 +10,16 @@ from urllib.parse import urlsplit
 from swarm.errors import UsageError
 from swarm.gpus import gpu_records
 from swarm.options import flag
-from swarm.query import Line, Read, samples
+from swarm.query import PATIENCE_S, Line, Read, samples
 from swarm.targets import parse_address
+from users.errors import RequestError, translated
 
 PENDING = "nv_inference_pending_request_count"
 GPU_FIELDS = {
     "nv_gpu_utilization": ("util_pct", 100),
     "nv_gpu_memory_used_bytes": ("memory_bytes", 1),
     "nv_gpu_power_usage": ("power_w", 1),
+    "nv_energy_consumption": ("energy_j", 1),
 }
 """Our field, and how many of its units make one of Triton's."""
 OPTIONS = {"onnx": "onnx_metrics_url", "trt": "trt_metrics_url"}
@@ -48,6 +50,18 @@ def metrics_url(option: str, url: str) -> str:
         return f"http://{parse_address(option, place)}/{path or 'metrics'}"
     except UsageError:
         raise UsageError(f"{option} {url!r}: give host:port or http://host:port/metrics") from None
+
+
+def check_metrics(urls: Mapping[str, str]) -> None:
+    """Can the metrics that the options name be read? Raises UsageError."""
+    for option in OPTIONS.values():
+        if urls.get(option):
+            url = metrics_url(flag(option), urls[option])
+            try:
+                with translated(), metrics_reader(url, "", PATIENCE_S) as read:
+                    read()
+            except RequestError as error:
+                raise UsageError(f"{flag(option)} {url}: cannot be read ({error})") from error
 
 
 @contextmanager

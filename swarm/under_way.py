@@ -21,7 +21,7 @@ LEAD_S = 0.05
 
 
 @dataclass(frozen=True)
-class Limits:
+class Terms:
     """How long a request and a warm-up may take, in seconds; and the seed of random arrivals."""
 
     request_s: float
@@ -42,11 +42,11 @@ class Limits:
 class UnderWay:
     """A run from its first question to the workers to its last."""
 
-    def __init__(self, run: Run, hands: Hands, notes: Notes, limits: Limits) -> None:
+    def __init__(self, run: Run, hands: Hands, notes: Notes, terms: Terms) -> None:
         self.run = run
-        self._hands, self._notes, self._limits = hands, notes, limits
+        self._hands, self._notes, self._terms = hands, notes, terms
         self._muster = Muster(hands.crew, hands.collector.heard, hands.clock)
-        self._measuring = False
+        self._measuring = self._short = False
         self.measured = False
         """Whether it came to the measure phase."""
         self.dropped = 0
@@ -57,11 +57,11 @@ class UnderWay:
     def ask(self, op: str, data: dict[str, Any], patience_s: float) -> None:
         """Ask all workers. Raises RunFailedError where one cannot do it, StudyError where none answers."""
         answers = self._hands.crew.ask(op, data, patience_s)
+        self._note_lost(answers.lost)
         if answers.errors:
             raise RunFailedError("; ".join(answers.errors))
         if not answers.replies:
             raise StudyError(f"no worker answered within {patience_s:g} s; look at their consoles")
-        self._note_lost(answers.lost)
 
     def send(self, phase: str, over: Callable[[int, float], bool]) -> None:
         """Let the users send until it is `over`, which is told how many have finished, and the seconds."""
@@ -80,14 +80,14 @@ class UnderWay:
             hands.sleep(POLL_S)
             if collector.ok + collector.failed > finished:
                 finished, moved = collector.ok + collector.failed, hands.clock()
-            if hands.clock() > moved + self._limits.stall_s:
-                given_up = f"nothing finished for {self._limits.stall_s:g} s in the {phase}"
+            if hands.clock() > moved + self._terms.stall_s:
+                given_up = f"nothing finished for {self._terms.stall_s:g} s in the {phase}"
                 raise RunFailedError(f"{given_up}, so it was given up")
 
     def _orders(self, phase: str, lead_s: float) -> dict[str, Any]:
         """What workers must know of a phase; the schedule of an open load is the same for each."""
         cell = self.run.cell
-        seed = f"{self._limits.seed}/{cell.name}/{self.run.repeat}/{phase}"
+        seed = f"{self._terms.seed}/{cell.name}/{self.run.repeat}/{phase}"
         start_utc_ns = self._hands.wall_ns() + round(lead_s * 1e9)
         orders = {"phase": phase, "arrivals": cell.arrivals, "rate": cell.level, "seed": seed}
         return {**orders, "start_utc_ns": start_utc_ns}
@@ -115,19 +115,22 @@ class UnderWay:
     def _watch(self) -> None:
         """Notice what dies, and who comes, while a phase runs."""
         self.check()
-        lost = self._muster.lost()
-        self._note_lost(lost)
+        self._note_lost(self._muster.lost())
         for name in self._muster.joined():
             self._doubt("worker-joined", f"worker {name} came in the middle")
         if not self._muster.workers:
             raise StudyError("every worker is gone; look at their consoles")
-        if lost:
+        if self._short:
             # The load goes on whole, on those that are left.
+            self._short = False
             self._hands.spawn(self.run.cell.users, self.run.cell.endpoint)
             self.ask("share", {}, ACKNOWLEDGE_S)
 
     def check(self) -> None:
-        """Raises StudyError where the ledger cannot be written, RunFailedError where the server is dead."""
+        """Raises StudyError where the ledger cannot be written, RunFailedError where the run cannot go on."""
+        cell, workers = self.run.cell, len(self._muster.workers)
+        if cell.open and cell.users < workers:
+            raise RunFailedError(f"--max-in-flight {cell.users}: give at least one each to {workers} workers")
         if self._hands.collector.fault:
             raise StudyError(self._hands.collector.fault)
         if fault := self._hands.server_fault(self.run.cell.endpoint.backend):
@@ -135,6 +138,7 @@ class UnderWay:
 
     def _note_lost(self, lost: Sequence[str]) -> None:
         for name in self._muster.drop(list(lost)):
+            self._short = True
             self._doubt("worker-lost", f"worker {name} was lost")
 
     def _doubt(self, code: str, text: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from locust.env import Environment
 from locust.runners import Runner
 
+import math
 import time
 import traceback
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 from gevent.queue import Queue
 
 from swarm.errors import StudyError, SwarmError
-from swarm.messages import ASK, HELLO, REPLY
+from swarm.messages import ASK, HELLO, PARTING, REPLY
 from swarm.recorder import Recorder
 from swarm.shipping import Shipping
 from users.base import InferenceUser
@@ -54,6 +55,7 @@ class Worker:
         self._settings: dict[str, Any] = {}
         self._stage: Stage | None = None
         self._entered_ns = 0
+        self._drained_seq = 0
         self._asked: Queue[dict[str, Any]] = Queue()
         for user_class in environment.user_classes:
             if issubclass(user_class, InferenceUser):
@@ -99,7 +101,7 @@ class Worker:
         if images.sha256 != data["sha256"]:
             raise StudyError("its pictures are not the master's; put the same files at the same path there")
         self._settings, self._images = data, images
-        self._recorder.raw_left = data["raw_results"]
+        self._recorder.raw_left = math.ceil(data["raw_results"] / max(1, data["share"][1]))
         return {}
 
     def _do_cell(self, data: dict[str, Any]) -> dict[str, Any]:
@@ -125,6 +127,8 @@ class Worker:
     def _do_phase(self, data: dict[str, Any]) -> dict[str, Any]:
         """Enter a phase in which users send."""
         assert self._stage is not None
+        if data["seq"] < self._drained_seq:
+            return {}  # it waited behind a longer task while that phase came to its end
         self._shipping.mark()
         self._recorder.begin_phase()
         self._entered_ns = start_ns(data["start_utc_ns"], time.time_ns(), time.perf_counter_ns())
@@ -151,6 +155,7 @@ class Worker:
 
         What is still in flight after `patience_s` counts as abandoned, whatever becomes of it.
         """
+        self._drained_seq = max(self._drained_seq, data["seq"])
         stage = self._stage
         if stage is None:
             return NOTHING_DONE
@@ -175,8 +180,9 @@ class Worker:
         }
 
     def part(self) -> None:
-        """On a signal to this worker: finish what is in flight, within seconds, and ship it."""
-        self._do_drain({"patience_s": PARTING_S})
+        """On a signal to this worker: finish what is in flight, within seconds, ship it, and say so."""
+        reply = self._do_drain({"patience_s": PARTING_S, "seq": 0})
+        self._runner.send_message(PARTING, reply)
 
     def flush(self) -> None:
         """Ship everything recorded so far."""
@@ -184,8 +190,9 @@ class Worker:
 
 
 def start_ns(utc_ns: int, wall_ns: int, now_ns: int) -> int:
-    """When a phase that all workers begin at `utc_ns` begins here, in `perf_counter_ns`; now, where that is
-    no time soon.
+    """When a phase that all workers begin at `utc_ns` begins here, in `perf_counter_ns`.
+
+    An order that comes late makes its first arrivals late; now, where the hosts' clocks plainly differ.
     """
     ahead_ns = utc_ns - wall_ns
-    return now_ns + ahead_ns if 0 <= ahead_ns <= SOON_NS else now_ns
+    return now_ns + ahead_ns if abs(ahead_ns) <= SOON_NS else now_ns

@@ -38,6 +38,10 @@ pytestmark = pytest.mark.system
         (("--iterations", "0"), "--iterations 0: give 1 or more"),
         (("--iterations", "0", "--processes", "2"), "--iterations 0: give 1 or more"),
         (("--pytorch-url", "127.0.0.1:1", "--processes", "2"), "cannot be reached (connection refused)"),
+        (
+            ("--onnx-http-url", "127.0.0.1:1", "--onnx-metrics-url", "127.0.0.1:1"),
+            "--onnx-metrics-url http://127.0.0.1:1/metrics: cannot be read (refused",
+        ),
         (("--results-dir", "/proc/none"), "--results-dir: cannot make /proc/none"),
         (("--rates", "0"), "--rates 0: give requests a second, up to 100,000"),
         (("--find-rate", "p98<=1"), "--find-rate p98<=1: give p50, p90, p95, p99 or p99.9 and ms"),

@@ -1,7 +1,11 @@
 """Runs with open load, and tables as tests look at them."""
 
+from pathlib import Path
 from typing import Any
 
+from reports.bound import find_bound
+from reports.rate_table import highest_rates
+from reports.study import load_study
 from reports.tables import Table
 from tests.reports.builder import Book
 from tests.reports.lines import Record
@@ -25,3 +29,11 @@ def at_rate(book: Book, rate: float, p99_ms: float, endpoint: str = "onnx-http",
     """One run of 1,000 requests whose p99 is as said."""
     slow, quick = round(p99_ms * MS), round(p99_ms * MS / 2)
     return book.add_open(endpoint, rate, {"w0": [quick] * 980 + [slow] * 20}, **more)
+
+
+def rates(book: Book, folder: Path) -> Table:
+    """What a search found."""
+    study = load_study(book.write(folder))
+    bound = find_bound(study)
+    assert bound is not None
+    return highest_rates(study, bound)

@@ -228,3 +228,22 @@ def test_an_older_ledger_leaves_the_new_fields_unknown(tmp_path: Path) -> None:
     )
     assert {name: getattr(run, name) for name in unknown} == dict.fromkeys(unknown)
     assert set(texts(run)) == {"few-samples"}
+
+
+def test_requests_that_began_late_though_users_were_free_are_the_clients_doing(tmp_path: Path) -> None:
+    free, busy = late_run(tmp_path / "a", 20), late_run(tmp_path / "b", 250)
+    assert texts(free)["client-bound"] == (
+        "requests began 9.00 ms late at p95 while users were free, beside a latency of 20.0 ms"
+    )
+    assert "client-bound" not in texts(busy)
+
+
+def late_run(folder: Path, in_flight: int) -> Summary:
+    """Requests of 20 ms, each 9 ms late, of 256 allowed in flight."""
+    book = Book()
+    tag = book.add_open("onnx-http", 100, LOADS, counters=triton(1_200, 1, MS))
+    for record in book.records:
+        if record["kind"] == "window" and record["histograms"]:
+            record["histograms"]["send_delay"] = encoded([9 * MS] * record["ok"])
+    book.records.append(health_line(tag, "w0", in_flight=in_flight))
+    return folded(book, folder)

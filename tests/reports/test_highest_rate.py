@@ -5,22 +5,12 @@ from typing import Any
 
 import pytest
 
+from reports.bound import find_bound
 from reports.findings import findings
-from reports.highest_rate import find_bound
-from reports.rate_table import highest_rates
 from reports.study import load_study
-from reports.tables import Table
-from tests.reports.builder import Book
-from tests.reports.open_load import at_rate, notes_at, searched, texts
+from tests.reports.open_load import at_rate, notes_at, rates, searched, texts
 
 TITLE = "Highest rate that meets p99 ≤ 100 ms"
-
-
-def rates(book: Book, folder: Path) -> Table:
-    study = load_study(book.write(folder))
-    bound = find_bound(study)
-    assert bound is not None
-    return highest_rates(study, bound)
 
 
 @pytest.mark.parametrize(
@@ -72,18 +62,6 @@ def test_where_every_rate_met_the_bound_it_says_so(tmp_path: Path) -> None:
     assert notes_at(table, 0, 5) == ["no higher rate was tried"]
 
 
-def test_a_rate_with_failures_drops_or_a_taint_has_not_met_it(tmp_path: Path) -> None:
-    book = searched()
-    at_rate(book, 10, 30)
-    spoilt = at_rate(book, 20, 30)
-    book.caveat(spoilt, "client-bound", "worker w0 at 98 % CPU")
-    at_rate(book, 30, 30, failures={"timeout": 1})
-    at_rate(book, 40, 30, dropped=1)
-    table = rates(book, tmp_path)
-    assert texts(table) == [["onnx-http", "1", "10", "30.0", "10.0", "20", "client-bound", "4"]]
-    assert notes_at(table, 0, 6)[0].startswith("client-bound: ")
-
-
 @pytest.mark.parametrize(
     ("second", "met"),
     [
@@ -91,7 +69,7 @@ def test_a_rate_with_failures_drops_or_a_taint_has_not_met_it(tmp_path: Path) ->
         ({"p99_ms": 110}, "10"),
         ({"p99_ms": 90, "dropped": 1}, "10"),
         ({"p99_ms": 90, "failures": {"refused": 1}}, "10"),
-        # the client spoilt it, so it says nothing of the server
+        # it says nothing of the server
         ({"p99_ms": 110, "status": "aborted"}, "20"),
     ],
 )

@@ -18,7 +18,6 @@ def test_what_was_written_is_read_back(tmp_path: Path) -> None:
     writer.write({"kind": "header", "version": 1, "title": "naïve\n|"})
     writer.write({"kind": "run", "cell": "a"})
     writer.write({"kind": "from-the-future", "x": [1]})
-    writer.sync()
     writer.close()
     writer.close()
     ledger = read_ledger(tmp_path / "ledger.jsonl")

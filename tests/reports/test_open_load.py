@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from reports.findings import findings
 from reports.health_table import generator_health
 from reports.open_table import open_load
 from reports.page import build_page
@@ -10,14 +9,6 @@ from reports.study import Study, load_study
 from tests.reports.builder import Book
 from tests.reports.lines import health_line
 from tests.reports.open_load import MS, at_rate, notes_at, searched, texts
-
-
-def test_open_load_is_never_called_the_fastest(tmp_path: Path) -> None:
-    book = Book()
-    at_rate(book, 100, 60)
-    assert findings(load_study(book.write(tmp_path))) == (
-        "All load was open, at rates that were asked for, so no cell is called the fastest.",
-    )
 
 
 def mixed(folder: Path) -> Study:

@@ -96,3 +96,26 @@ def test_of_two_workers_the_one_that_took_longer_counts(tmp_path: Path) -> None:
     done = closed_loop(users=2, requests=60, service_ns=10 * MS, servers=2)
     late = [(user, start + user * 5 * MS, end + user * 25 * MS) for user, start, end in done]
     assert folded(late, 2, tmp_path).measure_ns == 30 * 10 * MS + 20 * MS
+
+
+def slow_arrivals(folder: Path, load: str, last_end_ns: int) -> Summary:
+    """Five requests, one a second, in a phase of 5 s."""
+    book = Book()
+    tag = book.add_open("onnx-http", 1, {"w0": [20 * MS] * 5})
+    book.header["plan"][0]["load"] = load
+    for record in book.of(tag):
+        record |= {"last_end_ns": FIRST_NS + last_end_ns} if record["kind"] == "window" else {}
+    return load_study(book.write(folder)).runs[0]
+
+
+@pytest.mark.parametrize(
+    ("load", "last_end_ms", "measured_ms"),
+    # the phase; the last reply, which came after it; the span, since users wait for replies and for no clock
+    [("open", 4_020, 5_000), ("open", 6_250, 6_250), ("closed", 4_020, 4_020)],
+)
+def test_open_load_is_measured_over_its_whole_phase(
+    tmp_path: Path, load: str, last_end_ms: int, measured_ms: int
+) -> None:
+    run = slow_arrivals(tmp_path, load, last_end_ms * MS)
+    assert run.measure_ns == measured_ms * MS
+    assert run.images_per_s == pytest.approx(5_000 / measured_ms)

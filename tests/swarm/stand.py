@@ -16,7 +16,7 @@ from swarm.hands import Hands
 from swarm.plan import Run
 from swarm.programme import Listed, Programme
 from swarm.pulse import Second
-from swarm.under_way import Limits
+from swarm.under_way import Terms
 from tests.swarm.fakes import FakeClock
 from users.endpoint import Endpoint
 
@@ -88,11 +88,17 @@ class FakeCrew:
         self.errors: dict[str, str] = {}
         self.present = ["host1_a", "host2_b"]
         self.sent_home: list[str] = []
+        self.missing: set[str] = set()
         self.users = 1
         self.dropped: int | None = None
+        self.loses: dict[str, str] = {}
+        """Who is lost while it is asked, by operation."""
 
     def workers(self) -> list[str]:
         return list(self.present)
+
+    def drop_missing(self) -> None:
+        self.present = [worker for worker in self.present if worker not in self.missing]
 
     def name(self, worker: str) -> str:
         return {"host1_a": "w0", "host2_b": "w1", "host3_c": "w2"}[worker]
@@ -103,6 +109,9 @@ class FakeCrew:
 
     def ask(self, op: str, data: Mapping[str, Any], patience_s: float) -> Answers:
         self.asked.append((op, dict(data)))
+        if op in self.loses:
+            self.present.remove(self.loses.pop(op))
+            return Answers({worker: {} for worker in self.present}, lost=["host2_b"])
         if op in self.errors:
             return Answers({worker: {"error": self.errors[op]} for worker in self.present})
         drained = {"users": self.users, "finished": 5, "abandoned": 0, "dropped": self.dropped}
@@ -144,7 +153,7 @@ class Stand:
             wall_ns=lambda: 1_000_000_000,
             utc=lambda: "then",
         )
-        return Conductor(hands, programme or Listed(runs), Limits(request_s=60, warm_up_s=10, seed=3))
+        return Conductor(hands, programme or Listed(runs), Terms(request_s=60, warm_up_s=10, seed=3))
 
     def server_fault(self, backend: str) -> str:
         return f"the embedded {backend} server died" if backend in self.dead else ""

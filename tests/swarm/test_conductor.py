@@ -218,6 +218,41 @@ def test_the_users_of_a_lost_worker_are_brought_back_on_the_others(stand: Stand)
     assert [op for op, _ in stand.crew.asked] == ["cell", "phase", "drain", "phase", "share", "drain"]
 
 
+def test_the_users_of_a_worker_lost_while_it_was_asked_are_brought_back_too(stand: Stand) -> None:
+    stand.crew.loses = {"phase": "host2_b"}
+    stand.crew.users = 2
+    stand.conductor(run()).walk()
+    assert stand.spawned == [(2, "a-http"), (2, "a-http"), (0, "a-http")]
+    assert "share" in [op for op, _ in stand.crew.asked]
+    assert [r["code"] for r in stand.records() if r["kind"] == "caveat"] == ["worker-lost"]
+
+
+def test_one_that_went_missing_before_the_run_has_no_part_in_it(stand: Stand) -> None:
+    stand.crew.missing = {"host2_b"}
+    stand.crew.users = 2
+    stand.conductor(run()).walk()
+    assert stand.records()[0]["workers"] == ["w0"]
+    assert [r for r in stand.records() if r["kind"] == "caveat"] == []
+
+
+def test_a_newcomer_has_time_to_be_heard_of(stand: Stand) -> None:
+    def join_late() -> None:
+        stand.tick()
+        if stand.collector.phases[-1][2] == "measure" and stand.clock() > 5:
+            stand.crew.present = ["host1_a", "host2_b", "host3_c"]
+
+    stand.clock.on_tick = join_late
+    stand.silent = {"host3_c"}
+    stand.conductor(run(seconds=6.5, level=3)).walk()
+    assert [r["code"] for r in stand.records() if r["kind"] == "caveat"] == ["worker-joined"]
+    assert stand.crew.sent_home == []
+
+
+def test_more_workers_than_may_be_in_flight_is_refused(stand: Stand) -> None:
+    stand.conductor(Run(Cell(HTTP, 1, 50, 10, 0, "open", "constant", 1), 1)).walk()
+    assert stand.records()[-1]["note"] == "--max-in-flight 1: give at least one each to 2 workers"
+
+
 def test_a_worker_that_falls_silent_is_lost_though_locust_still_counts_it(stand: Stand) -> None:
     stand.silent = {"host2_b"}
     stand.crew.users = 2

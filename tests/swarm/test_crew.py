@@ -8,7 +8,7 @@ import gevent
 import pytest
 
 from swarm.crew import Crew
-from swarm.messages import ASK, HELLO, REPLY
+from swarm.messages import ASK, HELLO, PARTING, REPLY
 from tests.swarm.fakes import FakeRunner
 
 
@@ -85,6 +85,23 @@ def test_a_worker_that_goes_missing_is_not_waited_for(said: list[str]) -> None:
 def test_a_silent_worker_is_waited_for_no_longer_than_told(said: list[str]) -> None:
     crew = crew_of(FakeMaster("a_1"), said)
     assert crew.ask("phase", {}, 0.01).lost == ["a_1"]
+
+
+def test_one_that_parts_is_gone_and_has_answered_the_next_drain(said: list[str]) -> None:
+    master = FakeMaster("a_1", "b_2")
+    crew = crew_of(master, said)
+    master.deliver(PARTING, {"users": 3}, "b_2")
+    assert crew.workers() == ["a_1"]
+    assert crew.ask("phase", {}, 0).replies == {}
+    assert crew.ask("drain", {}, 0).replies == {"b_2": {"users": 3}}
+    assert crew.ask("drain", {}, 0).replies == {}
+
+
+def test_those_that_went_missing_unseen_are_forgotten(said: list[str]) -> None:
+    master = FakeMaster("a_1", "b_2")
+    master.clients["b_2"].state = STATE_MISSING
+    crew_of(master, said).drop_missing()
+    assert list(master.clients) == ["a_1"]
 
 
 @pytest.mark.parametrize(

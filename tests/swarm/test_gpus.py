@@ -54,6 +54,9 @@ class FakeNvml:
     def nvmlDeviceGetMemoryInfo(self, handle: int) -> Any:
         return SimpleNamespace(used=1000 + handle)
 
+    def nvmlDeviceGetTotalEnergyConsumption(self, handle: int) -> int:
+        return fail() if handle == 1 else 12_500
+
     def nvmlDeviceGetPowerUsage(self, handle: int) -> int:
         return fail() if handle == 1 else 250_500
 
@@ -67,7 +70,10 @@ def read(nvml: FakeNvml) -> dict[str, Any]:
 
 
 def test_every_gpu_by_its_uuid_without_what_it_does_not_tell() -> None:
-    first = {"id": "GPU-0", "util_pct": 55.0, "memory_bytes": 1000, "power_w": 250.5, "sm_clock_mhz": 1980.0}
+    first = {
+        "id": "GPU-0", "util_pct": 55.0, "memory_bytes": 1000, "power_w": 250.5, "energy_j": 12.5,
+        "sm_clock_mhz": 1980.0,
+    }  # fmt: skip
     second = {"id": "GPU-1", "util_pct": 56.0, "memory_bytes": 1001, "sm_clock_mhz": 1980.0}
     assert read(FakeNvml()) == {"gpus": [first, second]}
 

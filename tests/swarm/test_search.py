@@ -76,7 +76,8 @@ def test_a_bound_is_met_only_by_a_sound_and_whole_run() -> None:
     assert bound.met_by(outcome(run, 99, failed=1)) is False
     assert bound.met_by(outcome(run, 99, dropped=1)) is False
     assert bound.met_by(outcome(run, 99, sound=False)) is None
-    assert bound.met_by(Outcome(run, True, 5, 5, 0, histogram.empty())) is None
+    assert bound.met_by(Outcome(run, True, 5, 5, 0, histogram.empty())) is False
+    assert bound.met_by(Outcome(run, True, 0, 0, 0, histogram.empty())) is None
 
 
 def test_a_run_that_tells_nothing_ends_the_search() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from reports.histogram import encoded_ns
 from swarm.pulse import Pulse, Second
-from swarm.steady import Verdict, doubt, sliced
+from swarm.steady import Steadiness, doubt, sliced
 
 MS = 1_000_000
 
@@ -84,14 +84,14 @@ def test_compute_time_between_readings() -> None:
 
 
 def test_a_warm_up_that_does_not_settle_ends_at_its_cap_with_a_doubt() -> None:
-    pulse, verdict = Pulse(), Verdict(cap_s=10)
+    pulse, verdict = Pulse(), Steadiness(cap_s=10)
     assert not verdict.over(pulse, 9.9)
     assert verdict.over(pulse, 10)
     assert verdict.doubt == "not steady after 10 s of warm-up: too few seconds for 3 windows"
 
 
 def test_a_warm_up_that_settles_ends_without_one() -> None:
-    pulse, verdict = Pulse(), Verdict(cap_s=10)
+    pulse, verdict = Pulse(), Steadiness(cap_s=10)
     for at in range(4):
         pulse.add_window(window("w0", at, 20))
         assert not verdict.over(pulse, at)

@@ -10,6 +10,8 @@ from reports.buckets import percentiles_ns, together
 from reports.ledger import Record
 
 SECOND_NS = 1_000_000_000
+LEAST_LOOKS = 50
+"""A second's worth: the p95 of fewer looks at the event loop is one hiccup."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Health:
 def health(records: Sequence[Record]) -> Health:
     """The health of one phase; a worker has one record a second, and two of one in which a phase ended."""
     busiest, cpu_pct = _greatest(_cpu_of_workers(records))
-    most_lagging, lag_ns = _greatest(_lag_of_workers(records, 95.0))
+    most_lagging, lag_ns = _greatest(_lag_of_workers(records, 95.0, LEAST_LOOKS))
     seconds = _by(records, "second").values()
     in_flight = [count for of in seconds if (count := standing(of, "in_flight")) is not None]
     pauses = [record["gc_max_ns"] for record in records if record.get("gc_max_ns") is not None]
@@ -84,11 +86,11 @@ def _span_ns(record: Record) -> int:
     return record.get("span_ns") or SECOND_NS
 
 
-def _lag_of_workers(records: Sequence[Record], percent: float) -> dict[str, float]:
+def _lag_of_workers(records: Sequence[Record], percent: float, least: int = 1) -> dict[str, float]:
     found = {}
     for worker, lines in _by(records, "worker").items():
         lags = together(line["histograms"]["lag"] for line in lines if "lag" in line["histograms"])
-        found[worker] = percentiles_ns(lags, [percent])[0]
+        found[worker] = percentiles_ns(lags, [percent])[0] if lags.total >= least else None
     return {worker: lag_ns for worker, lag_ns in found.items() if lag_ns is not None}
 
 

@@ -102,7 +102,7 @@ def measured_by_prometheus(port: int) -> float:
 def test_failures_give_exit_code_1(
     start_service: StartService, consoles: list[Console], tmp_path: Path
 ) -> None:
-    port = start_service("--wrong-after", "70")
+    port = start_service("--wrong-after", "70", "--delay-ms", "20")
     console = study(tmp_path, "--pytorch-url", f"127.0.0.1:{port}", *SHORT)
     consoles.append(console)
     assert console.wait(60) == 1, console.text

@@ -81,7 +81,7 @@ def test_what_covers_less_than_a_second_counts_for_less(tmp_path: Path) -> None:
 def test_a_client_at_its_limit_taints_the_run(
     tmp_path: Path, cpu_pct: float, lag_ms: float, text: str | None
 ) -> None:
-    busy = health_line({}, "w1", lags_ns=[round(lag_ms * MS)], cpu_pct=cpu_pct)
+    busy = health_line({}, "w1", lags_ns=[round(lag_ms * MS)] * 50, cpu_pct=cpu_pct)
     run = with_health(tmp_path, health_line({}, "w0"), busy)
     assert texts(run).get("client-bound") == text
     assert run.tainted == bool(text)
@@ -90,8 +90,14 @@ def test_a_client_at_its_limit_taints_the_run(
 def test_a_lag_that_is_only_the_schedulers_grain_is_no_doubt(tmp_path: Path) -> None:
     book = Book()
     tag = book.add("onnx-http", 1, 1, {"w0": [2 * MS] * 300}, counters=triton(300, 1, MS))
-    book.records.append(health_line(tag, "w0", lags_ns=[1_900_000]))
+    book.records.append(health_line(tag, "w0", lags_ns=[1_900_000] * 50))
     assert set(texts(folded(book, tmp_path))) == {"few-samples"}
+
+
+def test_a_few_looks_at_the_event_loop_are_no_evidence(tmp_path: Path) -> None:
+    run = with_health(tmp_path, health_line({}, "w0", lags_ns=[30 * MS] * 49))
+    assert "client-bound" not in texts(run)
+    assert run.loop_lag_p99_ns == pytest.approx(30 * MS, rel=1e-3)
 
 
 def test_health_without_its_parts_is_unknown_not_zero(tmp_path: Path) -> None:

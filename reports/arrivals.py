@@ -20,12 +20,14 @@ class Offered:
 class Arrivals:
     """Counts of the measure phase; None where the ledger does not say, and but for `late` in closed load.
 
-    `due` are the arrivals whose time came, `dropped` those of them that were never sent.
+    `due` are the arrivals whose time came, `dropped` those of them that were never sent, `overslept` those
+    that were sent late though a user was free.
     """
 
     late: int | None = None
     due: int | None = None
     dropped: int | None = None
+    overslept: int | None = None
     offered: Offered | None = None
 
 
@@ -35,8 +37,8 @@ def arrivals(load: str, windows: Sequence[Record], drained: Sequence[Record]) ->
     if load != "open":
         return Arrivals(late=late)
     took_part = [line for line in drained if line.get("phase_ns")]
-    due, dropped = (_sum([line.get(name) for line in took_part]) for name in ("due", "dropped"))
-    return Arrivals(late=late, due=due, dropped=dropped, offered=_offered(took_part) if took_part else None)
+    counts = {name: _sum([line.get(name) for line in took_part]) for name in ("due", "dropped", "overslept")}
+    return Arrivals(late=late, offered=_offered(took_part) if took_part else None, **counts)
 
 
 def _offered(took_part: Sequence[Record]) -> Offered:

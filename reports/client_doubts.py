@@ -15,8 +15,8 @@ BUSY_PCT = 90
 """Of one core: a worker is one process that runs Python on one core."""
 LAG_SHARE, LEAST_LAG_NS = 0.2, 2_000_000
 """A lag at p95 that could be a fifth of the latency there, and is more than the scheduler's grain."""
-FREE_SHARE = 0.5
-"""Below this share of --max-in-flight, on average, an arrival found a free user."""
+OVERSLEPT_SHARE = 0.05
+"""Of the requests sent: then the p95 of the send delay is the generator's own."""
 LATE_SHARE = 0.01
 RATE_SHARE = 0.01
 POISSON_SIGMAS = 3
@@ -31,7 +31,7 @@ def client_doubts(
     windows: Sequence[Record],
 ) -> Iterator[Caveat]:
     """Every caveat of the generator's own; `sent` counts the requests that were begun."""
-    said = [*_busy(fit), *_lagging(fit, times["latency_p95_ns"]), *_tardy(planned, kept, fit, times)]
+    said = [*_busy(fit), *_lagging(fit, times["latency_p95_ns"]), *_tardy(sent, kept, times)]
     if said:
         yield caveat("client-bound", "; ".join(said))
     if kept.late and kept.late > LATE_SHARE * sent:
@@ -56,15 +56,13 @@ def _lagging(fit: Health, latency_p95_ns: float | None) -> Iterator[str]:
         yield f"worker {fit.most_lagging}'s event loop lagged {ms(lag_ns)} ms at p95, {beside}"
 
 
-def _tardy(
-    planned: Mapping[str, Any], kept: Arrivals, fit: Health, times: Mapping[str, float | None]
-) -> Iterator[str]:
+def _tardy(sent: int, kept: Arrivals, times: Mapping[str, float | None]) -> Iterator[str]:
     """Requests of an open load that began late although users were free: the generator's own delay."""
     latency_ns, delay_ns = times["latency_p95_ns"], times["send_delay_p95_ns"] or 0
-    free = (fit.in_flight or 0) < FREE_SHARE * planned["max_in_flight"] and not kept.dropped
-    if latency_ns and free and delay_ns > max(LEAST_LAG_NS, LAG_SHARE * latency_ns):
-        beside = f"beside a latency of {ms(latency_ns)} ms"
-        yield f"requests began {ms(delay_ns)} ms late at p95 while users were free, {beside}"
+    many = (kept.overslept or 0) > OVERSLEPT_SHARE * sent
+    if latency_ns and many and delay_ns > LAG_SHARE * latency_ns:
+        share = f"{kept.overslept:,} of {sent:,} requests began late while users were free"
+        yield f"{share}, {ms(delay_ns)} ms at p95 beside a latency of {ms(latency_ns)} ms"
 
 
 def _rate_missed(planned: Mapping[str, Any], offered: Offered | None) -> Iterator[Caveat]:

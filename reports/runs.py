@@ -46,8 +46,7 @@ def planned_runs(ledger: Ledger) -> list[Run]:
 
 
 def _planned(entry: Record) -> dict[str, Any]:
-    open_load = {"arrivals": entry.get("arrivals") or "", "max_in_flight": entry.get("max_in_flight") or 0}
-    return {name: entry[name] for name in PLAN_FIELDS} | open_load
+    return {name: entry[name] for name in PLAN_FIELDS} | {"arrivals": entry.get("arrivals") or ""}
 
 
 def _readable(record: Record) -> Record:

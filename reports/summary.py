@@ -29,7 +29,6 @@ class Summary:
     load: str
     level: float
     status: str
-    max_in_flight: int = 0
     arrivals: str = ""
     workers: int | None = None
     hosts: int | None = None

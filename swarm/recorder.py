@@ -10,14 +10,11 @@ from typing import Any
 from reports import histogram
 from swarm.raw import Rows, packed
 from users.errors import ErrorKind
+from users.pacer import LATE_NS
 from users.result import Result
 
 Key = tuple[str, int, str, int]
 """cell, repeat, phase, second (of the wall clock, by which a Result ended)"""
-
-
-LATE_NS = 5_000_000
-"""A request that starts later than this after its intended start is counted as late."""
 
 
 @dataclass

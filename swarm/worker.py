@@ -28,6 +28,7 @@ from users.stage import Stage, prepare_pool
 PARTING_S = 4.0
 NOTHING_DONE = {
     "users": 0, "finished": 0, "abandoned": 0, "sent": 0, "phase_ns": 0, "due": None, "dropped": None,
+    "overslept": None,
 }  # fmt: skip
 SOON_NS = 1_000_000_000
 """A start further away than this is no start that was agreed on: the clocks of the hosts differ."""
@@ -177,6 +178,7 @@ class Worker:
             "phase_ns": phase_ns,
             "due": pacer.due if pacer.paced else None,
             "dropped": pacer.dropped if pacer.paced else None,
+            "overslept": pacer.overslept if pacer.paced else None,
         }
 
     def part(self) -> None:

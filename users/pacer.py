@@ -16,6 +16,8 @@ from gevent.lock import Semaphore
 NS_PER_S = 1_000_000_000
 LOOK_UP_NS = NS_PER_S // 10
 """How long a waiting user may miss that the shares have changed."""
+LATE_NS = 5_000_000
+"""A request that starts later than this after its intended start is late."""
 BREATH = 10_000
 """So many arrivals are dropped between two chances for others to run."""
 CONSTANT, POISSON = "constant", "poisson"
@@ -27,6 +29,7 @@ class Pacer(Protocol):
     paced: bool
     due: int
     dropped: int
+    overslept: int
 
     def wait_turn(self) -> int | None:
         """Block until a request is due: its intended start (`perf_counter_ns`), or None once closed."""
@@ -42,6 +45,7 @@ class ClosedPacer:
     paced: bool = False
     due: int = 0
     dropped: int = 0
+    overslept: int = 0
 
     def wait_turn(self) -> int:
         """Now."""
@@ -85,6 +89,8 @@ class OpenPacer:
     """Arrivals whose time has come."""
     dropped: int = 0
     """Those of them that were never sent."""
+    overslept: int = 0
+    """Those that were sent late though a user was free: this process was too slow."""
     over: Event = field(default_factory=Event)
     _free: int = 0
     _turn: Semaphore = field(default_factory=Semaphore)
@@ -107,14 +113,17 @@ class OpenPacer:
             self._free -= 1
 
     def _next_turn(self) -> int | None:
+        waited = False
         while not self.over.is_set():
             intended_ns = self._upcoming_ns()
             wait_ns = intended_ns - self.clock()
             if wait_ns > 0:
+                waited = True
                 self.over.wait(min(wait_ns, LOOK_UP_NS) / NS_PER_S)
                 continue
             self._come()
             if -wait_ns <= self.patience_ns:
+                self.overslept += -wait_ns > LATE_NS and (waited or self._free > 1)
                 return intended_ns
             self._drop()
         return None

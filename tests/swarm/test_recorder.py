@@ -10,9 +10,10 @@ from reports import histogram
 from reports.ledger import LedgerWriter, read_ledger
 from swarm.collector import Collector
 from swarm.messages import PROGRESS, RECORDS
-from swarm.recorder import LATE_NS, Recorder
+from swarm.recorder import Recorder
 from tests.swarm.fakes import FakeRunner
 from users.errors import ErrorKind, RequestError
+from users.pacer import LATE_NS
 from users.result import Result
 
 SECOND = 1_000_000_000

@@ -79,6 +79,16 @@ def test_an_arrival_that_finds_no_free_user_keeps_its_intended_start() -> None:
     assert made.dropped == 0
 
 
+def test_late_though_a_user_was_free_is_this_process_own_fault() -> None:
+    time = Time()
+    made = pacer(time)
+    made.wait_turn()
+    time.wait = lambda seconds: setattr(time, "now_ns", time.now_ns + 17 * MS)  # type: ignore[assignment,method-assign]
+    assert (made.wait_turn(), made.overslept) == (10 * MS, 1)
+    time.now_ns = 90 * MS
+    assert (made.wait_turn(), made.overslept) == (20 * MS, 1)
+
+
 def test_one_that_has_waited_too_long_is_dropped() -> None:
     time = Time()
     made = pacer(time, patience_ns=15 * MS)

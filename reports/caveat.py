@@ -26,7 +26,7 @@ _ADVICE = {
     "failed": "Read the run's note and the logs, mend the cause, run again.",
     "failures": "Look at the kinds: the percentiles cover only the requests that succeeded.",
     "few-samples": "Measure longer, or leave the high percentiles out of any conclusion.",
-    "late-arrivals": "Raise --max-in-flight, or see the workers' CPU and loop lag: latency holds the delay, service time does not.",
+    "late-arrivals": "Raise --max-in-flight, or see the workers' CPU and lag; latency holds the delay.",
     "no-data": "No request succeeded: see the failures by kind and the server's log.",
     "out-of-range": "Look for a clock that jumped or a request that hung; such values were clamped.",
     "probe-gap": "Check that the server's metrics address can be reached from the master.",

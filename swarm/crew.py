@@ -19,6 +19,7 @@ from swarm.messages import ASK, HELLO, PARTING, REPLY
 class Answers:
     """What came back: replies by worker, and who was lost or silent."""
 
+    op: str = ""
     replies: dict[str, dict[str, Any]] = field(default_factory=dict)
     lost: list[str] = field(default_factory=list)
 
@@ -83,7 +84,7 @@ class Crew:
         seq = next(self._numbers)
         message = {**data, "op": op, "seq": seq, "share": (0, 0)}
         self._remember(op, message)
-        answers = self._open[seq] = Answers()
+        answers = self._open[seq] = Answers(op)
         if op == "drain":
             answers.replies, self._last_words = self._last_words, {}
         asked = self.workers()
@@ -120,9 +121,10 @@ class Crew:
             self._runner.send_message("quit", None, msg.node_id)
 
     def _on_parting(self, msg: Any, **_: Any) -> None:
-        """One that leaves by itself has drained already: its answer to the next drain."""
+        """One that leaves by itself has drained: its answer to the drain under way, or to the next."""
         self._parted.add(msg.node_id)
-        self._last_words[msg.node_id] = dict(msg.data)
+        under_way = (answers.replies for answers in self._open.values() if answers.op == "drain")
+        next(under_way, self._last_words)[msg.node_id] = dict(msg.data)
 
     def _on_hello(self, msg: Any, **_: Any) -> None:
         """Bring a late worker up to the others."""

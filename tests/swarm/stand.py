@@ -111,11 +111,11 @@ class FakeCrew:
         self.asked.append((op, dict(data)))
         if op in self.loses:
             self.present.remove(self.loses.pop(op))
-            return Answers({worker: {} for worker in self.present}, lost=["host2_b"])
+            return Answers(op, {worker: {} for worker in self.present}, lost=["host2_b"])
         if op in self.errors:
-            return Answers({worker: {"error": self.errors[op]} for worker in self.present})
+            return Answers(op, {worker: {"error": self.errors[op]} for worker in self.present})
         drained = {"users": self.users, "finished": 5, "abandoned": 0, "dropped": self.dropped}
-        return Answers({worker: drained if op == "drain" else {} for worker in self.present})
+        return Answers(op, {worker: drained if op == "drain" else {} for worker in self.present})
 
 
 class Stand:

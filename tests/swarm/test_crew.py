@@ -97,6 +97,17 @@ def test_one_that_parts_is_gone_and_has_answered_the_next_drain(said: list[str])
     assert crew.ask("drain", {}, 0).replies == {}
 
 
+def test_one_that_parts_while_it_is_asked_to_drain_has_answered(said: list[str]) -> None:
+    master = FakeMaster("a_1")
+    crew = crew_of(master, said)
+    asking = gevent.spawn(crew.ask, "drain", {}, 5)
+    gevent.sleep(0)
+    master.deliver(PARTING, {"users": 3}, "a_1")
+    answers = asking.get(timeout=5)
+    assert (answers.replies, answers.lost) == ({"a_1": {"users": 3}}, [])
+    assert crew.ask("drain", {}, 0).replies == {}
+
+
 def test_those_that_went_missing_unseen_are_forgotten(said: list[str]) -> None:
     master = FakeMaster("a_1", "b_2")
     master.clients["b_2"].state = STATE_MISSING

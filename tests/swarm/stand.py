@@ -13,13 +13,15 @@ from reports.ledger import LedgerWriter, Record, read_ledger
 from swarm.conductor import Conductor
 from swarm.crew import Answers
 from swarm.hands import Hands
-from swarm.plan import Run
+from swarm.plan import Cell, Run
 from swarm.programme import Listed, Programme
 from swarm.pulse import Second
 from swarm.under_way import Terms
 from tests.swarm.fakes import FakeClock
 from users.endpoint import Endpoint
 
+HTTP = Endpoint("a-http", "a", "http", "fp32", "h:1", "m")
+GRPC = Endpoint("b-grpc", "b", "grpc", "fp32", "h:2", "m")
 STEADY = Second(10, (histogram.encoded_ns([20_000_000] * 10)[0],))
 
 
@@ -160,3 +162,7 @@ class Stand:
 
     def records(self) -> list[Record]:
         return list(read_ledger(self.path).records)
+
+
+def a_run(endpoint: Endpoint = HTTP, requests: int = 10, seconds: float = 0, level: int = 2) -> Run:
+    return Run(Cell(endpoint, 4, level, requests, seconds), 1)

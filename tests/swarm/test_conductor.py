@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from swarm.errors import StudyError
 from swarm.plan import Cell, Run
 from swarm.programme import Listed, Outcome
 from swarm.under_way import POLL_S, STALL_S
-from tests.swarm.stand import Stand
-from users.endpoint import Endpoint
-
-HTTP = Endpoint("a-http", "a", "http", "fp32", "h:1", "m")
-GRPC = Endpoint("b-grpc", "b", "grpc", "fp32", "h:2", "m")
-
-
-@pytest.fixture
-def stand(tmp_path: Path) -> Iterator[Stand]:
-    made = Stand(tmp_path)
-    yield made
-    made.ledger.close()
-
-
-def run(endpoint: Endpoint = HTTP, requests: int = 10, seconds: float = 0, level: int = 2) -> Run:
-    return Run(Cell(endpoint, 4, level, requests, seconds), 1)
+from tests.swarm.stand import GRPC, HTTP, Stand, a_run
 
 
 def test_a_run_from_start_to_end(stand: Stand) -> None:
-    conductor = stand.conductor(run())
+    conductor = stand.conductor(a_run())
     conductor.walk()
     assert [op for op, _ in stand.crew.asked] == ["cell", "phase", "drain", "phase", "drain"]
     assert [data["phase"] for op, data in stand.crew.asked if op == "phase"] == ["warm-up", "measure"]
@@ -58,7 +40,7 @@ def test_a_run_from_start_to_end(stand: Stand) -> None:
 
 def test_a_warm_up_lasts_until_the_server_is_steady(stand: Stand) -> None:
     stand.collector.steady_after = 200
-    stand.conductor(run()).walk()
+    stand.conductor(a_run()).walk()
     t_ns = [r["t_ns"] for r in stand.records() if r["kind"] == "phase"]
     assert t_ns[1] - t_ns[0] == pytest.approx(200 * POLL_S * 1e9, rel=0.05)
     assert [r for r in stand.records() if r["kind"] == "caveat"] == []
@@ -66,7 +48,7 @@ def test_a_warm_up_lasts_until_the_server_is_steady(stand: Stand) -> None:
 
 def test_a_warm_up_that_does_not_settle_is_cut_and_said(stand: Stand) -> None:
     stand.collector.steady_after = 10_000
-    conductor = stand.conductor(run())
+    conductor = stand.conductor(a_run())
     conductor.walk()
     (caveat,) = [r for r in stand.records() if r["kind"] == "caveat"]
     assert caveat["code"] == "unsteady"
@@ -92,7 +74,7 @@ def test_open_load_is_ordered_alike_from_every_worker_and_begins_at_one_moment(s
 
 
 def test_runs_that_the_header_could_not_know_of_are_written_as_they_come(stand: Stand) -> None:
-    programme = Watched([run(HTTP), run(GRPC)], [])
+    programme = Watched([a_run(HTTP), a_run(GRPC)], [])
     programme.planned = ()
     stand.conductor(programme=programme).walk()
     plans = [r["runs"] for r in stand.records() if r["kind"] == "plan"]
@@ -114,7 +96,7 @@ class Watched(Listed):
 
 
 def test_measuring_goes_on_until_requests_and_seconds_are_both_reached(stand: Stand) -> None:
-    stand.conductor(run(requests=10, seconds=3)).walk()
+    stand.conductor(a_run(requests=10, seconds=3)).walk()
     t_ns = {r["phase"]: r["t_ns"] for r in stand.records() if r["kind"] == "phase"}
     assert t_ns["drain"] - t_ns["measure"] == pytest.approx(3e9, abs=0.05e9)
     assert stand.collector.ok >= 10
@@ -122,20 +104,20 @@ def test_measuring_goes_on_until_requests_and_seconds_are_both_reached(stand: St
 
 def test_counters_are_read_once_they_stand_still(stand: Stand) -> None:
     stand.served = [4, 5, 5, 14, 15, 16, 16]
-    stand.conductor(run()).walk()
+    stand.conductor(a_run()).walk()
     read = [r["counters"]["requests"] for r in stand.records() if r["kind"] == "server"]
     assert read == [5, 16]
 
 
 def test_counters_that_never_stand_still_are_read_all_the_same(stand: Stand) -> None:
     stand.served = list(range(1000))
-    stand.conductor(run()).walk()
+    stand.conductor(a_run()).walk()
     assert stand.records()[-1]["status"] == "done"
 
 
 def test_a_run_whose_warm_up_only_fails_measures_nothing_and_the_next_goes_on(stand: Stand) -> None:
     stand.collector.rate, stand.collector.fail_rate = 0, 1
-    conductor = stand.conductor(run(HTTP), run(GRPC))
+    conductor = stand.conductor(a_run(HTTP), a_run(GRPC))
     conductor.walk()
     ends = [r for r in stand.records() if r["kind"] == "run" and r["event"] == "end"]
     assert [end["status"] for end in ends] == ["failed", "failed"]
@@ -146,7 +128,7 @@ def test_a_run_whose_warm_up_only_fails_measures_nothing_and_the_next_goes_on(st
 
 def test_a_phase_in_which_nothing_finishes_is_given_up(stand: Stand) -> None:
     stand.collector.rate = 0
-    stand.conductor(run()).walk()
+    stand.conductor(a_run()).walk()
     (end,) = [r for r in stand.records() if r["kind"] == "run" and r["event"] == "end"]
     assert end["note"] == f"nothing finished for {60 + STALL_S:g} s in the warm-up, so it was given up"
     assert stand.crew.asked[-1][0] == "drain"
@@ -154,20 +136,20 @@ def test_a_phase_in_which_nothing_finishes_is_given_up(stand: Stand) -> None:
 
 
 def test_a_long_phase_in_which_something_finishes_goes_on(stand: Stand) -> None:
-    stand.conductor(run(seconds=1000)).walk()
+    stand.conductor(a_run(seconds=1000)).walk()
     assert stand.records()[-1]["status"] == "done"
 
 
 def test_failures_in_the_warm_up_are_a_caveat(stand: Stand) -> None:
     stand.collector.fail_rate = 1
-    stand.conductor(run()).walk()
+    stand.conductor(a_run()).walk()
     (caveat,) = [r for r in stand.records() if r["kind"] == "caveat"]
     assert (caveat["code"], caveat["text"]) == ("warm-up-failures", "3 of 6 requests failed")
 
 
 def test_a_level_that_was_not_reached_makes_the_run_doubtful(stand: Stand) -> None:
     stand.crew.users = 0
-    conductor = stand.conductor(run())
+    conductor = stand.conductor(a_run())
     conductor.walk()
     (caveat,) = [r for r in stand.records() if r["kind"] == "caveat"]
     assert (caveat["code"], caveat["text"]) == ("users-missing", "0 of 2 users finished a request")
@@ -176,76 +158,17 @@ def test_a_level_that_was_not_reached_makes_the_run_doubtful(stand: Stand) -> No
 
 def test_a_worker_that_cannot_fails_the_run_with_its_sentence(stand: Stand) -> None:
     stand.crew.errors["cell"] = "no user class for it"
-    stand.conductor(run()).walk()
+    stand.conductor(a_run()).walk()
     assert stand.records()[-1]["note"] == "host1_a: no user class for it; host2_b: no user class for it"
 
 
 def test_a_dead_embedded_server_fails_its_runs_and_spares_the_others(stand: Stand) -> None:
     stand.dead.add("a")
-    conductor = stand.conductor(run(HTTP), run(GRPC))
+    conductor = stand.conductor(a_run(HTTP), a_run(GRPC))
     conductor.walk()
     ends = [r["status"] for r in stand.records() if r["kind"] == "run" and r["event"] == "end"]
     assert ends == ["failed", "done"]
     assert [doubtful.cell.endpoint for doubtful in conductor.doubtful] == [HTTP]
-
-
-def test_a_lost_worker_is_a_caveat_and_the_run_goes_on(stand: Stand) -> None:
-    def lose_one() -> None:
-        stand.tick()
-        stand.crew.present = ["host1_a"]
-
-    stand.clock.on_tick = lose_one
-    stand.crew.users = 2
-    conductor = stand.conductor(run())
-    conductor.walk()
-    caveats = [r for r in stand.records() if r["kind"] == "caveat"]
-    assert [(c["code"], c["text"]) for c in caveats] == [("worker-lost", "worker w1 was lost")]
-    assert stand.records()[-1]["status"] == "done"
-    assert stand.crew.sent_home == ["host2_b"]
-    assert len(conductor.doubtful) == 1
-
-
-def test_the_users_of_a_lost_worker_are_brought_back_on_the_others(stand: Stand) -> None:
-    def lose_one() -> None:
-        stand.tick()
-        if stand.collector.phases[-1][2] == "measure":
-            stand.crew.present = ["host1_a"]
-
-    stand.clock.on_tick = lose_one
-    stand.crew.users = 2
-    stand.conductor(run()).walk()
-    assert stand.spawned == [(2, "a-http"), (2, "a-http"), (0, "a-http")]
-    assert [op for op, _ in stand.crew.asked] == ["cell", "phase", "drain", "phase", "share", "drain"]
-
-
-def test_the_users_of_a_worker_lost_while_it_was_asked_are_brought_back_too(stand: Stand) -> None:
-    stand.crew.loses = {"phase": "host2_b"}
-    stand.crew.users = 2
-    stand.conductor(run()).walk()
-    assert stand.spawned == [(2, "a-http"), (2, "a-http"), (0, "a-http")]
-    assert "share" in [op for op, _ in stand.crew.asked]
-    assert [r["code"] for r in stand.records() if r["kind"] == "caveat"] == ["worker-lost"]
-
-
-def test_one_that_went_missing_before_the_run_has_no_part_in_it(stand: Stand) -> None:
-    stand.crew.missing = {"host2_b"}
-    stand.crew.users = 2
-    stand.conductor(run()).walk()
-    assert stand.records()[0]["workers"] == ["w0"]
-    assert [r for r in stand.records() if r["kind"] == "caveat"] == []
-
-
-def test_a_newcomer_has_time_to_be_heard_of(stand: Stand) -> None:
-    def join_late() -> None:
-        stand.tick()
-        if stand.collector.phases[-1][2] == "measure" and stand.clock() > 5:
-            stand.crew.present = ["host1_a", "host2_b", "host3_c"]
-
-    stand.clock.on_tick = join_late
-    stand.silent = {"host3_c"}
-    stand.conductor(run(seconds=6.5, level=3)).walk()
-    assert [r["code"] for r in stand.records() if r["kind"] == "caveat"] == ["worker-joined"]
-    assert stand.crew.sent_home == []
 
 
 def test_more_workers_than_may_be_in_flight_is_refused(stand: Stand) -> None:
@@ -253,53 +176,10 @@ def test_more_workers_than_may_be_in_flight_is_refused(stand: Stand) -> None:
     assert stand.records()[-1]["note"] == "--max-in-flight 1: give at least one each to 2 workers"
 
 
-def test_a_worker_that_falls_silent_is_lost_though_locust_still_counts_it(stand: Stand) -> None:
-    stand.silent = {"host2_b"}
-    stand.crew.users = 2
-    stand.conductor(run(seconds=10)).walk()
-    (caveat,) = [r for r in stand.records() if r["kind"] == "caveat"]
-    assert caveat["code"] == "worker-lost"
-    assert stand.crew.sent_home == ["host2_b"]
-
-
-def test_a_master_that_could_not_listen_blames_no_worker(stand: Stand) -> None:
-    def pause() -> None:
-        stand.clock.now += 30
-        stand.collector.tick()
-
-    stand.clock.on_tick = pause
-    stand.conductor(run(seconds=100)).walk()
-    assert [r for r in stand.records() if r["kind"] == "caveat"] == []
-
-
-def test_a_worker_that_comes_in_the_middle_makes_the_run_doubtful_and_joins_the_next(stand: Stand) -> None:
-    def join() -> None:
-        stand.tick()
-        stand.crew.present = ["host1_a", "host2_b", "host3_c"]
-
-    stand.clock.on_tick = join
-    conductor = stand.conductor(run(level=3), run(GRPC, level=3))
-    conductor.walk()
-    codes = [r["code"] for r in stand.records() if r["kind"] == "caveat"]
-    assert codes == ["worker-joined"]
-    starts = [r["workers"] for r in stand.records() if r["kind"] == "run" and r["event"] == "start"]
-    assert starts == [["w0", "w1"], ["w0", "w1", "w2"]]
-    assert [doubtful.cell.endpoint for doubtful in conductor.doubtful] == [HTTP]
-
-
-def test_without_any_worker_the_study_ends(stand: Stand) -> None:
-    def lose_all() -> None:
-        stand.crew.present = []
-
-    stand.clock.on_tick = lose_all
-    with pytest.raises(StudyError, match="every worker is gone"):
-        stand.conductor(run()).walk()
-
-
 def test_a_full_disk_ends_the_study(stand: Stand) -> None:
     stand.collector.fault = "the ledger cannot be written (No space left on device)"
     with pytest.raises(StudyError, match="No space left"):
-        stand.conductor(run(), run(GRPC)).walk()
+        stand.conductor(a_run(), a_run(GRPC)).walk()
 
 
 @pytest.mark.parametrize(
@@ -312,7 +192,7 @@ def test_an_abort_drains_and_ends_the_run_under_way(stand: Stand, phase: str, ki
             raise KeyboardInterrupt
 
     stand.clock.on_tick = interrupt
-    conductor = stand.conductor(run())
+    conductor = stand.conductor(a_run())
     with pytest.raises(KeyboardInterrupt):
         conductor.walk()
     conductor.abort("stopped before its end")

@@ -241,7 +241,7 @@ def test_everything_over_http(triton: str, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(module, "find_nvml", lambda: None)
     before = int(time.time())
     first, *_ = sampled(triton, {"onnx": f"http://{triton}/metrics", "trt": "http://127.0.0.1:1/"}, 1.5)
-    assert first["second"] in (before - 1, before)
+    assert before - 1 <= first["second"] <= before + 1
     assert first["server"]["images"] == 4
     assert first["pending_requests"] == 3
     assert first["gpus"] == [{"id": "A", "util_pct": 100.0}]

@@ -50,7 +50,7 @@ def measuring(console: Console) -> list[dict[str, Any]]:
     """The ledger of its only run, once that has come to the measure phase."""
     try:
         found = records(console)
-    except ValueError:
+    except (OSError, ValueError):  # its folder or its ledger is not there yet
         return []
     begun = any(r["kind"] == "phase" and r["phase"] == "measure" for r in found)
     return [r for r in found if r.get("when") != "after"] if begun else []

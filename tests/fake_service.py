@@ -33,7 +33,8 @@ def embedding(image: str) -> str:
     """512 floats of length 1 as JSON, the same for the same base64 JPEG."""
     seed = int.from_bytes(hashlib.sha256(base64.b64decode(image)).digest()[:8], "big")
     vector = np.random.default_rng(seed).normal(size=512).astype(np.float32)
-    return json.dumps([float(value) for value in vector / np.linalg.norm(vector)])
+    # As many digits as a float32 has: longer numbers only cost the reader time.
+    return json.dumps([round(float(value), 8) for value in vector / np.linalg.norm(vector)])
 
 
 @functools.cache

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reports.caveat import Caveat
+from reports.limit import Limit
+from reports.path import Path
+from reports.serving import Serving
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +19,13 @@ class Summary:
     `level` is users in closed load. In open load it is the asked arrivals per second, `arrivals` is constant
     or poisson, `offered_per_s` what was sent, `due` are the arrivals whose time came, `dropped` those of them
     that were never sent. `late` are requests that began more than 5 ms after their time.
-    `worker_cpu_pct`, `loop_lag_p99_ns` and `gc_max_ns` are of the worst worker, `in_flight` is of all.
+    `worker_cpu_pct`, `cpu_wait_pct`, `loop_lag_p99_ns` and `gc_max_ns` are of the worst worker, `in_flight`
+    is of all; `cpu_wait_pct` is the share of the time in which it was ready to run and had no core.
+
+    The phases from `encode_ns` to `decode_ns` and the server's parts are means per request, `server_parts`
+    by their names; docs/attribution.md defines `network_ns` and `unexplained_ns`. `server_busy` is the share
+    of its instances' time that the server spent executing, `cold_share` the part of that time that went into
+    first executions of the batch sizes `cold_batches`. `link_bytes_per_s` is the rate that --link-mbit gave.
     """
 
     cell: str
@@ -43,6 +52,10 @@ class Summary:
     late: int | None = None
     due: int | None = None
     dropped: int | None = None
+    channels: str = ""
+    client: str = ""
+    tcp_asked: int | None = None
+    tcp_connections: int | None = None
     latency_mean_ns: float | None = None
     latency_p50_ns: float | None = None
     latency_p90_ns: float | None = None
@@ -50,11 +63,13 @@ class Summary:
     latency_p99_ns: float | None = None
     latency_p999_ns: float | None = None
     latency_max_ns: float | None = None
+    service_mean_ns: float | None = None
     service_p50_ns: float | None = None
     service_p95_ns: float | None = None
     service_p99_ns: float | None = None
     failed_p50_ns: float | None = None
     timeout_p50_ns: float | None = None
+    send_delay_mean_ns: float | None = None
     send_delay_p95_ns: float | None = None
     send_delay_p99_ns: float | None = None
     encode_ns: float | None = None
@@ -65,16 +80,30 @@ class Summary:
     server_ns: float | None = None
     server_queue_ns: float | None = None
     server_compute_ns: float | None = None
+    server_other_ns: float | None = None
+    server_parts: Mapping[str, float] = field(default_factory=dict)
+    server_busy: float | None = None
+    cold_share: float | None = None
+    cold_batches: tuple[int, ...] = ()
+    network_ns: float | None = None
+    unexplained_ns: float | None = None
     request_bytes: float | None = None
     response_bytes: float | None = None
     executed_batch: float | None = None
     worker_cpu_pct: float | None = None
+    cpu_wait_pct: float | None = None
+    host_cpu_pct: float | None = None
+    loop_lag_p95_ns: float | None = None
     loop_lag_p99_ns: float | None = None
     gc_max_ns: int | None = None
     in_flight: float | None = None
     gpu_util_pct: float | None = None
     gpu_memory_bytes: float | None = None
     gpu_power_w: float | None = None
+    link_bytes_per_s: float | None = None
+    path: Path | None = None
+    serving: Serving | None = None
+    limit: Limit | None = None
     failure_kinds: Mapping[str, int] = field(default_factory=dict)
     caveats: tuple[Caveat, ...] = ()
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from reports import histogram
 from swarm.errors import RunFailedError, StudyError
 from swarm.hands import Hands
@@ -12,6 +15,7 @@ from swarm.programme import Outcome, Programme
 from swarm.progress import Pace
 from swarm.steady import Steadiness
 from swarm.under_way import Terms, UnderWay
+from users.errors import RequestError
 
 PREPARE_S = 60.0
 PARTING_S = 4.0
@@ -88,8 +92,21 @@ class Conductor:
         run, cell = current.run, current.run.cell
         task = {"cell": cell.name, "repeat": run.repeat, "endpoint": cell.endpoint.to_dict()}
         current.ask("cell", {**task, "batch": cell.batch}, PREPARE_S)
+        told = self._hands.serving(cell.endpoint)
+        self._notes.serving(run, told)
+        self._call_first(run, told)
         self._hands.sampler.begin(cell.name, run.repeat, cell.endpoint)
         self._hands.spawn(cell.users, cell.endpoint)
+
+    def _call_first(self, run: Run, serving: Mapping[str, Any]) -> None:
+        """The server has seen every batch size that this cell can bring about."""
+        name = run.cell.endpoint.name
+        try:
+            for size, first_ns, second_ns in self._hands.first_calls.due(run.cell, serving):
+                self._notes.cold(name, size, first_ns, second_ns)
+        except RequestError as error:
+            # Whether it can be measured at all, the warm-up will tell.
+            self._hands.say(f"{run.cell.name}: a first request failed ({error})")
 
     def _warm_up(self, current: UnderWay) -> None:
         """Until the server is steady, or as long as a warm-up may take."""

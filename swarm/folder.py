@@ -70,15 +70,20 @@ def header(
             "jpeg_bytes_mean": images.mean_jpeg_bytes,
             "sha256": images.sha256,
         },
-        "endpoints": {
-            endpoint.name: {
-                "url": endpoint.address,
-                "model": endpoint.model or ready.get("model", ""),
-                "weights": ready.get("weights", "unknown"),
-                "embedded": options.embedded,
-            }
-            for endpoint in endpoints
-        },
+        "endpoints": {endpoint.name: about(endpoint, options, ready) for endpoint in endpoints},
+    }
+
+
+def about(endpoint: Endpoint, options: Options, ready: Mapping[str, Any]) -> dict[str, Any]:
+    """What a reader must know of an endpoint; `ready` as for `header`."""
+    server = ready.get("endpoints", {}).get(endpoint.server, {})
+    told = {name: server[name] for name in ("started_ns", "loaded_ns", "emulated") if server.get(name)}
+    return {
+        "url": endpoint.address,
+        "model": endpoint.model or ready.get("model", ""),
+        "weights": ready.get("weights", "unknown") if endpoint.computes else "none",
+        "embedded": options.embedded,
+        **({"floor_of": endpoint.floor_of} if endpoint.floor_of else told),
     }
 
 

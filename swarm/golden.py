@@ -14,8 +14,6 @@ from users.errors import RequestError
 from users.images import ImageSet
 from users.transport import EMBEDDING_SIZE, Transport, rotation
 
-BATCH = 8
-
 
 def golden_embeddings(
     endpoint: Endpoint, transport: type[Transport], images: ImageSet, timeout_s: float
@@ -24,7 +22,8 @@ def golden_embeddings(
     golden = np.zeros((len(images), EMBEDDING_SIZE), dtype=np.float32)
     try:
         with transport(endpoint, timeout_s) as client:
-            for indices in rotation(len(images), min(BATCH, len(images))):
+            # One by one: a batch would be the first of its size, and its cost would not be told.
+            for indices in rotation(len(images), 1):
                 reply = client.send(transport.prepare(images, indices, endpoint))
                 check_form(reply, len(indices))
                 golden[list(indices)] = reply.embeddings
@@ -35,13 +34,12 @@ def golden_embeddings(
     return golden
 
 
-def check_agreement(
-    reference: str, firsts: Mapping[str, NDArray[np.float32]], min_cosine: float
-) -> dict[str, float]:
-    """Cosine of each endpoint's embedding of the first picture with the reference's. Raises UsageError."""
+def check_agreement(firsts: Mapping[str, NDArray[np.float32]], min_cosine: float) -> dict[str, float]:
+    """Cosine of each endpoint's embedding of the first picture with the first one's. Raises UsageError."""
+    reference = next(iter(firsts), "")
     cosines = {name: float(firsts[reference] @ first) for name, first in firsts.items()}
-    worst = min(cosines, key=lambda name: cosines[name])
-    if cosines[worst] < min_cosine:
+    worst = min(cosines, key=lambda name: cosines[name], default="")
+    if worst and cosines[worst] < min_cosine:
         raise UsageError(
             f"{worst} gives another embedding than {reference} for the same picture "
             f"(cosine {cosines[worst]:.4f}): serve the same weights on both, or lower --min-cosine"

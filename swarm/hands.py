@@ -9,6 +9,7 @@ from typing import Any
 
 from swarm.collector import Collector
 from swarm.crew import Crew
+from swarm.first_calls import FirstCalls
 from swarm.folder import utc_now
 from swarm.sampler import Sampler
 from users.endpoint import Endpoint
@@ -16,9 +17,9 @@ from users.endpoint import Endpoint
 
 @dataclass
 class Hands:
-    """`spawn` brings an endpoint's users to a count; `probe` reads its server's counters; `server_fault` says
-    what is wrong with a backend's server, or nothing; `clock` and `sleep` count seconds, `wall_ns` is the
-    time of day.
+    """`spawn` brings an endpoint's users to a count; `probe` reads its server's counters, `serving` how it is
+    set up; `server_fault` says what is wrong with a server by its backend's name, or nothing; `clock` and
+    `sleep` count seconds, `wall_ns` is the time of day.
     """
 
     crew: Crew
@@ -26,6 +27,8 @@ class Hands:
     sampler: Sampler
     spawn: Callable[[int, Endpoint], None]
     probe: Callable[[Endpoint], dict[str, Any]]
+    serving: Callable[[Endpoint], dict[str, Any]]
+    first_calls: FirstCalls
     server_fault: Callable[[str], str]
     say: Callable[[str], None]
     clock: Callable[[], float]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import gevent
@@ -14,6 +15,17 @@ from reports import histogram
 
 LOOK_S = 0.02
 """How long the lag probe sleeps; what it oversleeps is the lag. Up to a millisecond is the timer's own."""
+
+
+def run_delay_ns() -> int | None:
+    """How long this process's main thread has waited for a processor; None where the kernel does not tell.
+
+    The second number of Linux's `/proc/self/schedstat` (Documentation/scheduler/sched-stats.rst).
+    """
+    try:
+        return int(Path("/proc/self/schedstat").read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return None
 
 
 class GcPauses:
@@ -42,16 +54,20 @@ class GcPauses:
 
 
 class Health:
-    """Watches this process; `cpu_s` says how much processor time all its threads have used."""
+    """Watches this process; `cpu_s` says how much processor time all its threads have used, `waited_ns` how
+    long the thread of the event loop was ready to run and had no processor.
+    """
 
     def __init__(
         self,
         clock: Callable[[], int] = time.perf_counter_ns,
         sleep: Callable[[float], None] = gevent.sleep,
         cpu_s: Callable[[], float] | None = None,
+        waited_ns: Callable[[], int | None] = run_delay_ns,
     ) -> None:
         self._clock, self._sleep = clock, sleep
-        self._cpu_s = cpu_s or own_cpu_s()
+        self._cpu_s, self._waited_ns = cpu_s or own_cpu_s(), waited_ns
+        self._waited_last_ns = waited_ns()
         self._lags_ns: list[int] = []
         self._pauses = GcPauses(clock)
         self._taken_ns, self._used_s = clock(), self._cpu_s()
@@ -69,14 +85,21 @@ class Health:
         self._lags_ns.append(max(0, self._clock() - before_ns - round(LOOK_S * 1e9)))
 
     def take(self) -> dict[str, Any]:
-        """The figures since the last take: `cpu_pct` of one core, `lag` as an encoded histogram, pauses."""
+        """The figures since the last take: `cpu_pct` of one core, `cpu_wait_ns` where the kernel tells, `lag`
+        as an encoded histogram, pauses.
+        """
         now_ns, used_s = self._clock(), self._cpu_s()
         elapsed_s = max(1, now_ns - self._taken_ns) / 1e9
         cpu_pct = round(100 * (used_s - self._used_s) / elapsed_s, 1)
         lag, _ = histogram.encoded_ns(self._lags_ns)
         self._lags_ns = []
         self._taken_ns, self._used_s = now_ns, used_s
-        return {"cpu_pct": cpu_pct, "lag": lag, **self._pauses.take()}
+        return {"cpu_pct": cpu_pct, **self._take_waited(), "lag": lag, **self._pauses.take()}
+
+    def _take_waited(self) -> dict[str, int]:
+        waited_ns, last_ns = self._waited_ns(), self._waited_last_ns
+        self._waited_last_ns = waited_ns
+        return {} if waited_ns is None or last_ns is None else {"cpu_wait_ns": waited_ns - last_ns}
 
     def end(self) -> None:
         """Leave the garbage collector alone again."""

@@ -24,6 +24,7 @@ from swarm.embedded import EmbeddedServers
 from swarm.ending import INCONCLUSIVE, USAGE, Ending
 from swarm.errors import SwarmError, TimeIsOverError, UsageError
 from swarm.exporter import start_exporter
+from swarm.first_calls import FirstCalls
 from swarm.folder import header, make_folder, new_folder, open_ledger
 from swarm.golden import check_agreement
 from swarm.hands import Hands
@@ -31,11 +32,12 @@ from swarm.live import Live
 from swarm.opening import hand_out, wait_for_workers
 from swarm.options import Options, changes, resolve
 from swarm.plan import Size, Study
-from swarm.preflight import check_targets
+from swarm.preflight import check_targets, first_reply
 from swarm.probe import read_counters
 from swarm.programme import Programme
 from swarm.quiet import hush_locust
 from swarm.sampler import Sampler, open_sources
+from swarm.serving import read_serving
 from swarm.signals import MasterSignals, to_the_end
 from swarm.targets import endpoints_from_options, endpoints_from_ready
 from swarm.triton_metrics import check_metrics, metrics_addresses
@@ -61,6 +63,7 @@ class Master:
         self._collector = Collector(runner, self._crew.name)
         self._servers = EmbeddedServers(self._say)
         self._live = Live()
+        self._first_calls = FirstCalls(self._first_call)
         self._ready: dict[str, Any] = {}
         self._closing_text = ""
         self._signals = MasterSignals(environment, runner, web_ui)
@@ -84,9 +87,9 @@ class Master:
             self.endpoints = (
                 self._start_servers(options) if options.embedded else endpoints_from_options(options)
             )
-            transports = [self._transport(endpoint) for endpoint in self.endpoints]
-            firsts = check_targets(self.endpoints, transports, self.images)
-            check_agreement(self.endpoints[0].name, firsts, options.min_cosine)
+            if options.floor:
+                self.endpoints += [endpoint.floor() for endpoint in self.endpoints]
+            self._check(options)
         for user_class in self._environment.user_classes:
             # Locust's page asks for a host where a class has none; ours go to endpoints.
             user_class.host = ", ".join(f"{e.name} at {e.address}" for e in self.endpoints)
@@ -95,9 +98,22 @@ class Master:
         self._sampler = Sampler(self._collector.add_sample, sources)
         self._say(f"targets: {self._environment.user_classes[0].host}")
 
+    def _check(self, options: Options) -> None:
+        """Ask every endpoint for its first embedding. Raises UsageError."""
+        transports = [self._transport(endpoint) for endpoint in self.endpoints]
+        firsts = check_targets(self.endpoints, transports, self.images, self._say)
+        computed = {e.name: firsts[e.name].embedding for e in self.endpoints if e.computes}
+        check_agreement(computed, options.min_cosine)
+        for endpoint in self.endpoints:
+            self._first_calls.known(endpoint, 1, firsts[endpoint.name].took_ns)
+
+    def _first_call(self, endpoint: Endpoint, size: int) -> int:
+        return first_reply(endpoint, self._transport(endpoint), self.images, size, self._say)[1]
+
     def _start_servers(self, options: Options) -> list[Endpoint]:
         arguments = ["--pretrained", options.pretrained] if options.pretrained else []
-        arguments += ["--only", "pytorch,onnx"] if options.skip_trt else []
+        arguments += ["--emulate", options.emulate] if options.emulate else []
+        arguments += ["--only", "pytorch,onnx"] if options.skip_trt and not options.emulate else []
         self._ready = self._servers.start(arguments)
         return endpoints_from_ready(self._ready, options.skip_trt)
 
@@ -187,6 +203,8 @@ class Master:
             sampler=self._sampler,
             spawn=self._spawn,
             probe=read_counters,
+            serving=read_serving,
+            first_calls=self._first_calls,
             server_fault=self._servers.fault,
             say=self._say,
             clock=time.monotonic,

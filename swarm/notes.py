@@ -47,6 +47,15 @@ class Notes:
         """The server's counters before or after the measure phase."""
         self._add("server", run, when=when, **reading)
 
+    def serving(self, run: Run, told: Mapping[str, Any]) -> None:
+        """How the server is set up."""
+        self._add("serving", run, **told)
+
+    def cold(self, endpoint: str, batch: int, first_ns: int, second_ns: int | None) -> None:
+        """How long the first requests of a batch size took."""
+        line = {"endpoint": endpoint, "batch": batch, "first_ns": first_ns, "second_ns": second_ns}
+        self._write({"kind": "cold", **line})
+
     def caveat(self, run: Run, code: str, text: str) -> None:
         """A reason to doubt the run."""
         if code in DOUBTED:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from users.pacer import CONSTANT, POISSON
+from users.stage import LIBRARY, PREPARED
+from users.transport import PER_USER, SHARED
 
 SIZES = ("quick", "full")
 URLS = {
@@ -16,6 +18,8 @@ URLS = {
     "trt_http_url": "Triton with the compiled engine over HTTP, e.g. gpu-host:8020",
     "trt_grpc_url": "the same over gRPC, e.g. gpu-host:8021",
     "trt_metrics_url": "its metrics, for GPU figures, e.g. http://gpu-host:8022/metrics",
+    "emulated_http_url": "Triton with the emulated model over HTTP, e.g. gpu-host:8030",
+    "emulated_grpc_url": "the same over gRPC, e.g. gpu-host:8031",
 }
 
 
@@ -61,6 +65,10 @@ NUMBERS = {
     "raw_results": Number(
         int, 100_000, "Most single results kept in results.parquet", lambda n: n >= 0, "give 0 or more"
     ),
+    "link_mbit": Number(
+        float, 0, "Known rate of the link to the servers in Mbit/s; 0 is unknown", lambda n: n >= 0,
+        "give 0 or more"
+    ),
     "prometheus_port": Number(
         int, 0, "Port of live figures for Prometheus; 0 is none", lambda n: 0 <= n < 65536, "give 0 to 65535"
     ),
@@ -78,17 +86,42 @@ TEXTS = {
         "BOUND",
         "Find the highest rate that keeps a latency bound in ms, e.g. 'p99<=100', from --rates or 8 on",
     ),
+    "client": (
+        "prepared",
+        "HOW",
+        "Send requests that are prepared, or build each from its array by tritonclient: prepared or library",
+    ),
+    "channels": (
+        "per-user",
+        "HOW",
+        "gRPC channels, each one TCP connection: per-user, or shared by a worker's users",
+    ),
     "images": ("", "DIR", "Folder of JPEG or PNG files to send (default: crops of photographs)"),
     "cells": ("", "GLOB", "Run only the cells with such names, e.g. 'onnx-*/b1/*' (default: all)"),
+    "emulate": (
+        "",
+        "PROFILE",
+        "Serve a model that only sleeps: a100, rtx4090, or BASE+PER ms, e.g. 40+1.3; named emulated",
+    ),
     "pretrained": ("", "TAG|PATH", "Weights of the embedded servers (default: random, from a seed)"),
     "onnx_model": ("openclip_vit_b32", "NAME", "Model behind the ONNX Runtime endpoints"),
     "trt_model": ("openclip_vit_b32_trt", "NAME", "Model behind the compiled engine's endpoints"),
     "results_dir": ("results", "DIR", "Folder that gets one folder a study"),
     "prometheus_host": ("127.0.0.1", "HOST", "Address that --prometheus-port listens on"),
 }
-IN_THE_FORM = frozenset({"rates", "arrivals", "find_rate", "cells"})
+SWITCHES = {
+    "skip_trt": "Leave the compiled engine out",
+    "floor": "Run every cell against the servers' null model, too: the floor beneath its figures",
+    "trace": "Join Triton's own trace of each request to ours (embedded servers); costs time",
+}
+IN_THE_FORM = frozenset({"rates", "arrivals", "find_rate", "cells", "client", "channels"})
 """Texts that make sense between two presses of Start; the rest is resolved once, when the process starts."""
 AT_THE_START = frozenset({"prometheus_port"})
 """Numbers that the web form would ask for in vain."""
-ARRIVALS = (CONSTANT, POISSON)
+CHOICES = {
+    "arrivals": (CONSTANT, POISSON),
+    "client": (PREPARED, LIBRARY),
+    "channels": (PER_USER, SHARED),
+}
+"""What some texts may be."""
 MOST_PER_S = 100_000

@@ -13,12 +13,13 @@ from typing import Any
 
 from swarm.errors import UsageError
 from swarm.option_table import (
-    ARRIVALS,
     AT_THE_START,
+    CHOICES,
     IN_THE_FORM,
     MOST_PER_S,
     NUMBERS,
     SIZES,
+    SWITCHES,
     TEXTS,
     URLS,
     Number,
@@ -34,6 +35,8 @@ class Options:
     urls: Mapping[str, str]
     size: str
     skip_trt: bool
+    floor: bool
+    trace: bool
     iterations: int
     seconds: float
     warm_up: float
@@ -44,12 +47,16 @@ class Options:
     min_cosine: float
     max_failure_ratio: float
     raw_results: int
+    link_mbit: float
     prometheus_port: int
     rates: tuple[float, ...]
     arrivals: str
     find_rate: str
+    client: str
+    channels: str
     images: str
     cells: str
+    emulate: str
     pretrained: str
     onnx_model: str
     trt_model: str
@@ -81,9 +88,8 @@ def add_options(parser: LocustArgumentParser) -> None:
         parser.add_argument(
             flag(name), default="", metavar="URL", help=f"Address of {text}", include_in_web_ui=False
         )
-    parser.add_argument(
-        "--skip-trt", action="store_true", help="Leave the compiled engine out", include_in_web_ui=False
-    )
+    for name, text in SWITCHES.items():
+        parser.add_argument(flag(name), action="store_true", help=text, include_in_web_ui=False)
     for name, (default, metavar, text) in TEXTS.items():
         shown = name in IN_THE_FORM
         parser.add_argument(flag(name), default=default, metavar=metavar, help=text, include_in_web_ui=shown)
@@ -105,8 +111,9 @@ def resolve(parsed: argparse.Namespace | None) -> Options:
     if parsed.study not in SIZES:
         raise UsageError(f"--study {parsed.study}: give one of {', '.join(SIZES)}")
     texts = {name: getattr(parsed, name) for name in TEXTS if name != "rates"}
-    if texts["arrivals"] not in ARRIVALS:
-        raise UsageError(f"--arrivals {texts['arrivals']}: give one of {', '.join(ARRIVALS)}")
+    for name, known in CHOICES.items():
+        if texts[name] not in known:
+            raise UsageError(f"{flag(name)} {texts[name]}: give one of {', '.join(known)}")
     texts["images"] = os.path.abspath(texts["images"]) if texts["images"] else ""
     if os.path.exists(texts["pretrained"]):
         texts["pretrained"] = os.path.abspath(texts["pretrained"])
@@ -114,12 +121,22 @@ def resolve(parsed: argparse.Namespace | None) -> Options:
         urls={name: getattr(parsed, name) for name in URLS if getattr(parsed, name)},
         size=parsed.study,
         skip_trt=bool(parsed.skip_trt),
+        floor=bool(parsed.floor),
+        trace=bool(parsed.trace),
         rates=rates_of(parsed.rates),
         **{name: checked(name, number, getattr(parsed, name)) for name, number in NUMBERS.items()},
         **texts,
     )
     check_load(made)
+    check_servers(made)
     return made
+
+
+def check_servers(options: Options) -> None:
+    """Do the options of servers fit together? Raises UsageError."""
+    for name in ("emulate", "trace"):
+        if getattr(options, name) and options.urls:
+            raise UsageError(f"{flag(name)}: is of embedded servers; leave the URLs out, or {flag(name)}")
 
 
 def check_load(options: Options) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import gevent
 import grpc
@@ -13,46 +15,53 @@ from numpy.typing import NDArray
 from tritonclient.grpc import service_pb2
 
 from swarm.errors import UsageError
+from swarm.first_calls import ANNOUNCE_S, LONGEST_S
 from swarm.query import PATIENCE_S, get, post, triton_stub
 from swarm.targets import FLAGS
 from users.check import check_form
 from users.endpoint import Endpoint
 from users.errors import RequestError
 from users.images import ImageSet
-from users.transport import Transport
+from users.transport import Reply, Transport
+
+
+@dataclass(frozen=True)
+class First:
+    """The first picture's embedding, float32 of shape [512], and how long the request for it took."""
+
+    embedding: NDArray[np.float32]
+    took_ns: int
 
 
 def check_targets(
-    endpoints: Sequence[Endpoint], transports: Sequence[type[Transport]], images: ImageSet
-) -> dict[str, NDArray[np.float32]]:
-    """The first picture's embedding from every endpoint, by its name: float32 of shape [512].
+    endpoints: Sequence[Endpoint],
+    transports: Sequence[type[Transport]],
+    images: ImageSet,
+    say: Callable[[str], None],
+) -> dict[str, First]:
+    """What each endpoint answered to its first request, by its name, one asked after the other.
 
-    All are asked at once. Raises UsageError with the sentence of the first, in order, that is not right.
+    Raises UsageError with the sentence of the first that is not right.
     """
-    jobs = [gevent.spawn(verdict, e, t, images) for e, t in zip(endpoints, transports, strict=True)]
-    gevent.joinall(jobs)
-    for job in jobs:
-        if isinstance(job.value, UsageError):
-            raise job.value
-    return {endpoint.name: job.value for endpoint, job in zip(endpoints, jobs, strict=True)}
+    return {e.name: verdict(e, t, images, say) for e, t in zip(endpoints, transports, strict=True)}
 
 
 def verdict(
-    endpoint: Endpoint, transport: type[Transport], images: ImageSet
-) -> NDArray[np.float32] | UsageError:
-    """What `check_target` returns or raises: a greenlet that raises would print its traceback."""
+    endpoint: Endpoint, transport: type[Transport], images: ImageSet, say: Callable[[str], None]
+) -> First:
+    """One endpoint, checked; what a stranger's answer leads to becomes a sentence, too. Raises UsageError."""
     try:
-        return check_target(endpoint, transport, images)
-    except UsageError as error:
-        return error
+        return check_target(endpoint, transport, images, say)
     except (requests.RequestException, grpc.RpcError, ValueError, KeyError, TypeError) as error:
         flag = FLAGS.get(endpoint.name, endpoint.name)
-        return UsageError(
+        raise UsageError(
             f"{flag} {endpoint.address}: answers, but not as it should ({type(error).__name__})"
-        )
+        ) from error
 
 
-def check_target(endpoint: Endpoint, transport: type[Transport], images: ImageSet) -> NDArray[np.float32]:
+def check_target(
+    endpoint: Endpoint, transport: type[Transport], images: ImageSet, say: Callable[[str], None]
+) -> First:
     """One endpoint: reachable, of the right kind, its model there, and able to embed a picture."""
     name = f"{FLAGS.get(endpoint.name, endpoint.name)} {endpoint.address}"
     check_reachable(name, endpoint)
@@ -63,13 +72,31 @@ def check_target(endpoint: Endpoint, transport: type[Transport], images: ImageSe
     else:
         check_triton_grpc(name, endpoint)
     try:
-        with transport(endpoint, timeout_s=PATIENCE_S) as client:
-            reply = client.send(transport.prepare(images, (0,), endpoint))
+        reply, took_ns = first_reply(endpoint, transport, images, 1, say)
         check_form(reply, 1)
     except RequestError as error:
         raise UsageError(f"{name}: answers, but does not embed a picture ({error})") from error
-    first: NDArray[np.float32] = reply.embeddings[0]
-    return first
+    return First(reply.embeddings[0], took_ns)
+
+
+def first_reply(
+    endpoint: Endpoint, transport: type[Transport], images: ImageSet, size: int, say: Callable[[str], None]
+) -> tuple[Reply, int]:
+    """The answer to one request of `size` pictures, however long it takes, and its nanoseconds.
+
+    Raises RequestError.
+    """
+    prepared = transport.prepare(images, tuple(index % len(images) for index in range(size)), endpoint)
+    text = (
+        f"{endpoint.name}: still waiting for its first answer at batch {size}; an engine may be being built"
+    )
+    announcement = gevent.spawn_later(ANNOUNCE_S, say, text)
+    try:
+        with transport(endpoint, LONGEST_S) as client:
+            began_ns = time.perf_counter_ns()
+            return client.send(prepared), time.perf_counter_ns() - began_ns
+    finally:
+        announcement.kill()
 
 
 def check_reachable(name: str, endpoint: Endpoint) -> None:

@@ -39,7 +39,7 @@ GPU_FIELDS = {
 def read_counters(endpoint: Endpoint) -> dict[str, Any]:
     """`{"counters": {…}}`, cumulative since the server's start, or `{"error": sentence}`; it never raises."""
     try:
-        with translated(), counter_reader(endpoint, PATIENCE_S) as read:
+        with translated(), counter_reader(endpoint, PATIENCE_S, batches=True) as read:
             return {"counters": read()["server"]}
     except RequestError as error:
         return {"error": f"the counters of {endpoint.name} cannot be read ({error.kind})"}
@@ -57,19 +57,22 @@ def settled(read: Callable[[], dict[str, Any]], sleep: Callable[[float], None]) 
 
 
 @contextmanager
-def counter_reader(endpoint: Endpoint, timeout_s: float) -> Iterator[Read]:
+def counter_reader(endpoint: Endpoint, timeout_s: float, batches: bool = False) -> Iterator[Read]:
     """Reads `{"server": counters}` over one connection, and from the PyTorch service its `"gpus"` too.
+
+    `batches`: also Triton's executions by batch size, `{size: [executions, nanoseconds]}`.
 
     Readings raise RequestError, grpc.RpcError, or what an answer in another form than expected leads to.
     """
     if endpoint.model and endpoint.protocol == "grpc":
         request = service_pb2.ModelStatisticsRequest(name=endpoint.model)
         with triton_stub(endpoint) as stub:
-            yield lambda: triton_reading(plain(stub.ModelStatistics(request, timeout=timeout_s)))
+            yield lambda: triton_reading(plain(stub.ModelStatistics(request, timeout=timeout_s)), batches)
         return
     with closing(Line(endpoint.address, timeout_s)) as line:
         if endpoint.model:
-            yield lambda: triton_reading(json.loads(line.get(f"/v2/models/{endpoint.model}/stats")))
+            path = f"/v2/models/{endpoint.model}/stats"
+            yield lambda: triton_reading(json.loads(line.get(path)), batches)
         else:
             yield lambda: service_reading(line.get("/metrics"))
 
@@ -98,12 +101,26 @@ def plain(answer: Any) -> Mapping[str, Any]:
     return made
 
 
-def triton_reading(answer: Mapping[str, Any]) -> dict[str, Any]:
+def triton_reading(answer: Mapping[str, Any], batches: bool) -> dict[str, Any]:
     """Counters from the answer of Triton's statistics extension."""
-    return {"server": triton_counters(answer["model_stats"][0])}
+    stats = answer["model_stats"][0]
+    by_batch = {"batches": triton_batches(stats)} if batches else {}
+    return {"server": triton_counters(stats) | by_batch}
 
 
-def triton_counters(stats: Mapping[str, Any]) -> dict[str, int]:
+def triton_batches(stats: Mapping[str, Any]) -> dict[str, list[int]]:
+    """By executed batch size: how many executions, and the time of all of them, input and output included."""
+    parts = ("compute_input", "compute_infer", "compute_output")
+    return {
+        str(of["batch_size"]): [
+            int(of["compute_infer"]["count"]),
+            sum(int(of.get(part, {}).get("ns", 0)) for part in parts),
+        ]
+        for of in stats.get("batch_stats", ())
+    }
+
+
+def triton_counters(stats: Mapping[str, Any]) -> dict[str, Any]:
     """Counters from `ModelStatistics`; protobuf's JSON writes 64-bit numbers as text and leaves zeros out."""
     parts = stats.get("inference_stats", {})
 

@@ -8,13 +8,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import gevent
+import gevent.socket
 import grpc
 import requests
 from geventhttpclient import HTTPClient
+from geventhttpclient.connectionpool import ConnectionPool
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 from tritonclient.grpc import service_pb2_grpc
 
+from swarm.mark import GRPC_MARK, mark
 from users.endpoint import Endpoint
 from users.errors import status_error, translated
 from users.triton_grpc import CHANNEL_OPTIONS, patch_grpc
@@ -42,6 +45,14 @@ def _ask(method: str, endpoint: Endpoint, path: str) -> requests.Response:
         return session.request(method, f"http://{endpoint.address}{path}", timeout=PATIENCE_S)
 
 
+class MarkedPool(ConnectionPool):
+    """geventhttpclient's pool, on marked sockets."""
+
+    def after_connect(self, sock: gevent.socket.socket) -> None:
+        """Mark it."""
+        mark(sock)
+
+
 class Line:
     """One kept-alive HTTP connection for asking every second: `get` costs a sixth of what `requests` does.
 
@@ -53,13 +64,13 @@ class Line:
         self._client = self._new_client()
 
     def _new_client(self) -> HTTPClient:
-        return HTTPClient(
-            self._place.hostname or "",
-            port=self._place.port,
-            concurrency=1,
-            connection_timeout=self._timeout_s,
-            network_timeout=self._timeout_s,
+        host, port, timeout_s = self._place.hostname or "", self._place.port or 80, self._timeout_s
+        client = HTTPClient(host, port=port)
+        # The library has no hook for the sockets of its pool; the pool itself has connected nothing yet.
+        client._connection_pool = MarkedPool(
+            host, port, host, port, size=1, connection_timeout=timeout_s, network_timeout=timeout_s
         )
+        return client
 
     def get(self, path: str) -> str:
         """The answer's text. Raises RequestError, on any status but 200 too."""
@@ -97,5 +108,5 @@ def samples(page: str, names: Collection[str]) -> Iterator[Sample]:
 def triton_stub(endpoint: Endpoint) -> Iterator[Any]:
     """Triton's gRPC methods on a channel that is closed at the end. Calls raise grpc.RpcError."""
     patch_grpc()
-    with grpc.insecure_channel(endpoint.address, options=CHANNEL_OPTIONS) as channel:
+    with grpc.insecure_channel(endpoint.address, options=(*CHANNEL_OPTIONS, *GRPC_MARK)) as channel:
         yield service_pb2_grpc.GRPCInferenceServiceStub(channel)

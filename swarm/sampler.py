@@ -38,8 +38,8 @@ def open_sources(endpoint: Endpoint, metrics: Mapping[str, str]) -> Iterator[dic
         if nvml is not None:
             reads["gpus"] = stack.enter_context(closing(LocalGpus(nvml))).read
         reads["server"] = stack.enter_context(counter_reader(endpoint, GIVE_UP_S))
-        if endpoint.backend in metrics:
-            url = metrics[endpoint.backend]
+        if endpoint.server in metrics:
+            url = metrics[endpoint.server]
             reads["metrics"] = stack.enter_context(metrics_reader(url, endpoint.model, GIVE_UP_S))
         reads["host"] = Host().read
         yield reads

@@ -9,6 +9,7 @@ from typing import Any
 
 import gevent
 
+from swarm.connections import Connections
 from swarm.health import Health
 from swarm.messages import PROGRESS, PROGRESS_FIELDS, RECORDS
 from swarm.recorder import Recorder
@@ -26,6 +27,8 @@ class Shipping:
     def __init__(self, runner: Runner, recorder: Recorder) -> None:
         self._runner, self._recorder = runner, recorder
         self._health = Health()
+        self._connections = Connections()
+        self._path_phase, self._path_since_ns = "", 0
         self._told: tuple[Any, ...] = ()
         self._second = 0
         self._since_ns = time.perf_counter_ns()
@@ -42,6 +45,7 @@ class Shipping:
             if second > self._second:
                 if now_ns - self._since_ns >= LEAST_HEALTH_NS:
                     records += self._health_of(second - 1, now_ns)
+                records += self._path_of(second - 1, now_ns)
                 self._second = second
             self._send(records)
             self._tell_progress()
@@ -55,6 +59,29 @@ class Shipping:
         now_ns = time.perf_counter_ns()
         if now_ns - self._since_ns >= LEAST_HEALTH_NS:
             self._send(self._health_of(self._recorder.second(now_ns), now_ns))
+
+    def begin_path(self, phase: str) -> None:
+        """What connections do from now on belongs to this phase, until `end_path`."""
+        assert self.stage is not None
+        self._connections.watch(self.stage.endpoint.port)
+        self._path_phase, self._path_since_ns = phase, time.perf_counter_ns()
+
+    def end_path(self) -> None:
+        """The phase's last request has come back."""
+        now_ns = time.perf_counter_ns()
+        self._send(self._path_of(self._recorder.second(now_ns), now_ns))
+        self._path_phase = ""
+
+    def _path_of(self, second: int, now_ns: int) -> list[dict[str, Any]]:
+        stage, span_ns = self.stage, now_ns - self._path_since_ns
+        if stage is None or not self._path_phase:
+            return []
+        self._path_since_ns = now_ns
+        figures = self._connections.take()
+        if not figures:
+            return []
+        head = {"kind": "path", "cell": stage.cell, "repeat": stage.repeat, "phase": self._path_phase}
+        return [{**head, "second": second, "span_ns": span_ns, "asked": stage.connections, **figures}]
 
     def _health_of(self, second: int, now_ns: int) -> list[dict[str, Any]]:
         figures, stage, span_ns = self._health.take(), self.stage, now_ns - self._since_ns

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from swarm.errors import UsageError
 from swarm.options import Options
-from users.endpoint import Endpoint
+from users.endpoint import EMULATED, Endpoint
 
 FLAGS = {
     "pytorch-http": "--pytorch-url",
@@ -16,6 +16,8 @@ FLAGS = {
     "onnx-grpc": "--onnx-grpc-url",
     "trt-http": "--trt-http-url",
     "trt-grpc": "--trt-grpc-url",
+    "emulated-http": "--emulated-http-url",
+    "emulated-grpc": "--emulated-grpc-url",
 }
 """Which option names the target of an endpoint."""
 
@@ -29,6 +31,8 @@ def endpoints_from_options(options: Options) -> list[Endpoint]:
         Endpoint("onnx-grpc", "onnx", "grpc", "fp32", urls.get("onnx_grpc_url", ""), options.onnx_model),
         Endpoint("trt-http", "trt", "http", "fp32", urls.get("trt_http_url", ""), options.trt_model),
         Endpoint("trt-grpc", "trt", "grpc", "fp32", urls.get("trt_grpc_url", ""), options.trt_model),
+        Endpoint("emulated-http", EMULATED, "http", "fp32", urls.get("emulated_http_url", ""), EMULATED),
+        Endpoint("emulated-grpc", EMULATED, "grpc", "fp32", urls.get("emulated_grpc_url", ""), EMULATED),
     ]
     given = [e for e in made if e.address and not (options.skip_trt and e.backend == "trt")]
     if not given:
@@ -65,7 +69,7 @@ def endpoints_from_ready(ready: Mapping[str, Any], skip_trt: bool) -> list[Endpo
         address = parse_address("pytorch", servers.pop("pytorch")["url"])
         made.append(Endpoint("pytorch-http", "pytorch", "http", "jpeg", address))
     for backend, server in servers.items():
-        if not (skip_trt and backend != "onnx"):
+        if not (skip_trt and backend not in ("onnx", EMULATED)):
             model = server["model"]
             made.append(Endpoint(f"{backend}-http", backend, "http", "fp32", server["http"], model))
             made.append(Endpoint(f"{backend}-grpc", backend, "grpc", "fp32", server["grpc"], model))

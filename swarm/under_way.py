@@ -133,7 +133,7 @@ class UnderWay:
             raise RunFailedError(f"--max-in-flight {cell.users}: give at least one each to {workers} workers")
         if self._hands.collector.fault:
             raise StudyError(self._hands.collector.fault)
-        if fault := self._hands.server_fault(self.run.cell.endpoint.backend):
+        if fault := self._hands.server_fault(self.run.cell.endpoint.server):
             raise RunFailedError(fault)
 
     def _note_lost(self, lost: Sequence[str]) -> None:

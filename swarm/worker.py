@@ -23,7 +23,7 @@ from users.endpoint import Endpoint
 from users.images import ImageSet, ImageSetError, load_images
 from users.pacer import ClosedPacer, OpenPacer, Pacer, offsets_ns
 from users.result import Result
-from users.stage import Stage, prepare_pool
+from users.stage import LIBRARY, Stage, prepare_pool
 
 PARTING_S = 4.0
 NOTHING_DONE = {
@@ -112,14 +112,17 @@ class Worker:
         endpoint = Endpoint.from_dict(data["endpoint"])
         user_class = user_class_for(endpoint, self._environment.user_classes)
         golden = np.frombuffer(self._settings["golden"], dtype=np.float32).reshape(len(self._images), -1)
+        checked = endpoint.computes and golden.size > 0
         stage = Stage(
             endpoint,
             prepare_pool(user_class.transport, self._images, data["batch"], endpoint),
             self._settings["timeout_s"],
             cell=data["cell"],
             repeat=data["repeat"],
-            golden=golden,
+            golden=golden if checked else None,
             min_cosine=self._settings["min_cosine"],
+            images=self._images if self._settings["client"] == LIBRARY else None,
+            channels=self._settings["channels"],
         )
         user_class.stage = self._stage = self._shipping.stage = stage
         self._recorder.begin_phase()
@@ -133,6 +136,7 @@ class Worker:
         self._shipping.mark()
         self._recorder.begin_phase()
         self._entered_ns = start_ns(data["start_utc_ns"], time.time_ns(), time.perf_counter_ns())
+        self._shipping.begin_path(data["phase"])
         self._stage.enter(data["phase"], self._pacer(data))
         return {}
 
@@ -166,6 +170,7 @@ class Worker:
         deadline = time.monotonic() + data["patience_s"]
         while stage.in_flight and time.monotonic() < deadline:
             gevent.sleep(0.002)
+        self._shipping.end_path()
         if stage.in_flight:
             self._stage = self._shipping.stage = None
         self._shipping.flush()

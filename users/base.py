@@ -12,8 +12,8 @@ import gevent
 
 from users.check import SAMPLE_EVERY, check_embeddings, check_form
 from users.endpoint import Endpoint
-from users.errors import ErrorKind, RequestError
-from users.images import load_images
+from users.errors import ErrorKind, RequestError, translated
+from users.images import ImageSet, load_images
 from users.result import Result
 from users.stage import Stage, prepare_pool
 from users.transport import Prepared, Reply, Transport
@@ -58,8 +58,9 @@ class InferenceUser(User):
         shift = self.seat % len(self.mine.pool)
         self.requests = itertools.cycle(self.mine.pool[shift:] + self.mine.pool[:shift])
         self.sampled_phase, self.answers = "", 0
-        self.client = self.transport(self.mine.endpoint, self.mine.timeout_s)
+        self.client = self.transport(self.mine.endpoint, self.mine.timeout_s, self.mine.channels)
         self.client.open()
+        self.mine.connections = self.transport.connections(self.seat + 1, self.mine.channels)
 
     def on_stop(self) -> None:
         """Close the connection, in the greenlet that owns it."""
@@ -84,10 +85,14 @@ class InferenceUser(User):
         reply: Reply | None = None
         error: RequestError | None = None
         killed = False
+        encode_ns = 0
         stage.sent += 1
         stage.in_flight += 1
         start_ns = time.perf_counter_ns()
         try:
+            if stage.images is not None:
+                prepared = self._encoded(stage.images, prepared)
+                encode_ns = time.perf_counter_ns() - start_ns
             reply = self.client.send(prepared)
         except RequestError as caught:
             error = caught
@@ -109,12 +114,17 @@ class InferenceUser(User):
                 response_bytes=reply.response_bytes if reply else 0,
                 error=error or (self._check(reply, prepared, phase) if reply else None),
                 abandoned=killed,
-                phases_ns=reply.phases_ns if reply else {},
+                phases_ns={"encode": encode_ns, **reply.phases_ns} if reply else {},
                 server_ns=reply.server_ns if reply else {},
             )
             self._report(result)
             stage.in_flight -= 1
         return result
+
+    def _encoded(self, images: ImageSet, prepared: Prepared) -> Prepared:
+        """The same request, built anew from its pictures as a client's library does. Raises RequestError."""
+        with translated():
+            return self.transport.prepare(images, prepared.indices, self.mine.endpoint)
 
     def _check(self, reply: Reply, prepared: Prepared, phase: str) -> RequestError | None:
         """The fault of an answer, or None; a user's first answer of each phase is always among the sample."""

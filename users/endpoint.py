@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 Protocol = Literal["http", "grpc"]
 Payload = Literal["jpeg", "fp32"]
+
+NULL, EMULATED = "null", "emulated"
+"""Backends behind which no model computes."""
+FLOOR = "-floor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,25 @@ class Endpoint:
     def port(self) -> int:
         """The port part of the address."""
         return int(self.address.rpartition(":")[2])
+
+    @property
+    def computes(self) -> bool:
+        """Whether its answers are embeddings of the pictures sent."""
+        return self.backend not in (NULL, EMULATED)
+
+    @property
+    def floor_of(self) -> str:
+        """The endpoint whose floor this is, or nothing."""
+        return self.name.removesuffix(FLOOR) if self.name.endswith(FLOOR) else ""
+
+    @property
+    def server(self) -> str:
+        """The server behind it by its backend's name: a floor lies on the server whose floor it is."""
+        return self.floor_of.rpartition("-")[0] or self.backend
+
+    def floor(self) -> Endpoint:
+        """The same server's null model: what a request costs without a model's work."""
+        return replace(self, name=f"{self.name}{FLOOR}", backend=NULL, model=NULL if self.model else "")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, fit for JSON and msgpack."""

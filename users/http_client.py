@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import gevent
-from geventhttpclient import HTTPClient
 
 from users.endpoint import Endpoint
 from users.errors import status_error
+from users.stamped import StampedClient, Stamps
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP answer: its body, its headers (names in lower case), and the request's phases on the wire."""
+
+    body: bytes
+    headers: Mapping[str, str]
+    phases_ns: dict[str, int]
 
 
 class HttpConnection:
@@ -16,23 +26,18 @@ class HttpConnection:
 
     def __init__(self, endpoint: Endpoint, timeout_s: float) -> None:
         self._endpoint, self._timeout_s = endpoint, timeout_s
+        self._stamps = Stamps()
         self._client = self._new_client()
 
-    def _new_client(self) -> HTTPClient:
-        endpoint, timeout_s = self._endpoint, self._timeout_s
-        return HTTPClient(
-            endpoint.host,
-            port=endpoint.port,
-            concurrency=1,
-            connection_timeout=timeout_s,
-            network_timeout=timeout_s,
-        )
+    def _new_client(self) -> StampedClient:
+        return StampedClient(self._stamps, self._endpoint.host, self._endpoint.port, self._timeout_s)
 
-    def post(self, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[bytes, Mapping[str, str]]:
-        """The answer's body and headers (names in lower case). Raises RequestError on any status but 200.
+    def post(self, path: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+        """The answer to one request. Raises RequestError on any status but 200.
 
         The library's own timeouts are for each read: an answer that trickles in would outlive them.
         """
+        self._stamps.clear()
         try:
             with gevent.Timeout(self._timeout_s):
                 response = self._client.post(path, body=body, headers=dict(headers))
@@ -44,7 +49,8 @@ class HttpConnection:
             raise
         if response.status_code != 200:
             raise status_error(response.status_code, data)
-        return data, {name.lower(): value for name, value in response.items()}
+        named = {name.lower(): value for name, value in response.items()}
+        return Answer(data, named, self._stamps.phases_ns())
 
     def close(self) -> None:
         """Close the connection."""

@@ -41,11 +41,12 @@ class JpegHttp(Transport):
     def exchange(self, prepared: Prepared) -> Reply:
         """POST and parse."""
         assert self._connection is not None, "open() comes before send()"
-        body, headers = self._connection.post("/embed", prepared.body, prepared.headers)
+        path = "/embed" if self.endpoint.computes else "/null"
+        answer = self._connection.post(path, prepared.body, prepared.headers)
         received_ns = time.perf_counter_ns()
-        embeddings = np.array(json.loads(body)["embeddings"], dtype=np.float32)
-        phases_ns = {"decode": time.perf_counter_ns() - received_ns}
-        return Reply(embeddings, len(body), phases_ns, server_timing(headers))
+        embeddings = np.array(json.loads(answer.body)["embeddings"], dtype=np.float32)
+        phases_ns = {**answer.phases_ns, "decode": time.perf_counter_ns() - received_ns}
+        return Reply(embeddings, len(answer.body), phases_ns, server_timing(answer.headers))
 
     def close(self) -> None:
         """Close the connection."""

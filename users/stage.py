@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from users.endpoint import Endpoint
 from users.images import ImageSet
 from users.pacer import ClosedPacer, Pacer
-from users.transport import Prepared, Transport, rotation
+from users.transport import PER_USER, Channels, Prepared, Transport, rotation
 
+PREPARED, LIBRARY = "prepared", "library"
+"""How the client makes its requests: once, before any load, or each from its array while it is measured."""
 SENDING = frozenset({"warm-up", "measure"})
 
 
@@ -22,7 +24,8 @@ SENDING = frozenset({"warm-up", "measure"})
 class Stage:
     """A cell on this worker: endpoint, prepared requests, and the phase that gates the users.
 
-    `golden`: float32 of shape [n, 512], or None to skip that check. `sent` and `in_flight` count requests:
+    `golden`: float32 of shape [n, 512], or None to skip that check. `images`: the pictures from which each
+    request is built anew, or None to send the pool as it was prepared. `sent` and `in_flight` count requests:
     those begun since the phase was entered, and those not yet ended.
     """
 
@@ -33,12 +36,16 @@ class Stage:
     repeat: int = 1
     golden: NDArray[np.float32] | None = None
     min_cosine: float = 0.999
+    images: ImageSet | None = None
+    channels: Channels = PER_USER
     phase: str = "drain"
     pacer: Pacer = field(default_factory=ClosedPacer)
     sent: int = 0
     in_flight: int = 0
     gate: Event = field(default_factory=Event)
     seats: itertools.count[int] = field(default_factory=itertools.count)
+    connections: int = 0
+    """How many TCP connections this process's users should have by now."""
 
     def enter(self, phase: str, pacer: Pacer | None = None) -> None:
         """Begin a phase: users send in `warm-up` and `measure`, when the pacer says, else hold still."""

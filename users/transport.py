@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from users.errors import translated
 from users.images import ImageSet
 
 EMBEDDING_SIZE = 512
+Channels = Literal["per-user", "shared"]
+PER_USER: Channels = "per-user"
+SHARED: Channels = "shared"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +43,23 @@ class Reply:
 
 
 class Transport(ABC):
-    """One connection to one endpoint. Opened and closed by the greenlet that uses it; never shared."""
+    """One user's way to one endpoint. Opened and closed by the greenlet that uses it.
+
+    `channels`: whether users have gRPC channels of their own, or all of this process share one.
+    """
 
     protocol: ClassVar[Protocol]
     payload: ClassVar[Payload]
 
-    def __init__(self, endpoint: Endpoint, timeout_s: float) -> None:
+    def __init__(self, endpoint: Endpoint, timeout_s: float, channels: Channels = PER_USER) -> None:
         self.endpoint = endpoint
         self.timeout_s = timeout_s
+        self.channels = channels
+
+    @classmethod
+    def connections(cls, users: int, channels: Channels) -> int:
+        """How many TCP connections so many users of one process should have."""
+        return users
 
     @classmethod
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Triton over gRPC, on gevent: prepared bytes over the raw stub, one TCP connection a user."""
+"""Triton over gRPC, on gevent: prepared bytes over the raw stub, on channels of each user's own or shared."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from users.base import InferenceUser
 from users.endpoint import Endpoint, Payload, Protocol
 from users.errors import ErrorKind, RequestError
 from users.images import ImageSet
-from users.transport import EMBEDDING_SIZE, Prepared, Reply, Transport
+from users.transport import EMBEDDING_SIZE, SHARED, Channels, Prepared, Reply, Transport
 
 METHOD = "/inference.GRPCInferenceService/ModelInfer"
 CHANNEL_OPTIONS = (
@@ -34,13 +34,40 @@ def patch_grpc() -> None:
     grpc_gevent.init_gevent()
 
 
-def size_thread_pool(channels: int) -> None:
-    """Room for one blocked call a channel: each call in flight holds a thread of gevent's pool.
+def size_thread_pool(users: int) -> None:
+    """Room for one blocked call a user: each call in flight holds a thread of gevent's pool.
 
     At the pool's default of 10, a tenth call makes every other wait, unseen in the throughput.
     """
     pool = gevent.get_hub().threadpool
-    pool.maxsize = max(pool.maxsize, channels + SPARE_THREADS)
+    pool.maxsize = max(pool.maxsize, users + SPARE_THREADS)
+
+
+class SharedChannels:
+    """One channel an address, for as long as anybody uses it."""
+
+    def __init__(self) -> None:
+        self._channels: dict[str, tuple[grpc.Channel, int]] = {}
+
+    def take(self, address: str) -> grpc.Channel:
+        """The address's channel, made for its first user."""
+        channel, users = self._channels.get(address) or (new_channel(address), 0)
+        self._channels[address] = (channel, users + 1)
+        return channel
+
+    def give_back(self, address: str) -> None:
+        """Close the channel when its last user has given it back."""
+        channel, users = self._channels[address]
+        self._channels[address] = (channel, users - 1)
+        if users == 1:
+            del self._channels[address]
+            channel.close()
+
+
+def new_channel(address: str) -> grpc.Channel:
+    """A channel with a TCP connection of its own."""
+    patch_grpc()
+    return grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
 
 
 class TritonGrpc(Transport):
@@ -48,7 +75,9 @@ class TritonGrpc(Transport):
 
     protocol: ClassVar[Protocol] = "grpc"
     payload: ClassVar[Payload] = "fp32"
-    open_channels: ClassVar[int] = 0
+    users: ClassVar[int] = 0
+    """How many of this process are open."""
+    shared_channels: ClassVar[SharedChannels] = SharedChannels()
     _channel: grpc.Channel | None = None
 
     @classmethod
@@ -61,27 +90,40 @@ class TritonGrpc(Transport):
         request.raw_input_contents.append(pixels.tobytes())
         return Prepared(request.SerializeToString(), indices)
 
+    @classmethod
+    def connections(cls, users: int, channels: Channels) -> int:
+        """One a user, or one for all of this process."""
+        return min(users, 1) if channels == SHARED else users
+
     def open(self) -> None:
-        """One channel, and so one TCP connection, of its own."""
+        """Take the shared channel, or make one of its own; each is one TCP connection."""
         patch_grpc()
-        TritonGrpc.open_channels += 1
-        size_thread_pool(TritonGrpc.open_channels)
-        self._channel = grpc.insecure_channel(self.endpoint.address, options=CHANNEL_OPTIONS)
+        TritonGrpc.users += 1
+        size_thread_pool(TritonGrpc.users)
+        address = self.endpoint.address
+        shared = self.channels == SHARED
+        self._channel = self.shared_channels.take(address) if shared else new_channel(address)
         self._infer = self._channel.unary_unary(METHOD, request_serializer=None, response_deserializer=None)
 
     def exchange(self, prepared: Prepared) -> Reply:
-        """Call and parse."""
+        """Call and parse. `wait` is the whole call in flight: gRPC shows neither sending nor receiving."""
+        began_ns = time.perf_counter_ns()
         body: bytes = self._infer(prepared.body, timeout=self.timeout_s)
         received_ns = time.perf_counter_ns()
         embeddings = embeddings_of(ModelInferResponse.FromString(body))
-        return Reply(embeddings, len(body), {"decode": time.perf_counter_ns() - received_ns})
+        decode_ns = time.perf_counter_ns() - received_ns
+        return Reply(embeddings, len(body), {"wait": received_ns - began_ns, "decode": decode_ns})
 
     def close(self) -> None:
         """Close the channel: one left to the garbage collector can hang the process under gevent."""
-        if self._channel is not None:
-            self._channel.close()
-            self._channel = None
-            TritonGrpc.open_channels -= 1
+        channel, self._channel = self._channel, None
+        if channel is None:
+            return
+        TritonGrpc.users -= 1
+        if self.channels == SHARED:
+            self.shared_channels.give_back(self.endpoint.address)
+        else:
+            channel.close()
 
 
 def embeddings_of(response: ModelInferResponse) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:

@@ -43,12 +43,13 @@ class TritonHttp(Transport):
         """POST and parse."""
         assert self._connection is not None, "open() comes before send()"
         path = f"/v2/models/{self.endpoint.model}/infer"
-        body, headers = self._connection.post(path, prepared.body, prepared.headers)
+        answer = self._connection.post(path, prepared.body, prepared.headers)
         received_ns = time.perf_counter_ns()
-        head = int(headers[HEADER_LENGTH.lower()])
-        result = InferenceServerClient.parse_response_body(body, header_length=head)
+        head = int(answer.headers[HEADER_LENGTH.lower()])
+        result = InferenceServerClient.parse_response_body(answer.body, header_length=head)
         embeddings = np.asarray(result.as_numpy("embedding"), dtype=np.float32)
-        return Reply(embeddings, len(body), {"decode": time.perf_counter_ns() - received_ns})
+        decode_ns = time.perf_counter_ns() - received_ns
+        return Reply(embeddings, len(answer.body), {**answer.phases_ns, "decode": decode_ns})
 
     def close(self) -> None:
         """Close the connection."""

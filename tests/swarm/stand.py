@@ -12,6 +12,7 @@ from reports import histogram
 from reports.ledger import LedgerWriter, Record, read_ledger
 from swarm.conductor import Conductor
 from swarm.crew import Answers
+from swarm.first_calls import FirstCalls
 from swarm.hands import Hands
 from swarm.plan import Cell, Run
 from swarm.programme import Listed, Programme
@@ -135,6 +136,7 @@ class Stand:
         self.said: list[str] = []
         self.dead: set[str] = set()
         self.served: list[int] = []
+        self.called: list[tuple[str, int]] = []
 
     def tick(self) -> None:
         """Users finish requests, and every worker that is not silent is heard of."""
@@ -148,6 +150,8 @@ class Stand:
             sampler=self.sampler,  # type: ignore[arg-type]
             spawn=lambda count, endpoint: self.spawned.append((count, endpoint.name)),
             probe=lambda endpoint: {"counters": {"requests": self.served.pop(0) if self.served else 7}},
+            serving=lambda endpoint: {"instances": 1},
+            first_calls=FirstCalls(self.call),
             server_fault=self.server_fault,
             say=self.said.append,
             clock=self.clock,
@@ -156,6 +160,10 @@ class Stand:
             utc=lambda: "then",
         )
         return Conductor(hands, programme or Listed(runs), Terms(request_s=60, warm_up_s=10, seed=3))
+
+    def call(self, endpoint: Endpoint, size: int) -> int:
+        self.called.append((endpoint.name, size))
+        return 40_000_000 if len(self.called) % 2 else 4_000_000
 
     def server_fault(self, backend: str) -> str:
         return f"the embedded {backend} server died" if backend in self.dead else ""

@@ -20,6 +20,8 @@ def test_a_run_from_start_to_end(stand: Stand) -> None:
     kinds = [(r["kind"], r.get("event") or r.get("phase") or r.get("when")) for r in stand.records()]
     assert kinds == [
         ("run", "start"),
+        ("serving", None),
+        ("cold", None),
         ("phase", "warm-up"),
         ("server", "before"),
         ("phase", "measure"),

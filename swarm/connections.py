@@ -1,0 +1,104 @@
+"""This process's connections to an endpoint as the kernel sees them: how many, how fast, held up by what."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Mapping
+from statistics import fmean
+from typing import Any
+
+from gevent import monkey
+
+from swarm.mark import is_marked
+from swarm.tcp_info import ESTABLISHED, TcpInfo, read_tcp_info
+
+Seen = Mapping[Any, TcpInfo]
+"""By the address of a connection's own end."""
+
+US = 1_000
+GROWING = {
+    "segments_out": ("segs_out", 1),
+    "segments_in": ("segs_in", 1),
+    "bytes_sent": ("bytes_sent", 1),
+    "bytes_retransmitted": ("bytes_retrans", 1),
+    "retransmits": ("total_retrans", 1),
+    "bytes_received": ("bytes_received", 1),
+    "busy_ns": ("busy_time", US),
+    "rwnd_limited_ns": ("rwnd_limited", US),
+    "sndbuf_limited_ns": ("sndbuf_limited", US),
+}
+"""Our name → the kernel's, and the factor between their units; each counts from a connection's start."""
+
+
+def own_connections(port: int) -> dict[Any, TcpInfo]:
+    """Every connection of this process to a peer's `port`, save marked ones; empty without TCP_INFO."""
+    if not hasattr(socket, "TCP_INFO"):
+        return {}
+    found: dict[Any, TcpInfo] = {}
+    for descriptor in os.listdir("/proc/self/fd"):
+        try:
+            if os.readlink(f"/proc/self/fd/{descriptor}").startswith("socket:"):
+                found |= _looked_at(int(descriptor), port)
+        except OSError:
+            continue  # closed meanwhile, or no TCP socket with a peer
+    return found
+
+
+def _looked_at(descriptor: int, port: int) -> dict[Any, TcpInfo]:
+    # The original class: gevent's would change the descriptor's mode under gRPC's feet.
+    with monkey.get_original("socket", "socket")(fileno=os.dup(descriptor)) as twin:
+        peer = twin.getpeername()
+        if not isinstance(peer, tuple) or peer[1] != port or is_marked(twin):
+            return {}
+        return {twin.getsockname(): read_tcp_info(twin)}
+
+
+class Connections:
+    """Readings one after the other; each `take` tells what has come since the last."""
+
+    def __init__(self, read: Callable[[int], Seen] = own_connections) -> None:
+        self._read = read
+        self._last: Seen = {}
+        self._port = 0
+
+    def watch(self, port: int) -> None:
+        """Begin with the connections to another port."""
+        self._port = port
+        self._last = self._read(port)
+
+    def take(self) -> dict[str, Any]:
+        """Figures since the last take as the ledger's `path` records name them; empty without any."""
+        seen, last = self._read(self._port), self._last
+        self._last = seen
+        if not seen:
+            return {}
+        grown = {
+            name: factor * sum(_growth(info, last.get(end), field) for end, info in seen.items())
+            for name, (field, factor) in GROWING.items()
+            if all(field in info for info in seen.values())
+        }
+        return {**standing(list(seen.values())), **grown}
+
+
+def _growth(now: TcpInfo, before: TcpInfo | None, field: str) -> int:
+    # A port that is used again starts from nothing.
+    grown = now[field] - before[field] if before else now[field]
+    return grown if grown >= 0 else now[field]
+
+
+def standing(infos: list[TcpInfo]) -> dict[str, Any]:
+    """What holds now, of all connections."""
+    measured = [info for info in infos if info["rtt"]]
+    values: dict[str, Any] = {
+        "connections": sum(info["state"] == ESTABLISHED for info in infos),
+        "cwnd_bytes": round(fmean(info["snd_cwnd"] * info["snd_mss"] for info in infos)),
+        "not_sent_bytes": sum(info.get("notsent_bytes", 0) for info in infos),
+    }
+    if measured:
+        values["rtt_ns"] = round(US * fmean(info["rtt"] for info in measured))
+    if least := [info["min_rtt"] for info in measured if 0 < info.get("min_rtt", 0) < 0xFFFFFFFF]:
+        values["min_rtt_ns"] = US * min(least)
+    if rates := [info["delivery_rate"] for info in infos if info.get("delivery_rate")]:
+        values["delivery_bytes_per_s"] = round(fmean(rates))
+    return values

@@ -1,0 +1,64 @@
+"""How the server behind an endpoint is set up: instances, largest batch, and how long it waits for more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any
+
+from tritonclient.grpc import service_pb2
+
+from swarm.probe import plain
+from swarm.query import PATIENCE_S, Line, triton_stub
+from users.endpoint import Endpoint
+from users.errors import RequestError, translated
+
+NS_PER_US = 1_000
+
+
+def read_serving(endpoint: Endpoint) -> dict[str, Any]:
+    """The fields of a ledger's `serving` record, or `{"error": sentence}`; it never raises."""
+    try:
+        with translated():
+            return triton_serving(model_config(endpoint)) if endpoint.model else service_serving(endpoint)
+    except RequestError as error:
+        return {"error": f"the configuration of {endpoint.name} cannot be read ({error.kind})"}
+
+
+def model_config(endpoint: Endpoint) -> Mapping[str, Any]:
+    """Triton's configuration of the endpoint's model, in the form of its HTTP answers."""
+    if endpoint.protocol == "grpc":
+        request = service_pb2.ModelConfigRequest(name=endpoint.model)
+        with triton_stub(endpoint) as stub:
+            made: Mapping[str, Any] = plain(stub.ModelConfig(request, timeout=PATIENCE_S))["config"]
+            return made
+    with closing(Line(endpoint.address, PATIENCE_S)) as line:
+        read: Mapping[str, Any] = json.loads(line.get(f"/v2/models/{endpoint.model}/config"))
+        return read
+
+
+def triton_serving(config: Mapping[str, Any]) -> dict[str, Any]:
+    """From a model's configuration; protobuf's JSON writes 64-bit numbers as text and leaves zeros out."""
+    groups = config.get("instance_group", ())
+    # Triton makes `count` instances on each GPU of a group.
+    instances = sum(int(group.get("count", 1)) * max(1, len(group.get("gpus", ()))) for group in groups)
+    batcher = config.get("dynamic_batching")
+    delay_us = int((batcher or {}).get("max_queue_delay_microseconds", 0))
+    return {
+        "instances": instances or None,
+        "max_batch": int(config.get("max_batch_size", 0)),
+        "batching": batcher is not None,
+        "batching_delay_ns": delay_us * NS_PER_US,
+    }
+
+
+def service_serving(endpoint: Endpoint) -> dict[str, Any]:
+    """From the PyTorch service's own word; a service of another make does not tell, and that is no error."""
+    with closing(Line(endpoint.address, PATIENCE_S)) as line:
+        try:
+            told = json.loads(line.get("/readyz"))
+        except (RequestError, ValueError):
+            told = {}
+    instances = told.get("instances") if isinstance(told, dict) else None
+    return {"instances": instances, "max_batch": None, "batching": False, "batching_delay_ns": 0}

@@ -1,0 +1,42 @@
+"""Linux's TCP_INFO: what the kernel knows of one connection, by the names of `struct tcp_info`."""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+_BYTES = 8
+"""The first fields are a byte each and of no use here."""
+_FIELDS = """
+    I:rto I:ato I:snd_mss I:rcv_mss I:unacked I:sacked I:lost I:retrans I:fackets
+    I:last_data_sent I:last_ack_sent I:last_data_recv I:last_ack_recv
+    I:pmtu I:rcv_ssthresh I:rtt I:rttvar I:snd_ssthresh I:snd_cwnd I:advmss I:reordering
+    I:rcv_rtt I:rcv_space I:total_retrans
+    Q:pacing_rate Q:max_pacing_rate Q:bytes_acked Q:bytes_received I:segs_out I:segs_in
+    I:notsent_bytes I:min_rtt I:data_segs_in I:data_segs_out
+    Q:delivery_rate Q:busy_time Q:rwnd_limited Q:sndbuf_limited I:delivered I:delivered_ce
+    Q:bytes_sent Q:bytes_retrans
+"""
+"""In the order of `include/uapi/linux/tcp.h`: I is 32 bits, Q is 64. Newer fields stand at the end."""
+_SIZES = {"I": 4, "Q": 8}
+ESTABLISHED = 1
+
+TcpInfo = dict[str, int]
+"""Times in microseconds, rates in bytes a second, as the kernel gives them; `state` is 1 when established."""
+
+
+def read_tcp_info(connection: socket.socket) -> TcpInfo:
+    """What the kernel tells of a connection; an older kernel tells less. Raises OSError."""
+    return parse_tcp_info(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 512))
+
+
+def parse_tcp_info(data: bytes) -> TcpInfo:
+    """The fields that `data` is long enough for."""
+    found, offset = {"state": data[0]}, _BYTES
+    for field in _FIELDS.split():
+        form, _, name = field.partition(":")
+        if offset + _SIZES[form] > len(data):
+            break
+        (found[name],) = struct.unpack_from(form, data, offset)
+        offset += _SIZES[form]
+    return found

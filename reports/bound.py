@@ -20,6 +20,7 @@ _BROKEN = {
     "server-lost": "the server restarted",
     "results-lost": "results were lost",
     "cut-short": "cut short",
+    "cold-shape": "the server was cold",
     "no-data": "no request succeeded",
 }
 # Where its latency is within the bound, since a client at its limit makes failures and drops by itself:

@@ -20,6 +20,8 @@ class Caveat:
 _ADVICE = {
     "aborted": "Run the study again; what was measured until then is kept.",
     "client-bound": "Add workers or hosts, or lower the load: this is the client's speed, not the server's.",
+    "cold-shape": "Let the server meet this batch size before measuring it, by a longer warm-up; run again.",
+    "connections-differ": "Look for a proxy or a pool: what is said of connections rests on those seen.",
     "counts-mismatch": "Keep other clients away from the server while measuring, then run again.",
     "cut-short": "Run the cell again: what was done at its end is not known.",
     "dropped-arrivals": "Lower the rate, or raise --max-in-flight: as many as it allows were in use.",
@@ -33,6 +35,7 @@ _ADVICE = {
     "rate-missed": "Add workers or lower the rate: the numbers belong to the rate that was offered.",
     "results-lost": "Look for a worker that died or a full disk; run the cell again.",
     "server-lost": "Look at the server's log; restart it and run the cell again.",
+    "unexplained": "See docs/attribution.md for what can hide there; do not read the parts as the whole.",
     "unfinished": "The study stopped inside this run: run it again.",
     "unsteady": "Warm up longer, or find out what else the server is doing.",
     "users-missing": "Look at the workers' consoles; run the cell again with all its users.",
@@ -45,6 +48,7 @@ _TAINTING = frozenset(
     {
         "aborted",
         "client-bound",
+        "cold-shape",
         "counts-mismatch",
         "cut-short",
         "dropped-arrivals",

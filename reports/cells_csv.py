@@ -24,4 +24,6 @@ def render_csv(study: Study) -> str:
 def _value(study: Study, run: Summary, column: str) -> object:
     if column == "study":
         return study.header["study"]
+    if column == "limit":
+        return run.limit.code if run.limit else None
     return codes(run, ";") if column == "caveats" else column_of(run, column)

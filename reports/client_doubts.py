@@ -50,10 +50,14 @@ def _busy(fit: Health) -> Iterator[str]:
 
 
 def _lagging(fit: Health, latency_p95_ns: float | None) -> Iterator[str]:
-    lag_ns = fit.loop_lag_p95_ns or 0
-    if latency_p95_ns and lag_ns > max(LEAST_LAG_NS, LAG_SHARE * latency_p95_ns):
+    if lags(fit.loop_lag_p95_ns, latency_p95_ns):
         beside = f"beside a latency of {ms(latency_p95_ns)} ms"
-        yield f"worker {fit.most_lagging}'s event loop lagged {ms(lag_ns)} ms at p95, {beside}"
+        yield f"worker {fit.most_lagging}'s event loop lagged {ms(fit.loop_lag_p95_ns)} ms at p95, {beside}"
+
+
+def lags(lag_p95_ns: float | None, latency_p95_ns: float | None) -> bool:
+    """Whether an event loop lagged so much that much of the latency may be the worker's own."""
+    return bool(latency_p95_ns) and (lag_p95_ns or 0) > max(LEAST_LAG_NS, LAG_SHARE * (latency_p95_ns or 0))
 
 
 def _tardy(sent: int, kept: Arrivals, times: Mapping[str, float | None]) -> Iterator[str]:

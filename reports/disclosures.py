@@ -3,23 +3,28 @@
 from collections.abc import Iterable
 
 from reports.study import Study
+from reports.summary import FLOOR_SUFFIX
 
-_STAND_INS = {
-    "openvino-": "OpenVINO: a stand-in for the compiled engine, which is TensorRT on a GPU host.",
-    "emulated-": "Emulated: no model computes behind this endpoint.",
-}
+OPENVINO = "OpenVINO: a stand-in for the compiled engine, which is TensorRT on a GPU host."
+FLOOR = "Floor: no model computes behind it; shown beside, never subtracted."
 RANDOM_WEIGHTS = "Random weights: timings are real, embeddings mean nothing."
 
 
-def stand_in(endpoint: str) -> str | None:
+def stand_in(study: Study, endpoint: str) -> str | None:
     """The sentence that must stand beside an endpoint's numbers, or None."""
-    return next((text for prefix, text in _STAND_INS.items() if endpoint.startswith(prefix)), None)
+    if endpoint.endswith(FLOOR_SUFFIX) or endpoint.startswith("null-"):
+        return FLOOR
+    if endpoint.startswith("emulated-"):
+        profile = study.described.get(endpoint, {}).get("emulated")
+        named = f"Emulated ({profile})" if profile else "Emulated"
+        return f"{named}: no model computes behind this endpoint."
+    return OPENVINO if endpoint.startswith("openvino-") else None
 
 
 def disclosures(study: Study, endpoints: Iterable[str]) -> tuple[str, ...]:
     """Every such sentence that some endpoints call for, weights last."""
     names = list(endpoints)
-    said = [text for name in names if (text := stand_in(name))]
+    said = [text for name in names if (text := stand_in(study, name))]
     labels = [str(study.described.get(name, {}).get("weights", "")) for name in names]
     if any(label.startswith("random") for label in labels):
         said.append(RANDOM_WEIGHTS)

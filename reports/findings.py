@@ -20,8 +20,8 @@ def findings(study: Study) -> tuple[str, ...]:
         return ("No run left a successful request, so nothing can be said about speed.",)
     said = [
         rate_finding(study) or open_finding(study),
-        _fastest(study.started),
-        _protocols(study, good),
+        _fastest([run for run in study.started if not run.is_floor]),
+        _protocols(study, [run for run in good if not run.is_floor]),
         " ".join(disclosures(study, (run.endpoint for run in study.started))),
     ]
     return tuple(sentence for sentence in said if sentence)

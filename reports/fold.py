@@ -1,30 +1,33 @@
 """From what the ledger has of a run to its Summary."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reports.arrivals import Arrivals, arrivals
+from reports.attribution import attributed, given, on_path, on_server
 from reports.caveat import Caveat, caveat
 from reports.client_doubts import client_doubts
 from reports.doubts import doubts
 from reports.health import Health, health
+from reports.path_fold import path_of
 from reports.runs import Run
-from reports.samples import gpus_over, sampling_gap
-from reports.server import ServerSide, server_side
+from reports.samples import gpus_over, host_cpu_pct, sampling_gap
+from reports.server import server_side
+from reports.serving import serving_gap, serving_of
 from reports.summary import Summary
 from reports.windows import Counts, count, measure_ns, times
 
 
-def summarise(run: Run) -> Summary:
-    """One run's Summary; without numbers where it was not begun."""
+def summarise(run: Run, options: Mapping[str, Any] | None = None) -> Summary:
+    """One run's Summary, with `options` of the study's header; without numbers where it was not begun."""
     edges = {record["event"]: record for record in run.of_kind("run")}
     if "start" not in edges:
         return Summary(**run.planned, status="not-run")
     start, end = edges["start"], edges.get("end", {})
     status, note = end.get("status", "unfinished"), end.get("note", "")
-    numbers = _numbers(run, status, note)
-    return Summary(
-        **run.planned, status=status, workers=len(start["workers"]), hosts=start["hosts"], **numbers
+    known = {**given(run.planned["protocol"], options or {}), **_numbers(run, status, note)}
+    return attributed(
+        Summary(**run.planned, status=status, workers=len(start["workers"]), hosts=start["hosts"], **known)
     )
 
 
@@ -33,19 +36,22 @@ def _numbers(run: Run, status: str, note: str) -> dict[str, Any]:
     counts, found = count(windows, drained), times(windows)
     load = run.planned["load"]
     kept = arrivals(load, windows, drained)
-    fit, server = health(run.measured("health")), server_side(run.of_kind("server"), status)
+    fit, server = health(run.measured("health")), server_side(run.of_kind("server"), windows, status)
+    phase_ns = measure_ns(load, windows, drained) if counts.finished else None
     doubted = (
         *_stated(run),
         *doubts(status, note, counts, windows, drained, server),
+        *serving_gap(run.of_kind("serving")),
         *_unsampled(run),
         *client_doubts(run.planned, counts.sent, kept, fit, found, windows),
     )
     return {
-        **_rates(counts, measure_ns(load, windows, drained) if counts.finished else None),
+        **_rates(counts, phase_ns),
         **found,
-        **_server(server),
+        **on_server(server, serving_of(run.of_kind("serving")), phase_ns),
+        **on_path(path_of(run.measured("path"), counts.images)),
         **_generator(kept, fit),
-        **_gpus(run),
+        **_sampled(run),
         "caveats": doubted,
     }
 
@@ -69,31 +75,27 @@ def _per_s(total: int, elapsed_ns: float | None) -> float | None:
     return total / (elapsed_ns / 1e9) if elapsed_ns else None
 
 
-def _server(server: ServerSide) -> dict[str, float | None]:
-    return {
-        "server_ns": server.server_ns,
-        "server_queue_ns": server.queue_ns,
-        "server_compute_ns": server.compute_ns,
-        "executed_batch": server.executed_batch,
-    }
-
-
-def _generator(kept: Arrivals, fit: Health) -> dict[str, float | None]:
+def _generator(kept: Arrivals, fit: Health) -> dict[str, Any]:
     return {
         "late": kept.late,
         "due": kept.due,
         "dropped": kept.dropped,
         "offered_per_s": kept.offered.per_s if kept.offered else None,
         "worker_cpu_pct": fit.worker_cpu_pct,
+        "cpu_wait_pct": fit.cpu_wait_pct,
+        "loop_lag_p95_ns": fit.loop_lag_p95_ns,
         "loop_lag_p99_ns": fit.loop_lag_p99_ns,
+        "lag_worker": fit.most_lagging,
         "gc_max_ns": fit.gc_max_ns,
         "in_flight": fit.in_flight,
     }
 
 
-def _gpus(run: Run) -> dict[str, float | None]:
-    found = gpus_over(run.measured("sample"))
+def _sampled(run: Run) -> dict[str, float | None]:
+    samples = run.measured("sample")
+    found = gpus_over(samples)
     return {
+        "host_cpu_pct": host_cpu_pct(samples),
         "gpu_util_pct": found.util_pct,
         "gpu_memory_bytes": found.memory_bytes,
         "gpu_power_w": found.power_w,

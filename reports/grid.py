@@ -36,7 +36,7 @@ def grid_table(
     """The table of `cell(row, column, notes)`; `rows` maps each row's name to the endpoints behind it."""
     notes = Notes()
     cells = tuple(
-        (_row_head(name, endpoints, notes), *(cell(name, column, notes) for column in columns))
+        (_row_head(study, name, endpoints, notes), *(cell(name, column, notes) for column in columns))
         for name, endpoints in rows.items()
     )
     heads = (grid.head, *(f"{grid.axis} {column:g}" for column in columns))
@@ -47,8 +47,8 @@ def grid_table(
     return Table(grid.title, grid.caption, heads, shown, notes.texts, numeric, shared)
 
 
-def _row_head(name: str, endpoints: Iterable[str], notes: Notes) -> Cell:
-    return Cell(name, notes.marks(text for endpoint in endpoints if (text := stand_in(endpoint))))
+def _row_head(study: Study, name: str, endpoints: Iterable[str], notes: Notes) -> Cell:
+    return Cell(name, notes.marks(text for endpoint in endpoints if (text := stand_in(study, endpoint))))
 
 
 def repeats(study: Study) -> str:

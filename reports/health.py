@@ -1,12 +1,11 @@
 """The generator's own health in the measure phase: was it the server that was slow, or the client?"""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
 
 from reports.buckets import percentiles_ns, together
+from reports.groups import grouped
 from reports.ledger import Record
 
 SECOND_NS = 1_000_000_000
@@ -18,12 +17,14 @@ LEAST_LOOKS = 50
 class Health:
     """The worst worker's figures; None where no worker stated them.
 
-    `worker_cpu_pct` is the mean of the busiest worker, in percent of one core; `in_flight` the mean over
-    seconds of all workers together.
+    `worker_cpu_pct` is the mean of the busiest worker, in percent of one core; `cpu_wait_pct` the share of
+    time in which a worker was ready to run and had no core; `in_flight` the mean over seconds of all
+    workers together.
     """
 
     worker_cpu_pct: float | None = None
     busiest: str = ""
+    cpu_wait_pct: float | None = None
     loop_lag_p95_ns: float | None = None
     loop_lag_p99_ns: float | None = None
     most_lagging: str = ""
@@ -36,12 +37,13 @@ def health(records: Sequence[Record]) -> Health:
     """The health of one phase; a worker has one record a second, and two of one in which a phase ended."""
     busiest, cpu_pct = _greatest(_cpu_of_workers(records))
     most_lagging, lag_ns = _greatest(_lag_of_workers(records, 95.0, LEAST_LOOKS))
-    seconds = _by(records, "second").values()
+    seconds = grouped(records, "second").values()
     in_flight = [count for of in seconds if (count := standing(of, "in_flight")) is not None]
     pauses = [record["gc_max_ns"] for record in records if record.get("gc_max_ns") is not None]
     return Health(
         worker_cpu_pct=cpu_pct,
         busiest=busiest,
+        cpu_wait_pct=_greatest(_cpu_wait_of_workers(records))[1],
         loop_lag_p95_ns=lag_ns,
         loop_lag_p99_ns=worst_lag_ns(records),
         most_lagging=most_lagging,
@@ -78,7 +80,15 @@ def _cpu_of_workers(records: Sequence[Record]) -> dict[str, float]:
     stated = [record for record in records if record.get("cpu_pct") is not None]
     return {
         worker: sum(of["cpu_pct"] * _span_ns(of) for of in lines) / sum(_span_ns(of) for of in lines)
-        for worker, lines in _by(stated, "worker").items()
+        for worker, lines in grouped(stated, "worker").items()
+    }
+
+
+def _cpu_wait_of_workers(records: Sequence[Record]) -> dict[str, float]:
+    stated = [record for record in records if record.get("cpu_wait_ns") is not None]
+    return {
+        worker: 100 * sum(of["cpu_wait_ns"] for of in lines) / sum(_span_ns(of) for of in lines)
+        for worker, lines in grouped(stated, "worker").items()
     }
 
 
@@ -88,14 +98,7 @@ def _span_ns(record: Record) -> int:
 
 def _lag_of_workers(records: Sequence[Record], percent: float, least: int = 1) -> dict[str, float]:
     found = {}
-    for worker, lines in _by(records, "worker").items():
+    for worker, lines in grouped(records, "worker").items():
         lags = together(line["histograms"]["lag"] for line in lines if "lag" in line["histograms"])
         found[worker] = percentiles_ns(lags, [percent])[0] if lags.total >= least else None
     return {worker: lag_ns for worker, lag_ns in found.items() if lag_ns is not None}
-
-
-def _by(records: Iterable[Record], name: str) -> Mapping[Any, list[Record]]:
-    groups: dict[Any, list[Record]] = defaultdict(list)
-    for record in records:
-        groups[record[name]].append(record)
-    return groups

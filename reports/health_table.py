@@ -7,7 +7,7 @@ from reports.summary import Summary
 from reports.tables import Cell, Notes, Table
 
 HEADS = (
-    *("run", "workers", "busiest CPU %", "loop lag p99 ms", "longest GC ms"),
+    *("run", "workers", "busiest CPU %", "no core %", "loop lag p99 ms", "longest GC ms"),
     *("send delay p99 ms", "late", "abandoned"),
 )
 
@@ -19,7 +19,8 @@ def generator_health(study: Study) -> Table:
     rows = tuple((_head(run, notes), *_numbers(run)) for run in study.started) if told else ()
     return Table(
         "Generator health",
-        "The worst worker in the measure phase; CPU in percent of one core, GC is Python's own.",
+        "The worst worker in the measure phase; CPU in percent of one core; no core is the time in which it "
+        "was ready to run and had none; GC is Python's own.",
         HEADS,
         rows,
         notes.texts,
@@ -33,11 +34,15 @@ def _head(run: Summary, notes: Notes) -> Cell:
 
 
 def _numbers(run: Summary) -> list[Cell]:
-    cpu = MISSING if run.worker_cpu_pct is None else digits(run.worker_cpu_pct)
+    shares = (run.worker_cpu_pct, run.cpu_wait_pct)
     times = (run.loop_lag_p99_ns, run.gc_max_ns, run.send_delay_p99_ns)
     counts = (run.late, run.abandoned)
-    texts = (f"{run.workers or 0}", cpu, *(ms(time) for time in times), *(_count(count) for count in counts))
-    return [Cell(text) for text in texts]
+    found = (*map(_percent, shares), *map(ms, times), *map(_count, counts))
+    return [Cell(text) for text in (f"{run.workers or 0}", *found)]
+
+
+def _percent(share: float | None) -> str:
+    return MISSING if share is None else digits(share)
 
 
 def _count(count: int | None) -> str:

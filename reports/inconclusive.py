@@ -12,11 +12,13 @@ def inconclusive_because(study: Study) -> tuple[str, ...]:
     """Why a study allows no verdict, each reason once; empty where it allows one.
 
     The reasons are `study-` and the study's status where it is not complete, `no-data` where no request of it
-    succeeded, and the codes of its runs' caveats that disqualify.
+    succeeded, and the codes of its runs' caveats that disqualify. Those of floors do not count: no verdict
+    rests on them, and without a model the client is easily the limit.
     """
     ended = [] if study.status == "complete" else [f"study-{study.status}"]
-    silent = [] if any(run.succeeded for run in study.started) else ["no-data"]
-    found = [doubt.code for run in study.started for doubt in run.caveats if doubt.tainted]
+    judged = [run for run in study.started if not run.is_floor]
+    silent = [] if any(run.succeeded for run in judged) else ["no-data"]
+    found = [doubt.code for run in judged for doubt in run.caveats if doubt.tainted]
     searched = bool((study.header.get("options") or {}).get("find_rate"))
     spoilt = [
         code for code in found if (code in _SPOIL_A_SEARCH if searched else code not in _JUDGED_ELSEWHERE)

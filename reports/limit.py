@@ -2,6 +2,19 @@
 
 from dataclasses import dataclass
 
+LIMITS = (
+    "server-cold",
+    "client-cpu",
+    "client-loop",
+    "link",
+    "connections",
+    "server-queue",
+    "server-compute",
+    "offered-load",
+    "inconclusive",
+)
+"""Every code. Where several things are in the way, the one named first here is the limit."""
+
 
 @dataclass(frozen=True)
 class Limit:

@@ -22,7 +22,7 @@ def open_load(study: Study) -> Table:
     """One row for each cell with open load, medians over its repeats."""
     notes = Notes()
     cells = open_cells(study)
-    rows = tuple(_row(runs, notes) for runs in cells)
+    rows = tuple(_row(study, runs, notes) for runs in cells)
     said = disclosures(study, (runs[0].endpoint for runs in cells))
     return Table(
         "Open load",
@@ -36,10 +36,10 @@ def open_load(study: Study) -> Table:
 
 
 def open_cells(study: Study) -> list[Runs]:
-    """The repeats of each cell with open load, by endpoint, batch, arrivals and rate."""
+    """The repeats of each cell with open load but floors, by endpoint, batch, arrivals and rate."""
     cells: dict[str, list[Summary]] = {}
     for run in study.runs:
-        if run.load == "open":
+        if run.load == "open" and not run.is_floor:
             cells.setdefault(run.cell, []).append(run)
     return sorted(cells.values(), key=lambda runs: _place(study, runs[0]))
 
@@ -48,9 +48,9 @@ def _place(study: Study, run: Summary) -> tuple[int, int, str, float]:
     return study.endpoints.index(run.endpoint), run.batch, run.arrivals, run.level
 
 
-def _row(runs: Sequence[Summary], notes: Notes) -> tuple[Cell, ...]:
+def _row(study: Study, runs: Sequence[Summary], notes: Notes) -> tuple[Cell, ...]:
     first = runs[0]
-    said = stand_in(first.endpoint)
+    said = stand_in(study, first.endpoint)
     offered = typical(runs, lambda run: run.offered_per_s)
     return (
         Cell(first.endpoint, notes.marks([said] if said else [])),

@@ -4,12 +4,16 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from reports.attribution_tables import in_the_way, where_the_time_goes
 from reports.bound import find_bound
+from reports.cold_table import cold_starts
 from reports.findings import findings
+from reports.floor_table import floors
 from reports.format import plural
 from reports.health_table import generator_health
 from reports.open_table import open_load
 from reports.origin_tables import endpoints, fingerprint, images, options
+from reports.path_table import connections_and_path
 from reports.rate_table import highest_rates
 from reports.run_tables import caveats_by_code, caveats_by_run, every_run, failures_by_kind
 from reports.seed_tables import seed_tables
@@ -41,10 +45,15 @@ class Page:
 def build_page(study: Study, place: str) -> Page:
     """Everything a report of the study in `place` says; empty tables and sections are left out."""
     origins = (endpoints(study), images(study), options(study), fingerprint(study))
+    each_run = (
+        *(every_run(study), generator_health(study)),
+        *(connections_and_path(study), caveats_by_run(study)),
+    )
     sections = (
         Section("Results", tuple(results(study)), brief=True),
+        Section("Where the time goes", (in_the_way(study), where_the_time_goes(study)), brief=True),
         Section("Doubts", (caveats_by_code(study), failures_by_kind(study)), brief=True),
-        Section("Every run", (every_run(study), generator_health(study), caveats_by_run(study)), brief=False),
+        Section("Every run", each_run, brief=False),
         Section("What it ran on", origins, brief=False),
     )
     return Page(
@@ -58,11 +67,13 @@ def build_page(study: Study, place: str) -> Page:
 
 
 def results(study: Study) -> Iterator[Table]:
-    """The seeds' tables, what a search for a rate found, and every cell with open load."""
+    """The seeds' tables, what a search for a rate found, every cell with open load, floors, cold starts."""
     yield from seed_tables(study)
     if bound := find_bound(study):
         yield highest_rates(study, bound)
     yield open_load(study)
+    yield floors(study)
+    yield cold_starts(study)
 
 
 def filled(sections: tuple[Section, ...]) -> Iterator[Section]:

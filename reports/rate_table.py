@@ -20,7 +20,7 @@ def highest_rates(study: Study, bound: Bound) -> Table:
     """One row for each endpoint and batch that a rate was searched for."""
     notes = Notes()
     found = list(searches(study, bound))
-    rows = tuple(_row(search, bound, notes) for search in found)
+    rows = tuple(_row(study, search, bound, notes) for search in found)
     name = f"{bound.percentile} ms"
     said = disclosures(study, (search.endpoint for search in found))
     return Table(
@@ -34,8 +34,8 @@ def highest_rates(study: Study, bound: Bound) -> Table:
     )
 
 
-def _row(search: Search, bound: Bound, notes: Notes) -> tuple[Cell, ...]:
-    said = stand_in(search.endpoint)
+def _row(study: Study, search: Search, bound: Bound, notes: Notes) -> tuple[Cell, ...]:
+    said = stand_in(study, search.endpoint)
     head = (Cell(search.endpoint, notes.marks([said] if said else [])), Cell(str(search.batch)))
     return (*head, *_met(search, bound, notes), *_missed(search, bound, notes), Cell(str(search.made)))
 

@@ -30,7 +30,7 @@ def run_name(run: Summary) -> str:
 def every_run(study: Study) -> Table:
     """One row for each run that was begun, in run order."""
     notes = Notes()
-    rows = tuple((_head(run, notes), *_numbers(run), Cell(codes(run))) for run in study.started)
+    rows = tuple((run_head(study, run, notes), *_numbers(run), Cell(codes(run))) for run in study.started)
     said = disclosures(study, (run.endpoint for run in study.started))
     return Table(
         "Runs, in the order they were made",
@@ -43,8 +43,9 @@ def every_run(study: Study) -> Table:
     )
 
 
-def _head(run: Summary, notes: Notes) -> Cell:
-    said = stand_in(run.endpoint)
+def run_head(study: Study, run: Summary, notes: Notes) -> Cell:
+    """The run's name, marked with what stands in for something else."""
+    said = stand_in(study, run.endpoint)
     return Cell(run_name(run), notes.marks([said] if said else []))
 
 

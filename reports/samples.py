@@ -50,6 +50,12 @@ def gpus_over(samples: Iterable[Record]) -> Gpus:
     )
 
 
+def host_cpu_pct(samples: Iterable[Record]) -> float | None:
+    """The mean over seconds of the master's machine, in percent of all its cores; None where untold."""
+    found = _known((sample.get("host") or {}).get("cpu_pct") for sample in samples)
+    return fmean(found) if found else None
+
+
 def _known(values: Iterable[float | None]) -> list[float]:
     return [value for value in values if value is not None]
 

@@ -40,8 +40,9 @@ def images_per_s(run: Summary) -> float | None:
 
 def seed_tables(study: Study) -> Iterator[Table]:
     """Those of the five that the plan has cells for."""
-    serial = [run for run in study.runs if run.serial]
-    singles = [run for run in study.runs if run.load == "closed" and run.batch == 1]
+    runs = [run for run in study.runs if not run.is_floor]
+    serial = [run for run in runs if run.serial]
+    singles = [run for run in runs if run.load == "closed" and run.batch == 1]
     batches, levels = sorted({run.batch for run in serial}), sorted({run.level for run in singles})
     by_batch, by_level = picker(serial, lambda run: run.batch), picker(singles, lambda run: run.level)
     if serial:

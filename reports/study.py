@@ -18,13 +18,17 @@ REQUIRED = ("study", "title", "size", "started_utc", "plan")
 
 @dataclass(frozen=True)
 class Study:
-    """What a ledger comes to; `status` is complete, interrupted, failed, or unfinished without a footer."""
+    """What a ledger comes to; `status` is complete, interrupted, failed, or unfinished without a footer.
+
+    `colds` are the first requests of each batch shape, in the order they were made.
+    """
 
     header: Record
     status: str
     reason: str
     cut_line: bool
     plan: tuple[Record, ...]
+    colds: tuple[Record, ...]
     runs: tuple[Summary, ...]
     timeline: tuple[Second, ...]
 
@@ -63,13 +67,15 @@ def load_study(directory: Path | str) -> Study:
 def _folded(ledger: Ledger) -> Study:
     footers, runs = ledger.of_kind("footer"), planned_runs(ledger)
     footer = footers[-1] if footers else {}
+    options = ledger.header.get("options") or {}
     return Study(
         header=ledger.header,
         status=footer.get("status", "unfinished"),
         reason=footer.get("reason", ""),
         cut_line=ledger.cut_line,
         plan=tuple(whole_plan(ledger)),
-        runs=tuple(summarise(run) for run in runs),
+        colds=tuple(ledger.of_kind("cold")),
+        runs=tuple(summarise(run, options) for run in runs),
         timeline=tuple(timeline(runs, int(epoch_s(ledger.header["started_utc"])))),
     )
 

@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from reports.breakdown import parts_of
 from reports.inconclusive import inconclusive_because
 from reports.page import Page
 from reports.study import Study
@@ -25,7 +26,11 @@ _OF_RUN = (
     *("failed_p50_ns", "timeout_p50_ns"),
     *("arrivals", "offered_per_s", "late", "due", "dropped"),
     *("worker_cpu_pct", "loop_lag_p99_ns", "send_delay_p99_ns", "gc_max_ns", "in_flight"),
+    *("cpu_wait_pct", "loop_lag_p95_ns", "lag_worker", "host_cpu_pct"),
+    *("channels", "client", "link_bytes_per_s", "latency_mean_ns", "server_busy"),
 )
+_NESTED = ("path", "serving", "limit")
+_OF_COLD = ("endpoint", "batch", "first_ns", "second_ns")
 
 
 def render_json(study: Study, page: Page) -> str:
@@ -35,13 +40,18 @@ def render_json(study: Study, page: Page) -> str:
     because = inconclusive_because(study)
     verdict = {"inconclusive": bool(because), "inconclusive_because": because}
     said = {"findings": page.findings, "notices": page.notices}
-    runs = {"runs": [_run(run) for run in study.runs]}
+    colds = [{name: record.get(name) for name in _OF_COLD} for record in study.colds]
+    runs = {"cold": colds, "runs": [_run(run) for run in study.runs]}
     return json.dumps(head | ended | verdict | said | runs, indent=1) + "\n"
 
 
 def _run(run: Summary) -> dict[str, Any]:
     return {
         **{name: getattr(run, name) for name in _OF_RUN},
+        "breakdown": {f"{part.name}_ns": part.ns for part in parts_of(run)},
+        "server_parts": {f"{name}_ns": value for name, value in run.server_parts.items()},
+        "cold": {"share": run.cold_share, "batches": list(run.cold_batches)},
+        **{name: asdict(value) if (value := getattr(run, name)) else None for name in _NESTED},
         "failures": dict(run.failure_kinds),
         "caveats": [asdict(doubt) for doubt in run.caveats],
     }

@@ -8,6 +8,9 @@ from reports.limit import Limit
 from reports.path import Path
 from reports.serving import Serving
 
+FLOOR_SUFFIX = "-floor"
+"""Of the endpoint that is another's twin with no model behind it."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
@@ -21,6 +24,7 @@ class Summary:
     that were never sent. `late` are requests that began more than 5 ms after their time.
     `worker_cpu_pct`, `cpu_wait_pct`, `loop_lag_p99_ns` and `gc_max_ns` are of the worst worker, `in_flight`
     is of all; `cpu_wait_pct` is the share of the time in which it was ready to run and had no core.
+    `loop_lag_p95_ns` is of `lag_worker`.
 
     The phases from `encode_ns` to `decode_ns` and the server's parts are means per request, `server_parts`
     by their names; docs/attribution.md defines `network_ns` and `unexplained_ns`. `server_busy` is the share
@@ -95,6 +99,7 @@ class Summary:
     host_cpu_pct: float | None = None
     loop_lag_p95_ns: float | None = None
     loop_lag_p99_ns: float | None = None
+    lag_worker: str = ""
     gc_max_ns: int | None = None
     in_flight: float | None = None
     gpu_util_pct: float | None = None
@@ -111,6 +116,11 @@ class Summary:
     def started(self) -> bool:
         """Whether this run was begun at all."""
         return self.status != "not-run"
+
+    @property
+    def is_floor(self) -> bool:
+        """Whether no model stood behind it: such a run is shown beside others and ranked with none."""
+        return self.endpoint.endswith(FLOOR_SUFFIX)
 
     @property
     def succeeded(self) -> int:

@@ -10,6 +10,7 @@ from reports.ledger import Record
 LATENCY_PERCENTS = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p999": 99.9, "max": 100.0}
 MEDIAN = {"p50": 50.0}
 SERVICE_PERCENTS = {"p50": 50.0, "p95": 95.0, "p99": 99.0}
+DURATIONS = ("latency", "service_time", "send_delay")
 PHASES = ("encode", "send", "wait", "receive", "decode")
 """Of the service time on the client; an endpoint measures those that it can tell apart."""
 
@@ -58,13 +59,15 @@ def _abandoned(windows: Sequence[Record], drained: Sequence[Record]) -> int:
 
 
 def times(windows: Sequence[Record]) -> dict[str, float | None]:
-    """Percentiles and the mean of the merged histograms, under the names that Summary gives them."""
-    latency = recorded(windows, "latency")
+    """Percentiles and means of the merged histograms, under the names that Summary gives them."""
+    latency, service, send_delay = (recorded(windows, name) for name in DURATIONS)
     return {
         "latency_mean_ns": mean_ns(latency),
         **_named("latency", LATENCY_PERCENTS, latency),
-        **_named("service", SERVICE_PERCENTS, recorded(windows, "service_time")),
-        **_named("send_delay", {"p95": 95.0, "p99": 99.0}, recorded(windows, "send_delay")),
+        "service_mean_ns": mean_ns(service),
+        **_named("service", SERVICE_PERCENTS, service),
+        "send_delay_mean_ns": mean_ns(send_delay),
+        **_named("send_delay", {"p95": 95.0, "p99": 99.0}, send_delay),
         **_named("failed", MEDIAN, recorded(windows, "failed")),
         **_named("timeout", MEDIAN, recorded(windows, "timeout")),
         **{f"{phase}_ns": mean_ns(recorded(windows, phase)) for phase in PHASES},

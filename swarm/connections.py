@@ -93,8 +93,9 @@ def standing(infos: list[TcpInfo]) -> dict[str, Any]:
     values: dict[str, Any] = {
         "connections": sum(info["state"] == ESTABLISHED for info in infos),
         "cwnd_bytes": round(fmean(info["snd_cwnd"] * info["snd_mss"] for info in infos)),
-        "not_sent_bytes": sum(info.get("notsent_bytes", 0) for info in infos),
     }
+    if all("notsent_bytes" in info for info in infos):
+        values["not_sent_bytes"] = sum(info["notsent_bytes"] for info in infos)
     if measured:
         values["rtt_ns"] = round(US * fmean(info["rtt"] for info in measured))
     if least := [info["min_rtt"] for info in measured if 0 < info.get("min_rtt", 0) < 0xFFFFFFFF]:

@@ -80,7 +80,7 @@ def about(endpoint: Endpoint, options: Options, ready: Mapping[str, Any]) -> dic
     told = {name: server[name] for name in ("started_ns", "loaded_ns", "emulated") if server.get(name)}
     return {
         "url": endpoint.address,
-        "model": endpoint.model or ready.get("model", ""),
+        "model": endpoint.model or (ready.get("model", "") if endpoint.computes else endpoint.backend),
         "weights": ready.get("weights", "unknown") if endpoint.computes else "none",
         "embedded": options.embedded,
         **({"floor_of": endpoint.floor_of} if endpoint.floor_of else told),

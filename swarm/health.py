@@ -17,15 +17,17 @@ LOOK_S = 0.02
 """How long the lag probe sleeps; what it oversleeps is the lag. Up to a millisecond is the timer's own."""
 
 
-def run_delay_ns() -> int | None:
+def run_delay_ns(schedstat: Path = Path("/proc/self/schedstat")) -> int | None:
     """How long this process's main thread has waited for a processor; None where the kernel does not tell.
 
     The second number of Linux's `/proc/self/schedstat` (Documentation/scheduler/sched-stats.rst).
     """
     try:
-        return int(Path("/proc/self/schedstat").read_text().split()[1])
-    except (OSError, IndexError, ValueError):
+        ran_ns, waited_ns, _ = map(int, schedstat.read_text().split())
+    except (OSError, ValueError):
         return None
+    # Three zeros are a kernel that does not count: who reads this has run.
+    return waited_ns if ran_ns else None
 
 
 class GcPauses:

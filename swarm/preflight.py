@@ -19,7 +19,7 @@ from swarm.first_calls import ANNOUNCE_S, LONGEST_S
 from swarm.query import PATIENCE_S, get, post, triton_stub
 from swarm.targets import FLAGS
 from users.check import check_form
-from users.endpoint import Endpoint
+from users.endpoint import NULL, Endpoint
 from users.errors import RequestError
 from users.images import ImageSet
 from users.transport import Reply, Transport
@@ -153,6 +153,8 @@ def check_triton_grpc(name: str, endpoint: Endpoint) -> None:
 
 def missing_model(name: str, endpoint: Endpoint, models: Sequence[str]) -> str:
     """The sentence for a Triton without the model."""
-    option = "--onnx-model" if endpoint.backend == "onnx" else "--trt-model"
+    mends = {"onnx": "name another by --onnx-model", "trt": "name another by --trt-model"}
+    copy = f"copy triton_repo/{endpoint.backend}/{endpoint.model} into its repository"
+    mend = mends.get(endpoint.backend, f"{copy}, or leave --floor out" if endpoint.backend == NULL else copy)
     held = f"it holds {', '.join(sorted(models))}" if models else "it holds none"
-    return f"{name}: has no model {endpoint.model!r} that is ready ({held}); name another by {option}"
+    return f"{name}: has no model {endpoint.model!r} that is ready ({held}); {mend}"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm.option_table import NUMBERS, TEXTS, URLS
+from swarm.option_table import NUMBERS, SWITCHES, TEXTS, URLS
 from swarm.options import flag
 from tests.locustfiles.console import ENDPOINTS, ROOT, Console, free_port, is_listening, wait_until
 
@@ -68,7 +68,7 @@ def test_no_command_is_left_out() -> None:
     known = {
         "make step7", "make test", "make web", "make servers", "server doctor", "--trt-http-url",
         "--processes", "--master ", "--worker", "reports show", "--arrivals", "--find-rate",
-        "--prometheus-port", "benchmarks/accuracy.py",
+        "--prometheus-port", "benchmarks/accuracy.py", "--emulate",
     }  # fmt: skip
     assert len(commands()) == len(known)
     assert all(sum(part in line for line in commands()) == 1 for part in known)
@@ -77,7 +77,7 @@ def test_no_command_is_left_out() -> None:
 def test_every_option_is_explained() -> None:
     rows = re.findall(r"^\| (`--[^|]*) \|", (ROOT / "README.md").read_text(), re.MULTILINE)
     explained = sorted(name for row in rows for name in re.findall(r"--[a-z0-9-]+", row))
-    assert explained == sorted(["--study", "--skip-trt", *map(flag, (*URLS, *NUMBERS, *TEXTS))])
+    assert explained == sorted(["--study", *map(flag, (*URLS, *NUMBERS, *TEXTS, *SWITCHES))])
 
 
 def test_make_test_runs_this_file() -> None:

@@ -60,7 +60,7 @@ class InferenceUser(User):
         self.sampled_phase, self.answers = "", 0
         self.client = self.transport(self.mine.endpoint, self.mine.timeout_s, self.mine.channels)
         self.client.open()
-        self.mine.connections = self.transport.connections(self.seat + 1, self.mine.channels)
+        self.connected = False
 
     def on_stop(self) -> None:
         """Close the connection, in the greenlet that owns it."""
@@ -86,6 +86,7 @@ class InferenceUser(User):
         error: RequestError | None = None
         killed = False
         encode_ns = 0
+        self._count_connection()
         stage.sent += 1
         stage.in_flight += 1
         start_ns = time.perf_counter_ns()
@@ -120,6 +121,13 @@ class InferenceUser(User):
             self._report(result)
             stage.in_flight -= 1
         return result
+
+    def _count_connection(self) -> None:
+        """Connections are made by a user's first request: under open load, some may never have a turn."""
+        if not self.connected:
+            self.connected = True
+            self.mine.connected += 1
+            self.mine.connections = self.transport.connections(self.mine.connected, self.mine.channels)
 
     def _encoded(self, images: ImageSet, prepared: Prepared) -> Prepared:
         """The same request, built anew from its pictures as a client's library does. Raises RequestError."""

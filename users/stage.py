@@ -44,6 +44,8 @@ class Stage:
     in_flight: int = 0
     gate: Event = field(default_factory=Event)
     seats: itertools.count[int] = field(default_factory=itertools.count)
+    connected: int = 0
+    """How many users have sent a request."""
     connections: int = 0
     """How many TCP connections this process's users should have by now."""
 

@@ -41,8 +41,11 @@ class StampedSocket(gevent.socket.socket):  # type: ignore[misc]
         stamps = self.stamps
         now_ns = time.perf_counter_ns()
         stamps.send_began = stamps.send_began or now_ns
-        super().sendall(data, flags)
-        stamps.send_ended = time.perf_counter_ns()
+        try:
+            super().sendall(data, flags)
+        finally:
+            # A server may answer and hang up before it has all: that answer counts, too.
+            stamps.send_ended = time.perf_counter_ns()
 
     def recv(self, *args: Any) -> bytes:
         """Receive, stamped when there was something."""

@@ -5,7 +5,16 @@ from pathlib import Path
 from typing import Any
 
 from reports.ledger import FILE_NAME, LedgerWriter
-from tests.reports.lines import FIRST_NS, FIRST_SECOND, Record, drained_line, readings, windows
+from tests.reports.lines import (
+    FIRST_NS,
+    FIRST_SECOND,
+    Record,
+    drained_line,
+    encoded,
+    path_line,
+    readings,
+    windows,
+)
 
 
 class Book:
@@ -37,7 +46,8 @@ class Book:
         self, endpoint: str, batch: int, level: float, repeat: int = 1, arrivals: str | None = None
     ) -> Record:
         """Plans one run without making it, open where it has arrivals; the tag of its records."""
-        backend, protocol = endpoint.split("-")
+        backend, protocol = endpoint.removesuffix("-floor").split("-")
+        backend = "null" if endpoint.endswith("-floor") else backend
         cell = f"{endpoint}/b{batch}/{'r' if arrivals else 'c'}{level:g}"
         entry: Record = {"cell": cell, "endpoint": endpoint, "backend": backend, "protocol": protocol}
         entry |= {"payload": "jpeg" if backend == "pytorch" else "fp32", "batch": batch}
@@ -101,6 +111,37 @@ class Book:
                 sent = record["finished"]
                 record |= {"sent": sent, "phase_ns": phase_ns, "due": sent + dropped, "dropped": dropped}
         return tag
+
+    def measured(self, tag: Record) -> list[Record]:
+        """The windows of one run's measure phase that have successes."""
+        windows = [record for record in self.of(tag) if record["kind"] == "window"]
+        return [record for record in windows if record["phase"] == "measure" and record["ok"]]
+
+    def phases(self, tag: Record, **means_ns: int) -> None:
+        """Lets every success of a run have had these phases on the client."""
+        for window in self.measured(tag):
+            window["histograms"] |= {name: encoded([ns] * window["ok"]) for name, ns in means_ns.items()}
+
+    def server_timing(self, tag: Record, **means_ns: int) -> None:
+        """Lets every success of a run have stated these parts of the server's time."""
+        for window in self.measured(tag):
+            window["server_count"] = window["ok"]
+            window["server_ns"] = {name: ns * window["ok"] for name, ns in means_ns.items()}
+
+    def path(self, tag: Record, worker: str = "w0", second: int = FIRST_SECOND, **stated: object) -> None:
+        """What the kernel knew of a worker's connections in a second."""
+        self.records.append(path_line(tag, worker, second, **stated))
+
+    def serving(self, tag: Record, **stated: object) -> None:
+        """How the server behind a run was set up."""
+        told: Record = {"instances": 1, "max_batch": 8, "batching_delay_ns": 0, "batching": True}
+        told = stated if "error" in stated else told | stated
+        self.records.append({"kind": "serving", **tag, **told})
+
+    def cold(self, endpoint: str, batch: int, first_ns: int, second_ns: int) -> None:
+        """The first two requests of a shape."""
+        line = {"kind": "cold", "endpoint": endpoint, "batch": batch}
+        self.records.append(line | {"first_ns": first_ns, "second_ns": second_ns})
 
     def plan_later(self) -> None:
         """Takes the last planned run out of the header: it was planned while the study ran."""

@@ -80,15 +80,29 @@ def sample_line(tag: Record, second: int = FIRST_SECOND, **stated: object) -> Re
     return {"kind": "sample", **tag, "phase": "measure", "second": second} | stated
 
 
+def path_line(tag: Record, worker: str, second: int = FIRST_SECOND, **stated: object) -> Record:
+    """What the kernel knew of a worker's connections at a second's end; what is not known is left out."""
+    line = {"kind": "path", **tag, "worker": worker, "phase": "measure", "second": second}
+    return line | {"span_ns": 1_000_000_000, "asked": 1, "connections": 1} | stated
+
+
 def phase_line(tag: Record, phase: str, utc: str) -> Record:
     """The begin of a phase."""
     return {"kind": "phase", **tag, "phase": phase, "utc": utc, "t_ns": 1}
 
 
 def readings(tag: Record, counters: Record) -> list[Record]:
-    """Server counters before and after, which differ by `counters`; the first reading is not 0."""
-    before = dict.fromkeys(counters, 1_000)
-    after = {name: 1_000 + value for name, value in counters.items()}
+    """Server counters before and after, which differ by `counters`; the first reading is not 0.
+
+    A batch size comes as [executions, time] of the growth, with the same two of the first reading after them
+    where the size had been executed before.
+    """
+    plain = {name: value for name, value in counters.items() if name != "batches"}
+    before: Record = dict.fromkeys(plain, 1_000)
+    after: Record = {name: 1_000 + value for name, value in plain.items()}
+    if sizes := counters.get("batches"):
+        before["batches"] = {size: counted[2:] for size, counted in sizes.items() if counted[2:]}
+        after["batches"] = {size: [sum(counted[::2]), sum(counted[1::2])] for size, counted in sizes.items()}
     lines = (("before", before), ("after", after))
     return [{"kind": "server", **tag, "when": when, "counters": values} for when, values in lines]
 

@@ -51,12 +51,13 @@ def test_a_study_of_closed_load_has_no_table_of_open_load(tmp_path: Path) -> Non
 def test_the_table_of_health_marks_what_bound_the_client(tmp_path: Path) -> None:
     book = Book()
     tag = at_rate(book, 100, 60, late=3)
-    book.records.append(health_line(tag, "w0", lags_ns=[2 * MS], cpu_pct=93.0, gc_max_ns=1_500_000))
+    stated = {"cpu_pct": 93.0, "cpu_wait_ns": 125 * MS, "gc_max_ns": 1_500_000}
+    book.records.append(health_line(tag, "w0", lags_ns=[2 * MS], **stated))
     book.add("onnx-http", 1, 1, {"w0": [MS] * 10})
     table = generator_health(load_study(book.write(tmp_path)))
     assert texts(table) == [
-        ["onnx-http/b1/r100", "1", "93.0", "2.00", "1.50", "0", "3", "0"],
-        ["onnx-http/b1/c1", "1", "–", "–", "–", "0", "–", "0"],
+        ["onnx-http/b1/r100", "1", "93.0", "12.5", "2.00", "1.50", "0", "3", "0"],
+        ["onnx-http/b1/c1", "1", "–", "–", "–", "–", "0", "–", "0"],
     ]
     assert notes_at(table, 0, 0) == ["client-bound: worker w0 used 93.0 % of a core"]
 

@@ -81,6 +81,61 @@ def test_loads_that_make_no_sense(arguments: tuple[str, ...], sentence: str) -> 
     assert str(caught.value).startswith(sentence)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--client", "fast"), "--client fast: give one of prepared, library"),
+        (("--channels", "one"), "--channels one: give one of per-user, shared"),
+        (("--rates", "5", "--arrivals", "bursts"), "--arrivals bursts: give one of constant, poisson"),
+        (("--link-mbit", "-1"), "--link-mbit -1.0: give 0 or more"),
+        (("--link-mbit", "nan"), "--link-mbit nan: give 0 or more"),
+        (
+            ("--emulate", "a100", "--onnx-http-url", "gpu:8010"),
+            "--emulate: is of embedded servers; leave the URLs out, or --emulate",
+        ),
+        (
+            ("--trace", "--pytorch-url", "gpu:8002"),
+            "--trace: is of embedded servers; leave the URLs out, or --trace",
+        ),
+    ],
+)
+def test_clients_and_servers_that_make_no_sense(arguments: tuple[str, ...], sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        options(*arguments)
+    assert str(caught.value) == sentence
+
+
+def test_clients_and_channels() -> None:
+    made = options()
+    assert (made.client, made.channels, made.link_mbit) == ("prepared", "per-user", 0)
+    made = options("--client", "library", "--channels", "shared", "--link-mbit", "940")
+    assert (made.client, made.channels, made.link_mbit) == ("library", "shared", 940)
+    record = made.to_record()
+    assert (record["client"], record["channels"], record["link_mbit"]) == ("library", "shared", 940)
+
+
+def test_switches() -> None:
+    made = options()
+    assert (made.skip_trt, made.floor, made.trace, made.emulate) == (False, False, False, "")
+    made = options("--skip-trt", "--floor", "--trace", "--emulate", "40+1.3")
+    assert (made.skip_trt, made.floor, made.trace, made.emulate) == (True, True, True, "40+1.3")
+    assert made.embedded
+    assert options("--floor", "--onnx-http-url", "gpu:8010").floor, "a Triton elsewhere may have a null model"
+
+
+def test_the_web_form_may_choose_client_and_channels_but_no_servers() -> None:
+    first = options("--floor", "--emulate", "a100")
+    form = resolve(parsed("--floor", "--emulate", "a100", client="library", channels="shared"))
+    assert changes(first, form) == ["--channels", "shared", "--client", "library"]
+    with pytest.raises(UsageError, match="--channels both: give one of per-user, shared"):
+        resolve(parsed(channels="both"))
+    parser = get_empty_argument_parser(default_config_files=[])
+    add_options(parser)
+    shown = set(parser.args_included_in_web_ui)
+    assert {"client", "channels", "link_mbit"} <= shown
+    assert not {"floor", "trace", "emulate", "emulated_http_url"} & shown
+
+
 def test_open_load() -> None:
     made = options("--rates", "50, 12.5,50", "--arrivals", "poisson", "--max-in-flight", "7")
     assert (made.rates, made.arrivals, made.max_in_flight) == ((50, 12.5), "poisson", 7)
@@ -145,6 +200,33 @@ def test_only_the_named_targets_are_tested() -> None:
         ("onnx-grpc", "gpu:8011"),
     ]
     assert [endpoint.model for endpoint in made] == ["", "openclip_vit_b32"]
+
+
+def test_an_emulated_model_elsewhere() -> None:
+    made = endpoints_from_options(
+        options("--emulated-http-url", "gpu:8030", "--emulated-grpc-url", "grpc://gpu:8031", "--skip-trt")
+    )
+    assert [(e.name, e.backend, e.protocol, e.payload, e.address, e.model) for e in made] == [
+        ("emulated-http", "emulated", "http", "fp32", "gpu:8030", "emulated"),
+        ("emulated-grpc", "emulated", "grpc", "fp32", "gpu:8031", "emulated"),
+    ]
+    assert not any(endpoint.computes for endpoint in made)
+    with pytest.raises(UsageError, match=r"--emulated-http-url 'gpu': give host:port"):
+        endpoints_from_options(options("--emulated-http-url", "gpu"))
+
+
+def test_an_emulated_model_of_our_own_is_no_compiled_engine() -> None:
+    ready = {
+        "endpoints": {
+            "emulated": {"http": "127.0.0.1:8030", "grpc": "127.0.0.1:8031", "model": "emulated"},
+        }
+    }
+    for skip_trt in (False, True):
+        made = endpoints_from_ready(ready, skip_trt)
+        assert [(e.name, e.backend, e.model) for e in made] == [
+            ("emulated-http", "emulated", "emulated"),
+            ("emulated-grpc", "emulated", "emulated"),
+        ]
 
 
 def test_skip_trt() -> None:

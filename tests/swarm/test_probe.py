@@ -11,13 +11,15 @@ import gevent
 import pytest
 from gevent import socket
 from gevent.pywsgi import WSGIServer
+from google.protobuf.json_format import ParseDict
 from tritonclient.grpc import service_pb2
 
 from server.gpu import Gpu
 from server.metrics import Metrics
 from swarm import probe
-from swarm.probe import counter_reader, read_counters
+from swarm.probe import counter_reader, read_counters, triton_batches
 from swarm.query import Line, samples
+from tests.stand_ins import stand_in
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
 
@@ -36,6 +38,20 @@ STATS = {
                 "compute_infer": {"count": 21, "ns": 3_333_333_333},
                 "compute_output": {"count": 21, "ns": 444},
             },
+            "batch_stats": [
+                {
+                    "batch_size": 4,
+                    "compute_input": {"count": 19, "ns": 200},
+                    "compute_infer": {"count": 19, "ns": 3_000_000_000},
+                    "compute_output": {"count": 19, "ns": 400},
+                },
+                {
+                    "batch_size": 8,
+                    "compute_input": {"count": 1, "ns": 22},
+                    "compute_infer": {"count": 1, "ns": 333_333_333},
+                    "compute_output": {"count": 1, "ns": 44},
+                },
+            ],
         }
     ]
 }
@@ -43,6 +59,7 @@ COUNTERS = {
     "requests": 23, "successes": 21, "images": 84, "executions": 20,
     "queue_ns": 111, "input_ns": 222, "compute_ns": 3_333_333_333, "output_ns": 444,
 }  # fmt: skip
+BATCHES = {"4": [19, 3_000_000_600], "8": [1, 333_333_399]}
 
 
 def pytorch(address: str) -> Endpoint:
@@ -133,7 +150,7 @@ def test_triton_over_http() -> None:
         return [str(STATS).replace("'", '"').encode()]
 
     with serving(answer) as address:
-        assert read_counters(triton(address)) == {"counters": COUNTERS}
+        assert read_counters(triton(address)) == {"counters": COUNTERS | {"batches": BATCHES}}
         with counter_reader(triton(address), 5) as read:
             assert [read() for _ in range(3)] == [{"server": COUNTERS}] * 3
     assert asked[0].startswith("/v2/models/clip/stats from")
@@ -147,10 +164,8 @@ def test_triton_over_grpc_on_one_stub(monkeypatch: pytest.MonkeyPatch) -> None:
         def ModelStatistics(self, request: Any, timeout: float) -> Any:
             events.append(f"{request.name} within {timeout:g}")
             answer = service_pb2.ModelStatisticsResponse()
-            stats = answer.model_stats.add(name="clip", inference_count=84, execution_count=20)
-            for part, value in STATS["model_stats"][0]["inference_stats"].items():  # type: ignore[attr-defined]
-                getattr(stats.inference_stats, part).count = value["count"]
-                getattr(stats.inference_stats, part).ns = value["ns"]
+            stats = answer.model_stats.add()
+            ParseDict(STATS["model_stats"][0], stats)
             return answer
 
     @contextmanager
@@ -163,6 +178,39 @@ def test_triton_over_grpc_on_one_stub(monkeypatch: pytest.MonkeyPatch) -> None:
     with counter_reader(triton("h:1", "grpc"), 0.9) as read:
         assert [read() for _ in range(2)] == [{"server": COUNTERS}] * 2
     assert events == ["open", "clip within 0.9", "clip within 0.9", "closed"]
+    assert read_counters(triton("h:1", "grpc")) == {"counters": COUNTERS | {"batches": BATCHES}}
+
+
+def test_triton_over_grpc_for_real() -> None:
+    with stand_in("fake_triton.py") as address:
+        counters = read_counters(triton(address, "grpc"))["counters"]
+    assert (counters["successes"], counters["images"], counters["compute_ns"]) == (2, 4, 0)
+    assert counters["batches"] == {"4": [1, 6]}
+
+
+@pytest.mark.parametrize(
+    ("stats", "batches"),
+    [
+        ({}, {}),
+        ({"batch_stats": []}, {}),
+        ({"batch_stats": [{"batch_size": "2", "compute_infer": {"count": "3", "ns": "5"}}]}, {"2": [3, 5]}),
+    ],
+)
+def test_what_a_batch_does_not_tell_is_nothing(stats: dict[str, Any], batches: dict[str, list[int]]) -> None:
+    assert triton_batches(stats) == batches
+
+
+def test_the_floors_counters_are_the_null_models() -> None:
+    asked: list[str] = []
+
+    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
+        asked.append(environ["PATH_INFO"])
+        start("200 OK", [])
+        return [str(STATS).replace("'", '"').encode()]
+
+    with serving(answer) as address:
+        read_counters(triton(address).floor())
+    assert asked == ["/v2/models/null/stats"]
 
 
 def test_nobody_there() -> None:

@@ -1,11 +1,30 @@
 """What a worker makes of orders, and how Locust's own figures are tuned."""
 
-import pytest
+from locust.env import Environment
 
+from collections.abc import Iterator
+from typing import Any
+
+import gevent
+import numpy as np
+import pytest
+from gevent.pool import Group
+
+from swarm import worker
+from swarm.messages import ASK, REPLY
 from swarm.tuning import three_digits
-from swarm.worker import start_ns
+from swarm.worker import Worker, start_ns
+from tests.swarm.fakes import FakeRunner
+from users.base import InferenceUser
+from users.endpoint import Endpoint
+from users.images import ImageSet
+from users.stage import Stage
+from users.triton_http import TritonHttp
 
 S, MS = 1_000_000_000, 1_000_000
+IMAGES = ImageSet((b"one", b"two", b"three"), np.zeros((3, 3, 224, 224), dtype=np.float32), "test")
+ONNX = Endpoint("onnx-http", "onnx", "http", "fp32", "h:1", "m")
+EMULATED = Endpoint("emulated-http", "emulated", "http", "fp32", "h:1", "emulated")
 
 
 @pytest.mark.parametrize(
@@ -27,3 +46,77 @@ def test_when_a_phase_begins_here(ahead_ns: int, start: int) -> None:
 )
 def test_locust_keeps_three_digits(exact: float, kept: float) -> None:
     assert three_digits(exact) == kept
+
+
+class AnyUser(InferenceUser):
+    transport = TritonHttp
+
+
+class WorkerRunner(FakeRunner):
+    """With a place for greenlets; `ask` waits for the answer to one order."""
+
+    user_count = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.greenlet = Group()
+
+    def ask(self, op: str, **data: Any) -> dict[str, Any]:
+        seq = len(self.sent) + 1
+        self.deliver(ASK, {"op": op, "seq": seq, "share": (0, 1), **data})
+        for _ in range(1000):
+            answers = [reply for kind, reply, _ in self.sent if kind == REPLY and reply["seq"] == seq]
+            if answers:
+                return answers[0]
+            gevent.sleep(0.005)
+        raise AssertionError(f"no answer to {op}")
+
+
+@pytest.fixture
+def runner(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerRunner]:
+    monkeypatch.setattr(worker, "load_images", lambda folder: IMAGES)
+    monkeypatch.setattr(AnyUser, "stage", None)
+    made = WorkerRunner()
+    hired = Worker(Environment(user_classes=[AnyUser]), made)  # type: ignore[arg-type]
+    yield made
+    made.greenlet.kill()
+    hired._shipping._health.end()
+
+
+def staged(runner: WorkerRunner, endpoint: Endpoint, golden: bytes, **settings: Any) -> Stage:
+    """The stage of a cell at `endpoint`."""
+    study = {
+        "images": "", "sha256": IMAGES.sha256, "golden": golden, "min_cosine": 0.99, "timeout_s": 5.0,
+        "client": "prepared", "channels": "per-user", "raw_results": 0, **settings,
+    }  # fmt: skip
+    assert "error" not in runner.ask("study", **study)
+    task = {"cell": f"{endpoint.name}/b2/c1", "repeat": 1, "endpoint": endpoint.to_dict(), "batch": 2}
+    assert "error" not in runner.ask("cell", **task)
+    assert AnyUser.stage is not None
+    return AnyUser.stage
+
+
+def test_answers_are_held_against_the_golden_embeddings_where_a_model_computes(runner: WorkerRunner) -> None:
+    golden = np.eye(3, 512, dtype=np.float32)
+    stage = staged(runner, ONNX, golden.tobytes())
+    assert stage.golden is not None
+    assert np.array_equal(stage.golden, golden)
+    assert [prepared.indices for prepared in stage.pool] == [(0, 1), (2, 0)]
+
+
+@pytest.mark.parametrize("endpoint", [ONNX.floor(), EMULATED])
+def test_answers_of_no_model_are_held_against_nothing(runner: WorkerRunner, endpoint: Endpoint) -> None:
+    golden = np.eye(3, 512, dtype=np.float32).tobytes()
+    assert staged(runner, endpoint, golden).golden is None
+
+
+def test_a_study_without_golden_embeddings(runner: WorkerRunner) -> None:
+    assert staged(runner, EMULATED, b"").golden is None
+    assert staged(runner, ONNX, b"").golden is None
+
+
+def test_how_the_client_makes_and_carries_its_requests(runner: WorkerRunner) -> None:
+    stage = staged(runner, ONNX, b"")
+    assert (stage.images, stage.channels) == (None, "per-user")
+    stage = staged(runner, ONNX, b"", client="library", channels="shared")
+    assert (stage.images, stage.channels) == (IMAGES, "shared")

@@ -165,6 +165,34 @@ def test_the_gate_holds_users_until_the_phase_sends(
     assert [event["name"] for event in fired] == ["warm-up"]
 
 
+def test_connections_are_asked_for_by_users_who_have_sent(
+    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = ScriptedUser(user.environment)
+    other.on_start()
+    assert user.mine.connections == 0, "under open load, some users may never have a turn"
+    send(user, monkeypatch, unit(3))
+    send(user, monkeypatch, ConnectionResetError(104, "gone"))
+    assert user.mine.connections == 1
+    send(other, monkeypatch, unit(3))
+    assert user.mine.connections == 2
+
+
+def test_a_prepared_request_costs_no_encoding(user: ScriptedUser, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert send(user, monkeypatch, unit(3)).phases_ns == {"encode": 0, "decode": 3}
+    assert send(user, monkeypatch, ConnectionResetError(104, "gone")).phases_ns == {}
+
+
+def test_without_golden_embeddings_only_the_form_is_checked(
+    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user.mine.golden = None
+    assert send(user, monkeypatch, unit(9)).ok
+    error = send(user, monkeypatch, unit(9) * 2).error
+    assert error is not None
+    assert error.kind is ErrorKind.BAD_REPLY
+
+
 def test_the_connection_is_opened_and_closed_once(user: ScriptedUser) -> None:
     user.on_stop()
     assert Scripted.log == ["open", "close"]

@@ -1,0 +1,181 @@
+"""Is the planted cause named? Fourteen set-ups on real servers, each with one thing in its way.
+
+python -m benchmarks.planted [PART OF A NAME …]     three times, or only the set-ups with such names
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import requests
+from PIL import Image
+
+from benchmarks.setups import SETUPS, Setup
+from swarm.link import EmulatedLink
+
+ROOT = Path(__file__).parent.parent
+LOCUST = str(Path(sys.executable).with_name("locust"))
+TIMES = 3
+STUDY_S = 120
+STRANGER_AFTER_S = 3.0
+BURN = "while True: pass"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the set-ups; 0 where every verdict is the truth."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.planted", description=__doc__)
+    parser.add_argument("names", nargs="*", help="parts of the names of set-ups (default: all)")
+    parser.add_argument("--times", type=int, default=TIMES, help="runs in a row (default: %(default)s)")
+    options = parser.parse_args(argv)
+    chosen = [
+        setup for setup in SETUPS if not options.names or any(part in setup.name for part in options.names)
+    ]
+    wrong = 0
+    for time_number in range(1, options.times + 1):
+        print(f"run {time_number} of {options.times}", flush=True)
+        for setup in chosen:
+            limit = verdict(setup)
+            right = limit["code"] == setup.truth
+            wrong += not right
+            mark = "" if right else "   WRONG"
+            print(
+                f"  {setup.name:<48}{setup.truth:<16}{limit['code']}{mark}\n      {limit['evidence']}",
+                flush=True,
+            )
+    print(f"\n{'every cause was named' if chosen and not wrong else f'{wrong} verdicts were wrong'}")
+    return 1 if wrong or not chosen else 0
+
+
+def verdict(setup: Setup) -> dict[str, str]:
+    """Run one set-up and read what the report names as its limit."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        link = stack.enter_context(EmulatedLink(setup.link)) if setup.link else None
+        ready = stack.enter_context(servers(setup, "0.0.0.0" if link else "127.0.0.1"))
+        target = address_of(setup, ready, link.server_address if link else "127.0.0.1")
+        command = study_command(setup, target, folder)
+        study = stack.enter_context(running(link.command(command) if link else command, setup, folder))
+        for _ in range(setup.hogs):
+            stack.enter_context(process(sys.executable, "-c", BURN))
+        if setup.stranger:
+            disturb(setup, target, study, folder)
+        study.wait(STUDY_S)
+        return limit_in(folder)
+
+
+def study_command(setup: Setup, target: str, folder: Path) -> list[str]:
+    """The headless study of one endpoint."""
+    option = "--pytorch-url" if setup.endpoint == "pytorch-http" else f"--{setup.endpoint}-url"
+    command = [LOCUST, "-f", "benchmarks/studies/planted.py", "--headless", option, target]
+    pictures = ["--images", pictures_of(folder, setup.picture_px)] if setup.picture_px else []
+    return [*command, "--results-dir", str(folder / "results"), *pictures, *setup.study]
+
+
+def address_of(setup: Setup, ready: dict[str, Any], host: str) -> str:
+    """Where the endpoint is, as the client reaches it."""
+    backend, protocol = setup.endpoint.split("-")
+    told = ready["endpoints"][backend]
+    place = told["url"].removeprefix("http://") if backend == "pytorch" else told[protocol]
+    return f"{host}:{place.rpartition(':')[2]}"
+
+
+@contextmanager
+def servers(setup: Setup, host: str) -> Iterator[dict[str, Any]]:
+    """The set-up's servers and what they said when they were ready."""
+    command = [sys.executable, "-m", "server", "up", "--json", "--until-stdin-closes", "--host", host]
+    with subprocess.Popen(
+        [*command, *setup.server], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as started:
+        assert started.stdout is not None
+        events = (json.loads(line) for line in started.stdout)
+        ready: dict[str, Any] = next((event for event in events if event["event"] in ("ready", "error")), {})
+        if "endpoints" not in ready:
+            raise SystemExit(f"{setup.name}: {ready.get('text', 'the servers ended at once')}")
+        yield ready
+        # Leaving the block closes its standard input, at which they stop.
+
+
+@contextmanager
+def running(command: list[str], setup: Setup, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """The study, with its output in a file."""
+    told = {"PLANTED_USERS": setup.users, "PLANTED_BATCH": setup.batch, "PLANTED_FAULT": setup.fault}
+    environ = {**os.environ, **{name: str(value) for name, value in told.items()}}
+    with (
+        (folder / "study.log").open("w") as log,
+        subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=environ
+        ) as started,
+    ):
+        try:
+            yield started
+        finally:
+            started.kill()
+
+
+@contextmanager
+def process(*command: str) -> Iterator[None]:
+    """A process that is killed at the end."""
+    with subprocess.Popen(command) as started:
+        try:
+            yield
+        finally:
+            started.kill()
+
+
+def disturb(setup: Setup, target: str, study: subprocess.Popen[bytes], folder: Path) -> None:
+    """In the middle of the measure phase, send one request of a size that nobody has sent before."""
+    while study.poll() is None and '"phase":"measure"' not in ledger_text(folder):
+        time.sleep(0.05)
+    time.sleep(STRANGER_AFTER_S)
+    data = np.zeros((setup.stranger, 3, 224, 224), np.float32)
+    tensor = {
+        "name": "input",
+        "datatype": "FP32",
+        "shape": data.shape,
+        "parameters": {"binary_data_size": data.nbytes},
+    }
+    head = json.dumps({"inputs": [tensor]}).encode()
+    requests.post(
+        f"http://{target}/v2/models/emulated/infer", head + data.tobytes(), timeout=60,
+        headers={"Inference-Header-Content-Length": str(len(head))},
+    ).raise_for_status()  # fmt: skip
+
+
+def ledger_text(folder: Path) -> str:
+    """The ledger so far."""
+    return "".join(path.read_text() for path in folder.glob("results/*/ledger.jsonl"))
+
+
+def limit_in(folder: Path) -> dict[str, str]:
+    """The limit of the study's one run."""
+    found = list(folder.glob("results/*/study.json"))
+    if not found:
+        raise SystemExit(f"the study left nothing; it printed:\n{(folder / 'study.log').read_text()}")
+    (run,) = json.loads(found[0].read_text())["runs"]
+    limit: dict[str, str] = run["limit"]
+    return limit
+
+
+def pictures_of(folder: Path, width: int) -> str:
+    """A folder with one large photograph-like picture: smooth, so that it is few bytes and many pixels."""
+    place = folder / "pictures"
+    place.mkdir()
+    ramp = np.linspace(0, 255, width, dtype=np.uint8)
+    pixels = np.stack([np.tile(ramp, (width * 4 // 5, 1))] * 3, axis=-1)
+    Image.fromarray(pixels).save(place / "large.jpg", quality=85)
+    return str(place)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

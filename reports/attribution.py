@@ -1,0 +1,58 @@
+"""Where one run's time went and what was in its way: the part of its Summary that rests on all the others."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from reports.attribution_doubts import attribution_doubts
+from reports.breakdown import breakdown
+from reports.limits import limit_of
+from reports.path import Path
+from reports.server import ServerSide
+from reports.serving import Serving
+from reports.summary import Summary
+
+BYTES_OF_MBIT = 1e6 / 8
+
+
+def attributed(run: Summary) -> Summary:
+    """The Summary with the sum of its parts, the doubts that follow from it, and its limit."""
+    network_ns, unexplained_ns = breakdown(run)
+    whole = replace(run, network_ns=network_ns, unexplained_ns=unexplained_ns)
+    doubted = replace(whole, caveats=(*whole.caveats, *attribution_doubts(whole)))
+    return replace(doubted, limit=limit_of(doubted))
+
+
+def given(protocol: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """What the study's options say of how requests were made and of the link; only gRPC has channels."""
+    link_mbit = options.get("link_mbit") or 0
+    return {
+        "channels": (options.get("channels") or "") if protocol == "grpc" else "",
+        "client": options.get("client") or "",
+        "link_bytes_per_s": link_mbit * BYTES_OF_MBIT if link_mbit else None,
+    }
+
+
+def on_server(side: ServerSide, serving: Serving | None, phase_ns: float | None) -> dict[str, Any]:
+    """The server's parts, how busy it was and how cold."""
+    return {
+        "server_ns": side.server_ns,
+        "server_queue_ns": side.queue_ns,
+        "server_compute_ns": side.compute_ns,
+        "server_other_ns": side.other_ns,
+        "server_parts": side.parts,
+        "server_busy": side.busy_share(phase_ns, serving.instances if serving else None),
+        "cold_share": side.cold.share,
+        "cold_batches": side.cold.batches,
+        "executed_batch": side.executed_batch,
+        "serving": serving,
+    }
+
+
+def on_path(path: Path | None) -> dict[str, Any]:
+    """The connections between workers and server."""
+    return {
+        "path": path,
+        "tcp_asked": path.asked if path else None,
+        "tcp_connections": path.connections if path else None,
+    }

@@ -1,0 +1,166 @@
+"""A long, narrow or lossy path between two TUN devices: a process of its own that carries IP packets.
+
+It is started by its file's name and needs the standard library only: nothing of Locust or gevent is imported.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import random
+import select
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+BURST = 64
+"""So many packets are read from one end before the other end has its turn."""
+TICK_S = 0.0002
+"""Packets that are due within it leave together, a little late: a fifth less work at high rates."""
+PATIENCE_S = 1.0
+"""So often the forwarder looks whether whoever started it is still there."""
+
+
+class Lane:
+    """One direction of a path: a drop-tail queue, a transmitter with a rate, random loss, then a delay.
+
+    The rate is constant, so the queue is one number: when the transmitter will have sent what waits.
+    `chance` gives numbers from 0 to 1, and is asked once for each packet that was transmitted.
+    """
+
+    def __init__(
+        self,
+        delay_ns: int,
+        ns_per_byte: float = 0.0,
+        queue_bytes: int = 1_000_000,
+        loss: float = 0.0,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self._delay_ns, self._ns_per_byte, self._loss, self._chance = delay_ns, ns_per_byte, loss, chance
+        self._queue_ns = queue_bytes * ns_per_byte if ns_per_byte else float("inf")
+        self._free_ns = 0.0
+        self._flying: deque[tuple[float, bytes]] = deque()
+        self.packets = self.bytes = self.dropped_by_loss = self.dropped_by_queue = 0
+        self.refused = 0
+        """Packets that the device at the far end did not take."""
+        self.late_ns = self.latest_ns = 0.0
+
+    def admit(self, packet: bytes, now_ns: int) -> None:
+        """A packet comes to the queue: it is dropped, lost, or will be due."""
+        transmit_ns = len(packet) * self._ns_per_byte
+        free_ns = max(self._free_ns, now_ns) + transmit_ns
+        if free_ns - now_ns > self._queue_ns:
+            self.dropped_by_queue += 1
+            return
+        self._free_ns = free_ns
+        if self._loss and self._chance() < self._loss:
+            self.dropped_by_loss += 1
+            return
+        self._flying.append((free_ns + self._delay_ns, packet))
+
+    @property
+    def next_ns(self) -> float:
+        """When the next packet is due; infinite where none is on its way."""
+        return self._flying[0][0] if self._flying else float("inf")
+
+    def due(self, now_ns: int) -> Iterator[bytes]:
+        """The packets that arrive by now, in the order in which they came."""
+        flying = self._flying
+        while flying and flying[0][0] <= now_ns:
+            due_ns, packet = flying.popleft()
+            late_ns = now_ns - due_ns
+            self.late_ns += late_ns
+            self.latest_ns = max(self.latest_ns, late_ns)
+            self.packets += 1
+            self.bytes += len(packet)
+            yield packet
+
+    def report(self) -> dict[str, int]:
+        """What was handed over and what was not, in packets and bytes, and how late."""
+        return {
+            "packets": self.packets,
+            "bytes": self.bytes,
+            "dropped_by_loss": self.dropped_by_loss,
+            "dropped_by_queue": self.dropped_by_queue,
+            "on_the_way": len(self._flying),
+            "refused": self.refused,
+            "late_mean_ns": round(self.late_ns / max(self.packets, 1)),
+            "late_max_ns": round(self.latest_ns),
+        }
+
+
+def new_lane(shape: Mapping[str, Any]) -> Lane:
+    """A lane as `LinkSpec.lanes` describes it; the same seed loses the same packets."""
+    return Lane(
+        shape["delay_ns"],
+        shape["ns_per_byte"],
+        shape["queue_bytes"],
+        shape["loss"],
+        random.Random(shape["seed"]).random,
+    )
+
+
+def carry(client: int, server: int, up: Lane, down: Lane, over: Callable[[Sequence[int]], bool]) -> None:
+    """Carry packets between two non-blocking descriptors, one packet a read, until `over`.
+
+    `over` is called after every wait with the descriptors that can be read, standard input among them.
+    """
+    ways = ((client, server, up), (server, client, down))
+    clock = time.monotonic_ns
+    while True:
+        for _, far, lane in ways:
+            _hand_over(far, lane, clock())
+        wait_s = (min(up.next_ns, down.next_ns) - clock()) / 1e9
+        # select and not epoll, which can wait for whole milliseconds only.
+        ready = select.select([client, server, 0], [], [], min(max(wait_s, TICK_S), PATIENCE_S))[0]
+        if over(ready):
+            return
+        for near, _, lane in ways:
+            if near in ready:
+                packets = _read_burst(near)
+                # Taken after the reads: no packet may count from before it came.
+                now_ns = clock()
+                for packet in packets:
+                    lane.admit(packet, now_ns)
+
+
+def _hand_over(far: int, lane: Lane, now_ns: int) -> None:
+    write = os.write
+    for packet in lane.due(now_ns):
+        try:
+            write(far, packet)
+        except OSError:
+            lane.refused += 1
+
+
+def _read_burst(near: int) -> list[bytes]:
+    packets: list[bytes] = []
+    read, keep = os.read, packets.append
+    with suppress(BlockingIOError):
+        for _ in range(BURST):
+            keep(read(near, 65535))
+    return packets
+
+
+def main(argv: list[str]) -> int:
+    """Forward until standard input closes; says `ready`, then at the end one JSON report."""
+    order = json.loads(argv[0])
+    up, down = new_lane(order["up"]), new_lane(order["down"])
+    parent = os.getppid()
+    gc.disable()
+    with suppress(OSError):
+        # A path does not wait for the processors that its ends compete for.
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    print("ready", flush=True)
+    # Whoever forks keeps our standard input open, so the parent's end is looked for too.
+    carry(order["client"], order["server"], up, down, lambda ready: 0 in ready or os.getppid() != parent)
+    print(json.dumps({"up": up.report(), "down": down.report(), "cpu_s": time.process_time()}), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

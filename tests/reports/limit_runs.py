@@ -1,0 +1,122 @@
+"""Summaries of runs with a known limit, built by hand: a healthy one, and changes to it."""
+
+from dataclasses import replace
+from typing import Any
+
+from reports.path import Path
+from reports.serving import Serving
+from reports.summary import Summary
+
+MS = 1_000_000
+
+PATH = Path(
+    asked=4,
+    connections=4,
+    rtt_ns=0.2 * MS,
+    min_rtt_ns=0.02 * MS,
+    cwnd_bytes=1_300_000,
+    bytes_sent=606_000_000,
+    bytes_received=2_300_000,
+    bytes_retransmitted=0,
+    segments_out=14_000,
+    segments_in=9_000,
+    retransmits=0,
+    delivery_bytes_per_s=900e6,
+    busy_ns=400 * MS,
+    busy_share=0.02,
+    rwnd_share=0.0,
+    sndbuf_share=0.0,
+    cwnd_share=1.0,
+    wire_bytes_per_s=121e6,
+)
+"""Of connections on a loopback."""
+SERVING = Serving(instances=4, max_batch=32, batching=True, batching_delay_ns=0)
+HEALTHY = Summary(
+    cell="emulated-http/b1/c4",
+    repeat=1,
+    endpoint="emulated-http",
+    backend="emulated",
+    protocol="http",
+    payload="fp32",
+    batch=1,
+    load="closed",
+    level=4,
+    status="done",
+    workers=1,
+    hosts=1,
+    requests=1_000,
+    failures=0,
+    abandoned=0,
+    images=1_000,
+    measure_ns=5_000 * MS,
+    requests_per_s=200.0,
+    images_per_s=200.0,
+    client="prepared",
+    tcp_asked=4,
+    tcp_connections=4,
+    latency_mean_ns=20 * MS,
+    latency_p95_ns=24 * MS,
+    service_mean_ns=20 * MS,
+    send_delay_mean_ns=0.0,
+    encode_ns=0.0,
+    send_ns=0.3 * MS,
+    wait_ns=19 * MS,
+    receive_ns=0.1 * MS,
+    decode_ns=0.1 * MS,
+    server_ns=6.4 * MS,
+    server_queue_ns=0.2 * MS,
+    server_compute_ns=6.0 * MS,
+    server_other_ns=0.2 * MS,
+    server_parts={"queue": 0.2 * MS, "input": 0.1 * MS, "compute": 6.0 * MS, "output": 0.1 * MS},
+    server_busy=0.3,
+    cold_share=0.0,
+    network_ns=12.6 * MS,
+    unexplained_ns=0.5 * MS,
+    request_bytes=602_289.0,
+    response_bytes=2_199.0,
+    executed_batch=1.0,
+    worker_cpu_pct=20.0,
+    cpu_wait_pct=2.0,
+    host_cpu_pct=30.0,
+    loop_lag_p95_ns=0.3 * MS,
+    loop_lag_p99_ns=0.6 * MS,
+    in_flight=4.0,
+    path=PATH,
+    serving=SERVING,
+)
+"""Four users of four instances that are executing a third of the time: more users would give more."""
+
+
+def a_run(
+    path: dict[str, Any] | None = None, serving: dict[str, Any] | None = None, **changes: Any
+) -> Summary:
+    """The healthy run with some fields changed, those of its path and its server's set-up in dicts."""
+    return replace(
+        HEALTHY, path=replace(PATH, **path or {}), serving=replace(SERVING, **serving or {}), **changes
+    )
+
+
+def at_server(queue: float, compute: float, latency: float, **changes: Any) -> Summary:
+    """A run that spends milliseconds in the server's queue and its compute, the rest elsewhere."""
+    rest = (latency - queue - compute) / 2 * MS
+    times = {"server_queue_ns": queue * MS, "server_compute_ns": compute * MS, "server_other_ns": 0.0}
+    parts = {"server_parts": {"queue": queue * MS, "compute": compute * MS}}
+    whole = dict.fromkeys(("latency_mean_ns", "service_mean_ns", "latency_p95_ns"), latency * MS)
+    known = {"server_ns": (queue + compute) * MS, "network_ns": rest, "unexplained_ns": rest}
+    return a_run(**times | parts | whole | known | changes)
+
+
+def on_path(network: float, path: dict[str, Any], **changes: Any) -> Summary:
+    """A run that spends milliseconds on a long path and 5 at the server; its connections are always busy."""
+    wan = {"rtt_ns": 14.5 * MS, "min_rtt_ns": 14.0 * MS, "cwnd_bytes": 66_600.0}
+    wan |= {"busy_share": 0.98, "delivery_bytes_per_s": 0.0}
+    latency = (network + 5) * MS
+    known = {"latency_mean_ns": latency, "latency_p95_ns": latency, "service_mean_ns": latency}
+    return a_run(
+        path={**wan, **path},
+        **known
+        | {"server_ns": 5.0 * MS, "server_compute_ns": 4.8 * MS, "server_other_ns": 0.0}
+        | {"send_ns": None, "receive_ns": None, "decode_ns": 0.0, "network_ns": network * MS}
+        | {"unexplained_ns": 0.0, "server_busy": 0.04, "measure_ns": None}
+        | changes,
+    )

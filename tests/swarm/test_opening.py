@@ -1,0 +1,42 @@
+"""What every worker is handed at the opening of a study."""
+
+import numpy as np
+import pytest
+
+from swarm import opening
+from swarm.opening import hand_out
+from swarm.options import Options
+from tests.swarm.stand import FakeCrew
+from tests.swarm.test_folder import options
+from users.endpoint import Endpoint
+from users.images import ImageSet
+from users.triton_http import TritonHttp
+
+IMAGES = ImageSet((b"one",), np.zeros((1, 3, 224, 224), dtype=np.float32), "test")
+ONNX = Endpoint("onnx-http", "onnx", "http", "fp32", "h:1", "m")
+EMULATED = Endpoint("emulated-http", "emulated", "http", "fp32", "h:1", "emulated")
+GOLDEN = np.ones((1, 512), dtype=np.float32)
+
+
+def handed_out(reference: Endpoint, made: Options, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    crew = FakeCrew()
+    monkeypatch.setattr(opening, "golden_embeddings", lambda *_: GOLDEN)
+    hand_out(crew, reference, TritonHttp, IMAGES, made)  # type: ignore[arg-type]
+    ((op, study),) = crew.asked
+    assert op == "study"
+    return study
+
+
+def test_golden_embeddings_and_the_ways_of_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = handed_out(ONNX, options("--client", "library", "--channels", "shared"), monkeypatch)
+    assert study["golden"] == GOLDEN.tobytes()
+    assert (study["client"], study["channels"]) == ("library", "shared")
+
+
+@pytest.mark.parametrize("reference", [EMULATED, ONNX.floor()])
+def test_no_golden_embeddings_of_what_does_not_compute(
+    reference: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = handed_out(reference, options(), monkeypatch)
+    assert study["golden"] == b""
+    assert (study["client"], study["channels"]) == ("prepared", "per-user")

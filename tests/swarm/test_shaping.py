@@ -1,0 +1,134 @@
+"""The arithmetic of an emulated link: delay, rate, queue and loss, on a clock that stands where it is put."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from swarm.errors import UsageError
+from swarm.forwarder import Lane, new_lane
+from swarm.shaping import LinkSpec
+
+MS = 1_000_000
+PACKET = bytes(1000)
+
+
+def arrivals(lane: Lane, until_ns: int, step_ns: int = MS) -> list[int]:
+    """When packets are handed over, looking at the lane every step."""
+    return [now for now in range(0, until_ns, step_ns) for _ in lane.due(now)]
+
+
+def test_a_packet_takes_half_the_round_trip() -> None:
+    lane = new_lane(LinkSpec(rtt_s=0.02).lanes()["up"])
+    lane.admit(PACKET, 5 * MS)
+    assert lane.next_ns == 15 * MS
+    assert list(lane.due(15 * MS - 1)) == []
+    assert list(lane.due(15 * MS)) == [PACKET]
+    assert lane.next_ns == float("inf")
+
+
+def test_the_rate_spaces_packets_that_come_at_once() -> None:
+    # 8 Mbit/s are 1000 bytes in 1 ms.
+    lane = new_lane(LinkSpec(rtt_s=0.01, mbit_per_s=8).lanes()["up"])
+    for _ in range(4):
+        lane.admit(PACKET, 0)
+    assert arrivals(lane, 20 * MS) == [6 * MS, 7 * MS, 8 * MS, 9 * MS]
+
+
+def test_an_idle_transmitter_saves_nothing_up() -> None:
+    lane = new_lane(LinkSpec(mbit_per_s=8).lanes()["up"])
+    lane.admit(PACKET, 0)
+    lane.admit(PACKET, 10 * MS)
+    lane.admit(PACKET, 10 * MS)
+    assert arrivals(lane, 20 * MS) == [1 * MS, 11 * MS, 12 * MS]
+
+
+def test_a_full_queue_drops_what_comes_last_and_has_room_again_when_it_was_sent() -> None:
+    lane = new_lane(LinkSpec(mbit_per_s=8, queue_bytes=3000, mtu=1000).lanes()["up"])
+    for _ in range(5):
+        lane.admit(PACKET, 0)
+    assert lane.dropped_by_queue == 2
+    lane.admit(PACKET, MS - 1)
+    assert lane.dropped_by_queue == 3
+    lane.admit(PACKET, MS)
+    assert arrivals(lane, 10 * MS) == [1 * MS, 2 * MS, 3 * MS, 4 * MS]
+    assert lane.report() == {
+        "packets": 4,
+        "bytes": 4000,
+        "dropped_by_loss": 0,
+        "dropped_by_queue": 3,
+        "on_the_way": 0,
+        "refused": 0,
+        "late_mean_ns": 0,
+        "late_max_ns": 0,
+    }
+
+
+def test_without_a_rate_nothing_waits_in_the_queue() -> None:
+    lane = new_lane(LinkSpec(queue_bytes=1500).lanes()["up"])
+    for _ in range(100):
+        lane.admit(PACKET, 7)
+    assert len(list(lane.due(7))) == 100
+
+
+def test_a_lost_packet_has_been_sent() -> None:
+    chances = iter([0.5, 0.005, 0.5])
+    lane = Lane(0, ns_per_byte=1000, loss=0.01, chance=lambda: next(chances))
+    for _ in range(3):
+        lane.admit(PACKET, 0)
+    # The second one took its time on the wire all the same.
+    assert arrivals(lane, 5 * MS) == [1 * MS, 3 * MS]
+    assert lane.dropped_by_loss == 1
+
+
+def lost(shape: dict[str, Any], count: int) -> list[int]:
+    lane = new_lane(shape)
+    found = []
+    for number in range(count):
+        before = lane.dropped_by_loss
+        lane.admit(PACKET, 0)
+        if lane.dropped_by_loss > before:
+            found.append(number)
+    return found
+
+
+def test_the_seed_says_which_packets_are_lost() -> None:
+    spec = LinkSpec(loss=0.02, loss_back=0.02, seed=3)
+    first = lost(spec.lanes()["up"], 10_000)
+    assert first == lost(spec.lanes()["up"], 10_000)
+    assert 150 <= len(first) <= 250
+    assert first != lost(LinkSpec(loss=0.02, seed=4).lanes()["up"], 10_000)
+    assert first != lost(spec.lanes()["down"], 10_000)
+
+
+def test_loss_is_of_the_way_to_the_server_unless_asked_otherwise() -> None:
+    assert lost(LinkSpec(loss=0.5).lanes()["down"], 100) == []
+    assert len(lost(LinkSpec(loss_back=0.5).lanes()["down"], 100)) > 20
+
+
+def test_lateness_is_counted_from_when_a_packet_was_due() -> None:
+    lane = Lane(10 * MS, chance=random.random)
+    lane.admit(PACKET, 0)
+    lane.admit(PACKET, 2 * MS)
+    assert len(list(lane.due(13 * MS))) == 2
+    report = lane.report()
+    assert (report["late_mean_ns"], report["late_max_ns"]) == (2 * MS, 3 * MS)
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ({"rtt_s": -0.1}, "rtt_s=-0.1: a link's rtt_s is 0 to 60 seconds"),
+        ({"mbit_per_s": 0}, "mbit_per_s=0: a link's mbit_per_s is above 0, or None for no limit"),
+        ({"loss": 1.0}, "loss=1.0: a link's loss is a share from 0 to below 1"),
+        ({"loss_back": -1}, "loss_back=-1: a link's loss_back is a share from 0 to below 1"),
+        ({"mtu": 100}, "mtu=100: a link's mtu is 576 to 65521 bytes"),
+        ({"queue_bytes": 1000}, "queue_bytes=1000: a link's queue_bytes is at least one packet, 1500 bytes"),
+    ],
+)
+def test_what_no_path_can_be_is_refused(asked: dict[str, Any], text: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        LinkSpec(**asked)
+    assert str(raised.value) == text

@@ -1,0 +1,97 @@
+"""The `path` records of a worker: of which phase, over how long, and with how many connections asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from gevent.pool import Group
+
+from swarm import shipping
+from swarm.connections import Connections
+from swarm.messages import RECORDS
+from swarm.recorder import Recorder
+from swarm.shipping import Shipping
+from tests.swarm.fakes import FakeRunner
+from tests.swarm.kernel import Kernel, info_of
+from users.endpoint import Endpoint
+from users.stage import Stage
+
+
+class ShippingRunner(FakeRunner):
+    """With a place for greenlets, none of which gets a turn in these tests."""
+
+    user_count = 2
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.greenlet = Group()
+
+    def records(self, kind: str) -> list[dict[str, Any]]:
+        shipped = [data["records"] for message, data, _ in self.sent if message == RECORDS]
+        return [record for records in shipped for record in records if record["kind"] == kind]
+
+
+class Ship:
+    """A shipping on a kernel that the test plays."""
+
+    def __init__(self) -> None:
+        self.runner, self.kernel = ShippingRunner(), Kernel()
+        self.shipping = Shipping(self.runner, Recorder())  # type: ignore[arg-type]
+        endpoint = Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "h:8011", "m")
+        self.stage = Stage(endpoint, [], 1.0, cell="onnx-grpc/b1/c2", repeat=3, connections=2)
+        self.shipping.stage = self.stage
+
+    def path(self) -> list[dict[str, Any]]:
+        return self.runner.records("path")
+
+
+@pytest.fixture
+def ship(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ship]:
+    kernels: list[Kernel] = []
+
+    def connections() -> Connections:
+        return Connections(lambda port: kernels[0](port))
+
+    monkeypatch.setattr(shipping, "Connections", connections)
+    made = Ship()
+    kernels.append(made.kernel)
+    yield made
+    made.runner.greenlet.kill()
+    made.shipping._health.end()
+
+
+def test_a_phases_path(ship: Ship) -> None:
+    ship.kernel.seen = {"a": info_of(bytes_sent=1000)}
+    ship.shipping.begin_path("measure")
+    ship.kernel.seen = {"a": info_of(bytes_sent=4000), "b": info_of(bytes_sent=50)}
+    ship.shipping.end_path()
+    (record,) = ship.path()
+    assert ship.kernel.ports == [8011, 8011]
+    assert (record["cell"], record["repeat"], record["phase"]) == ("onnx-grpc/b1/c2", 3, "measure")
+    assert (record["asked"], record["connections"], record["bytes_sent"]) == (2, 2, 3050)
+    assert isinstance(record["second"], int)
+    assert record["span_ns"] > 0
+
+
+def test_what_comes_between_phases_belongs_to_none(ship: Ship) -> None:
+    ship.shipping.end_path()
+    ship.shipping.begin_path("warm-up")
+    ship.kernel.seen = {"a": info_of(bytes_sent=10)}
+    ship.shipping.end_path()
+    ship.kernel.seen = {"a": info_of(bytes_sent=600)}
+    ship.shipping.end_path()
+    ship.shipping.begin_path("measure")
+    ship.kernel.seen = {"a": info_of(bytes_sent=601)}
+    ship.shipping.end_path()
+    assert [(record["phase"], record["bytes_sent"]) for record in ship.path()] == [
+        ("warm-up", 10),
+        ("measure", 1),
+    ]
+
+
+def test_no_connections_make_no_record(ship: Ship) -> None:
+    ship.shipping.begin_path("measure")
+    ship.shipping.end_path()
+    assert ship.path() == []

@@ -6,18 +6,17 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-import numpy as np
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
-from numpy.typing import NDArray
 
 from server.body import read_body, while_wanted
 from server.embedder import Embedder
 from server.errors import Refusal, not_loaded
 from server.gpu import read_gpus
-from server.images import prepare
-from server.metrics import PARTS, Metrics
+from server.images import parse, prepare
+from server.metrics import Metrics
 from server.pool import Pool
+from server.reply import unit_vectors, write_reply
 from server.settings import Settings, decode_threads
 
 LOADING = "the model is still loading: try again when GET /readyz answers 200"
@@ -32,6 +31,7 @@ class Service:
         self.metrics = Metrics()
         self.ready = False
         self.failure = ""
+        self.load_ns = 0
         self._decoders = Pool(decode_threads(), "decode")
         self._compute = Pool(1, "compute")
         # Its own thread: behind the decoders an answer would wait for other requests' images.
@@ -40,7 +40,7 @@ class Service:
     async def load(self) -> None:
         """Load and warm the model on the thread that will use it; an error is kept, and raised again."""
         try:
-            await self._compute.run(self.embedder.load)
+            self.load_ns = (await self._compute.run(self.embedder.load)).took_ns
         except Exception as error:
             self.failure = not_loaded(error)
             raise
@@ -63,9 +63,21 @@ class Service:
             "queue": decoding.waited_ns + computing.waited_ns,
             "compute": computing.took_ns,
         }
-        reply = (await self._writer.run(self._reply, computing.value, parts)).value
+        reply = (await self._writer.run(write_reply, computing.value, self.embedder.model, parts)).value
         self.metrics.succeeded(len(computing.value), parts)
         return reply
+
+    async def null(self, body: bytes) -> Response:
+        """Answer as `embed` would, but without looking at an image or asking the model: a request's floor.
+
+        As there, a decoding thread parses the body; that the texts are base64 images is not checked.
+        """
+        if not self.ready:
+            raise Refusal(503, self.failure or LOADING)
+        parsing = await self._decoders.run(parse, body, self.settings.max_batch)
+        parts = {"decode": parsing.took_ns, "preprocess": 0, "queue": parsing.waited_ns, "compute": 0}
+        answer = unit_vectors(len(parsing.value), self.embedder.dim)
+        return (await self._writer.run(write_reply, answer, "null", parts)).value
 
     def status(self) -> dict[str, object]:
         """What stands behind the service, and whether it can be used."""
@@ -78,17 +90,13 @@ class Service:
             "weights_sha256": embedder.weights_sha256,
             "dim": embedder.dim,
             "device": embedder.device,
+            **({"load_s": self.load_ns / 1e9} if self.ready else {}),
         }
 
     def close(self) -> None:
         """Let the threads go; what is computing now is finished first."""
         for pool in (self._decoders, self._compute, self._writer):
             pool.close()
-
-    def _reply(self, embeddings: NDArray[np.float32], parts_ns: dict[str, int]) -> Response:
-        content = {"embeddings": embeddings.tolist(), "model": self.embedder.model, "dim": self.embedder.dim}
-        timing = ", ".join(f"{part};dur={parts_ns[part] / 1e6:.3f}" for part in PARTS)
-        return JSONResponse(content, headers={"Server-Timing": timing})
 
 
 def create_app(
@@ -125,6 +133,12 @@ def add_routes(app: FastAPI, service: Service) -> None:
         with metrics.in_flight.track_inprogress(), metrics.failures.count_exceptions():
             body = await read_body(request, service.settings.max_body_bytes)
             return await while_wanted(request, service.embed(body))
+
+    # Not counted: the counters are those of /embed.
+    @app.post("/null")
+    async def null(request: Request) -> Response:
+        body = await read_body(request, service.settings.max_body_bytes)
+        return await while_wanted(request, service.null(body))
 
     @app.get("/healthz")
     async def healthz() -> dict[str, str]:

@@ -24,9 +24,35 @@ class Plan:
     command: list[str]
     environ: Mapping[str, str]
     endpoint: dict[str, Any]
+    is_alive: Callable[[], bool]
+    """Whether it answers at all; a tritonserver does so only once its models are loaded."""
     is_ready: Callable[[], bool]
+    loading_ns: Callable[[str], int | None]
+    """What loading its model took, given its log; None where that cannot be told."""
     shared_memory: str = ""
     """What the names of its shared memory begin with, if it has any."""
+
+
+@dataclass
+class Running:
+    """One server that was started, and the monotonic time of that; what it took to answer, once it does."""
+
+    plan: Plan
+    child: Child
+    spawned_ns: int
+    started_ns: int | None = None
+
+    def is_ready(self) -> bool:
+        """Whether it can be used; notes when it answers for the first time."""
+        if self.started_ns is None and self.plan.is_alive():
+            self.started_ns = time.monotonic_ns() - self.spawned_ns
+        return self.started_ns is not None and self.plan.is_ready()
+
+    def endpoint(self) -> dict[str, Any]:
+        """Where it is found, its process, and what its cold start took in nanoseconds."""
+        loaded_ns = self.plan.loading_ns(self.child.log.read_text(errors="replace"))
+        cold = {"started_ns": self.started_ns, "loaded_ns": loaded_ns}
+        return {**self.plan.endpoint, "pid": self.child.pid, **cold}
 
 
 class Fleet:
@@ -37,7 +63,7 @@ class Fleet:
         self._voice = voice
         self._pause = pause
         self._children: list[Child] = []
-        self._running: dict[str, tuple[Plan, Child, float]] = {}
+        self._running: dict[str, Running] = {}
         self.endpoints: dict[str, dict[str, Any]] = {}
 
     def __enter__(self) -> Fleet:
@@ -50,8 +76,8 @@ class Fleet:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         stop_all(self._children)
-        for plan, _, _ in self._running.values():
-            self._clean(plan)
+        for server in self._running.values():
+            self._clean(server.plan)
 
     def run(self, name: str, command: list[str], environ: Mapping[str, str]) -> None:
         """Run a command to its end; SetUpError gives its last line where it fails."""
@@ -66,8 +92,9 @@ class Fleet:
     def start(self, plan: Plan) -> None:
         """Start a server without waiting for it."""
         self._voice.progress(f"starting {plan.name}...")
+        spawned_ns = time.monotonic_ns()
         child = self._spawn(plan.name, plan.command, plan.environ)
-        self._running[plan.name] = (plan, child, time.monotonic())
+        self._running[plan.name] = Running(plan, child, spawned_ns)
 
     def wait_until_ready(self, timeout_s: float) -> None:
         """Return when every server answers; SetUpError where one dies or is not ready in time."""
@@ -76,11 +103,12 @@ class Fleet:
         while waiting:
             self._check_starting()
             for name in sorted(waiting):
-                plan, child, started = self._running[name]
-                if plan.is_ready():
+                server = self._running[name]
+                if server.is_ready():
                     waiting.remove(name)
-                    self.endpoints[name] = {**plan.endpoint, "pid": child.pid}
-                    self._voice.progress(f"{name} is ready after {time.monotonic() - started:.1f} s")
+                    self.endpoints[name] = server.endpoint()
+                    took_s = (time.monotonic_ns() - server.spawned_ns) / 1e9
+                    self._voice.progress(f"{name} is ready after {took_s:.1f} s")
             if waiting and time.monotonic() > deadline:
                 raise SetUpError(
                     f"{' and '.join(sorted(waiting))} not ready after {timeout_s:.0f} s: see the logs in "
@@ -91,11 +119,12 @@ class Fleet:
     def watch(self) -> None:
         """Report each server that dies; return when none is left."""
         while self._running:
-            for name, (plan, child, _) in list(self._running.items()):
+            for name, server in list(self._running.items()):
+                child = server.child
                 code = child.exit_code()
                 if code is not None:
                     child.bury()
-                    self._clean(plan)
+                    self._clean(server.plan)
                     del self._running[name]
                     self._voice.died(name, code, str(child.log), child.log_tail())
             self._pause()
@@ -110,7 +139,8 @@ class Fleet:
             shared_memory.remove(plan.shared_memory)
 
     def _check_starting(self) -> None:
-        for name, (_, child, _) in self._running.items():
+        for name, server in self._running.items():
+            child = server.child
             code = child.exit_code()
             if code is not None:
                 tail = child.log_tail()

@@ -15,29 +15,32 @@ from server.spec import CACHE, ROOT
 from server.wheel import Wheel
 
 QUEUE_DELAY = re.compile(r"(max_queue_delay_microseconds:\s*)\d+")
+INSTANCES = re.compile(r"(instance_group.*count:\s*)\d+")
+NULL = "null"
 
 
-def render_config(text: str, queue_delay_us: int, parameters: Mapping[str, str]) -> str:
-    """A config.pbtxt with another queue delay in microseconds and with parameters added."""
+def render_config(text: str, queue_delay_us: int, instances: int, parameters: Mapping[str, str]) -> str:
+    """A config.pbtxt with another queue delay in microseconds, number of instances, and parameters added."""
     text = QUEUE_DELAY.sub(rf"\g<1>{queue_delay_us}", text)
+    text = INSTANCES.sub(rf"\g<1>{instances}", text)
     for key, value in parameters.items():
         quoted = value.replace("\\", "\\\\").replace('"', '\\"')
         text += f'parameters {{ key: "{key}" value {{ string_value: "{quoted}" }} }}\n'
     return text
 
 
-def make_repository(engine: str, queue_delay_us: int, parameters: Mapping[str, str]) -> Path:
-    """A model repository made from triton_repo/`engine`, kept under a name that says what is in it."""
-    source = ROOT / "triton_repo" / engine
-    (config,) = source.glob("*/config.pbtxt")
-    rendered = render_config(config.read_text(), queue_delay_us, parameters)
-    contents = rendered.encode() + (config.parent / "1" / "model.py").read_bytes()
+def make_repository(engine: str, queue_delay_us: int, instances: int, parameters: Mapping[str, str]) -> Path:
+    """A model repository of triton_repo/`engine` and of `null`, kept under a name that says what is in it."""
+    (own,) = (path.parent for path in (ROOT / "triton_repo" / engine).glob("*/config.pbtxt"))
+    null = ROOT / "triton_repo" / NULL / NULL
+    rendered = render_config((own / "config.pbtxt").read_text(), queue_delay_us, instances, parameters)
+    files = (own / "1" / "model.py", null / "config.pbtxt", null / "1" / "model.py")
+    contents = rendered.encode() + b"".join(file.read_bytes() for file in files)
 
     def fill(folder: Path) -> None:
-        shutil.copytree(
-            config.parent, folder / config.parent.name, ignore=shutil.ignore_patterns("__pycache__")
-        )
-        (folder / config.parent.name / "config.pbtxt").write_text(rendered)
+        for model in (own, null):
+            shutil.copytree(model, folder / model.name, ignore=shutil.ignore_patterns("__pycache__"))
+        (folder / own.name / "config.pbtxt").write_text(rendered)
 
     return _made_once(CACHE / "triton" / f"{engine}-{_short_hash(contents)}", fill)
 

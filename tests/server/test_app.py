@@ -73,6 +73,29 @@ def test_what_a_client_gets_wrong_is_said_in_a_sentence_and_the_service_lives(cl
     assert near(colours_of(reply), [(9, 99, 199)])
 
 
+def test_the_floor_takes_the_same_bodies_and_counts_nothing(client):
+    status, headers, reply = client.request("POST", "/null", client.body([(1, 2, 3)] * 2))
+    answer = json.loads(reply)
+    assert (status, answer["model"], answer["dim"]) == (200, "null", 3)
+    assert np.array(answer["embeddings"]).shape == (2, 3)
+    parts = dict(part.split(";dur=") for part in headers["Server-Timing"].split(", "))
+    assert list(parts) == ["decode", "preprocess", "queue", "compute"]
+    assert (parts["preprocess"], parts["compute"]) == ("0.000", "0.000")
+    for body in (
+        b"hello",
+        b'{"images": []}',
+        b'{"images": ["", "", "", "", ""]}',
+        b'{"images": [1]}',
+        b" " * 100_001,
+    ):
+        null, embed = (client.request("POST", path, body) for path in ("/null", "/embed"))
+        assert null[0] >= 400
+        assert null[::2] == embed[::2]
+    assert client.embedder.batches == []
+    assert client.metric("inferswarm_requests_total") == client.metric("inferswarm_failures_total") == 5
+    assert client.metric("inferswarm_images_total") == 0
+
+
 def test_a_long_body_is_refused_without_a_content_length(client):
     chunks = iter([b" " * 40_000] * 4)
     status, _, reply = client.request("POST", "/embed", chunks)

@@ -24,13 +24,16 @@ def test_ready_only_once_the_model_is_loaded(embedder, serving, until):
         assert reply["detail"] == "the model is still loading: try again when GET /readyz answers 200"
         embedder.load_gate.set()
         until(lambda: client.request("GET", "/readyz")[0] == 200)
-        assert json.loads(client.request("GET", "/readyz")[2]) == {
+        status = json.loads(client.request("GET", "/readyz")[2])
+        assert status["load_s"] > 0
+        assert status == {
             "status": "ready",
             "model": "colour",
             "weights": "none",
             "weights_sha256": "0",
             "dim": 3,
             "device": "cpu",
+            "load_s": status["load_s"],
         }
 
 

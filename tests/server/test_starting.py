@@ -34,23 +34,28 @@ def test_a_host_that_is_not_ours_is_named():
 
 
 def test_a_configuration_is_rendered_with_its_delay_and_parameters():
-    text = "dynamic_batching {\n  max_queue_delay_microseconds: 10000\n}\n"
-    assert render_config(text, 250, {"weights": 'my "best"'}) == (
-        "dynamic_batching {\n  max_queue_delay_microseconds: 250\n}\n"
+    text = "dynamic_batching {\n  max_queue_delay_microseconds: 10000\n}\ninstance_group [ { count: 1 } ]\n"
+    assert render_config(text, 250, 3, {"weights": 'my "best"'}) == (
+        "dynamic_batching {\n  max_queue_delay_microseconds: 250\n}\ninstance_group [ { count: 3 } ]\n"
         'parameters { key: "weights" value { string_value: "my \\"best\\"" } }\n'
     )
 
 
-@pytest.mark.parametrize("engine", ["onnx", "openvino"])
+@pytest.mark.parametrize("engine", ["onnx", "openvino", "emulated"])
 def test_a_repository_is_made_once_and_read_by_its_own_name(engine, tmp_path, monkeypatch):
     monkeypatch.setattr("server.repository.CACHE", tmp_path)
-    first = make_repository(engine, 250, {"weights": "w"})
-    assert make_repository(engine, 250, {"weights": "w"}) == first
-    assert make_repository(engine, 251, {"weights": "w"}) != first
-    (model,) = first.iterdir()
+    first = make_repository(engine, 250, 2, {"weights": "w"})
+    assert make_repository(engine, 250, 2, {"weights": "w"}) == first
+    assert make_repository(engine, 251, 2, {"weights": "w"}) != first
+    assert make_repository(engine, 250, 1, {"weights": "w"}) != first
+    null = ROOT / "triton_repo" / "null" / "null"
+    for file in ("config.pbtxt", "1/model.py"):
+        assert (first / "null" / file).read_bytes() == (null / file).read_bytes()
+    (model,) = (folder for folder in first.iterdir() if folder.name != "null")
     config = (model / "config.pbtxt").read_text()
     assert f'name: "{model.name}"' in config
     assert "max_queue_delay_microseconds: 250\n" in config
+    assert "count: 2 } ]\n" in config
     source = ROOT / "triton_repo" / engine / model.name / "1" / "model.py"
     assert (model / "1" / "model.py").read_text() == source.read_text()
 

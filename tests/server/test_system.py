@@ -5,17 +5,12 @@ import io
 import json
 import os
 import signal
-import socket
-import subprocess
-import sys
 import threading
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 import tritonclient.grpc
 import tritonclient.http
@@ -23,61 +18,9 @@ from PIL import Image
 from skimage import data
 
 from server.preprocess import preprocess
-from server.spec import ROOT
+from tests.server.running import DEADLINE_S, STOP_S, embed_triton, up
 
 pytestmark = pytest.mark.system
-DEADLINE_S = 120
-STOP_S = 10
-
-
-class Up:
-    """`python -m server up --json --until-stdin-closes`, and what it has said."""
-
-    def __init__(self, process):
-        self.process = process
-        self.ready = self.event("ready")
-        self.endpoints = self.ready["endpoints"]
-        self.family = psutil.Process(process.pid).children(recursive=True)
-
-    def event(self, kind):
-        for line in self.process.stdout:
-            event = json.loads(line)
-            if event["event"] == kind:
-                return event
-            assert event["event"] == "progress", event
-        raise AssertionError(f"the supervisor ended without saying {kind}")
-
-    def addresses(self):
-        for endpoint in self.endpoints.values():
-            for kind in ("url", "http", "grpc", "metrics"):
-                if kind in endpoint:
-                    host, port = endpoint[kind].removeprefix("http://").removesuffix("/metrics").split(":")
-                    yield host, int(port)
-
-    def assert_nothing_is_left(self):
-        _, alive = psutil.wait_procs(self.family, timeout=STOP_S)
-        assert [process for process in alive if process.status() != psutil.STATUS_ZOMBIE] == []
-        for address in self.addresses():
-            with socket.socket() as probe:
-                assert probe.connect_ex(address) != 0
-
-
-@contextmanager
-def up(*options, log_dir):
-    command = [sys.executable, "-m", "server", "up", "--json", "--until-stdin-closes"]
-    process = subprocess.Popen(
-        [*command, "--log-dir", str(log_dir), *options],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
-    with process:
-        try:
-            yield Up(process)
-        finally:
-            process.stdin.close()
-            process.wait(DEADLINE_S)
 
 
 @pytest.fixture(scope="module")
@@ -99,13 +42,6 @@ def embed_pytorch(endpoint, jpeg):
     body = json.dumps({"images": [base64.b64encode(jpeg).decode()]}).encode()
     with urllib.request.urlopen(endpoint["url"] + "/embed", body) as reply:
         return np.array(json.load(reply)["embeddings"], np.float32)
-
-
-def embed_triton(module, address, model, pixels):
-    with module.InferenceServerClient(address) as client:
-        tensor = module.InferInput("input", pixels.shape, "FP32")
-        tensor.set_data_from_numpy(pixels)
-        return client.infer(model, [tensor]).as_numpy("embedding")
 
 
 def test_every_backend_gives_the_same_embedding(servers, photograph):
@@ -144,6 +80,7 @@ def test_a_model_says_what_it_holds_and_counts_what_it_does(servers, engine):
     assert config["dynamic_batching"]["max_queue_delay_microseconds"] == 2000
     assert config["max_batch_size"] == 32
     assert "response_cache" not in config or not config["response_cache"]["enable"]
+    assert config["instance_group"][0]["count"] == 1
     assert set(statistics["inference_stats"]) >= {"queue", "compute_infer", "success"}
     with urllib.request.urlopen(end["metrics"]) as reply:
         assert f'nv_inference_request_success{{model="{end["model"]}",version="1"}}' in reply.read().decode()
@@ -154,6 +91,41 @@ def test_the_pytorch_service_holds_the_same_weights(servers):
         status = json.load(reply)
     assert status["weights_sha256"] == servers.ready["weights_sha256"]
     assert (status["model"], status["weights"], status["dim"]) == ("ViT-B-32", "random (seed 0)", 512)
+
+
+@pytest.mark.parametrize("engine", ["onnx", "openvino"])
+def test_every_triton_holds_a_model_that_computes_nothing(servers, engine):
+    end = servers.endpoints[engine]
+    for module, kind in ((tritonclient.http, "http"), (tritonclient.grpc, "grpc")):
+        found = embed_triton(module, end[kind], "null", np.ones((3, 3, 224, 224), np.float32))
+        assert found.shape == (3, 512)
+        assert np.abs(np.linalg.norm(found, axis=1) - 1).max() < 1e-6
+        assert (found == found[0]).all()
+
+
+def test_the_services_floor_answers_as_much_without_its_model(servers, photograph):
+    url = servers.endpoints["pytorch"]["url"]
+    body = json.dumps({"images": [base64.b64encode(photograph).decode()] * 3}).encode()
+    replies = {}
+    for path in ("/embed", "/null"):
+        with urllib.request.urlopen(url + path, body) as reply:
+            replies[path] = reply.read()
+    assert len(replies["/null"]) == pytest.approx(len(replies["/embed"]), rel=0.1)
+    floor = json.loads(replies["/null"])
+    assert (floor["model"], floor["dim"]) == ("null", 512)
+    embeddings = np.array(floor["embeddings"])
+    assert embeddings.shape == (3, 512)
+    assert np.abs(np.linalg.norm(embeddings, axis=1) - 1).max() < 1e-6
+
+
+def test_every_server_says_what_its_cold_start_took(servers):
+    for name, end in servers.endpoints.items():
+        assert end["started_ns"] > 0
+        assert end["loaded_ns"] > 0
+        # A tritonserver loads before it answers, and the service after.
+        assert name == "pytorch" or end["loaded_ns"] < end["started_ns"]
+        assert "emulated" not in end
+        assert "trace" not in end
 
 
 def test_a_second_set_takes_free_ports_and_ends_with_stdin(servers, tmp_path):

@@ -1,5 +1,6 @@
-"""The two model.py files, loaded as Triton loads them but with their engines replaced."""
+"""The model.py files, loaded as Triton loads them but with their engines, or their sleep, replaced."""
 
+import json
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType, SimpleNamespace
@@ -7,9 +8,15 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
+from server.emulation import Profile
 from server.spec import ROOT
 
-NAMES = {"onnx": "openclip_vit_b32", "openvino": "openclip_vit_b32_openvino"}
+NAMES = {
+    "onnx": "openclip_vit_b32",
+    "openvino": "openclip_vit_b32_openvino",
+    "null": "null",
+    "emulated": "emulated",
+}
 
 
 @pytest.fixture(params=["onnx", "openvino"])
@@ -31,7 +38,7 @@ def module(request, monkeypatch):
 
 def request_of(*values):
     pixels = np.array(values, np.float32).reshape(-1, 1)
-    return {"input": SimpleNamespace(as_numpy=lambda: pixels)}
+    return {"input": SimpleNamespace(as_numpy=lambda: pixels, shape=lambda: list(pixels.shape))}
 
 
 def test_the_requests_of_a_batch_get_their_own_embeddings(module):
@@ -67,3 +74,30 @@ def test_other_batches_are_made_up_of_compiled_ones(module):
     model._compiled = {batch: lambda piece, batch=batch: [piece + 1000 * batch] for batch in module.BATCHES}
     pixels = np.arange(7, dtype=np.float32).reshape(7, 1)
     assert model._embed(pixels).ravel().tolist() == [4000, 4001, 4002, 4003, 2004, 2005, 1006]
+
+
+def assert_unit_vectors(replies, images):
+    assert [reply[0][0] for reply in replies] == ["embedding"] * len(images)
+    assert [reply[0][1].shape for reply in replies] == [(count, 512) for count in images]
+    for ((_, vectors),) in replies:
+        assert np.abs(np.linalg.norm(vectors, axis=1) - 1).max() < 1e-6
+
+
+@pytest.mark.parametrize("module", ["null"], indirect=True)
+def test_the_null_model_answers_without_pixels(module):
+    model = module.TritonPythonModel()
+    model.initialize({})
+    assert_unit_vectors(model.execute([request_of(1), request_of(2, 3)]), [1, 2])
+
+
+@pytest.mark.parametrize("module", ["emulated"], indirect=True)
+def test_an_emulated_execution_sleeps_once_for_all_its_images(module, monkeypatch):
+    slept_ms = []
+    monkeypatch.setattr(module.time, "sleep", lambda seconds: slept_ms.append(round(seconds * 1e3, 6)))
+    given = {name: {"string_value": value} for name, value in Profile(3.0, 2.0, 100.0).parameters().items()}
+    model = module.TritonPythonModel()
+    model.initialize({"model_config": json.dumps({"parameters": given})})
+    assert_unit_vectors(model.execute([request_of(1), request_of(2, 3)]), [1, 2])
+    for size in (3, 1):
+        model.execute([request_of(*range(size))])
+    assert slept_ms == [109, 9, 105]

@@ -90,6 +90,7 @@ class Service:
             "weights_sha256": embedder.weights_sha256,
             "dim": embedder.dim,
             "device": embedder.device,
+            "instances": 1,
             **({"load_s": self.load_ns / 1e9} if self.ready else {}),
         }
 

@@ -129,7 +129,7 @@ def check_triton_http(name: str, endpoint: Endpoint) -> None:
         extensions = get(endpoint, "/v2").json()["extensions"]
     except (requests.RequestException, ValueError, KeyError, TypeError):
         extensions = []
-    if "statistics" not in extensions:
+    if "binary_tensor_data" not in extensions:
         raise UsageError(f"{name}: answers, but not as a Triton server; give Triton's HTTP port")
     if not get(endpoint, f"/v2/models/{endpoint.model}/ready").ok:
         index = post(endpoint, "/v2/repository/index")

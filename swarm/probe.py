@@ -38,6 +38,8 @@ GPU_FIELDS = {
 
 def read_counters(endpoint: Endpoint) -> dict[str, Any]:
     """`{"counters": {…}}`, cumulative since the server's start, or `{"error": sentence}`; it never raises."""
+    if not (endpoint.model or endpoint.computes):
+        return {"counters": {}}  # the service counts what it embeds, and its floor embeds nothing
     try:
         with translated(), counter_reader(endpoint, PATIENCE_S, batches=True) as read:
             return {"counters": read()["server"]}

@@ -1,6 +1,6 @@
 """A stand-in for Triton's gRPC: infers, and tells of its model, at next to no cost; no gevent here.
 
-    python tests/fake_triton.py PORT [--delay-ms 5]
+    python tests/fake_triton.py PORT [--delay-ms 5] [--no-statistics]
 
 Any picture's embedding is the first unit vector. The one execution so far was of 4 pictures and took 6 ns.
 """
@@ -20,8 +20,8 @@ from tritonclient.grpc import service_pb2, service_pb2_grpc
 class Triton(service_pb2_grpc.GRPCInferenceServiceServicer):
     """The methods that are asked of it; the others are not implemented."""
 
-    def __init__(self, delay_s: float) -> None:
-        self.delay_s = delay_s
+    def __init__(self, delay_s: float, statistics: bool) -> None:
+        self.delay_s, self.statistics = delay_s, statistics
 
     def ModelInfer(self, request: Any, context: Any) -> Any:
         time.sleep(self.delay_s)
@@ -35,6 +35,12 @@ class Triton(service_pb2_grpc.GRPCInferenceServiceServicer):
     def ServerReady(self, request: Any, context: Any) -> Any:
         return service_pb2.ServerReadyResponse(ready=True)
 
+    def ServerMetadata(self, request: Any, context: Any) -> Any:
+        return service_pb2.ServerMetadataResponse(name="triton")
+
+    def ModelReady(self, request: Any, context: Any) -> Any:
+        return service_pb2.ModelReadyResponse(ready=True)
+
     def ModelConfig(self, request: Any, context: Any) -> Any:
         answer = service_pb2.ModelConfigResponse()
         answer.config.name, answer.config.max_batch_size = request.name, 32
@@ -43,6 +49,8 @@ class Triton(service_pb2_grpc.GRPCInferenceServiceServicer):
         return answer
 
     def ModelStatistics(self, request: Any, context: Any) -> Any:
+        if not self.statistics:
+            context.abort(grpc.StatusCode.UNIMPLEMENTED, "the statistics extension is off")
         answer = service_pb2.ModelStatisticsResponse()
         stats = answer.model_stats.add(name=request.name, inference_count=4, execution_count=1)
         stats.inference_stats.success.count = 2
@@ -57,10 +65,12 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("port", type=int)
     parser.add_argument("--delay-ms", type=float, default=2)
+    parser.add_argument("--no-statistics", action="store_true")
     options = parser.parse_args()
     unlimited = (("grpc.max_receive_message_length", -1),)
     server = grpc.server(ThreadPoolExecutor(32), options=unlimited)
-    service_pb2_grpc.add_GRPCInferenceServiceServicer_to_server(Triton(options.delay_ms / 1000), server)
+    made = Triton(options.delay_ms / 1000, not options.no_statistics)
+    service_pb2_grpc.add_GRPCInferenceServiceServicer_to_server(made, server)
     server.add_insecure_port(f"127.0.0.1:{options.port}")
     server.start()
     server.wait_for_termination()

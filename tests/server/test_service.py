@@ -33,6 +33,7 @@ def test_ready_only_once_the_model_is_loaded(embedder, serving, until):
             "weights_sha256": "0",
             "dim": 3,
             "device": "cpu",
+            "instances": 1,
             "load_s": status["load_s"],
         }
 

@@ -5,6 +5,8 @@ python -m benchmarks.planted [PART OF A NAME …]     three times, or only the s
 
 from __future__ import annotations
 
+import locust  # noqa: F401  (first: it patches sockets and threads)
+
 import argparse
 import json
 import os

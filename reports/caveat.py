@@ -35,6 +35,7 @@ _ADVICE = {
     "rate-missed": "Add workers or lower the rate: the numbers belong to the rate that was offered.",
     "results-lost": "Look for a worker that died or a full disk; run the cell again.",
     "server-lost": "Look at the server's log; restart it and run the cell again.",
+    "trace-gap": "Read the trace as of the requests found alone; for all of them, raise --raw-results.",
     "unexplained": "See docs/attribution.md for what can hide there; do not read the parts as the whole.",
     "unfinished": "The study stopped inside this run: run it again.",
     "unsteady": "Warm up longer, or find out what else the server is doing.",

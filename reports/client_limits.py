@@ -57,7 +57,7 @@ def _on_cpu(run: Summary) -> bool:
 
 
 def _waits_account_for_lag(run: Summary) -> bool:
-    """Whether the loop waited for a core as long as it lagged: about half the p95 at each look, on average."""
+    """Whether the loop waited for a core as long as it lagged: on average half its p95 at each look."""
     lag = run.loop_lag_p95_ns
     if lag is None or run.cpu_wait_pct is None:
         return False

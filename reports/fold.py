@@ -15,6 +15,7 @@ from reports.samples import gpus_over, host_cpu_pct, sampling_gap
 from reports.server import server_side
 from reports.serving import serving_gap, serving_of
 from reports.summary import Summary
+from reports.trace import trace_of
 from reports.windows import Counts, count, measure_ns, times
 
 
@@ -52,6 +53,7 @@ def _numbers(run: Run, status: str, note: str) -> dict[str, Any]:
         **on_path(path_of(run.measured("path"), counts.images)),
         **_generator(kept, fit),
         **_sampled(run),
+        "trace": trace_of(run.of_kind("trace")),
         "caveats": doubted,
     }
 

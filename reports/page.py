@@ -19,6 +19,7 @@ from reports.run_tables import caveats_by_code, caveats_by_run, every_run, failu
 from reports.seed_tables import seed_tables
 from reports.study import Study, notices
 from reports.tables import Table
+from reports.trace_table import traced_requests
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def build_page(study: Study, place: str) -> Page:
     origins = (endpoints(study), images(study), options(study), fingerprint(study))
     each_run = (
         *(every_run(study), generator_health(study)),
-        *(connections_and_path(study), caveats_by_run(study)),
+        *(connections_and_path(study), traced_requests(study), caveats_by_run(study)),
     )
     sections = (
         Section("Results", tuple(results(study)), brief=True),

@@ -35,9 +35,10 @@ bytes or more. The second bound keeps out loopbacks and local networks, where sc
 QUEUE_WINDOW_USE = 0.2
 """Of the windows: without much under way, a long round trip is a held-back acknowledgement."""
 LOSS_SHARE, LEAST_RETRANSMITS = 1e-4, 3
-"""Of the segments: at one in ten thousand a connection over 20 ms already falls to half its rate."""
+"""Of the segments: at one in ten thousand a connection over 20 ms carries a quarter of a clean one."""
 FEWER = 0.75
 """Connections to requests under way: below it, requests share connections at most times."""
+LESS = "Send fewer bytes (JPEG, not float32), or use a faster link: more connections would not help."
 
 
 def link(run: Summary) -> Limit | None:
@@ -64,7 +65,7 @@ def _at_its_rate(run: Summary) -> Limit | None:
     if not rate or carried is None or carried < FULL_SHARE * rate or at_least(server_share(run), MOST):
         return None
     said = f"{_mbit(carried)} of the link's {_mbit(rate)} Mbit/s were {way}"
-    return Limit("link", f"{said} ({digits(100 * carried / rate)} %)", _LESS)
+    return Limit("link", f"{said} ({digits(100 * carried / rate)} %)", LESS)
 
 
 def _full_queue(run: Summary) -> Limit | None:
@@ -79,11 +80,8 @@ def _full_queue(run: Summary) -> Limit | None:
     rate = "" if path.wire_bytes_per_s is None else f" at {_mbit(path.wire_bytes_per_s)} Mbit/s sent"
     said = f"round trips took {ms(rtt)} ms and at best {ms(least)} ms: a queue stands on the way{rate}"
     return Limit(
-        "link", f"{said}; {_path_said(run)}", f"{_LESS} With --link-mbit the rate itself can be judged."
+        "link", f"{said}; {_path_said(run)}", f"{LESS} With --link-mbit the rate itself can be judged."
     )
-
-
-_LESS = "Send fewer bytes (JPEG, not float32), or use a faster link: more connections would not help."
 
 
 def _carried_per_s(run: Summary) -> tuple[float | None, str]:

@@ -15,7 +15,7 @@ PLAN_FIELDS = ("cell", "repeat", "endpoint", "backend", "protocol", "payload", "
 class Run:
     """One execution of one cell: its plan, and its records by kind, in the ledger's order.
 
-    The histograms of windows and health records are decoded when they are first looked at, and once.
+    The histograms of its records are decoded when they are first looked at, and once.
     """
 
     planned: Mapping[str, Any]
@@ -50,7 +50,7 @@ def _planned(entry: Record) -> dict[str, Any]:
 
 
 def _readable(record: Record) -> Record:
-    if record["kind"] == "window":
+    if record["kind"] in ("window", "trace"):
         return {**record, "histograms": Histograms(record["histograms"])}
     if record["kind"] == "health":
         return {**record, "histograms": Histograms({"lag": record["lag"]} if record.get("lag") else {})}

@@ -29,7 +29,7 @@ _OF_RUN = (
     *("cpu_wait_pct", "loop_lag_p95_ns", "lag_worker", "host_cpu_pct"),
     *("channels", "client", "link_bytes_per_s", "latency_mean_ns", "server_busy"),
 )
-_NESTED = ("path", "serving", "limit")
+_NESTED = ("path", "serving", "trace", "limit")
 _OF_COLD = ("endpoint", "batch", "first_ns", "second_ns")
 
 

@@ -7,6 +7,7 @@ from reports.caveat import Caveat
 from reports.limit import Limit
 from reports.path import Path
 from reports.serving import Serving
+from reports.trace import Trace
 
 FLOOR_SUFFIX = "-floor"
 """Of the endpoint that is another's twin with no model behind it."""
@@ -108,6 +109,7 @@ class Summary:
     link_bytes_per_s: float | None = None
     path: Path | None = None
     serving: Serving | None = None
+    trace: Trace | None = None
     limit: Limit | None = None
     failure_kinds: Mapping[str, int] = field(default_factory=dict)
     caveats: tuple[Caveat, ...] = ()

@@ -13,8 +13,8 @@ from reports.summary import Summary
 
 FAILED_SHARE = 0.1
 """Of the requests: the successes are then a choice of the easy ones, and failures load the server too."""
-LEAST_SUCCESSES = 20
-"""Behind any mean: of fewer, one slow request moves it by more than a twentieth."""
+LEAST_SUCCESSES = 10
+"""Behind any mean: of fewer, one slow request moves it by more than a tenth."""
 BROKEN = ("server-lost", "worker-lost", "results-lost")
 """Caveats of a run whose beginning and end are not of one server, or not of one client."""
 MOST = 0.5

@@ -16,6 +16,8 @@ SERVER_SHARE = 0.6
 """Of the service time: a worker waits for a core at no cost while its requests are at the server."""
 AWAKE_PCT = 70
 """Used or awaited: a loop with so little idle time lacks CPU; a blocked one has it and idles."""
+MOST_PCT, NEVER_IDLE_PCT = 50, 95
+"""Of a core: a worker that uses most of one, and waits for it nearly all the rest of the time."""
 LOOK_NS = 20_000_000
 """How long the lag probe sleeps before each look at the loop."""
 CODEC_SHARE, CODEC_PCT = 0.5, 70
@@ -24,8 +26,7 @@ CODEC_SHARE, CODEC_PCT = 0.5, 70
 
 def client_cpu(run: Summary) -> Limit | None:
     """A worker used up its core, or had to wait for one that another process had."""
-    used = at_least(run.worker_cpu_pct, BUSY_PCT)
-    if not (used or _starved(run) or _coding(run) or (_held_up(run) and _on_cpu(run))):
+    if not (_used_up(run) or _starved(run) or _coding(run) or (_held_up(run) and _on_cpu(run))):
         return None
     return Limit("client-cpu", "; ".join([*_cpu_said(run), *_lag_said(run)]), _advice(run))
 
@@ -44,6 +45,14 @@ def client_loop(run: Summary) -> Limit | None:
         "Find what the users call that does not yield to gevent (a sleep, a lock, a file); or add workers."
     )
     return Limit("client-loop", "; ".join(said), advice)
+
+
+def _used_up(run: Summary) -> bool:
+    """Whether it used a core all the time that it had one."""
+    awake_pct = total(run.worker_cpu_pct, run.cpu_wait_pct)
+    return at_least(run.worker_cpu_pct, BUSY_PCT) or (
+        at_least(run.worker_cpu_pct, MOST_PCT) and awake_pct >= NEVER_IDLE_PCT
+    )
 
 
 def _held_up(run: Summary) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import random
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,7 +15,7 @@ import psutil
 from reports import histogram
 
 LOOK_S = 0.02
-"""How long the lag probe sleeps; what it oversleeps is the lag. Up to a millisecond is the timer's own."""
+"""How long the lag probe sleeps on average; what it oversleeps is the lag. Up to a millisecond is the timer's own."""
 
 
 def run_delay_ns(schedstat: Path = Path("/proc/self/schedstat")) -> int | None:
@@ -70,6 +71,7 @@ class Health:
         self._clock, self._sleep = clock, sleep
         self._cpu_s, self._waited_ns = cpu_s or own_cpu_s(), waited_ns
         self._waited_last_ns = waited_ns()
+        self._random = random.Random()
         self._lags_ns: list[int] = []
         self._pauses = GcPauses(clock)
         self._taken_ns, self._used_s = clock(), self._cpu_s()
@@ -81,10 +83,13 @@ class Health:
             self.look()
 
     def look(self) -> None:
-        """Sleep once, and note by how much it was too long."""
-        before_ns = self._clock()
-        self._sleep(LOOK_S)
-        self._lags_ns.append(max(0, self._clock() - before_ns - round(LOOK_S * 1e9)))
+        """Sleep once, and note by how much it was too long.
+
+        For a time of chance: at even steps it would fall in with whatever else comes at even steps.
+        """
+        before_ns, seconds = self._clock(), LOOK_S * self._random.uniform(0.5, 1.5)
+        self._sleep(seconds)
+        self._lags_ns.append(max(0, self._clock() - before_ns - round(seconds * 1e9)))
 
     def take(self) -> dict[str, Any]:
         """The figures since the last take: `cpu_pct` of one core, `cpu_wait_ns` where the kernel tells, `lag`

@@ -28,6 +28,16 @@ def test_a_used_up_core(used_pct: float, code: str) -> None:
     assert code_of(a_run(worker_cpu_pct=used_pct)) == code
 
 
+@pytest.mark.parametrize(
+    ("used_pct", "waited_pct", "code"),
+    [(75.0, 19.9, "offered-load"), (75.0, 20.0, "client-cpu"), (49.0, 24.0, "offered-load")],
+)
+def test_a_core_that_was_used_whenever_it_was_to_be_had(
+    used_pct: float, waited_pct: float, code: str
+) -> None:
+    assert code_of(a_run(worker_cpu_pct=used_pct, cpu_wait_pct=waited_pct)) == code
+
+
 def test_the_evidence_of_a_used_up_core() -> None:
     limit = cpu(a_run(worker_cpu_pct=97.3, loop_lag_p95_ns=9 * MS))
     assert limit.evidence == (

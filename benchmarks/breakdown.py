@@ -31,7 +31,7 @@ def main() -> int:
         bounds.beside(f"{cell}: mean latency", latency_ns / 1e6, "ms")
         bound_pct = GRPC_PCT if grpc else HTTP_PCT
         bounds.at_most("  unexplained", share_pct, bound_pct, "%")
-        # Where the network takes all that is left, nothing is unexplained; on loopback it is no more than that.
+        # Where the network takes all that is left, nothing is unexplained; on loopback that is little.
         together_pct = share_pct + 100 * breakdown["network"] / latency_ns
         bounds.at_most("  unexplained and network together", together_pct, bound_pct, "%")
         bounds.exactly("  failures", sum(run["failures"].values()), 0)

@@ -130,6 +130,8 @@ class Conductor:
         current.send("measure", lambda sent, seconds: sent >= cell.requests and seconds >= cell.seconds)
         current.settle(self._terms.drain_s)
         self._read_server(current.run, "after")
+        if found := self._hands.traced(current.run):
+            self._notes.traced(current.run, found)
 
     def _read_server(self, run: Run, when: str) -> None:
         reading = settled(lambda: self._hands.probe(run.cell.endpoint), self._hands.sleep)

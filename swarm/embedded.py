@@ -15,8 +15,19 @@ import gevent
 from gevent.event import AsyncResult
 
 from swarm.errors import UsageError
+from swarm.options import Options
 
 STOP_S = 8.0
+TRACES = "traces"
+"""A folder of the logs' that is not kept: a kilobyte a request."""
+
+
+def arguments(options: Options) -> list[str]:
+    """The options of a study that decide which servers are started, as `up` takes them."""
+    made = ["--pretrained", options.pretrained] if options.pretrained else []
+    made += ["--emulate", options.emulate] if options.emulate else []
+    made += ["--only", "pytorch,onnx"] if options.skip_trt and not options.emulate else []
+    return made
 
 
 class EmbeddedServers:
@@ -30,11 +41,15 @@ class EmbeddedServers:
         self._deaths: set[str] = set()
         self._ended = ""
 
-    def start(self, arguments: list[str]) -> dict[str, Any]:
-        """Start them and wait for their `ready` event. Raises UsageError with the supervisor's sentence."""
+    def start(self, arguments: list[str], trace: bool = False) -> dict[str, Any]:
+        """Start them and wait for their `ready` event. Raises UsageError with the supervisor's sentence.
+
+        `trace`: Triton writes what it does for each request to files that are removed with the logs.
+        """
         self._logs = Path(tempfile.mkdtemp(prefix="inferswarm-logs-"))
         command = [sys.executable, "-m", "server", "up", "--json", "--until-stdin-closes"]
         command += ["--log-dir", str(self._logs), *arguments]
+        command += ["--trace-dir", str(self._logs / TRACES)] if trace else []
         # A session of its own: Ctrl-C in the terminal must reach the study first, and the servers last.
         self._process = subprocess.Popen(
             command,
@@ -89,7 +104,8 @@ class EmbeddedServers:
     def copy_logs(self, folder: Path) -> None:
         """The servers' logs so far, into `folder`."""
         if self._logs is not None:
-            shutil.copytree(self._logs, folder, dirs_exist_ok=True)
+            ignore = shutil.ignore_patterns(TRACES)
+            shutil.copytree(self._logs, folder, ignore=ignore, dirs_exist_ok=True)
 
     def stop(self) -> None:
         """Close its standard input, wait, and kill it if it does not end. Safe to call twice."""

@@ -11,15 +11,18 @@ from swarm.collector import Collector
 from swarm.crew import Crew
 from swarm.first_calls import FirstCalls
 from swarm.folder import utc_now
+from swarm.plan import Run
 from swarm.sampler import Sampler
+from swarm.traces import Joined
 from users.endpoint import Endpoint
 
 
 @dataclass
 class Hands:
     """`spawn` brings an endpoint's users to a count; `probe` reads its server's counters, `serving` how it is
-    set up; `server_fault` says what is wrong with a server by its backend's name, or nothing; `clock` and
-    `sleep` count seconds, `wall_ns` is the time of day.
+    set up; `traced` finds a run's requests in the server's trace, if it traces; `server_fault` says what is
+    wrong with a server by its backend's name, or nothing; `clock` and `sleep` count seconds, `wall_ns` is the
+    time of day.
     """
 
     crew: Crew
@@ -28,6 +31,7 @@ class Hands:
     spawn: Callable[[int, Endpoint], None]
     probe: Callable[[Endpoint], dict[str, Any]]
     serving: Callable[[Endpoint], dict[str, Any]]
+    traced: Callable[[Run], Joined | None]
     first_calls: FirstCalls
     server_fault: Callable[[str], str]
     say: Callable[[str], None]

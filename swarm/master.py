@@ -20,26 +20,23 @@ from swarm.choice import programme_of
 from swarm.collector import Collector
 from swarm.conductor import Conductor
 from swarm.crew import Crew
-from swarm.embedded import EmbeddedServers
 from swarm.ending import INCONCLUSIVE, USAGE, Ending
 from swarm.errors import SwarmError, TimeIsOverError, UsageError
 from swarm.exporter import start_exporter
-from swarm.first_calls import FirstCalls
 from swarm.folder import header, make_folder, new_folder, open_ledger
-from swarm.golden import check_agreement
 from swarm.hands import Hands
 from swarm.live import Live
 from swarm.opening import hand_out, wait_for_workers
 from swarm.options import Options, changes, resolve
 from swarm.plan import Size, Study
-from swarm.preflight import check_targets, first_reply
 from swarm.probe import read_counters
 from swarm.programme import Programme
 from swarm.quiet import hush_locust
 from swarm.sampler import Sampler, open_sources
+from swarm.servers import Servers
 from swarm.serving import read_serving
 from swarm.signals import MasterSignals, to_the_end
-from swarm.targets import endpoints_from_options, endpoints_from_ready
+from swarm.trace_reader import TraceReader
 from swarm.triton_metrics import check_metrics, metrics_addresses
 from swarm.under_way import Terms
 from swarm.worker import user_class_for
@@ -55,19 +52,16 @@ class Master:
 
     _options: Options
     images: ImageSet
-    endpoints: list[Endpoint]
 
     def __init__(self, environment: Environment, runner: Runner, web_ui: Any, study: Study) -> None:
         self._environment, self._runner, self._study = environment, runner, study
         self._crew = Crew(runner, self._say)
         self._collector = Collector(runner, self._crew.name)
-        self._servers = EmbeddedServers(self._say)
+        self._servers = Servers(self._transport, self._say)
         self._live = Live()
-        self._first_calls = FirstCalls(self._first_call)
-        self._ready: dict[str, Any] = {}
         self._closing_text = ""
         self._signals = MasterSignals(environment, runner, web_ui)
-        atexit.register(self._servers.stop)
+        atexit.register(self._servers.embedded.stop)
         environment.events.quit.add_listener(self._show_closing_text)
         hush_locust(environment)
 
@@ -84,44 +78,20 @@ class Master:
             self._collector.listeners.append(self._live.on_record)
         check_metrics(options.urls)
         with self._signals.preparing():
-            self.endpoints = (
-                self._start_servers(options) if options.embedded else endpoints_from_options(options)
-            )
-            if options.floor:
-                self.endpoints += [endpoint.floor() for endpoint in self.endpoints]
-            self._check(options)
+            self._servers.prepare(options, self.images)
         for user_class in self._environment.user_classes:
             # Locust's page asks for a host where a class has none; ours go to endpoints.
-            user_class.host = ", ".join(f"{e.name} at {e.address}" for e in self.endpoints)
-        metrics = metrics_addresses(options.urls, self._ready)
+            user_class.host = ", ".join(f"{e.name} at {e.address}" for e in self._servers.endpoints)
+        metrics = metrics_addresses(options.urls, self._servers.ready)
         sources = functools.partial(open_sources, metrics=metrics)
         self._sampler = Sampler(self._collector.add_sample, sources)
         self._say(f"targets: {self._environment.user_classes[0].host}")
-
-    def _check(self, options: Options) -> None:
-        """Ask every endpoint for its first embedding. Raises UsageError."""
-        transports = [self._transport(endpoint) for endpoint in self.endpoints]
-        firsts = check_targets(self.endpoints, transports, self.images, self._say)
-        computed = {e.name: firsts[e.name].embedding for e in self.endpoints if e.computes}
-        check_agreement(computed, options.min_cosine)
-        for endpoint in self.endpoints:
-            self._first_calls.known(endpoint, 1, firsts[endpoint.name].took_ns)
-
-    def _first_call(self, endpoint: Endpoint, size: int) -> int:
-        return first_reply(endpoint, self._transport(endpoint), self.images, size, self._say)[1]
-
-    def _start_servers(self, options: Options) -> list[Endpoint]:
-        arguments = ["--pretrained", options.pretrained] if options.pretrained else []
-        arguments += ["--emulate", options.emulate] if options.emulate else []
-        arguments += ["--only", "pytorch,onnx"] if options.skip_trt and not options.emulate else []
-        self._ready = self._servers.start(arguments)
-        return endpoints_from_ready(self._ready, options.skip_trt)
 
     def conduct(self) -> None:
         """One study, from its folder to its report; killed by a stop, it still ends in order."""
         try:
             options = resolve(self._environment.parsed_options)
-            programme, size = programme_of(self._study, self.endpoints, options)
+            programme, size = programme_of(self._study, self._servers.endpoints, options)
             folder = new_folder(Path(options.results_dir), self._study.name)
             ledger = self._new_ledger(folder, options, programme, size)
         except UsageError as error:
@@ -130,9 +100,8 @@ class Master:
             return
         terms = Terms(options.request_timeout, size.warm_up, options.seed)
         conductor = Conductor(self._hands(), programme, terms)
-        ending = Ending(
-            conductor, self._collector, ledger, folder, self._servers, self._say, options.max_failure_ratio
-        )
+        own, ratio = self._servers.embedded, options.max_failure_ratio
+        ending = Ending(conductor, self._collector, ledger, folder, own, self._say, ratio)
         status, reason = "interrupted", "stopped before its end"
         try:
             with gevent.Timeout(self._run_time_s(), TimeIsOverError("--run-time is over")):
@@ -154,14 +123,15 @@ class Master:
         """A ledger with its header. Raises UsageError."""
         command = ["locust", *sys.argv[1:], *changes(self._options, options)]
         about, runs = options.resolved(size), programme.planned
-        head = header(self._study, about, command, runs, self.endpoints, self.images, self._ready)
+        servers = self._servers
+        head = header(self._study, about, command, runs, servers.endpoints, self.images, servers.ready)
         return open_ledger(folder, head)
 
     def _begin(self, options: Options, ledger: LedgerWriter, folder: Path, programme: Programme) -> None:
         """From workers that are there to workers that have all they need."""
         self._collector.begin_study(ledger, options.raw_results)
         count = wait_for_workers(self._crew, self._say)
-        first = self.endpoints[0]
+        first = self._servers.endpoints[0]
         # From here on Locust's state says that a test is on, so that Stop and Ctrl-C reach this greenlet.
         self._spawn(0, first)
         runs = f"{len(programme.planned)} runs" if programme.planned else "runs as the search needs"
@@ -204,8 +174,9 @@ class Master:
             spawn=self._spawn,
             probe=read_counters,
             serving=read_serving,
-            first_calls=self._first_calls,
-            server_fault=self._servers.fault,
+            traced=TraceReader(self._servers.ready, self._collector).joined,
+            first_calls=self._servers.first_calls,
+            server_fault=self._servers.embedded.fault,
             say=self._say,
             clock=time.monotonic,
             sleep=gevent.sleep,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from swarm.plan import Run
+from swarm.traces import Joined
 
 DOUBTED = frozenset({"worker-lost", "worker-joined", "users-missing"})
 """Caveats that disqualify a run; the others only warn."""
@@ -50,6 +51,12 @@ class Notes:
     def serving(self, run: Run, told: Mapping[str, Any]) -> None:
         """How the server is set up."""
         self._add("serving", run, **told)
+
+    def traced(self, run: Run, found: Joined) -> None:
+        """The measured requests in the server's own trace, and a caveat where too many are missing."""
+        self._add("trace", run, **found.to_record())
+        if found.gap:
+            self.caveat(run, "trace-gap", found.gap)
 
     def cold(self, endpoint: str, batch: int, first_ns: int, second_ns: int | None) -> None:
         """How long the first requests of a batch size took."""

@@ -50,6 +50,7 @@ def hand_out(
         "client": options.client,
         "channels": options.channels,
         "raw_results": options.raw_results,
+        "trace": options.trace,
     }
     answers = crew.ask("study", study, PREPARE_S)
     if answers.errors or not answers.replies:

@@ -15,7 +15,8 @@ NUMBERS = (
     "user", "images", "intended_utc_ns", "send_delay_ns", "service_ns",
     *(f"{phase}_ns" for phase in PHASES), "server_ns", "request_bytes", "response_bytes",
 )  # fmt: skip
-"""Columns of whole numbers, empty where unknown, beside cell, repeat, worker, error and abandoned."""
+"""Columns of whole numbers, empty where unknown, beside cell, repeat, worker and OTHERS."""
+OTHERS = ("error", "abandoned", "request_id")
 
 Rows = Mapping[str, Any]
 """Rows of one run from one worker: `cell`, `repeat`, `columns`, later `worker`."""
@@ -45,6 +46,7 @@ def columns(results: Sequence[Result], anchor_ns: int) -> dict[str, list[Any]]:
         "response_bytes": [result.response_bytes for result in results],
         "error": [str(result.error.kind) if result.error else "" for result in results],
         "abandoned": [result.abandoned for result in results],
+        "request_id": [result.request_id for result in results],
     }
     return made | {f"{phase}_ns": [result.phases_ns.get(phase) for result in results] for phase in PHASES}
 
@@ -64,6 +66,21 @@ class RawResults:
             self._rows.append({**rows, "worker": worker, "columns": kept})
             self._left -= count
 
+    def waits_ns(self, cell: str, repeat: int) -> dict[str, int]:
+        """The client's wait for each success of a run that was kept and was sent under an id, by that id."""
+        found: dict[str, int] = {}
+        for rows in self._rows:
+            if (rows["cell"], rows["repeat"]) == (cell, repeat):
+                names = ("request_id", "wait_ns", "error", "abandoned")
+                found |= {
+                    request_id: wait_ns
+                    for request_id, wait_ns, error, abandoned in zip(
+                        *(rows["columns"][name] for name in names), strict=True
+                    )
+                    if request_id and not error and not abandoned
+                }
+        return found
+
     def write(self, folder: Path) -> None:
         """`results.parquet`, whole or not at all, and none where nothing was kept. Raises OSError."""
         if not self._rows:
@@ -75,7 +92,8 @@ class RawResults:
         repeated = {name: self._tags(name) for name in ("cell", "repeat", "worker")}
         names = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
         types = {"cell": names, "worker": names, "error": names, "abandoned": pyarrow.bool_()}
-        arrays = {**repeated, **{name: self._values(name) for name in (*NUMBERS, "error", "abandoned")}}
+        types["request_id"] = pyarrow.string()
+        arrays = {**repeated, **{name: self._values(name) for name in (*NUMBERS, *OTHERS)}}
         table = pyarrow.table(
             {name: pyarrow.array(found, types.get(name, pyarrow.int64())) for name, found in arrays.items()}
         )

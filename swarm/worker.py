@@ -24,6 +24,7 @@ from users.images import ImageSet, ImageSetError, load_images
 from users.pacer import ClosedPacer, OpenPacer, Pacer, offsets_ns
 from users.result import Result
 from users.stage import LIBRARY, Stage, prepare_pool
+from users.transport import PLACEHOLDER
 
 PARTING_S = 4.0
 NOTHING_DONE = {
@@ -113,9 +114,10 @@ class Worker:
         user_class = user_class_for(endpoint, self._environment.user_classes)
         golden = np.frombuffer(self._settings["golden"], dtype=np.float32).reshape(len(self._images), -1)
         checked = endpoint.computes and golden.size > 0
+        request_id = PLACEHOLDER if self._settings["trace"] else ""
         stage = Stage(
             endpoint,
-            prepare_pool(user_class.transport, self._images, data["batch"], endpoint),
+            prepare_pool(user_class.transport, self._images, data["batch"], endpoint, request_id),
             self._settings["timeout_s"],
             cell=data["cell"],
             repeat=data["repeat"],

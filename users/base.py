@@ -13,7 +13,7 @@ import gevent
 from users.check import SAMPLE_EVERY, check_embeddings, check_form
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError, translated
-from users.images import ImageSet, load_images
+from users.images import load_images
 from users.result import Result
 from users.stage import Stage, prepare_pool
 from users.transport import Prepared, Reply, Transport
@@ -85,14 +85,15 @@ class InferenceUser(User):
         reply: Reply | None = None
         error: RequestError | None = None
         killed = False
-        encode_ns = 0
+        encode_ns, request_id = 0, ""
         self._count_connection()
         stage.sent += 1
         stage.in_flight += 1
         start_ns = time.perf_counter_ns()
         try:
-            if stage.images is not None:
-                prepared = self._encoded(stage.images, prepared)
+            if stage.images is not None or prepared.id_at >= 0:
+                request_id = stage.new_id() if prepared.id_at >= 0 else ""
+                prepared = self._encoded(prepared, request_id)
                 encode_ns = time.perf_counter_ns() - start_ns
             reply = self.client.send(prepared)
         except RequestError as caught:
@@ -117,6 +118,7 @@ class InferenceUser(User):
                 abandoned=killed,
                 phases_ns={"encode": encode_ns, **reply.phases_ns} if reply else {},
                 server_ns=reply.server_ns if reply else {},
+                request_id=request_id,
             )
             self._report(result)
             stage.in_flight -= 1
@@ -129,10 +131,13 @@ class InferenceUser(User):
             self.mine.connected += 1
             self.mine.connections = self.transport.connections(self.mine.connected, self.mine.channels)
 
-    def _encoded(self, images: ImageSet, prepared: Prepared) -> Prepared:
-        """The same request, built anew from its pictures as a client's library does. Raises RequestError."""
+    def _encoded(self, prepared: Prepared, request_id: str) -> Prepared:
+        """The same request under its own id, or built anew from its pictures. Raises RequestError."""
+        images = self.mine.images
+        if images is None:
+            return prepared.renamed(request_id)
         with translated():
-            return self.transport.prepare(images, prepared.indices, self.mine.endpoint)
+            return self.transport.prepare(images, prepared.indices, self.mine.endpoint, request_id)
 
     def _check(self, reply: Reply, prepared: Prepared, phase: str) -> RequestError | None:
         """The fault of an answer, or None; a user's first answer of each phase is always among the sample."""

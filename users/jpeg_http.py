@@ -29,8 +29,10 @@ class JpegHttp(Transport):
     _connection: HttpConnection | None = None
 
     @classmethod
-    def prepare(cls, images: ImageSet, indices: tuple[int, ...], endpoint: Endpoint) -> Prepared:
-        """JSON `{"images": [base64, …]}`."""
+    def prepare(
+        cls, images: ImageSet, indices: tuple[int, ...], endpoint: Endpoint, request_id: str = ""
+    ) -> Prepared:
+        """JSON `{"images": [base64, …]}`; no id, since the service states its parts with each answer."""
         encoded = [base64.b64encode(images.jpegs[index]).decode("ascii") for index in indices]
         return Prepared(json.dumps({"images": encoded}).encode(), indices, HEADERS)
 

@@ -17,6 +17,7 @@ class Result:
     started, did start, and finished. `phases_ns`: the parts of service time that the client can tell
     apart (encode, send, wait, receive, decode). `server_ns`: the parts the server stated. `error`: None
     on success; `abandoned` marks a request killed at a stop, which is neither success nor failure.
+    `request_id`: under which the server traced it, empty where it was sent without one.
     """
 
     cell: str
@@ -33,6 +34,7 @@ class Result:
     abandoned: bool = False
     phases_ns: Mapping[str, int] = field(default_factory=dict)
     server_ns: Mapping[str, int] = field(default_factory=dict)
+    request_id: str = ""
 
     @property
     def latency_ns(self) -> int:

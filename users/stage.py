@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import secrets
 from dataclasses import dataclass, field
 
 import gevent
@@ -23,6 +24,8 @@ SENDING = frozenset({"warm-up", "measure"})
 @dataclass
 class Stage:
     """A cell on this worker: endpoint, prepared requests, and the phase that gates the users.
+
+    Requests of a pool that was prepared with an id are each sent under one of their own.
 
     `golden`: float32 of shape [n, 512], or None to skip that check. `images`: the pictures from which each
     request is built anew, or None to send the pool as it was prepared. `sent` and `in_flight` count requests:
@@ -48,6 +51,13 @@ class Stage:
     """How many users have sent a request."""
     connections: int = 0
     """How many TCP connections this process's users should have by now."""
+    token: int = field(default_factory=lambda: secrets.randbits(32))
+    """What the ids of its requests begin with: other workers and other runs have others."""
+    numbers: itertools.count[int] = field(default_factory=itertools.count)
+
+    def new_id(self) -> str:
+        """16 characters that no other request has."""
+        return f"{self.token:08x}{next(self.numbers):08x}"
 
     def enter(self, phase: str, pacer: Pacer | None = None) -> None:
         """Begin a phase: users send in `warm-up` and `measure`, when the pacer says, else hold still."""
@@ -62,11 +72,11 @@ class Stage:
 
 
 def prepare_pool(
-    transport: type[Transport], images: ImageSet, batch: int, endpoint: Endpoint
+    transport: type[Transport], images: ImageSet, batch: int, endpoint: Endpoint, request_id: str = ""
 ) -> list[Prepared]:
-    """Requests of `batch` pictures each that together use every picture of the set."""
+    """Requests of `batch` pictures each that together use every picture of the set; all under one id."""
     pool = []
     for indices in rotation(len(images), batch):
-        pool.append(transport.prepare(images, indices, endpoint))
+        pool.append(transport.prepare(images, indices, endpoint, request_id))
         gevent.sleep(0)  # megabytes each, and Locust's heart must beat meanwhile
     return pool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, Self
 
 import numpy as np
@@ -18,15 +18,27 @@ EMBEDDING_SIZE = 512
 Channels = Literal["per-user", "shared"]
 PER_USER: Channels = "per-user"
 SHARED: Channels = "shared"
+PLACEHOLDER = "0" * 16
+"""Stands in a prepared request for the id that it is given when it is sent; ids are as long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A request ready to send: its bytes, its headers, and the indices of its pictures in the ImageSet."""
+    """A request ready to send: its bytes, its headers, and the indices of its pictures in the ImageSet.
+
+    `id_at`: where in the body its id begins, or -1 where it has none.
+    """
 
     body: bytes
     indices: tuple[int, ...]
     headers: Mapping[str, str] = field(default_factory=dict)
+    id_at: int = -1
+
+    def renamed(self, request_id: str) -> Prepared:
+        """The same request under another id of the same length; the body is copied once."""
+        view = memoryview(self.body)
+        end = self.id_at + len(request_id)
+        return replace(self, body=b"".join((view[: self.id_at], request_id.encode(), view[end:])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +75,13 @@ class Transport(ABC):
 
     @classmethod
     @abstractmethod
-    def prepare(cls, images: ImageSet, indices: tuple[int, ...], endpoint: Endpoint) -> Prepared:
-        """Build the request for the pictures at `indices`, once, outside any measurement."""
+    def prepare(
+        cls, images: ImageSet, indices: tuple[int, ...], endpoint: Endpoint, request_id: str = ""
+    ) -> Prepared:
+        """Build the request for the pictures at `indices`, once, outside any measurement.
+
+        `request_id` is for the server's own records, where the protocol has a place for it.
+        """
 
     @abstractmethod
     def open(self) -> None:
@@ -89,6 +106,11 @@ class Transport(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def id_place(body: bytes, request_id: str) -> int:
+    """Where a request's id begins in its body: `Prepared.id_at`."""
+    return body.index(request_id.encode()) if request_id else -1
 
 
 def rotation(count: int, batch: int) -> list[tuple[int, ...]]:

@@ -16,7 +16,7 @@ from users.base import InferenceUser
 from users.endpoint import Endpoint, Payload, Protocol
 from users.errors import ErrorKind, RequestError
 from users.images import ImageSet
-from users.transport import EMBEDDING_SIZE, SHARED, Channels, Prepared, Reply, Transport
+from users.transport import EMBEDDING_SIZE, SHARED, Channels, Prepared, Reply, Transport, id_place
 
 METHOD = "/inference.GRPCInferenceService/ModelInfer"
 CHANNEL_OPTIONS = (
@@ -81,14 +81,17 @@ class TritonGrpc(Transport):
     _channel: grpc.Channel | None = None
 
     @classmethod
-    def prepare(cls, images: ImageSet, indices: tuple[int, ...], endpoint: Endpoint) -> Prepared:
+    def prepare(
+        cls, images: ImageSet, indices: tuple[int, ...], endpoint: Endpoint, request_id: str = ""
+    ) -> Prepared:
         """A serialised `ModelInferRequest`."""
         pixels = images.tensors[list(indices)]
-        request = ModelInferRequest(model_name=endpoint.model)
+        request = ModelInferRequest(model_name=endpoint.model, id=request_id)
         request.inputs.add(name="input", datatype="FP32", shape=pixels.shape)
         request.outputs.add(name="embedding")
         request.raw_input_contents.append(pixels.tobytes())
-        return Prepared(request.SerializeToString(), indices)
+        body = request.SerializeToString()
+        return Prepared(body, indices, id_at=id_place(body, request_id))
 
     @classmethod
     def connections(cls, users: int, channels: Channels) -> int:

@@ -12,7 +12,7 @@ from users.base import InferenceUser
 from users.endpoint import Endpoint, Payload, Protocol
 from users.http_client import HttpConnection
 from users.images import ImageSet
-from users.transport import Prepared, Reply, Transport
+from users.transport import Prepared, Reply, Transport, id_place
 
 HEADER_LENGTH = "Inference-Header-Content-Length"
 
@@ -25,15 +25,19 @@ class TritonHttp(Transport):
     _connection: HttpConnection | None = None
 
     @classmethod
-    def prepare(cls, images: ImageSet, indices: tuple[int, ...], endpoint: Endpoint) -> Prepared:
+    def prepare(
+        cls, images: ImageSet, indices: tuple[int, ...], endpoint: Endpoint, request_id: str = ""
+    ) -> Prepared:
         """A JSON head and the raw tensor after it."""
         pixels = images.tensors[list(indices)]
         tensor = InferInput("input", list(pixels.shape), "FP32").set_data_from_numpy(pixels, binary_data=True)
-        body, json_size = InferenceServerClient.generate_request_body(
-            [tensor], outputs=[InferRequestedOutput("embedding", binary_data=True)]
+        outputs = [InferRequestedOutput("embedding", binary_data=True)]
+        made, json_size = InferenceServerClient.generate_request_body(
+            [tensor], outputs=outputs, request_id=request_id
         )
+        body = bytes(made)
         headers = {"Content-Type": "application/octet-stream", HEADER_LENGTH: str(json_size)}
-        return Prepared(bytes(body), indices, headers)
+        return Prepared(body, indices, headers, id_place(body, request_id))
 
     def open(self) -> None:
         """One connection of its own."""

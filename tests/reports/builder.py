@@ -138,6 +138,13 @@ class Book:
         told = stated if "error" in stated else told | stated
         self.records.append({"kind": "serving", **tag, **told})
 
+    def trace(self, tag: Record, requests: int, **parts_ns: Sequence[int]) -> None:
+        """What the server's own trace had of a run's requests: as many as the longest of the parts."""
+        joined = max((len(values) for values in parts_ns.values()), default=0)
+        texts = {name: encoded(values) for name, values in parts_ns.items()}
+        line = {"kind": "trace", **tag, "requests": requests, "joined": joined}
+        self.records.append(line | {"histograms": texts})
+
     def cold(self, endpoint: str, batch: int, first_ns: int, second_ns: int) -> None:
         """The first two requests of a shape."""
         line = {"kind": "cold", "endpoint": endpoint, "batch": batch}

@@ -17,6 +17,7 @@ from swarm.hands import Hands
 from swarm.plan import Cell, Run
 from swarm.programme import Listed, Programme
 from swarm.pulse import Second
+from swarm.traces import Joined
 from swarm.under_way import Terms
 from tests.swarm.fakes import FakeClock
 from users.endpoint import Endpoint
@@ -137,6 +138,7 @@ class Stand:
         self.dead: set[str] = set()
         self.served: list[int] = []
         self.called: list[tuple[str, int]] = []
+        self.traced: Joined | None = None
 
     def tick(self) -> None:
         """Users finish requests, and every worker that is not silent is heard of."""
@@ -151,6 +153,7 @@ class Stand:
             spawn=lambda count, endpoint: self.spawned.append((count, endpoint.name)),
             probe=lambda endpoint: {"counters": {"requests": self.served.pop(0) if self.served else 7}},
             serving=lambda endpoint: {"instances": 1},
+            traced=lambda run: self.traced,
             first_calls=FirstCalls(self.call),
             server_fault=self.server_fault,
             say=self.said.append,

@@ -7,6 +7,7 @@ import pytest
 from swarm.errors import StudyError
 from swarm.plan import Cell, Run
 from swarm.programme import Listed, Outcome
+from swarm.traces import join
 from swarm.under_way import POLL_S, STALL_S
 from tests.swarm.stand import GRPC, HTTP, Stand, a_run
 
@@ -206,3 +207,18 @@ def test_an_abort_drains_and_ends_the_run_under_way(stand: Stand, phase: str, ki
         "stopped before its end",
     )
     assert len(conductor.doubtful) == 1
+
+
+def test_a_traced_run_has_its_record_and_its_gap(stand: Stand) -> None:
+    stand.traced = join({"a": 5, "b": 5}, {"a": {"QUEUE_START": 1_000, "COMPUTE_START": 9_000}}, 2)
+    conductor = stand.conductor(a_run())
+    conductor.walk()
+    kinds = [r["kind"] for r in stand.records()]
+    assert kinds[-4:] == ["server", "trace", "caveat", "run"]
+    trace, caveat = stand.records()[-3:-1]
+    assert (trace["cell"], trace["repeat"], trace["requests"], trace["joined"]) == ("a-http/b4/c2", 1, 2, 1)
+    assert set(trace["histograms"]) == {"queue"}
+    assert (caveat["code"], caveat["text"]) == (
+        "trace-gap", "1 of 2 requests were found in Triton's trace",
+    )  # fmt: skip
+    assert conductor.doubtful == set()

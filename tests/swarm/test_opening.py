@@ -40,3 +40,10 @@ def test_no_golden_embeddings_of_what_does_not_compute(
     study = handed_out(reference, options(), monkeypatch)
     assert study["golden"] == b""
     assert (study["client"], study["channels"]) == ("prepared", "per-user")
+
+
+@pytest.mark.parametrize(("given", "traced"), [((), False), (("--trace",), True)])
+def test_workers_are_told_whether_to_name_their_requests(
+    given: tuple[str, ...], traced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert handed_out(EMULATED, options(*given), monkeypatch)["trace"] is traced

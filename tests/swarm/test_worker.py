@@ -87,7 +87,7 @@ def staged(runner: WorkerRunner, endpoint: Endpoint, golden: bytes, **settings: 
     """The stage of a cell at `endpoint`."""
     study = {
         "images": "", "sha256": IMAGES.sha256, "golden": golden, "min_cosine": 0.99, "timeout_s": 5.0,
-        "client": "prepared", "channels": "per-user", "raw_results": 0, **settings,
+        "client": "prepared", "channels": "per-user", "raw_results": 0, "trace": False, **settings,
     }  # fmt: skip
     assert "error" not in runner.ask("study", **study)
     task = {"cell": f"{endpoint.name}/b2/c1", "repeat": 1, "endpoint": endpoint.to_dict(), "batch": 2}
@@ -120,3 +120,9 @@ def test_how_the_client_makes_and_carries_its_requests(runner: WorkerRunner) -> 
     assert (stage.images, stage.channels) == (None, "per-user")
     stage = staged(runner, ONNX, b"", client="library", channels="shared")
     assert (stage.images, stage.channels) == (IMAGES, "shared")
+
+
+@pytest.mark.parametrize(("trace", "has_a_place"), [(False, False), (True, True)])
+def test_a_traced_stage_has_a_place_for_ids(runner: WorkerRunner, trace: bool, has_a_place: bool) -> None:
+    stage = staged(runner, EMULATED, b"", trace=trace)
+    assert [prepared.id_at >= 0 for prepared in stage.pool] == [has_a_place] * len(stage.pool)

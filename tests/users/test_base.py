@@ -34,7 +34,9 @@ class Scripted(Transport):
     log: ClassVar[list[str]] = []
 
     @classmethod
-    def prepare(cls, images: Any, indices: tuple[int, ...], endpoint: Endpoint) -> Prepared:
+    def prepare(
+        cls, images: Any, indices: tuple[int, ...], endpoint: Endpoint, request_id: str = ""
+    ) -> Prepared:
         raise NotImplementedError
 
     def open(self) -> None:

@@ -1,0 +1,58 @@
+"""The servers that a study asks: started here or named by URLs, checked, and called for the first time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from swarm.embedded import EmbeddedServers, arguments
+from swarm.first_calls import FirstCalls
+from swarm.golden import check_agreement
+from swarm.options import Options
+from swarm.preflight import check_targets, first_reply
+from swarm.targets import endpoints_from_options, endpoints_from_ready
+from users.endpoint import Endpoint
+from users.images import ImageSet
+from users.transport import Transport
+
+
+class Servers:
+    """`transport_of` says how an endpoint is spoken to, `say` tells a person.
+
+    `endpoints` are all that are asked, floors last; `ready` is what servers of our own said of themselves,
+    empty for servers by URL.
+    """
+
+    _images: ImageSet
+
+    def __init__(
+        self, transport_of: Callable[[Endpoint], type[Transport]], say: Callable[[str], None]
+    ) -> None:
+        self._transport_of, self._say = transport_of, say
+        self.embedded = EmbeddedServers(say)
+        self.first_calls = FirstCalls(self._call)
+        self.endpoints: list[Endpoint] = []
+        self.ready: dict[str, Any] = {}
+
+    def prepare(self, options: Options, images: ImageSet) -> None:
+        """Start them where no URL was given, and ask each for the first embedding. Raises UsageError."""
+        self._images = images
+        if options.embedded:
+            self.ready = self.embedded.start(arguments(options), options.trace)
+            self.endpoints = endpoints_from_ready(self.ready, options.skip_trt)
+        else:
+            self.endpoints = endpoints_from_options(options)
+        if options.floor:
+            self.endpoints += [endpoint.floor() for endpoint in self.endpoints]
+        self._check(options.min_cosine)
+
+    def _check(self, min_cosine: float) -> None:
+        transports = [self._transport_of(endpoint) for endpoint in self.endpoints]
+        firsts = check_targets(self.endpoints, transports, self._images, self._say)
+        computed = {e.name: firsts[e.name].embedding for e in self.endpoints if e.computes}
+        check_agreement(computed, min_cosine)
+        for endpoint in self.endpoints:
+            self.first_calls.known(endpoint, 1, firsts[endpoint.name].took_ns)
+
+    def _call(self, endpoint: Endpoint, size: int) -> int:
+        return first_reply(endpoint, self._transport_of(endpoint), self._images, size, self._say)[1]

@@ -1,0 +1,83 @@
+"""Reading the trace files of the embedded tritonservers, once a run has been measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import gevent
+import requests
+
+from swarm.collector import Collector
+from swarm.plan import Run
+from swarm.query import PATIENCE_S
+from swarm.traces import Joined, Stamps, join, stamps_of
+
+PAUSE_S, TRIES = 0.1, 30
+"""Triton writes a request's times once it has put the request away, which is after the answer."""
+
+
+def write_out(address: str) -> None:
+    """Have a tritonserver write the file that is not full: it does when told its settings, even to keep them.
+
+    Raises requests.RequestException.
+    """
+    with requests.Session() as session:
+        session.trust_env = False
+        url = f"http://{address}/v2/trace/setting"
+        session.post(url, json={}, timeout=PATIENCE_S).raise_for_status()
+
+
+class TraceReader:
+    """The traces of the servers in `ready`, what the embedded servers said; none where they do not trace."""
+
+    def __init__(
+        self,
+        ready: Mapping[str, Any],
+        collector: Collector,
+        write_out: Callable[[str], None] = write_out,
+        sleep: Callable[[float], None] = gevent.sleep,
+    ) -> None:
+        self._servers, self._collector = ready.get("endpoints", {}), collector
+        self._write_out, self._sleep = write_out, sleep
+
+    def joined(self, run: Run) -> Joined | None:
+        """The measured requests of the run just drained; None where its server does not trace."""
+        server = self._servers.get(run.cell.endpoint.server, {})
+        if "trace" not in server:
+            return None
+        waits_ns = self._collector.raw.waits_ns(run.cell.name, run.repeat)
+        traced, fault = self._read(server["http"], Path(server["trace"]), waits_ns.keys())
+        return join(waits_ns, traced, self._collector.ok, fault)
+
+    def _read(self, address: str, trace: Path, wanted: Collection[str]) -> tuple[Mapping[str, Stamps], str]:
+        """The timestamps of the wanted requests, and what went wrong, if anything."""
+        found: dict[str, Stamps] = {}
+        fault = ""
+        try:
+            self._write_out(address)
+        except requests.RequestException as error:
+            fault = f"Triton did not write its last file: {type(error).__name__}"
+        for _ in range(TRIES):
+            broken = self._take(trace, wanted, found)
+            if len(found) == len(wanted):
+                break
+            self._sleep(PAUSE_S)
+        else:
+            for file in broken:
+                fault = f"{file.name} cannot be read"
+                file.unlink(missing_ok=True)
+        return found, fault
+
+    def _take(self, trace: Path, wanted: Collection[str], found: dict[str, Stamps]) -> list[Path]:
+        """Reads every whole file and removes it; those that are not whole, yet or for good."""
+        broken = []
+        for file in trace.parent.glob(f"{trace.name}.*"):
+            try:
+                found |= stamps_of(file.read_text(), wanted)
+                file.unlink()
+            except (OSError, ValueError):
+                broken.append(file)
+            self._sleep(0)  # a file takes milliseconds, and there can be thousands
+        return broken

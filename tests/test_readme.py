@@ -165,6 +165,18 @@ def test_prometheus(tmp_path: Path) -> None:
     assert len(run([*command("--prometheus-port"), *short], tmp_path).cells()) == 2
 
 
+def test_emulated_servers_and_their_floors(tmp_path: Path) -> None:
+    rows = run([*command("--emulate"), *SHORT, *EIGHT, "--results-dir", str(tmp_path)], tmp_path).cells()
+    seen = {row["endpoint"]: row["tcp_connections"] for row in rows}
+    assert seen == {
+        "emulated-http": "8",
+        "emulated-grpc": "1",
+        "emulated-http-floor": "8",
+        "emulated-grpc-floor": "1",
+    }
+    assert all(row["limit"] and row["failures"] == "0" for row in rows)
+
+
 def test_a_benchmark(tmp_path: Path) -> None:
     assert "every bound holds" in run(command("benchmarks/accuracy.py"), tmp_path, 120).text
 

@@ -15,7 +15,7 @@ import psutil
 from reports import histogram
 
 LOOK_S = 0.02
-"""How long the lag probe sleeps on average; what it oversleeps is the lag. Up to a millisecond is the timer's own."""
+"""How long the lag probe sleeps on average; what it oversleeps is the lag, up to 1 ms of it the timer's."""
 
 
 def run_delay_ns(schedstat: Path = Path("/proc/self/schedstat")) -> int | None:

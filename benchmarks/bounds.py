@@ -28,6 +28,11 @@ class Bounds:
         """A figure for comparison, without a bound."""
         print(_row(name, f"{digits(figure)} {unit}", ""), flush=True)
 
+    def unread(self, name: str) -> None:
+        """A figure that could not be read, which breaks its bound whatever that is."""
+        self._broken.append(name)
+        print(_row(name, "not read", "") + "   BROKEN", flush=True)
+
     def _judge(
         self,
         name: str,

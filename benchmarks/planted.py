@@ -31,6 +31,7 @@ LOCUST = str(Path(sys.executable).with_name("locust"))
 TIMES = 3
 STUDY_S = 120
 STRANGER_AFTER_S = 3.0
+NO_VERDICT, LOG_LINES = "no verdict", 20
 BURN = "while True: pass"
 
 
@@ -72,7 +73,10 @@ def verdict(setup: Setup) -> dict[str, str]:
             stack.enter_context(process(sys.executable, "-c", BURN))
         if setup.stranger:
             disturb(setup, target, study, folder)
-        study.wait(STUDY_S)
+        try:
+            study.wait(STUDY_S)
+        except subprocess.TimeoutExpired:
+            return no_verdict(folder, f"the study still ran after {STUDY_S} s")
         return limit_in(folder)
 
 
@@ -137,7 +141,10 @@ def process(*command: str) -> Iterator[None]:
 
 def disturb(setup: Setup, target: str, study: subprocess.Popen[bytes], folder: Path) -> None:
     """In the middle of the measure phase, send one request of a size that nobody has sent before."""
+    deadline = time.monotonic() + STUDY_S
     while study.poll() is None and '"phase":"measure"' not in ledger_text(folder):
+        if time.monotonic() > deadline:
+            return  # the wait for the study's end says so
         time.sleep(0.05)
     time.sleep(STRANGER_AFTER_S)
     data = np.zeros((setup.stranger, 3, 224, 224), np.float32)
@@ -160,13 +167,18 @@ def ledger_text(folder: Path) -> str:
 
 
 def limit_in(folder: Path) -> dict[str, str]:
-    """The limit of the study's one run."""
+    """The limit of the study's one run, or that there is none."""
     found = list(folder.glob("results/*/study.json"))
-    if not found:
-        raise SystemExit(f"the study left nothing; it printed:\n{(folder / 'study.log').read_text()}")
-    (run,) = json.loads(found[0].read_text())["runs"]
-    limit: dict[str, str] = run["limit"]
-    return limit
+    runs = json.loads(found[0].read_text())["runs"] if found else []
+    limit: dict[str, str] | None = runs[0]["limit"] if runs else None
+    return limit or no_verdict(folder, "the study left nothing")
+
+
+def no_verdict(folder: Path, why: str) -> dict[str, str]:
+    """What stands for a limit where there is none, with the end of what the study printed."""
+    lines = (folder / "study.log").read_text(errors="replace").splitlines()
+    said = "".join(f"\n      | {line}" for line in lines[-LOG_LINES:])
+    return {"code": NO_VERDICT, "evidence": f"{why}; it printed at last:{said}"}
 
 
 def pictures_of(folder: Path, width: int) -> str:

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from reports.attribution_doubts import attribution_doubts
+from reports.attribution_doubts import attribution_doubts, path_gap
 from reports.breakdown import breakdown
 from reports.limits import limit_of
 from reports.path import Path
+from reports.path_fold import standing_alone
 from reports.server import ServerSide
 from reports.serving import Serving
 from reports.summary import Summary
@@ -17,10 +18,19 @@ BYTES_OF_MBIT = 1e6 / 8
 
 def attributed(run: Summary) -> Summary:
     """The Summary with the sum of its parts, the doubts that follow from it, and its limit."""
-    network_ns, unexplained_ns = breakdown(run)
-    whole = replace(run, network_ns=network_ns, unexplained_ns=unexplained_ns)
+    seen = _without_gap(run)
+    network_ns, unexplained_ns = breakdown(seen)
+    whole = replace(seen, network_ns=network_ns, unexplained_ns=unexplained_ns)
     doubted = replace(whole, caveats=(*whole.caveats, *attribution_doubts(whole)))
     return replace(doubted, limit=limit_of(doubted))
+
+
+def _without_gap(run: Summary) -> Summary:
+    """The same run; where its path's totals are not of its load, they are unknown, and a caveat says so."""
+    gap = path_gap(run)
+    if run.path is None or gap is None:
+        return run
+    return replace(run, path=standing_alone(run.path), caveats=(*run.caveats, gap))
 
 
 def given(protocol: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from reports.summary import Summary
 
 COLD_SHARE = 0.05
 UNEXPLAINED_SHARE = 0.2
+SENT_SHARE = 0.9
+"""Of the successes' bytes: the kernel has seen them all and more, unless connections closed meanwhile."""
 
 
 def attribution_doubts(run: Summary) -> Iterator[Caveat]:
@@ -15,6 +17,20 @@ def attribution_doubts(run: Summary) -> Iterator[Caveat]:
     yield from _cold(run)
     yield from _connections(run)
     yield from _unexplained(run)
+
+
+def path_gap(run: Summary) -> Caveat | None:
+    """The caveat of a path on which fewer bytes were seen than the successes alone are known to have sent.
+
+    Headers, failures, abandoned requests and what was sent again only add to what is seen.
+    """
+    seen = run.path.bytes_sent if run.path else None
+    if seen is None or run.request_bytes is None:
+        return None
+    sent = run.request_bytes * run.succeeded
+    if seen >= SENT_SHARE * sent:
+        return None
+    return caveat("path-gap", f"{seen:,} of at least {round(sent):,} bytes sent were seen on the connections")
 
 
 def _cold(run: Summary) -> Iterator[Caveat]:

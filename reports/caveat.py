@@ -31,7 +31,9 @@ _ADVICE = {
     "late-arrivals": "Raise --max-in-flight, or see the workers' CPU and lag; latency holds the delay.",
     "no-data": "No request succeeded: see the failures by kind and the server's log.",
     "out-of-range": "Look for a clock that jumped or a request that hung; such values were clamped.",
-    "probe-gap": "Check that the server's metrics address can be reached from the master.",
+    "path-gap": "Connections were closed between the looks at them: turn keep-alive on, or read the path as "
+    "unknown.",
+    "probe-gap": "Let the server's statistics, configuration and metrics be read from the master.",
     "rate-missed": "Add workers or lower the rate: the numbers belong to the rate that was offered.",
     "results-lost": "Look for a worker that died or a full disk; run the cell again.",
     "server-lost": "Look at the server's log; restart it and run the cell again.",

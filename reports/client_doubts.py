@@ -31,7 +31,7 @@ def client_doubts(
     windows: Sequence[Record],
 ) -> Iterator[Caveat]:
     """Every caveat of the generator's own; `sent` counts the requests that were begun."""
-    said = [*_busy(fit), *_lagging(fit, times["latency_p95_ns"]), *_tardy(sent, kept, times)]
+    said = [*_busy(fit), *_lagging(fit, times), *_tardy(sent, kept, times)]
     if said:
         yield caveat("client-bound", "; ".join(said))
     if kept.late and kept.late > LATE_SHARE * sent:
@@ -45,19 +45,29 @@ def client_doubts(
 
 
 def _busy(fit: Health) -> Iterator[str]:
-    if fit.worker_cpu_pct is not None and fit.worker_cpu_pct >= BUSY_PCT:
-        yield f"worker {fit.busiest} used {digits(fit.worker_cpu_pct)} % of a core"
+    """The thread of the event loop, where it was looked at: gRPC's own threads run beside it."""
+    alone = fit.loop_cpu_pct is not None
+    worker = fit.busiest_loop if alone else fit.busiest
+    used_pct = fit.loop_cpu_pct if alone else fit.worker_cpu_pct
+    if used_pct is not None and used_pct >= BUSY_PCT:
+        yield f"worker {worker} used {digits(used_pct)} % of a core"
 
 
-def _lagging(fit: Health, latency_p95_ns: float | None) -> Iterator[str]:
+def _lagging(fit: Health, times: Mapping[str, float | None]) -> Iterator[str]:
+    latency_p95_ns, mean_ns = times["latency_p95_ns"], times["latency_mean_ns"]
     if lags(fit.loop_lag_p95_ns, latency_p95_ns):
         beside = f"beside a latency of {ms(latency_p95_ns)} ms"
         yield f"worker {fit.most_lagging}'s event loop lagged {ms(fit.loop_lag_p95_ns)} ms at p95, {beside}"
+    elif lags(fit.loop_delay_ns, mean_ns):
+        beside = f"beside a mean latency of {ms(mean_ns)} ms"
+        yield f"events waited {ms(fit.loop_delay_ns)} ms for worker {fit.most_delaying}'s loop, {beside}"
 
 
-def lags(lag_p95_ns: float | None, latency_p95_ns: float | None) -> bool:
-    """Whether an event loop lagged so much that much of the latency may be the worker's own."""
-    return bool(latency_p95_ns) and (lag_p95_ns or 0) > max(LEAST_LAG_NS, LAG_SHARE * (latency_p95_ns or 0))
+def lags(lag_ns: float | None, latency_ns: float | None) -> bool:
+    """Whether an event loop lagged so much that much of the latency may be the worker's own; both at p95,
+    which many short lags raise, or both on average, which a few long ones do.
+    """
+    return bool(latency_ns) and (lag_ns or 0) > max(LEAST_LAG_NS, LAG_SHARE * (latency_ns or 0))
 
 
 def _tardy(sent: int, kept: Arrivals, times: Mapping[str, float | None]) -> Iterator[str]:

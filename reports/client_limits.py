@@ -37,7 +37,7 @@ def client_loop(run: Summary) -> Limit | None:
     Where waits for a core account for the lag, they cost no more than their share of the time, which
     `client_cpu` has found to be small: the highest percentiles suffer, but it is not the limit.
     """
-    if not _held_up(run) or _waits_account_for_lag(run):
+    if not _held_up(run) or (_waits_account_for_lag(run) and not _stops_long(run)) or _codec_holds(run):
         return None
     doubted = [doubt.text for doubt in run.caveats if doubt.code == "client-bound"]
     said = [*(_lag_said(run) or doubted), *_cpu_said(run), "so something else blocks the loop"]
@@ -49,20 +49,41 @@ def client_loop(run: Summary) -> Limit | None:
 
 def _used_up(run: Summary) -> bool:
     """Whether it used a core all the time that it had one."""
-    awake_pct = total(run.worker_cpu_pct, run.cpu_wait_pct)
-    return at_least(run.worker_cpu_pct, BUSY_PCT) or (
-        at_least(run.worker_cpu_pct, MOST_PCT) and awake_pct >= NEVER_IDLE_PCT
+    return at_least(used_pct(run), BUSY_PCT) or (
+        at_least(used_pct(run), MOST_PCT) and awake_pct(run) >= NEVER_IDLE_PCT
     )
 
 
+def used_pct(run: Summary) -> float | None:
+    """Of a core by the event loop's thread, or by all threads where that is not known."""
+    return run.worker_cpu_pct if run.loop_cpu_pct is None else run.loop_cpu_pct
+
+
+def awake_pct(run: Summary) -> float:
+    """Of the time that one worker's loop ran or waited for a core."""
+    return total(run.worker_cpu_pct, run.cpu_wait_pct) if run.awake_pct is None else run.awake_pct
+
+
 def _held_up(run: Summary) -> bool:
-    return lags(run.loop_lag_p95_ns, run.latency_p95_ns) or has_caveat(run, "client-bound")
+    return (
+        lags(run.loop_lag_p95_ns, run.latency_p95_ns) or _stops_long(run) or has_caveat(run, "client-bound")
+    )
+
+
+def _stops_long(run: Summary) -> bool:
+    """Whether the loop stops seldom and for long: events wait for it, though few looks at it were late."""
+    return lags(run.loop_delay_ns, run.latency_mean_ns)
+
+
+def _codec_holds(run: Summary) -> bool:
+    """Whether our own building of requests and reading of answers is what the loop does when it is late."""
+    coding_ns = total(run.encode_ns, run.decode_ns)
+    return run.loop_lag_p95_ns is not None and coding_ns >= run.loop_lag_p95_ns / 2 and coding_ns > 0
 
 
 def _on_cpu(run: Summary) -> bool:
     """Whether a lagging loop is one that lacks CPU."""
-    awake_pct = total(run.worker_cpu_pct, run.cpu_wait_pct)
-    return at_least(run.cpu_wait_pct, AWAITED_PCT) or awake_pct >= AWAKE_PCT
+    return at_least(run.cpu_wait_pct, AWAITED_PCT) or awake_pct(run) >= AWAKE_PCT
 
 
 def _waits_account_for_lag(run: Summary) -> bool:
@@ -77,7 +98,7 @@ def _starved(run: Summary) -> bool:
     """Whether requests felt that the worker waited for a core."""
     if not at_least(run.cpu_wait_pct, AWAITED_PCT):
         return False
-    if total(run.worker_cpu_pct, run.cpu_wait_pct) >= AWAKE_PCT:
+    if awake_pct(run) >= AWAKE_PCT:
         return True
     # Of a silent server it is not known whether the requests were there meanwhile.
     felt, share = ratio(run.loop_lag_p95_ns, run.latency_p95_ns), server_share(run)
@@ -86,7 +107,7 @@ def _starved(run: Summary) -> bool:
 
 def _coding(run: Summary) -> bool:
     share = ratio(total(run.encode_ns, run.decode_ns), service_ns(run))
-    return at_least(share, CODEC_SHARE) and at_least(run.worker_cpu_pct, CODEC_PCT)
+    return at_least(share, CODEC_SHARE) and at_least(used_pct(run), CODEC_PCT)
 
 
 def _cpu_said(run: Summary) -> Iterator[str]:
@@ -103,7 +124,11 @@ def _lag_said(run: Summary) -> list[str]:
     if run.loop_lag_p95_ns is None or run.latency_p95_ns is None:
         return []
     lag, latency = ms(run.loop_lag_p95_ns), ms(run.latency_p95_ns)
-    return [f"a worker's event loop lagged {lag} ms at p95 beside a latency of {latency} ms"]
+    said = [f"a worker's event loop lagged {lag} ms at p95 beside a latency of {latency} ms"]
+    if _stops_long(run):
+        mean = ms(run.latency_mean_ns)
+        said.append(f"events waited {ms(run.loop_delay_ns)} ms for it on average, of a latency of {mean} ms")
+    return said
 
 
 def _advice(run: Summary) -> str:

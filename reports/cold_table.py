@@ -9,7 +9,7 @@ from reports.study import Study
 from reports.tables import Cell, Notes, Table
 
 HEADS = ("endpoint", "start s", "load s", "batch", "first ms", "next ms")
-VERY_FIRST = "the first request of any shape to this endpoint in this study"
+VERY_FIRST = "the first request to this server in this study"
 
 
 def cold_starts(study: Study) -> Table:
@@ -20,7 +20,7 @@ def cold_starts(study: Study) -> Table:
     return Table(
         "Cold starts",
         "What comes before measuring, and is in no other figure: the process's start, the model's load, the "
-        "first and the second request of each batch shape.",
+        "first request of each batch shape, and the least of those that followed at once.",
         HEADS,
         tuple(row for rows in by_endpoint.values() for row in rows),
         notes.texts,
@@ -48,7 +48,7 @@ def _shape(shapes: Sequence[Record], place: int, notes: Notes) -> tuple[Cell, ..
     if not shapes:
         return (Cell(MISSING),) * 3
     shape = shapes[place]
-    first = Cell(ms(shape.get("first_ns")), notes.marks([] if place else [VERY_FIRST]))
+    first = Cell(ms(shape.get("first_ns")), notes.marks([VERY_FIRST] if shape.get("opening") else []))
     return Cell(str(shape["batch"])), first, Cell(ms(shape.get("second_ns")))
 
 

@@ -4,27 +4,36 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from reports.buckets import percentiles_ns, together
+from reports.buckets import middles_ns, percentiles_ns, together
 from reports.groups import grouped
 from reports.ledger import Record
 
 SECOND_NS = 1_000_000_000
 LEAST_LOOKS = 50
 """A second's worth: the p95 of fewer looks at the event loop is one hiccup."""
+STOP_NS, LEAST_STOPS = 20_000_000, 3
+"""A lag so long is a stop of the loop; one or two of them in a phase are hiccups, too."""
 
 
 @dataclass(frozen=True)
 class Health:
     """The worst worker's figures; None where no worker stated them.
 
-    `worker_cpu_pct` is the mean of the busiest worker, in percent of one core; `cpu_wait_pct` the share of
-    time in which a worker was ready to run and had no core; `in_flight` the mean over seconds of all
-    workers together.
+    `worker_cpu_pct` is the mean of the busiest worker with all its threads, in percent of one core,
+    `loop_cpu_pct` that of a worker's event loop alone. `cpu_wait_pct` is the share of time in which a loop
+    was ready to run and had no core, `awake_pct` that in which one loop ran or was ready to. `loop_delay_ns`
+    is how long an event at a random moment waits for the loop, on average; of loops that stopped at least
+    three times. `in_flight` is the mean over seconds of all workers together.
     """
 
     worker_cpu_pct: float | None = None
     busiest: str = ""
+    loop_cpu_pct: float | None = None
+    busiest_loop: str = ""
     cpu_wait_pct: float | None = None
+    awake_pct: float | None = None
+    loop_delay_ns: float | None = None
+    most_delaying: str = ""
     loop_lag_p95_ns: float | None = None
     loop_lag_p99_ns: float | None = None
     most_lagging: str = ""
@@ -36,6 +45,8 @@ class Health:
 def health(records: Sequence[Record]) -> Health:
     """The health of one phase; a worker has one record a second, and two of one in which a phase ended."""
     busiest, cpu_pct = _greatest(_cpu_of_workers(records))
+    busiest_loop, loop_pct = _greatest(_share_of_workers(records, "loop_ran_ns"))
+    most_delaying, delay_ns = _greatest(_delay_of_workers(records))
     most_lagging, lag_ns = _greatest(_lag_of_workers(records, 95.0, LEAST_LOOKS))
     seconds = grouped(records, "second").values()
     in_flight = [count for of in seconds if (count := standing(of, "in_flight")) is not None]
@@ -43,7 +54,12 @@ def health(records: Sequence[Record]) -> Health:
     return Health(
         worker_cpu_pct=cpu_pct,
         busiest=busiest,
-        cpu_wait_pct=_greatest(_cpu_wait_of_workers(records))[1],
+        loop_cpu_pct=loop_pct,
+        busiest_loop=busiest_loop,
+        cpu_wait_pct=_greatest(_share_of_workers(records, "cpu_wait_ns"))[1],
+        awake_pct=_greatest(_share_of_workers(records, "loop_ran_ns", "cpu_wait_ns"))[1],
+        loop_delay_ns=delay_ns,
+        most_delaying=most_delaying,
         loop_lag_p95_ns=lag_ns,
         loop_lag_p99_ns=worst_lag_ns(records),
         most_lagging=most_lagging,
@@ -84,12 +100,29 @@ def _cpu_of_workers(records: Sequence[Record]) -> dict[str, float]:
     }
 
 
-def _cpu_wait_of_workers(records: Sequence[Record]) -> dict[str, float]:
-    stated = [record for record in records if record.get("cpu_wait_ns") is not None]
+def _share_of_workers(records: Sequence[Record], *names: str) -> dict[str, float]:
+    """Each worker's share of the time, in percent, that these kinds of nanoseconds together take."""
+    stated = [record for record in records if all(record.get(name) is not None for name in names)]
     return {
-        worker: 100 * sum(of["cpu_wait_ns"] for of in lines) / sum(_span_ns(of) for of in lines)
+        worker: 100 * sum(of[name] for of in lines for name in names) / sum(_span_ns(of) for of in lines)
         for worker, lines in grouped(stated, "worker").items()
     }
+
+
+def _delay_of_workers(records: Sequence[Record]) -> dict[str, float]:
+    """Each worker's mean wait for its loop, of events that come at any moment.
+
+    One that comes while the loop is late by `lag` waits half of it on average, and there are `lag` such
+    moments: together the sum of lag² / 2 over the time (the mean residual life of renewal theory).
+    """
+    found = {}
+    for worker, lines in grouped(records, "worker").items():
+        looks = [line for line in lines if "lag" in line["histograms"]]
+        lags = together(line["histograms"]["lag"] for line in looks)
+        late_ns = middles_ns(lags.indices)
+        if lags.counts[late_ns >= STOP_NS].sum() >= LEAST_STOPS:
+            found[worker] = float(late_ns**2 @ lags.counts) / 2 / sum(_span_ns(line) for line in looks)
+    return found
 
 
 def _span_ns(record: Record) -> int:

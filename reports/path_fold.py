@@ -40,6 +40,12 @@ def path_of(records: Sequence[Record], images: int) -> Path | None:
     )
 
 
+def standing_alone(path: Path) -> Path:
+    """What holds at each look, without what grew between them: of some connections that was not seen."""
+    kept = ("asked", "connections", "rtt_ns", "min_rtt_ns", "cwnd_bytes")
+    return Path(**{name: getattr(path, name) for name in kept})
+
+
 def total(records: Sequence[Record], name: str) -> int | None:
     """The sum of a growth over all records that state it; None where none does."""
     found = _stated(records, name)

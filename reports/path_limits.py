@@ -5,6 +5,7 @@ from reports.limit import Limit
 from reports.limit_shares import (
     at_least,
     connections,
+    has_caveat,
     in_flight,
     path_ns,
     path_share,
@@ -56,7 +57,7 @@ def few_connections(run: Summary) -> Limit | None:
     held = held_by_buffers(path)
     if not held and (_shared(run) or _lossy(path)):
         # As many connections as requests on a clean path: they start slowly, and more users would get more.
-        held = held_by_congestion(run, path)
+        held = held_by_congestion(run, path, _shared(run))
     return Limit("connections", _evidence(run, path, held), _advice(run)) if held else None
 
 
@@ -70,7 +71,9 @@ def _at_its_rate(run: Summary) -> Limit | None:
 
 def _full_queue(run: Summary) -> Limit | None:
     path = run.path
-    if path is None or saturated(run) or not _on_the_path(run, path) or shows_room(path):
+    if path is None or has_caveat(run, "path-gap"):
+        return None
+    if saturated(run) or not _on_the_path(run, path) or shows_room(path):
         return None
     rtt, least, use = path.rtt_ns, path.min_rtt_ns, window_use(run, path)
     if rtt is None or least is None or rtt < max(QUEUE_TIMES * least, least + QUEUE_NS):

@@ -15,6 +15,8 @@ LEAST_WINDOWS = 2.0
 """That the requests on a connection fill: one that fits in a window waits only for the round trip."""
 LONG_NS = 1_000_000
 """Round trip at best: over a shorter path the smallest usual window, ten segments, is 14 MB a second."""
+BESIDE_NS = 100_000
+"""Round trip at best between processes of one host: a window is full there while a thread is scheduled."""
 HEAVY_LOSS = 5e-3
 """Of the segments: a connection then stalls at most requests, however long the path is."""
 NEAR_TIMES, NEAR_NS = 1.3, 1_000_000
@@ -34,10 +36,13 @@ def held_by_buffers(path: Path) -> str:
     return f"the {name} for {digits(100 * share)} % of that"
 
 
-def held_by_congestion(run: Summary, path: Path) -> str:
-    """The congestion window where it holds the connections up, in words; empty where it does not."""
+def held_by_congestion(run: Summary, path: Path, shared: bool) -> str:
+    """The congestion window where it holds the connections up, in words; empty where it does not.
+
+    `shared`: whether several requests share each, so that full windows tell on a short path, too.
+    """
     heavy = (loss_share(path) or 0.0) >= HEAVY_LOSS
-    if not heavy and not (long(path) and fills_windows(run, path)):
+    if not heavy and not (long(path, BESIDE_NS if shared else LONG_NS) and fills_windows(run, path)):
         return ""
     size = "" if path.cwnd_bytes is None else f" of {digits(path.cwnd_bytes / 1e3)} kB"
     return f"the congestion window{size}"
@@ -72,10 +77,10 @@ def loss_share(path: Path) -> float | None:
     return ratio(path.retransmits, path.segments_out)
 
 
-def long(path: Path) -> bool:
+def long(path: Path, least_ns: int = LONG_NS) -> bool:
     """Whether the path is so long that a window can be what limits it."""
     least = path.rtt_ns if path.min_rtt_ns is None else path.min_rtt_ns
-    return least is not None and least >= LONG_NS
+    return least is not None and least >= least_ns
 
 
 def shows_room(path: Path) -> bool:

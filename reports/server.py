@@ -104,7 +104,9 @@ def between(before: Mapping[str, Any], after: Mapping[str, Any]) -> ServerSide:
     if any(value < 0 for value in delta.values()) or (sized and went_backwards(old or {}, new or {})):
         return ServerSide(gap=caveat("server-lost", "the server's counters went backwards: it restarted"))
     means = _means(delta)
-    return _with_sizes(means, old or {}, new or {}) if sized else means
+    # Some backends count their executions and not by size: nothing grew there, and that is no idle server.
+    told = sized and bool(growth(old or {}, new or {}))
+    return _with_sizes(means, old or {}, new or {}) if told else means
 
 
 def _reading(readings: Sequence[Record], when: str) -> Record | None:

@@ -2,6 +2,7 @@
 
 from reports.format import digits
 from reports.limit_shares import at_least, in_flight, path_ns, saturated, server_share, service_ns, work_ns
+from reports.path_window import BESIDE_NS
 from reports.summary import Summary
 
 MOST_SHARE = 0.6
@@ -15,8 +16,6 @@ WAITING_TIMES, WAITING_EACH = 0.5, 4.0
 DELAY_TIMES = 1.5
 """Of the batching delay: a longer wait is one for an instance."""
 GPU_BUSY_PCT, HOST_BUSY_PCT = 90, 90
-BESIDE_NS = 100_000
-"""Round trip at best between processes of one host: then the host's CPU is the server's too."""
 NO_WORK = frozenset({"emulated", "null"})
 """Backends that sleep or do nothing: the host's CPU cannot be what they lack."""
 BEFORE_THE_MODEL = ("decode", "preprocess")
@@ -88,5 +87,6 @@ def queue_is_largest(run: Summary, least_share: float) -> bool:
 
 
 def _computes_here(run: Summary) -> bool:
+    # Between processes of one host the host's CPU is the server's too.
     least = run.path.min_rtt_ns if run.path else None
     return least is not None and least <= BESIDE_NS and run.backend not in NO_WORK

@@ -26,7 +26,8 @@ _OF_RUN = (
     *("failed_p50_ns", "timeout_p50_ns"),
     *("arrivals", "offered_per_s", "late", "due", "dropped"),
     *("worker_cpu_pct", "loop_lag_p99_ns", "send_delay_p99_ns", "gc_max_ns", "in_flight"),
-    *("cpu_wait_pct", "loop_lag_p95_ns", "lag_worker", "host_cpu_pct"),
+    *("loop_cpu_pct", "cpu_wait_pct", "awake_pct", "loop_delay_ns", "loop_lag_p95_ns"),
+    *("lag_worker", "host_cpu_pct"),
     *("channels", "client", "link_bytes_per_s", "latency_mean_ns", "server_busy"),
 )
 _NESTED = ("path", "serving", "trace", "limit")

@@ -23,8 +23,8 @@ class Summary:
     `level` is users in closed load. In open load it is the asked arrivals per second, `arrivals` is constant
     or poisson, `offered_per_s` what was sent, `due` are the arrivals whose time came, `dropped` those of them
     that were never sent. `late` are requests that began more than 5 ms after their time.
-    `worker_cpu_pct`, `cpu_wait_pct`, `loop_lag_p99_ns` and `gc_max_ns` are of the worst worker, `in_flight`
-    is of all; `cpu_wait_pct` is the share of the time in which it was ready to run and had no core.
+    The generator's own figures, from `worker_cpu_pct` to `gc_max_ns`, are each of the worst worker, as
+    reports.health defines them; `in_flight` is of all.
     `loop_lag_p95_ns` is of `lag_worker`.
 
     The phases from `encode_ns` to `decode_ns` and the server's parts are means per request, `server_parts`
@@ -96,7 +96,10 @@ class Summary:
     response_bytes: float | None = None
     executed_batch: float | None = None
     worker_cpu_pct: float | None = None
+    loop_cpu_pct: float | None = None
     cpu_wait_pct: float | None = None
+    awake_pct: float | None = None
+    loop_delay_ns: float | None = None
     host_cpu_pct: float | None = None
     loop_lag_p95_ns: float | None = None
     loop_lag_p99_ns: float | None = None

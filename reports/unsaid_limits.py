@@ -85,11 +85,11 @@ def _unexplained(run: Summary) -> Gap:
 
 def _path_unseen(run: Summary) -> Gap:
     """Without the connections' state, few connections, a full link and a mere long way look alike."""
-    seen = run.path is not None and run.path.rtt_ns is not None
+    seen = run.path is not None and run.path.rtt_ns is not None and not has_caveat(run, "path-gap")
     if seen or not at_least(path_share(run), MOST) or (path_ns(run) or 0) <= SHORT_NS:
         return None
     why = f"the path took {ms(path_ns(run))} of {ms(service_ns(run))} ms, and its connections were not seen"
-    return why, "Run the workers on Linux, whose kernel tells of its connections."
+    return why, "Run the workers on Linux, whose kernel tells of connections, and with keep-alive."
 
 
 def _queue_or_loss(run: Summary) -> Gap:

@@ -100,10 +100,9 @@ class Conductor:
 
     def _call_first(self, run: Run, serving: Mapping[str, Any]) -> None:
         """The server has seen every batch size that this cell can bring about."""
-        name = run.cell.endpoint.name
         try:
-            for size, first_ns, second_ns in self._hands.first_calls.due(run.cell, serving):
-                self._notes.cold(name, size, first_ns, second_ns)
+            for call in self._hands.first_calls.due(run.cell, serving):
+                self._notes.cold(call)
         except RequestError as error:
             # Whether it can be measured at all, the warm-up will tell.
             self._hands.say(f"{run.cell.name}: a first request failed ({error})")

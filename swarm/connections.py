@@ -36,7 +36,11 @@ def own_connections(port: int) -> dict[Any, TcpInfo]:
     if not hasattr(socket, "TCP_INFO"):
         return {}
     found: dict[Any, TcpInfo] = {}
-    for descriptor in os.listdir("/proc/self/fd"):
+    try:
+        descriptors = os.listdir("/proc/self/fd")
+    except OSError:
+        return {}  # no /proc, or no descriptor left to read it with
+    for descriptor in descriptors:
         try:
             if os.readlink(f"/proc/self/fd/{descriptor}").startswith("socket:"):
                 found |= _looked_at(int(descriptor), port)

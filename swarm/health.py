@@ -18,17 +18,18 @@ LOOK_S = 0.02
 """How long the lag probe sleeps on average; what it oversleeps is the lag, up to 1 ms of it the timer's."""
 
 
-def run_delay_ns(schedstat: Path = Path("/proc/self/schedstat")) -> int | None:
-    """How long this process's main thread has waited for a processor; None where the kernel does not tell.
+def loop_thread_ns(schedstat: Path = Path("/proc/self/schedstat")) -> tuple[int, int] | None:
+    """How long this process's main thread, which runs the event loop, has run and has waited for a processor.
 
-    The second number of Linux's `/proc/self/schedstat` (Documentation/scheduler/sched-stats.rst).
+    The first two numbers of Linux's `/proc/self/schedstat` (Documentation/scheduler/sched-stats.rst); None
+    where the kernel does not tell.
     """
     try:
         ran_ns, waited_ns, _ = map(int, schedstat.read_text().split())
     except (OSError, ValueError):
         return None
     # Three zeros are a kernel that does not count: who reads this has run.
-    return waited_ns if ran_ns else None
+    return (ran_ns, waited_ns) if ran_ns else None
 
 
 class GcPauses:
@@ -57,8 +58,8 @@ class GcPauses:
 
 
 class Health:
-    """Watches this process; `cpu_s` says how much processor time all its threads have used, `waited_ns` how
-    long the thread of the event loop was ready to run and had no processor.
+    """Watches this process; `cpu_s` says how much processor time all its threads have used, `thread_ns` how
+    long the thread of the event loop has run, and was ready to run and had no processor.
     """
 
     def __init__(
@@ -66,11 +67,11 @@ class Health:
         clock: Callable[[], int] = time.perf_counter_ns,
         sleep: Callable[[float], None] = gevent.sleep,
         cpu_s: Callable[[], float] | None = None,
-        waited_ns: Callable[[], int | None] = run_delay_ns,
+        thread_ns: Callable[[], tuple[int, int] | None] = loop_thread_ns,
     ) -> None:
         self._clock, self._sleep = clock, sleep
-        self._cpu_s, self._waited_ns = cpu_s or own_cpu_s(), waited_ns
-        self._waited_last_ns = waited_ns()
+        self._cpu_s, self._thread_ns = cpu_s or own_cpu_s(), thread_ns
+        self._thread_last_ns = thread_ns()
         self._random = random.Random()
         self._lags_ns: list[int] = []
         self._pauses = GcPauses(clock)
@@ -92,8 +93,8 @@ class Health:
         self._lags_ns.append(max(0, self._clock() - before_ns - round(seconds * 1e9)))
 
     def take(self) -> dict[str, Any]:
-        """The figures since the last take: `cpu_pct` of one core, `cpu_wait_ns` where the kernel tells, `lag`
-        as an encoded histogram, pauses.
+        """The figures since the last take: `cpu_pct` of one core, `loop_ran_ns` and `cpu_wait_ns` where the
+        kernel tells, `lag` as an encoded histogram, pauses.
         """
         now_ns, used_s = self._clock(), self._cpu_s()
         elapsed_s = max(1, now_ns - self._taken_ns) / 1e9
@@ -101,12 +102,14 @@ class Health:
         lag, _ = histogram.encoded_ns(self._lags_ns)
         self._lags_ns = []
         self._taken_ns, self._used_s = now_ns, used_s
-        return {"cpu_pct": cpu_pct, **self._take_waited(), "lag": lag, **self._pauses.take()}
+        return {"cpu_pct": cpu_pct, **self._take_thread(), "lag": lag, **self._pauses.take()}
 
-    def _take_waited(self) -> dict[str, int]:
-        waited_ns, last_ns = self._waited_ns(), self._waited_last_ns
-        self._waited_last_ns = waited_ns
-        return {} if waited_ns is None or last_ns is None else {"cpu_wait_ns": waited_ns - last_ns}
+    def _take_thread(self) -> dict[str, int]:
+        now, last = self._thread_ns(), self._thread_last_ns
+        self._thread_last_ns = now
+        if now is None or last is None:
+            return {}
+        return {"loop_ran_ns": now[0] - last[0], "cpu_wait_ns": now[1] - last[1]}
 
     def end(self) -> None:
         """Leave the garbage collector alone again."""

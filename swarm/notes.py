@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from swarm.first_calls import FirstCall
 from swarm.plan import Run
 from swarm.traces import Joined
 
@@ -58,10 +59,9 @@ class Notes:
         if found.gap:
             self.caveat(run, "trace-gap", found.gap)
 
-    def cold(self, endpoint: str, batch: int, first_ns: int, second_ns: int | None) -> None:
+    def cold(self, call: FirstCall) -> None:
         """How long the first requests of a batch size took."""
-        line = {"endpoint": endpoint, "batch": batch, "first_ns": first_ns, "second_ns": second_ns}
-        self._write({"kind": "cold", **line})
+        self._write({"kind": "cold", **call.to_record()})
 
     def caveat(self, run: Run, code: str, text: str) -> None:
         """A reason to doubt the run."""

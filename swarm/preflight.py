@@ -53,7 +53,7 @@ def verdict(
     try:
         return check_target(endpoint, transport, images, say)
     except (requests.RequestException, grpc.RpcError, ValueError, KeyError, TypeError) as error:
-        flag = FLAGS.get(endpoint.name, endpoint.name)
+        flag = FLAGS.get(endpoint.floor_of or endpoint.name, endpoint.name)
         raise UsageError(
             f"{flag} {endpoint.address}: answers, but not as it should ({type(error).__name__})"
         ) from error
@@ -63,7 +63,7 @@ def check_target(
     endpoint: Endpoint, transport: type[Transport], images: ImageSet, say: Callable[[str], None]
 ) -> First:
     """One endpoint: reachable, of the right kind, its model there, and able to embed a picture."""
-    name = f"{FLAGS.get(endpoint.name, endpoint.name)} {endpoint.address}"
+    name = f"{FLAGS.get(endpoint.floor_of or endpoint.name, endpoint.name)} {endpoint.address}"
     check_reachable(name, endpoint)
     if not endpoint.model:
         check_service(name, endpoint)
@@ -75,8 +75,15 @@ def check_target(
         reply, took_ns = first_reply(endpoint, transport, images, 1, say)
         check_form(reply, 1)
     except RequestError as error:
-        raise UsageError(f"{name}: answers, but does not embed a picture ({error})") from error
+        raise UsageError(f"{name}: {no_embedding(endpoint)} ({error})") from error
     return First(reply.embeddings[0], took_ns)
+
+
+def no_embedding(endpoint: Endpoint) -> str:
+    """What is wrong with an endpoint that answers, but not its first request."""
+    if endpoint.floor_of and not endpoint.model:
+        return "has no floor to ask, which is POST /null; leave --floor out"
+    return "answers, but does not embed a picture"
 
 
 def first_reply(

@@ -61,4 +61,5 @@ def service_serving(endpoint: Endpoint) -> dict[str, Any]:
         except (RequestError, ValueError):
             told = {}
     instances = told.get("instances") if isinstance(told, dict) else None
-    return {"instances": instances, "max_batch": None, "batching": False, "batching_delay_ns": 0}
+    alone = {"batching": False, "batching_delay_ns": 0} if instances else {}
+    return {"instances": instances, "max_batch": None, "batching": None, "batching_delay_ns": None, **alone}

@@ -122,6 +122,11 @@ class Book:
         for window in self.measured(tag):
             window["histograms"] |= {name: encoded([ns] * window["ok"]) for name, ns in means_ns.items()}
 
+    def request_bytes(self, tag: Record, each: int) -> None:
+        """Lets every success of a run have sent so many bytes."""
+        for window in self.measured(tag):
+            window["request_bytes"] = each * window["ok"]
+
     def server_timing(self, tag: Record, **means_ns: int) -> None:
         """Lets every success of a run have stated these parts of the server's time."""
         for window in self.measured(tag):
@@ -145,10 +150,10 @@ class Book:
         line = {"kind": "trace", **tag, "requests": requests, "joined": joined}
         self.records.append(line | {"histograms": texts})
 
-    def cold(self, endpoint: str, batch: int, first_ns: int, second_ns: int) -> None:
+    def cold(self, endpoint: str, batch: int, first_ns: int, second_ns: int, **stated: object) -> None:
         """The first two requests of a shape."""
         line = {"kind": "cold", "endpoint": endpoint, "batch": batch}
-        self.records.append(line | {"first_ns": first_ns, "second_ns": second_ns})
+        self.records.append(line | {"first_ns": first_ns, "second_ns": second_ns} | stated)
 
     def plan_later(self) -> None:
         """Takes the last planned run out of the header: it was planned while the study ran."""

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from reports.attribution import given
-from reports.attribution_doubts import attribution_doubts
+from reports.attribution_doubts import attribution_doubts, path_gap
 from reports.bound import find_bound
 from reports.serving import Serving
 from reports.study import load_study
@@ -31,6 +31,7 @@ def test_a_run_has_its_path_and_the_network(tmp_path: Folder) -> None:
     book = Book()
     tag = book.add("onnx-http", 1, 1, LOADS, counters=triton(100, 1, 8 * MS))
     book.phases(tag, send=200_000, receive=100_000, decode=50_000)
+    book.request_bytes(tag, 600)
     book.path(tag, busy_ns=100 * MS, bytes_sent=60_000, bytes_received=2_000, segments_out=50, segments_in=30)
     book.path(tag, second=FIRST_SECOND - 1, phase="warm-up", busy_ns=900 * MS, connections=9)
     run = folded(book, tmp_path)
@@ -44,6 +45,64 @@ def test_a_run_has_its_path_and_the_network(tmp_path: Folder) -> None:
     assert sum(part or 0 for part in parts) == pytest.approx(run.latency_mean_ns)
     assert run.server_other_ns == 50_000
     assert codes(run) == ["few-samples"]
+
+
+def path_run(folder: Folder, failures: int = 0, **stated: int) -> Summary:
+    """100 requests of 1,000 bytes on a connection that was busy for 1 ms of each, and some that failed."""
+    book = Book()
+    counters = triton(100, 1, 8 * MS)
+    tag = book.add("onnx-http", 1, 1, LOADS, counters=counters, failures={"timeout": failures})
+    book.request_bytes(tag, 1_000)
+    times = {"busy_ns": 100 * MS, "rwnd_limited_ns": 0, "sndbuf_limited_ns": 0}
+    looks = {"asked": 1, "rtt_ns": 9 * MS, "min_rtt_ns": 8 * MS, "cwnd_bytes": 14_480, "segments_out": 100}
+    book.path(tag, **times, **looks, **stated)
+    return folded(book, folder)
+
+
+def test_a_path_that_was_seen_in_part_has_no_totals(tmp_path: Folder) -> None:
+    run = path_run(tmp_path, bytes_sent=89_999, bytes_received=7, bytes_retransmitted=0, retransmits=0)
+    assert run.path is not None
+    assert {name: value for name, value in vars(run.path).items() if value is not None} == {
+        **{"asked": 1, "connections": 1, "rtt_ns": 9 * MS, "min_rtt_ns": 8 * MS, "cwnd_bytes": 14_480}
+    }
+    assert run.network_ns is None
+    assert run.unexplained_ns == pytest.approx(10 * MS - 8.1 * MS, rel=0.01)
+    assert text_of(run, "path-gap") == "89,999 of at least 100,000 bytes sent were seen on the connections"
+    assert not run.tainted
+
+
+@pytest.mark.parametrize(
+    ("stated", "failures"),
+    [
+        ({"bytes_sent": 90_000}, 0),
+        ({"bytes_sent": 131_000}, 0),
+        # what failed was sent, too, and is not expected
+        ({"bytes_sent": 100_000}, 40),
+        ({"bytes_sent": 140_000}, 40),
+        # a kernel that does not count them
+        ({}, 0),
+    ],
+)
+def test_a_path_on_which_all_was_seen_keeps_its_totals(
+    tmp_path: Folder, stated: dict[str, int], failures: int
+) -> None:
+    run = path_run(tmp_path, failures, **stated)
+    assert run.path is not None
+    assert (run.path.bytes_sent, run.path.busy_ns) == (stated.get("bytes_sent"), 100 * MS)
+    assert run.network_ns == pytest.approx(MS, rel=1e-3)
+    assert "path-gap" not in codes(run)
+
+
+def test_without_a_success_no_bytes_are_missed(tmp_path: Folder) -> None:
+    book = Book()
+    tag = book.add("onnx-http", 1, 1, {"w0": []}, failures={"timeout": 5})
+    book.path(tag, bytes_sent=10)
+    assert "path-gap" not in codes(folded(book, tmp_path))
+
+
+def test_without_a_path_nothing_is_missed() -> None:
+    assert path_gap(summary(path=None, request_bytes=1_000.0)) is None
+    assert path_gap(summary(request_bytes=1_000.0)) is None
 
 
 def test_the_set_up_of_the_server_is_the_last_told(tmp_path: Folder) -> None:

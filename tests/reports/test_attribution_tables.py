@@ -34,6 +34,7 @@ def with_floor(folder: Folder) -> Study:
             "onnx-http", 1, 1, {"w0": [10 * MS] * 200}, repeat=repeat, counters=triton(200, 1, 8 * MS)
         )
         book.phases(tag, send=MS // 2, receive=MS // 10, decode=MS // 5)
+        book.request_bytes(tag, 5_000)
         book.path(
             tag, asked=2, busy_ns=200 * MS, bytes_sent=1_000_000, bytes_received=4_000, segments_out=1_000
         )
@@ -125,9 +126,24 @@ def test_cold_starts_have_a_row_for_each_shape(tmp_path: Folder) -> None:
         ["onnx-http", "", "", "1", "20.0", "10.0"],
         ["openvino-grpc", "–", "–", "1", "80.0", "8.00"],
     ]
-    assert notes_at(table, 0, 4) == ["the first request of any shape to this endpoint in this study"]
-    assert notes_at(table, 1, 4) == []
     assert notes_at(table, 2, 0) == [OPENVINO]
+
+
+def test_a_servers_opening_request_is_marked_wherever_it_stands(tmp_path: Folder) -> None:
+    """And none in ledgers that do not tell which it was."""
+    book = Book()
+    for name in ("onnx-http", "openvino-grpc"):
+        book.endpoint(name, "127.0.0.1:8010")
+        book.plan(name, 1, 1)
+    book.cold("onnx-http", 8, 900 * MS, 90 * MS, opening=False)
+    book.cold("onnx-http", 1, 20 * MS, 10 * MS, opening=True)
+    book.cold("openvino-grpc", 1, 80 * MS, 8 * MS)
+    table = cold_starts(load_study(book.write(tmp_path)))
+    assert [notes_at(table, row, 4) for row in range(3)] == [
+        [],
+        ["the first request to this server in this study"],
+        [],
+    ]
 
 
 def test_a_start_without_shapes_is_a_row_too(tmp_path: Folder) -> None:

@@ -95,9 +95,44 @@ def test_a_lag_that_is_only_the_schedulers_grain_is_no_doubt(tmp_path: Path) -> 
 
 
 def test_a_few_looks_at_the_event_loop_are_no_evidence(tmp_path: Path) -> None:
-    run = with_health(tmp_path, health_line({}, "w0", lags_ns=[30 * MS] * 49))
+    run = with_health(tmp_path, health_line({}, "w0", lags_ns=[6 * MS] * 49))
     assert "client-bound" not in texts(run)
-    assert run.loop_lag_p99_ns == pytest.approx(30 * MS, rel=1e-3)
+    assert run.loop_lag_p99_ns == pytest.approx(6 * MS, rel=1e-3)
+
+
+@pytest.mark.parametrize(("stops", "bound"), [(2, False), (3, True)])
+def test_long_stops_of_the_loop_count_by_what_events_wait_for_it(
+    stops: int, bound: bool, tmp_path: Path
+) -> None:
+    """Three stops of 200 ms in a second: an event at any moment waits 60 ms for the loop, on average."""
+    run = with_health(tmp_path, health_line({}, "w0", lags_ns=[200 * MS] * stops + [0] * 200))
+    assert ("client-bound" in texts(run)) is bound
+    if bound:
+        assert run.loop_delay_ns == pytest.approx(60 * MS, rel=1e-3)
+        waited = "events waited 60.0 ms for worker w0's loop, beside a mean latency of 20.0 ms"
+        assert texts(run)["client-bound"] == waited
+
+
+def test_threads_beside_the_loops_own_are_not_judged(tmp_path: Path) -> None:
+    beside = {"cpu_pct": 130.0, "loop_ran_ns": 500 * MS, "cpu_wait_ns": 100 * MS, "span_ns": 1_000 * MS}
+    run = with_health(tmp_path, health_line({}, "w0", **beside))
+    assert (run.worker_cpu_pct, run.loop_cpu_pct, run.awake_pct) == (130.0, 50.0, 60.0)
+    assert "client-bound" not in texts(run)
+
+
+def test_the_loops_own_thread_is_judged(tmp_path: Path) -> None:
+    own = {"cpu_pct": 85.0, "loop_ran_ns": 950 * MS, "cpu_wait_ns": 0, "span_ns": 1_000 * MS}
+    run = with_health(tmp_path, health_line({}, "w0", **own))
+    assert texts(run)["client-bound"] == "worker w0 used 95.0 % of a core"
+
+
+def test_what_a_loop_used_and_waited_for_is_of_one_worker(tmp_path: Path) -> None:
+    lines = [
+        health_line({}, "w0", loop_ran_ns=550 * MS, cpu_wait_ns=0, span_ns=1_000 * MS),
+        health_line({}, "w1", loop_ran_ns=50 * MS, cpu_wait_ns=410 * MS, span_ns=1_000 * MS),
+    ]
+    run = with_health(tmp_path, *lines)
+    assert (run.loop_cpu_pct, run.cpu_wait_pct, run.awake_pct) == (55.0, 41.0, 55.0)
 
 
 def test_health_without_its_parts_is_unknown_not_zero(tmp_path: Path) -> None:

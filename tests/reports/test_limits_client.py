@@ -142,3 +142,24 @@ def test_building_requests_takes_the_time() -> None:
         cpu(a_run(**library, worker_cpu_pct=72.0)).evidence
     )
     assert client_cpu(a_run(**library, worker_cpu_pct=69.0)) is None
+
+
+def test_a_loop_that_stops_seldom_and_for_long() -> None:
+    """0.4 s of every 0.9: few looks are late, and events wait 89 ms for the loop."""
+    stops = {"loop_lag_p95_ns": 0.4 * MS, "loop_delay_ns": 89 * MS, "latency_mean_ns": 170 * MS}
+    limit = limit_of(a_run(**stops, worker_cpu_pct=12.0, cpu_wait_pct=3.0))
+    assert limit is not None
+    assert limit.code == "client-loop"
+    assert "events waited 89.0 ms for it on average, of a latency of 170 ms" in limit.evidence
+
+
+def test_a_loop_that_builds_requests_meanwhile_is_not_blocked_by_something_else() -> None:
+    lagging = {"loop_lag_p95_ns": 25 * MS, "latency_p95_ns": 110 * MS, "worker_cpu_pct": 50.0}
+    assert code_of(a_run(**lagging)) == "client-loop"
+    assert code_of(a_run(**lagging, encode_ns=30 * MS)) != "client-loop"
+
+
+@pytest.mark.parametrize(("loop_pct", "code"), [(55.0, "offered-load"), (91.0, "client-cpu")])
+def test_threads_beside_the_loop_do_not_use_up_its_core(loop_pct: float, code: str) -> None:
+    used = {"worker_cpu_pct": 115.0, "loop_cpu_pct": loop_pct, "awake_pct": loop_pct + 2}
+    assert code_of(a_run(**used)) == code

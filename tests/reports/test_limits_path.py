@@ -86,6 +86,11 @@ def test_a_shared_channel_that_is_not_held_up(path: dict[str, Any]) -> None:
     assert code_of(shared(path)) == "offered-load"
 
 
+def test_a_shared_channel_that_is_held_up_on_a_short_path() -> None:
+    short = {"rtt_ns": 0.55 * MS, "min_rtt_ns": 0.5 * MS, "cwnd_bytes": 56_000.0, "wire_bytes_per_s": 95e6}
+    assert code_of(shared(short)) == "connections"
+
+
 def test_a_shared_channel_before_a_server_without_room() -> None:
     assert code_of(shared(server_busy=0.95)) == "server-compute"
 

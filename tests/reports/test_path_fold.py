@@ -2,8 +2,8 @@
 
 import pytest
 
-from reports.path import HEADER_BYTES, wire_bytes
-from reports.path_fold import path_of
+from reports.path import HEADER_BYTES, Path, wire_bytes
+from reports.path_fold import path_of, standing_alone
 from tests.reports.lines import FIRST_SECOND, Record, path_line
 
 SECOND_NS = 1_000_000_000
@@ -105,6 +105,20 @@ def test_what_the_kernel_did_not_tell_stays_unknown() -> None:
     assert (path.asked, path.connections) == (None, 1)
     told = {name: value for name, value in vars(path).items() if value is not None}
     assert told == {"connections": 1}
+
+
+def test_what_stands_alone_is_what_holds_at_a_look() -> None:
+    looks = {"rtt_ns": 10, "min_rtt_ns": 8, "cwnd_bytes": 100}
+    grown = {
+        "bytes_sent": 9,
+        "segments_out": 1,
+        "busy_ns": 5,
+        "delivery_bytes_per_s": 7,
+        "rwnd_limited_ns": 1,
+    }
+    path = path_of([line("w0", 0, asked=4, connections=3, **looks, **grown)], 1)
+    assert path is not None
+    assert standing_alone(path) == Path(asked=4, connections=3, **looks)
 
 
 def test_wire_bytes_need_both() -> None:

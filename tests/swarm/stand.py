@@ -21,6 +21,7 @@ from swarm.traces import Joined
 from swarm.under_way import Terms
 from tests.swarm.fakes import FakeClock
 from users.endpoint import Endpoint
+from users.errors import ErrorKind, RequestError
 
 HTTP = Endpoint("a-http", "a", "http", "fp32", "h:1", "m")
 GRPC = Endpoint("b-grpc", "b", "grpc", "fp32", "h:2", "m")
@@ -138,6 +139,9 @@ class Stand:
         self.dead: set[str] = set()
         self.served: list[int] = []
         self.called: list[tuple[str, int]] = []
+        self.refused: set[int] = set()
+        """Batch sizes that no first request gets an answer to."""
+        self.first_calls = FirstCalls(self.call)
         self.traced: Joined | None = None
 
     def tick(self) -> None:
@@ -154,7 +158,7 @@ class Stand:
             probe=lambda endpoint: {"counters": {"requests": self.served.pop(0) if self.served else 7}},
             serving=lambda endpoint: {"instances": 1},
             traced=lambda run: self.traced,
-            first_calls=FirstCalls(self.call),
+            first_calls=self.first_calls,
             server_fault=self.server_fault,
             say=self.said.append,
             clock=self.clock,
@@ -166,6 +170,8 @@ class Stand:
 
     def call(self, endpoint: Endpoint, size: int) -> int:
         self.called.append((endpoint.name, size))
+        if size in self.refused:
+            raise RequestError(ErrorKind.TIMEOUT, "no answer")
         return 40_000_000 if len(self.called) % 2 else 4_000_000
 
     def server_fault(self, backend: str) -> str:

@@ -10,6 +10,7 @@ from swarm.programme import Listed, Outcome
 from swarm.traces import join
 from swarm.under_way import POLL_S, STALL_S
 from tests.swarm.stand import GRPC, HTTP, Stand, a_run
+from users.endpoint import Endpoint
 
 
 def test_a_run_from_start_to_end(stand: Stand) -> None:
@@ -39,6 +40,26 @@ def test_a_run_from_start_to_end(stand: Stand) -> None:
     assert conductor.doubtful == set()
     assert len(stand.said) == 1
     assert "a-http/b4/c2" in stand.said[0]
+
+
+def test_a_known_first_call_is_recorded_under_who_sent_it(stand: Stand) -> None:
+    grpc = Endpoint("a-grpc", "a", "grpc", "fp32", "h:3", "m")
+    stand.first_calls.known(HTTP, 4, 9_000)
+    stand.conductor(a_run(grpc), a_run(HTTP)).walk()
+    line = {"endpoint": "a-http", "batch": 4, "first_ns": 9_000, "second_ns": 40_000_000}
+    assert [r for r in stand.records() if r["kind"] == "cold"] == [{"kind": "cold", **line, "opening": True}]
+    assert stand.called == [("a-http", 4)]
+
+
+def test_a_first_call_that_failed_is_left_to_the_warm_up(stand: Stand) -> None:
+    stand.refused = {4}
+    stand.conductor(a_run(), a_run()).walk()
+    assert stand.called == [("a-http", 4)]
+    assert [text for text in stand.said if "first request" in text] == [
+        "a-http/b4/c2: a first request failed (timeout: no answer)"
+    ]
+    assert [r for r in stand.records() if r["kind"] == "cold"] == []
+    assert [r["status"] for r in stand.records() if r.get("event") == "end"] == ["done", "done"]
 
 
 def test_a_warm_up_lasts_until_the_server_is_steady(stand: Stand) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reports import histogram
-from swarm.health import LOOK_S, GcPauses, Health, run_delay_ns
+from swarm.health import LOOK_S, GcPauses, Health, loop_thread_ns
 
 MS = 1_000_000
 
@@ -79,32 +79,39 @@ def test_an_idle_second_has_no_lags(machine: Machine) -> None:
     health.end()
 
 
-def waits_of(machine: Machine, readings: Iterator[int | None]) -> Health:
+def waits_of(machine: Machine, readings: Iterator[tuple[int, int] | None]) -> Health:
     return Health(machine.clock, machine.sleep, lambda: 0.0, lambda: next(readings))
 
 
 def test_waiting_for_a_processor_is_told_as_growth(machine: Machine) -> None:
-    health = waits_of(machine, iter([500, 700, 1_000_700, 1_000_700]))
+    health = waits_of(machine, iter([(0, waited_ns) for waited_ns in (500, 700, 1_000_700, 1_000_700)]))
     assert [health.take()["cpu_wait_ns"] for _ in range(3)] == [200, 1_000_000, 0]
     health.end()
 
 
 def test_waiting_for_a_processor_is_left_out_where_it_is_not_known(machine: Machine) -> None:
-    health = waits_of(machine, iter([None, None, 700, 900, None]))
-    told = [health.take().get("cpu_wait_ns") for _ in range(4)]
-    assert told == [None, None, 200, None]
+    health = waits_of(machine, iter([None, None, (50, 700), (90, 900), None]))
+    taken = [health.take() for _ in range(4)]
+    assert [figures.get("cpu_wait_ns") for figures in taken] == [None, None, 200, None]
+    assert [figures.get("loop_ran_ns") for figures in taken] == [None, None, 40, None]
     health.end()
 
 
 @pytest.mark.parametrize(
-    ("text", "waited_ns"),
-    [("100049 2383758 2\n", 2383758), ("100049 0 2\n", 0), ("0 0 0\n", None), ("", None), ("1 x 2", None)],
+    ("text", "told"),
+    [
+        ("100049 2383758 2\n", (100049, 2383758)),
+        ("100049 0 2\n", (100049, 0)),
+        ("0 0 0\n", None),
+        ("", None),
+        ("1 x 2", None),
+    ],
 )
-def test_what_the_kernel_tells_of_waiting(text: str, waited_ns: int | None, tmp_path: Path) -> None:
+def test_what_the_kernel_tells_of_waiting(text: str, told: tuple[int, int] | None, tmp_path: Path) -> None:
     file = tmp_path / "schedstat"
     file.write_text(text)
-    assert run_delay_ns(file) == waited_ns
+    assert loop_thread_ns(file) == told
 
 
 def test_systems_without_the_file_tell_nothing_of_waiting(tmp_path: Path) -> None:
-    assert run_delay_ns(tmp_path / "schedstat") is None
+    assert loop_thread_ns(tmp_path / "schedstat") is None

@@ -102,8 +102,11 @@ def test_the_floor_is_another_model_of_the_same_server() -> None:
     asked: list[str] = []
     with answering("200 OK", b'{"max_batch_size": 64}', asked) as address:
         assert read_serving(triton(address).floor())["max_batch"] == 64
-        assert read_serving(service(address).floor())["batching"] is False
+        assert read_serving(service(address).floor())["batching"] is None
     assert asked == ["/v2/models/null/config", "/readyz"]
+
+
+UNTOLD = {"batching": None, "batching_delay_ns": None}
 
 
 @pytest.mark.parametrize(
@@ -119,7 +122,8 @@ def test_the_floor_is_another_model_of_the_same_server() -> None:
 def test_a_service_need_not_tell(status: str, body: bytes, instances: int | None) -> None:
     with answering(status, body) as address:
         told = read_serving(service(address))
-    assert told == {"instances": instances, "max_batch": None, "batching": False, "batching_delay_ns": 0}
+    batching = {"batching": False, "batching_delay_ns": 0} if instances else UNTOLD
+    assert told == {"instances": instances, "max_batch": None, **batching}
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,9 @@ from swarm.options import Options
 STOP_S = 8.0
 TRACES = "traces"
 """A folder of the logs' that is not kept: a kilobyte a request."""
+TRACING = (
+    "; some tritonservers do while they trace many users' requests: try fewer users, or leave --trace out"
+)
 
 
 def arguments(options: Options) -> list[str]:
@@ -38,6 +41,7 @@ class EmbeddedServers:
         self._process: subprocess.Popen[str] | None = None
         self._ready: AsyncResult = AsyncResult()
         self._logs: Path | None = None
+        self._traced = False
         self._deaths: set[str] = set()
         self._ended = ""
 
@@ -46,6 +50,7 @@ class EmbeddedServers:
 
         `trace`: Triton writes what it does for each request to files that are removed with the logs.
         """
+        self._traced = trace
         self._logs = Path(tempfile.mkdtemp(prefix="inferswarm-logs-"))
         command = [sys.executable, "-m", "server", "up", "--json", "--until-stdin-closes"]
         command += ["--log-dir", str(self._logs), *arguments]
@@ -98,7 +103,8 @@ class EmbeddedServers:
     def fault(self, backend: str) -> str:
         """What is wrong with the server behind `backend`, or nothing."""
         if backend in self._deaths:
-            return f"the embedded {backend} server died; see its log's end above"
+            hint = TRACING if self._traced else ""
+            return f"the embedded {backend} server died; see its log's end above{hint}"
         return self._ended
 
     def copy_logs(self, folder: Path) -> None:

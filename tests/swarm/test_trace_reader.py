@@ -7,6 +7,7 @@ import pytest
 import requests
 
 from swarm.collector import Collector
+from swarm.embedded import EmbeddedServers
 from swarm.plan import Cell, Run
 from swarm.raw import packed
 from swarm.trace_reader import PAUSE_S, TRIES, TraceReader
@@ -130,3 +131,15 @@ def test_a_server_that_does_not_trace_has_no_trace(bench: Bench) -> None:
     assert bench.reader.joined(bench.runs["pytorch-http"]) is None
     assert TraceReader({}, bench.collector).joined(bench.runs["emulated-http"]) is None
     assert bench.told == []
+
+
+@pytest.mark.parametrize(("traced", "said"), [(False, False), (True, True)])
+def test_a_server_that_died_while_it_traced_is_told_of_it(
+    traced: bool, said: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers = EmbeddedServers(print)
+    monkeypatch.setattr(servers, "_traced", traced)
+    servers._hear({"event": "died", "server": "onnx", "exit": -11})
+    assert servers.fault("onnx").startswith("the embedded onnx server died; see its log's end above")
+    assert servers.fault("onnx").endswith("or leave --trace out") is said
+    assert servers.fault("openvino") == ""

@@ -113,7 +113,7 @@ def test_failures_give_exit_code_1(
 def test_a_service_that_dies_leaves_an_inconclusive_study_that_ends(
     start_service: StartService, consoles: list[Console], tmp_path: Path
 ) -> None:
-    port = start_service("--die-after", "60")
+    port = start_service("--die-after", "120")
     console = study(tmp_path, "--pytorch-url", f"127.0.0.1:{port}", *SHORT)
     consoles.append(console)
     assert console.wait(60) == 3, console.text

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from reports.client_doubts import BUSY_PCT, lags
 from reports.format import digits, ms
 from reports.limit import Limit
-from reports.limit_shares import at_least, has_caveat, ratio, server_share, service_ns, total
+from reports.limit_shares import at_least, has_caveat, server_share, service_ns, total
+from reports.ratio import ratio
 from reports.summary import Summary
 
 AWAITED_PCT = 25

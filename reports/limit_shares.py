@@ -5,17 +5,15 @@ the latency is the wait for a free user, which says nothing about where the othe
 """
 
 from reports.breakdown import mean_in_flight
+from reports.ratio import ratio
 from reports.summary import Summary
 
 SATURATED = 0.8
 """Of its instances' time: between two executions a server takes and answers requests, so 1 is never seen."""
+MOST = 0.5
+"""Of the service time: what takes less is not what to mend first."""
 DELAYED_ACK_NS = 40_000_000
 """So long may a receiver hold an acknowledgement back; until it comes, the connection counts as busy."""
-
-
-def ratio(part: float | None, whole: float | None) -> float | None:
-    """One by the other; None where either is unknown or there is no whole."""
-    return None if part is None or not whole or whole < 0 else part / whole
 
 
 def total(*parts: float | None) -> float:

@@ -6,6 +6,7 @@ from reports.groups import grouped
 from reports.health import standing
 from reports.ledger import Record
 from reports.path import Path, wire_bytes
+from reports.ratio import ratio
 
 GROWTHS = (
     *("bytes_sent", "bytes_received", "bytes_retransmitted", "segments_out", "segments_in"),
@@ -19,7 +20,7 @@ def path_of(records: Sequence[Record], images: int) -> Path | None:
         return None
     totals = {name: total(records, name) for name in GROWTHS}
     busy_ns = totals["busy_ns"]
-    rwnd, sndbuf = (_ratio(total(records, f"{by}_limited_ns"), busy_ns) for by in ("rwnd", "sndbuf"))
+    rwnd, sndbuf = (ratio(total(records, f"{by}_limited_ns"), busy_ns) for by in ("rwnd", "sndbuf"))
     up_bytes = wire_bytes(totals["bytes_sent"], totals["segments_out"])
     down_bytes = wire_bytes(totals["bytes_received"], totals["segments_in"])
     both_bytes = None if up_bytes is None or down_bytes is None else up_bytes + down_bytes
@@ -31,12 +32,12 @@ def path_of(records: Sequence[Record], images: int) -> Path | None:
         min_rtt_ns=min(_stated(records, "min_rtt_ns"), default=None),
         cwnd_bytes=_mean(records, "cwnd_bytes"),
         delivery_bytes_per_s=_mean(records, "delivery_bytes_per_s"),
-        busy_share=_ratio(busy_ns, _connection_time_ns(records)),
+        busy_share=ratio(busy_ns, _connection_time_ns(records)),
         rwnd_share=rwnd,
         sndbuf_share=sndbuf,
         cwnd_share=None if rwnd is None or sndbuf is None else max(0.0, 1 - rwnd - sndbuf),
         wire_bytes_per_s=_wire_bytes_per_s(records),
-        wire_bytes_per_image=_ratio(both_bytes, images),
+        wire_bytes_per_image=ratio(both_bytes, images),
     )
 
 
@@ -90,7 +91,3 @@ def _sent_per_s(records: Sequence[Record]) -> float | None:
     sent = wire_bytes(total(records, "bytes_sent"), total(records, "segments_out"))
     covered_ns = sum(record["span_ns"] for record in records)
     return sent / (covered_ns / 1e9) if sent is not None and covered_ns else None
-
-
-def _ratio(part: int | None, whole: int | None) -> float | None:
-    return part / whole if part is not None and whole else None

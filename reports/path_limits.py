@@ -3,13 +3,13 @@
 from reports.format import digits, ms
 from reports.limit import Limit
 from reports.limit_shares import (
+    MOST,
     at_least,
     connections,
     has_caveat,
     in_flight,
     path_ns,
     path_share,
-    ratio,
     saturated,
     server_share,
     service_ns,
@@ -24,12 +24,11 @@ from reports.path_window import (
     shows_room,
     window_use,
 )
+from reports.ratio import ratio
 from reports.summary import Summary
 
 FULL_SHARE = 0.85
 """Of the rate that was told: dips after a loss and pauses between requests take the rest."""
-MOST = 0.5
-"""Of the service time: what takes less is not what to mend first."""
 QUEUE_TIMES, QUEUE_NS = 2.0, 5_000_000
 """Round trip over its least where a queue stands on the way: a buffer holds about a round trip's worth of
 bytes or more. The second bound keeps out loopbacks and local networks, where scheduling alone doubles it."""

@@ -2,6 +2,7 @@
 
 from reports.format import MISSING, digits, ms
 from reports.path import Path
+from reports.ratio import ratio
 from reports.run_tables import run_head
 from reports.study import Study
 from reports.summary import Summary
@@ -41,7 +42,7 @@ def link_images_per_s(run: Summary) -> float | None:
 
 
 def _numbers(run: Summary, path: Path) -> list[Cell]:
-    again = _ratio(path.bytes_retransmitted, path.bytes_sent)
+    again = ratio(path.bytes_retransmitted, path.bytes_sent)
     shares = (again, path.busy_share, path.rwnd_share, path.sndbuf_share, path.cwnd_share)
     texts = (
         *(_count(count) for count in (path.asked, path.connections)),
@@ -53,10 +54,6 @@ def _numbers(run: Summary, path: Path) -> list[Cell]:
         _scaled(link_images_per_s(run), 1),
     )
     return [Cell(text) for text in texts]
-
-
-def _ratio(part: int | None, whole: int | None) -> float | None:
-    return part / whole if part is not None and whole else None
 
 
 def _count(count: int | None) -> str:

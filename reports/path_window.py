@@ -1,8 +1,9 @@
 """What holds a run's connections up: how full their windows are, how far the round trip is from its least."""
 
 from reports.format import digits
-from reports.limit_shares import connections, in_flight, ratio
+from reports.limit_shares import connections, in_flight
 from reports.path import Path
+from reports.ratio import ratio
 from reports.summary import Summary
 
 BUSY_SHARE = 0.5

@@ -7,6 +7,7 @@ from typing import Any
 from reports.caveat import Caveat, caveat
 from reports.executions import Batches, Cold, batches_of, cold, growth, went_backwards
 from reports.ledger import Record
+from reports.ratio import ratio
 
 PARTS = ("decode", "preprocess", "queue", "input", "compute", "output")
 """What a server states of the time it had a request: Triton and the PyTorch service name different ones."""
@@ -117,13 +118,13 @@ def _reading(readings: Sequence[Record], when: str) -> Record | None:
 def _means(delta: Mapping[str, int]) -> ServerSide:
     # A failed request spends little or no time in these parts, so it would dilute their means.
     served = delta.get("successes", delta.get("requests"))
-    parts = {part: _ratio(delta.get(f"{part}_ns"), served) for part in PARTS}
+    parts = {part: ratio(delta.get(f"{part}_ns"), served) for part in PARTS}
     # Of executions that several requests shared, each request counts the whole time.
     alone = delta.get("executions") == served
     return ServerSide(
         requests=delta.get("requests"),
         parts={part: value for part, value in parts.items() if value is not None},
-        executed_batch=_ratio(delta.get("images"), delta.get("executions")),
+        executed_batch=ratio(delta.get("images"), delta.get("executions")),
         executing_ns=delta.get("compute_ns") if alone else None,
     )
 
@@ -132,7 +133,3 @@ def _with_sizes(means: ServerSide, before: Batches, after: Batches) -> ServerSid
     grown = growth(before, after)
     executing_ns = sum(done.time_ns for done in grown.values())
     return replace(means, executing_ns=executing_ns, cold=cold(before, grown))
-
-
-def _ratio(total: int | None, count: int | None) -> float | None:
-    return total / count if total is not None and count else None

@@ -6,7 +6,7 @@ from reports.attribution_doubts import UNEXPLAINED_SHARE
 from reports.client_limits import AWAITED_PCT
 from reports.format import digits, ms
 from reports.limit import Limit
-from reports.limit_shares import at_least, has_caveat, path_ns, path_share, server_ns, service_ns
+from reports.limit_shares import MOST, at_least, has_caveat, path_ns, path_share, server_ns, service_ns
 from reports.path_window import fills_windows, near_least, shows_room
 from reports.server_load import HOST_BUSY_PCT
 from reports.summary import Summary
@@ -17,7 +17,6 @@ LEAST_SUCCESSES = 10
 """Behind any mean: of fewer, one slow request moves it by more than a tenth."""
 BROKEN = ("server-lost", "worker-lost", "results-lost")
 """Caveats of a run whose beginning and end are not of one server, or not of one client."""
-MOST = 0.5
 SHORT_NS = 2_000_000
 """Between client and server: so little is no long path, even where the connections were not looked at."""
 HANDLING_NS, HANDLING_BYTES_PER_S = 2_000_000, 500_000_000

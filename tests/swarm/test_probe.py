@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import gevent
 import pytest
 from gevent import socket
-from gevent.pywsgi import WSGIServer
 from google.protobuf.json_format import ParseDict
 from tritonclient.grpc import service_pb2
 
@@ -20,6 +19,7 @@ from swarm import probe
 from swarm.probe import counter_reader, read_counters, triton_batches
 from swarm.query import Line, samples
 from tests.stand_ins import stand_in
+from tests.swarm.wsgi import serving
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
 
@@ -68,17 +68,6 @@ def pytorch(address: str) -> Endpoint:
 
 def triton(address: str, protocol: Any = "http") -> Endpoint:
     return Endpoint(f"onnx-{protocol}", "onnx", protocol, "fp32", address, "clip")
-
-
-@contextmanager
-def serving(answer: Callable[..., Iterable[bytes]]) -> Iterator[str]:
-    """The address of a server with this WSGI application."""
-    server = WSGIServer(("127.0.0.1", 0), answer, log=None)
-    server.start()
-    try:
-        yield f"127.0.0.1:{server.server_port}"
-    finally:
-        server.stop(timeout=1)
 
 
 @contextmanager

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from gevent import socket
-from gevent.pywsgi import WSGIServer
 
 from swarm.serving import read_serving, triton_serving
 from tests.stand_ins import stand_in
+from tests.swarm.wsgi import serving
 from users.endpoint import Endpoint
 
 BATCHING = {"instance_group": [{"count": 2}], "max_batch_size": 32}
@@ -36,12 +36,8 @@ def answering(status: str, body: bytes, asked: list[str] | None = None) -> Itera
         start(status, [("Content-Type", "application/json")])
         return [body]
 
-    server = WSGIServer(("127.0.0.1", 0), answer, log=None)
-    server.start()
-    try:
-        yield f"127.0.0.1:{server.server_port}"
-    finally:
-        server.stop(timeout=1)
+    with serving(answer) as address:
+        yield address
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,8 @@ def test_statistics_that_are_off_leave_the_parts_empty_and_no_wrong_limit(
     assert row["executed_batch"] == ""
     assert "probe-gap" in row["caveats"]
     assert row["limit"] == "inconclusive"
-    assert float(row["unexplained_ms"]) >= 25
+    # How much of the 30 ms falls to `network` depends on when the kernel got its acknowledgement (docs/attribution.md).
+    assert float(row["network_ms"]) + float(row["unexplained_ms"]) >= 29
     run = the_run(console, "emulated-grpc/b1/c1")
     assert "server" in run["limit"]["evidence"]
     assert sum(part or 0 for part in run["breakdown"].values()) == pytest.approx(

@@ -93,7 +93,7 @@ def check_row(row: dict[str, str]) -> None:
     assert (row["failures"], row["abandoned"]) == ("0", "0")
     assert int(row["requests"]) >= 10
     assert float(row["server_compute_ms"]) > 1
-    assert float(row["images_per_s"]) > 1
+    assert float(row["images_per_s"]) * float(row["measure_s"]) == pytest.approx(int(row["images"]), rel=1e-3)
     assert float(row["worker_cpu_pct"]) > 0
     assert not {"counts-mismatch", "probe-gap"} & set(row["caveats"].split(";"))
     if row["backend"] != "pytorch":

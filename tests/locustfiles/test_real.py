@@ -144,7 +144,7 @@ def test_a_tritonserver_killed_in_the_middle_of_a_run(tmp_path: Path) -> None:
         console.wait_for("results in", 240)
         ledger = console.result() / "ledger.jsonl"
         measured = re.compile(r'"kind":"window".*"phase":"measure"')
-        wait_until(lambda: bool(measured.search(ledger.read_text())), 60)
+        wait_until(lambda: bool(measured.search(ledger.read_text())), 240)
         (triton,) = [process for process in console.family() if process.name() == "tritonserver"]
         triton.kill()
         assert console.wait(30) == 3, console.text

@@ -35,7 +35,7 @@ def test_statistics_that_are_off_leave_the_parts_empty_and_no_wrong_limit(
     assert row["executed_batch"] == ""
     assert "probe-gap" in row["caveats"]
     assert row["limit"] == "inconclusive"
-    # How much of the 30 ms falls to `network` depends on when the kernel got its acknowledgement (docs/attribution.md).
+    # How much of it falls to `network` depends on when the acknowledgement came (docs/attribution.md).
     assert float(row["network_ms"]) + float(row["unexplained_ms"]) >= 29
     run = the_run(console, "emulated-grpc/b1/c1")
     assert "server" in run["limit"]["evidence"]

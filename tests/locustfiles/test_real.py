@@ -136,6 +136,7 @@ def test_ctrl_c_leaves_no_process_and_no_busy_port(running: Console, endpoints: 
     assert (running.result() / "report.html").exists()
 
 
+@pytest.mark.timeout(580)
 def test_a_tritonserver_killed_in_the_middle_of_a_run(tmp_path: Path) -> None:
     """Its failures are counted with their kind, the run ends, and what was measured can be read."""
     only = ("--skip-trt", "--cells", "onnx-http/b1/c8", "--seconds", "60", "--warm-up", "1")

@@ -24,7 +24,7 @@ import requests
 from PIL import Image
 
 from benchmarks.setups import SETUPS, Setup
-from swarm.link import EmulatedLink
+from swarm.links.link import EmulatedLink
 
 ROOT = Path(__file__).parent.parent
 LOCUST = str(Path(sys.executable).with_name("locust"))

@@ -1,6 +1,23 @@
-"""Swarm: many processes, one study."""
+"""Swarm: many processes, one study.
 
-from swarm.plan import Cell, Size, serial_and_concurrent
-from swarm.shape import StudyShape
+What a locustfile needs is imported when it is asked for: Locust patches sockets and threads, which the
+programs that start hosts and links have no use for.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from swarm.plan import Cell, Size, serial_and_concurrent
+    from swarm.shape import StudyShape
 
 __all__ = ["Cell", "Size", "StudyShape", "serial_and_concurrent"]
+_HOMES = {"StudyShape": "swarm.shape"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES.get(name, "swarm.plan")), name)

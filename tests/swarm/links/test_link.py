@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from swarm.link import EmulatedLink, LinkError, LinkSpec, remove_orphans
-from swarm.namespace import NAMESPACES, open_tun, require_means
+from swarm.links.link import EmulatedLink, LinkError, LinkSpec, remove_orphans
+from swarm.links.namespace import NAMESPACES, open_tun, require_means
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 
 
@@ -258,7 +258,7 @@ import json, subprocess, sys, time, types
 # The package without what it imports itself: Locust takes seconds.
 sys.modules["swarm"] = types.ModuleType("swarm")
 sys.modules["swarm"].__path__ = ["swarm"]
-from swarm.link import EmulatedLink, LinkSpec
+from swarm.links.link import EmulatedLink, LinkSpec
 with EmulatedLink(LinkSpec()) as link:
     sleeper = subprocess.Popen(link.command(["sleep", "100"]))
     print(json.dumps([link.namespace, link.forwarder_pid, sleeper.pid]), flush=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from swarm.namespace import (
+from swarm.links.namespace import (
     LinkError,
     inside,
     kernel_drops,
@@ -28,7 +28,7 @@ from swarm.namespace import (
     run,
     set_tcp,
 )
-from swarm.shaping import LinkSpec
+from swarm.links.shaping import LinkSpec
 
 __all__ = ["EmulatedLink", "LinkError", "LinkSpec", "remove_orphans"]
 

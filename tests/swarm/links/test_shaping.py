@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from swarm.errors import UsageError
-from swarm.forwarder import Lane, new_lane
-from swarm.shaping import LinkSpec
+from swarm.links.forwarder import Lane, new_lane
+from swarm.links.shaping import LinkSpec
 
 MS = 1_000_000
 PACKET = bytes(1000)

@@ -39,10 +39,11 @@ test: setup ## run all tests, real servers included
 	$(BIN)/python -m pytest tests/server tests/reports
 	$(BIN)/python -m pytest tests --ignore=tests/server --ignore=tests/reports
 
-check: setup ## formatting, lint and types
+check: setup ## formatting, lint, types, and the Kubernetes manifests by their schemas
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/kubernetes-validate --strict --quiet -k 1.29 -k 1.37 examples/k8s/*.yaml
 
 clean: ## remove built models and caches; results stay
 	rm -rf .cache .mypy_cache .ruff_cache .pytest_cache

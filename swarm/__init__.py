@@ -10,11 +10,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from swarm.plan import Cell, Size, serial_and_concurrent
+    from swarm.cell import Cell
+    from swarm.plan import Size, serial_and_concurrent
     from swarm.shape import StudyShape
 
 __all__ = ["Cell", "Size", "StudyShape", "serial_and_concurrent"]
-_HOMES = {"StudyShape": "swarm.shape"}
+_HOMES = {"Cell": "swarm.cell", "StudyShape": "swarm.shape"}
 
 
 def __getattr__(name: str) -> Any:

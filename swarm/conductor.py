@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from reports import histogram
+from swarm.cell import Run
 from swarm.errors import RunFailedError, StudyError
 from swarm.hands import Hands
 from swarm.notes import Notes
-from swarm.plan import Run
 from swarm.probe import settled
 from swarm.programme import Outcome, Programme
 from swarm.progress import Pace
@@ -58,9 +58,10 @@ class Conductor:
             self._end("aborted", note)
 
     def _conduct(self, run: Run) -> Outcome:
+        missing = self._choose(run)
         current = self._current = UnderWay(run, self._hands, self._notes, self._terms)
         try:
-            current.check()
+            current.check(missing)
             self._prepare(current)
             self._warm_up(current)
             self._measure(current)
@@ -72,6 +73,14 @@ class Conductor:
             self._end("done", "")
         self._hands.spawn(0, run.cell.endpoint)
         return self._outcome(current)
+
+    def _choose(self, run: Run) -> str:
+        """Seat the cell's workers; what is missing, or nothing."""
+        try:
+            self._hands.crew.choose(run.cell.workers, run.cell.hosts)
+        except RunFailedError as missing:
+            return str(missing)
+        return ""
 
     def _outcome(self, current: UnderWay) -> Outcome:
         """What came of the measure phase; nothing where the run did not come so far."""
@@ -90,8 +99,16 @@ class Conductor:
     def _prepare(self, current: UnderWay) -> None:
         """Every worker has the cell's requests at hand before the users come."""
         run, cell = current.run, current.run.cell
-        task = {"cell": cell.name, "repeat": run.repeat, "endpoint": cell.endpoint.to_dict()}
-        current.ask("cell", {**task, "batch": cell.batch}, PREPARE_S)
+        task = {
+            "cell": cell.name,
+            "repeat": run.repeat,
+            "endpoint": cell.endpoint.to_dict(),
+            "addresses": self._hands.addresses(cell),
+            "batch": cell.batch,
+            "channels": cell.channels,
+            "client": cell.client,
+        }
+        current.ask("cell", task, PREPARE_S)
         told = self._hands.serving(cell.endpoint)
         self._notes.serving(run, told)
         self._call_first(run, told)

@@ -13,6 +13,7 @@ from typing import Any
 import gevent
 
 from swarm.messages import ASK, HELLO, PARTING, REPLY
+from swarm.seating import seated
 
 
 @dataclass
@@ -40,16 +41,57 @@ class Crew:
         self._standing: dict[str, dict[str, Any]] = {}
         self._parted: set[str] = set()
         self._last_words: dict[str, dict[str, Any]] = {}
+        self._hosts: dict[str, str] = {}
+        self._resting: set[str] = set()
+        """Who has no part in the cell under way."""
         runner.register_message(REPLY, self._on_reply)
         runner.register_message(HELLO, self._on_hello)
         runner.register_message(PARTING, self._on_parting)
 
     def workers(self) -> list[str]:
-        """The ids of the workers that are alive."""
+        """The ids of the workers that are alive and have a part in the cell under way."""
+        return [worker for worker in self._alive() if worker not in self._resting]
+
+    def _alive(self) -> list[str]:
         if not isinstance(self._runner, MasterRunner):
             return ["local"]
         present = (node.id for node in self._runner.clients.all if node.state != STATE_MISSING)
         return [worker for worker in present if worker not in self._parted]
+
+    def host(self, worker: str) -> str:
+        """The name of the client host that a worker runs on."""
+        return self._hosts.get(worker) or worker.rpartition("_")[0]
+
+    @property
+    def strangers(self) -> list[str]:
+        """Workers that have connected, but have not said yet where they are."""
+        return [worker for worker in self._alive() if worker != "local" and worker not in self._hosts]
+
+    def choose(self, workers: int, hosts: int) -> None:
+        """Only so many workers on so many hosts have a part from here on, 0 is all; nobody has users now.
+
+        Raises RunFailedError where there are not so many.
+        """
+        by_host: dict[str, list[str]] = {}
+        for worker in sorted(self._alive(), key=lambda worker: (self.host(worker), self.name(worker))):
+            by_host.setdefault(self.host(worker), []).append(worker)
+        self._resting = set()
+        self._resting = set(self._alive()) - set(seated(by_host, workers, hosts))
+        self._seat()
+
+    def _seat(self) -> None:
+        """Tell Locust's dispatcher, which would spread users over everybody."""
+        runner = self._runner
+        if not isinstance(runner, MasterRunner) or runner._users_dispatcher is None:
+            return
+        dispatcher, takes_part = runner._users_dispatcher, self.workers()
+        had = {node.id: node for node in dispatcher._worker_nodes}
+        for worker in takes_part:
+            if worker not in had:
+                dispatcher.add_worker(runner.clients[worker])
+        for worker, node in had.items():
+            if worker not in takes_part:
+                dispatcher.remove_worker(node)
 
     def drop_missing(self) -> None:
         """Forget those that went missing while nobody looked."""
@@ -109,6 +151,7 @@ class Crew:
     def forget(self) -> None:
         """Nothing stands any more: a worker that comes now is told nothing."""
         self._standing.clear()
+        self.choose(0, 0)
 
     def _on_reply(self, msg: Any, **_: Any) -> None:
         data = dict(msg.data)
@@ -127,7 +170,8 @@ class Crew:
         next(under_way, self._last_words)[msg.node_id] = dict(msg.data)
 
     def _on_hello(self, msg: Any, **_: Any) -> None:
-        """Bring a late worker up to the others."""
+        """Note where it is, and bring a late worker up to the others."""
+        self._hosts[msg.node_id] = str(msg.data.get("host", ""))
         for op in ("study", "cell", "phase"):
             if op in self._standing:
                 self._runner.send_message(ASK, self._standing[op], msg.node_id)

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,14 +45,17 @@ class EmbeddedServers:
         self._deaths: set[str] = set()
         self._ended = ""
 
-    def start(self, arguments: list[str], trace: bool = False) -> dict[str, Any]:
+    def start(self, arguments: list[str], trace: bool = False, prefix: Sequence[str] = ()) -> dict[str, Any]:
         """Start them and wait for their `ready` event. Raises UsageError with the supervisor's sentence.
 
         `trace`: Triton writes what it does for each request to files that are removed with the logs.
+        `prefix` goes before the command: it runs them in a network namespace, whose every address they then
+        listen on, since no others than the study's hosts can reach it.
         """
         self._traced = trace
         self._logs = Path(tempfile.mkdtemp(prefix="inferswarm-logs-"))
-        command = [sys.executable, "-m", "server", "up", "--json", "--until-stdin-closes"]
+        command = [*prefix, sys.executable, "-m", "server", "up", "--json", "--until-stdin-closes"]
+        command += ["--host", "0.0.0.0"] if prefix else []
         command += ["--log-dir", str(self._logs), *arguments]
         command += ["--trace-dir", str(self._logs / TRACES)] if trace else []
         # A session of its own: Ctrl-C in the terminal must reach the study first, and the servers last.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,8 @@ class Ending:
     servers: EmbeddedServers
     say: Callable[[str], None]
     max_failure_ratio: float
+    worker_logs: str = ""
+    """The folder of what the workers have written, if it is here."""
 
     def close(self, status: str, reason: str) -> tuple[str, int]:
         """End the run under way, close the ledger, write the report: what to print, and the exit code."""
@@ -38,6 +41,8 @@ class Ending:
             self.ledger.write(footer)
             self.ledger.close()
             self.servers.copy_logs(self.folder / "logs")
+            if self.worker_logs:
+                shutil.copytree(self.worker_logs, self.folder / "logs", dirs_exist_ok=True)
         except OSError as error:
             self.say(f"inferswarm: {self.folder} cannot be written ({error.strerror}); it may lack its end")
         self._write_raw()

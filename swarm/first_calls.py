@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from swarm.plan import Cell
+from swarm.cell import Cell
 from users.endpoint import Endpoint
 from users.errors import RequestError
 

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from reports.ledger import FILE_NAME, VERSION, LedgerWriter
+from swarm.cell import Run
 from swarm.errors import UsageError
 from swarm.fingerprint import fingerprint
 from swarm.options import Options
-from swarm.plan import Run, Study
+from swarm.plan import Study
 from users.endpoint import Endpoint
 from users.images import ImageSet
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from swarm.cell import Cell, Run
 from swarm.collector import Collector
 from swarm.crew import Crew
 from swarm.first_calls import FirstCalls
 from swarm.folder import utc_now
-from swarm.plan import Run
 from swarm.sampler import Sampler
 from swarm.traces import Joined
 from users.endpoint import Endpoint
@@ -21,7 +21,8 @@ from users.endpoint import Endpoint
 class Hands:
     """`spawn` brings an endpoint's users to a count; `probe` reads its server's counters, `serving` how it is
     set up; `traced` finds a run's requests in the server's trace, if it traces; `server_fault` says what is
-    wrong with a server by its backend's name, or nothing; `clock` and `sleep` count seconds, `wall_ns` is the
+    wrong with a server by its backend's name, or nothing; `addresses` has where each host reaches a cell's
+    server, where it is not the endpoint's own address; `clock` and `sleep` count seconds, `wall_ns` is the
     time of day.
     """
 
@@ -34,6 +35,7 @@ class Hands:
     traced: Callable[[Run], Joined | None]
     first_calls: FirstCalls
     server_fault: Callable[[str], str]
+    addresses: Callable[[Cell], dict[str, str]]
     say: Callable[[str], None]
     clock: Callable[[], float]
     sleep: Callable[[float], None]

@@ -8,8 +8,10 @@ from locust.runners import MasterRunner, Runner
 import atexit
 import functools
 import logging
+import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +27,9 @@ from swarm.errors import SwarmError, TimeIsOverError, UsageError
 from swarm.exporter import start_exporter
 from swarm.folder import header, make_folder, new_folder, open_ledger
 from swarm.hands import Hands
+from swarm.launch import Launch
 from swarm.live import Live
-from swarm.opening import hand_out, wait_for_workers
+from swarm.opening import check_reach, hand_out, wait_for_workers
 from swarm.options import Options, changes, resolve
 from swarm.plan import Size, Study
 from swarm.probe import read_counters
@@ -36,10 +39,10 @@ from swarm.sampler import Sampler, open_sources
 from swarm.servers import Servers
 from swarm.serving import read_serving
 from swarm.signals import MasterSignals, to_the_end
+from swarm.staging import user_class_for
 from swarm.trace_reader import TraceReader
 from swarm.triton_metrics import check_metrics, metrics_addresses
 from swarm.under_way import Terms
-from swarm.worker import user_class_for
 from users.endpoint import Endpoint
 from users.images import ImageSet, ImageSetError, load_images
 from users.transport import Transport
@@ -58,6 +61,7 @@ class Master:
         self._crew = Crew(runner, self._say)
         self._collector = Collector(runner, self._crew.name)
         self._servers = Servers(self._transport, self._say)
+        self._launch = Launch.of(os.environ)
         self._live = Live()
         self._closing_text = ""
         self._signals = MasterSignals(environment, runner, web_ui)
@@ -67,7 +71,8 @@ class Master:
 
     def prepare(self) -> None:
         """Everything that must be right before any load. Raises UsageError with one sentence."""
-        options = self._options = resolve(self._environment.parsed_options)
+        options = self._options = self._resolved()
+        self._launch.check_links(options.axes.links)
         make_folder(Path(options.results_dir))
         try:
             self.images = load_images(options.images)
@@ -78,7 +83,7 @@ class Master:
             self._collector.listeners.append(self._live.on_record)
         check_metrics(options.urls)
         with self._signals.preparing():
-            self._servers.prepare(options, self.images)
+            self._servers.prepare(options, self.images, self._launch)
         for user_class in self._environment.user_classes:
             # Locust's page asks for a host where a class has none; ours go to endpoints.
             user_class.host = ", ".join(f"{e.name} at {e.address}" for e in self._servers.endpoints)
@@ -87,11 +92,19 @@ class Master:
         self._sampler = Sampler(self._collector.add_sample, sources)
         self._say(f"targets: {self._environment.user_classes[0].host}")
 
+    def _resolved(self) -> Options:
+        """The options as they stand now; embedded servers emulate what the study says. Raises UsageError."""
+        options = resolve(self._environment.parsed_options)
+        stand_in = self._study.emulate if options.embedded else ""
+        return replace(options, emulate=options.emulate or stand_in)
+
     def conduct(self) -> None:
         """One study, from its folder to its report; killed by a stop, it still ends in order."""
         try:
-            options = resolve(self._environment.parsed_options)
+            options = self._resolved()
             programme, size = programme_of(self._study, self._servers.endpoints, options)
+            local = not isinstance(self._runner, MasterRunner)
+            self._launch.check((run.cell for run in programme.planned), 1 if local else self._launch.workers)
             folder = new_folder(Path(options.results_dir), self._study.name)
             ledger = self._new_ledger(folder, options, programme, size)
         except UsageError as error:
@@ -101,7 +114,8 @@ class Master:
         terms = Terms(options.request_timeout, size.warm_up, options.seed)
         conductor = Conductor(self._hands(), programme, terms)
         own, ratio = self._servers.embedded, options.max_failure_ratio
-        ending = Ending(conductor, self._collector, ledger, folder, own, self._say, ratio)
+        logs = self._launch.logs
+        ending = Ending(conductor, self._collector, ledger, folder, own, self._say, ratio, logs)
         status, reason = "interrupted", "stopped before its end"
         try:
             with gevent.Timeout(self._run_time_s(), TimeIsOverError("--run-time is over")):
@@ -121,11 +135,13 @@ class Master:
 
     def _new_ledger(self, folder: Path, options: Options, programme: Programme, size: Size) -> LedgerWriter:
         """A ledger with its header. Raises UsageError."""
-        command = ["locust", *sys.argv[1:], *changes(self._options, options)]
+        began = self._launch.command or ["locust", *sys.argv[1:]]
+        command = [*began, *changes(self._options, options)]
         about, runs = options.resolved(size), programme.planned
         servers = self._servers
         head = header(self._study, about, command, runs, servers.endpoints, self.images, servers.ready)
-        return open_ledger(folder, head)
+        made = {"hosts": self._launch.hosts, "links": self._launch.links}
+        return open_ledger(folder, {**head, **made})
 
     def _begin(self, options: Options, ledger: LedgerWriter, folder: Path, programme: Programme) -> None:
         """From workers that are there to workers that have all they need."""
@@ -138,6 +154,7 @@ class Master:
         size = f"{runs} ({options.size}), {count} worker(s)"
         self._say(f"{self._study.title}: {size}, results in {folder}/")
         hand_out(self._crew, first, self._transport(first), self.images, options)
+        check_reach(self._crew, self._servers.endpoints, self._launch.ways(options.axes.links))
 
     def _run_time_s(self) -> float | None:
         """Locust's --run-time, which it leaves to shapes."""
@@ -177,6 +194,7 @@ class Master:
             traced=TraceReader(self._servers.ready, self._collector).joined,
             first_calls=self._servers.first_calls,
             server_fault=self._servers.embedded.fault,
+            addresses=self._launch.addresses_of,
             say=self._say,
             clock=time.monotonic,
             sleep=gevent.sleep,

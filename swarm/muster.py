@@ -34,8 +34,8 @@ class Muster:
 
     @property
     def hosts(self) -> int:
-        """How many machines they are on; Locust's ids begin with the host's name."""
-        return len({worker.rpartition("_")[0] for worker in self.workers})
+        """How many client hosts they are on."""
+        return len({self._crew.host(worker) for worker in self.workers})
 
     def lost(self) -> list[str]:
         """Those that have gone or fallen silent since the last look."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from swarm.cell import Run
 from swarm.first_calls import FirstCall
-from swarm.plan import Run
 from swarm.traces import Joined
 
 DOUBTED = frozenset({"worker-lost", "worker-joined", "users-missing"})

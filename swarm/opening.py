@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import gevent
 
@@ -28,6 +29,8 @@ def wait_for_workers(crew: Crew, say: Callable[[str], None]) -> int:
         if time.monotonic() > deadline:
             raise StudyError("no worker has connected; start one with --worker")
         gevent.sleep(0.1)
+    while crew.strangers and time.monotonic() < deadline:
+        gevent.sleep(0.01)
     return len(crew.workers())
 
 
@@ -47,11 +50,22 @@ def hand_out(
         "golden": golden,
         "min_cosine": options.min_cosine,
         "timeout_s": options.request_timeout,
-        "client": options.client,
-        "channels": options.channels,
         "raw_results": options.raw_results,
         "trace": options.trace,
     }
-    answers = crew.ask("study", study, PREPARE_S)
+    ask_all(crew, "study", study)
+
+
+def check_reach(crew: Crew, endpoints: Sequence[Endpoint], ways: Sequence[Mapping[str, str]]) -> None:
+    """Every worker connects to every endpoint, by each way that cells will take. Raises StudyError.
+
+    A way is the servers' address by host; one without any takes the endpoints' own.
+    """
+    ask_all(crew, "reach", {"endpoints": [endpoint.to_dict() for endpoint in endpoints], "ways": list(ways)})
+
+
+def ask_all(crew: Crew, op: str, data: Mapping[str, Any]) -> None:
+    """Ask every worker there is. Raises StudyError where one cannot do it, or none answers."""
+    answers = crew.ask(op, data, PREPARE_S)
     if answers.errors or not answers.replies:
-        raise StudyError("; ".join(answers.errors) or "no worker took the study")
+        raise StudyError("; ".join(answers.errors) or f"no worker answered ({op})")

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from users.pacer import CONSTANT, POISSON
 from users.stage import LIBRARY, PREPARED
-from users.transport import PER_USER, SHARED
 
 SIZES = ("quick", "full")
 URLS = {
@@ -45,7 +44,7 @@ NUMBERS = {
         float, None, "Most seconds of warm-up; 5 or more to be steady", lambda n: n > 0, "give more than 0"
     ),
     "repeats": Number(
-        int, 1, "Times every cell is run, in a seeded order", lambda n: n >= 1, "give 1 or more"
+        int, None, "Times every cell is run, in a seeded order", lambda n: n >= 1, "give 1 or more"
     ),
     "seed": Number(
         int, 0, "Seed of the order of the runs and of arrivals", lambda _: True, "give a whole number"
@@ -93,8 +92,18 @@ TEXTS = {
     ),
     "channels": (
         "per-user",
-        "HOW",
-        "gRPC channels, each one TCP connection: per-user, or shared by a worker's users",
+        "HOW[,…]",
+        "TCP connections of a worker's users: per-user, shared, pool:N, same-args (gRPC joins these)",
+    ),
+    "topology": (
+        "",
+        "W[@H][,…]",
+        "Worker processes W that share the load, on H hosts, e.g. 1,4,4@2 (default: all there are)",
+    ),
+    "link": (
+        "none",
+        "NAME[,…]",
+        "Emulated links to the servers, e.g. lan,wan-a100; of `python -m swarm run`, which makes them",
     ),
     "images": ("", "DIR", "Folder of JPEG or PNG files to send (default: crops of photographs)"),
     "cells": ("", "GLOB", "Run only the cells with such names, e.g. 'onnx-*/b1/*' (default: all)"),
@@ -114,14 +123,13 @@ SWITCHES = {
     "floor": "Run every cell against the servers' null model, too: the floor beneath its figures",
     "trace": "Join Triton's own trace of each request to ours (embedded servers); costs time",
 }
-IN_THE_FORM = frozenset({"rates", "arrivals", "find_rate", "cells", "client", "channels"})
+IN_THE_FORM = frozenset({"rates", "arrivals", "find_rate", "cells", "client", "channels", "topology"})
 """Texts that make sense between two presses of Start; the rest is resolved once, when the process starts."""
 AT_THE_START = frozenset({"prometheus_port"})
 """Numbers that the web form would ask for in vain."""
 CHOICES = {
     "arrivals": (CONSTANT, POISSON),
     "client": (PREPARED, LIBRARY),
-    "channels": (PER_USER, SHARED),
 }
 """What some texts may be."""
 MOST_PER_S = 100_000

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from swarm.axes import Axes, channels_of, links_of, topologies_of
 from swarm.errors import UsageError
 from swarm.option_table import (
     AT_THE_START,
@@ -30,7 +31,8 @@ from swarm.search import Bound
 
 @dataclass(frozen=True)
 class Options:
-    """The resolved options of one study; 0 `iterations`, `seconds` or `warm_up` stand for the size's own."""
+    """The resolved options of one study; 0 `iterations`, `seconds`, `warm_up` or
+    `repeats` stand for the size's own."""
 
     urls: Mapping[str, str]
     size: str
@@ -54,6 +56,8 @@ class Options:
     find_rate: str
     client: str
     channels: str
+    topology: str
+    link: str
     images: str
     cells: str
     emulate: str
@@ -68,9 +72,21 @@ class Options:
         """No server was named: start our own."""
         return not self.urls
 
+    @property
+    def axes(self) -> Axes:
+        """What they name of channels, links, topologies and client. Raises UsageError."""
+        links, topologies = links_of(self.link), topologies_of(self.topology)
+        return Axes(channels_of(self.channels), links, topologies, self.client)
+
     def resolved(self, size: Size) -> Options:
         """The same with the numbers that the study really uses."""
-        return replace(self, iterations=size.iterations, seconds=size.seconds, warm_up=size.warm_up)
+        return replace(
+            self,
+            iterations=size.iterations,
+            seconds=size.seconds,
+            warm_up=size.warm_up,
+            repeats=size.repeats,
+        )
 
     def to_record(self) -> dict[str, Any]:
         """As the ledger's header keeps them."""
@@ -129,6 +145,7 @@ def resolve(parsed: argparse.Namespace | None) -> Options:
     )
     check_load(made)
     check_servers(made)
+    _ = made.axes
     return made
 
 

@@ -7,82 +7,17 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any, Protocol
+from typing import Protocol
 
+from swarm.cell import Cell, Run
 from swarm.errors import UsageError
 from users.endpoint import Endpoint
 
 
 @dataclass(frozen=True)
-class Cell:
-    """endpoint × batch × load × level, measured for at least `requests` and `seconds`.
-
-    Closed load: `level` users. Open load: `level` requests a second, whose `arrivals` are constant or
-    poisson, carried by at most `max_in_flight` users.
-    """
-
-    endpoint: Endpoint
-    batch: int
-    level: float
-    requests: int
-    seconds: float
-    load: str = "closed"
-    arrivals: str = ""
-    max_in_flight: int = 0
-
-    @property
-    def name(self) -> str:
-        """Its name in ledgers, Locust's tables and reports, e.g. `onnx-grpc/b4/c1` or `onnx-grpc/b1/r50`."""
-        letter = "r" if self.open else "c"
-        return f"{self.endpoint.name}/b{self.batch}/{letter}{self.level:g}"
-
-    @property
-    def open(self) -> bool:
-        """Whether requests come at a rate, whatever becomes of those before them."""
-        return self.load == "open"
-
-    @property
-    def users(self) -> int:
-        """How many users it takes, all workers together."""
-        return self.max_in_flight if self.open else int(self.level)
-
-    @property
-    def weight(self) -> int:
-        """Images to be embedded: what the time of a run grows with."""
-        return self.batch * self.requests
-
-
-@dataclass(frozen=True)
-class Run:
-    """One execution of one cell."""
-
-    cell: Cell
-    repeat: int
-
-    def to_record(self) -> dict[str, Any]:
-        """As the ledger's header lists it."""
-        cell = self.cell
-        return {
-            "cell": cell.name,
-            "endpoint": cell.endpoint.name,
-            "backend": cell.endpoint.backend,
-            "protocol": cell.endpoint.protocol,
-            "payload": cell.endpoint.payload,
-            "batch": cell.batch,
-            "load": cell.load,
-            "level": cell.level,
-            "arrivals": cell.arrivals,
-            "max_in_flight": cell.max_in_flight,
-            "requests": cell.requests,
-            "seconds": cell.seconds,
-            "repeat": self.repeat,
-        }
-
-
-@dataclass(frozen=True)
 class Size:
-    """How large a study is: batches at one user, users at batch 1, the least each cell measures, and the
-    longest it may warm up in seconds.
+    """How large a study is: batches at one user, users at batch 1, the least each cell measures, the longest
+    it may warm up in seconds, and how often it is run.
     """
 
     batches: tuple[int, ...]
@@ -90,25 +25,33 @@ class Size:
     iterations: int
     seconds: float
     warm_up: float = 10
+    repeats: int = 1
 
-    def with_amounts(self, iterations: int, seconds: float, warm_up: float) -> Size:
+    def with_amounts(self, iterations: int, seconds: float, warm_up: float, repeats: int) -> Size:
         """The same with other amounts, where they are not 0."""
         return replace(
             self,
             iterations=iterations or self.iterations,
             seconds=seconds or self.seconds,
             warm_up=warm_up or self.warm_up,
+            repeats=repeats or self.repeats,
         )
 
 
 class Study(Protocol):
-    """What a locustfile declares: a name for folders, a title for people, sizes, and the cells of a size."""
+    """What a locustfile declares: a name for folders, a title for people, sizes, and the cells of a size.
+
+    `emulate` is what its embedded servers do where no option says: nothing, or a profile of --emulate.
+    """
 
     @property
     def name(self) -> str: ...
 
     @property
     def title(self) -> str: ...
+
+    @property
+    def emulate(self) -> str: ...
 
     @property
     def sizes(self) -> Mapping[str, Size]: ...

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from hdrh.histogram import HdrHistogram
 
-from swarm.plan import Run
+from swarm.cell import Run
 
 
 class Programme(Protocol):

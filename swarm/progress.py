@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from reports import histogram
-from swarm.plan import Run
+from swarm.cell import Run
 from swarm.programme import Outcome
 
 FIXED = 60

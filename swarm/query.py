@@ -20,7 +20,7 @@ from tritonclient.grpc import service_pb2_grpc
 from swarm.mark import GRPC_MARK, mark
 from users.endpoint import Endpoint
 from users.errors import status_error, translated
-from users.triton_grpc import CHANNEL_OPTIONS, patch_grpc
+from users.grpc_channels import CHANNEL_OPTIONS, patch_grpc
 
 PATIENCE_S = 5.0
 

@@ -8,8 +8,8 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
 from reports import histogram
+from swarm.cell import Cell, Run
 from swarm.errors import UsageError
-from swarm.plan import Cell, Run
 from swarm.programme import Outcome
 
 START_PER_S = 8.0

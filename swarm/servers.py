@@ -8,6 +8,7 @@ from typing import Any
 from swarm.embedded import EmbeddedServers, arguments
 from swarm.first_calls import FirstCalls
 from swarm.golden import check_agreement
+from swarm.launch import Launch, relocated
 from swarm.options import Options
 from swarm.preflight import check_targets, first_reply
 from swarm.targets import endpoints_from_options, endpoints_from_ready
@@ -34,11 +35,12 @@ class Servers:
         self.endpoints: list[Endpoint] = []
         self.ready: dict[str, Any] = {}
 
-    def prepare(self, options: Options, images: ImageSet) -> None:
+    def prepare(self, options: Options, images: ImageSet, launch: Launch) -> None:
         """Start them where no URL was given, and ask each for the first embedding. Raises UsageError."""
         self._images = images
         if options.embedded:
-            self.ready = self.embedded.start(arguments(options), options.trace)
+            ready = self.embedded.start(arguments(options), options.trace, launch.server_command)
+            self.ready = relocated(ready, launch.server_address)
             self.endpoints = endpoints_from_ready(self.ready, options.skip_trt)
         else:
             self.endpoints = endpoints_from_options(options)

@@ -12,10 +12,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from swarm.cell import Cell
 from swarm.errors import SwarmError
 from swarm.master import Master
 from swarm.options import add_options
-from swarm.plan import Cell, Size, serial_and_concurrent
+from swarm.plan import Size, serial_and_concurrent
 from swarm.quiet import keep_run_time_out
 from swarm.signals import obey_signals_on_worker, send_workers_home
 from swarm.tuning import tune_locust
@@ -33,6 +34,10 @@ class StudyShape(LoadTestShape):
     name: ClassVar[str]
     title: ClassVar[str]
     sizes: ClassVar[Mapping[str, Size]]
+    emulate: ClassVar[str] = ""
+    """What embedded servers emulate where --emulate does not say."""
+    workers: ClassVar[int] = 1
+    """How many worker processes `python -m swarm run` starts where --workers does not say."""
     master: Master | None = None
 
     def cells(self, endpoints: Sequence[Endpoint], size: Size) -> list[Cell]:

@@ -9,8 +9,8 @@ from typing import Any
 import gevent
 import requests
 
+from swarm.cell import Run
 from swarm.collector import Collector
-from swarm.plan import Run
 from swarm.query import PATIENCE_S
 from swarm.traces import Joined, Stamps, join, stamps_of
 

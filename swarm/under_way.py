@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from swarm.cell import Run
 from swarm.errors import RunFailedError, StudyError
 from swarm.hands import Hands
 from swarm.muster import Muster
 from swarm.notes import Notes
-from swarm.plan import Run
 
 ACKNOWLEDGE_S = 10.0
 STALL_S = 30.0
@@ -126,8 +126,12 @@ class UnderWay:
             self._hands.spawn(self.run.cell.users, self.run.cell.endpoint)
             self.ask("share", {}, ACKNOWLEDGE_S)
 
-    def check(self) -> None:
-        """Raises StudyError where the ledger cannot be written, RunFailedError where the run cannot go on."""
+    def check(self, missing: str = "") -> None:
+        """Raises StudyError where the ledger cannot be written, RunFailedError where the run cannot go on, as
+        for something that is `missing`.
+        """
+        if missing:
+            raise RunFailedError(missing)
         cell, workers = self.run.cell, len(self._muster.workers)
         if cell.open and cell.users < workers:
             raise RunFailedError(f"--max-in-flight {cell.users}: give at least one each to {workers} workers")

@@ -11,20 +11,19 @@ import traceback
 from typing import Any
 
 import gevent
-import numpy as np
 from gevent.queue import Queue
 
 from swarm.errors import StudyError, SwarmError
 from swarm.messages import ASK, HELLO, PARTING, REPLY
 from swarm.recorder import Recorder
 from swarm.shipping import Shipping
+from swarm.staging import check_reach, located, own_host, stage_of, user_class_for
 from users.base import InferenceUser
 from users.endpoint import Endpoint
 from users.images import ImageSet, ImageSetError, load_images
 from users.pacer import ClosedPacer, OpenPacer, Pacer, offsets_ns
 from users.result import Result
-from users.stage import LIBRARY, Stage, prepare_pool
-from users.transport import PLACEHOLDER
+from users.stage import Stage
 
 PARTING_S = 4.0
 NOTHING_DONE = {
@@ -33,16 +32,6 @@ NOTHING_DONE = {
 }  # fmt: skip
 SOON_NS = 1_000_000_000
 """A start further away than this is no start that was agreed on: the clocks of the hosts differ."""
-
-
-def user_class_for(endpoint: Endpoint, classes: list[type[Any]]) -> type[InferenceUser]:
-    """The locustfile's user class that speaks the endpoint's protocol and payload. Raises StudyError."""
-    for made in classes:
-        transport = getattr(made, "transport", None)
-        if transport and (transport.protocol, transport.payload) == (endpoint.protocol, endpoint.payload):
-            found: type[InferenceUser] = made
-            return found
-    raise StudyError(f"the locustfile has no user class for {endpoint.payload} over {endpoint.protocol}")
 
 
 class Worker:
@@ -68,7 +57,7 @@ class Worker:
 
     def hello(self) -> None:
         """Tell the master that this worker is here; it answers with what the others know already."""
-        self._runner.send_message(HELLO, {})
+        self._runner.send_message(HELLO, {"host": own_host()})
 
     def _on_request(self, result: Result | None = None, **_: Any) -> None:
         stage = self._stage
@@ -106,26 +95,19 @@ class Worker:
         self._recorder.raw_left = math.ceil(data["raw_results"] / max(1, data["share"][1]))
         return {}
 
+    def _do_reach(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Connect once to every endpoint, by each of the ways that the study's cells take."""
+        for addresses in data["ways"]:
+            for endpoint in data["endpoints"]:
+                check_reach(located(endpoint, addresses))
+        return {}
+
     def _do_cell(self, data: dict[str, Any]) -> dict[str, Any]:
         """Set the stage for a cell: its users, spawned next, find everything prepared."""
         if self._images is None:
             raise StudyError("it was given a cell before a study")
-        endpoint = Endpoint.from_dict(data["endpoint"])
-        user_class = user_class_for(endpoint, self._environment.user_classes)
-        golden = np.frombuffer(self._settings["golden"], dtype=np.float32).reshape(len(self._images), -1)
-        checked = endpoint.computes and golden.size > 0
-        request_id = PLACEHOLDER if self._settings["trace"] else ""
-        stage = Stage(
-            endpoint,
-            prepare_pool(user_class.transport, self._images, data["batch"], endpoint, request_id),
-            self._settings["timeout_s"],
-            cell=data["cell"],
-            repeat=data["repeat"],
-            golden=golden if checked else None,
-            min_cosine=self._settings["min_cosine"],
-            images=self._images if self._settings["client"] == LIBRARY else None,
-            channels=self._settings["channels"],
-        )
+        user_class = user_class_for(Endpoint.from_dict(data["endpoint"]), self._environment.user_classes)
+        stage = stage_of(data, self._settings, self._images, user_class)
         user_class.stage = self._stage = self._shipping.stage = stage
         self._recorder.begin_phase()
         return {}

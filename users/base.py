@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import gevent
 
+from users.channels import PER_USER
 from users.check import SAMPLE_EVERY, check_embeddings, check_form
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError, translated
@@ -45,9 +46,11 @@ class InferenceUser(User):
     endpoint: Endpoint | None = None
     batch: int = 1
     timeout_s: float = 60.0
+    channels: str = PER_USER
+    """Of a plain locustfile; a study's stage brings its own."""
 
     def on_start(self) -> None:
-        """Take a seat on the stage and open this user's own connection."""
+        """Take a seat on the stage and open this user's connection, or its place among shared ones."""
         while self.staged and type(self).stage is None:
             gevent.sleep(WAIT_FOR_STAGE_S)
         stage = type(self).stage
@@ -63,7 +66,7 @@ class InferenceUser(User):
         self.connected = False
 
     def on_stop(self) -> None:
-        """Close the connection, in the greenlet that owns it."""
+        """Close the connection, or leave the shared ones, in the greenlet that owns it."""
         if hasattr(self, "client"):
             self.client.close()
 
@@ -125,7 +128,7 @@ class InferenceUser(User):
         return result
 
     def _count_connection(self) -> None:
-        """Connections are made by a user's first request: under open load, some may never have a turn."""
+        """Connections are made by users' first requests: under open load, some may never have a turn."""
         if not self.connected:
             self.connected = True
             self.mine.connected += 1
@@ -172,6 +175,6 @@ class InferenceUser(User):
         if self.endpoint is None:
             raise ValueError(f"{type(self).__name__} needs an `endpoint`: set it to an Endpoint on the class")
         pool = prepare_pool(self.transport, load_images(""), self.batch, self.endpoint)
-        stage = Stage(self.endpoint, pool, self.timeout_s)
+        stage = Stage(self.endpoint, pool, self.timeout_s, channels=self.channels)
         stage.enter("measure")
         return stage

@@ -58,6 +58,11 @@ class Endpoint:
         """The same server's null model: what a request costs without a model's work."""
         return replace(self, name=f"{self.name}{FLOOR}", backend=NULL, model=NULL if self.model else "")
 
+    def at(self, host: str) -> Endpoint:
+        """The same endpoint on another host's address, at the same port."""
+        bracketed = f"[{host}]" if ":" in host else host
+        return replace(self, address=f"{bracketed}:{self.port}")
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, fit for JSON and msgpack."""
         return asdict(self)

@@ -12,21 +12,19 @@ from typing import ClassVar
 import numpy as np
 
 from users.base import InferenceUser
-from users.endpoint import Endpoint, Payload, Protocol
-from users.http_client import HttpConnection
+from users.endpoint import Endpoint, Payload
+from users.http_client import HttpTransport
 from users.images import ImageSet
-from users.transport import Prepared, Reply, Transport
+from users.transport import Prepared, Reply
 
 HEADERS = {"Content-Type": "application/json"}
 TIMING = re.compile(r"\s*([\w-]+)\s*;\s*dur=([0-9.]+)")
 
 
-class JpegHttp(Transport):
+class JpegHttp(HttpTransport):
     """About 13 KB a picture on the wire: 10 KB of JPEG in base64."""
 
-    protocol: ClassVar[Protocol] = "http"
     payload: ClassVar[Payload] = "jpeg"
-    _connection: HttpConnection | None = None
 
     @classmethod
     def prepare(
@@ -35,10 +33,6 @@ class JpegHttp(Transport):
         """JSON `{"images": [base64, …]}`; no id, since the service states its parts with each answer."""
         encoded = [base64.b64encode(images.jpegs[index]).decode("ascii") for index in indices]
         return Prepared(json.dumps({"images": encoded}).encode(), indices, HEADERS)
-
-    def open(self) -> None:
-        """One connection of its own."""
-        self._connection = HttpConnection(self.endpoint, self.timeout_s)
 
     def exchange(self, prepared: Prepared) -> Reply:
         """POST and parse."""
@@ -49,11 +43,6 @@ class JpegHttp(Transport):
         embeddings = np.array(json.loads(answer.body)["embeddings"], dtype=np.float32)
         phases_ns = {**answer.phases_ns, "decode": time.perf_counter_ns() - received_ns}
         return Reply(embeddings, len(answer.body), phases_ns, server_timing(answer.headers))
-
-    def close(self) -> None:
-        """Close the connection."""
-        if self._connection is not None:
-            self._connection.close()
 
 
 def server_timing(headers: Mapping[str, str]) -> dict[str, int]:

@@ -11,10 +11,11 @@ import numpy as np
 from gevent.event import Event
 from numpy.typing import NDArray
 
+from users.channels import PER_USER
 from users.endpoint import Endpoint
 from users.images import ImageSet
 from users.pacer import ClosedPacer, Pacer
-from users.transport import PER_USER, Channels, Prepared, Transport, rotation
+from users.transport import Prepared, Transport, rotation
 
 PREPARED, LIBRARY = "prepared", "library"
 """How the client makes its requests: once, before any load, or each from its array while it is measured."""
@@ -40,7 +41,7 @@ class Stage:
     golden: NDArray[np.float32] | None = None
     min_cosine: float = 0.999
     images: ImageSet | None = None
-    channels: Channels = PER_USER
+    channels: str = PER_USER
     phase: str = "drain"
     pacer: Pacer = field(default_factory=ClosedPacer)
     sent: int = 0

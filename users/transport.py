@@ -5,19 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from users.channels import PER_USER, parse
 from users.endpoint import Endpoint, Payload, Protocol
 from users.errors import translated
 from users.images import ImageSet
 
 EMBEDDING_SIZE = 512
-Channels = Literal["per-user", "shared"]
-PER_USER: Channels = "per-user"
-SHARED: Channels = "shared"
 PLACEHOLDER = "0" * 16
 """Stands in a prepared request for the id that it is given when it is sent; ids are as long."""
 
@@ -57,21 +55,22 @@ class Reply:
 class Transport(ABC):
     """One user's way to one endpoint. Opened and closed by the greenlet that uses it.
 
-    `channels`: whether users have gRPC channels of their own, or all of this process share one.
+    `channels`: whether users have connections of their own, or share them, in the words of users.channels.
+    Raises ValueError where they are others.
     """
 
     protocol: ClassVar[Protocol]
     payload: ClassVar[Payload]
 
-    def __init__(self, endpoint: Endpoint, timeout_s: float, channels: Channels = PER_USER) -> None:
+    def __init__(self, endpoint: Endpoint, timeout_s: float, channels: str = PER_USER) -> None:
         self.endpoint = endpoint
         self.timeout_s = timeout_s
-        self.channels = channels
+        self.channels = parse(channels)
 
     @classmethod
-    def connections(cls, users: int, channels: Channels) -> int:
-        """How many TCP connections so many users of one process should have."""
-        return users
+    def connections(cls, users: int, channels: str) -> int:
+        """How many TCP connections so many users of one process should have, once each has sent."""
+        return min(users, parse(channels).size or users)
 
     @classmethod
     @abstractmethod

@@ -1,73 +1,23 @@
-"""Triton over gRPC, on gevent: prepared bytes over the raw stub, on channels of each user's own or shared."""
+"""Triton over gRPC, on gevent: prepared bytes over the raw stub, on channels of its own or shared."""
 
 from __future__ import annotations
 
-import functools
 import time
+from collections.abc import Callable
 from typing import ClassVar
 
-import gevent
-import grpc
 import numpy as np
-from grpc.experimental import gevent as grpc_gevent
 from tritonclient.grpc.service_pb2 import ModelInferRequest, ModelInferResponse
 
 from users.base import InferenceUser
+from users.channels import SAME_ARGS
 from users.endpoint import Endpoint, Payload, Protocol
 from users.errors import ErrorKind, RequestError
+from users.grpc_channels import OwnChannel, SharedChannel, patch_grpc, size_thread_pool
 from users.images import ImageSet
-from users.transport import EMBEDDING_SIZE, SHARED, Channels, Prepared, Reply, Transport, id_place
+from users.transport import EMBEDDING_SIZE, Prepared, Reply, Transport, id_place
 
 METHOD = "/inference.GRPCInferenceService/ModelInfer"
-CHANNEL_OPTIONS = (
-    ("grpc.max_send_message_length", -1),
-    ("grpc.max_receive_message_length", -1),
-    # Without this, all channels of a process to the same address share one TCP connection.
-    ("grpc.use_local_subchannel_pool", 1),
-)
-SPARE_THREADS = 8
-
-
-@functools.cache
-def patch_grpc() -> None:
-    """Let gRPC wait in gevent's thread pool and not in the event loop; once a process, before any channel."""
-    grpc_gevent.init_gevent()
-
-
-def size_thread_pool(users: int) -> None:
-    """Room for one blocked call a user: each call in flight holds a thread of gevent's pool.
-
-    At the pool's default of 10, a tenth call makes every other wait, unseen in the throughput.
-    """
-    pool = gevent.get_hub().threadpool
-    pool.maxsize = max(pool.maxsize, users + SPARE_THREADS)
-
-
-class SharedChannels:
-    """One channel an address, for as long as anybody uses it."""
-
-    def __init__(self) -> None:
-        self._channels: dict[str, tuple[grpc.Channel, int]] = {}
-
-    def take(self, address: str) -> grpc.Channel:
-        """The address's channel, made for its first user."""
-        channel, users = self._channels.get(address) or (new_channel(address), 0)
-        self._channels[address] = (channel, users + 1)
-        return channel
-
-    def give_back(self, address: str) -> None:
-        """Close the channel when its last user has given it back."""
-        channel, users = self._channels[address]
-        self._channels[address] = (channel, users - 1)
-        if users == 1:
-            del self._channels[address]
-            channel.close()
-
-
-def new_channel(address: str) -> grpc.Channel:
-    """A channel with a TCP connection of its own."""
-    patch_grpc()
-    return grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
 
 
 class TritonGrpc(Transport):
@@ -77,8 +27,8 @@ class TritonGrpc(Transport):
     payload: ClassVar[Payload] = "fp32"
     users: ClassVar[int] = 0
     """How many of this process are open."""
-    shared_channels: ClassVar[SharedChannels] = SharedChannels()
-    _channel: grpc.Channel | None = None
+    _channel: OwnChannel | SharedChannel | None = None
+    _infer: Callable[..., bytes] | None = None
 
     @classmethod
     def prepare(
@@ -94,38 +44,45 @@ class TritonGrpc(Transport):
         return Prepared(body, indices, id_at=id_place(body, request_id))
 
     @classmethod
-    def connections(cls, users: int, channels: Channels) -> int:
-        """One a user, or one for all of this process."""
-        return min(users, 1) if channels == SHARED else users
+    def connections(cls, users: int, channels: str) -> int:
+        """As many as there are channels, save that gRPC joins those made with the same arguments."""
+        return min(users, 1) if channels == SAME_ARGS else super().connections(users, channels)
 
     def open(self) -> None:
-        """Take the shared channel, or make one of its own; each is one TCP connection."""
+        """Make a channel of its own, or take a place among the shared ones."""
         patch_grpc()
         TritonGrpc.users += 1
         size_thread_pool(TritonGrpc.users)
-        address = self.endpoint.address
-        shared = self.channels == SHARED
-        self._channel = self.shared_channels.take(address) if shared else new_channel(address)
-        self._infer = self._channel.unary_unary(METHOD, request_serializer=None, response_deserializer=None)
+        address, channels = self.endpoint.address, self.channels
+        if channels.size:
+            self._channel = SharedChannel(address, channels.size)
+        else:
+            self._channel = OwnChannel(address, joined=channels.kind == SAME_ARGS)
 
     def exchange(self, prepared: Prepared) -> Reply:
-        """Call and parse. `wait` is the whole call in flight: gRPC shows neither sending nor receiving."""
+        """Call and parse. `wait` is the whole call in flight: gRPC shows neither sending nor receiving, nor
+        how long a call stood behind others of its channel.
+        """
+        infer = self._infer or self._first_infer()
         began_ns = time.perf_counter_ns()
-        body: bytes = self._infer(prepared.body, timeout=self.timeout_s)
+        body = infer(prepared.body, timeout=self.timeout_s)
         received_ns = time.perf_counter_ns()
         embeddings = embeddings_of(ModelInferResponse.FromString(body))
         decode_ns = time.perf_counter_ns() - received_ns
         return Reply(embeddings, len(body), {"wait": received_ns - began_ns, "decode": decode_ns})
 
+    def _first_infer(self) -> Callable[..., bytes]:
+        """The method on this user's channel, kept for the requests to come."""
+        assert self._channel is not None, "open() comes before send()"
+        channel = self._channel.take()
+        self._infer = channel.unary_unary(METHOD, request_serializer=None, response_deserializer=None)
+        return self._infer
+
     def close(self) -> None:
         """Close the channel: one left to the garbage collector can hang the process under gevent."""
-        channel, self._channel = self._channel, None
-        if channel is None:
-            return
-        TritonGrpc.users -= 1
-        if self.channels == SHARED:
-            self.shared_channels.give_back(self.endpoint.address)
-        else:
+        channel, self._channel, self._infer = self._channel, None, None
+        if channel is not None:
+            TritonGrpc.users -= 1
             channel.close()
 
 

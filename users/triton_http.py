@@ -9,20 +9,18 @@ import numpy as np
 from tritonclient.http import InferenceServerClient, InferInput, InferRequestedOutput
 
 from users.base import InferenceUser
-from users.endpoint import Endpoint, Payload, Protocol
-from users.http_client import HttpConnection
+from users.endpoint import Endpoint, Payload
+from users.http_client import HttpTransport
 from users.images import ImageSet
-from users.transport import Prepared, Reply, Transport, id_place
+from users.transport import Prepared, Reply, id_place
 
 HEADER_LENGTH = "Inference-Header-Content-Length"
 
 
-class TritonHttp(Transport):
+class TritonHttp(HttpTransport):
     """602,112 bytes a picture on the wire: float32 of shape [3, 224, 224]."""
 
-    protocol: ClassVar[Protocol] = "http"
     payload: ClassVar[Payload] = "fp32"
-    _connection: HttpConnection | None = None
 
     @classmethod
     def prepare(
@@ -39,10 +37,6 @@ class TritonHttp(Transport):
         headers = {"Content-Type": "application/octet-stream", HEADER_LENGTH: str(json_size)}
         return Prepared(body, indices, headers, id_place(body, request_id))
 
-    def open(self) -> None:
-        """One connection of its own."""
-        self._connection = HttpConnection(self.endpoint, self.timeout_s)
-
     def exchange(self, prepared: Prepared) -> Reply:
         """POST and parse."""
         assert self._connection is not None, "open() comes before send()"
@@ -54,11 +48,6 @@ class TritonHttp(Transport):
         embeddings = np.asarray(result.as_numpy("embedding"), dtype=np.float32)
         decode_ns = time.perf_counter_ns() - received_ns
         return Reply(embeddings, len(answer.body), {**answer.phases_ns, "decode": decode_ns})
-
-    def close(self) -> None:
-        """Close the connection."""
-        if self._connection is not None:
-            self._connection.close()
 
 
 class TritonHttpUser(InferenceUser):

@@ -10,13 +10,14 @@ from hdrh.histogram import HdrHistogram
 
 from reports import histogram
 from reports.ledger import LedgerWriter, Record, read_ledger
+from swarm.cell import Cell, Run
 from swarm.conductor import Conductor
 from swarm.crew import Answers
 from swarm.first_calls import FirstCalls
 from swarm.hands import Hands
-from swarm.plan import Cell, Run
 from swarm.programme import Listed, Programme
 from swarm.pulse import Second
+from swarm.seating import seated
 from swarm.traces import Joined
 from swarm.under_way import Terms
 from tests.swarm.fakes import FakeClock
@@ -92,6 +93,7 @@ class FakeCrew:
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.errors: dict[str, str] = {}
         self.present = ["host1_a", "host2_b"]
+        self.chosen = [*self.present, "host3_c"]
         self.sent_home: list[str] = []
         self.missing: set[str] = set()
         self.users = 1
@@ -100,7 +102,14 @@ class FakeCrew:
         """Who is lost while it is asked, by operation."""
 
     def workers(self) -> list[str]:
-        return list(self.present)
+        return [worker for worker in self.present if worker in self.chosen]
+
+    def choose(self, workers: int, hosts: int) -> None:
+        by_host = {self.host(worker): [worker] for worker in self.present}
+        self.chosen = [*seated(by_host, workers, hosts), "host3_c"]
+
+    def host(self, worker: str) -> str:
+        return worker.partition("_")[0]
 
     def drop_missing(self) -> None:
         self.present = [worker for worker in self.present if worker not in self.missing]
@@ -160,6 +169,7 @@ class Stand:
             traced=lambda run: self.traced,
             first_calls=self.first_calls,
             server_fault=self.server_fault,
+            addresses=lambda cell: {"host1": "198.18.0.1"} if cell.link else {},
             say=self.said.append,
             clock=self.clock,
             sleep=self.clock.sleep,

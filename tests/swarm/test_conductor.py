@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from swarm.cell import Cell, Run
 from swarm.errors import StudyError
-from swarm.plan import Cell, Run
 from swarm.programme import Listed, Outcome
 from swarm.traces import join
 from swarm.under_way import POLL_S, STALL_S

@@ -18,10 +18,11 @@ from swarm.mark import is_marked, mark
 from swarm.query import Line, triton_stub
 from swarm.tcp_info import ESTABLISHED
 from tests.stand_ins import stand_in
+from users.channels import PER_USER, SHARED
 from users.endpoint import Endpoint
 from users.images import ImageSet
 from users.jpeg_http import JpegHttp
-from users.transport import PER_USER, SHARED, Channels, Transport
+from users.transport import Transport
 from users.triton_grpc import TritonGrpc
 
 USERS = 16
@@ -66,10 +67,14 @@ def eventually(holds: Callable[[], bool]) -> bool:
 
 @pytest.mark.parametrize(
     ("transport", "channels", "expected"),
-    [(JpegHttp, PER_USER, 16), (JpegHttp, SHARED, 16), (TritonGrpc, SHARED, 1), (TritonGrpc, PER_USER, 16)],
+    [
+        *((JpegHttp, PER_USER, 16), (JpegHttp, SHARED, 1), (JpegHttp, "pool:4", 4)),
+        *((TritonGrpc, PER_USER, 16), (TritonGrpc, SHARED, 1), (TritonGrpc, "pool:4", 4)),
+        (TritonGrpc, "same-args", 1),
+    ],
 )
 def test_connections_of_sixteen_users(
-    transport: type[Transport], channels: Channels, expected: int, http_address: str, grpc_address: str
+    transport: type[Transport], channels: str, expected: int, http_address: str, grpc_address: str
 ) -> None:
     endpoint = endpoint_at(http_address if transport is JpegHttp else grpc_address, transport)
     prepared = transport.prepare(IMAGES, (0,), endpoint)

@@ -8,6 +8,7 @@ import gevent
 import pytest
 
 from swarm.crew import Crew
+from swarm.errors import RunFailedError
 from swarm.messages import ASK, HELLO, PARTING, REPLY
 from tests.swarm.fakes import FakeRunner
 
@@ -149,3 +150,44 @@ def test_a_late_worker_that_cannot_take_part_is_sent_home(said: list[str]) -> No
     master.deliver(REPLY, {"seq": seq, "error": "its pictures are others"}, "b_2")
     assert master.sent[-1] == ("quit", None, "b_2")
     assert said == ["worker w0 cannot take part and is sent home: its pictures are others"]
+
+
+class Dispatcher:
+    """Locust's, as far as who is given users."""
+
+    def __init__(self, nodes: list[Node]) -> None:
+        self._worker_nodes = nodes
+
+    def add_worker(self, worker_node: Node) -> None:
+        self._worker_nodes.append(worker_node)
+
+    def remove_worker(self, worker_node: Node) -> None:
+        self._worker_nodes.remove(worker_node)
+
+
+def test_only_chosen_workers_have_a_part_until_others_are_chosen(said: list[str]) -> None:
+    master = FakeMaster("m_1", "m_2", "m_3")
+    crew = crew_of(master, said)
+    assert crew.strangers == ["m_1", "m_2", "m_3"]
+    for node, host in (("m_1", "near"), ("m_2", "near"), ("m_3", "far")):
+        master.deliver(HELLO, {"host": host}, node)
+    assert crew.strangers == []
+    assert [crew.host(worker) for worker in crew.workers()] == ["near", "near", "far"]
+    dispatcher = Dispatcher(list(master.clients.values()))
+    master._users_dispatcher = dispatcher  # type: ignore[assignment]
+    crew.choose(1, 0)
+    assert crew.workers() == ["m_3"] == [node.id for node in dispatcher._worker_nodes]
+    crew.choose(2, 2)
+    assert sorted(crew.workers()) == ["m_1", "m_3"] == sorted(node.id for node in dispatcher._worker_nodes)
+    with pytest.raises(RunFailedError, match="it asks for 4 workers and 3 are there"):
+        crew.choose(4, 0)
+    crew.forget()
+    assert len(crew.workers()) == 3 == len(dispatcher._worker_nodes)
+
+
+def test_a_worker_that_comes_in_the_middle_has_a_part(said: list[str]) -> None:
+    master = FakeMaster("m_1", "m_2")
+    crew = crew_of(master, said)
+    crew.choose(1, 0)
+    master.clients["m_3"] = Node("m_3")
+    assert crew.workers() == ["m_1", "m_3"]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from swarm.cell import Cell
 from swarm.first_calls import FirstCalls, sizes_to_call
-from swarm.plan import Cell
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
 

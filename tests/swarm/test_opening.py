@@ -27,10 +27,10 @@ def handed_out(reference: Endpoint, made: Options, monkeypatch: pytest.MonkeyPat
     return study
 
 
-def test_golden_embeddings_and_the_ways_of_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    study = handed_out(ONNX, options("--client", "library", "--channels", "shared"), monkeypatch)
+def test_golden_embeddings_and_how_answers_are_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = handed_out(ONNX, options("--request-timeout", "7"), monkeypatch)
     assert study["golden"] == GOLDEN.tobytes()
-    assert (study["client"], study["channels"]) == ("library", "shared")
+    assert (study["timeout_s"], study["min_cosine"]) == (7, 0.999)
 
 
 @pytest.mark.parametrize("reference", [EMULATED, ONNX.floor()])
@@ -39,7 +39,6 @@ def test_no_golden_embeddings_of_what_does_not_compute(
 ) -> None:
     study = handed_out(reference, options(), monkeypatch)
     assert study["golden"] == b""
-    assert (study["client"], study["channels"]) == ("prepared", "per-user")
 
 
 @pytest.mark.parametrize(("given", "traced"), [((), False), (("--trace",), True)])

@@ -26,7 +26,7 @@ def options(*arguments: str) -> Options:
 def test_defaults() -> None:
     made = options()
     assert made.embedded
-    assert (made.size, made.iterations, made.repeats, made.seed) == ("quick", 0, 1, 0)
+    assert (made.size, made.iterations, made.repeats, made.seed) == ("quick", 0, 0, 0)
     assert made.to_record()["urls"] == {}
 
 
@@ -85,7 +85,10 @@ def test_loads_that_make_no_sense(arguments: tuple[str, ...], sentence: str) -> 
     ("arguments", "sentence"),
     [
         (("--client", "fast"), "--client fast: give one of prepared, library"),
-        (("--channels", "one"), "--channels one: give one of per-user, shared"),
+        (
+            ("--channels", "one"),
+            "--channels one: give per-user, shared, same-args or pool:N with N of 1 or more, e.g. pool:4",
+        ),
         (("--rates", "5", "--arrivals", "bursts"), "--arrivals bursts: give one of constant, poisson"),
         (("--link-mbit", "-1"), "--link-mbit -1.0: give 0 or more"),
         (("--link-mbit", "nan"), "--link-mbit nan: give 0 or more"),
@@ -127,7 +130,7 @@ def test_the_web_form_may_choose_client_and_channels_but_no_servers() -> None:
     first = options("--floor", "--emulate", "a100")
     form = resolve(parsed("--floor", "--emulate", "a100", client="library", channels="shared"))
     assert changes(first, form) == ["--channels", "shared", "--client", "library"]
-    with pytest.raises(UsageError, match="--channels both: give one of per-user, shared"):
+    with pytest.raises(UsageError, match="--channels both: give per-user, shared"):
         resolve(parsed(channels="both"))
     parser = get_empty_argument_parser(default_config_files=[])
     add_options(parser)

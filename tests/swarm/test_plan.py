@@ -1,11 +1,14 @@
 """Cells, their order, and the estimate of the time left."""
 
+from dataclasses import replace
+
 import pytest
 
 from reports import histogram
 from swarm import progress
+from swarm.cell import Cell, Run
 from swarm.errors import UsageError
-from swarm.plan import Cell, Run, Size, at_rates, matching, order, serial_and_concurrent
+from swarm.plan import Size, at_rates, matching, order, serial_and_concurrent
 from swarm.programme import Outcome
 from users.endpoint import Endpoint
 
@@ -29,8 +32,8 @@ def test_the_full_size_has_the_seeds_sixty_requests() -> None:
 
 
 def test_amounts_given_by_option_win() -> None:
-    assert QUICK.with_amounts(3, 0, 4) == Size((1, 4, 8), (1, 8), 3, 2, 4)
-    assert QUICK.with_amounts(0, 0.5, 0) == Size((1, 4, 8), (1, 8), 10, 0.5, 10)
+    assert QUICK.with_amounts(3, 0, 4, 5) == Size((1, 4, 8), (1, 8), 3, 2, 4, 5)
+    assert QUICK.with_amounts(0, 0.5, 0, 0) == Size((1, 4, 8), (1, 8), 10, 0.5, 10)
 
 
 def test_cells_by_pattern() -> None:
@@ -56,8 +59,9 @@ def test_repeats_are_interleaved_and_seeded() -> None:
 
 
 def test_a_run_as_the_ledger_lists_it() -> None:
-    assert Run(Cell(B, 4, 1, 10, 2.0), 2).to_record() == {
-        "cell": "b-grpc/b4/c1",
+    cell = Cell(B, 4, 1, 10, 2.0, channels="shared", client="library", workers=4, hosts=2, link="lan")
+    assert Run(replace(cell, congestion="bbr", variant="shared/4w2h"), 2).to_record() == {
+        "cell": "b-grpc/b4/c1/shared/4w2h",
         "endpoint": "b-grpc",
         "backend": "b",
         "protocol": "grpc",
@@ -69,6 +73,13 @@ def test_a_run_as_the_ledger_lists_it() -> None:
         "max_in_flight": 0,
         "requests": 10,
         "seconds": 2.0,
+        "channels": "shared",
+        "client": "library",
+        "workers": 4,
+        "hosts": 2,
+        "link": "lan",
+        "congestion": "bbr",
+        "variant": "shared/4w2h",
         "repeat": 2,
     }
 

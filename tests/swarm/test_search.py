@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from reports import histogram
+from swarm.cell import Cell, Run
 from swarm.errors import UsageError
-from swarm.plan import Cell, Run
 from swarm.programme import Outcome
 from swarm.search import MOST_STEPS, Bound, Search, rates
 from users.endpoint import Endpoint

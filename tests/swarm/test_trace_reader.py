@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import requests
 
+from swarm.cell import Cell, Run
 from swarm.collector import Collector
 from swarm.embedded import EmbeddedServers
-from swarm.plan import Cell, Run
 from swarm.raw import packed
 from swarm.trace_reader import PAUSE_S, TRIES, TraceReader
 from tests.swarm.fakes import FakeClock, FakeRunner

@@ -2,7 +2,9 @@
 
 from locust.env import Environment
 
-from collections.abc import Iterator
+import socket
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import gevent
@@ -83,14 +85,19 @@ def runner(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerRunner]:
     hired._shipping._health.end()
 
 
-def staged(runner: WorkerRunner, endpoint: Endpoint, golden: bytes, **settings: Any) -> Stage:
+def staged(
+    runner: WorkerRunner, endpoint: Endpoint, golden: bytes, cell: Mapping[str, Any] = {}, **settings: Any
+) -> Stage:
     """The stage of a cell at `endpoint`."""
     study = {
         "images": "", "sha256": IMAGES.sha256, "golden": golden, "min_cosine": 0.99, "timeout_s": 5.0,
-        "client": "prepared", "channels": "per-user", "raw_results": 0, "trace": False, **settings,
+        "raw_results": 0, "trace": False, **settings,
     }  # fmt: skip
     assert "error" not in runner.ask("study", **study)
-    task = {"cell": f"{endpoint.name}/b2/c1", "repeat": 1, "endpoint": endpoint.to_dict(), "batch": 2}
+    task = {
+        "cell": f"{endpoint.name}/b2/c1", "repeat": 1, "endpoint": endpoint.to_dict(), "addresses": {},
+        "batch": 2, "channels": "per-user", "client": "prepared", **cell,
+    }  # fmt: skip
     assert "error" not in runner.ask("cell", **task)
     assert AnyUser.stage is not None
     return AnyUser.stage
@@ -118,8 +125,33 @@ def test_a_study_without_golden_embeddings(runner: WorkerRunner) -> None:
 def test_how_the_client_makes_and_carries_its_requests(runner: WorkerRunner) -> None:
     stage = staged(runner, ONNX, b"")
     assert (stage.images, stage.channels) == (None, "per-user")
-    stage = staged(runner, ONNX, b"", client="library", channels="shared")
+    stage = staged(runner, ONNX, b"", {"client": "library", "channels": "shared"})
     assert (stage.images, stage.channels) == (IMAGES, "shared")
+
+
+def test_a_cell_over_a_link_is_sent_to_the_address_that_its_own_host_reaches(
+    runner: WorkerRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    addresses = {"addresses": {"near": "198.18.0.1", "far": "198.18.0.5"}}
+    monkeypatch.setenv("INFERSWARM_HOST", "far")
+    assert staged(runner, ONNX, b"", addresses).endpoint.address == f"198.18.0.5:{ONNX.port}"
+    monkeypatch.setenv("INFERSWARM_HOST", "elsewhere")
+    assert staged(runner, ONNX, b"", addresses).endpoint.address == ONNX.address
+
+
+def test_a_host_that_does_not_reach_an_endpoint_says_so(
+    runner: WorkerRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INFERSWARM_HOST", "far")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        there = replace(ONNX, address=f"127.0.0.1:{port}").to_dict()
+        assert "error" not in runner.ask("reach", endpoints=[there], ways=[{}, {"far": "127.0.0.1"}])
+    reply = runner.ask("reach", endpoints=[there], ways=[{}])
+    assert reply["error"] == (
+        f"host far gets no connection to {ONNX.name} at 127.0.0.1:{port} (Connection refused);"
+        " give a URL that every host can reach"
+    )
 
 
 @pytest.mark.parametrize(("trace", "has_a_place"), [(False, False), (True, True)])

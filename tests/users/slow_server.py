@@ -1,14 +1,15 @@
-"""A server of one connection after the other, in the client's own event loop: slow where a test wants it."""
+"""A server in the client's own event loop: slow where a test wants it."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import gevent
 from gevent import socket
+from gevent.pool import Group
 
 from users.stamped import Stamps
 
@@ -18,12 +19,12 @@ LARGE = bytes(16_000_000)
 
 
 class Server:
-    """One connection after the other; `handle` answers the requests of each and notes its pauses."""
+    """`handle` answers the requests of each connection and notes its pauses; `open` are now connected."""
 
     def __init__(self, handle: Callable[[Server, Any], None], stamps: Stamps) -> None:
         self.stamps = stamps
         self.pauses_ns: list[int] = []
-        self.connections = 0
+        self.connections = self.open = 0
         self.bodies: list[bytes] = []
         self._handle = handle
         self._listener = socket.socket()
@@ -32,14 +33,21 @@ class Server:
         self._listener.bind(("127.0.0.1", 0))
         self._listener.listen()
         self.port: int = self._listener.getsockname()[1]
-        self._greenlet = gevent.spawn(self._accept)
+        self._greenlet, self._talks = gevent.spawn(self._accept), Group()
 
     def _accept(self) -> None:
         while True:
             peer, _ = self._listener.accept()
             self.connections += 1
-            with peer:
+            self.open += 1
+            self._talks.spawn(self._talk, peer)
+
+    def _talk(self, peer: Any) -> None:
+        try:
+            with peer, suppress(ConnectionError):
                 self._handle(self, peer)
+        finally:
+            self.open -= 1
 
     def pause(self) -> None:
         began_ns = time.perf_counter_ns()
@@ -62,12 +70,16 @@ class Server:
         ]
         body = bytearray(body)
         while len(body) < length:
-            body += peer.recv(1_000_000)
+            more = peer.recv(1_000_000)
+            if not more:
+                return False
+            body += more
         self.bodies.append(bytes(body))
         return True
 
     def close(self) -> None:
         self._greenlet.kill()
+        self._talks.kill()
         self._listener.close()
 
 

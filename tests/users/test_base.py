@@ -180,6 +180,23 @@ def test_connections_are_asked_for_by_users_who_have_sent(
     assert user.mine.connections == 2
 
 
+@pytest.mark.parametrize(
+    ("channels", "expected"),
+    [("per-user", [1, 2, 3]), ("shared", [1, 1, 1]), ("pool:2", [1, 2, 2]), ("same-args", [1, 2, 3])],
+)
+def test_shared_connections_are_asked_for_once(
+    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch, channels: str, expected: list[int]
+) -> None:
+    user.mine.channels = channels
+    asked = []
+    for sender in (user, ScriptedUser(user.environment), ScriptedUser(user.environment)):
+        sender.on_start()
+        for _ in range(2):
+            send(sender, monkeypatch, unit(3))
+        asked.append(user.mine.connections)
+    assert asked == expected
+
+
 def test_a_prepared_request_costs_no_encoding(user: ScriptedUser, monkeypatch: pytest.MonkeyPatch) -> None:
     assert send(user, monkeypatch, unit(3)).phases_ns == {"encode": 0, "decode": 3}
     assert send(user, monkeypatch, ConnectionResetError(104, "gone")).phases_ns == {}
@@ -204,6 +221,7 @@ def test_users_of_a_plain_locustfile_share_one_stage(monkeypatch: pytest.MonkeyP
     class Plain(JpegHttpUser):
         endpoint = Endpoint("mine", "pytorch", "http", "jpeg", "127.0.0.1:1")
         batch = 2
+        channels = "pool:2"
 
     environment = Environment(user_classes=[Plain])
     one, other = Plain(environment), Plain(environment)
@@ -214,7 +232,10 @@ def test_users_of_a_plain_locustfile_share_one_stage(monkeypatch: pytest.MonkeyP
     assert (one.seat, other.seat) == (0, 1)
     assert len(one.mine.pool) == 32
     assert one.mine.gate.is_set()
+    assert one.mine.channels == "pool:2"
+    one.on_start()
     assert one.request(next(one.requests), 0).error is not None
+    one.on_stop()
 
 
 def test_a_user_of_a_study_waits_for_its_stage(user: ScriptedUser, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,27 @@
+"""What a locustfile's study needs, for the launcher, which does not import Locust: a process of its own."""
+
+from __future__ import annotations
+
+from locust.util.load_locustfile import load_locustfile
+
+import json
+import sys
+
+from swarm.shape import StudyShape
+
+
+def main(argv: list[str]) -> int:
+    """Print one line of JSON: the study's name, and how many workers it wants."""
+    _, shapes = load_locustfile(argv[0])
+    studies = [shape for shape in shapes if isinstance(shape, StudyShape)]
+    if not studies:
+        print(
+            f"{argv[0]} declares no study: give it a StudyShape, as locustfiles/step7.py has", file=sys.stderr
+        )
+        return 2
+    print(json.dumps({"name": studies[0].name, "workers": studies[0].workers}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,99 @@
+"""What `python -m swarm run` tells the master of the hosts and links that it has made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from swarm.cell import Cell
+from swarm.errors import UsageError
+
+VARIABLE = "INFERSWARM_LAUNCH"
+HOST_VARIABLE = "INFERSWARM_HOST"
+"""The name of the host that a worker runs on."""
+LOOPBACK = "127.0.0.1:"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Nothing, where Locust was started by hand.
+
+    `command` makes the study again. `addresses` has, by host, link and congestion control, where the servers
+    are. `server_command` goes before the command that starts them, and `server_address` is where this
+    process and hosts without a link reach them. `logs` is the folder of what the workers write.
+    """
+
+    command: Sequence[str] = field(default_factory=list)
+    workers: int = 0
+    hosts: Sequence[Mapping[str, Any]] = field(default_factory=list)
+    links: Sequence[Mapping[str, Any]] = field(default_factory=list)
+    addresses: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
+    server_command: Sequence[str] = field(default_factory=list)
+    server_address: str = ""
+    logs: str = ""
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> Self:
+        """From a process's environment."""
+        return cls(**json.loads(environment.get(VARIABLE, "{}")))
+
+    def to_environment(self) -> dict[str, str]:
+        """The inverse of `of`."""
+        return {VARIABLE: json.dumps(asdict(self))}
+
+    def addresses_of(self, cell: Cell) -> dict[str, str]:
+        """Where each host reaches the servers for a cell; nothing where the endpoints' own addresses hold."""
+        if not cell.link:
+            return {}
+        found = {host: by_link[cell.link] for host, by_link in self.addresses.items() if cell.link in by_link}
+        return {host: of.get(cell.congestion) or next(iter(of.values())) for host, of in found.items()}
+
+    def ways(self, links: Iterable[str]) -> list[dict[str, str]]:
+        """By each of some links, the servers' address by host; empty where the endpoints' own hold."""
+        return [
+            {host: next(iter(by_link[link].values())) for host, by_link in self.addresses.items() if link}
+            for link in links
+        ]
+
+    def check_links(self, links: Iterable[str]) -> None:
+        """Raises UsageError where one of these has not been made."""
+        known = [str(link["name"]) for link in self.links]
+        for link in links:
+            if link and link not in known:
+                made = f"the links made are {', '.join(known)}" if known else "no link has been made"
+                raise UsageError(f"--link {link}: {made}; run `python -m swarm run -f FILE --link {link}`")
+
+    def check(self, cells: Iterable[Cell], workers: int) -> None:
+        """Can these cells be run on `workers` processes, 0 for as many as come? Raises UsageError."""
+        for cell in cells:
+            self.check_links([cell.link])
+            self._check_congestion(cell)
+            if 0 < workers < cell.workers:
+                raise UsageError(
+                    f"{cell.name} asks for {cell.workers} workers and {workers} will be there: run"
+                    f" `python -m swarm run -f FILE --workers {cell.workers}`, or leave it out by --cells"
+                )
+            if 0 < len(self.hosts) < cell.hosts:
+                raise UsageError(
+                    f"{cell.name} asks for {cell.hosts} hosts and {len(self.hosts)} are there: give --hosts"
+                    f" {cell.hosts}, or leave it out by --cells"
+                )
+
+    def _check_congestion(self, cell: Cell) -> None:
+        """Raises UsageError where a host's link lacks the congestion control that the cell asks for."""
+        for host, by_link in self.addresses.items():
+            offered = by_link.get(cell.link, {})
+            if cell.congestion and offered and cell.congestion not in offered:
+                raise UsageError(
+                    f"{cell.name}: this kernel has no {cell.congestion} for host {host}; load its module"
+                    f" (modprobe tcp_{cell.congestion}), or leave it out by --cells"
+                )
+
+
+def relocated(ready: Any, address: str) -> Any:
+    """What embedded servers say of themselves, as seen from outside the namespace that they are in."""
+    if not address:
+        return ready
+    return json.loads(json.dumps(ready).replace(LOOPBACK, f"{address}:"))

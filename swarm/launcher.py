@@ -1,0 +1,191 @@
+"""The launcher of a study: hosts checked, links measured, master and workers started, watched and ended."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from swarm.errors import SwarmError
+from swarm.hosts.checking import HostError, check, check_all, problems
+from swarm.hosts.host import Host
+from swarm.hosts.leash import leashed
+from swarm.hosts.table import HostSpec
+from swarm.launch import Launch
+from swarm.launching import Child, free_port, spread
+from swarm.links.measuring import differences, measure
+from swarm.links.network import Network
+from swarm.links.profiles import Profile
+
+POLL_S = 0.2
+ORDERLY_S = 90.0
+"""How long a study that is stopped may take to end its requests and write its report."""
+ALONE_S = 20.0
+"""How long a master may take to notice that no worker is left."""
+WORKERS_S = 120
+"""How long workers may take to connect."""
+INTERRUPTED = 3
+LOOPBACK = "127.0.0.1"
+
+
+class Stop(BaseException):
+    """Ctrl-C, SIGTERM or SIGHUP."""
+
+
+class Signals:
+    """The first signal raises Stop wherever this process is; further ones are counted."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self.count += 1
+        if self.count == 1:
+            raise Stop
+
+
+class Launcher:
+    """One study's hosts, links and processes; `undo` takes all of it down again, on every way out.
+
+    `command` is how the study is made again.
+    """
+
+    def __init__(self, undo: ExitStack, signals: Signals, command: Sequence[str]) -> None:
+        self._undo, self._signals, self._command = undo, signals, command
+        self._network: Network | None = None
+        self._hosts: list[Host] = []
+        self._counts: list[int] = []
+        self._workers: list[Child] = []
+        self._about_hosts: list[dict[str, Any]] = []
+        self._about_links: list[dict[str, Any]] = []
+
+    def prepare(self, specs: Sequence[HostSpec], workers: int, profiles: Sequence[Profile]) -> None:
+        """Make what must be made, and see whether all of it is fit. Raises SwarmError."""
+        self._counts = spread(specs, workers)
+        if apart := [spec.name for spec in specs if spec.kind == "netns"]:
+            self._network = self._undo.enter_context(Network(apart, profiles))
+        self._hosts = [Host(spec, self._network.command if self._network else None) for spec in specs]
+        self._check_hosts()
+        self._about_links = [self._measured(profile) for profile in profiles]
+
+    def _check_hosts(self) -> None:
+        """Raises HostError where one is not fit."""
+        own = check(Host(HostSpec("here", "process")))
+        wrong = []
+        for host, workers, found in zip(self._hosts, self._counts, check_all(self._hosts), strict=True):
+            name, kind = host.spec.name, host.spec.kind
+            if found.facts is None:
+                wrong.append(found.why)
+                continue
+            faults = problems(found.facts, own, workers)
+            wrong += [f"host {name}: {fault}" for fault in faults if fault.fatal]
+            warnings = "".join(f"; {fault}" for fault in faults if not fault.fatal)
+            say(f"host {name} ({kind}): {workers} worker(s){warnings}")
+            facts = found.facts.to_record()
+            self._about_hosts.append({"name": name, "kind": kind, "workers": workers, "facts": facts})
+        if wrong:
+            raise HostError("; ".join(wrong))
+
+    def _measured(self, profile: Profile) -> dict[str, Any]:
+        """A link's entry for the ledger: what was asked of it, and what real packets found."""
+        assert self._network is not None
+        by_host, off = {}, []
+        for host in self._network.addresses():
+            found = measure(self._network, host, profile)
+            by_host[host] = found.to_record()
+            off += [f"{host}: {text}" for text in differences(profile, found)]
+            say(f"link {profile.name} of {host}: {found}")
+        for text in off:
+            say(f"link {profile.name} is not as asked, {text}")
+        return {**profile.to_record(), "measured": by_host, "differences": off}
+
+    def _launch(self, logs: Path) -> Launch:
+        workers, network = sum(self._counts), self._network
+        alone = Launch(self._command, workers, self._about_hosts, self._about_links, logs=str(logs))
+        if network is None:
+            return alone
+        servers = {"server_command": network.server_command([]), "server_address": network.server_address}
+        return Launch(**{**vars(alone), **servers, "addresses": network.addresses()})
+
+    def run(self, locustfile: str, arguments: Sequence[str]) -> int:
+        """Start the master with its arguments and every worker; the master's exit code at its end."""
+        logs = Path(tempfile.mkdtemp(prefix="inferswarm-workers-"))
+        self._undo.callback(shutil.rmtree, logs, ignore_errors=True)
+        address = self._network.control_address if self._network else LOOPBACK
+        port = free_port(address)
+        bound = ["--master", "--master-bind-host", address, "--master-bind-port", str(port)]
+        if "--headless" in arguments:
+            bound += ["--expect-workers", str(sum(self._counts)), "--expect-workers-max-wait", str(WORKERS_S)]
+        command = leashed([sys.executable, "-m", "locust", *arguments, *bound], ORDERLY_S)
+        master = Child("master", command, None, self._launch(logs).to_environment())
+        # Workers are let go of first: a master that is still there then learns that they have left.
+        self._undo.enter_context(master)
+        for host, count in zip(self._hosts, self._counts, strict=True):
+            self._start_workers(host, count, locustfile, (address, port), logs)
+        try:
+            return self._watch(master)
+        except Stop:
+            return self._stop(master)
+
+    def _start_workers(
+        self, host: Host, count: int, locustfile: str, master: tuple[str, int], logs: Path
+    ) -> None:
+        there = host.locustfile(locustfile)
+        for index in range(count):
+            name = f"{host.spec.name}-{index + 1}"
+            command = host.worker_command(["-f", there], master, index)
+            worker = Child(f"worker {name}", command, logs / f"worker-{name}.log", {})
+            self._workers.append(self._undo.enter_context(worker))
+
+    def _watch(self, master: Child) -> int:
+        """Until the master ends; what ends before it is told. Raises SwarmError where a link breaks."""
+        running, seen = list(self._workers), time.monotonic()
+        while (code := master.poll()) is None:
+            for worker in [worker for worker in running if worker.poll() is not None]:
+                running.remove(worker)
+                self._tell_end(worker, master)
+            if running:
+                seen = time.monotonic()
+            elif time.monotonic() - seen > ALONE_S:
+                say("no worker is left: the study is stopped")
+                return self._stop(master)
+            if self._network:
+                self._check_links(master)
+            time.sleep(POLL_S)
+        return code
+
+    def _tell_end(self, worker: Child, master: Child) -> None:
+        """Workers end when the master says so, which is no news; it ends right after them."""
+        if master.wait(1.0) is None:
+            say(f"{worker.name} ended (exit code {worker.poll()}); its output ends:\n{worker.tail()}")
+
+    def _check_links(self, master: Child) -> None:
+        assert self._network is not None
+        try:
+            self._network.check()
+        except SwarmError:
+            self._stop(master)
+            raise
+
+    def _stop(self, master: Child) -> int:
+        """Let the master end its study in order; a second signal ends it at once."""
+        master.ask_to_end()
+        deadline = time.monotonic() + ORDERLY_S
+        while master.poll() is None and time.monotonic() < deadline and self._signals.count < 2:
+            time.sleep(POLL_S)
+        code = master.poll()
+        return INTERRUPTED if code is None else code
+
+
+def say(text: str) -> None:
+    """A line for the person."""
+    print(text, flush=True)

@@ -1,0 +1,118 @@
+"""What the launcher starts, each on a leash: it ends when the launcher does, whatever ends that."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from swarm.errors import UsageError
+from swarm.hosts.table import HostSpec
+from swarm.orphans import mark
+
+TAIL_LINES = 12
+STOP_S = 15.0
+"""How long a leash may take to end what is on it."""
+
+
+def study_needs(locustfile: str) -> dict[str, Any]:
+    """`name` and `workers` of the study in a locustfile. Raises UsageError where there is none to run."""
+    if not Path(locustfile).is_file():
+        raise UsageError(f"-f {locustfile}: no such file; give a locustfile, e.g. locustfiles/step7.py")
+    command = [sys.executable, "-m", "swarm.describe", locustfile]
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise UsageError(f"-f {locustfile}: cannot be used: {said[-1]}")
+    needs: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return needs
+
+
+def spread(specs: Sequence[HostSpec], workers: int) -> list[int]:
+    """How many workers each host runs: its own number where it has one, the rest evenly over the others.
+
+    Raises UsageError where a host would have none, or workers no host.
+    """
+    counts = [spec.workers or 0 for spec in specs]
+    free = [index for index, count in enumerate(counts) if not count]
+    left = workers - sum(counts)
+    if left < len(free) or (left and not free):
+        least, most = sum(counts) + len(free), "" if free else " and no more"
+        raise UsageError(f"--workers {workers}: these hosts need {least}{most}; give --workers {least}")
+    for turn, index in enumerate(free):
+        counts[index] = left // len(free) + (turn < left % len(free))
+    return counts
+
+
+def free_port(address: str) -> int:
+    """A TCP port at an address of this machine that nobody listens on."""
+    with socket.socket() as found:
+        found.bind((address, 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+class Child:
+    """A leashed process while it is entered; what it writes goes to a file, or to our own output.
+
+    It is told `variables` beside our own, and marked as this launcher's.
+    """
+
+    def __init__(
+        self, name: str, command: Sequence[str], output: Path | None, variables: Mapping[str, str]
+    ) -> None:
+        self.name = name
+        self._output = output
+        with ExitStack() as opened:
+            written = opened.enter_context(output.open("wb")) if output else None
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=written,
+                stderr=subprocess.STDOUT if written else None,
+                env={**os.environ, **mark(), **variables},
+                # Ctrl-C in the terminal reaches the launcher alone, which ends the study in order.
+                start_new_session=True,
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let go of the leash, and wait until the process has gone."""
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
+        if self.wait(STOP_S) is None:
+            self._process.kill()
+            self._process.wait()
+
+    def poll(self) -> int | None:
+        """Its exit code, or None while it runs."""
+        return self._process.poll()
+
+    def ask_to_end(self) -> None:
+        """Signal it to end in order."""
+        self._process.send_signal(signal.SIGTERM)
+
+    def wait(self, patience_s: float) -> int | None:
+        """Its exit code, or None where it takes longer."""
+        try:
+            return self._process.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def tail(self) -> str:
+        """The last lines that it wrote."""
+        said = self._output.read_text(errors="replace").strip() if self._output else ""
+        return "\n".join(said.splitlines()[-TAIL_LINES:])

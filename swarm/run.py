@@ -1,0 +1,109 @@
+"""`python -m swarm run`: hosts, links, master and workers of one study, and all of them gone at its end."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from swarm.errors import SwarmError, UsageError
+from swarm.hosts.table import HostSpec, made_hosts, read_hosts
+from swarm.launcher import Launcher, Signals, Stop
+from swarm.launching import study_needs
+from swarm.links.profiles import Profile, profiles_named, read_profiles
+
+USAGE, INTERRUPTED = 2, 3
+NO_LINK = "none"
+
+
+def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    """Our options, and the study's and Locust's, which are left as they are."""
+    parser = argparse.ArgumentParser(
+        prog="python -m swarm run",
+        allow_abbrev=False,
+        description="Run a study on one or more client hosts: Locust's master here, its workers there, emulated"
+        " links between them and the servers where asked, and one result folder.",
+        epilog="Every other option goes to the study: see `locust -f FILE --help`.",
+    )
+    parser.add_argument("-f", "--locustfile", required=True, metavar="FILE", help="the study's locustfile")
+    parser.add_argument(
+        "--workers", type=int, default=0, metavar="N", help="worker processes in all (default: the study's)"
+    )
+    parser.add_argument(
+        "--hosts",
+        default="1",
+        metavar="N|FILE",
+        help="client hosts: a number of them on this machine, or a hosts.toml (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--link",
+        default="none",
+        metavar="NAME,…",
+        help="emulated links between hosts and embedded servers; see `python -m swarm link` (default: none)",
+    )
+    parser.add_argument("--links", default="", metavar="FILE", help="a file with link profiles of your own")
+    parser.add_argument("--web", action="store_true", help="Locust's web UI at http://127.0.0.1:8089")
+    options, rest = parser.parse_known_args(argv)
+    if options.workers < 0:
+        raise UsageError(f"--workers {options.workers}: give 1 or more")
+    return options, rest
+
+
+def hosts_of(text: str, linked: bool) -> list[HostSpec]:
+    """`2` hosts on this machine, or those of a file. Raises UsageError where links cannot be between them.
+
+    Hosts on one machine have addresses of their own where there are several, or a link to each.
+    """
+    if text.isdigit():
+        if not int(text):
+            raise UsageError("--hosts 0: give 1 or more, or a hosts.toml")
+        return made_hosts(int(text), "netns" if linked or int(text) > 1 else "process")
+    specs = read_hosts(Path(text))
+    for spec in specs:
+        if spec.kind == "k8s":
+            raise UsageError(
+                f"--hosts {text}: host {spec.name} is of kind k8s, which `kubectl` starts: see"
+                " `python -m swarm hosts manifests`"
+            )
+        if linked and spec.kind != "netns":
+            raise UsageError(
+                f"--link: host {spec.name} is of kind {spec.kind}; only netns hosts have emulated links,"
+                " leave --link out or that host"
+            )
+    return specs
+
+
+def profiles_of(options: argparse.Namespace) -> list[Profile]:
+    """The links asked for. Raises UsageError."""
+    if options.link == NO_LINK:
+        return []
+    return profiles_named(options.link, read_profiles(Path(options.links) if options.links else None))
+
+
+def main(argv: list[str]) -> int:
+    """Run it: the master's exit code; 2 where it could not be started, 3 where it was stopped."""
+    signals = Signals()
+    try:
+        options, rest = parse(argv)
+        needs = study_needs(options.locustfile)
+        profiles = profiles_of(options)
+        specs = hosts_of(options.hosts, bool(profiles))
+        workers = options.workers or max(int(needs["workers"]), sum(spec.workers or 1 for spec in specs))
+        study = ["-f", options.locustfile, "--link", options.link, *rest]
+        with ExitStack() as undo:
+            launcher = Launcher(undo, signals, ["python", "-m", "swarm", "run", *argv])
+            launcher.prepare(specs, workers, profiles)
+            return launcher.run(options.locustfile, [*study, *ways_of(options.web)])
+    except SwarmError as error:
+        print(f"inferswarm: {error}", file=sys.stderr, flush=True)
+        return USAGE
+    except Stop:
+        print("inferswarm: stopped before the study began", file=sys.stderr, flush=True)
+        return INTERRUPTED
+
+
+def ways_of(web: bool) -> list[str]:
+    """How Locust's master presents itself."""
+    return ["--web-host", "127.0.0.1"] if web else ["--headless"]

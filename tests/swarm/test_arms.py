@@ -1,0 +1,54 @@
+"""The arms of the study of contention."""
+
+import pytest
+
+from swarm.arms import contention
+from swarm.choice import programme_of
+from swarm.errors import UsageError
+from swarm.plan import Size
+from swarm.shape import StudyShape
+from tests.swarm.test_folder import options
+from users.endpoint import Endpoint
+
+HTTP = Endpoint("onnx-http", "onnx", "http", "fp32", "h:1", "m")
+GRPC = Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "h:2", "m")
+JPEG = Endpoint("pytorch-http", "pytorch", "http", "jpeg", "h:3")
+SIZE = Size(batches=(1,), levels=(16,), iterations=30, seconds=15, repeats=3)
+
+
+class Study(StudyShape):
+    name, title, sizes, abstract = "s", "S", {"quick": SIZE}, True
+
+    def cells(self, endpoints, size):  # type: ignore[no-untyped-def]
+        return contention(endpoints, size)
+
+
+def test_every_arm_once_for_a_server_that_speaks_both() -> None:
+    cells = contention([JPEG, HTTP, GRPC, HTTP.floor(), GRPC.floor()], SIZE)
+    assert [cell.name for cell in cells] == [
+        "onnx-http/b1/c16/per-user", "onnx-grpc/b1/c16/shared",
+        "onnx-http/b1/c16/shared", "onnx-grpc/b1/c16/per-user",
+        "onnx-grpc/b1/c16/same-args", "onnx-grpc/b1/c16/pool:4", "onnx-grpc/b1/c16/shared/4w",
+        "onnx-grpc/b1/c16/shared/library", "onnx-grpc/b1/c16/shared/bbr",
+    ]  # fmt: skip
+    assert [cell.workers for cell in cells] == [1, 1, 1, 1, 1, 1, 4, 1, 1]
+    assert [cell.client for cell in cells].count("library") == 1
+
+
+def test_a_server_that_speaks_one_is_no_comparison() -> None:
+    with pytest.raises(UsageError, match="compares HTTP with gRPC on one server: give it both"):
+        contention([HTTP, JPEG], SIZE)
+
+
+def test_links_cross_with_the_arms_and_repeats_are_the_sizes() -> None:
+    programme, size = programme_of(Study(), [HTTP, GRPC], options("--link", "lan,wan"))
+    assert size.repeats == 3
+    assert len(programme.planned) == 9 * 2 * 3
+    names = {run.cell.name for run in programme.planned}
+    assert {"onnx-grpc/b1/c16/shared/4w/lan", "onnx-grpc/b1/c16/shared/4w/wan"} <= names
+
+
+@pytest.mark.parametrize("given", [("--channels", "shared"), ("--client", "library"), ("--topology", "4")])
+def test_an_option_for_what_the_study_varies_itself(given: tuple[str, str]) -> None:
+    with pytest.raises(UsageError, match=f"{given[0]}: this study compares several itself; leave it out"):
+        programme_of(Study(), [HTTP, GRPC], options(*given))

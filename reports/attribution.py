@@ -1,6 +1,6 @@
 """Where one run's time went and what was in its way: the part of its Summary that rests on all the others."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -33,13 +33,22 @@ def _without_gap(run: Summary) -> Summary:
     return replace(run, path=standing_alone(run.path), caveats=(*run.caveats, gap))
 
 
-def given(protocol: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What the study's options say of how requests were made and of the link; only gRPC has channels."""
-    link_mbit = options.get("link_mbit") or 0
+def given(
+    planned: Mapping[str, Any], options: Mapping[str, Any], links: Iterable[Mapping[str, Any]] = ()
+) -> dict[str, Any]:
+    """How requests were made, and the rate of the link that carried them.
+
+    As planned; from the study's options where a plan is older than that, when only gRPC had channels. An
+    emulated link's own rate, known or not, takes the place of the one that --link-mbit gave.
+    """
+    option = options.get("channels") if planned["protocol"] == "grpc" else ""
+    rate = options.get("link_mbit")
+    if name := planned.get("link"):
+        rate = next((link.get("mbit_per_s") for link in links if link.get("name") == name), None)
     return {
-        "channels": (options.get("channels") or "") if protocol == "grpc" else "",
-        "client": options.get("client") or "",
-        "link_bytes_per_s": link_mbit * BYTES_OF_MBIT if link_mbit else None,
+        "channels": planned.get("channels") or option or "",
+        "client": planned.get("client") or options.get("client") or "",
+        "link_bytes_per_s": rate * BYTES_OF_MBIT if rate else None,
     }
 
 

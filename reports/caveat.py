@@ -29,6 +29,7 @@ _ADVICE = {
     "failures": "Look at the kinds: the percentiles cover only the requests that succeeded.",
     "few-samples": "Measure longer, or leave the high percentiles out of any conclusion.",
     "late-arrivals": "Raise --max-in-flight, or see the workers' CPU and lag; latency holds the delay.",
+    "link-differs": "Read its figures as of the link that was measured; free its cores, or mend the profile.",
     "no-data": "No request succeeded: see the failures by kind and the server's log.",
     "out-of-range": "Look for a clock that jumped or a request that hung; such values were clamped.",
     "path-gap": "Connections were closed between the looks at them: turn keep-alive on, or read the path as "
@@ -37,6 +38,7 @@ _ADVICE = {
     "rate-missed": "Add workers or lower the rate: the numbers belong to the rate that was offered.",
     "results-lost": "Look for a worker that died or a full disk; run the cell again.",
     "server-lost": "Look at the server's log; restart it and run the cell again.",
+    "topology-differs": "Start as many workers and hosts as the cell asks for, then run it again.",
     "trace-gap": "Read the trace as of the requests found alone; for all of them, raise --raw-results.",
     "unexplained": "See docs/attribution.md for what can hide there; do not read the parts as the whole.",
     "unfinished": "The study stopped inside this run: run it again.",
@@ -61,6 +63,7 @@ _TAINTING = frozenset(
         "rate-missed",
         "results-lost",
         "server-lost",
+        "topology-differs",
         "unfinished",
         "users-missing",
         "worker-joined",

@@ -1,7 +1,9 @@
-"""What a study found, in at most four sentences computed from its numbers and hedged by their size."""
+"""What a study found, in a few sentences computed from its numbers and hedged by their size."""
 
 from collections.abc import Iterator
 
+from reports.contention import verdicts
+from reports.contention_tables import verdict_said
 from reports.disclosures import disclosures
 from reports.format import digits, plural
 from reports.grid import COMPARABLE_RUNS, ENOUGH_RUNS, Runs, scarcity, typical
@@ -9,6 +11,7 @@ from reports.open_finding import open_finding
 from reports.rate_table import rate_finding
 from reports.seed_tables import images_per_s, protocol_pairs
 from reports.study import Study
+from reports.way import Way
 
 ENOUGH_RESULTS = 200
 
@@ -19,15 +22,16 @@ def findings(study: Study) -> tuple[str, ...]:
     if not good:
         return ("No run left a successful request, so nothing can be said about speed.",)
     said = [
+        *map(verdict_said, verdicts(study)),
         rate_finding(study) or open_finding(study),
-        _fastest([run for run in study.started if not run.is_floor]),
+        _fastest(study, [run for run in study.started if not run.is_floor]),
         _protocols(study, [run for run in good if not run.is_floor]),
         " ".join(disclosures(study, (run.endpoint for run in study.started))),
     ]
     return tuple(sentence for sentence in said if sentence)
 
 
-def _fastest(runs: Runs) -> str:
+def _fastest(study: Study, runs: Runs) -> str:
     """The sentence on closed load; empty without any: a rate that was asked for is nobody's speed."""
     closed = [run for run in runs if run.load == "closed"]
     clean = [run for run in closed if not run.tainted]
@@ -35,15 +39,15 @@ def _fastest(runs: Runs) -> str:
         return ""
     if not clean:
         return "No cell with closed load is free of disqualifying caveats, so none is called the fastest."
-    serial = _best("with one user", [run for run in clean if run.serial])
-    concurrent = _best("with more users", [run for run in clean if not run.serial])
+    serial = _best(study, "with one user", [run for run in clean if run.serial])
+    concurrent = _best(study, "with more users", [run for run in clean if not run.serial])
     seen = "; ".join(part for part in (serial, concurrent) if part)
     if _fewest(clean) < COMPARABLE_RUNS:
         return f"Highest images per second seen, which is no ranking: {seen} ({hedge(clean)})."
     return f"Most images per second: {seen} ({hedge(clean)})."
 
 
-def _best(where: str, runs: Runs) -> str:
+def _best(study: Study, where: str, runs: Runs) -> str:
     """The fastest cell of some runs that nothing disqualifies."""
     cells = _by_cell(runs)
     rates = {cell: typical(repeats, images_per_s) or 0.0 for cell, repeats in cells.items()}
@@ -52,7 +56,7 @@ def _best(where: str, runs: Runs) -> str:
     cell = max(rates, key=lambda name: rates[name])
     best = cells[cell][0]
     users = "" if best.serial else f" and {best.level:g} users"
-    return f"{where} {best.endpoint}, {digits(rates[cell])} at batch {best.batch}{users}"
+    return f"{where} {study.named(best.way)}, {digits(rates[cell])} at batch {best.batch}{users}"
 
 
 def _by_cell(runs: Runs) -> dict[str, Runs]:
@@ -88,11 +92,11 @@ def _protocols(study: Study, runs: Runs) -> str:
     return f"gRPC over HTTP, images per second with one user: {'; '.join([*said, grain] if grain else said)}."
 
 
-def _compared(clean: Runs, http: str, grpc: str) -> Iterator[tuple[int, float, tuple[int, int]]]:
+def _compared(clean: Runs, http: Way, grpc: Way) -> Iterator[tuple[int, float, tuple[int, int]]]:
     """Batch, ratio, and how many runs stand on each side of it, for each batch that both were sent."""
     for batch in sorted({run.batch for run in clean}):
         over, under = (
-            [run for run in clean if run.endpoint == name and run.batch == batch] for name in (grpc, http)
+            [run for run in clean if run.way == way and run.batch == batch] for way in (grpc, http)
         )
         top, bottom = typical(over, images_per_s), typical(under, images_per_s)
         if top and bottom:

@@ -10,7 +10,7 @@ from reports.summary import FLOOR_SUFFIX, Summary
 from reports.tables import Cell, Notes, Table
 
 HEADS = ("cell", "p50 ms", "floor's", "images/s", "floor's")
-Key = tuple[str, int, str, str, float]
+Key = tuple[str, str, int, str, str, float]
 
 
 def floors(study: Study) -> Table:
@@ -32,10 +32,10 @@ def floors(study: Study) -> Table:
 
 
 def _by_key(study: Study) -> Mapping[Key, list[Summary]]:
-    """The repeats of each cell by endpoint, batch and load, in the order of the endpoints."""
+    """The repeats of each cell by way, batch and load, in the order of the ways."""
     found: dict[Key, list[Summary]] = {}
-    for run in sorted(study.runs, key=lambda run: study.endpoints.index(run.endpoint)):
-        key = (run.endpoint, run.batch, run.load, run.arrivals, run.level)
+    for run in sorted(study.runs, key=lambda run: study.ways.index(run.way)):
+        key = (*run.way, run.batch, run.load, run.arrivals, run.level)
         found.setdefault(key, []).append(run)
     return found
 

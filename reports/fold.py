@@ -1,10 +1,12 @@
 """From what the ledger has of a run to its Summary."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from reports.arrivals import Arrivals, arrivals
 from reports.attribution import attributed, given, on_path, on_server
+from reports.axis_doubts import axis_doubts
 from reports.caveat import Caveat, caveat
 from reports.client_doubts import client_doubts
 from reports.doubts import doubts
@@ -19,17 +21,19 @@ from reports.trace import trace_of
 from reports.windows import Counts, count, measure_ns, times
 
 
-def summarise(run: Run, options: Mapping[str, Any] | None = None) -> Summary:
-    """One run's Summary, with `options` of the study's header; without numbers where it was not begun."""
+def summarise(
+    run: Run, options: Mapping[str, Any] | None = None, links: Sequence[Mapping[str, Any]] = ()
+) -> Summary:
+    """One run's Summary, with `options` and `links` of the header; without numbers where it was not begun."""
     edges = {record["event"]: record for record in run.of_kind("run")}
     if "start" not in edges:
         return Summary(**run.planned, status="not-run")
     start, end = edges["start"], edges.get("end", {})
     status, note = end.get("status", "unfinished"), end.get("note", "")
-    known = {**given(run.planned["protocol"], options or {}), **_numbers(run, status, note)}
-    return attributed(
-        Summary(**run.planned, status=status, workers=len(start["workers"]), hosts=start["hosts"], **known)
-    )
+    seen = {"status": status, "workers": len(start["workers"]), "hosts": start["hosts"]}
+    numbers = _numbers(run, status, note)
+    whole = Summary(**{**run.planned, **given(run.planned, options or {}, links), **seen, **numbers})
+    return attributed(replace(whole, caveats=(*whole.caveats, *axis_doubts(whole, links))))
 
 
 def _numbers(run: Run, status: str, note: str) -> dict[str, Any]:

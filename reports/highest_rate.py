@@ -9,20 +9,21 @@ from reports.format import digits
 from reports.grid import Runs
 from reports.open_table import latency_ms, open_cells
 from reports.study import Study
+from reports.way import Way
 
 CAPPED = "as many as --max-in-flight allows were in use"
 
 
 @dataclass(frozen=True)
 class Search:
-    """What a search found for one endpoint and batch.
+    """What a search found for one way to the model and batch.
 
     `met` are the runs at the highest rate that met the bound, empty where none did, `missed` those at the
     lowest rate above it that did not, both without runs that are no evidence. `unknown` are the runs at the
     lowest rate above `met`, where they are no evidence. `below` are lower rates that did not meet it.
     """
 
-    endpoint: str
+    way: Way
     batch: int
     met: Runs
     missed: Runs
@@ -32,10 +33,10 @@ class Search:
 
 
 def searches(study: Study, bound: Bound) -> Iterator[Search]:
-    """What was found for each endpoint and batch that has runs with open load."""
+    """What was found for each way and batch that has runs with open load."""
     begun = ([run for run in runs if run.started] for runs in open_cells(study))
     rates = [runs for runs in begun if runs]
-    for _, group in groupby(rates, key=lambda runs: (runs[0].endpoint, runs[0].batch)):
+    for _, group in groupby(rates, key=lambda runs: (runs[0].way, runs[0].batch)):
         yield search(sorted(group, key=lambda runs: runs[0].level), bound)
 
 
@@ -47,7 +48,7 @@ def search(rates: list[Runs], bound: Bound) -> Search:
     missed = next((place for place in above if verdicts[place] is False), None)
     first = rates[0][0]
     return Search(
-        endpoint=first.endpoint,
+        way=first.way,
         batch=first.batch,
         met=evidence(rates[best], bound) if best >= 0 else [],
         missed=[] if missed is None else evidence(rates[missed], bound),

@@ -9,6 +9,7 @@ from reports.grid import Runs, typical
 from reports.open_table import latency_ms, open_cells
 from reports.study import Study
 from reports.summary import Summary
+from reports.way import Way
 
 Rates = Sequence[Runs]
 """The repeats of each rate, lowest rate first."""
@@ -21,19 +22,19 @@ def open_finding(study: Study) -> str:
     ways = [list(group) for _, group in groupby(cells, key=lambda runs: _way(runs[0]))]
     if not ways:
         return ""
-    said = [f"{_name(rates[0][0], cells)} {_said(rates)}" for rates in ways]
+    said = [f"{_name(study, rates[0][0], cells)} {_said(rates)}" for rates in ways]
     return f"Open load: {'; '.join([*said, *_hedges([kept for rates in ways if (kept := _kept(rates))])])}."
 
 
-def _way(run: Summary) -> tuple[str, int, str]:
-    return run.endpoint, run.batch, run.arrivals
+def _way(run: Summary) -> tuple[Way, int, str]:
+    return run.way, run.batch, run.arrivals
 
 
-def _name(run: Summary, cells: Rates) -> str:
+def _name(study: Study, run: Summary, cells: Rates) -> str:
     """The endpoint, with its batch and arrivals where the study has several."""
     batch = f" at batch {run.batch}" if len({runs[0].batch for runs in cells}) > 1 else ""
     arrivals = f" with {run.arrivals} arrivals" if len({runs[0].arrivals for runs in cells}) > 1 else ""
-    return f"{run.endpoint}{batch}{arrivals}"
+    return f"{study.named(run.way)}{batch}{arrivals}"
 
 
 def _said(rates: Rates) -> str:

@@ -45,7 +45,7 @@ def open_cells(study: Study) -> list[Runs]:
 
 
 def _place(study: Study, run: Summary) -> tuple[int, int, str, float]:
-    return study.endpoints.index(run.endpoint), run.batch, run.arrivals, run.level
+    return study.ways.index(run.way), run.batch, run.arrivals, run.level
 
 
 def _row(study: Study, runs: Sequence[Summary], notes: Notes) -> tuple[Cell, ...]:
@@ -53,7 +53,7 @@ def _row(study: Study, runs: Sequence[Summary], notes: Notes) -> tuple[Cell, ...
     said = stand_in(study, first.endpoint)
     offered = typical(runs, lambda run: run.offered_per_s)
     return (
-        Cell(first.endpoint, notes.marks([said] if said else [])),
+        Cell(study.named(first.way), notes.marks([said] if said else [])),
         Cell(str(first.batch)),
         Cell(first.arrivals or MISSING),
         Cell(f"{first.level:g}"),

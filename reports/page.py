@@ -7,13 +7,19 @@ from dataclasses import dataclass
 from reports.attribution_tables import in_the_way, where_the_time_goes
 from reports.bound import find_bound
 from reports.cold_table import cold_starts
+from reports.contention import verdicts
+from reports.contention_tables import contention_tables
 from reports.findings import findings
 from reports.floor_table import floors
 from reports.format import plural
 from reports.health_table import generator_health
+from reports.hypotheses_table import hypotheses_table
+from reports.link_tables import hosts, links
 from reports.open_table import open_load
 from reports.origin_tables import endpoints, fingerprint, images, options
 from reports.path_table import connections_and_path
+from reports.published_ratios import serial_ratios
+from reports.published_tables import latencies_beside, published_figures, rates_beside
 from reports.rate_table import highest_rates
 from reports.run_tables import caveats_by_code, caveats_by_run, every_run, failures_by_kind
 from reports.seed_tables import seed_tables
@@ -45,12 +51,20 @@ class Page:
 
 def build_page(study: Study, place: str) -> Page:
     """Everything a report of the study in `place` says; empty tables and sections are left out."""
-    origins = (endpoints(study), images(study), options(study), fingerprint(study))
+    origins = (
+        endpoints(study),
+        images(study),
+        links(study),
+        hosts(study),
+        options(study),
+        fingerprint(study),
+    )
     each_run = (
         *(every_run(study), generator_health(study)),
         *(connections_and_path(study), traced_requests(study), caveats_by_run(study)),
     )
     sections = (
+        Section("HTTP against gRPC", tuple(against_grpc(study)), brief=True),
         Section("Results", tuple(results(study)), brief=True),
         Section("Where the time goes", (in_the_way(study), where_the_time_goes(study)), brief=True),
         Section("Doubts", (caveats_by_code(study), failures_by_kind(study)), brief=True),
@@ -67,9 +81,19 @@ def build_page(study: Study, place: str) -> Page:
     )
 
 
+def against_grpc(study: Study) -> Iterator[Table]:
+    """What the arms of an experiment on it say, and the seeds' hypotheses where the study is like theirs."""
+    yield from contention_tables(study, verdicts(study), published_figures(study))
+    yield hypotheses_table(study)
+
+
 def results(study: Study) -> Iterator[Table]:
-    """The seeds' tables, what a search for a rate found, every cell with open load, floors, cold starts."""
+    """The seeds' tables, published figures beside, what a search for a rate found, open load, floors, cold
+    starts.
+    """
     yield from seed_tables(study)
+    figures = published_figures(study)
+    yield from (rates_beside(study, figures), latencies_beside(study, figures), serial_ratios(study, figures))
     if bound := find_bound(study):
         yield highest_rates(study, bound)
     yield open_load(study)

@@ -81,9 +81,8 @@ def _full_queue(run: Summary) -> Limit | None:
         return None
     rate = "" if path.wire_bytes_per_s is None else f" at {_mbit(path.wire_bytes_per_s)} Mbit/s sent"
     said = f"round trips took {ms(rtt)} ms and at best {ms(least)} ms: a queue stands on the way{rate}"
-    return Limit(
-        "link", f"{said}; {_path_said(run)}", f"{LESS} With --link-mbit the rate itself can be judged."
-    )
+    more = "" if run.link_bytes_per_s else " With --link-mbit the rate itself can be judged."
+    return Limit("link", f"{said}; {_path_said(run)}", LESS + more)
 
 
 def _carried_per_s(run: Summary) -> tuple[float | None, str]:
@@ -131,6 +130,8 @@ def _path_said(run: Summary) -> str:
 def _advice(run: Summary) -> str:
     if run.protocol == "grpc" and run.channels != "per-user" and _shared(run):
         return "Give each user its own channel: --channels per-user."
+    if run.channels not in ("", "per-user") and _shared(run):
+        return "Give each user its own connection: --channels per-user."
     return "Use more users or workers, and so more connections: each carries only what its window allows."
 
 

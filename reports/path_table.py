@@ -18,12 +18,13 @@ def connections_and_path(study: Study) -> Table:
     """One row for each run whose connections were looked at."""
     notes = Notes()
     rows = tuple((run_head(study, run, notes), *_numbers(run, run.path)) for run in study.started if run.path)
+    rate = "the emulated link" if study.links else "the rate given by --link-mbit"
     return Table(
         "Connections and path",
         "From the kernel's TCP_INFO, all workers together. Of the connections' time, busy is when bytes were "
         "under way; of that, held up by the receiver's window, by the send buffer, and by neither: the "
         "congestion window and the wire. Wire bytes are both ways, headers included; the link's images/s are "
-        "what the rate given by --link-mbit allows.",
+        f"what {rate} allows.",
         HEADS,
         rows,
         notes.texts,

@@ -22,7 +22,7 @@ def highest_rates(study: Study, bound: Bound) -> Table:
     found = list(searches(study, bound))
     rows = tuple(_row(study, search, bound, notes) for search in found)
     name = f"{bound.percentile} ms"
-    said = disclosures(study, (search.endpoint for search in found))
+    said = disclosures(study, (search.way.endpoint for search in found))
     return Table(
         f"Highest rate that meets {bound}",
         "Nothing failed, was dropped or is disqualified there; beside it the next rate that missed it.",
@@ -35,8 +35,8 @@ def highest_rates(study: Study, bound: Bound) -> Table:
 
 
 def _row(study: Study, search: Search, bound: Bound, notes: Notes) -> tuple[Cell, ...]:
-    said = stand_in(study, search.endpoint)
-    head = (Cell(search.endpoint, notes.marks([said] if said else [])), Cell(str(search.batch)))
+    said = stand_in(study, search.way.endpoint)
+    head = (Cell(study.named(search.way), notes.marks([said] if said else [])), Cell(str(search.batch)))
     return (*head, *_met(search, bound, notes), *_missed(search, bound, notes), Cell(str(search.made)))
 
 
@@ -64,17 +64,17 @@ def rate_finding(study: Study) -> str:
     found = list(searches(study, bound)) if bound else []
     if not bound or not found:
         return ""
-    said = [_said(search, bound) for search in found]
+    said = [_said(study.named(search.way), search, bound) for search in found]
     return f"Highest rate that meets {bound}: {'; '.join([*said, *_hedges(found, bound)])}."
 
 
-def _said(search: Search, bound: Bound) -> str:
+def _said(name: str, search: Search, bound: Bound) -> str:
     higher = "; ".join(_higher(search, bound))
     batch = f"at batch {search.batch}"
     if not search.met:
-        return f"{search.endpoint} {'none' if search.missed else NOT_KNOWN} {batch} ({higher})"
+        return f"{name} {'none' if search.missed else NOT_KNOWN} {batch} ({higher})"
     found_ms = typical(search.met, lambda run: latency_ms(run, bound.percentile)) or 0.0
-    return f"{search.endpoint} {search.met[0].level:g}/s {batch} ({digits(found_ms)} ms; {higher})"
+    return f"{name} {search.met[0].level:g}/s {batch} ({digits(found_ms)} ms; {higher})"
 
 
 def _higher(search: Search, bound: Bound) -> Iterator[str]:

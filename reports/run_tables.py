@@ -82,6 +82,6 @@ def failures_by_kind(study: Study) -> Table:
     """Failed requests of the measure phases by endpoint and kind."""
     found: Counter[tuple[str, str]] = Counter()
     for run in study.started:
-        found.update({(run.endpoint, kind): count for kind, count in run.failure_kinds.items()})
+        found.update({(study.named(run.way), kind): count for kind, count in run.failure_kinds.items()})
     rows = ((endpoint, kind, f"{count:,}") for (endpoint, kind), count in sorted(found.items()))
     return words("Failures by kind", ("endpoint", "kind", "requests"), rows, numeric=[2])

@@ -9,6 +9,8 @@ from reports.histogram import Histograms
 from reports.ledger import Ledger, Record
 
 PLAN_FIELDS = ("cell", "repeat", "endpoint", "backend", "protocol", "payload", "batch", "load", "level")
+AXES = ("arrivals", "channels", "client", "link", "congestion", "variant")
+"""What a plan tells of a cell beyond that; empty where it does not apply, and in older ledgers."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,9 @@ def planned_runs(ledger: Ledger) -> list[Run]:
 
 
 def _planned(entry: Record) -> dict[str, Any]:
-    return {name: entry[name] for name in PLAN_FIELDS} | {"arrivals": entry.get("arrivals") or ""}
+    axes = {name: entry.get(name) or "" for name in AXES}
+    asked = {f"{name}_asked": entry.get(name) or 0 for name in ("workers", "hosts")}
+    return {name: entry[name] for name in PLAN_FIELDS} | axes | asked
 
 
 def _readable(record: Record) -> Record:

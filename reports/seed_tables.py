@@ -6,9 +6,10 @@ from reports.grid import Grid, Runs, Value, grid_table, number, ratio
 from reports.study import Study
 from reports.summary import Summary
 from reports.tables import Table
+from reports.way import Way
 
-Pick = Callable[[str, float], Runs]
-Pairs = dict[str, tuple[str, str]]
+Pick = Callable[[Way, float], Runs]
+Pairs = dict[str, tuple[Way, Way]]
 
 LATENCY = Grid("Serial latency, p50", "Milliseconds per request, one user; lower is better.", "batch")
 THROUGHPUT = Grid("Serial throughput", "Images per second, one user; higher is better.", "batch")
@@ -58,24 +59,26 @@ def seed_tables(study: Study) -> Iterator[Table]:
 
 def picker(runs: Runs, column: Callable[[Summary], float]) -> Pick:
     """The function that finds one cell's repeats among some runs."""
-    return lambda endpoint, at: [run for run in runs if run.endpoint == endpoint and column(run) == at]
+    return lambda way, at: [run for run in runs if run.way == way and column(run) == at]
 
 
 def by_endpoint(study: Study, grid: Grid, columns: Sequence[float], pick: Pick, value: Value) -> Table:
-    """One row for each endpoint that has a run in some column."""
-    rows = {name: [name] for name in study.endpoints if any(pick(name, column) for column in columns)}
+    """One row for each way to the model that has a run in some column."""
+    ways = {study.named(way): way for way in study.ways if any(pick(way, column) for column in columns)}
+    rows = {name: [way.endpoint] for name, way in ways.items()}
     return grid_table(
-        study, grid, columns, rows, lambda name, column, notes: number(pick(name, column), value, notes)
+        study, grid, columns, rows, lambda name, column, notes: number(pick(ways[name], column), value, notes)
     )
 
 
 def by_pair(study: Study, columns: Sequence[float], pick: Pick, pairs: Pairs) -> Table:
     """One row for each backend that speaks both protocols."""
+    rows = {name: [way.endpoint for way in pair] for name, pair in pairs.items()}
     return grid_table(
         study,
         RATIO,
         columns,
-        pairs,
+        rows,
         lambda name, column, notes: ratio(
             pick(pairs[name][1], column), pick(pairs[name][0], column), images_per_s, notes
         ),
@@ -83,11 +86,14 @@ def by_pair(study: Study, columns: Sequence[float], pick: Pick, pairs: Pairs) ->
 
 
 def protocol_pairs(study: Study, runs: Runs) -> Pairs:
-    """Backend → its HTTP and its gRPC endpoint, where both carry the same payload."""
-    spoken = {(run.backend, run.payload, run.protocol): run.endpoint for run in runs}
-    ways = sorted(spoken, key=lambda way: study.endpoints.index(spoken[way]))
+    """Backend → its way over HTTP and over gRPC, where both carry the same payload in the same variant.
+
+    Where a study has several variants, each is a pair of its own, and the backend's name holds it.
+    """
+    spoken = {(run.backend, run.payload, run.variant, run.protocol): run.way for run in runs}
+    ranks = {way: rank for rank, way in enumerate(study.ways)}
     return {
-        backend: (spoken[backend, payload, "http"], spoken[backend, payload, "grpc"])
-        for backend, payload, protocol in ways
-        if protocol == "http" and (backend, payload, "grpc") in spoken
+        study.named(Way(backend, variant)): (spoken[backend, payload, variant, "http"], grpc)
+        for backend, payload, variant, protocol in sorted(spoken, key=lambda key: ranks[spoken[key]])
+        if protocol == "http" and (grpc := spoken.get((backend, payload, variant, "grpc")))
     }

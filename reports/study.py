@@ -1,7 +1,8 @@
 """A study as a whole: its header, how it ended, one Summary for every planned run, and its seconds."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from reports.runs import planned_runs, whole_plan
 from reports.seconds import epoch_s
 from reports.summary import Summary
 from reports.timeline import Second, timeline
+from reports.variants import variant_rank
+from reports.way import Way
 
 REQUIRED = ("study", "title", "size", "started_utc", "plan")
 
@@ -49,6 +52,23 @@ class Study:
         planned = {run.endpoint for run in self.runs}
         return (*(name for name in self.described if name in planned), *sorted(planned - set(self.described)))
 
+    @cached_property
+    def ways(self) -> tuple[Way, ...]:
+        """The planned ways to the model: by endpoint, then by what varies; no seed has shuffled them."""
+        ranks: dict[Way, tuple[Any, ...]] = {run.way: variant_rank(run) for run in self.runs}
+        place = self.endpoints.index
+        return tuple(sorted(ranks, key=lambda way: (place(way.endpoint), ranks[way])))
+
+    def named(self, way: Way) -> str:
+        """A way as tables call it: the endpoint alone where the study has only one variant."""
+        return str(way) if len({known.variant for known in self.ways}) > 1 else way.endpoint
+
+    @property
+    def links(self) -> Sequence[Record]:
+        """What the header says of the emulated links."""
+        links: Sequence[Record] = self.header.get("links") or ()
+        return links
+
 
 def load_study(directory: Path | str) -> Study:
     """Reads and folds the ledger of one result directory; LedgerError where that cannot be done."""
@@ -75,7 +95,7 @@ def _folded(ledger: Ledger) -> Study:
         cut_line=ledger.cut_line,
         plan=tuple(whole_plan(ledger)),
         colds=tuple(ledger.of_kind("cold")),
-        runs=tuple(summarise(run, options) for run in runs),
+        runs=tuple(summarise(run, options, ledger.header.get("links") or ()) for run in runs),
         timeline=tuple(timeline(runs, int(epoch_s(ledger.header["started_utc"])))),
     )
 

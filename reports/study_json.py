@@ -5,6 +5,9 @@ from dataclasses import asdict
 from typing import Any
 
 from reports.breakdown import parts_of
+from reports.contention import verdicts
+from reports.contention_tables import record
+from reports.hypotheses_table import judged
 from reports.inconclusive import inconclusive_because
 from reports.page import Page
 from reports.study import Study
@@ -20,6 +23,8 @@ _FROM_HEADER = (
     "fingerprint",
     "images",
     "endpoints",
+    "links",
+    "hosts",
 )
 _OF_RUN = (
     *("cell", "repeat", "status", "tainted", "requests", "timeouts", "abandoned"),
@@ -28,7 +33,9 @@ _OF_RUN = (
     *("worker_cpu_pct", "loop_lag_p99_ns", "send_delay_p99_ns", "gc_max_ns", "in_flight"),
     *("loop_cpu_pct", "cpu_wait_pct", "awake_pct", "loop_delay_ns", "loop_lag_p95_ns"),
     *("lag_worker", "host_cpu_pct"),
-    *("channels", "client", "link_bytes_per_s", "latency_mean_ns", "server_busy"),
+    *("variant", "channels", "client", "link", "congestion", "workers", "hosts"),
+    *("workers_asked", "hosts_asked"),
+    *("link_bytes_per_s", "latency_mean_ns", "server_busy"),
 )
 _NESTED = ("path", "serving", "trace", "limit")
 _OF_COLD = ("endpoint", "batch", "first_ns", "second_ns")
@@ -43,7 +50,11 @@ def render_json(study: Study, page: Page) -> str:
     said = {"findings": page.findings, "notices": page.notices}
     colds = [{name: record.get(name) for name in _OF_COLD} for record in study.colds]
     runs = {"cold": colds, "runs": [_run(run) for run in study.runs]}
-    return json.dumps(head | ended | verdict | said | runs, indent=1) + "\n"
+    compared = {
+        "contention": [record(verdict) for verdict in verdicts(study)],
+        "hypotheses": [asdict(found) for found in judged(study)],
+    }
+    return json.dumps(head | ended | verdict | said | compared | runs, indent=1) + "\n"
 
 
 def _run(run: Summary) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from reports.limit import Limit
 from reports.path import Path
 from reports.serving import Serving
 from reports.trace import Trace
+from reports.way import Way
 
 FLOOR_SUFFIX = "-floor"
 """Of the endpoint that is another's twin with no model behind it."""
@@ -30,7 +31,11 @@ class Summary:
     The phases from `encode_ns` to `decode_ns` and the server's parts are means per request, `server_parts`
     by their names; docs/attribution.md defines `network_ns` and `unexplained_ns`. `server_busy` is the share
     of its instances' time that the server spent executing, `cold_share` the part of that time that went into
-    first executions of the batch sizes `cold_batches`. `link_bytes_per_s` is the rate that --link-mbit gave.
+    first executions of the batch sizes `cold_batches`. `link_bytes_per_s` is the rate of the emulated `link`,
+    or without one the rate that --link-mbit gave.
+
+    `channels`, `client`, `link`, `congestion` are as planned, `workers_asked` and `hosts_asked` too: 0 is all
+    there are. `variant` names those of them that the study varies.
     """
 
     cell: str
@@ -59,6 +64,11 @@ class Summary:
     dropped: int | None = None
     channels: str = ""
     client: str = ""
+    link: str = ""
+    congestion: str = ""
+    variant: str = ""
+    workers_asked: int = 0
+    hosts_asked: int = 0
     tcp_asked: int | None = None
     tcp_connections: int | None = None
     latency_mean_ns: float | None = None
@@ -121,6 +131,11 @@ class Summary:
     def started(self) -> bool:
         """Whether this run was begun at all."""
         return self.status != "not-run"
+
+    @property
+    def way(self) -> Way:
+        """How it reached the model: runs of different ways are never counted as one."""
+        return Way(self.endpoint, self.variant)
 
     @property
     def is_floor(self) -> bool:

@@ -6,7 +6,7 @@ import importlib
 import sys
 
 from swarm.errors import SwarmError
-from swarm.links.network import remove_orphans
+from swarm.links.namespace import remove_orphans
 from swarm.orphans import end_left_behind
 
 COMMANDS = {

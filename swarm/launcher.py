@@ -16,10 +16,9 @@ from typing import Any
 from swarm.errors import SwarmError
 from swarm.hosts.checking import HostError, check, check_all, problems
 from swarm.hosts.host import Host
-from swarm.hosts.leash import leashed
 from swarm.hosts.table import HostSpec
 from swarm.launch import Launch
-from swarm.launching import Child, free_port, spread
+from swarm.launching import Child, free_port, leashed, spread
 from swarm.links.measuring import differences, measure
 from swarm.links.network import Network
 from swarm.links.profiles import Profile
@@ -131,6 +130,7 @@ class Launcher:
         self._undo.enter_context(master)
         for host, count in zip(self._hosts, self._counts, strict=True):
             self._start_workers(host, count, locustfile, (address, port), logs)
+        self._undo.callback(self._let_go)
         try:
             return self._watch(master)
         except Stop:
@@ -146,13 +146,23 @@ class Launcher:
             worker = Child(f"worker {name}", command, logs / f"worker-{name}.log", {})
             self._workers.append(self._undo.enter_context(worker))
 
+    def _let_go(self) -> None:
+        """All at once: each may take some seconds to end."""
+        for worker in self._workers:
+            worker.let_go()
+
     def _watch(self, master: Child) -> int:
-        """Until the master ends; what ends before it is told. Raises SwarmError where a link breaks."""
+        """Until the master ends. Raises SwarmError where a link breaks.
+
+        Workers end in order when the master tells them to; any other end is told.
+        """
         running, seen = list(self._workers), time.monotonic()
         while (code := master.poll()) is None:
             for worker in [worker for worker in running if worker.poll() is not None]:
                 running.remove(worker)
-                self._tell_end(worker, master)
+                if worker.poll():
+                    code, tail = worker.poll(), worker.tail()
+                    say(f"{worker.name} ended (exit code {code}); its output ends:\n{tail}")
             if running:
                 seen = time.monotonic()
             elif time.monotonic() - seen > ALONE_S:
@@ -162,11 +172,6 @@ class Launcher:
                 self._check_links(master)
             time.sleep(POLL_S)
         return code
-
-    def _tell_end(self, worker: Child, master: Child) -> None:
-        """Workers end when the master says so, which is no news; it ends right after them."""
-        if master.wait(1.0) is None:
-            say(f"{worker.name} ended (exit code {worker.poll()}); its output ends:\n{worker.tail()}")
 
     def _check_links(self, master: Child) -> None:
         assert self._network is not None

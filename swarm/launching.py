@@ -15,12 +15,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from swarm.errors import UsageError
+from swarm.hosts.host import LEASH, ROOT
 from swarm.hosts.table import HostSpec
 from swarm.orphans import mark
 
 TAIL_LINES = 12
-STOP_S = 15.0
-"""How long a leash may take to end what is on it."""
+LEASH_S, STOP_S = 10.0, 25.0
+"""How long a process may take to end in order, and its leash to end it, over ssh as well."""
 
 
 def study_needs(locustfile: str) -> dict[str, Any]:
@@ -60,6 +61,12 @@ def free_port(address: str) -> int:
         return port
 
 
+def leashed(command: Sequence[str], patience_s: float = LEASH_S) -> list[str]:
+    """The command that runs another one on a leash; it has `patience_s` to end in order."""
+    patience = f"--patience={patience_s:g}"
+    return [sys.executable, "-I", "-S", str(ROOT / LEASH), patience, "--", *command]
+
+
 class Child:
     """A leashed process while it is entered; what it writes goes to a file, or to our own output.
 
@@ -90,12 +97,16 @@ class Child:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Let go of the leash, and wait until the process has gone."""
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):
-            self._process.stdin.close()
+        self.let_go()
         if self.wait(STOP_S) is None:
             self._process.kill()
             self._process.wait()
+
+    def let_go(self) -> None:
+        """Close the leash: what is on it ends."""
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
 
     def poll(self) -> int | None:
         """Its exit code, or None while it runs."""

@@ -9,26 +9,22 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from swarm.links.namespace import started
+
 VARIABLE = b"INFERSWARM_LAUNCHER"
 PROC = Path("/proc")
 PATIENCE_S = 30.0
 """Their leashes have closed with the launcher: a master may be writing its report."""
 
 
-def identity(pid: int, proc: Path = PROC) -> str:
-    """A process by its id and when it began, which no later process of that id shares; empty if gone."""
-    try:
-        # The second field is the program's name in brackets, which may hold anything.
-        fields = (proc / str(pid) / "stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return ""
-    state, began = fields[0], fields[19]
-    return "" if state == "Z" else f"{pid}-{began}"
-
-
 def mark() -> dict[str, str]:
     """What every process that this one starts, and theirs, has in its environment."""
     return {VARIABLE.decode(): identity(os.getpid())}
+
+
+def identity(pid: int) -> str:
+    """A process by its id and when it started, which no later process of that id shares."""
+    return f"{pid}-{started(pid)}"
 
 
 def launcher_of(pid: int, proc: Path = PROC) -> str:
@@ -46,8 +42,8 @@ def left_behind(proc: Path = PROC) -> list[int]:
     pids = [int(entry.name) for entry in proc.glob("[0-9]*")]
     owners = {pid: launcher_of(pid, proc) for pid in pids}
     marks = {owner for owner in owners.values() if owner}
-    gone = {owner for owner in marks if identity(int(owner.partition("-")[0]), proc) != owner}
-    return [pid for pid, owner in owners.items() if owner in gone and identity(pid, proc)]
+    gone = {owner for owner in marks if identity(int(owner.partition("-")[0])) != owner}
+    return [pid for pid, owner in owners.items() if owner in gone and started(pid)]
 
 
 def end_left_behind(

@@ -23,8 +23,8 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     parser = argparse.ArgumentParser(
         prog="python -m swarm run",
         allow_abbrev=False,
-        description="Run a study on one or more client hosts: Locust's master here, its workers there, emulated"
-        " links between them and the servers where asked, and one result folder.",
+        description="Run a study on one or more client hosts: Locust's master here, its workers there,"
+        " emulated links between them and the servers where asked, and one result folder.",
         epilog="Every other option goes to the study: see `locust -f FILE --help`.",
     )
     parser.add_argument("-f", "--locustfile", required=True, metavar="FILE", help="the study's locustfile")

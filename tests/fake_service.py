@@ -127,13 +127,14 @@ def main() -> None:
     """Serve until killed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("port", type=int)
+    parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--delay-ms", type=float, default=2)
     for option in ("--stall-s", "--stall-every-s"):
         parser.add_argument(option, type=float, default=0)
     for option in ("--wrong-after", "--die-after", "--status-after"):
         parser.add_argument(option, type=int, default=0)
     options = parser.parse_args()
-    server = WSGIServer(("127.0.0.1", options.port), Service(options), log=None, backlog=512)
+    server = WSGIServer((options.host, options.port), Service(options), log=None, backlog=512)
     server.init_socket()
     # Connections inherit it: an answer is two writes, and the second must not wait for Nagle's algorithm.
     server.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

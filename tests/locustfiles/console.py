@@ -117,10 +117,10 @@ def free_port() -> int:
     return port
 
 
-def is_listening(port: int) -> bool:
+def is_listening(port: int, address: str = "127.0.0.1") -> bool:
     """Whether somebody accepts connections there."""
     with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+        return probe.connect_ex((address, port)) == 0
 
 
 def all_gone(processes: list[psutil.Process]) -> bool:

@@ -43,15 +43,26 @@ class Book:
         self.header["endpoints"][name] = {"url": url, "model": model, "weights": weights, "embedded": True}
 
     def plan(
-        self, endpoint: str, batch: int, level: float, repeat: int = 1, arrivals: str | None = None
+        self,
+        endpoint: str,
+        batch: int,
+        level: float,
+        repeat: int = 1,
+        arrivals: str | None = None,
+        axes: Mapping[str, Any] | None = None,
     ) -> Record:
-        """Plans one run without making it, open where it has arrivals; the tag of its records."""
+        """Plans one run without making it, open where it has arrivals; the tag of its records.
+
+        With `axes` it is planned as a cell of several variants is; without them as in older ledgers.
+        """
         backend, protocol = endpoint.removesuffix("-floor").split("-")
         backend = "null" if endpoint.endswith("-floor") else backend
-        cell = f"{endpoint}/b{batch}/{'r' if arrivals else 'c'}{level:g}"
+        variant = f"/{axes['variant']}" if axes and axes.get("variant") else ""
+        cell = f"{endpoint}/b{batch}/{'r' if arrivals else 'c'}{level:g}{variant}"
         entry: Record = {"cell": cell, "endpoint": endpoint, "backend": backend, "protocol": protocol}
         entry |= {"payload": "jpeg" if backend == "pytorch" else "fp32", "batch": batch}
         entry |= {"arrivals": arrivals, "max_in_flight": 256} if arrivals else {}
+        entry |= axes or {}
         load = "open" if arrivals else "closed"
         self.header["plan"].append(entry | {"load": load, "level": level, "repeat": repeat})
         return {"cell": cell, "repeat": repeat}
@@ -65,6 +76,7 @@ class Book:
         *,
         repeat: int = 1,
         arrivals: str | None = None,
+        axes: Mapping[str, Any] | None = None,
         failures: Mapping[str, int] | None = None,
         counters: Record | None = None,
         drained: bool = True,
@@ -72,7 +84,7 @@ class Book:
         note: str = "",
     ) -> Record:
         """Plans and makes one run; `latencies_ns` are the successes of each worker, back to back per user."""
-        tag = self.plan(endpoint, batch, level, repeat, arrivals)
+        tag = self.plan(endpoint, batch, level, repeat, arrivals, axes)
         users = max(1, int(level) // max(1, len(latencies_ns)))
         edge = {"kind": "run", **tag, "utc": "2026-11-21T11:00:01Z"}
         self.records.append(edge | {"event": "start", "workers": list(latencies_ns), "hosts": 1})

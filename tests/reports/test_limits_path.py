@@ -51,6 +51,11 @@ def test_sixteen_users_on_one_channel() -> None:
     assert limit.advice == "Give each user its own channel: --channels per-user."
 
 
+def test_sixteen_http_users_on_one_connection_are_advised_alike() -> None:
+    limit = named(shared(protocol="http", channels="shared"), "connections")
+    assert limit.advice == "Give each user its own connection: --channels per-user."
+
+
 def test_few_connections_need_no_loss_to_be_few() -> None:
     assert "sent again" not in named(shared({"retransmits": 0}), "connections").evidence
 

@@ -10,32 +10,18 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from swarm.links.link import EmulatedLink, LinkError, LinkSpec, remove_orphans
-from swarm.links.namespace import NAMESPACES, open_tun, require_means
+from swarm.links.namespace import NAMESPACES, require_means
+from tests.swarm.links.means import ROOT, eventually, exists, real
 
-ROOT = Path(__file__).parents[3]
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 
-
-def missing() -> str:
-    """Why no link can be had here, or nothing."""
-    try:
-        require_means()
-        os.close(open_tun(f"istest{os.getpid()}"))
-    except (LinkError, OSError) as error:
-        return str(error)
-    return ""
-
-
-WHY_NOT = missing()
-real = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 
 ECHO = """
 import json, socket, sys, time
@@ -114,17 +100,6 @@ def client(link: EmulatedLink, script: str, *arguments: object) -> dict[str, Any
     said = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=30, check=True).stdout
     found: dict[str, Any] = json.loads(said)
     return found
-
-
-def eventually(holds: Callable[[], bool]) -> bool:
-    until = time.monotonic() + 10
-    while not holds() and time.monotonic() < until:
-        time.sleep(0.02)
-    return holds()
-
-
-def exists(pid: int) -> bool:
-    return Path("/proc", str(pid)).exists()
 
 
 def left_of(link: EmulatedLink) -> list[str]:
@@ -254,10 +229,7 @@ def test_a_fork_that_ends_leaves_the_link_alone(server: EchoServer) -> None:
 
 
 KILLED = """
-import json, subprocess, sys, time, types
-# The package without what it imports itself: Locust takes seconds.
-sys.modules["swarm"] = types.ModuleType("swarm")
-sys.modules["swarm"].__path__ = ["swarm"]
+import json, subprocess, time
 from swarm.links.link import EmulatedLink, LinkSpec
 with EmulatedLink(LinkSpec()) as link:
     sleeper = subprocess.Popen(link.command(["sleep", "100"]))

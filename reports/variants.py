@@ -1,0 +1,18 @@
+"""In which order a reader meets the variants of a cell: by link, then from one connection to many."""
+
+from typing import Any
+
+from reports.summary import Summary
+
+KINDS = ("", "shared", "same-args", "pool", "per-user")
+"""Of channels, from few connections to many."""
+
+
+def variant_rank(run: Summary) -> tuple[Any, ...]:
+    """What runs of one endpoint are sorted by."""
+    kind, _, size = run.channels.partition(":")
+    place = KINDS.index(kind) if kind in KINDS else len(KINDS)
+    pooled = int(size) if size.isdigit() else 0
+    topology = (run.workers_asked, run.hosts_asked)
+    built = run.client == "library"
+    return (run.link, built, run.congestion, topology, place, pooled, run.variant)

@@ -1,0 +1,188 @@
+"""`python -m swarm hosts check | prepare | manifests`: client hosts, before a study runs on them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from swarm.errors import SwarmError, UsageError
+from swarm.hosts.checking import Checked, check, check_all
+from swarm.hosts.fitness import Facts, Problem, problems
+from swarm.hosts.host import Host
+from swarm.hosts.prepare import prepare, steps
+from swarm.hosts.source import gather
+from swarm.hosts.table import HostSpec, made_hosts, read_hosts
+
+OK, UNFIT = 0, 2
+LEAST_WIDTH = 140
+PROGRAM = "python -m swarm hosts"
+DEFAULT_FILE = Path("hosts.toml")
+EXAMPLE = """\
+A hosts file names places that client processes run on:
+
+  [[host]]
+  name = "near"
+  kind = "netns"                # process | netns | ssh | k8s
+  workers = 2                   # optional: how many Locust workers
+
+  [[host]]
+  name = "frankfurt"
+  kind = "ssh"
+  address = "bench@10.0.0.7"    # as ssh takes it; it must log in without a question
+  port = 22                     # optional, as are all the following
+  identity = "~/.ssh/bench"     # a private key
+  config = "ssh_config"         # an ssh -F file, beside this one
+  path = "inferswarm"           # the checkout there, from the user's home
+  python = "python3.11"         # what makes the virtual environment there
+"""
+
+
+def main(argv: list[str]) -> int:
+    """Run one command; 2 where a host is not fit, and where the command line or a file will not do."""
+    if argv[:1] == ["manifests"]:
+        from swarm.hosts import manifests
+
+        return manifests.main(argv[1:])
+    arguments = parser().parse_args(argv)
+    run: Callable[[argparse.Namespace], int] = arguments.run
+    try:
+        return run(arguments)
+    except SwarmError as error:
+        print(f"inferswarm: {error}", file=sys.stderr)
+        return UNFIT
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line: one sub-command for each thing to do."""
+    top = argparse.ArgumentParser(prog=PROGRAM, description="Client hosts, before a study runs on them.")
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+    form = argparse.RawDescriptionHelpFormatter
+    checked = commands.add_parser(
+        "check",
+        formatter_class=form,
+        help="ask every host what it is, and say what is wrong with it",
+        description="Asks every host for its versions, commit, limits and clock, and prints them with what\n"
+        "is wrong. Exit code: 0 where all hosts are fit, 2 where one is not.",
+        epilog=EXAMPLE,
+    )
+    checked.add_argument(
+        "hosts",
+        nargs="?",
+        default="",
+        metavar="FILE|N",
+        help="a hosts file, or how many hosts on this machine (default: hosts.toml, else this machine)",
+    )
+    checked.set_defaults(run=run_check)
+    prepared = commands.add_parser(
+        "prepare",
+        formatter_class=form,
+        help="send this checkout to every ssh host and install what workers need there",
+        description="For every ssh host: sends this checkout's last commit, makes .venv there, installs\n"
+        "requirements-client.txt, and checks the host. It may be done again at any time.\n"
+        "Exit code: 0 where all hosts are fit, 2 where one is not.",
+        epilog=EXAMPLE,
+    )
+    prepared.add_argument("hosts", nargs="?", default=str(DEFAULT_FILE), metavar="FILE", help="a hosts file")
+    prepared.add_argument(
+        "--wheels", type=Path, metavar="DIR", help="send this folder's wheels, for hosts without internet"
+    )
+    prepared.set_defaults(run=run_prepare)
+    # Dispatched before we parse: its options are its own.
+    commands.add_parser("manifests", help="write the YAML that runs a study on Kubernetes", add_help=False)
+    return top
+
+
+def run_check(arguments: argparse.Namespace) -> int:
+    """Ask, print, judge."""
+    return report([Host(spec) for spec in hosts_named(arguments.hosts)])
+
+
+def run_prepare(arguments: argparse.Namespace) -> int:
+    """Take every ssh host through its steps, one after the other, then check them all."""
+    specs = read_hosts(Path(arguments.hosts))
+    with tempfile.TemporaryDirectory(prefix="inferswarm-") as folder:
+        source = gather(Path(folder), arguments.wheels)
+        if source.changed:
+            say(f"changes that are not committed are not sent: hosts get {source.commit} as it is")
+        for spec in specs:
+            if spec.kind == "ssh":
+                prepare(spec, steps(spec, source), say)
+            else:
+                say(f"{spec.name}: nothing to do, it is of kind {spec.kind}")
+    return report([Host(spec) for spec in specs])
+
+
+def say(line: str) -> None:
+    """A line of progress."""
+    print(line, flush=True)
+
+
+def hosts_named(text: str) -> list[HostSpec]:
+    """The hosts of a file, or so many on this machine, or what is meant by nothing. Raises UsageError."""
+    if not text:
+        return read_hosts(DEFAULT_FILE) if DEFAULT_FILE.exists() else made_hosts(1, "process")
+    if not text.isdecimal():
+        return read_hosts(Path(text))
+    if not int(text):
+        raise UsageError("0 hosts: give 1 or more, or a hosts file")
+    return made_hosts(int(text), "process")
+
+
+def report(hosts: Sequence[Host]) -> int:
+    """Ask all hosts, print what they say and what is wrong; the exit code."""
+    own = check(Host(HostSpec("here", "process")))
+    found = check_all(hosts)
+    console = Console(highlight=False)
+    # Rather a line that the terminal breaks than a figure that is cut off.
+    console.width = max(console.width, LEAST_WIDTH)
+    console.print(table(found))
+    wrong = [problem for checked in found for problem in judged(checked, own)]
+    for problem in wrong:
+        console.print(str(problem), markup=False, soft_wrap=True)
+    return UNFIT if any(problem.fatal for problem in wrong) else OK
+
+
+def judged(checked: Checked, own: Facts) -> list[Problem]:
+    """What is wrong with a host that was asked."""
+    if checked.facts is None:
+        return [Problem(checked.why)] if checked.why else []
+    found = problems(checked.facts, own, checked.spec.workers)
+    return [replace(problem, text=f"host {checked.spec.name}: {problem.text}") for problem in found]
+
+
+def table(found: Sequence[Checked]) -> Table:
+    """What the hosts said, a row each."""
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("host", "kind", "reachable", "python", "locust", "commit"):
+        made.add_column(title, no_wrap=True)
+    for title in ("cores", "load", "file limit", "clock offset"):
+        made.add_column(title, justify="right", no_wrap=True)
+    for checked in found:
+        made.add_row(*row(checked))
+    return made
+
+
+def row(checked: Checked) -> list[str]:
+    """A host's cells; `?` where it should have said something, and did not."""
+    spec, facts = checked.spec, checked.facts
+    if facts is None:
+        return [spec.name, spec.kind, "no" if checked.why else "made by kubectl", *[""] * 7]
+    return [
+        spec.name,
+        spec.kind,
+        "made when it runs" if spec.kind == "netns" else "yes",
+        facts.python or "?",
+        facts.packages.get("locust", "missing"),
+        facts.commit or "?",
+        str(facts.cores or "?"),
+        "?" if facts.load is None else f"{facts.load:.2f}",
+        "none" if facts.files_soft is None else str(facts.files_soft),
+        f"{facts.clock_offset_ns / 1e6:+.1f} ± {facts.clock_doubt_ns / 1e6:.1f} ms",
+    ]

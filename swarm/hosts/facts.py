@@ -1,0 +1,101 @@
+"""Says what a host is: answers `facts` and `time`, a line each on standard input, until that closes.
+
+Started by its file's name, by the Python that runs the host's workers: standard library only.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import resource
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("locust", "gevent", "geventhttpclient", "grpcio", "tritonclient", "numpy", "pillow")
+"""As `swarm.fingerprint` lists them."""
+COMMIT_FILE = ".inferswarm-commit"
+"""Written by `swarm hosts prepare`, which sends the files of a commit without its history."""
+NET = Path("/proc/sys/net/ipv4")
+
+
+def facts(checkout: Path, net: Path = NET) -> dict[str, Any]:
+    """Plain values for JSON; what cannot be read is left out."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    found = {
+        "hostname": socket.gethostname(),
+        "python": platform.python_version(),
+        "packages": packages(),
+        "commit": commit(checkout),
+        "cores": cores(),
+        "load": round(os.getloadavg()[0], 2),
+        "files_soft": limit(soft),
+        "files_hard": limit(hard),
+        "ports": [int(word) for word in read(net / "ip_local_port_range").split()],
+        "system": platform.platform(),
+        "tcp_congestion_control": read(net / "tcp_congestion_control"),
+    }
+    return {name: fact for name, fact in found.items() if fact not in (None, "", [])}
+
+
+def packages() -> dict[str, str]:
+    """The versions of what a worker runs on; what is not installed is left out."""
+    found = {}
+    for name in PACKAGES:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
+
+
+def commit(checkout: Path) -> str:
+    """The checkout's commit, with `+` where files differ from it; empty where it is not known."""
+    if not (checkout / ".git").exists():
+        return read(checkout / COMMIT_FILE)
+    git = ["git", "-C", str(checkout)]
+    try:
+        asked = [*git, "rev-parse", "--short=12", "HEAD"]
+        found = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+        changed = subprocess.run([*git, "diff", "--quiet", "HEAD"], capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return found + ("+" if changed.returncode else "")
+
+
+def cores() -> int:
+    """The processors that a process started here may use."""
+    with suppress(AttributeError):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def limit(value: int) -> int | None:
+    """A resource's limit; None where there is none."""
+    return None if value == resource.RLIM_INFINITY else value
+
+
+def read(path: Path) -> str:
+    """A small file's text, or nothing."""
+    with suppress(OSError):
+        return path.read_text().strip()
+    return ""
+
+
+def main() -> int:
+    """Answer until nobody asks."""
+    for line in sys.stdin:
+        match line.strip():
+            case "time":
+                print(time.time_ns(), flush=True)
+            case "facts":
+                print(json.dumps(facts(Path(__file__).resolve().parents[2])), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

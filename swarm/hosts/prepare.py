@@ -1,0 +1,126 @@
+"""What `python -m swarm hosts prepare` does: makes ssh hosts ready to run workers of this checkout."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from swarm.hosts.checking import HostError, last_line
+from swarm.hosts.facts import COMMIT_FILE
+from swarm.hosts.source import Source
+from swarm.hosts.ssh import FAILED, PYTHON, folder, ssh_command
+from swarm.hosts.table import HostSpec
+
+WHEELS = ".wheels"
+OWN_GIT = "a git checkout of its own lies there, and is left as it is"
+"""What is said of a host that follows a repository by itself: its files are not ours to overwrite."""
+LOOK = """\
+import sys
+if sys.version_info[:2] not in ((3, 11), (3, 12)):
+    sys.exit("it is Python %d.%d" % sys.version_info[:2])
+"""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of the host's shell, with the file that it reads from standard input, and the mend."""
+
+    about: str
+    line: str
+    sent: Path | None = None
+    mend: str = ""
+
+
+def steps(spec: HostSpec, source: Source) -> list[Step]:
+    """What makes a host ready, in order; each may be done again on a host that is ready already."""
+    found = [look(spec), send_checkout(spec, source), make_environment(spec)]
+    if source.wheels:
+        unpack = f"rm -rf {WHEELS} && mkdir {WHEELS} && tar -xf - -C {WHEELS}"
+        found.append(Step(f"sends wheels ({size(source.wheels)})", within(spec, unpack), source.wheels))
+    return [*found, install(spec, from_wheels=bool(source.wheels))]
+
+
+def look(spec: HostSpec) -> Step:
+    """Is the right Python there?"""
+    return Step(
+        f"looks for {spec.python}",
+        f"{shlex.quote(spec.python)} -c {shlex.quote(LOOK)}",
+        mend="install Python 3.11 or 3.12 there, and name it with `python` in the hosts file",
+    )
+
+
+def send_checkout(spec: HostSpec, source: Source) -> Step:
+    """The files of the commit; while they are on their way they are of no commit."""
+    unpack = f"rm -f {COMMIT_FILE} && tar -xf - && echo {shlex.quote(source.commit)} > {COMMIT_FILE}"
+    leave = f"cat > /dev/null; echo {shlex.quote(OWN_GIT)}"
+    return Step(
+        f"sends the checkout at {source.commit} ({size(source.files)})",
+        within(spec, f"if [ -e .git ]; then {leave}; else {unpack}; fi"),
+        source.files,
+        mend=f"let {spec.path} there be a folder that {spec.address} may write to",
+    )
+
+
+def make_environment(spec: HostSpec) -> Step:
+    """A virtual environment with pip, where there is none yet."""
+    made = f"{PYTHON} -m pip --version > /dev/null 2>&1 || {shlex.quote(spec.python)} -m venv .venv"
+    return Step(
+        "makes .venv",
+        within(spec, made),
+        mend=f"let `{spec.python} -m venv .venv` work there; on Debian that takes the package python3-venv",
+    )
+
+
+def install(spec: HostSpec, from_wheels: bool) -> Step:
+    """What workers need."""
+    pip = f"{PYTHON} -m pip install --quiet --no-input --disable-pip-version-check"
+    line = f"{pip} -r requirements-client.txt"
+    if from_wheels:
+        line = f"{pip} --no-index --find-links {WHEELS} -r requirements-client.txt && rm -rf {WHEELS}"
+    return Step(
+        "installs requirements-client.txt",
+        within(spec, line),
+        mend="a host without internet takes the packages from here, with --wheels DIR",
+    )
+
+
+def within(spec: HostSpec, line: str) -> str:
+    """The line, in the host's folder, which is made where it is missing."""
+    return f"mkdir -p {folder(spec)} && cd {folder(spec)} && {{ {line}; }}"
+
+
+def size(file: Path) -> str:
+    """`1.2 MB`."""
+    return f"{file.stat().st_size / 1e6:.1f} MB"
+
+
+def prepare(spec: HostSpec, plan: Iterable[Step], say: Callable[[str], None]) -> None:
+    """Take a host through its steps, a line each. Raises HostError at the first that fails."""
+    for step in plan:
+        say(f"{spec.name}: {step.about}")
+        if OWN_GIT in perform(spec, step):
+            say(f"{spec.name}: {OWN_GIT}")
+
+
+def perform(spec: HostSpec, step: Step) -> str:
+    """What the host said to a step. Raises HostError with its last line."""
+    # Not every user's own shell is a Bourne shell.
+    command = ssh_command(spec, f"exec sh -c {shlex.quote(step.line)}")
+    try:
+        with open(step.sent or os.devnull, "rb") as sent:
+            done = subprocess.run(command, stdin=sent, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    except OSError as error:
+        raise HostError(f"ssh does not start here ({error.strerror}): install openssh-client") from None
+    said = last_line(done.stdout) or f"exit code {done.returncode}"
+    if done.returncode == FAILED:
+        raise HostError(
+            f"host {spec.name} cannot be reached: ssh says `{said}`: "
+            f"mend that until `ssh {spec.address}` logs in without a question"
+        )
+    if done.returncode:
+        raise HostError(f"host {spec.name}: it {step.about}, which failed (`{said}`): {step.mend}")
+    return done.stdout.decode(errors="replace")

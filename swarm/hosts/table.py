@@ -1,0 +1,157 @@
+"""hosts.toml: the places that client processes run on."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from swarm.errors import UsageError
+
+COMMON = ("name", "kind", "workers")
+FIELDS: dict[str, tuple[str, ...]] = {
+    "process": (),
+    "netns": (),
+    "ssh": ("address", "port", "identity", "config", "path", "python"),
+    "k8s": ("image", "namespace", "cpu", "memory"),
+}
+"""What a host of each kind may have beside `COMMON`."""
+REQUIRED: dict[str, tuple[str, ...]] = {"ssh": ("address",)}
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
+# Nothing that ssh takes for an option, or that a shell in somebody's ProxyCommand takes for its own.
+WORD = r"""(?!-)[^\s@'"`$\\;&<>|(){}]+"""
+ADDRESS = re.compile(f"(?:{WORD}@)?{WORD}")
+
+
+@dataclass(frozen=True)
+class HostSpec:
+    """A host as hosts.toml describes it; `workers` is None where the run decides.
+
+    `identity` and `config` are absolute paths here, or empty; `path` is a folder there, from the user's home.
+    What of a k8s host is empty or None is as `swarm hosts manifests` has it.
+    """
+
+    name: str
+    kind: str
+    workers: int | None = None
+    address: str = ""
+    port: int | None = None
+    identity: str = ""
+    config: str = ""
+    path: str = "inferswarm"
+    python: str = "python3"
+    image: str = ""
+    namespace: str = ""
+    cpu: int | None = None
+    memory: str = ""
+
+
+def made_hosts(count: int, kind: str) -> list[HostSpec]:
+    """`h1`, `h2`, … of kind `process` or `netns`, without a file."""
+    return [HostSpec(f"h{number}", kind) for number in range(1, count + 1)]
+
+
+def read_hosts(path: Path) -> list[HostSpec]:
+    """The hosts of a file, at least one. Raises UsageError, which names file, host, field and mend."""
+    table = _load(path)
+    unknown = sorted(table.keys() - {"host"})
+    if unknown:
+        raise UsageError(f"{path}: {unknown[0]} is unknown: every host is a [[host]] with fields of its own")
+    entries = table.get("host", [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise UsageError(f"{path}: host is one table: write [[host]], once for each host")
+    if not entries:
+        raise UsageError(f'{path}: it names no hosts: add a [[host]] with name = "near" and kind = "process"')
+    specs = [_spec(entry, _place(path, entry, number), path) for number, entry in enumerate(entries, 1)]
+    for name, times in Counter(spec.name for spec in specs).items():
+        if times > 1:
+            raise UsageError(f"{path}: {times} hosts have the name {name}: give each host a name of its own")
+    return specs
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text())
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror}): name the file of your hosts") from None
+    except ValueError as error:
+        raise UsageError(f"{path}: is not TOML: {error}") from None
+
+
+def _place(path: Path, entry: Mapping[str, Any], number: int) -> str:
+    name = entry.get("name")
+    return f"{path}: host {name if isinstance(name, str) and NAME.fullmatch(name) else number}"
+
+
+def _spec(entry: dict[str, Any], place: str, file: Path) -> HostSpec:
+    kind = entry.get("kind")
+    if not isinstance(kind, str) or kind not in FIELDS:
+        raise UsageError(f"{place}: kind={_shown(kind)}: choose one of {', '.join(FIELDS)}")
+    known = (*COMMON, *FIELDS[kind])
+    for field, value in entry.items():
+        if field not in known:
+            raise UsageError(f"{place}: {field} is unknown: a host of kind {kind} has {', '.join(known)}")
+        holds, mend = RULES.get(field, TEXT)
+        if not holds(value):
+            raise UsageError(f"{place}: {field}={_shown(value)}: {mend}")
+    for field in ("name", *REQUIRED.get(kind, ())):
+        if field not in entry:
+            raise UsageError(f"{place}: {field} is missing: {RULES.get(field, TEXT)[1]}")
+    return _resolved(HostSpec(**entry), file.absolute().parent)
+
+
+def _resolved(spec: HostSpec, folder: Path) -> HostSpec:
+    """With paths here absolute, and the path there as it is from the user's home, where ssh begins."""
+
+    def absolute(path: str) -> str:
+        return str(folder / Path(path).expanduser()) if path else ""
+
+    there = spec.path.removeprefix("~/") if spec.path != "~" else "."
+    return replace(spec, identity=absolute(spec.identity), config=absolute(spec.config), path=there)
+
+
+def _shown(value: Any) -> str:
+    """As it stands in the file, on one line."""
+    return "missing" if value is None else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _matches(pattern: re.Pattern[str]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, str) and bool(pattern.fullmatch(value))
+
+
+Rule = tuple[Callable[[Any], bool], str]
+TEXT: Rule = (_is_text, "give it a text in quotes")
+RULES: dict[str, Rule] = {
+    "name": (_matches(NAME), "give it a name of letters, digits and -"),
+    "workers": (_is_count, "give it a whole number from 1, or leave it out"),
+    "address": (
+        lambda value: _is_text(value) and bool(ADDRESS.fullmatch(value)),
+        "give it HOST or USER@HOST, as ssh takes it, without a leading -",
+    ),
+    "cpu": (_is_count, "give it a whole number of cores, or leave it out"),
+    "port": (
+        lambda value: _is_count(value) and value < 65536,
+        "give it a whole number from 1 to 65535, or leave it out",
+    ),
+    "path": (
+        lambda value: _is_text(value) and (value == "~" or value.startswith("~/") or value[0] != "~"),
+        "give it a folder from the user's home there, or an absolute one",
+    ),
+    "python": (
+        lambda value: _is_text(value) and value[0] not in "~-",
+        "give it a command such as python3.11, or an absolute path",
+    ),
+}

@@ -1,0 +1,163 @@
+"""`python -m swarm link`: which links there are, what one really does, and any command as its client."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from rich import box
+from rich.console import Console, JustifyMethod
+from rich.table import Table
+from rich.text import Text
+
+from swarm.errors import SwarmError
+from swarm.links.link import EmulatedLink
+from swarm.links.measuring import Measured, differences, measure
+from swarm.links.namespace import remove_orphans
+from swarm.links.network import Network
+from swarm.links.profiles import Profile, profiles_named, read_profiles
+
+OK, USAGE_ERROR, OFF, INTERRUPTED = 0, 2, 3, 130
+SERVER_VARIABLE = "INFERSWARM_SERVER"
+HOST = "client"
+
+
+def main(argv: list[str]) -> int:
+    """List, measure or use links: 3 where a figure is off, 2 where there is none, or the command's code."""
+    words, command = _split(argv)
+    arguments = parser().parse_args(words)
+    try:
+        # SIGTERM, too, takes everything down on its way out.
+        with _on(signal.SIGTERM, _end):
+            return _act(arguments.name, command, read_profiles(arguments.links))
+    except SwarmError as error:
+        print(error, file=sys.stderr)
+        return USAGE_ERROR
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line up to `--`."""
+    made = argparse.ArgumentParser(
+        prog="python -m swarm link",
+        usage="%(prog)s [--links FILE] [NAME [-- COMMAND…]]",
+        description="Without NAME: lists the links there are. With NAME: builds that link on this machine, "
+        "measures its round trip, rate and loss with packets of its own, and prints what it does beside what "
+        "it should. With a command: runs it as a client of the link. Links need root.",
+        epilog=f"Example: python -m swarm link home -- sh -c 'curl http://${SERVER_VARIABLE}:8010/v2'. "
+        "Exit code: 0; 3 where a figure is off; 2 where there is no link; the command's own.",
+    )
+    made.add_argument("name", metavar="NAME", nargs="?", default="", help="a link's name")
+    made.add_argument(
+        "--links", metavar="FILE", type=Path, help="a TOML file whose profiles are added, or replace others"
+    )
+    made.add_argument_group(
+        "COMMAND",
+        f"runs in a namespace whose only way out is the link; {SERVER_VARIABLE} in its environment is the "
+        "address by which it reaches this machine's servers, those that listen on 0.0.0.0",
+    )
+    return made
+
+
+def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """What comes before the first `--`, and after it."""
+    at = argv.index("--") if "--" in argv else len(argv)
+    return [*argv[:at]], [*argv[at + 1 :]]
+
+
+def _act(name: str, command: list[str], known: Mapping[str, Profile]) -> int:
+    remove_orphans()
+    if not name:
+        if command:
+            parser().error("a command needs a link: give its NAME before `--`")
+        Console(highlight=False).print(profiles_table(known.values()))
+        return OK
+    (profile,) = profiles_named(name, known)
+    return run_over(profile, command) if command else compare(profile)
+
+
+def run_over(profile: Profile, command: Sequence[str]) -> int:
+    """Run a command as a client of the link; its exit code, as a shell tells it."""
+    with EmulatedLink(profile.spec) as link:
+        environment = {**os.environ, SERVER_VARIABLE: link.server_address}
+        # The terminal tells the command of Ctrl-C as well; how it ends is its own affair.
+        with _on(signal.SIGINT, lambda number, frame: None):
+            code = subprocess.Popen(link.command(command), env=environment).wait()
+    return code if code >= 0 else 128 - code
+
+
+def compare(profile: Profile) -> int:
+    """Build the link, measure it, print it; 3 where it is not what its profile says."""
+    with Network([HOST], [profile]) as network:
+        measured = measure(network, HOST, profile)
+        emulator = network.emulator_of(profile)
+    Console(highlight=False).print(measured_table(profile, measured, emulator))
+    found = differences(profile, measured)
+    for difference in found:
+        print(f"{profile.name}: {difference}")
+    return OFF if found else OK
+
+
+def profiles_table(profiles: Iterable[Profile]) -> Table:
+    """The links there are, a row each."""
+    heads = ["link", "rtt ms", "Mbit/s", "loss %", "queue kB", "TCP", "what it is"]
+    rows = [
+        [
+            profile.name,
+            f"{profile.rtt_ms:g}",
+            _or_dash(profile.mbit_per_s),
+            f"{profile.loss_pct:g}",
+            _or_dash(profile.queue_bytes / 1e3),
+            profile.congestion_control,
+            profile.about,
+        ]
+        for profile in profiles
+    ]
+    return _table(heads, rows, numeric=range(1, 5))
+
+
+def measured_table(profile: Profile, measured: Measured, emulator: str) -> Table:
+    """What was asked of a link beside what it did, a row for each figure."""
+    rows = [
+        ["round trip, median ms", f"{profile.rtt_ms:g}", f"{measured.rtt_ms:.2f}"],
+        ["round trip, minimum ms", "", f"{measured.rtt_min_ms:.2f}"],
+        ["to the server, Mbit/s", _or_dash(profile.mbit_per_s), f"{measured.mbit_per_s:.4g}"],
+        [f"lost of {measured.sent} packets, %", f"{profile.loss_pct:g}", f"{measured.loss_pct:.2g}"],
+    ]
+    by = {"none": "not emulated", "tun": "emulated by our forwarder"}.get(emulator, f"emulated by {emulator}")
+    return _table([f"{profile.name}, {by}", "asked", "measured"], rows, numeric=range(1, 3))
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], numeric: range) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for index, head in enumerate(heads):
+        justify: JustifyMethod = "right" if index in numeric else "left"
+        table.add_column(Text(head), justify=justify, no_wrap=index == 0, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def _or_dash(value: float | None) -> str:
+    return f"{value:g}" if value else "–"
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
+
+
+@contextmanager
+def _on(number: signal.Signals, handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    before = signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)

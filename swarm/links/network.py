@@ -1,0 +1,140 @@
+"""Client hosts and servers on one machine, each in a network namespace, with emulated links between them."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from ipaddress import IPv4Address
+
+from swarm.errors import UsageError
+from swarm.links.built import Built
+from swarm.links.carrier import Carrier, hold, lay_tun
+from swarm.links.control import MOST_HOSTS, ControlNet
+from swarm.links.devices import End, Pair, add_veth, join
+from swarm.links.namespace import LinkError, add_namespace, inside, require_means
+from swarm.links.netem import kernel_has_netem, lay_netem
+from swarm.links.profiles import Profile
+from swarm.links.tcp import controls, set_tcp
+
+EMULATORS = ("auto", "tun", "netem")
+FIRST_ADDRESS, SLOT = IPv4Address("198.18.0.0"), 8
+"""Seen in a network's own namespaces only, so every network begins with the same."""
+CONGESTION_CONTROL = "cubic"
+"""Every namespace's own, for whatever does not go over a link."""
+NUMBERS = itertools.count(1)
+"""One process may build several networks: its namespaces' names say which."""
+
+
+class Network(Built):
+    """A network while it is entered; at the end everything that ran in its namespaces is killed.
+
+    One namespace for the servers, one for each host, the control net between them and this machine, and a
+    link of each profile between each host and the servers.
+
+    ```
+    with Network(["h1", "h2"], profiles_named("lan,wan-a100", read_profiles())) as network:
+        server = subprocess.Popen(network.server_command(["python", "-m", "server", "up"]))
+        address = network.addresses()["h1"]["wan-a100"]["cubic"]
+        subprocess.run(network.command("h1", ["curl", f"http://{address}:8010/v2/health/ready"]))
+    ```
+    """
+
+    def __init__(self, hosts: Sequence[str], profiles: Sequence[Profile], emulator: str = "auto") -> None:
+        super().__init__()
+        if emulator not in EMULATORS:
+            raise UsageError(f"emulator={emulator}: choose one of {', '.join(EMULATORS)}")
+        if len(hosts) > MOST_HOSTS:
+            raise UsageError(f"{len(hosts)} hosts on one machine: choose at most {MOST_HOSTS}")
+        self.hosts, self.profiles = tuple(hosts), tuple(profiles)
+        self.emulator = emulator
+        """What emulates, `tun` or `netem`, once it is entered."""
+        self.control_address = self.server_address = ""
+        self._servers, self._places = "", dict.fromkeys(self.hosts, "")
+        self._addresses: dict[str, dict[str, dict[str, str]]] = {host: {} for host in self.hosts}
+        self._carriers: list[Carrier] = []
+
+    def command(self, host: str, argv: Sequence[str]) -> list[str]:
+        """The command that runs `argv` on a host."""
+        return inside(self._places[host], *argv)
+
+    def server_command(self, argv: Sequence[str]) -> list[str]:
+        """The command that runs `argv` where the servers are."""
+        return inside(self._servers, *argv)
+
+    def addresses(self) -> dict[str, dict[str, dict[str, str]]]:
+        """By host, link and TCP's congestion control on the client's side: the servers' address.
+
+        A link's addresses share its devices; the first one has the congestion control of its profile.
+        """
+        return self._addresses
+
+    def emulator_of(self, profile: Profile) -> str:
+        """`tun`, `netem`, or `none` for a link that is what it is."""
+        return self.emulator if profile.emulated else "none"
+
+    def check(self) -> None:
+        """Raises LinkError where a forwarder has died, before or while it was stopped."""
+        for carrier in self._carriers:
+            carrier.check()
+
+    def _require(self) -> None:
+        require_means(tun=None)
+        if not any(profile.emulated for profile in self.profiles):
+            self.emulator = "none"
+        elif self.emulator == "auto":
+            self.emulator = "netem" if kernel_has_netem() else "tun"
+        elif self.emulator == "netem" and not kernel_has_netem():
+            raise LinkError(
+                "emulator=netem: this kernel has none; load it (modprobe sch_netem), or choose tun"
+            )
+        if self.emulator == "tun":
+            require_means()
+
+    def _build(self, undo: ExitStack) -> None:
+        number = next(NUMBERS)
+        self._servers = _add_place(f"{number}-servers", undo)
+        for index, host in enumerate(self.hosts):
+            self._places[host] = _add_place(f"{number}-host{index}", undo)
+        net = ControlNet(self._servers, list(self._places.values()), undo)
+        self.control_address, self.server_address = net.outside_address, net.server_address
+        for index, (host, profile) in enumerate(itertools.product(self.hosts, self.profiles)):
+            pair = self._pair(index, host, profile, net.slot)
+            self._lay(pair, profile, f"{number}-link{index}", undo)
+            offered = zip(pair.controls, pair.server.addresses, strict=True)
+            self._addresses[host][profile.name] = dict(offered)
+
+    def _pair(self, index: int, host: str, profile: Profile, slot: int) -> Pair:
+        """The ends of a link: the first address after the server's own is the client's."""
+        offered = tuple(controls(profile.congestion_control))
+        server, client, *more = (str(FIRST_ADDRESS + SLOT * index + number) for number in range(1, SLOT))
+        # The devices' names hold the net's slot: TUN devices are born among this machine's own.
+        return Pair(
+            f"the link {profile.name} of host {host}",
+            # Other packets are lost on each link and in each study: repeats must not share their luck.
+            replace(profile.spec, seed=secrets.randbits(32)),
+            End(self._places[host], f"is{slot}link{index}c", (client,)),
+            End(self._servers, f"is{slot}link{index}", (server, *more[: len(offered) - 1])),
+            offered,
+        )
+
+    def _lay(self, pair: Pair, profile: Profile, suffix: str, undo: ExitStack) -> None:
+        emulator = self.emulator_of(profile)
+        if emulator == "tun":
+            # Once the forwarder runs it alone holds the devices.
+            with ExitStack() as held:
+                client, server = (hold(end.device, held) for end in (pair.client, pair.server))
+                self._carriers.append(lay_tun(pair, client, server, undo))
+        elif emulator == "netem":
+            lay_netem(pair, suffix, undo)
+        else:
+            add_veth(pair.client, pair.server)
+            join(pair)
+
+
+def _add_place(suffix: str, undo: ExitStack) -> str:
+    namespace = add_namespace(suffix, undo)
+    set_tcp(namespace, CONGESTION_CONTROL, slow_start_after_idle=True)
+    return namespace

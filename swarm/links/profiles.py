@@ -1,0 +1,148 @@
+"""Profiles: paths between clients and servers by name, from the packaged file and one of the user's own."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from swarm.errors import UsageError
+from swarm.links.shaping import LinkSpec
+
+PACKAGED = Path(__file__).with_name("profiles.toml")
+RESERVED = "none"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A path by name; `mbit_per_s` None is no limit, `queue_bytes` is then 0.
+
+    `published` is the published study that it stands for, or "".
+    """
+
+    name: str
+    about: str = ""
+    published: str = ""
+    one_way_ms: float = 0.0
+    mbit_per_s: float | None = None
+    loss_pct: float = 0.0
+    queue_bytes: int = 0
+    congestion_control: str = "cubic"
+
+    @property
+    def rtt_ms(self) -> float:
+        """A round trip's milliseconds, with nothing waiting."""
+        return 2 * self.one_way_ms
+
+    @property
+    def emulated(self) -> bool:
+        """Whether the path does anything to what it carries."""
+        return bool(self.one_way_ms or self.mbit_per_s or self.loss_pct)
+
+    @property
+    def spec(self) -> LinkSpec:
+        """What an emulated link must do."""
+        return LinkSpec(
+            rtt_s=self.rtt_ms / 1e3,
+            mbit_per_s=self.mbit_per_s,
+            loss=self.loss_pct / 100,
+            queue_bytes=self.queue_bytes or LinkSpec.queue_bytes,
+            congestion_control=self.congestion_control,
+        )
+
+    def to_record(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Field:
+    """What a profile's field may be, and how to say so."""
+
+    kinds: tuple[type, ...]
+    holds: Callable[[Any], bool]
+    wanted: str
+
+
+def _text(holds: Callable[[str], bool], wanted: str) -> Field:
+    return Field((str,), holds, wanted)
+
+
+FIELDS = {
+    "about": _text(str.isprintable, "one line of text"),
+    "published": _text(str.isprintable, "one line of text"),
+    "one_way_ms": Field((int, float), lambda ms: 0 <= ms <= 2000, "a number of milliseconds, 0 to 2000"),
+    "mbit_per_s": Field(
+        (int, float),
+        lambda rate: 1 <= rate <= 1e5,
+        "a number of Mbit/s, 1 to 100000; leave it out for no limit",
+    ),
+    "loss_pct": Field((int, float), lambda share: 0 <= share < 100, "a percentage from 0 to below 100"),
+    "queue_bytes": Field(
+        (int,), lambda size: 1500 <= size <= 10**9, "a whole number of bytes, 1500 (one packet) to 1000000000"
+    ),
+    "congestion_control": _text(
+        lambda name: re.fullmatch("[a-z0-9_]+", name) is not None, "a name such as cubic or bbr"
+    ),
+}
+assert [*FIELDS] == [field.name for field in fields(Profile)][1:]
+
+
+def read_profiles(file: Path | None = None) -> dict[str, Profile]:
+    """The packaged profiles by name, with a file's own beside them or in their place.
+
+    Raises UsageError, naming file, profile, field and mend, for what no profile can be.
+    """
+    found = _read(PACKAGED)
+    return found if file is None else {**found, **_read(file)}
+
+
+def profiles_named(text: str, known: Mapping[str, Profile]) -> list[Profile]:
+    """The profiles of a list such as "lan,wan-a100", each once. Raises UsageError naming the known ones."""
+    names = dict.fromkeys(name.strip() for name in text.split(","))
+    for name in names:
+        if name not in known:
+            raise UsageError(f"there is no link named {name!r}: choose from {', '.join(known)}")
+    return [known[name] for name in names]
+
+
+def _read(file: Path) -> dict[str, Profile]:
+    try:
+        tables = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read ({error.strerror}): name a file of link profiles") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file} is not TOML ({error}): mend that line") from None
+    return {name: _profile(f"{file}: [{name}]", name, table) for name, table in tables.items()}
+
+
+def _profile(place: str, name: str, table: Any) -> Profile:
+    if not isinstance(table, dict):
+        raise UsageError(f"{place} is no profile: put {name} under a profile's [NAME]")
+    if name == RESERVED:
+        raise UsageError(f"{place} has the name that stands for no link: choose another")
+    if not NAME.fullmatch(name):
+        raise UsageError(
+            f"{place} has a name that no option can carry: use letters, digits, `-`, `_` and `.`"
+        )
+    for field, value in table.items():
+        _check(place, field, value)
+    profile = Profile(name, **table)
+    if bool(profile.mbit_per_s) != bool(profile.queue_bytes):
+        raise UsageError(
+            f"{place} has only one of mbit_per_s and queue_bytes: a queue waits for a rate, give both"
+        )
+    return profile
+
+
+def _check(place: str, name: str, value: Any) -> None:
+    field = FIELDS.get(name)
+    if field is None:
+        raise UsageError(f"{place} {name} is no field of a profile: use {', '.join(FIELDS)}")
+    # A truth value is a number to Python, and not-a-number fails every comparison.
+    if isinstance(value, bool) or not isinstance(value, field.kinds) or not field.holds(value):
+        raise UsageError(f"{place} {name} = {value!r}: give {field.wanted}")

@@ -1,0 +1,175 @@
+"""Studies on several client hosts, for real: namespaces, ssh, hosts that die, launchers that are stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from swarm.links.namespace import NAMESPACES
+from swarm.orphans import identity, launcher_of
+from tests.locustfiles.console import ROOT, Console, all_gone, free_port, is_listening, wait_until
+from tests.swarm.hosts.sshd import Sshd, checkout_at, needs_sshd
+from tests.swarm.links.means import real
+
+pytestmark = pytest.mark.system
+
+SWARM = [sys.executable, "-m", "swarm"]
+ADDRESS = "198.51.100.7"
+"""Set apart for documentation (RFC 5737): an address of this machine's that every host can reach."""
+SLOW = ("--host", ADDRESS, "--delay-ms", "40")
+NETNS = '[[host]]\nname = "{0}"\nkind = "netns"\n'
+
+
+@pytest.fixture
+def service(consoles: list[Console], tmp_path: Path) -> Iterator[str]:
+    """A stand-in for the PyTorch service, at an address that is not loopback."""
+    add, port = ["ip", "address", "add", f"{ADDRESS}/32", "dev", "lo"], free_port()
+    subprocess.run(add, check=True)
+    try:
+        fake = str(ROOT / "tests/fake_service.py")
+        consoles.append(Console([sys.executable, fake, str(port), *SLOW], tmp_path, "service"))
+        wait_until(lambda: is_listening(port, ADDRESS), 20)
+        yield f"{ADDRESS}:{port}"
+    finally:
+        subprocess.run([*add[:2], "delete", *add[3:]], check=True)
+
+
+def launched(consoles: list[Console], folder: Path, *arguments: str) -> Console:
+    """`python -m swarm run`, its results in a folder."""
+    folder.mkdir()
+    console = Console([*SWARM, "run", "--results-dir", str(folder), *arguments], folder)
+    consoles.append(console)
+    return console
+
+
+def three_hosts(sshd: Sshd, folder: Path) -> str:
+    """A hosts.toml of two namespaces here and a machine that is reached by ssh."""
+    file = folder / "hosts.toml"
+    far = sshd.host_entry("far", checkout_at(folder / "far"))
+    file.write_text(NETNS.format("near") + NETNS.format("next") + far)
+    return str(file)
+
+
+def worker_on(host: str) -> psutil.Process:
+    """The process of the one worker on a host."""
+    for process in psutil.process_iter():
+        try:
+            environ, command = process.environ(), process.cmdline()
+        except psutil.Error:
+            continue
+        if environ.get("INFERSWARM_HOST") == host and "--worker" in command and "locust" in command:
+            return process
+    raise AssertionError(f"no worker on {host}")
+
+
+def of_launcher(console: Console) -> list[psutil.Process]:
+    """All processes that a launcher has started, directly or not."""
+    own = identity(console.process.pid)
+    return [process for process in psutil.process_iter() if launcher_of(process.pid) == own]
+
+
+def left_by(pid: int) -> list[str]:
+    """Namespaces and devices of a launcher."""
+    devices = [entry.name for entry in Path("/sys/class/net").iterdir() if entry.name.startswith("is")]
+    return [entry.name for entry in NAMESPACES.glob(f"inferswarm-{pid}-*")] + devices
+
+
+@real
+@needs_sshd
+def test_two_namespaces_and_a_machine_by_ssh_run_one_study(
+    service: str, consoles: list[Console], tmp_path: Path
+) -> None:
+    with Sshd(tmp_path) as sshd:
+        hosts = ("--hosts", three_hosts(sshd, tmp_path))
+        console = launched(
+            consoles, tmp_path / "out", "-f", "locustfiles/step7.py", *hosts, "--pytorch-url", service,
+            "--cells", "*/b1/c8", "--seconds", "2", "--warm-up", "1",
+        )  # fmt: skip
+        assert console.wait(90) == 0, console.text
+    (row,) = console.cells()
+    assert (row["workers"], row["hosts"], row["failures"]) == ("3", "3", "0")
+    header, *records = console.ledger()
+    assert [(host["name"], host["kind"], host["workers"]) for host in header["hosts"]] == [
+        ("near", "netns", 1), ("next", "netns", 1), ("far", "ssh", 1),
+    ]  # fmt: skip
+    users = [record["users"] for record in records if record["kind"] == "drained"]
+    assert sorted(users) == [2, 3, 3]
+    assert {path.name for path in (console.result() / "logs").glob("worker-*")} == {
+        "worker-near-1.log", "worker-next-1.log", "worker-far-1.log",
+    }  # fmt: skip
+    assert left_by(console.process.pid) == []
+
+
+@real
+@needs_sshd
+def test_a_host_that_is_killed_is_noticed_and_the_study_ends(
+    service: str, consoles: list[Console], tmp_path: Path
+) -> None:
+    with Sshd(tmp_path) as sshd:
+        hosts = ("--hosts", three_hosts(sshd, tmp_path))
+        console = launched(
+            consoles, tmp_path / "out", "-f", "locustfiles/step7.py", *hosts, "--pytorch-url", service,
+            "--cells", "*/b1/c8", "--seconds", "6", "--warm-up", "1",
+        )  # fmt: skip
+        console.wait_for("results in", 60)
+        ledger = console.result() / "ledger.jsonl"
+        wait_until(lambda: '"phase":"measure"' in ledger.read_text(), 30)
+        worker_on("far").kill()
+        assert console.wait(60) == 3, console.text
+    (row,) = console.cells()
+    assert "worker-lost" in row["caveats"].split(";")
+    assert "worker far-1 ended (exit code 137)" in console.text
+    assert left_by(console.process.pid) == []
+
+
+@real
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_nothing_is_left_of_a_launcher_that_is_stopped(
+    number: signal.Signals, consoles: list[Console], tmp_path: Path
+) -> None:
+    console = launched(
+        consoles, tmp_path / "out", "-f", "locustfiles/step7_contention.py", "--link", "lan",
+        "--cells", "*/same-args", "--seconds", "60", "--warm-up", "1",
+    )  # fmt: skip
+    console.wait_for("results in", 60)
+    ledger = console.result() / "ledger.jsonl"
+    wait_until(lambda: '"phase":"measure"' in ledger.read_text(), 30)
+    processes = of_launcher(console)
+    assert len(processes) >= 6, "master, four workers, their leashes, servers"
+    assert len(left_by(console.process.pid)) >= 3, "two namespaces, and a way to them"
+    os.kill(console.process.pid, number)
+    code = console.wait(60)
+    if number == signal.SIGKILL:
+        assert code == -signal.SIGKILL
+        subprocess.run([*SWARM, "link"], check=True, capture_output=True, cwd=ROOT, timeout=60)
+    else:
+        assert code == 3, console.text
+    assert all_gone(processes)
+    assert left_by(console.process.pid) == []
+    assert (console.result() / "report.html").exists(), "what was measured is kept"
+
+
+def test_topologies_and_channels_are_axes_and_the_kernel_sees_their_connections(
+    consoles: list[Console], tmp_path: Path
+) -> None:
+    console = launched(
+        consoles, tmp_path / "out", "-f", "locustfiles/step7.py", "--workers", "4", "--emulate", "a100",
+        "--topology", "1,4", "--channels", "shared,pool:2", "--cells", "emulated-grpc/b1/c8/*",
+        "--iterations", "20", "--seconds", "1.2", "--warm-up", "1",
+    )  # fmt: skip
+    assert console.wait(90) == 0, console.text
+    rows = {row["cell"]: row for row in console.cells()}
+    seen = {name: (row["channels"], row["workers"], row["tcp_connections"]) for name, row in rows.items()}
+    expected = {
+        "shared/1w": ("shared", "1", "1"), "shared/4w": ("shared", "4", "4"),
+        "pool:2/1w": ("pool:2", "1", "2"), "pool:2/4w": ("pool:2", "4", "8"),
+    }  # fmt: skip
+    assert seen == {f"emulated-grpc/b1/c8/{variant}": values for variant, values in expected.items()}
+    assert not any("connections-differ" in row["caveats"] for row in rows.values())

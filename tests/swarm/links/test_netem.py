@@ -1,0 +1,71 @@
+"""Links by the kernel's emulator: its orders to the letter, and its parts joined with another queue."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from swarm.links import netem, network
+from swarm.links.namespace import LinkError, ip
+from swarm.links.netem import qdisc
+from swarm.links.network import Network
+from swarm.links.profiles import Profile
+from swarm.links.shaping import LinkSpec
+from tests.swarm.links.means import ask, namespaces_of, real, serving
+
+NARROW = Profile("narrow", one_way_ms=1, mbit_per_s=100, queue_bytes=100_000)
+
+
+def test_a_direction_is_one_order() -> None:
+    spec = LinkSpec(rtt_s=0.014, mbit_per_s=210, queue_bytes=1_000_000)
+    assert " ".join(qdisc("up", spec, 0.0007)) == (
+        # 1,000,000 bytes wait and 183,750 are on their way: 789.2 packets of 1,500.
+        "qdisc add dev up root netem delay 7000us loss 0.07% rate 210000000bit -14 limit 790"
+    )
+    assert " ".join(qdisc("down", spec, 0.0)) == (
+        "qdisc add dev down root netem delay 7000us rate 210000000bit -14 limit 790"
+    )
+
+
+def test_without_a_rate_whatever_is_on_its_way_must_fit() -> None:
+    words = qdisc("up", LinkSpec(rtt_s=0.001), 0.0)
+    assert " ".join(words) == "qdisc add dev up root netem delay 500us limit 100000"
+
+
+def test_a_kernel_without_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network, "kernel_has_netem", lambda: False)
+    monkeypatch.setattr(network, "require_means", lambda **_: None)
+    with pytest.raises(LinkError) as raised:
+        Network(["h1"], [NARROW], "netem").__enter__()
+    assert str(raised.value) == (
+        "emulator=netem: this kernel has none; load it (modprobe sch_netem), or choose tun"
+    )
+
+
+@real
+def test_both_directions_go_through_the_middle_in_packets_of_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def tbf(device: str, spec: LinkSpec, loss: float) -> list[str]:
+        return f"qdisc add dev {device} root tbf rate 1gbit burst 100kb limit 1mb".split()
+
+    monkeypatch.setattr(netem, "qdisc", tbf)
+    monkeypatch.setattr(network, "kernel_has_netem", lambda: True)
+    with Network(["h1"], [NARROW]) as made:
+        assert made.emulator_of(NARROW) == "netem"
+        address = made.addresses()["h1"]["narrow"]["cubic"]
+        with serving(made.server_command) as port:
+            found = ask(lambda argv: made.command("h1", argv), address, port, 10**6)
+        (middle,) = [name for name in namespaces_of(os.getpid()) if name.endswith("-link0")]
+        sent = {port: packets(middle, port) for port in ("up", "down")}
+    assert namespaces_of(os.getpid()) == []
+    assert (found["bytes"], found["control"], found["server_control"]) == (10**6, "cubic", "cubic")
+    assert sent["up"] >= 10**6 / 1500, "the kernel's big packets were cut before they came here"
+    assert sent["down"] > 2
+
+
+def packets(namespace: str, device: str) -> int:
+    said = ip(namespace, "-s", "-j", "link", "show", "dev", device)
+    return int(json.loads(said)[0]["stats64"]["tx"]["packets"])

@@ -1,0 +1,137 @@
+"""Link profiles: what is packaged, what a user's file adds, and what no profile can be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from swarm.errors import UsageError
+from swarm.links.profiles import Profile, profiles_named, read_profiles
+from swarm.links.shaping import LinkSpec
+
+OWN = """
+[lan]
+about = "a slow cable"
+one_way_ms = 0.5
+
+[satellite]
+one_way_ms = 270
+mbit_per_s = 20.5
+loss_pct = 1
+queue_bytes = 500_000
+congestion_control = "bbr"
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    return tmp_path / "links.toml"
+
+
+def test_the_packaged_profiles_are_the_published_paths_and_three_more() -> None:
+    known = read_profiles()
+    assert [*known] == ["lan", "wan-a100", "wan-rtx4090", "home", "clean-long"]
+    assert known["wan-a100"].to_record() == {
+        "name": "wan-a100",
+        "about": "the published study's way to its A100",
+        "published": "step7-a100",
+        "one_way_ms": 7,
+        "mbit_per_s": 210,
+        "loss_pct": 0.07,
+        "queue_bytes": 1_000_000,
+        "congestion_control": "cubic",
+    }
+    assert known["wan-rtx4090"].published == "step7-rtx4090"
+    assert [profile.rtt_ms for profile in known.values()] == [0, 14, 30, 20, 80]
+    assert [profile.mbit_per_s for profile in known.values()] == [None, 210, 160, 50, 1000]
+
+
+def test_a_profile_is_a_specification() -> None:
+    known = read_profiles()
+    assert known["wan-rtx4090"].spec == LinkSpec(rtt_s=0.03, mbit_per_s=160, loss=0.07 / 100)
+    assert known["lan"].spec == LinkSpec()
+    assert [name for name, profile in known.items() if not profile.emulated] == ["lan"]
+
+
+def test_a_users_file_adds_and_replaces(own: Path) -> None:
+    own.write_text(OWN)
+    known = read_profiles(own)
+    assert [*known] == [*read_profiles(), "satellite"]
+    assert known["lan"] == Profile("lan", "a slow cable", one_way_ms=0.5)
+    assert known["lan"].emulated
+    assert known["satellite"] == Profile(
+        "satellite", "", "", 270, 20.5, 1, queue_bytes=500_000, congestion_control="bbr"
+    )
+    assert known["home"] == read_profiles()["home"]
+
+
+def test_profiles_are_named_in_a_list() -> None:
+    known = read_profiles()
+    assert profiles_named("wan-a100, lan,lan", known) == [known["wan-a100"], known["lan"]]
+    with pytest.raises(UsageError) as raised:
+        profiles_named("lan,van", known)
+    assert str(raised.value) == (
+        "there is no link named 'van': choose from lan, wan-a100, wan-rtx4090, home, clean-long"
+    )
+
+
+FIELDS = "about, published, one_way_ms, mbit_per_s, loss_pct, queue_bytes, congestion_control"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[x]\ndelay = 3", f": [x] delay is no field of a profile: use {FIELDS}"),
+        ("[x]\none_way_ms = '3'", ": [x] one_way_ms = '3': give a number of milliseconds, 0 to 2000"),
+        ("[x]\none_way_ms = true", ": [x] one_way_ms = True: give a number of milliseconds, 0 to 2000"),
+        ("[x]\none_way_ms = nan", ": [x] one_way_ms = nan: give a number of milliseconds, 0 to 2000"),
+        ("[x]\none_way_ms = -1", ": [x] one_way_ms = -1: give a number of milliseconds, 0 to 2000"),
+        (
+            "[x]\nmbit_per_s = 0",
+            ": [x] mbit_per_s = 0: give a number of Mbit/s, 1 to 100000; leave it out for no limit",
+        ),
+        ("[x]\nloss_pct = 100", ": [x] loss_pct = 100: give a percentage from 0 to below 100"),
+        (
+            "[x]\nqueue_bytes = 2e6",
+            ": [x] queue_bytes = 2000000.0: give a whole number of bytes, 1500 (one packet) to 1000000000",
+        ),
+        ("[x]\nabout = 7", ": [x] about = 7: give one line of text"),
+        (
+            "[x]\ncongestion_control = 'a b'",
+            ": [x] congestion_control = 'a b': give a name such as cubic or bbr",
+        ),
+        (
+            "[x]\nmbit_per_s = 5",
+            ": [x] has only one of mbit_per_s and queue_bytes: a queue waits for a rate, give both",
+        ),
+        (
+            "[x]\nqueue_bytes = 5000",
+            ": [x] has only one of mbit_per_s and queue_bytes: a queue waits for a rate, give both",
+        ),
+        ("x = 3", ": [x] is no profile: put x under a profile's [NAME]"),
+        ("[none]", ": [none] has the name that stands for no link: choose another"),
+        (
+            "['a/b']",
+            ": [a/b] has a name that no option can carry: use letters, digits, `-`, `_` and `.`",
+        ),
+        (
+            "[x]\nabout = 7 7",
+            " is not TOML (Expected newline or end of document after a statement (at line 2, column 11)):"
+            " mend that line",
+        ),
+    ],
+)
+def test_what_no_profile_can_be_is_told(own: Path, text: str, said: str) -> None:
+    own.write_text(text)
+    with pytest.raises(UsageError) as raised:
+        read_profiles(own)
+    assert str(raised.value) == f"{own}{said}"
+
+
+def test_a_file_that_is_not_there_is_told(own: Path) -> None:
+    with pytest.raises(UsageError) as raised:
+        read_profiles(own)
+    assert str(raised.value) == (
+        f"{own} cannot be read (No such file or directory): name a file of link profiles"
+    )

@@ -1,0 +1,70 @@
+"""The command line of `python -m swarm run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from swarm import __main__ as commands
+from swarm import run
+from swarm.errors import UsageError
+from swarm.hosts.table import HostSpec
+
+
+def test_what_is_not_ours_goes_to_the_study() -> None:
+    options, rest = run.parse(["-f", "x.py", "--workers", "4", "--seconds", "3", "--cells", "*/b1/*"])
+    assert (options.locustfile, options.workers, options.hosts, options.link) == ("x.py", 4, "1", "none")
+    assert rest == ["--seconds", "3", "--cells", "*/b1/*"]
+
+
+def test_several_hosts_on_one_machine_and_hosts_with_links_have_addresses_of_their_own() -> None:
+    assert run.hosts_of("1", linked=False) == [HostSpec("h1", "process")]
+    assert run.hosts_of("1", linked=True) == [HostSpec("h1", "netns")]
+    assert [spec.kind for spec in run.hosts_of("3", linked=False)] == ["netns"] * 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "linked", "sentence"),
+    [
+        ("ssh", True, "--link: host x is of kind ssh; only netns hosts have emulated links"),
+        ("process", True, "--link: host x is of kind process; only netns hosts have emulated links"),
+        ("k8s", False, "host x is of kind k8s, which `kubectl` starts: see `python -m swarm hosts"),
+    ],
+)
+def test_hosts_that_cannot_be_used(kind: str, linked: bool, sentence: str, tmp_path: Path) -> None:
+    file = tmp_path / "hosts.toml"
+    address = 'address = "there"\n' if kind == "ssh" else ""
+    file.write_text(f'[[host]]\nname = "x"\nkind = "{kind}"\n{address}')
+    with pytest.raises(UsageError, match=sentence):
+        run.hosts_of(str(file), linked)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["-f", "nowhere.py"], "-f nowhere.py: no such file; give a locustfile"),
+        (["-f", "locustfiles/step7.py", "--workers", "-1"], "--workers -1: give 1 or more"),
+        (["-f", "locustfiles/step7.py", "--hosts", "0"], "--hosts 0: give 1 or more, or a hosts.toml"),
+        (["-f", "locustfiles/step7.py", "--hosts", "none.toml"], "none.toml: cannot be read"),
+        (["-f", "locustfiles/step7.py", "--link", "moon"], "moon"),
+    ],
+)
+def test_a_wrong_command_line_is_one_sentence(
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "Signals", lambda: None)
+    assert run.main(arguments) == 2
+    said = capsys.readouterr()
+    assert sentence in said.err
+    assert len(said.err.splitlines()) == 1
+    assert said.out == ""
+
+
+def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert commands.main(["--help"]) == 0
+    told = capsys.readouterr().out
+    assert all(f"\n  {name} " in told for name in ("run", "hosts", "link"))
+    assert commands.main([]) == 2
+    assert commands.main(["fly"]) == 2
+    assert "fly is no command: give one of run, hosts, link" in capsys.readouterr().err

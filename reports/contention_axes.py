@@ -62,7 +62,7 @@ def _pooled(plain: Sequence[Axes], many: Sequence[Axes], least: int) -> Iterator
     """Several channels in the base's processes, and one in each of several: as many if possible."""
     pools = [axes for axes in plain if axes.protocol == "grpc" and pool_size(axes) and axes.workers == least]
     alike = [(pool, axes) for pool in pools for axes in many if axes.workers == pool_size(pool) * least]
-    pool, spread = alike[0] if alike else ([*pools, None][0], [*many, None][0])
+    pool, spread = alike[0] if alike else (next(iter(pools), None), next(iter(many), None))
     if pool:
         yield "R5", f"{pool_size(pool)} channels", pool
     if spread:

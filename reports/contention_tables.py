@@ -13,10 +13,7 @@ from reports.published_tables import Figures, sourced
 from reports.study import Study
 from reports.tables import Cell, Notes, Table
 
-ARM_HEADS = (
-    *("arm", "channels", "workers", "TCP", "images/s", "over HTTP", "limit"),
-    "published",
-)
+ARM_HEADS = ("arm", "images/s", "published", "over HTTP", "TCP", "channels", "workers", "limit")
 AS_PUBLISHED = ("R0", "R2", "R3")
 """The arms that were published: a connection each over HTTP, and gRPC as its library makes it by itself."""
 
@@ -50,7 +47,7 @@ def arms_table(study: Study, verdict: Verdict, figures: Figures) -> Table:
         ARM_HEADS,
         rows,
         notes.texts,
-        numeric=frozenset({2, 3, 4, 5, 7}),
+        numeric=frozenset({1, 2, 3, 4, 6}),
         shared=tuple(text for text in said if text not in notes.texts),
     )
 
@@ -63,13 +60,13 @@ def _row(study: Study, verdict: Verdict, arm: Arm, figures: Figures, notes: Note
     lacking = () if rate or reasons else (absence(arm.planned),)
     return (
         Cell(f"{run.endpoint}, {arm.words}", notes.marks([said] if said else [])),
+        Cell(str(rate) if rate else MISSING, notes.marks([*reasons, *lacking])),
+        sourced(theirs.images_per_s, theirs, notes) if theirs else Cell(MISSING),
+        Cell(f"{digits(over_http.median)}×" if over_http else MISSING),
+        Cell(MISSING if arm.connections is None else str(arm.connections)),
         Cell(run.channels or MISSING),
         Cell(str(arm.axes.workers)),
-        Cell(MISSING if arm.connections is None else str(arm.connections)),
-        Cell(str(rate) if rate else MISSING, notes.marks([*reasons, *lacking])),
-        Cell(f"{digits(over_http.median)}×" if over_http else MISSING),
         Cell(arm.limit or MISSING),
-        sourced(theirs.images_per_s, theirs, notes) if theirs else Cell(MISSING),
     )
 
 

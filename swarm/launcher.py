@@ -101,11 +101,11 @@ class Launcher:
         for host in self._network.addresses():
             found = measure(self._network, host, profile)
             by_host[host] = found.to_record()
-            off += [f"{host}: {text}" for text in differences(profile, found)]
-            say(f"link {profile.name} of {host}: {found}")
-        for text in off:
-            say(f"link {profile.name} is not as asked, {text}")
-        return {**profile.to_record(), "measured": by_host, "differences": off}
+            wrong = differences(profile, found)
+            off += [f"{host}: {text}" for text in wrong]
+            say(f"link {profile.name} of {host}: {found}{'; '.join(['', *wrong])}")
+        emulator = self._network.emulator_of(profile)
+        return {**profile.to_record(), "emulator": emulator, "measured": by_host, "differences": off}
 
     def _launch(self, logs: Path) -> Launch:
         workers, network = sum(self._counts), self._network
@@ -160,9 +160,8 @@ class Launcher:
         while (code := master.poll()) is None:
             for worker in [worker for worker in running if worker.poll() is not None]:
                 running.remove(worker)
-                if worker.poll():
-                    code, tail = worker.poll(), worker.tail()
-                    say(f"{worker.name} ended (exit code {code}); its output ends:\n{tail}")
+                if ended := worker.poll():
+                    say(f"{worker.name} ended (exit code {ended}); its output ends:\n{worker.tail()}")
             if running:
                 seen = time.monotonic()
             elif time.monotonic() - seen > ALONE_S:

@@ -17,6 +17,8 @@ import pytest
 from swarm.option_table import NUMBERS, SWITCHES, TEXTS, URLS
 from swarm.options import flag
 from tests.locustfiles.console import ENDPOINTS, ROOT, Console, free_port, is_listening, wait_until
+from tests.swarm.hosts.sshd import Sshd, checkout_at, needs_sshd
+from tests.swarm.links.means import real
 
 pytestmark = pytest.mark.system
 
@@ -68,16 +70,18 @@ def test_no_command_is_left_out() -> None:
     known = {
         "make step7", "make test", "make web", "make servers", "server doctor", "--trt-http-url",
         "--processes", "--master ", "--worker", "reports show", "--arrivals", "--find-rate",
-        "--prometheus-port", "benchmarks/accuracy.py", "--emulate",
+        "--prometheus-port", "benchmarks/accuracy.py", "--emulate", "swarm run", "hosts prepare",
+        "hosts check", "swarm link wan-a100",
     }  # fmt: skip
-    assert len(commands()) == len(known)
+    assert len(commands()) == len(known) + 1, "and `swarm link`, which another one begins with"
     assert all(sum(part in line for line in commands()) == 1 for part in known)
 
 
 def test_every_option_is_explained() -> None:
     rows = re.findall(r"^\| (`--[^|]*) \|", (ROOT / "README.md").read_text(), re.MULTILINE)
     explained = sorted(name for row in rows for name in re.findall(r"--[a-z0-9-]+", row))
-    assert explained == sorted(["--study", *map(flag, (*URLS, *NUMBERS, *TEXTS, *SWITCHES))])
+    launchers = ["--workers", "--hosts", "--link", "--links", "--web"]
+    assert explained == sorted(["--study", *launchers, *map(flag, (*URLS, *NUMBERS, *TEXTS, *SWITCHES))])
 
 
 def test_make_test_runs_this_file() -> None:
@@ -169,9 +173,9 @@ def test_emulated_servers_and_their_floors(tmp_path: Path) -> None:
     rows = run([*command("--emulate"), *SHORT, *EIGHT, "--results-dir", str(tmp_path)], tmp_path).cells()
     seen = {row["endpoint"]: row["tcp_connections"] for row in rows}
     assert seen == {
-        "emulated-http": "8",
+        "emulated-http": "1",
         "emulated-grpc": "1",
-        "emulated-http-floor": "8",
+        "emulated-http-floor": "1",
         "emulated-grpc-floor": "1",
     }
     assert all(row["limit"] and row["failures"] == "0" for row in rows)
@@ -214,3 +218,44 @@ def test_master_and_workers(tmp_path: Path) -> None:
         for worker in workers:
             worker.end()
     assert {row["endpoint"] for row in console.cells()} == {"onnx-http", "onnx-grpc"}
+
+
+@real
+def test_links(tmp_path: Path) -> None:
+    listed = run([*command("swarm link wan-a100")[:-1]], tmp_path, 60).text
+    assert all(name in listed for name in ("lan", "wan-a100", "wan-rtx4090", "home", "clean-long"))
+    # A busy machine may not keep up: then it says so, by the exit code, too.
+    measured = Console(command("swarm link wan-a100"), tmp_path)
+    assert measured.wait(60) in (0, 3), measured.text
+    assert "round trip, median ms" in measured.text
+
+
+@real
+def test_what_slows_grpc(tmp_path: Path) -> None:
+    short = ["--repeats", "1", "--seconds", "1", "--warm-up", "1", "--results-dir", str(tmp_path)]
+    console = run([*command("swarm run"), *short, "--cells", "*/per-user"], tmp_path)
+    rows = {row["endpoint"]: row for row in console.cells()}
+    assert set(rows) == {"emulated-http", "emulated-grpc"}
+    for row in rows.values():
+        assert (row["link"], row["tcp_connections"], row["workers"]) == ("wan-a100", "16", "1")
+    (link,) = console.ledger()[0]["links"]
+    assert link["measured"]["h1"]["rtt_ms"] > 14
+
+
+@needs_sshd
+def test_hosts(tmp_path: Path) -> None:
+    """The README's hosts, of which the one by ssh is this machine, with a git checkout of its own."""
+    (text,) = re.findall(r"```toml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    with Sshd(tmp_path) as sshd:
+        there = checkout_at(tmp_path / "load-2")
+        (there / ".git").symlink_to(ROOT / ".git")
+        (there / "requirements-client.txt").symlink_to(ROOT / "requirements-client.txt")
+        assert 'address = "bench@load-2"\n' in text
+        near = text.partition('[[host]]\nname = "far"')[0]
+        hosts = tmp_path / "hosts.toml"
+        hosts.write_text(near + sshd.host_entry("far", there, workers=8))
+        for part in ("hosts prepare", "hosts check"):
+            words = [str(hosts) if word == "hosts.toml" else word for word in command(part)]
+            said = run(words, tmp_path, 120).text
+            assert re.search(r"far +ssh +yes", said), said
+            assert re.search(r"near +netns +made when it runs", said), said

@@ -38,7 +38,7 @@ def main(argv: list[str]) -> int:
         with _on(signal.SIGTERM, _end):
             return _act(arguments.name, command, read_profiles(arguments.links))
     except SwarmError as error:
-        print(error, file=sys.stderr)
+        print(f"inferswarm: {error}", file=sys.stderr)
         return USAGE_ERROR
     except KeyboardInterrupt:
         return INTERRUPTED

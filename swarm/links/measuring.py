@@ -47,6 +47,10 @@ class Measured:
         """The lost share of the packets sent to see it."""
         return 100 * self.lost / self.sent
 
+    def __str__(self) -> str:
+        lost = f"{self.lost:,} of {self.sent:,} packets lost"
+        return f"round trip {self.rtt_ms:.3g} ms, {self.mbit_per_s:,.4g} Mbit/s, {lost}"
+
     def to_record(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {**asdict(self), "loss_pct": self.loss_pct}

@@ -1,0 +1,99 @@
+"""Is the published gap between HTTP and gRPC met over an emulated path and named, and is it absent without one?
+
+python -m benchmarks.contention [wan-a100 | wan-rtx4090 | lan]
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.bounds import Bounds
+from tests.locustfiles.console import Console
+
+LOCUSTFILE = "locustfiles/step7_contention.py"
+HTTP_OFF, GRPC_OFF, RECOVERED = 0.15, 0.25, 0.95
+STUDY_S = 1500
+CONNECTIONS = {"R0": 16, "R2": 1, "R4": 16, "R6": 4}
+"""Arms of docs/contention.md, and the TCP connections that the kernel must have seen in each."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A link, the server behind it, and what was published of that pair in images a second, if anything."""
+
+    link: str
+    emulate: str
+    cause: str
+    http: float | None = None
+    grpc: float | None = None
+    options: tuple[str, ...] = ()
+
+
+CASES = (
+    Case("wan-a100", "a100", "connections", 43.6, 7.5),
+    Case("wan-rtx4090", "rtx4090", "connections", 32.2, 4.0),
+    Case("lan", "a100", "none", options=("--seconds", "5")),
+)
+
+
+def main(argv: list[str]) -> int:
+    """Run the studies named, or all; the exit code says whether every figure is within its bound."""
+    bounds = Bounds("16 users at batch 1 on an emulated GPU behind a real Triton, medians of 3 runs an arm")
+    for case in CASES:
+        if not argv or case.link in argv:
+            judge(bounds, case, verdict_of(case))
+    return bounds.exit_code()
+
+
+def judge(bounds: Bounds, case: Case, found: Mapping[str, Any] | None) -> None:
+    """One study's arms and verdict by their bounds."""
+    if found is None:
+        bounds.unread(f"{case.link}: a verdict")
+        return
+    arms = {arm["arm"]: arm for arm in found["arms"]}
+    if missing := sorted({*CONNECTIONS, "R1", "R3", "R5"} - arms.keys()):
+        bounds.unread(f"{case.link}: {', '.join(missing)}")
+        return
+    rate = {name: float(arm["images_per_s"]) for name, arm in arms.items()}
+    for name, arm in arms.items():
+        bounds.beside(f"{case.link}: {name} {arm['words']}", rate[name], "images/s")
+    if case.http and case.grpc:
+        bounds.at_most(f"  HTTP, off from {case.http}", off(rate["R0"], case.http), HTTP_OFF)
+        bounds.at_most(f"  gRPC on one channel, off from {case.grpc}", off(rate["R2"], case.grpc), GRPC_OFF)
+    bounds.at_most("  HTTP over gRPC with own connections", rate["R0"] / rate["R4"], 1 / RECOVERED)
+    for name, connections in CONNECTIONS.items():
+        bounds.exactly(f"  TCP connections of {name}", arms[name]["tcp_connections"], connections)
+    bounds.exactly(f"  verdict is {case.cause} (it is {found['cause']})", found["cause"] == case.cause, True)
+
+
+def off(figure: float, published: float) -> float:
+    """How far a figure is from a published one, as a share of that."""
+    return abs(figure - published) / published
+
+
+def verdict_of(case: Case) -> dict[str, Any] | None:
+    """What the study says; None where it says nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        options = ("--link", case.link, "--emulate", case.emulate, "--results-dir", folder, *case.options)
+        command = (sys.executable, "-m", "swarm", "run", "-f", LOCUSTFILE, *options)
+        console = Console(command, Path(folder))
+        try:
+            code = console.wait(STUDY_S)
+            if code:
+                print(console.text, file=sys.stderr)
+                return None
+            (found,) = json.loads((console.result() / "study.json").read_text())["contention"]
+        finally:
+            console.end()
+    made: dict[str, Any] = found
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

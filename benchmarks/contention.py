@@ -1,4 +1,4 @@
-"""Is the published gap between HTTP and gRPC met over an emulated path and named, and is it absent without one?
+"""Is the published gap of HTTP and gRPC met over an emulated path and named, and is it absent without one?
 
 python -m benchmarks.contention [wan-a100 | wan-rtx4090 | lan]
 """

@@ -154,6 +154,10 @@ def check_servers(options: Options) -> None:
     for name in ("emulate", "trace"):
         if getattr(options, name) and options.urls:
             raise UsageError(f"{flag(name)}: is of embedded servers; leave the URLs out, or {flag(name)}")
+    if options.urls and any(options.axes.links):
+        raise UsageError(
+            f"--link {options.link}: leads to embedded servers; leave the URLs out, or give --link none"
+        )
 
 
 def check_load(options: Options) -> None:

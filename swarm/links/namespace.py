@@ -32,7 +32,10 @@ def require_means(
 ) -> None:
     """Raises LinkError where this user or machine cannot emulate a link; `tun` None: without that device."""
     if user() != 0:
-        raise LinkError("an emulated link needs root: run this as root, or measure over a real link")
+        raise LinkError(
+            "namespaces for client hosts and emulated links need root: run this as root, or use hosts of kind"
+            " process or ssh and no --link"
+        )
     if tun is not None and not tun.exists():
         raise LinkError(
             f"an emulated link needs {tun}: load the kernel's module tun, or give the container it"

@@ -90,6 +90,10 @@ def test_loads_that_make_no_sense(arguments: tuple[str, ...], sentence: str) -> 
             "--channels one: give per-user, shared, same-args or pool:N with N of 1 or more, e.g. pool:4",
         ),
         (("--rates", "5", "--arrivals", "bursts"), "--arrivals bursts: give one of constant, poisson"),
+        (
+            ("--link", "lan", "--onnx-http-url", "h:1"),
+            "--link lan: leads to embedded servers; leave the URLs out, or give --link none",
+        ),
         (("--link-mbit", "-1"), "--link-mbit -1.0: give 0 or more"),
         (("--link-mbit", "nan"), "--link-mbit nan: give 0 or more"),
         (

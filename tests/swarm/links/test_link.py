@@ -255,7 +255,7 @@ def test_what_a_killed_run_leaves_can_be_removed() -> None:
 @pytest.mark.parametrize(
     ("user", "tun", "lacks", "text"),
     [
-        (1000, "/", "", "an emulated link needs root"),
+        (1000, "/", "", "namespaces for client hosts and emulated links need root"),
         (0, "/nowhere/tun", "", "an emulated link needs /nowhere/tun"),
         (0, "/", "ip", "needs the command `ip`: install the package iproute2"),
         (0, "/", "nsenter", "needs the command `nsenter`: install the package util-linux"),

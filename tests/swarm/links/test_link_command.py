@@ -78,9 +78,8 @@ def test_without_a_name_links_are_listed_and_a_file_adds_to_them(
 def test_a_name_that_nobody_knows_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["moon"]) == 2
     said = capsys.readouterr().err
-    assert said == (
-        "there is no link named 'moon': choose from lan, wan-a100, wan-rtx4090, home, clean-long\n"
-    )
+    known = "lan, wan-a100, wan-rtx4090, home, clean-long"
+    assert said == f"inferswarm: there is no link named 'moon': choose from {known}\n"
 
 
 def test_a_command_without_a_link_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,7 +96,9 @@ def test_without_root_there_is_one_sentence(
     monkeypatch.setattr(link, "require_means", lambda: require(lambda: 1000))
     assert main(["home", "--", "true"]) == 2
     said = capsys.readouterr().err
-    assert said == "an emulated link needs root: run this as root, or measure over a real link\n"
+    assert said.startswith(
+        "inferswarm: namespaces for client hosts and emulated links need root: run this as"
+    )
 
 
 @real

@@ -294,5 +294,5 @@ def test_what_no_network_can_be_is_refused(hosts: Sequence[str], emulator: str, 
 def test_without_root_there_is_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     require: Callable[..., None] = network.require_means
     monkeypatch.setattr(network, "require_means", lambda **means: require(lambda: 1000, **means))
-    with pytest.raises(LinkError, match="needs root"):
+    with pytest.raises(LinkError, match="need root"):
         Network(["h1"], [LAN]).__enter__()

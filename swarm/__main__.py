@@ -7,14 +7,14 @@ import sys
 
 from swarm.errors import SwarmError
 from swarm.links.namespace import remove_orphans
-from swarm.orphans import end_left_behind
+from swarm.orphans import end_left_behind, remove_folders
 
 COMMANDS = {
     "run": ("swarm.run", "run a study: master here, workers on hosts, emulated links where asked"),
     "hosts": ("swarm.hosts.command", "check client hosts, prepare those reached by ssh, print manifests"),
     "link": ("swarm.links.command", "list emulated links, measure one, or run a command over it"),
 }
-USAGE = 2
+USAGE, INTERRUPTED = 2, 130
 
 
 def main(argv: list[str]) -> int:
@@ -24,17 +24,30 @@ def main(argv: list[str]) -> int:
         print("\n".join(f"  {name:6} {text}" for name, (_, text) in COMMANDS.items()))
         return 0 if argv else USAGE
     if argv[0] not in COMMANDS:
-        print(f"inferswarm: {argv[0]} is no command: give one of {', '.join(COMMANDS)}", file=sys.stderr)
+        say(f"{argv[0]} is no command: give one of {', '.join(COMMANDS)}")
         return USAGE
     try:
-        end_left_behind(lambda text: print(f"inferswarm: {text}", file=sys.stderr, flush=True))
-        remove_orphans()
-    except SwarmError as error:
-        print(f"inferswarm: {error}", file=sys.stderr)
+        clean_up()
+        module = importlib.import_module(COMMANDS[argv[0]][0])
+        code: int = module.main(argv[1:])
+        return code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except (SwarmError, OSError) as error:
+        say(str(error))
         return USAGE
-    module = importlib.import_module(COMMANDS[argv[0]][0])
-    code: int = module.main(argv[1:])
-    return code
+
+
+def clean_up() -> None:
+    """What a study that was killed has left: processes, namespaces and devices, temporary folders."""
+    end_left_behind(say)
+    remove_orphans()
+    remove_folders()
+
+
+def say(text: str) -> None:
+    """A line for the person."""
+    print(f"inferswarm: {text}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from swarm.cell import Cell
 from swarm.errors import UsageError
+from swarm.launch import Launch
 from swarm.option_table import TEXTS
 from swarm.options import Options
 from swarm.plan import Size, Study, at_rates, matching, order
@@ -15,27 +16,37 @@ from swarm.search import START_PER_S, Bound, Search
 from users.endpoint import Endpoint
 
 
-def programme_of(study: Study, endpoints: Sequence[Endpoint], options: Options) -> tuple[Programme, Size]:
-    """What to run, and with which amounts. Raises UsageError where the options name nothing that can be."""
+def programme_of(
+    study: Study, endpoints: Sequence[Endpoint], options: Options, launch: Launch, workers: int = 0
+) -> tuple[Programme, Size]:
+    """What to run on `workers` processes, 0 for as many as come, and with which amounts.
+
+    Raises UsageError where the options name nothing that can be run.
+    """
     amounts = (options.iterations, options.seconds, options.warm_up, options.repeats)
     size = study.sizes[options.size].with_amounts(*amounts)
-    if options.find_rate:
-        return search_of(endpoints, options, size)
+    bound = Bound.parse(options.find_rate) if options.find_rate else None
+    if bound:
+        size = replace(size, iterations=options.iterations or bound.results)
+    crossed = options.axes.cross(own_cells(study, endpoints, options, size))
+    cells = matching([cell for cell in crossed if launch.offers(cell)], options.cells)
+    launch.check(cells, workers)
+    if bound:
+        return Search(cells, bound), size
+    return Listed(order(cells, size.repeats, options.seed)), size
+
+
+def own_cells(study: Study, endpoints: Sequence[Endpoint], options: Options, size: Size) -> Sequence[Cell]:
+    """The study's cells, or those of open load that the options ask for in their place. Raises UsageError.
+
+    A search begins at the one rate given, or a low one.
+    """
+    if options.rates or options.find_rate:
+        rates = options.rates or (START_PER_S,)
+        return at_rates(endpoints, size, rates, options.arrivals, options.max_in_flight)
     cells = study.cells(endpoints, size)
     check_own_axes(cells, options)
-    if options.rates:
-        cells = at_rates(endpoints, size, options.rates, options.arrivals, options.max_in_flight)
-    crossed = options.axes.cross(cells)
-    return Listed(order(matching(crossed, options.cells), size.repeats, options.seed)), size
-
-
-def search_of(endpoints: Sequence[Endpoint], options: Options, size: Size) -> tuple[Search, Size]:
-    """A search from the one rate given, or a low one; each step has the results its percentile needs."""
-    bound = Bound.parse(options.find_rate)
-    enough = replace(size, iterations=options.iterations or bound.results)
-    starts = options.rates or (START_PER_S,)
-    cells = at_rates(endpoints, enough, starts, options.arrivals, options.max_in_flight)
-    return Search(matching(options.axes.cross(cells), options.cells), bound), enough
+    return cells
 
 
 def check_own_axes(cells: Sequence[Cell], options: Options) -> None:

@@ -42,17 +42,19 @@ class Crew:
         self._parted: set[str] = set()
         self._last_words: dict[str, dict[str, Any]] = {}
         self._hosts: dict[str, str] = {}
-        self._resting: set[str] = set()
-        """Who has no part in the cell under way."""
+        self._seated: set[str] | None = None
+        """Who has a part in the cell under way, where it names a number; else everybody has."""
         runner.register_message(REPLY, self._on_reply)
         runner.register_message(HELLO, self._on_hello)
         runner.register_message(PARTING, self._on_parting)
 
     def workers(self) -> list[str]:
         """The ids of the workers that are alive and have a part in the cell under way."""
-        return [worker for worker in self._alive() if worker not in self._resting]
+        seated = self._seated
+        return [worker for worker in self.alive() if seated is None or worker in seated]
 
-    def _alive(self) -> list[str]:
+    def alive(self) -> list[str]:
+        """The ids of all workers that are alive."""
         if not isinstance(self._runner, MasterRunner):
             return ["local"]
         present = (node.id for node in self._runner.clients.all if node.state != STATE_MISSING)
@@ -65,18 +67,25 @@ class Crew:
     @property
     def strangers(self) -> list[str]:
         """Workers that have connected, but have not said yet where they are."""
-        return [worker for worker in self._alive() if worker != "local" and worker not in self._hosts]
+        return [worker for worker in self.alive() if worker != "local" and worker not in self._hosts]
 
     def choose(self, workers: int, hosts: int) -> None:
         """Only so many workers on so many hosts have a part from here on, 0 is all; nobody has users now.
 
         Raises RunFailedError where there are not so many.
         """
+        self._seated = None
+        self.drop_missing()
+        if not workers and not hosts:
+            self._seat()
+            return
         by_host: dict[str, list[str]] = {}
-        for worker in sorted(self._alive(), key=lambda worker: (self.host(worker), self.name(worker))):
+        for worker in sorted(self.alive(), key=lambda worker: (self.host(worker), self.name(worker))):
             by_host.setdefault(self.host(worker), []).append(worker)
-        self._resting = set()
-        self._resting = set(self._alive()) - set(seated(by_host, workers, hosts))
+        self._seated = set(seated(by_host, workers, hosts))
+        for worker in set(self.alive()) - self._seated:
+            message = {"op": "rest", "seq": next(self._numbers), "share": (0, 0)}
+            self._runner.send_message(ASK, message, worker)
         self._seat()
 
     def _seat(self) -> None:
@@ -84,14 +93,28 @@ class Crew:
         runner = self._runner
         if not isinstance(runner, MasterRunner) or runner._users_dispatcher is None:
             return
-        dispatcher, takes_part = runner._users_dispatcher, self.workers()
-        had = {node.id: node for node in dispatcher._worker_nodes}
+        dispatcher = runner._users_dispatcher
+        takes_part, had = self.workers(), {node.id: node for node in dispatcher._worker_nodes}
         for worker in takes_part:
             if worker not in had:
                 dispatcher.add_worker(runner.clients[worker])
         for worker, node in had.items():
             if worker not in takes_part:
                 dispatcher.remove_worker(node)
+
+    def keep_seats(self) -> list[str]:
+        """The names of those sent home, since Locust has given them users that others are to have.
+
+        It does so with a worker that comes, or comes back, whether the cell has a seat for it or not.
+        """
+        if self._seated is None or self._runner._users_dispatcher is None:
+            return []
+        dispatcher = self._runner._users_dispatcher
+        strays = [node.id for node in dispatcher._worker_nodes if node.id not in self._seated]
+        names = [self.name(worker) for worker in strays]
+        for worker in strays:
+            self.drop(worker)
+        return names
 
     def drop_missing(self) -> None:
         """Forget those that went missing while nobody looked."""

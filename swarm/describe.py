@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from locust.util.load_locustfile import load_locustfile
 
-import json
 import sys
 
 from swarm.shape import StudyShape
 
 
 def main(argv: list[str]) -> int:
-    """Print one line of JSON: the study's name, and how many workers it wants."""
+    """Print how many workers the study wants."""
     _, shapes = load_locustfile(argv[0])
     studies = [shape for shape in shapes if isinstance(shape, StudyShape)]
     if not studies:
@@ -19,7 +18,7 @@ def main(argv: list[str]) -> int:
             f"{argv[0]} declares no study: give it a StudyShape, as locustfiles/step7.py has", file=sys.stderr
         )
         return 2
-    print(json.dumps({"name": studies[0].name, "workers": studies[0].workers}))
+    print(studies[0].workers)
     return 0
 
 

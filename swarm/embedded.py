@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from gevent.event import AsyncResult
 
 from swarm.errors import UsageError
 from swarm.options import Options
+from swarm.orphans import new_folder
 
 STOP_S = 8.0
 TRACES = "traces"
@@ -53,7 +53,7 @@ class EmbeddedServers:
         listen on, since no others than the study's hosts can reach it.
         """
         self._traced = trace
-        self._logs = Path(tempfile.mkdtemp(prefix="inferswarm-logs-"))
+        self._logs = new_folder("logs")
         command = [*prefix, sys.executable, "-m", "server", "up", "--json", "--until-stdin-closes"]
         command += ["--host", "0.0.0.0"] if prefix else []
         command += ["--log-dir", str(self._logs), *arguments]

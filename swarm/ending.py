@@ -14,6 +14,7 @@ from swarm.collector import Collector
 from swarm.conductor import Conductor
 from swarm.embedded import EmbeddedServers
 from swarm.folder import utc_now
+from swarm.launch import BEGAN
 
 PASSED, FAILED, USAGE, INCONCLUSIVE = 0, 1, 2, 3
 
@@ -42,7 +43,8 @@ class Ending:
             self.ledger.close()
             self.servers.copy_logs(self.folder / "logs")
             if self.worker_logs:
-                shutil.copytree(self.worker_logs, self.folder / "logs", dirs_exist_ok=True)
+                ignored = shutil.ignore_patterns(BEGAN)
+                shutil.copytree(self.worker_logs, self.folder / "logs", ignore=ignored, dirs_exist_ok=True)
         except OSError as error:
             self.say(f"inferswarm: {self.folder} cannot be written ({error.strerror}); it may lack its end")
         self._write_raw()

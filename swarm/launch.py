@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Self
 
 from swarm.cell import Cell
@@ -13,6 +14,8 @@ from swarm.errors import UsageError
 VARIABLE = "INFERSWARM_LAUNCH"
 HOST_VARIABLE = "INFERSWARM_HOST"
 """The name of the host that a worker runs on."""
+BEGAN = "began"
+"""The file among the workers' logs that says that all of them are there."""
 LOOPBACK = "127.0.0.1:"
 
 
@@ -43,12 +46,23 @@ class Launch:
         """The inverse of `of`."""
         return {VARIABLE: json.dumps(asdict(self))}
 
+    def tell_begun(self) -> None:
+        """Let the launcher know that all workers are there."""
+        if self.logs:
+            Path(self.logs, BEGAN).touch()
+
     def addresses_of(self, cell: Cell) -> dict[str, str]:
         """Where each host reaches the servers for a cell; nothing where the endpoints' own addresses hold."""
         if not cell.link:
             return {}
-        found = {host: by_link[cell.link] for host, by_link in self.addresses.items() if cell.link in by_link}
-        return {host: of.get(cell.congestion) or next(iter(of.values())) for host, of in found.items()}
+        found = {host: by_link[cell.link] for host, by_link in self.addresses.items()}
+        # The first one has the profile's own congestion control.
+        return {host: of[cell.congestion or next(iter(of))] for host, of in found.items()}
+
+    def offers(self, cell: Cell) -> bool:
+        """Whether its congestion control can be had: only links have several, as far as the kernel does."""
+        by_host = [by_link.get(cell.link, {}) for by_link in self.addresses.values()]
+        return not cell.congestion or (bool(by_host) and all(cell.congestion in of for of in by_host))
 
     def ways(self, links: Iterable[str]) -> list[dict[str, str]]:
         """By each of some links, the servers' address by host; empty where the endpoints' own hold."""
@@ -69,7 +83,6 @@ class Launch:
         """Can these cells be run on `workers` processes, 0 for as many as come? Raises UsageError."""
         for cell in cells:
             self.check_links([cell.link])
-            self._check_congestion(cell)
             if 0 < workers < cell.workers:
                 raise UsageError(
                     f"{cell.name} asks for {cell.workers} workers and {workers} will be there: run"
@@ -79,16 +92,6 @@ class Launch:
                 raise UsageError(
                     f"{cell.name} asks for {cell.hosts} hosts and {len(self.hosts)} are there: give --hosts"
                     f" {cell.hosts}, or leave it out by --cells"
-                )
-
-    def _check_congestion(self, cell: Cell) -> None:
-        """Raises UsageError where a host's link lacks the congestion control that the cell asks for."""
-        for host, by_link in self.addresses.items():
-            offered = by_link.get(cell.link, {})
-            if cell.congestion and offered and cell.congestion not in offered:
-                raise UsageError(
-                    f"{cell.name}: this kernel has no {cell.congestion} for host {host}; load its module"
-                    f" (modprobe tcp_{cell.congestion}), or leave it out by --cells"
                 )
 
 

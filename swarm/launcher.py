@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -17,11 +16,12 @@ from swarm.errors import SwarmError
 from swarm.hosts.checking import HostError, check, check_all, problems
 from swarm.hosts.host import Host
 from swarm.hosts.table import HostSpec
-from swarm.launch import Launch
+from swarm.launch import BEGAN, Launch
 from swarm.launching import Child, free_port, leashed, spread
 from swarm.links.measuring import differences, measure
 from swarm.links.network import Network
 from swarm.links.profiles import Profile
+from swarm.orphans import new_folder
 
 POLL_S = 0.2
 ORDERLY_S = 90.0
@@ -30,7 +30,8 @@ ALONE_S = 20.0
 """How long a master may take to notice that no worker is left."""
 WORKERS_S = 120
 """How long workers may take to connect."""
-INTERRUPTED = 3
+INCONCLUSIVE, EXIT_CODES = 3, (0, 1, 2, 3)
+"""Of a master; whatever else it ends with, its study has no verdict."""
 LOOPBACK = "127.0.0.1"
 
 
@@ -39,16 +40,19 @@ class Stop(BaseException):
 
 
 class Signals:
-    """The first signal raises Stop wherever this process is; further ones are counted."""
+    """The first signal raises Stop wherever this process is, until it is `over`; further ones are counted."""
 
     def __init__(self) -> None:
         self.count = 0
+        self.over = False
+        """What has been made is being taken down, which nothing may cut short."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self._on_signal)
+            if signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, self._on_signal)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
-        if self.count == 1:
+        if self.count == 1 and not self.over:
             raise Stop
 
 
@@ -117,7 +121,7 @@ class Launcher:
 
     def run(self, locustfile: str, arguments: Sequence[str]) -> int:
         """Start the master with its arguments and every worker; the master's exit code at its end."""
-        logs = Path(tempfile.mkdtemp(prefix="inferswarm-workers-"))
+        logs = new_folder("workers")
         self._undo.callback(shutil.rmtree, logs, ignore_errors=True)
         address = self._network.control_address if self._network else LOOPBACK
         port = free_port(address)
@@ -132,7 +136,7 @@ class Launcher:
             self._start_workers(host, count, locustfile, (address, port), logs)
         self._undo.callback(self._let_go)
         try:
-            return self._watch(master)
+            return self._watch(master, logs / BEGAN)
         except Stop:
             return self._stop(master)
 
@@ -151,34 +155,45 @@ class Launcher:
         for worker in self._workers:
             worker.let_go()
 
-    def _watch(self, master: Child) -> int:
-        """Until the master ends. Raises SwarmError where a link breaks.
+    def _watch(self, master: Child, began: Path) -> int:
+        """Until the master ends; it makes the file `began` when all workers are there.
 
-        Workers end in order when the master tells them to; any other end is told.
+        Raises HostError where a worker ends before that: the study would wait for it. Later ends are told.
         """
         running, seen = list(self._workers), time.monotonic()
         while (code := master.poll()) is None:
             for worker in [worker for worker in running if worker.poll() is not None]:
                 running.remove(worker)
-                if ended := worker.poll():
-                    say(f"{worker.name} ended (exit code {ended}); its output ends:\n{worker.tail()}")
+                self._tell_end(worker, began.exists() or master.wait(1.0) is not None)
             if running:
                 seen = time.monotonic()
             elif time.monotonic() - seen > ALONE_S:
                 say("no worker is left: the study is stopped")
                 return self._stop(master)
-            if self._network:
-                self._check_links(master)
+            if broken := self._broken_link():
+                say(f"inferswarm: {broken}")
+                self._stop(master)
+                return INCONCLUSIVE
             time.sleep(POLL_S)
-        return code
+        return code if code in EXIT_CODES else INCONCLUSIVE
 
-    def _check_links(self, master: Child) -> None:
-        assert self._network is not None
+    def _tell_end(self, worker: Child, began: bool) -> None:
+        """Workers end in order when the master tells them to; any other end is told. Raises HostError."""
+        code = worker.poll()
+        if code:
+            text = f"{worker.name} ended (exit code {code}); its output ends:\n{worker.tail()}"
+            if not began:
+                raise HostError(text)
+            say(text)
+
+    def _broken_link(self) -> str:
+        """What is wrong with an emulated link, or nothing."""
         try:
-            self._network.check()
-        except SwarmError:
-            self._stop(master)
-            raise
+            if self._network:
+                self._network.check()
+        except SwarmError as error:
+            return str(error)
+        return ""
 
     def _stop(self, master: Child) -> int:
         """Let the master end its study in order; a second signal ends it at once."""
@@ -186,8 +201,10 @@ class Launcher:
         deadline = time.monotonic() + ORDERLY_S
         while master.poll() is None and time.monotonic() < deadline and self._signals.count < 2:
             time.sleep(POLL_S)
+        if master.poll() is None:
+            master.kill()
         code = master.poll()
-        return INTERRUPTED if code is None else code
+        return code if code in EXIT_CODES else INCONCLUSIVE
 
 
 def say(text: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -12,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from swarm.errors import UsageError
 from swarm.hosts.host import LEASH, ROOT
@@ -24,8 +23,8 @@ LEASH_S, STOP_S = 10.0, 25.0
 """How long a process may take to end in order, and its leash to end it, over ssh as well."""
 
 
-def study_needs(locustfile: str) -> dict[str, Any]:
-    """`name` and `workers` of the study in a locustfile. Raises UsageError where there is none to run."""
+def workers_wanted(locustfile: str) -> int:
+    """By the study in a locustfile. Raises UsageError where there is none to run."""
     if not Path(locustfile).is_file():
         raise UsageError(f"-f {locustfile}: no such file; give a locustfile, e.g. locustfiles/step7.py")
     command = [sys.executable, "-m", "swarm.describe", locustfile]
@@ -33,8 +32,7 @@ def study_needs(locustfile: str) -> dict[str, Any]:
     if done.returncode:
         said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         raise UsageError(f"-f {locustfile}: cannot be used: {said[-1]}")
-    needs: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return needs
+    return int(done.stdout.splitlines()[-1])
 
 
 def spread(specs: Sequence[HostSpec], workers: int) -> list[int]:
@@ -115,6 +113,11 @@ class Child:
     def ask_to_end(self) -> None:
         """Signal it to end in order."""
         self._process.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it at once: the kernel then ends what is on its leash."""
+        self._process.kill()
+        self._process.wait()
 
     def wait(self, patience_s: float) -> int | None:
         """Its exit code, or None where it takes longer."""

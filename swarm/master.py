@@ -102,9 +102,9 @@ class Master:
         """One study, from its folder to its report; killed by a stop, it still ends in order."""
         try:
             options = self._resolved()
-            programme, size = programme_of(self._study, self._servers.endpoints, options)
-            local = not isinstance(self._runner, MasterRunner)
-            self._launch.check((run.cell for run in programme.planned), 1 if local else self._launch.workers)
+            workers = self._launch.workers if isinstance(self._runner, MasterRunner) else 1
+            endpoints = self._servers.endpoints
+            programme, size = programme_of(self._study, endpoints, options, self._launch, workers)
             folder = new_folder(Path(options.results_dir), self._study.name)
             ledger = self._new_ledger(folder, options, programme, size)
         except UsageError as error:
@@ -146,7 +146,8 @@ class Master:
     def _begin(self, options: Options, ledger: LedgerWriter, folder: Path, programme: Programme) -> None:
         """From workers that are there to workers that have all they need."""
         self._collector.begin_study(ledger, options.raw_results)
-        count = wait_for_workers(self._crew, self._say)
+        count = wait_for_workers(self._crew, self._say, self._launch.workers)
+        self._launch.tell_begun()
         first = self._servers.endpoints[0]
         # From here on Locust's state says that a test is on, so that Stop and Ctrl-C reach this greenlet.
         self._spawn(0, first)

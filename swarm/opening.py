@@ -20,8 +20,11 @@ from users.transport import Transport
 WORKERS_S = 60.0
 
 
-def wait_for_workers(crew: Crew, say: Callable[[str], None]) -> int:
-    """How many there are, once there is one. Raises StudyError."""
+def wait_for_workers(crew: Crew, say: Callable[[str], None], wanted: int = 1) -> int:
+    """How many there are, once there are as many as wanted, or at least one when time is up.
+
+    Raises StudyError where there is none.
+    """
     deadline = time.monotonic() + WORKERS_S
     if not crew.workers():
         say("waiting for a worker to connect")
@@ -29,7 +32,7 @@ def wait_for_workers(crew: Crew, say: Callable[[str], None]) -> int:
         if time.monotonic() > deadline:
             raise StudyError("no worker has connected; start one with --worker")
         gevent.sleep(0.1)
-    while crew.strangers and time.monotonic() < deadline:
+    while (len(crew.workers()) < wanted or crew.strangers) and time.monotonic() < deadline:
         gevent.sleep(0.01)
     return len(crew.workers())
 

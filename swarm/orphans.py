@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import signal
+import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,19 +15,42 @@ from pathlib import Path
 from swarm.links.namespace import started
 
 VARIABLE = b"INFERSWARM_LAUNCHER"
+MARK = re.compile(r"(\d+)-(\d+)-(\d+)")
+FOLDER = "inferswarm-{what}-{owner}-"
 PROC = Path("/proc")
 PATIENCE_S = 30.0
 """Their leashes have closed with the launcher: a master may be writing its report."""
 
 
+def identity() -> str:
+    """This process: its id, when it started, and among whose ids, since containers have their own."""
+    return f"{os.getpid()}-{started(os.getpid())}-{_id_space()}"
+
+
+def _id_space() -> int:
+    try:
+        return os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return 0
+
+
+def is_gone(owner: str) -> bool:
+    """Whether a process that was `identity` there is no more; False where that cannot be known here."""
+    found = MARK.fullmatch(owner)
+    if found is None:
+        return False
+    pid, began, space = map(int, found.groups())
+    return space == _id_space() and started(pid) != began
+
+
 def mark() -> dict[str, str]:
     """What every process that this one starts, and theirs, has in its environment."""
-    return {VARIABLE.decode(): identity(os.getpid())}
+    return {VARIABLE.decode(): identity()}
 
 
-def identity(pid: int) -> str:
-    """A process by its id and when it started, which no later process of that id shares."""
-    return f"{pid}-{started(pid)}"
+def new_folder(what: str) -> Path:
+    """A temporary folder that a later command removes where this process cannot."""
+    return Path(tempfile.mkdtemp(prefix=FOLDER.format(what=what, owner=identity())))
 
 
 def launcher_of(pid: int, proc: Path = PROC) -> str:
@@ -33,17 +59,23 @@ def launcher_of(pid: int, proc: Path = PROC) -> str:
         for word in (proc / str(pid) / "environ").read_bytes().split(b"\0"):
             name, _, value = word.partition(b"=")
             if name == VARIABLE:
-                return value.decode()
+                return value.decode(errors="replace")
     return ""
 
 
 def left_behind(proc: Path = PROC) -> list[int]:
-    """The processes whose launcher is gone. None on systems without /proc."""
+    """The processes whose launcher is gone, this one excepted. None on systems without /proc."""
     pids = [int(entry.name) for entry in proc.glob("[0-9]*")]
-    owners = {pid: launcher_of(pid, proc) for pid in pids}
-    marks = {owner for owner in owners.values() if owner}
-    gone = {owner for owner in marks if identity(int(owner.partition("-")[0])) != owner}
-    return [pid for pid, owner in owners.items() if owner in gone and started(pid)]
+    found = [pid for pid in pids if (owner := launcher_of(pid, proc)) and is_gone(owner)]
+    return [pid for pid in found if started(pid) and pid not in (os.getpid(), os.getppid())]
+
+
+def remove_folders(temporary: Path | None = None) -> None:
+    """Remove the temporary folders of processes that are gone."""
+    for entry in (temporary or Path(tempfile.gettempdir())).glob(FOLDER.format(what="*", owner="*") + "*"):
+        owner = MARK.search(entry.name)
+        if owner and is_gone(owner[0]):
+            shutil.rmtree(entry, ignore_errors=True)
 
 
 def end_left_behind(
@@ -55,7 +87,7 @@ def end_left_behind(
     """Wait for them to end by themselves, then kill those that have not; `find` says which are there."""
     pids = find()
     if pids:
-        say(f"a run that was killed has left {len(pids)} processes: waiting for them to end")
+        say(f"a study that was killed has left {len(pids)} processes: waiting for them to end")
     deadline = time.monotonic() + patience_s
     while pids and time.monotonic() < deadline:
         sleep(0.1)

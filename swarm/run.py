@@ -11,11 +11,13 @@ from pathlib import Path
 from swarm.errors import SwarmError, UsageError
 from swarm.hosts.table import HostSpec, made_hosts, read_hosts
 from swarm.launcher import Launcher, Signals, Stop
-from swarm.launching import study_needs
+from swarm.launching import workers_wanted
 from swarm.links.profiles import Profile, profiles_named, read_profiles
 
 USAGE, INTERRUPTED = 2, 3
 NO_LINK = "none"
+OURS = frozenset({"--master", "--worker", "--processes", "--expect-workers", "--headless", "--autostart"})
+"""Options of Locust's that this command gives itself."""
 
 
 def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -48,6 +50,9 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     options, rest = parser.parse_known_args(argv)
     if options.workers < 0:
         raise UsageError(f"--workers {options.workers}: give 1 or more")
+    for word in rest:
+        if word.partition("=")[0] in OURS:
+            raise UsageError(f"{word}: master and workers are started here; leave it out")
     return options, rest
 
 
@@ -56,7 +61,7 @@ def hosts_of(text: str, linked: bool) -> list[HostSpec]:
 
     Hosts on one machine have addresses of their own where there are several, or a link to each.
     """
-    if text.isdigit():
+    if text.isdecimal():
         if not int(text):
             raise UsageError("--hosts 0: give 1 or more, or a hosts.toml")
         return made_hosts(int(text), "netns" if linked or int(text) > 1 else "process")
@@ -75,11 +80,18 @@ def hosts_of(text: str, linked: bool) -> list[HostSpec]:
     return specs
 
 
+def enough(specs: Sequence[HostSpec], needed: int) -> int:
+    """As many workers as the study wants, at least one a host; or those of a hosts.toml that names all."""
+    own = sum(spec.workers or 1 for spec in specs)
+    return own if all(spec.workers for spec in specs) else max(needed, own)
+
+
 def profiles_of(options: argparse.Namespace) -> list[Profile]:
-    """The links asked for. Raises UsageError."""
-    if options.link == NO_LINK:
+    """The links asked for; `none` among them is the path as it is. Raises UsageError."""
+    names = [name.strip() for name in options.link.split(",") if name.strip() != NO_LINK]
+    if not names:
         return []
-    return profiles_named(options.link, read_profiles(Path(options.links) if options.links else None))
+    return profiles_named(",".join(names), read_profiles(Path(options.links) if options.links else None))
 
 
 def main(argv: list[str]) -> int:
@@ -87,15 +99,18 @@ def main(argv: list[str]) -> int:
     signals = Signals()
     try:
         options, rest = parse(argv)
-        needs = study_needs(options.locustfile)
+        needed = workers_wanted(options.locustfile)
         profiles = profiles_of(options)
         specs = hosts_of(options.hosts, bool(profiles))
-        workers = options.workers or max(int(needs["workers"]), sum(spec.workers or 1 for spec in specs))
+        workers = options.workers or enough(specs, needed)
         study = ["-f", options.locustfile, "--link", options.link, *rest]
         with ExitStack() as undo:
             launcher = Launcher(undo, signals, ["python", "-m", "swarm", "run", *argv])
-            launcher.prepare(specs, workers, profiles)
-            return launcher.run(options.locustfile, [*study, *ways_of(options.web)])
+            try:
+                launcher.prepare(specs, workers, profiles)
+                return launcher.run(options.locustfile, [*study, *ways_of(options.web)])
+            finally:
+                signals.over = True
     except SwarmError as error:
         print(f"inferswarm: {error}", file=sys.stderr, flush=True)
         return USAGE

@@ -18,7 +18,9 @@ def seated(by_host: Mapping[str, Sequence[str]], workers: int, hosts: int) -> li
     """
     if len(by_host) < hosts:
         raise RunFailedError(f"it asks for {hosts} hosts and {len(by_host)} are there")
-    chosen = list(by_host.values())[: hosts or len(by_host)]
+    # Where not all are needed, those with most room.
+    roomy = sorted(by_host.values(), key=len, reverse=True)[:hosts]
+    chosen = roomy or list(by_host.values())
     turns = itertools.zip_longest(*chosen)
     found = [worker for turn in turns for worker in turn if worker is not None]
     if len(found) < workers:

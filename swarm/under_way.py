@@ -61,7 +61,7 @@ class UnderWay:
         if answers.errors:
             raise RunFailedError("; ".join(answers.errors))
         if not answers.replies:
-            raise StudyError(f"no worker answered within {patience_s:g} s; look at their consoles")
+            raise self._nobody(f"no worker answered within {patience_s:g} s")
 
     def send(self, phase: str, over: Callable[[int, float], bool]) -> None:
         """Let the users send until it is `over`, which is told how many have finished, and the seconds."""
@@ -118,13 +118,22 @@ class UnderWay:
         self._note_lost(self._muster.lost())
         for name in self._muster.joined():
             self._doubt("worker-joined", f"worker {name} came in the middle")
+        for name in self._hands.crew.keep_seats():
+            self._short = True
+            self._doubt("worker-joined", f"worker {name} came in the middle of a cell for others: sent home")
         if not self._muster.workers:
-            raise StudyError("every worker is gone; look at their consoles")
+            raise self._nobody("every worker of it is gone")
         if self._short:
             # The load goes on whole, on those that are left.
             self._short = False
             self._hands.spawn(self.run.cell.users, self.run.cell.endpoint)
             self.ask("share", {}, ACKNOWLEDGE_S)
+
+    def _nobody(self, text: str) -> RunFailedError | StudyError:
+        """The end of the run where others have no part in it and may carry the next ones, or of the study."""
+        if self._hands.crew.alive():
+            return RunFailedError(f"{text}; look at their consoles")
+        return StudyError(f"{text}, and there is no other; look at their consoles")
 
     def check(self, missing: str = "") -> None:
         """Raises StudyError where the ledger cannot be written, RunFailedError where the run cannot go on, as

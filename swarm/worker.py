@@ -102,6 +102,11 @@ class Worker:
                 check_reach(located(endpoint, addresses))
         return {}
 
+    def _do_rest(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Have no part in the next cells: what this process does meanwhile belongs to none."""
+        self._stage = self._shipping.stage = None
+        return {}
+
     def _do_cell(self, data: dict[str, Any]) -> dict[str, Any]:
         """Set the stage for a cell: its users, spawned next, find everything prepared."""
         if self._images is None:

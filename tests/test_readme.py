@@ -16,13 +16,21 @@ import pytest
 
 from swarm.option_table import NUMBERS, SWITCHES, TEXTS, URLS
 from swarm.options import flag
-from tests.locustfiles.console import ENDPOINTS, ROOT, Console, free_port, is_listening, wait_until
+from tests.locustfiles.console import (
+    ENDPOINTS,
+    ROOT,
+    Console,
+    few_pictures,
+    free_port,
+    is_listening,
+    wait_until,
+)
 from tests.swarm.hosts.sshd import Sshd, checkout_at, needs_sshd
 from tests.swarm.links.means import real
 
 pytestmark = pytest.mark.system
 
-SHORT = ["--iterations", "2", "--seconds", "0.1", "--warm-up", "0.5"]
+SHORT = ["--iterations", "2", "--seconds", "0.1", "--warm-up", "0.5", *few_pictures()]
 EIGHT = ["--cells", "*/b1/c8"]
 COMPILED = ["--trt-model", "openclip_vit_b32_openvino"]
 """The embedded servers that stand for the README's gpu-host have OpenVINO's model in the compiled slot."""
@@ -142,7 +150,17 @@ def test_make_web(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("servers")
 def test_open_load(tmp_path: Path) -> None:
-    short = ["--seconds", "2", "--warm-up", "1", "--rates", "2,4", "--results-dir", str(tmp_path)]
+    short = [
+        *few_pictures(),
+        "--seconds",
+        "2",
+        "--warm-up",
+        "1",
+        "--rates",
+        "2,4",
+        "--results-dir",
+        str(tmp_path),
+    ]
     rows = run([*command("--arrivals"), *short], tmp_path).cells()
     assert {(row["load"], row["level"]) for row in rows} == {("open", "2.0"), ("open", "4.0")}
 
@@ -151,6 +169,7 @@ def test_open_load(tmp_path: Path) -> None:
 def test_the_search(tmp_path: Path) -> None:
     """To its second step, at which it is stopped: on this machine's processor a search takes minutes."""
     short = ["--iterations", "5", "--warm-up", "1", "--rates", "0.5", "--results-dir", str(tmp_path)]
+    short += few_pictures()
     console = Console([*command("--find-rate"), *short], tmp_path)
     try:
         console.wait_for("[  2]", 60)

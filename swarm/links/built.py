@@ -11,7 +11,7 @@ from typing import Self
 
 from swarm.links.namespace import remove_orphans
 
-DEFERRED = {signal.SIGINT, signal.SIGTERM}
+DEFERRED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 
 class Built:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import psutil
 import pytest
 
 from swarm.links.namespace import NAMESPACES
-from swarm.orphans import identity, launcher_of
+from swarm.orphans import launcher_of
 from tests.locustfiles.console import ROOT, Console, all_gone, free_port, is_listening, wait_until
 from tests.swarm.hosts.sshd import Sshd, checkout_at, needs_sshd
 from tests.swarm.links.means import real
@@ -71,14 +72,15 @@ def worker_on(host: str) -> psutil.Process:
 
 def of_launcher(console: Console) -> list[psutil.Process]:
     """All processes that a launcher has started, directly or not."""
-    own = identity(console.process.pid)
-    return [process for process in psutil.process_iter() if launcher_of(process.pid) == own]
+    own = f"{console.process.pid}-"
+    return [process for process in psutil.process_iter() if launcher_of(process.pid).startswith(own)]
 
 
 def left_by(pid: int) -> list[str]:
-    """Namespaces and devices of a launcher."""
+    """Namespaces, devices and temporary folders of a launcher."""
     devices = [entry.name for entry in Path("/sys/class/net").iterdir() if entry.name.startswith("is")]
-    return [entry.name for entry in NAMESPACES.glob(f"inferswarm-{pid}-*")] + devices
+    folders = [entry.name for entry in Path(tempfile.gettempdir()).glob(f"inferswarm-*-{pid}-*")]
+    return [entry.name for entry in NAMESPACES.glob(f"inferswarm-{pid}-*")] + devices + folders
 
 
 @real

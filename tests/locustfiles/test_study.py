@@ -133,7 +133,7 @@ def test_a_signal_ends_it_in_order(
     number: signal.Signals,
     processes: tuple[str, ...],
 ) -> None:
-    port = start_service("--delay-ms", "200")
+    port = start_service("--delay-ms", "60")
     console = study(tmp_path, "--pytorch-url", f"127.0.0.1:{port}", *SHORT, *processes)
     consoles.append(console)
     console.wait_for("[2/4]", 40)

@@ -45,7 +45,7 @@ def opened(consoles: list[Console], folder: Path, service: int) -> tuple[Console
 def test_sigterm_under_the_web_page_keeps_what_was_measured(
     start_service: StartService, consoles: list[Console], tmp_path: Path
 ) -> None:
-    console, page = opened(consoles, tmp_path, start_service("--delay-ms", "200"))
+    console, page = opened(consoles, tmp_path, start_service("--delay-ms", "60"))
     page.start(seconds="3")
     console.wait_for("[1/4]", 30)
     console.signal(signal.SIGTERM)

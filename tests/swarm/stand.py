@@ -95,6 +95,8 @@ class FakeCrew:
         self.present = ["host1_a", "host2_b"]
         self.chosen = [*self.present, "host3_c"]
         self.sent_home: list[str] = []
+        self.strays: list[str] = []
+        """Who comes in the middle of a cell that names its workers."""
         self.missing: set[str] = set()
         self.users = 1
         self.dropped: int | None = None
@@ -103,6 +105,12 @@ class FakeCrew:
 
     def workers(self) -> list[str]:
         return [worker for worker in self.present if worker in self.chosen]
+
+    def alive(self) -> list[str]:
+        return list(self.present)
+
+    def keep_seats(self) -> list[str]:
+        return [self.strays.pop()] if self.strays else []
 
     def choose(self, workers: int, hosts: int) -> None:
         by_host = {self.host(worker): [worker] for worker in self.present}

@@ -5,6 +5,7 @@ import pytest
 from swarm.arms import contention
 from swarm.choice import programme_of
 from swarm.errors import UsageError
+from swarm.launch import Launch
 from swarm.plan import Size
 from swarm.shape import StudyShape
 from tests.swarm.test_folder import options
@@ -41,9 +42,15 @@ def test_a_server_that_speaks_one_is_no_comparison() -> None:
 
 
 def test_links_cross_with_the_arms_and_repeats_are_the_sizes() -> None:
-    programme, size = programme_of(Study(), [HTTP, GRPC], options("--link", "lan,wan"))
+    offered = {"cubic": "198.18.0.1", "bbr": "198.18.0.2"}
+    launch = Launch(
+        hosts=[{"name": "h1"}],
+        links=[{"name": "lan"}, {"name": "wan"}],
+        addresses={"h1": {"lan": {"cubic": "198.18.0.9"}, "wan": offered}},
+    )
+    programme, size = programme_of(Study(), [HTTP, GRPC], options("--link", "lan,wan"), launch, 4)
     assert size.repeats == 3
-    assert len(programme.planned) == 9 * 2 * 3
+    assert len(programme.planned) == (8 + 9) * 3, "without BBR where it cannot be had"
     names = {run.cell.name for run in programme.planned}
     assert {"onnx-grpc/b1/c16/shared/4w/lan", "onnx-grpc/b1/c16/shared/4w/wan"} <= names
 
@@ -51,4 +58,18 @@ def test_links_cross_with_the_arms_and_repeats_are_the_sizes() -> None:
 @pytest.mark.parametrize("given", [("--channels", "shared"), ("--client", "library"), ("--topology", "4")])
 def test_an_option_for_what_the_study_varies_itself(given: tuple[str, str]) -> None:
     with pytest.raises(UsageError, match=f"{given[0]}: this study compares several itself; leave it out"):
-        programme_of(Study(), [HTTP, GRPC], options(*given))
+        programme_of(Study(), [HTTP, GRPC], options(*given), Launch())
+
+
+def test_open_load_has_axes_of_its_own() -> None:
+    given = options("--rates", "50", "--channels", "shared,pool:4")
+    programme, _ = programme_of(Study(), [GRPC], given, Launch())
+    assert {run.cell.name for run in programme.planned} == {
+        "onnx-grpc/b1/r50/shared", "onnx-grpc/b1/r50/pool:4",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("given", [(), ("--find-rate", "p50<=100", "--topology", "4")])
+def test_workers_that_will_not_be_there_are_told_before_anything_runs(given: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError, match="asks for 4 workers and 1 will be there: run `python -m swarm run"):
+        programme_of(Study(), [HTTP, GRPC], options(*given), Launch(), 1)

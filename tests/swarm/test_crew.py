@@ -185,9 +185,27 @@ def test_only_chosen_workers_have_a_part_until_others_are_chosen(said: list[str]
     assert len(crew.workers()) == 3 == len(dispatcher._worker_nodes)
 
 
-def test_a_worker_that_comes_in_the_middle_has_a_part(said: list[str]) -> None:
+def test_a_worker_that_comes_in_the_middle_has_a_part_where_all_have(said: list[str]) -> None:
     master = FakeMaster("m_1", "m_2")
     crew = crew_of(master, said)
-    crew.choose(1, 0)
+    crew.choose(0, 0)
     master.clients["m_3"] = Node("m_3")
-    assert crew.workers() == ["m_1", "m_3"]
+    assert crew.workers() == ["m_1", "m_2", "m_3"]
+    assert crew.keep_seats() == []
+
+
+def test_a_worker_that_comes_in_the_middle_of_a_cell_for_others_is_sent_home(said: list[str]) -> None:
+    master = FakeMaster("m_1", "m_2")
+    crew = crew_of(master, said)
+    dispatcher = Dispatcher(list(master.clients.values()))
+    master._users_dispatcher = dispatcher  # type: ignore[assignment]
+    crew.choose(1, 0)
+    assert [(data["op"], to) for kind, data, to in master.sent if kind == ASK] == [("rest", "m_2")]
+    assert crew.keep_seats() == []
+    # Locust gives it users, seat or no seat.
+    master.clients["m_3"] = Node("m_3")
+    dispatcher.add_worker(master.clients["m_3"])
+    assert crew.workers() == ["m_1"]
+    assert len(crew.keep_seats()) == 1
+    assert [node.id for node in dispatcher._worker_nodes] == ["m_1"]
+    assert ("quit", None, "m_3") in master.sent

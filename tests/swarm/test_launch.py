@@ -46,7 +46,6 @@ def test_what_there_is_can_be_run() -> None:
     ("axes", "sentence"),
     [
         ({"link": "moon"}, "--link moon: the links made are wan, lan; run `python -m swarm run"),
-        ({"link": "lan", "congestion": "bbr"}, "a-grpc/b1/c16: this kernel has no bbr for host h1"),
         ({"workers": 8}, "a-grpc/b1/c16 asks for 8 workers and 4 will be there: run `python -m swarm run"),
         ({"hosts": 3}, "a-grpc/b1/c16 asks for 3 hosts and 2 are there: give --hosts 3"),
     ],
@@ -55,6 +54,14 @@ def test_what_there_is_not(axes: dict[str, object], sentence: str) -> None:
     with pytest.raises(UsageError) as caught:
         LAUNCH.check([cell(**axes)], 4)
     assert str(caught.value).startswith(sentence)
+
+
+def test_congestion_controls_that_a_link_offers() -> None:
+    assert LAUNCH.offers(cell(link="wan", congestion="bbr"))
+    assert not LAUNCH.offers(cell(link="lan", congestion="bbr"))
+    assert not LAUNCH.offers(cell(congestion="bbr"))
+    assert not Launch().offers(cell(congestion="bbr"))
+    assert Launch().offers(cell())
 
 
 def test_without_a_launcher_there_are_no_links() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from swarm.errors import UsageError
 from swarm.hosts.table import HostSpec, made_hosts
-from swarm.launching import Child, leashed, spread, study_needs
+from swarm.launching import Child, leashed, spread, workers_wanted
 from swarm.orphans import launcher_of, mark
 from tests.locustfiles.console import wait_until
 
@@ -45,8 +45,8 @@ def test_workers_that_no_host_takes(specs: list[HostSpec], workers: int, sentenc
 
 
 def test_a_study_says_how_many_workers_it_wants() -> None:
-    assert study_needs("locustfiles/step7_contention.py") == {"name": "step7_contention", "workers": 4}
-    assert study_needs("locustfiles/step7.py") == {"name": "step7", "workers": 1}
+    assert workers_wanted("locustfiles/step7_contention.py") == 4
+    assert workers_wanted("locustfiles/step7.py") == 1
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_locustfile_that_is_none(text: str | None, sentence: str, tmp_path: Pa
     if text is not None:
         path.write_text(text)
     with pytest.raises(UsageError, match=sentence):
-        study_needs(str(path))
+        workers_wanted(str(path))
 
 
 def test_a_child_is_marked_writes_to_its_file_and_ends_with_its_leash(tmp_path: Path) -> None:

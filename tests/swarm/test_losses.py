@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from swarm.errors import StudyError
@@ -101,10 +103,38 @@ def test_a_worker_that_comes_in_the_middle_makes_the_run_doubtful_and_joins_the_
     assert [doubtful.cell.endpoint for doubtful in conductor.doubtful] == [HTTP]
 
 
+def test_where_a_cell_loses_its_only_worker_the_next_cells_go_on_with_the_others(stand: Stand) -> None:
+    alone = replace(a_run(), cell=replace(a_run().cell, workers=1))
+
+    def lose_the_first() -> None:
+        stand.tick()
+        stand.crew.present = ["host2_b"]
+
+    stand.clock.on_tick = lose_the_first
+    stand.conductor(alone, replace(alone, repeat=2)).walk()
+    ends = [r for r in stand.records() if r["kind"] == "run" and r["event"] == "end"]
+    assert [(r["repeat"], r["status"]) for r in ends] == [(1, "failed"), (2, "done")]
+    assert ends[0]["note"].startswith("every worker of it is gone")
+    starts = [r["workers"] for r in stand.records() if r["kind"] == "run" and r["event"] == "start"]
+    assert starts == [["w0"], ["w1"]]
+
+
+def test_a_stray_worker_makes_the_run_doubtful_and_users_come_back_to_their_own(stand: Stand) -> None:
+    stand.crew.strays = ["w3"]
+    stand.crew.users = 2
+    stand.conductor(a_run()).walk()
+    assert stand.spawned == [(2, "a-http"), (2, "a-http"), (0, "a-http")]
+    (caveat,) = [r for r in stand.records() if r["kind"] == "caveat"]
+    assert (caveat["code"], caveat["text"]) == (
+        "worker-joined",
+        "worker w3 came in the middle of a cell for others: sent home",
+    )
+
+
 def test_without_any_worker_the_study_ends(stand: Stand) -> None:
     def lose_all() -> None:
         stand.crew.present = []
 
     stand.clock.on_tick = lose_all
-    with pytest.raises(StudyError, match="every worker is gone"):
+    with pytest.raises(StudyError, match="every worker of it is gone, and there is no other"):
         stand.conductor(a_run()).walk()

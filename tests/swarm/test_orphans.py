@@ -6,8 +6,20 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
-from swarm.orphans import end_left_behind, identity, launcher_of, left_behind, mark
+import pytest
+
+from swarm.orphans import (
+    end_left_behind,
+    identity,
+    launcher_of,
+    left_behind,
+    mark,
+    new_folder,
+    remove_folders,
+)
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 
@@ -16,34 +28,48 @@ def sleeper(owner: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(SLEEP, env={**os.environ, "INFERSWARM_LAUNCHER": owner})
 
 
+def gone_owner() -> str:
+    """What another process of this one's number was, before."""
+    pid, _, space = identity().split("-")
+    return f"{pid}-1-{space}"
+
+
 def test_whose_a_process_is() -> None:
-    with sleeper(mark()["INFERSWARM_LAUNCHER"]) as own, sleeper("999999999-1") as orphan:
+    with sleeper(identity()) as own, sleeper(gone_owner()) as orphan:
         try:
-            assert launcher_of(own.pid) == identity(os.getpid())
+            assert launcher_of(own.pid) == identity() == mark()["INFERSWARM_LAUNCHER"]
             found = left_behind()
             assert orphan.pid in found
             assert own.pid not in found
-            # Another process has the launcher's number now.
-            assert identity(os.getpid()) != f"{os.getpid()}-1"
         finally:
             own.kill()
             orphan.kill()
 
 
-def test_a_launcher_of_the_same_number_is_another() -> None:
-    with sleeper(f"{os.getpid()}-1") as orphan:
+@pytest.mark.parametrize("owner", ["abc", "", "1-2", "999999999-1-1", "4-5-x"])
+def test_marks_of_strangers_and_of_containers_are_nobodys(owner: str) -> None:
+    with sleeper(owner) as stranger:
         try:
-            assert orphan.pid in left_behind()
+            assert stranger.pid not in left_behind()
         finally:
-            orphan.kill()
+            stranger.kill()
+
+
+def test_temporary_folders_go_with_their_owners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    kept = new_folder("workers")
+    (tmp_path / f"inferswarm-workers-{gone_owner()}-abc").mkdir()
+    (tmp_path / "inferswarm-else").mkdir()
+    remove_folders()
+    assert {path.name for path in tmp_path.iterdir()} == {kept.name, "inferswarm-else"}
 
 
 def test_they_have_their_time_and_are_killed_after_it() -> None:
     said: list[str] = []
-    with sleeper("999999999-1") as orphan:
+    with sleeper("x") as orphan:
         end_left_behind(said.append, patience_s=0.3, find=lambda: [orphan.pid])
         assert orphan.wait(10) == -signal.SIGKILL
-    assert said == ["a run that was killed has left 1 processes: waiting for them to end"]
+    assert said == ["a study that was killed has left 1 processes: waiting for them to end"]
 
 
 def test_those_that_end_by_themselves_are_not_killed() -> None:

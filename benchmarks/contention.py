@@ -45,6 +45,10 @@ CASES = (
 def main(argv: list[str]) -> int:
     """Run the studies named, or all; the exit code says whether every figure is within its bound."""
     bounds = Bounds("16 users at batch 1 on an emulated GPU behind a real Triton, medians of 3 runs an arm")
+    known = [case.link for case in CASES]
+    if unknown := [name for name in argv if name not in known]:
+        print(f"{unknown[0]}: give none, or some of {', '.join(known)}", file=sys.stderr)
+        return 2
     for case in CASES:
         if not argv or case.link in argv:
             judge(bounds, case, verdict_of(case))
@@ -60,7 +64,10 @@ def judge(bounds: Bounds, case: Case, found: Mapping[str, Any] | None) -> None:
     if missing := sorted({*CONNECTIONS, "R1", "R3", "R5"} - arms.keys()):
         bounds.unread(f"{case.link}: {', '.join(missing)}")
         return
-    rate = {name: float(arm["images_per_s"]) for name, arm in arms.items()}
+    rate = {name: float(arm["images_per_s"] or 0) for name, arm in arms.items()}
+    if silent := sorted(name for name, figure in rate.items() if not figure):
+        bounds.unread(f"{case.link}: images/s of {', '.join(silent)}")
+        return
     for name, arm in arms.items():
         bounds.beside(f"{case.link}: {name} {arm['words']}", rate[name], "images/s")
     if case.http and case.grpc:
@@ -70,6 +77,9 @@ def judge(bounds: Bounds, case: Case, found: Mapping[str, Any] | None) -> None:
     for name, connections in CONNECTIONS.items():
         bounds.exactly(f"  TCP connections of {name}", arms[name]["tcp_connections"], connections)
     bounds.exactly(f"  verdict is {case.cause} (it is {found['cause']})", found["cause"] == case.cause, True)
+    limits = " and ".join(arms[name]["limit"] or "none" for name in ("R0", "R2"))
+    named = all(arms[name]["limit"] not in ("", "inconclusive") for name in ("R0", "R2"))
+    bounds.exactly(f"  limits are named: {limits}", named, True)
 
 
 def off(figure: float, published: float) -> float:
@@ -88,11 +98,10 @@ def verdict_of(case: Case) -> dict[str, Any] | None:
             if code:
                 print(console.text, file=sys.stderr)
                 return None
-            (found,) = json.loads((console.result() / "study.json").read_text())["contention"]
+            verdicts = json.loads((console.result() / "study.json").read_text())["contention"]
         finally:
             console.end()
-    made: dict[str, Any] = found
-    return made
+    return dict(verdicts[0]) if verdicts else None
 
 
 if __name__ == "__main__":

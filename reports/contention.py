@@ -33,7 +33,7 @@ ADVICE = {
     CONNECTIONS: "Give gRPC a connection for each user (--channels per-user); in a client of your own, a "
     "channel each with distinct arguments or grpc.use_local_subchannel_pool, or a pool of a few. Where no "
     "policer drops the packets, BBR on the client helps too; so does a client nearer to the server.",
-    CPU: "Add workers (--processes) or hosts, and send prepared requests: one process has one core.",
+    CPU: "Add workers (--workers) or hosts, and send prepared requests: one process has one core.",
     LOOP: "Find what the users call that does not yield to gevent, or add workers.",
     INCONCLUSIVE: "Run what is missing, and with --repeats 5.",
 }

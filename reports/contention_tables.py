@@ -9,13 +9,11 @@ from reports.disclosures import disclosures, stand_in
 from reports.format import MISSING, digits
 from reports.grid import absence, taints
 from reports.published import beside
-from reports.published_tables import Figures, sourced
+from reports.published_tables import Figures, as_published, sourced
 from reports.study import Study
 from reports.tables import Cell, Notes, Table
 
 ARM_HEADS = ("arm", "images/s", "published", "over HTTP", "TCP", "channels", "workers", "limit")
-AS_PUBLISHED = ("R0", "R2", "R3")
-"""The arms that were published: a connection each over HTTP, and gRPC as its library makes it by itself."""
 
 
 def verdict_said(verdict: Verdict) -> str:
@@ -55,7 +53,7 @@ def arms_table(study: Study, verdict: Verdict, figures: Figures) -> Table:
 def _row(study: Study, verdict: Verdict, arm: Arm, figures: Figures, notes: Notes) -> tuple[Cell, ...]:
     run, over_http = arm.planned[0], ratio_of(verdict.arms, arm.code, "R0")
     said = stand_in(study, run.endpoint)
-    theirs = beside(run, figures.get(run.link, ())) if arm.code in AS_PUBLISHED else None
+    theirs = beside(run, figures.get(run.link, ())) if as_published(run) else None
     rate, reasons = arm.rate, dict.fromkeys(taints(arm.runs) if arm.runs else taints(arm.planned))
     lacking = () if rate or reasons else (absence(arm.planned),)
     return (

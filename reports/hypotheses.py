@@ -49,7 +49,7 @@ def hypotheses(study: Study) -> tuple[Hypothesis, ...]:
     many = list(pairs([run for run in runs if run.level >= MANY_USERS], images_per_s))
     jpeg = list(jpeg_first(runs))
     return (
-        _judged("H1", "gRPC's p50 over HTTP's", single, [found.less for found in single]),
+        _judged("H1", "gRPC's p50 over HTTP's", single, [found.less or found.below for found in single]),
         _judged("H2", "gRPC's images/s over HTTP's", large, [found.equal for found in large]),
         _judged("H3", "one gRPC connection's images/s over HTTP's", many, [found.more for found in many]),
         _judged("H4", "its images/s over the best other's", jpeg, [found.more for found in jpeg]),

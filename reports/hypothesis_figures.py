@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from reports.grid import Runs, Value
+from reports.grid import ENOUGH_RUNS, Runs, Value
 from reports.seed_tables import images_per_s
 from reports.spread import Spread, over, spread_of
 from reports.summary import Summary
@@ -31,6 +31,11 @@ class Comparison:
     def less(self) -> bool:
         """Whether the first has less, with no repeat in common."""
         return self.ratio.median < LESS and self.ratio.high < 1
+
+    @property
+    def below(self) -> bool:
+        """Whether every one of enough repeats has less than every one of the other, however little."""
+        return self.ratio.high < 1 and self.ratio.runs >= ENOUGH_RUNS
 
     @property
     def equal(self) -> bool:

@@ -1,6 +1,6 @@
 """Tables of what carried the requests and where they came from: emulated links, and hosts of the client."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reports.format import MISSING, digits, ms
@@ -57,10 +57,10 @@ def _host_row(host: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         *(_text(host, name) for name in ("name", "kind", "workers")),
         *(_text(facts, name) for name in ("hostname", "cores")),
-        _load(facts.get("load")),
+        number(facts.get("load")),
         *(_text(facts, "python"), _text(facts.get("packages") or {}, "locust")),
         _text(facts, "commit")[:13],  # a + at its end says that files differ from it
-        _text(facts, "nofile_soft" if "nofile_soft" in facts else "files_soft"),
+        _text(facts, "files_soft"),
         clock(facts.get("clock_offset_ns"), facts.get("clock_doubt_ns")),
     )
 
@@ -69,12 +69,6 @@ def clock(offset_ns: float | None, doubt_ns: float | None) -> str:
     """How far a host's clock is from ours in milliseconds, and by how much that may be wrong."""
     doubt = "" if doubt_ns is None else f" ± {ms(doubt_ns)}"
     return MISSING if offset_ns is None else f"{'−' if offset_ns < 0 else ''}{ms(abs(offset_ns))}{doubt}"
-
-
-def _load(load: float | Sequence[float] | None) -> str:
-    """The load of the last minute, whether it comes alone or with those of five and fifteen."""
-    latest = load[0] if isinstance(load, Sequence) and load else load
-    return number(latest if isinstance(latest, int | float) else None)
 
 
 def _text(tree: Mapping[str, Any], name: str) -> str:

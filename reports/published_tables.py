@@ -13,6 +13,8 @@ from reports.summary import Summary
 from reports.tables import Cell, Notes, Rows, Table
 
 OURS, THEIRS, RATIO = ("ours", "beside their", "load"), "published", "ratio"
+AS_PUBLISHED = {"http": ("", "per-user"), "grpc": ("shared", "same-args")}
+"""Channels by protocol, as the published clients had them; older ledgers do not tell HTTP's."""
 TITLE = "Beside the published figures"
 CAPTION = (
     "Medians (lowest–highest of the repeats) over the emulated link; published is what others measured, with "
@@ -74,10 +76,20 @@ def _cells(study: Study, figures: Figures) -> list[Runs]:
     """The repeats of each closed cell over such links, by way, batch and users."""
     cells: dict[str, list[Summary]] = {}
     for run in study.runs:
-        if run.link in figures and run.load == "closed" and not run.is_floor:
+        if run.link in figures and run.load == "closed" and not run.is_floor and as_published(run):
             cells.setdefault(run.cell, []).append(run)
     ways = study.ways
     return sorted(cells.values(), key=lambda runs: (ways.index(runs[0].way), runs[0].level, runs[0].batch))
+
+
+def as_published(run: Summary) -> bool:
+    """Whether a run used connections as theirs did: HTTP one for each user, gRPC one for all.
+
+    A single user has one connection in any case.
+    """
+    if run.congestion or (run.workers or 1) > 1:
+        return False
+    return run.serial or run.channels in AS_PUBLISHED.get(run.protocol, ())
 
 
 def _head(study: Study, runs: Runs, it: Published, notes: Notes) -> tuple[Cell, ...]:

@@ -50,7 +50,7 @@ class EmbeddedServers:
 
         `trace`: Triton writes what it does for each request to files that are removed with the logs.
         `prefix` goes before the command: it runs them in a network namespace, whose every address they then
-        listen on, since no others than the study's hosts can reach it.
+        listen on, as each link has one of its own.
         """
         self._traced = trace
         self._logs = new_folder("logs")

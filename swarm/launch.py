@@ -46,6 +46,13 @@ class Launch:
         """The inverse of `of`."""
         return {VARIABLE: json.dumps(asdict(self))}
 
+    def facts(self, fingerprint: Mapping[str, Any]) -> dict[str, Any]:
+        """What a ledger's header has of it; in namespaces the machine's own TCP settings do not hold."""
+        known = {**fingerprint}
+        if self.server_command:
+            known.pop("tcp_congestion_control", None)
+        return {"hosts": self.hosts, "links": self.links, "fingerprint": known}
+
     def tell_begun(self) -> None:
         """Let the launcher know that all workers are there."""
         if self.logs:

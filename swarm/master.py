@@ -88,7 +88,7 @@ class Master:
             # Locust's page asks for a host where a class has none; ours go to endpoints.
             user_class.host = ", ".join(f"{e.name} at {e.address}" for e in self._servers.endpoints)
         metrics = metrics_addresses(options.urls, self._servers.ready)
-        sources = functools.partial(open_sources, metrics=metrics)
+        sources = functools.partial(open_sources, metrics=metrics, namespace=self._launch.server_address)
         self._sampler = Sampler(self._collector.add_sample, sources)
         self._say(f"targets: {self._environment.user_classes[0].host}")
 
@@ -138,10 +138,9 @@ class Master:
         began = self._launch.command or ["locust", *sys.argv[1:]]
         command = [*began, *changes(self._options, options)]
         about, runs = options.resolved(size), programme.planned
-        servers = self._servers
-        head = header(self._study, about, command, runs, servers.endpoints, self.images, servers.ready)
-        made = {"hosts": self._launch.hosts, "links": self._launch.links}
-        return open_ledger(folder, {**head, **made})
+        endpoints, ready = self._servers.endpoints, self._servers.ready
+        head = header(self._study, about, command, runs, endpoints, self.images, ready)
+        return open_ledger(folder, {**head, **self._launch.facts(head["fingerprint"])})
 
     def _begin(self, options: Options, ledger: LedgerWriter, folder: Path, programme: Programme) -> None:
         """From workers that are there to workers that have all they need."""

@@ -11,13 +11,11 @@ from pathlib import Path
 from swarm.errors import SwarmError, UsageError
 from swarm.hosts.table import HostSpec, made_hosts, read_hosts
 from swarm.launcher import Launcher, Signals, Stop
-from swarm.launching import workers_wanted
+from swarm.launching import GIVEN, workers_wanted
 from swarm.links.profiles import Profile, profiles_named, read_profiles
 
 USAGE, INTERRUPTED = 2, 3
 NO_LINK = "none"
-OURS = frozenset({"--master", "--worker", "--processes", "--expect-workers", "--headless", "--autostart"})
-"""Options of Locust's that this command gives itself."""
 
 
 def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -51,7 +49,7 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     if options.workers < 0:
         raise UsageError(f"--workers {options.workers}: give 1 or more")
     for word in rest:
-        if word.partition("=")[0] in OURS:
+        if word.partition("=")[0] in GIVEN:
             raise UsageError(f"{word}: master and workers are started here; leave it out")
     return options, rest
 

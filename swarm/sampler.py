@@ -27,21 +27,24 @@ EARLY_S = 0.05
 
 
 @contextmanager
-def open_sources(endpoint: Endpoint, metrics: Mapping[str, str]) -> Iterator[dict[str, Read]]:
+def open_sources(
+    endpoint: Endpoint, metrics: Mapping[str, str], namespace: str = ""
+) -> Iterator[dict[str, Read]]:
     """What to read for an endpoint, by name; where two tell the same, the first counts.
 
-    `metrics`: Triton's metrics addresses by backend.
+    `metrics`: Triton's metrics addresses by backend. `namespace`: the address of this machine's servers where
+    they are in a network namespace, whose traffic is not among that of the machine's own devices.
     """
     reads: dict[str, Read] = {}
     with ExitStack() as stack:
-        nvml = find_nvml() if is_local(endpoint) else None
+        nvml = find_nvml() if is_local(endpoint) or endpoint.host == namespace else None
         if nvml is not None:
             reads["gpus"] = stack.enter_context(closing(LocalGpus(nvml))).read
         reads["server"] = stack.enter_context(counter_reader(endpoint, GIVE_UP_S))
         if endpoint.server in metrics:
             url = metrics[endpoint.server]
             reads["metrics"] = stack.enter_context(metrics_reader(url, endpoint.model, GIVE_UP_S))
-        reads["host"] = Host().read
+        reads["host"] = (Host(traffic=lambda: None) if namespace else Host()).read
         yield reads
 
 

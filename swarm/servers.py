@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from swarm.embedded import EmbeddedServers, arguments
+from swarm.errors import UsageError
 from swarm.first_calls import FirstCalls
 from swarm.golden import check_agreement
+from swarm.gpus import is_local
 from swarm.launch import Launch, relocated
 from swarm.options import Options
 from swarm.preflight import check_targets, first_reply
-from swarm.targets import endpoints_from_options, endpoints_from_ready
+from swarm.targets import FLAGS, endpoints_from_options, endpoints_from_ready
 from users.endpoint import Endpoint
 from users.images import ImageSet
 from users.transport import Transport
@@ -38,12 +40,16 @@ class Servers:
     def prepare(self, options: Options, images: ImageSet, launch: Launch) -> None:
         """Start them where no URL was given, and ask each for the first embedding. Raises UsageError."""
         self._images = images
+        far = [str(host["name"]) for host in launch.hosts if host["kind"] == "ssh"]
         if options.embedded:
+            check_far(far, "servers that are started here")
             ready = self.embedded.start(arguments(options), options.trace, launch.server_command)
             self.ready = relocated(ready, launch.server_address)
             self.endpoints = endpoints_from_ready(self.ready, options.skip_trt)
         else:
             self.endpoints = endpoints_from_options(options)
+            for endpoint in self.endpoints:
+                check_far(far if is_local(endpoint) else [], f"{FLAGS[endpoint.name]} {endpoint.address}")
         if options.floor:
             self.endpoints += [endpoint.floor() for endpoint in self.endpoints]
         self._check(options.min_cosine)
@@ -58,3 +64,9 @@ class Servers:
 
     def _call(self, endpoint: Endpoint, size: int) -> int:
         return first_reply(endpoint, self._transport_of(endpoint), self._images, size, self._say)[1]
+
+
+def check_far(hosts: Sequence[str], what: str) -> None:
+    """Raises UsageError where hosts that are other machines would look for `what` on themselves."""
+    if hosts:
+        raise UsageError(f"host {hosts[0]} is another machine and cannot reach {what}: give URLs that it can")

@@ -20,17 +20,12 @@ from swarm.hosts.k8s_network import targets_of
 from swarm.hosts.k8s_objects import objects
 from swarm.hosts.k8s_study import ClusterStudy
 from swarm.hosts.k8s_yaml import MARK, stream, write_folder
+from swarm.launching import GIVEN
 
 DEFAULTS = {"image": "", "namespace": "inferswarm", "workers": 1, "cpu": 1, "memory": "1Gi"}
 FIELDS = tuple(DEFAULTS)
-OURS = frozenset(
-    {
-        "--headless", "--autostart", "--master", "--worker", "--processes", "--expect-workers",
-        "--expect-workers-max-wait", "--master-host", "--master-port", "--master-bind-host",
-        "--master-bind-port", "--results-dir",
-    }
-)  # fmt: skip
-"""What the manifests say to Locust themselves."""
+OURS = GIVEN | {"--results-dir", "--link"}
+"""What the manifests say to Locust themselves, and what is of no use on a cluster."""
 EMBEDDED = frozenset({"--emulate", "--pretrained", "--trace"})
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")

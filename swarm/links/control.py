@@ -37,7 +37,7 @@ class ControlNet:
             self._plug(servers, f"host{number}")
             self._open(host, DEVICE, FIRST_HOST + number)
         for namespace in (servers, *hosts):
-            # This machine's other addresses are reached as well; nothing is forwarded beyond them.
+            # This machine's other addresses are reached as well.
             ip(namespace, "route", "add", "default", "via", self.outside_address)
 
     @property

@@ -16,7 +16,7 @@ from tests.reports.open_load import notes_at, texts
 MS = 1_000_000
 FACTS = {
     **{"hostname": "box", "python": "3.11.9", "packages": {"locust": "2.47.0"}, "cores": 2},
-    **{"commit": "0123456789ab+", "load": [0.5, 0.4, 0.3], "files_soft": 1_048_576},
+    **{"commit": "0123456789ab+", "load": 0.5, "files_soft": 1_048_576},
     **{"clock_offset_ns": -120_000, "clock_doubt_ns": 40_000},
 }
 

@@ -45,6 +45,11 @@ def test_hosts_that_cannot_be_used(kind: str, linked: bool, sentence: str, tmp_p
     [
         (["-f", "nowhere.py"], "-f nowhere.py: no such file; give a locustfile"),
         (["-f", "locustfiles/step7.py", "--workers", "-1"], "--workers -1: give 1 or more"),
+        (
+            ["-f", "locustfiles/step7.py", "--processes", "2"],
+            "--processes: master and workers are started here",
+        ),
+        (["-f", "locustfiles/step7.py", "--hosts", "²"], "²: cannot be read"),
         (["-f", "locustfiles/step7.py", "--hosts", "0"], "--hosts 0: give 1 or more, or a hosts.toml"),
         (["-f", "locustfiles/step7.py", "--hosts", "none.toml"], "none.toml: cannot be read"),
         (["-f", "locustfiles/step7.py", "--link", "moon"], "moon"),
@@ -59,6 +64,20 @@ def test_a_wrong_command_line_is_one_sentence(
     (line,) = [line for line in said.err.splitlines() if line.startswith("inferswarm: ")]
     assert sentence in line
     assert said.out == ""
+
+
+def test_links_and_the_path_as_it_is_may_be_compared() -> None:
+    options, _ = run.parse(["-f", "x.py", "--link", "none,lan,wan-a100"])
+    assert [profile.name for profile in run.profiles_of(options)] == ["lan", "wan-a100"]
+    options, _ = run.parse(["-f", "x.py"])
+    assert run.profiles_of(options) == []
+
+
+def test_how_many_workers_are_enough() -> None:
+    own = HostSpec("own", "process", workers=3)
+    assert run.enough([own], 4) == 3
+    assert run.enough([own, HostSpec("more", "process")], 8) == 8
+    assert run.enough([own, HostSpec("more", "process")], 1) == 4
 
 
 def test_commands(capsys: pytest.CaptureFixture[str]) -> None:

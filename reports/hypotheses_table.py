@@ -37,8 +37,8 @@ def hypotheses_table(study: Study) -> Table:
     return Table(
         "The seeds' hypotheses",
         "Judged from this study's figures; “they” is what the published studies concluded. About equal is "
-        "0.9 to 1.1 where the repeats allow no more than 0.8 to 1.25. H1 holds, too, where every one of three or "
-        "more repeats is lower, however little.",
+        "0.9 to 1.1 where the repeats allow no more than 0.8 to 1.25. H1 holds, too, where every one of "
+        "three or more repeats is lower, however little.",
         ("", "hypothesis", "here", "they (published)", "figures"),
         rows,
         notes.texts,

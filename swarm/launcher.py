@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
-import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from swarm.errors import SwarmError
 from swarm.hosts.checking import HostError, check, check_all, problems
 from swarm.hosts.host import Host
+from swarm.hosts.ssh import PORT_TAKEN
 from swarm.hosts.table import HostSpec
 from swarm.launch import BEGAN, Launch
-from swarm.launching import Child, free_port, leashed, spread
+from swarm.launching import Child, Signals, Stop, free_port, leashed, spread
 from swarm.links.measuring import differences, measure
 from swarm.links.network import Network
 from swarm.links.profiles import Profile
@@ -35,27 +35,6 @@ INCONCLUSIVE, EXIT_CODES = 3, (0, 1, 2, 3)
 LOOPBACK = "127.0.0.1"
 
 
-class Stop(BaseException):
-    """Ctrl-C, SIGTERM or SIGHUP."""
-
-
-class Signals:
-    """The first signal raises Stop wherever this process is, until it is `over`; further ones are counted."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.over = False
-        """What has been made is being taken down, which nothing may cut short."""
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) != signal.SIG_IGN:
-                signal.signal(number, self._on_signal)
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        self.count += 1
-        if self.count == 1 and not self.over:
-            raise Stop
-
-
 class Launcher:
     """One study's hosts, links and processes; `undo` takes all of it down again, on every way out.
 
@@ -68,6 +47,9 @@ class Launcher:
         self._hosts: list[Host] = []
         self._counts: list[int] = []
         self._workers: list[Child] = []
+        """Those that run."""
+        self._again: dict[Child, Callable[[], None]] = {}
+        """How to start one once more."""
         self._about_hosts: list[dict[str, Any]] = []
         self._about_links: list[dict[str, Any]] = []
 
@@ -146,9 +128,14 @@ class Launcher:
         there = host.locustfile(locustfile)
         for index in range(count):
             name = f"{host.spec.name}-{index + 1}"
-            command = host.worker_command(["-f", there], master, index)
-            worker = Child(f"worker {name}", command, logs / f"worker-{name}.log", {})
-            self._workers.append(self._undo.enter_context(worker))
+            command = functools.partial(host.worker_command, ["-f", there], master, index)
+            self._start(name, command, logs)
+
+    def _start(self, name: str, command: Callable[[], list[str]], logs: Path, tries: int = 3) -> None:
+        worker = Child(f"worker {name}", command(), logs / f"worker-{name}.log", {})
+        self._workers.append(self._undo.enter_context(worker))
+        if tries > 1:
+            self._again[worker] = functools.partial(self._start, name, command, logs, tries - 1)
 
     def _let_go(self) -> None:
         """All at once: each may take some seconds to end."""
@@ -160,12 +147,12 @@ class Launcher:
 
         Raises HostError where a worker ends before that: the study would wait for it. Later ends are told.
         """
-        running, seen = list(self._workers), time.monotonic()
+        seen = time.monotonic()
         while (code := master.poll()) is None:
-            for worker in [worker for worker in running if worker.poll() is not None]:
-                running.remove(worker)
+            for worker in [worker for worker in self._workers if worker.poll() is not None]:
+                self._workers.remove(worker)
                 self._tell_end(worker, began.exists() or master.wait(1.0) is not None)
-            if running:
+            if self._workers:
                 seen = time.monotonic()
             elif time.monotonic() - seen > ALONE_S:
                 say("no worker is left: the study is stopped")
@@ -179,9 +166,12 @@ class Launcher:
 
     def _tell_end(self, worker: Child, began: bool) -> None:
         """Workers end in order when the master tells them to; any other end is told. Raises HostError."""
-        code = worker.poll()
-        if code:
-            text = f"{worker.name} ended (exit code {code}); its output ends:\n{worker.tail()}"
+        code, tail = worker.poll(), worker.tail()
+        if PORT_TAKEN in tail and worker in self._again:
+            # Each start tries another port for the tunnel.
+            self._again[worker]()
+        elif code:
+            text = f"{worker.name} ended (exit code {code}); its output ends:\n{tail}"
             if not began:
                 raise HostError(text)
             say(text)

@@ -1,4 +1,4 @@
-"""What the launcher starts, each on a leash: it ends when the launcher does, whatever ends that."""
+"""What the launcher is made of: the signals that stop it, where workers go, and processes on a leash."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Self
 
 from swarm.errors import UsageError
@@ -29,6 +29,29 @@ GIVEN = frozenset(
 TAIL_LINES = 12
 LEASH_S, STOP_S = 10.0, 25.0
 """How long a process may take to end in order, and its leash to end it, over ssh as well."""
+
+
+class Stop(BaseException):
+    """Ctrl-C, SIGTERM or SIGHUP."""
+
+
+class Signals:
+    """The first signal raises Stop wherever this process is, until it is `over`; further ones are counted."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.over = False
+        """What has been made is being taken down, which nothing may cut short."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._on_signal)
+        # `nohup` has it ignored.
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+            signal.signal(signal.SIGHUP, self._on_signal)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self.count += 1
+        if self.count == 1 and not self.over:
+            raise Stop
 
 
 def workers_wanted(locustfile: str) -> int:

@@ -9,9 +9,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from swarm.errors import SwarmError, UsageError
-from swarm.hosts.table import HostSpec, made_hosts, read_hosts
-from swarm.launcher import Launcher, Signals, Stop
-from swarm.launching import GIVEN, workers_wanted
+from swarm.hosts.table import HostSpec, hosts_named
+from swarm.launcher import Launcher
+from swarm.launching import GIVEN, Signals, Stop, workers_wanted
 from swarm.links.profiles import Profile, profiles_named, read_profiles
 
 USAGE, INTERRUPTED = 2, 3
@@ -55,15 +55,8 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
 
 
 def hosts_of(text: str, linked: bool) -> list[HostSpec]:
-    """`2` hosts on this machine, or those of a file. Raises UsageError where links cannot be between them.
-
-    Hosts on one machine have addresses of their own where there are several, or a link to each.
-    """
-    if text.isdecimal():
-        if not int(text):
-            raise UsageError("--hosts 0: give 1 or more, or a hosts.toml")
-        return made_hosts(int(text), "netns" if linked or int(text) > 1 else "process")
-    specs = read_hosts(Path(text))
+    """As `hosts_named`. Raises UsageError, too, where they cannot be started here, or have no links."""
+    specs = hosts_named(text, apart=linked)
     for spec in specs:
         if spec.kind == "k8s":
             raise UsageError(

@@ -12,13 +12,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from swarm.errors import SwarmError, UsageError
+from swarm.errors import SwarmError
 from swarm.hosts.checking import Checked, check, check_all
 from swarm.hosts.fitness import Facts, Problem, problems
 from swarm.hosts.host import Host
 from swarm.hosts.prepare import prepare, steps
 from swarm.hosts.source import gather
-from swarm.hosts.table import HostSpec, made_hosts, read_hosts
+from swarm.hosts.table import HostSpec, hosts_named, read_hosts
 
 OK, UNFIT = 0, 2
 LEAST_WIDTH = 140
@@ -101,7 +101,8 @@ def parser() -> argparse.ArgumentParser:
 
 def run_check(arguments: argparse.Namespace) -> int:
     """Ask, print, judge."""
-    return report([Host(spec) for spec in hosts_named(arguments.hosts)])
+    text = arguments.hosts or (str(DEFAULT_FILE) if DEFAULT_FILE.exists() else "1")
+    return report([Host(spec) for spec in hosts_named(text)])
 
 
 def run_prepare(arguments: argparse.Namespace) -> int:
@@ -122,17 +123,6 @@ def run_prepare(arguments: argparse.Namespace) -> int:
 def say(line: str) -> None:
     """A line of progress."""
     print(line, flush=True)
-
-
-def hosts_named(text: str) -> list[HostSpec]:
-    """The hosts of a file, or so many on this machine, or what is meant by nothing. Raises UsageError."""
-    if not text:
-        return read_hosts(DEFAULT_FILE) if DEFAULT_FILE.exists() else made_hosts(1, "process")
-    if not text.isdecimal():
-        return read_hosts(Path(text))
-    if not int(text):
-        raise UsageError("0 hosts: give 1 or more, or a hosts file")
-    return made_hosts(int(text), "process")
 
 
 def report(hosts: Sequence[Host]) -> int:

@@ -56,6 +56,18 @@ def made_hosts(count: int, kind: str) -> list[HostSpec]:
     return [HostSpec(f"h{number}", kind) for number in range(1, count + 1)]
 
 
+def hosts_named(text: str, apart: bool = False) -> list[HostSpec]:
+    """`2` hosts on this machine, or those of a file. Raises UsageError.
+
+    Where there are several on one machine, or they must be `apart`, each has an address of its own.
+    """
+    if not text.isdecimal():
+        return read_hosts(Path(text))
+    if not int(text):
+        raise UsageError("0 hosts: give 1 or more, or a hosts.toml")
+    return made_hosts(int(text), "netns" if apart or int(text) > 1 else "process")
+
+
 def read_hosts(path: Path) -> list[HostSpec]:
     """The hosts of a file, at least one. Raises UsageError, which names file, host, field and mend."""
     table = _load(path)

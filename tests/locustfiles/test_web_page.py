@@ -9,7 +9,15 @@ import pytest
 import requests
 
 from tests.locustfiles.conftest import StartService
-from tests.locustfiles.console import LOCUST, Console, all_gone, free_port, is_listening, wait_until
+from tests.locustfiles.console import (
+    LOCUST,
+    Console,
+    all_gone,
+    few_pictures,
+    free_port,
+    is_listening,
+    wait_until,
+)
 
 pytestmark = pytest.mark.system
 
@@ -36,7 +44,8 @@ def opened(consoles: list[Console], folder: Path, service: int) -> tuple[Console
     """Locust with its web page, and the page."""
     port = free_port()
     arguments = ["--web-host", "127.0.0.1", "--web-port", str(port), "--results-dir", str(folder)]
-    console = Console([*LOCUST, *arguments, "--pytorch-url", f"127.0.0.1:{service}"], folder)
+    target = ("--pytorch-url", f"127.0.0.1:{service}", *few_pictures())
+    console = Console([*LOCUST, *arguments, *target], folder)
     consoles.append(console)
     wait_until(lambda: is_listening(port), 20, lambda: console.text)
     return console, Page(port)

@@ -144,7 +144,8 @@ def test_looking_leaves_no_descriptor_open_and_no_mode_changed() -> None:
         before = psutil.Process().num_fds()
         for _ in range(10):
             (info,) = own_connections(address[1]).values()
-        assert psutil.Process().num_fds() == before
+        # Fewer are well: gRPC closes those of earlier tests in its own time.
+        assert psutil.Process().num_fds() <= before
         assert not client._sock.getblocking(), "gevent needs it so"
         client.sendall(b"x" * 10_000)
         received = 0

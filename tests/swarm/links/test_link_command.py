@@ -38,7 +38,11 @@ MEASURED = """
  lost of 20000 packets, %              0.07      0.07
 """
 AS_ASKED = Measured(rtt_ms=14.31, rtt_min_ms=14.1, mbit_per_s=209.46, sent=20_000, lost=14)
-PROGRAM = "import sys; from swarm.links.command import main; sys.exit(main(sys.argv[1:]))"
+# Started in the background, as tests may be, it would be told to ignore Ctrl-C.
+PROGRAM = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    " from swarm.links.command import main; sys.exit(main(sys.argv[1:]))"
+)
 CLIENT = """
 import os, socket, sys
 with socket.create_connection((os.environ["INFERSWARM_SERVER"], int(sys.argv[1]))) as found:

@@ -34,10 +34,14 @@ web: setup ## the same study from Locust's web UI at http://127.0.0.1:8089
 servers: setup ## start the embedded servers and keep them up until Ctrl-C
 	$(BIN)/python -m server up
 
-# Two processes: in the second one Locust patches sockets and threads, which torch and uvicorn need as they are.
+# Apart: elsewhere Locust patches sockets and threads, which torch and uvicorn need as they are; and the last ones
+# need both cores and the default ports. Those between wait more than they work, so two go on at a time.
+ALONE := tests/locustfiles/test_real.py tests/locustfiles/test_trace.py tests/test_readme.py
 test: setup ## run all tests, real servers included
 	$(BIN)/python -m pytest tests/server tests/reports
-	$(BIN)/python -m pytest tests --ignore=tests/server --ignore=tests/reports
+	$(BIN)/python -m pytest tests --numprocesses=2 --dist=loadfile \
+	  $(addprefix --ignore=,tests/server tests/reports $(ALONE))
+	$(BIN)/python -m pytest $(ALONE)
 
 check: setup ## formatting, lint, types, and the Kubernetes manifests by their schemas
 	$(BIN)/ruff format --check .

@@ -73,7 +73,7 @@ def judge(bounds: Bounds, case: Case, found: Mapping[str, Any] | None) -> None:
     if case.http and case.grpc:
         bounds.at_most(f"  HTTP, off from {case.http}", off(rate["R0"], case.http), HTTP_OFF)
         bounds.at_most(f"  gRPC on one channel, off from {case.grpc}", off(rate["R2"], case.grpc), GRPC_OFF)
-    bounds.at_most("  HTTP over gRPC with own connections", rate["R0"] / rate["R4"], 1 / RECOVERED)
+        bounds.at_most("  HTTP over gRPC with own connections", rate["R0"] / rate["R4"], 1 / RECOVERED)
     for name, connections in CONNECTIONS.items():
         bounds.exactly(f"  TCP connections of {name}", arms[name]["tcp_connections"], connections)
     bounds.exactly(f"  verdict is {case.cause} (it is {found['cause']})", found["cause"] == case.cause, True)

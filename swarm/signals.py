@@ -7,6 +7,7 @@ whatever greenlet runs; so both are taken here, from before the servers start.
 from __future__ import annotations
 
 from locust.env import Environment
+from locust.event import EventHook
 from locust.runners import Runner
 
 import os
@@ -41,6 +42,8 @@ def send_workers_home(runner: Runner) -> None:
 
     Locust forgets a forked worker that is still alive when the parent ends; it would wait for a minute.
     """
+    # One that has only just come reports without what Locust looks for; nothing that they report now counts.
+    runner.environment.events.worker_report = EventHook()
     runner.quit()
     own = psutil.Process()
     for child in own.children():

@@ -6,7 +6,7 @@ STUDY  ?= quick
 SET_UP := $(VENV)/.set-up
 
 .DEFAULT_GOAL := help
-.PHONY: help setup step7 web servers test check clean
+.PHONY: help setup step7 web servers test test-studies test-parts check clean
 
 help: ## show this help
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
@@ -34,14 +34,20 @@ web: setup ## the same study from Locust's web UI at http://127.0.0.1:8089
 servers: setup ## start the embedded servers and keep them up until Ctrl-C
 	$(BIN)/python -m server up
 
-# Apart: elsewhere Locust patches sockets and threads, which torch and uvicorn need as they are; and the last ones
-# need both cores and the default ports. Those between wait more than they work, so two go on at a time.
+# The first apart: elsewhere Locust patches sockets and threads, which torch and uvicorn need as they are. The last
+# need both cores and the default ports. Those between wait more than they work, so two processes share them.
 ALONE := tests/locustfiles/test_real.py tests/locustfiles/test_trace.py tests/test_readme.py
 test: setup ## run all tests, real servers included
 	$(BIN)/python -m pytest tests/server tests/reports
-	$(BIN)/python -m pytest tests --numprocesses=2 --dist=loadfile \
-	  $(addprefix --ignore=,tests/server tests/reports $(ALONE))
+	$(MAKE) --jobs=2 --output-sync=target --no-print-directory test-studies test-parts
 	$(BIN)/python -m pytest $(ALONE)
+
+test-studies: # whole studies, and links, which would see each other's devices
+	$(BIN)/python -m pytest tests/locustfiles tests/swarm/links $(addprefix --ignore=,$(ALONE))
+
+test-parts:
+	$(BIN)/python -m pytest tests --ignore=tests/server --ignore=tests/reports --ignore=tests/locustfiles \
+	  --ignore=tests/swarm/links $(addprefix --ignore=,$(ALONE))
 
 check: setup ## formatting, lint, types, and the Kubernetes manifests by their schemas
 	$(BIN)/ruff format --check .

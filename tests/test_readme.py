@@ -96,8 +96,8 @@ def test_make_test_runs_this_file() -> None:
     """`make test` is what runs this; that it names every test folder is what can be asked here."""
     makefile = (ROOT / "Makefile").read_text()
     assert "pytest tests/server tests/reports" in makefile
-    assert "pytest tests --numprocesses=2 --dist=loadfile" in makefile
-    assert "$(addprefix --ignore=,tests/server tests/reports $(ALONE))" in makefile
+    assert "pytest tests/locustfiles tests/swarm/links $(addprefix --ignore=,$(ALONE))" in makefile
+    assert "pytest tests --ignore=tests/server --ignore=tests/reports --ignore=tests/locustfiles" in makefile
     assert "pytest $(ALONE)" in makefile
     assert command("make test") == ["make", "test"]
 

@@ -1,3 +1,5 @@
+from locust.env import Environment
+
 import signal
 
 import psutil
@@ -7,10 +9,13 @@ from swarm.signals import send_workers_home
 
 
 class Runner:
-    quitted = 0
+    def __init__(self) -> None:
+        self.environment, self.quitted = Environment(), 0
 
     def quit(self) -> None:
+        """A worker that has only just come makes such a report."""
         self.quitted += 1
+        self.environment.events.worker_report.fire(client_id="w", data={})
 
 
 class Child:
@@ -34,6 +39,8 @@ def test_going_home_signals_the_forked_workers_alone_and_passes_over_one_that_ha
 ) -> None:
     twin, stranger = Child(psutil.Process().cmdline()), Child(["tritonserver"])
     monkeypatch.setattr(psutil.Process, "children", lambda _: [EndedChild([]), twin, stranger])
-    runner = Runner()
+    runner, heard = Runner(), list[str]()
+    runner.environment.events.worker_report.add_listener(lambda client_id, **_: heard.append(client_id))
     send_workers_home(runner)  # type: ignore[arg-type]
+    assert heard == []
     assert (runner.quitted, twin.signals, stranger.signals) == (1, [signal.SIGINT], [])

@@ -1,6 +1,6 @@
 """The tables that put a study's figures over a link beside those that were published of one like it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from reports.disclosures import disclosures, stand_in
 from reports.format import MISSING, digits
@@ -34,28 +34,31 @@ def published_figures(study: Study) -> Figures:
 
 def rates_beside(study: Study, figures: Figures) -> Table:
     """Images per second, one row for each cell over such a link that has a published twin."""
-    heads = (*OURS, "images/s", THEIRS, RATIO)
-    notes = Notes()
-    cells = _twins(study, figures)
-    rows = tuple(
-        (*_head(study, runs, it, notes), *_compared(runs, images_per_s, it.images_per_s, it, notes))
-        for runs, it in cells
-        if it.images_per_s is not None
+    return _beside(
+        study, figures, ("images per second", "images/s"), images_per_s, lambda it: it.images_per_s
     )
-    return _table(study, figures, f"{TITLE}: images per second", heads, rows, notes)
 
 
 def latencies_beside(study: Study, figures: Figures) -> Table:
     """The serial p50, one row for each cell over such a link that has a published twin."""
-    heads = (*OURS, "p50 ms", THEIRS, RATIO)
+    return _beside(study, figures, ("serial p50", "p50 ms"), latency_ms, lambda it: it.latency_p50_ms)
+
+
+def _beside(
+    study: Study,
+    figures: Figures,
+    words: tuple[str, str],
+    value: Value,
+    published: Callable[[Published], float | None],
+) -> Table:
+    """The table of one figure, `words` being what it is and the head of its column."""
     notes = Notes()
-    cells = _twins(study, figures)
     rows = tuple(
-        (*_head(study, runs, it, notes), *_compared(runs, latency_ms, it.latency_p50_ms, it, notes))
-        for runs, it in cells
-        if it.latency_p50_ms is not None
+        (*_head(study, runs, it, notes), *_compared(runs, value, theirs, it, notes))
+        for runs, it in _twins(study, figures)
+        if (theirs := published(it)) is not None
     )
-    return _table(study, figures, f"{TITLE}: serial p50", heads, rows, notes)
+    return _table(study, figures, f"{TITLE}: {words[0]}", (*OURS, words[1], THEIRS, RATIO), rows, notes)
 
 
 def _table(

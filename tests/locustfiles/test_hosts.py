@@ -50,6 +50,13 @@ def launched(consoles: list[Console], folder: Path, *arguments: str) -> Console:
     return console
 
 
+def eight_users(consoles: list[Console], folder: Path, service: str, hosts: str, *amounts: str) -> Console:
+    """One cell of eight users on some hosts."""
+    cell = ("--cells", "*/b1/c8", "--warm-up", "1", *amounts)
+    target = ("--pytorch-url", service, "--hosts", hosts)
+    return launched(consoles, folder, "-f", "locustfiles/step7.py", *target, *cell)
+
+
 def three_hosts(sshd: Sshd, folder: Path) -> str:
     """A hosts.toml of two namespaces here and a machine that is reached by ssh."""
     file = folder / "hosts.toml"
@@ -89,11 +96,8 @@ def test_two_namespaces_and_a_machine_by_ssh_run_one_study(
     service: str, consoles: list[Console], tmp_path: Path
 ) -> None:
     with Sshd(tmp_path) as sshd:
-        hosts = ("--hosts", three_hosts(sshd, tmp_path))
-        console = launched(
-            consoles, tmp_path / "out", "-f", "locustfiles/step7.py", *hosts, "--pytorch-url", service,
-            "--cells", "*/b1/c8", "--seconds", "2", "--warm-up", "1",
-        )  # fmt: skip
+        hosts = three_hosts(sshd, tmp_path)
+        console = eight_users(consoles, tmp_path / "out", service, hosts, "--seconds", "2")
         assert console.wait(90) == 0, console.text
     (row,) = console.cells()
     assert (row["workers"], row["hosts"], row["failures"]) == ("3", "3", "0")
@@ -115,11 +119,8 @@ def test_a_host_that_is_killed_is_noticed_and_the_study_ends(
     service: str, consoles: list[Console], tmp_path: Path
 ) -> None:
     with Sshd(tmp_path) as sshd:
-        hosts = ("--hosts", three_hosts(sshd, tmp_path))
-        console = launched(
-            consoles, tmp_path / "out", "-f", "locustfiles/step7.py", *hosts, "--pytorch-url", service,
-            "--cells", "*/b1/c8", "--seconds", "6", "--warm-up", "1",
-        )  # fmt: skip
+        hosts = three_hosts(sshd, tmp_path)
+        console = eight_users(consoles, tmp_path / "out", service, hosts, "--seconds", "6")
         console.wait_for("results in", 60)
         ledger = console.result() / "ledger.jsonl"
         wait_until(lambda: '"phase":"measure"' in ledger.read_text(), 30)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
 from ipaddress import IPv4Address
 
 from swarm.links.devices import End, add_device, add_veth, exists
@@ -21,13 +20,13 @@ DEVICE = "control"
 
 
 class ControlNet:
-    """A control net from when it is made until `undo` unwinds.
+    """A control net from when it is made until its namespaces are removed.
 
     `servers` and `hosts` are namespaces. Raises LinkError where it cannot be made.
     """
 
-    def __init__(self, servers: str, hosts: Sequence[str], undo: ExitStack) -> None:
-        self.slot = _claim_slot(servers, undo)
+    def __init__(self, servers: str, hosts: Sequence[str]) -> None:
+        self.slot = _claim_slot(servers)
         add_device(servers, DEVICE, "bridge")
         self._plug(servers, "outside")
         self._open(servers, DEVICE, SERVERS)
@@ -68,7 +67,7 @@ def outside_device(slot: int) -> str:
     return f"iscontrol{slot}"
 
 
-def _claim_slot(servers: str, undo: ExitStack) -> int:
+def _claim_slot(servers: str) -> int:
     """A free slot, whose device is made; a random one, so that addresses are not soon used again."""
     for slot in random.sample(range(SLOTS), SLOTS):
         device = outside_device(slot)
@@ -80,12 +79,5 @@ def _claim_slot(servers: str, undo: ExitStack) -> int:
             if exists(device):
                 continue
             raise
-        undo.callback(_remove, device)
         return slot
     raise LinkError("no address is free for a control net: end some of the networks that are open")
-
-
-def _remove(device: str) -> None:
-    # Its namespace takes it along, but a moment later.
-    with suppress(LinkError):
-        ip("", "link", "delete", "dev", device)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -103,14 +104,22 @@ def add_namespace(suffix: str, undo: ExitStack) -> str:
 
 
 def remove_namespace(name: str) -> None:
-    """End whatever still runs in it, then remove it; nothing where it is gone."""
+    """End whatever still runs in it, then remove it and its pairs' other ends; nothing where it is gone."""
     try:
         _kill_all(name)
+        _remove_pairs(name)
         run("ip", "netns", "delete", name)
     except LinkError:
         # Somebody else may have been quicker.
         if (NAMESPACES / name).exists():
             raise
+
+
+def _remove_pairs(name: str) -> None:
+    """Remove its devices' other ends, too: the namespace would take them along, but a moment later."""
+    with suppress(LinkError):
+        for link in json.loads(ip(name, "-j", "link", "show", "type", "veth")):
+            ip(name, "link", "delete", "dev", link["ifname"])
 
 
 def _kill_all(name: str) -> None:

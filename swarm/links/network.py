@@ -98,7 +98,7 @@ class Network(Built):
         self._servers = _add_place(f"{number}-servers", undo)
         for index, host in enumerate(self.hosts):
             self._places[host] = _add_place(f"{number}-host{index}", undo)
-        net = ControlNet(self._servers, list(self._places.values()), undo)
+        net = ControlNet(self._servers, list(self._places.values()))
         self.control_address, self.server_address = net.outside_address, net.server_address
         for index, (host, profile) in enumerate(itertools.product(self.hosts, self.profiles)):
             pair = self._pair(index, host, profile, net.slot)

@@ -6,10 +6,13 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from swarm.cell import Cell
 from swarm.errors import UsageError
+
+if TYPE_CHECKING:
+    # The launcher uses this module, and a cell's own imports Locust.
+    from swarm.cell import Cell
 
 VARIABLE = "INFERSWARM_LAUNCH"
 HOST_VARIABLE = "INFERSWARM_HOST"

@@ -1,6 +1,8 @@
 """Which room may import which: the arrows of the drawing in the README."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,3 +51,13 @@ def test_the_check_can_fail() -> None:
     assert not is_allowed("reports.html", ALLOWED["swarm"])
     assert not is_allowed("swarm.plan", ALLOWED["users"])
     assert is_allowed("reports.histogram.empty", ALLOWED["swarm"])
+
+
+@pytest.mark.parametrize(
+    "program", ["swarm.__main__", "swarm.run", "swarm.hosts.command", "swarm.links.command"]
+)
+def test_what_starts_processes_from_threads_is_not_patched(program: str) -> None:
+    """Under gevent a fork in one greenlet waits for ever for a lock that another one holds."""
+    code = f"import sys, {program}; print(sorted({{'locust', 'gevent', 'numpy'}} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == "[]\n", done.stderr

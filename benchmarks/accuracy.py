@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from benchmarks.bounds import Bounds
 from benchmarks.stand_in import Link, packed, results
-from reports.fold import summarise
+from reports.fold.run import summarise
+from reports.fold.runs import planned_runs
 from reports.ledger import FILE_NAME, VERSION, LedgerWriter, read_ledger
-from reports.runs import planned_runs
 from reports.summary import Summary
 from swarm.collector import Collector
 from swarm.recorder import Recorder

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from reports.console import render_console
-from reports.files import write_report
 from reports.ledger import LedgerError
 from reports.page import build_page
+from reports.render.console import render_console
+from reports.render.files import write_report
 from reports.study import load_study
 
 OK, USAGE_ERROR = 0, 2

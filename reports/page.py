@@ -4,28 +4,28 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from reports.attribution_tables import in_the_way, where_the_time_goes
-from reports.bound import find_bound
-from reports.cold_table import cold_starts
-from reports.contention import verdicts
-from reports.contention_tables import contention_tables
-from reports.findings import findings
-from reports.floor_table import floors
+from reports.beside.ratios import serial_ratios
+from reports.beside.tables import latencies_beside, published_figures, rates_beside
+from reports.contention.tables import contention_tables
+from reports.contention.verdict import verdicts
+from reports.findings.sentences import findings
 from reports.format import plural
-from reports.health_table import generator_health
-from reports.hypotheses_table import hypotheses_table
-from reports.link_tables import hosts, links
-from reports.open_table import open_load
-from reports.origin_tables import endpoints, fingerprint, images, options
-from reports.path_table import connections_and_path
-from reports.published_ratios import serial_ratios
-from reports.published_tables import latencies_beside, published_figures, rates_beside
-from reports.rate_table import highest_rates
-from reports.run_tables import caveats_by_code, caveats_by_run, every_run, failures_by_kind
-from reports.seed_tables import seed_tables
+from reports.hypotheses.table import hypotheses_table
+from reports.limit.bound import find_bound
 from reports.study import Study, notices
-from reports.tables import Table
-from reports.trace_table import traced_requests
+from reports.tables.attribution import in_the_way, where_the_time_goes
+from reports.tables.cold import cold_starts
+from reports.tables.floors import floors
+from reports.tables.health import generator_health
+from reports.tables.links import hosts, links
+from reports.tables.open_load import open_load
+from reports.tables.origins import endpoints, fingerprint, images, options
+from reports.tables.path import connections_and_path
+from reports.tables.rates import highest_rates
+from reports.tables.runs import caveats_by_code, caveats_by_run, every_run, failures_by_kind
+from reports.tables.seeds import seed_tables
+from reports.tables.table import Table
+from reports.tables.trace import traced_requests
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from reports.fold import summarise
+from reports.fold.run import summarise
+from reports.fold.runs import planned_runs, whole_plan
+from reports.fold.seconds import epoch_s
+from reports.fold.timeline import Second, timeline
 from reports.format import plural
 from reports.ledger import FILE_NAME, Ledger, LedgerError, Record, read_ledger
-from reports.runs import planned_runs, whole_plan
-from reports.seconds import epoch_s
 from reports.summary import Summary
-from reports.timeline import Second, timeline
 from reports.variants import variant_rank
 from reports.way import Way
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from reports.caveat import Caveat
-from reports.limit import Limit
-from reports.path import Path
-from reports.serving import Serving
-from reports.trace import Trace
+from reports.doubt.caveat import Caveat
+from reports.fold.path import Path
+from reports.fold.serving import Serving
+from reports.fold.trace import Trace
+from reports.limit.limit import Limit
 from reports.way import Way
 
 FLOOR_SUFFIX = "-floor"
@@ -25,7 +25,7 @@ class Summary:
     or poisson, `offered_per_s` what was sent, `due` are the arrivals whose time came, `dropped` those of them
     that were never sent. `late` are requests that began more than 5 ms after their time.
     The generator's own figures, from `worker_cpu_pct` to `gc_max_ns`, are each of the worst worker, as
-    reports.health defines them; `in_flight` is of all.
+    reports.fold.health defines them; `in_flight` is of all.
     `loop_lag_p95_ns` is of `lag_worker`.
 
     The phases from `encode_ns` to `decode_ns` and the server's parts are means per request, `server_parts`

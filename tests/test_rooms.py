@@ -48,7 +48,7 @@ def test_arrows(room: str) -> None:
 
 
 def test_the_check_can_fail() -> None:
-    assert not is_allowed("reports.html", ALLOWED["swarm"])
+    assert not is_allowed("reports.render.html", ALLOWED["swarm"])
     assert not is_allowed("swarm.plan", ALLOWED["users"])
     assert is_allowed("reports.histogram.empty", ALLOWED["swarm"])
 

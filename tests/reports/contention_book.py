@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from reports.contention import Verdict, verdicts
+from reports.contention.verdict import Verdict, verdicts
 from reports.study import Study, load_study
 from tests.reports.builder import Book
 from tests.reports.lines import REQUEST_BYTES, Record, health_line, triton

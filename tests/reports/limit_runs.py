@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from reports.path import Path
-from reports.serving import Serving
+from reports.fold.path import Path
+from reports.fold.serving import Serving
 from reports.summary import Summary
 
 MS = 1_000_000

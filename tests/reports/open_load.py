@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from reports.bound import find_bound
-from reports.rate_table import highest_rates
+from reports.limit.bound import find_bound
 from reports.study import load_study
-from reports.tables import Table
+from reports.tables.rates import highest_rates
+from reports.tables.table import Table
 from tests.reports.builder import Book
 from tests.reports.lines import Record
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from reports.attribution import given
-from reports.attribution_doubts import attribution_doubts, path_gap
-from reports.bound import find_bound
-from reports.serving import Serving
+from reports.doubt.attribution import attribution_doubts, path_gap
+from reports.fold.attribution import given
+from reports.fold.serving import Serving
+from reports.limit.bound import find_bound
 from reports.study import load_study
 from reports.summary import Summary
 from tests.reports.builder import Book

@@ -5,19 +5,19 @@ from pathlib import Path as Folder
 
 import pytest
 
-from reports.attribution_tables import NO_PATH, NO_SERVER, aligned_ms, in_the_way, where_the_time_goes
-from reports.cold_table import cold_starts
-from reports.disclosures import FLOOR, OPENVINO, disclosures, stand_in
-from reports.findings import findings
-from reports.floor_table import floors
-from reports.inconclusive import inconclusive_because
-from reports.limit import Limit
-from reports.open_table import open_load
+from reports.doubt.inconclusive import inconclusive_because
+from reports.findings.sentences import findings
+from reports.fold.path import Path
+from reports.limit.limit import Limit
 from reports.page import build_page
-from reports.path import Path
-from reports.path_table import connections_and_path, link_images_per_s
-from reports.seed_tables import seed_tables
 from reports.study import Study, load_study
+from reports.tables.attribution import NO_PATH, NO_SERVER, aligned_ms, in_the_way, where_the_time_goes
+from reports.tables.cold import cold_starts
+from reports.tables.disclosures import FLOOR, OPENVINO, disclosures, stand_in
+from reports.tables.floors import floors
+from reports.tables.open_load import open_load
+from reports.tables.path import connections_and_path, link_images_per_s
+from reports.tables.seeds import seed_tables
 from tests.reports.builder import Book
 from tests.reports.lines import triton
 from tests.reports.open_load import notes_at, texts

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reports.findings import findings
+from reports.findings.sentences import findings
 from reports.study import load_study
 from tests.reports.builder import Book
 from tests.reports.open_load import at_rate, notes_at, rates, searched, texts

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from reports.breakdown import PARTS, breakdown, in_kernel_ns, mean_in_flight, parts_of, sharing
-from reports.path import Path
+from reports.fold.breakdown import PARTS, breakdown, in_kernel_ns, mean_in_flight, parts_of, sharing
+from reports.fold.path import Path
 from reports.summary import Summary
 
 KNOWN: dict[str, Any] = {

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from reports.arrivals import Offered
-from reports.client_doubts import allowed_per_s
+from reports.doubt.client import allowed_per_s
+from reports.fold.arrivals import Offered
 from reports.study import load_study
 from reports.summary import Summary
 from tests.reports.builder import Book

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from reports.contention import verdicts
-from reports.contention_arms import arms_of, cases
-from reports.contention_axes import Axes
-from reports.contention_evidence import Evidence
-from reports.contention_tables import verdict_said
+from reports.contention.arms import arms_of, cases
+from reports.contention.axes import Axes
+from reports.contention.evidence import Evidence
+from reports.contention.tables import verdict_said
+from reports.contention.verdict import verdicts
 from reports.page import build_page
 from reports.study import load_study
 from tests.reports.builder import Book

@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 
 from reports.__main__ import main
-from reports.contention import verdicts
-from reports.contention_tables import arms_table, evidence_table, record, verdict_said
-from reports.findings import findings
+from reports.beside.tables import published_figures
+from reports.contention.tables import arms_table, evidence_table, record, verdict_said
+from reports.contention.verdict import verdicts
+from reports.findings.sentences import findings
 from reports.page import build_page
-from reports.published_tables import published_figures
 from tests.reports.contention_book import BY_CONNECTIONS, a_study, arms, studied
 from tests.reports.open_load import notes_at, texts
 

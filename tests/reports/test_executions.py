@@ -2,7 +2,7 @@
 
 import pytest
 
-from reports.executions import (
+from reports.fold.executions import (
     Cold,
     Executed,
     batches_of,

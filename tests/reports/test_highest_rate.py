@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from reports.bound import find_bound
-from reports.findings import findings
+from reports.findings.sentences import findings
+from reports.limit.bound import find_bound
 from reports.study import load_study
 from tests.reports.open_load import at_rate, notes_at, rates, searched, texts
 

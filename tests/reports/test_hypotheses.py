@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from reports.__main__ import main
-from reports.hypotheses import Hypothesis, hypotheses
-from reports.hypotheses_table import hypotheses_table, judged
-from reports.hypothesis_figures import Comparison
-from reports.spread import Spread
+from reports.hypotheses.figures import Comparison
+from reports.hypotheses.judge import Hypothesis, hypotheses
+from reports.hypotheses.table import hypotheses_table, judged
 from reports.study import Study, load_study
+from reports.tables.spread import Spread
 from tests.reports.builder import Book
 from tests.reports.contention_book import LINK, a_study, an_arm, axes_of, studied
 from tests.reports.example import example

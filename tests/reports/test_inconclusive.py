@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reports.__main__ import main
-from reports.inconclusive import inconclusive_because
+from reports.doubt.inconclusive import inconclusive_because
 from reports.study import load_study
 from tests.reports.builder import Book
 from tests.reports.open_load import MS, at_rate, searched

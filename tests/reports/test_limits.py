@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from reports.limit import LIMITS, Limit
-from reports.limits import limit_of
-from reports.path import Path
-from reports.serving import Serving
+from reports.fold.path import Path
+from reports.fold.serving import Serving
+from reports.limit.limit import LIMITS, Limit
+from reports.limit.rules import limit_of
 from reports.summary import Summary
 from tests.reports.limit_runs import HEALTHY, MS, PATH, SERVING, a_run, at_server, on_path
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from reports.caveat import caveat
-from reports.client_limits import client_cpu, client_loop
-from reports.limit import Limit
-from reports.limits import limit_of
+from reports.doubt.caveat import caveat
+from reports.limit.client import client_cpu, client_loop
+from reports.limit.limit import Limit
+from reports.limit.rules import limit_of
 from reports.summary import Summary
 from tests.reports.limit_runs import MS, a_run, at_server
 from tests.reports.test_limits import code_of

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from reports.limit import Limit
-from reports.limits import limit_of
-from reports.path_limits import few_connections, link
-from reports.path_window import fills_windows, window_use, windows_needed
+from reports.fold.path_window import fills_windows, window_use, windows_needed
+from reports.limit.limit import Limit
+from reports.limit.path import few_connections, link
+from reports.limit.rules import limit_of
 from reports.summary import Summary
 from tests.reports.limit_runs import MS, a_run, on_path
 from tests.reports.test_limits import code_of

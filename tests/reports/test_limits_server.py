@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from reports.format import ms
-from reports.limit import Limit
-from reports.limits import limit_of
+from reports.limit.limit import Limit
+from reports.limit.rules import limit_of
 from reports.summary import Summary
 from tests.reports.limit_runs import MS, at_server
 from tests.reports.test_limits import a_run, code_of

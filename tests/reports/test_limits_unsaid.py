@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from reports.caveat import caveat
-from reports.limits import limit_of
+from reports.doubt.caveat import caveat
+from reports.limit.rules import limit_of
 from tests.reports.limit_runs import MS, a_run
 
 SILENT = {

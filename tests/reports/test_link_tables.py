@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from reports.caveat import Caveat
-from reports.link_tables import clock, hosts, links
+from reports.doubt.caveat import Caveat
 from reports.study import Study, load_study
+from reports.tables.links import clock, hosts, links
 from tests.reports.builder import Book
 from tests.reports.contention_book import LAN, LINK, a_study, an_arm, axes_of
 from tests.reports.example import example

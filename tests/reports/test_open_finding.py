@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from reports.findings import findings
+from reports.findings.sentences import findings
 from reports.study import load_study
 from tests.reports.builder import Book
 from tests.reports.open_load import MS, at_rate

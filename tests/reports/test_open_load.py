@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from reports.health_table import generator_health
-from reports.open_table import open_load
 from reports.page import build_page
 from reports.study import Study, load_study
+from reports.tables.health import generator_health
+from reports.tables.open_load import open_load
 from tests.reports.builder import Book
 from tests.reports.lines import health_line
 from tests.reports.open_load import MS, at_rate, notes_at, searched, texts

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from reports.beside.published import Published, beside, read_published, their_endpoint
+from reports.beside.ratios import BY_LATENCY, serial_ratios
+from reports.beside.tables import latencies_beside, published_figures, rates_beside
 from reports.page import build_page
-from reports.published import Published, beside, read_published, their_endpoint
-from reports.published_ratios import BY_LATENCY, serial_ratios
-from reports.published_tables import latencies_beside, published_figures, rates_beside
 from reports.study import Study, load_study
-from reports.tables import Table
+from reports.tables.table import Table
 from tests.reports.builder import Book
 from tests.reports.contention_book import LINK, a_study, an_arm, axes_of, studied
 from tests.reports.example import example

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from reports.samples import Gpus, gpus_at, gpus_over
-from reports.seconds import epoch_s, every_second, iso
+from reports.fold.samples import Gpus, gpus_at, gpus_over
+from reports.fold.seconds import epoch_s, every_second, iso
 from reports.study import load_study
 from reports.summary import Summary
 from tests.reports.builder import Book

@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 
 from reports.__main__ import main, public_path
-from reports.cells_csv import COLUMNS
-from reports.console import render_console
 from reports.page import build_page
+from reports.render.cells_csv import COLUMNS
+from reports.render.console import render_console
 from reports.study import load_study
 from tests.reports.builder import Book
 from tests.reports.check import check_golden

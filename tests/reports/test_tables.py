@@ -2,13 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from reports.findings import findings
+from reports.findings.sentences import findings
 from reports.format import digits, ms, plain
-from reports.grid import scarcity
-from reports.markdown import escaped
-from reports.seed_tables import seed_tables
+from reports.render.markdown import escaped
 from reports.study import Study, load_study
-from reports.tables import Table
+from reports.tables.grid import scarcity
+from reports.tables.seeds import seed_tables
+from reports.tables.table import Table
 from tests.reports.builder import Book
 from tests.reports.example import example
 from tests.reports.lines import triton

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from reports.fold.timeline import Second
 from reports.ledger import LedgerError
+from reports.render.timeline_csv import COLUMNS, render_timeline
 from reports.study import load_study
-from reports.timeline import Second
-from reports.timeline_csv import COLUMNS, render_timeline
 from tests.reports.builder import Book
 from tests.reports.lines import FIRST_SECOND, Record, health_line, phase_line, sample_line, triton, window
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from reports.fold.trace import trace_of
 from reports.page import build_page
+from reports.render.study_json import render_json
 from reports.study import Study, load_study
-from reports.study_json import render_json
-from reports.trace import trace_of
-from reports.trace_table import traced_requests
+from reports.tables.trace import traced_requests
 from tests.reports.builder import Book
 from tests.reports.open_load import texts
 

@@ -6,14 +6,14 @@ import json
 from pathlib import Path
 
 from reports.__main__ import main
-from reports.cells_csv import render_csv
-from reports.findings import findings
-from reports.floor_table import floors
-from reports.open_finding import open_finding
-from reports.open_table import open_load
-from reports.run_tables import failures_by_kind
-from reports.seed_tables import seed_tables
+from reports.findings.open_load import open_finding
+from reports.findings.sentences import findings
+from reports.render.cells_csv import render_csv
 from reports.study import Study, load_study
+from reports.tables.floors import floors
+from reports.tables.open_load import open_load
+from reports.tables.runs import failures_by_kind
+from reports.tables.seeds import seed_tables
 from reports.way import Way
 from tests.reports.builder import Book
 from tests.reports.contention_book import axes_of

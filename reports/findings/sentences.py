@@ -1,0 +1,103 @@
+"""What a study found, in a few sentences computed from its numbers and hedged by their size."""
+
+from collections.abc import Iterator
+
+from reports.contention.tables import verdict_said
+from reports.contention.verdict import verdicts
+from reports.findings.open_load import open_finding
+from reports.format import digits, plural
+from reports.study import Study
+from reports.tables.disclosures import disclosures
+from reports.tables.grid import COMPARABLE_RUNS, ENOUGH_RUNS, Runs, scarcity, typical
+from reports.tables.rates import rate_finding
+from reports.tables.seeds import images_per_s, protocol_pairs
+from reports.way import Way
+
+ENOUGH_RESULTS = 200
+
+
+def findings(study: Study) -> tuple[str, ...]:
+    """The sentences; one saying that nothing can be said where no request succeeded."""
+    good = [run for run in study.started if run.succeeded]
+    if not good:
+        return ("No run left a successful request, so nothing can be said about speed.",)
+    said = [
+        *map(verdict_said, verdicts(study)),
+        rate_finding(study) or open_finding(study),
+        _fastest(study, [run for run in study.started if not run.is_floor]),
+        _protocols(study, [run for run in good if not run.is_floor]),
+        " ".join(disclosures(study, (run.endpoint for run in study.started))),
+    ]
+    return tuple(sentence for sentence in said if sentence)
+
+
+def _fastest(study: Study, runs: Runs) -> str:
+    """The sentence on closed load; empty without any: a rate that was asked for is nobody's speed."""
+    closed = [run for run in runs if run.load == "closed"]
+    clean = [run for run in closed if not run.tainted]
+    if not closed:
+        return ""
+    if not clean:
+        return "No cell with closed load is free of disqualifying caveats, so none is called the fastest."
+    serial = _best(study, "with one user", [run for run in clean if run.serial])
+    concurrent = _best(study, "with more users", [run for run in clean if not run.serial])
+    seen = "; ".join(part for part in (serial, concurrent) if part)
+    if _fewest(clean) < COMPARABLE_RUNS:
+        return f"Highest images per second seen, which is no ranking: {seen} ({hedge(clean)})."
+    return f"Most images per second: {seen} ({hedge(clean)})."
+
+
+def _best(study: Study, where: str, runs: Runs) -> str:
+    """The fastest cell of some runs that nothing disqualifies."""
+    cells = _by_cell(runs)
+    rates = {cell: typical(repeats, images_per_s) or 0.0 for cell, repeats in cells.items()}
+    if not rates:
+        return ""
+    cell = max(rates, key=lambda name: rates[name])
+    best = cells[cell][0]
+    users = "" if best.serial else f" and {best.level:g} users"
+    return f"{where} {study.named(best.way)}, {digits(rates[cell])} at batch {best.batch}{users}"
+
+
+def _by_cell(runs: Runs) -> dict[str, Runs]:
+    return {cell: [run for run in runs if run.cell == cell] for cell in dict.fromkeys(r.cell for r in runs)}
+
+
+def _fewest(runs: Runs) -> int:
+    return min(len(repeats) for repeats in _by_cell(runs).values())
+
+
+def hedge(clean: Runs) -> str:
+    """How far the numbers of some untainted runs carry: repeats and the smallest sample."""
+    fewest, results = _fewest(clean), min(run.succeeded for run in clean)
+    size = f"as few as {plural(fewest, 'run')} and {plural(results, 'result')} per cell"
+    if fewest < COMPARABLE_RUNS:
+        return f"{size}; --repeats 5 would tell"
+    few = fewest < ENOUGH_RUNS or results < ENOUGH_RESULTS
+    return f"{size}: an indication, not a ranking" if few else size
+
+
+def _protocols(study: Study, runs: Runs) -> str:
+    """Each batch's ratio by itself: a range over batches would read as an interval of doubt."""
+    clean = [run for run in runs if run.serial and not run.tainted]
+    said, counts = [], []
+    for backend, (http, grpc) in protocol_pairs(study, clean).items():
+        compared = list(_compared(clean, http, grpc))
+        ratios = ", ".join(f"{digits(found)}× at batch {batch}" for batch, found, _ in compared)
+        said += [f"{backend} {ratios}"] if compared else []
+        counts += [count for _, _, sides in compared for count in sides]
+    if not said:
+        return ""
+    grain = scarcity(counts)
+    return f"gRPC over HTTP, images per second with one user: {'; '.join([*said, grain] if grain else said)}."
+
+
+def _compared(clean: Runs, http: Way, grpc: Way) -> Iterator[tuple[int, float, tuple[int, int]]]:
+    """Batch, ratio, and how many runs stand on each side of it, for each batch that both were sent."""
+    for batch in sorted({run.batch for run in clean}):
+        over, under = (
+            [run for run in clean if run.way == way and run.batch == batch] for way in (grpc, http)
+        )
+        top, bottom = typical(over, images_per_s), typical(under, images_per_s)
+        if top and bottom:
+            yield batch, top / bottom, (len(over), len(under))

@@ -1,0 +1,121 @@
+"""From what the ledger has of a run to its Summary."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from reports.doubt.axes import axis_doubts
+from reports.doubt.caveat import Caveat, caveat
+from reports.doubt.client import client_doubts
+from reports.doubt.run import doubts
+from reports.fold.arrivals import Arrivals, arrivals
+from reports.fold.attribution import attributed, given, on_path, on_server
+from reports.fold.health import Health, health
+from reports.fold.path_fold import path_of
+from reports.fold.runs import Run
+from reports.fold.samples import gpus_over, host_cpu_pct, sampling_gap
+from reports.fold.server import server_side
+from reports.fold.serving import serving_gap, serving_of
+from reports.fold.trace import trace_of
+from reports.fold.windows import Counts, count, measure_ns, times
+from reports.summary import Summary
+
+
+def summarise(
+    run: Run, options: Mapping[str, Any] | None = None, links: Sequence[Mapping[str, Any]] = ()
+) -> Summary:
+    """One run's Summary, with `options` and `links` of the header; without numbers where it was not begun."""
+    edges = {record["event"]: record for record in run.of_kind("run")}
+    if "start" not in edges:
+        return Summary(**run.planned, status="not-run")
+    start, end = edges["start"], edges.get("end", {})
+    status, note = end.get("status", "unfinished"), end.get("note", "")
+    seen = {"status": status, "workers": len(start["workers"]), "hosts": start["hosts"]}
+    numbers = _numbers(run, status, note)
+    whole = Summary(**{**run.planned, **given(run.planned, options or {}, links), **seen, **numbers})
+    return attributed(replace(whole, caveats=(*whole.caveats, *axis_doubts(whole, links))))
+
+
+def _numbers(run: Run, status: str, note: str) -> dict[str, Any]:
+    windows, drained = run.measured("window"), run.measured("drained")
+    counts, found = count(windows, drained), times(windows)
+    load = run.planned["load"]
+    kept = arrivals(load, windows, drained)
+    fit, server = health(run.measured("health")), server_side(run.of_kind("server"), windows, status)
+    phase_ns = measure_ns(load, windows, drained) if counts.finished else None
+    doubted = (
+        *_stated(run),
+        *doubts(status, note, counts, windows, drained, server),
+        *serving_gap(run.of_kind("serving")),
+        *_unsampled(run),
+        *client_doubts(run.planned, counts.sent, kept, fit, found, windows),
+    )
+    return {
+        **_rates(counts, phase_ns),
+        **found,
+        **on_server(server, serving_of(run.of_kind("serving")), phase_ns),
+        **on_path(path_of(run.measured("path"), counts.images)),
+        **_generator(kept, fit),
+        **_sampled(run),
+        "trace": trace_of(run.of_kind("trace")),
+        "caveats": doubted,
+    }
+
+
+def _rates(counts: Counts, measured_ns: float | None) -> dict[str, Any]:
+    return {
+        "requests": counts.finished,
+        "failures": counts.failures,
+        "failure_kinds": counts.failure_kinds,
+        "abandoned": counts.abandoned,
+        "images": counts.images,
+        "measure_ns": measured_ns,
+        "requests_per_s": _per_s(counts.ok, measured_ns),
+        "images_per_s": _per_s(counts.images, measured_ns),
+        "request_bytes": counts.request_bytes / counts.ok if counts.ok else None,
+        "response_bytes": counts.response_bytes / counts.ok if counts.ok else None,
+    }
+
+
+def _per_s(total: int, elapsed_ns: float | None) -> float | None:
+    return total / (elapsed_ns / 1e9) if elapsed_ns else None
+
+
+def _generator(kept: Arrivals, fit: Health) -> dict[str, Any]:
+    return {
+        "late": kept.late,
+        "due": kept.due,
+        "dropped": kept.dropped,
+        "offered_per_s": kept.offered.per_s if kept.offered else None,
+        "worker_cpu_pct": fit.worker_cpu_pct,
+        "loop_cpu_pct": fit.loop_cpu_pct,
+        "cpu_wait_pct": fit.cpu_wait_pct,
+        "awake_pct": fit.awake_pct,
+        "loop_delay_ns": fit.loop_delay_ns,
+        "loop_lag_p95_ns": fit.loop_lag_p95_ns,
+        "loop_lag_p99_ns": fit.loop_lag_p99_ns,
+        "lag_worker": fit.most_lagging,
+        "gc_max_ns": fit.gc_max_ns,
+        "in_flight": fit.in_flight,
+    }
+
+
+def _sampled(run: Run) -> dict[str, float | None]:
+    samples = run.measured("sample")
+    found = gpus_over(samples)
+    return {
+        "host_cpu_pct": host_cpu_pct(samples),
+        "gpu_util_pct": found.util_pct,
+        "gpu_memory_bytes": found.memory_bytes,
+        "gpu_power_w": found.power_w,
+    }
+
+
+def _stated(run: Run) -> Iterator[Caveat]:
+    return (caveat(record["code"], record["text"]) for record in run.of_kind("caveat"))
+
+
+def _unsampled(run: Run) -> Iterator[Caveat]:
+    watched = bool(run.of_kind("health") or run.of_kind("sample"))
+    if gap := sampling_gap(run.of_kind("sample"), run.of_kind("phase"), watched):
+        yield gap

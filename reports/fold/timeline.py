@@ -1,0 +1,141 @@
+"""The seconds of every run: what clients, server, GPUs and the master's host did in each of them."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reports.buckets import percentiles_ns
+from reports.fold.health import busiest_pct, standing, worst_lag_ns
+from reports.fold.runs import Run
+from reports.fold.samples import gpus_at
+from reports.fold.seconds import epoch_s, every_second, iso
+from reports.fold.server import ServerSide, between
+from reports.fold.windows import recorded
+from reports.ledger import Record
+
+PHASES = ("warm-up", "measure", "drain")
+PERCENTS = (50.0, 95.0, 99.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Second:
+    """One second of one run, all workers together; names are those of timeline.csv, with `_ns` for its `_ms`.
+
+    `t_s` counts from the study's start, `phase` is that at the second's end; None where nothing is known.
+    """
+
+    t_s: int
+    utc: str
+    cell: str
+    repeat: int
+    phase: str
+    endpoint: str
+    requests_per_s: int | None = None
+    images_per_s: int | None = None
+    failures_per_s: int | None = None
+    latency_p50_ns: float | None = None
+    latency_p95_ns: float | None = None
+    latency_p99_ns: float | None = None
+    in_flight: int | None = None
+    users: int | None = None
+    worker_cpu_pct: float | None = None
+    loop_lag_ns: float | None = None
+    server_queue_ns: float | None = None
+    server_compute_ns: float | None = None
+    executed_batch: float | None = None
+    pending_requests: int | None = None
+    gpu_util_pct: float | None = None
+    gpu_memory_bytes: float | None = None
+    gpu_power_w: float | None = None
+    gpu_sm_clock_mhz: float | None = None
+    host_cpu_pct: float | None = None
+    tx_bytes_per_s: int | None = None
+    rx_bytes_per_s: int | None = None
+
+
+def timeline(runs: Iterable[Run], began: int) -> Iterator[Second]:
+    """Each run's seconds, from the first to the last with a record; `began` is the study's first second."""
+    for run in runs:
+        windows, health, samples = (_by_second(run.of_kind(kind)) for kind in ("window", "health", "sample"))
+        for second in every_second((*windows, *health, *samples)):
+            here = (*windows[second], *health[second], *samples[second])
+            yield Second(
+                t_s=second - began,
+                utc=iso(second),
+                cell=run.planned["cell"],
+                repeat=run.planned["repeat"],
+                endpoint=run.planned["endpoint"],
+                phase=_phase(run, second, here),
+                **_requests(windows[second], bool(health[second])),
+                **_generator(health[second]),
+                **_sampled([{}, *samples[second - 1]][-1], [{}, *samples[second]][-1]),
+            )
+
+
+def _by_second(records: Iterable[Record]) -> defaultdict[int, list[Record]]:
+    seconds: defaultdict[int, list[Record]] = defaultdict(list)
+    for record in records:
+        seconds[record["second"]].append(record)
+    return seconds
+
+
+def _phase(run: Run, second: int, here: Iterable[Record]) -> str:
+    """The last phase begun when the second ended; without any phase records, the last of its own records."""
+    if phases := run.of_kind("phase"):
+        begun = [line["phase"] for line in phases if epoch_s(line["utc"]) < second + 1]
+        return begun[-1] if begun else ""
+    seen = (record["phase"] for record in here if record["phase"] in PHASES)
+    return max(seen, key=PHASES.index, default="")
+
+
+def _requests(windows: Sequence[Record], alive: bool) -> dict[str, Any]:
+    """What ended in the second: nothing where a worker lived and has no window, else that is unknown."""
+    if not windows and not alive:
+        return {}
+    p50, p95, p99 = percentiles_ns(recorded(windows, "latency"), PERCENTS)
+    return {
+        "requests_per_s": sum(window["ok"] for window in windows),
+        "images_per_s": sum(window["images"] for window in windows),
+        "failures_per_s": sum(sum(window["failures"].values()) for window in windows),
+        "latency_p50_ns": p50,
+        "latency_p95_ns": p95,
+        "latency_p99_ns": p99,
+    }
+
+
+def _generator(health: Sequence[Record]) -> dict[str, Any]:
+    return {
+        "in_flight": standing(health, "in_flight"),
+        "users": standing(health, "users"),
+        "worker_cpu_pct": busiest_pct(health),
+        "loop_lag_ns": worst_lag_ns(health),
+    }
+
+
+def _sampled(before: Record, now: Record) -> dict[str, Any]:
+    """A second's sample; of what is counted from a start on, its growth since the second before."""
+    served, gpus, host = _served(before, now), gpus_at(now), now.get("host") or {}
+    return {
+        "server_queue_ns": served.queue_ns,
+        "server_compute_ns": served.compute_ns,
+        "executed_batch": served.executed_batch,
+        "pending_requests": now.get("pending_requests"),
+        "gpu_util_pct": gpus.util_pct,
+        "gpu_memory_bytes": gpus.memory_bytes,
+        "gpu_power_w": gpus.power_w,
+        "gpu_sm_clock_mhz": gpus.sm_clock_mhz,
+        "host_cpu_pct": host.get("cpu_pct"),
+        "tx_bytes_per_s": _grown(before, host, "tx_bytes"),
+        "rx_bytes_per_s": _grown(before, host, "rx_bytes"),
+    }
+
+
+def _served(before: Record, now: Record) -> ServerSide:
+    old, new = before.get("server"), now.get("server")
+    return between(old, new) if old and new else ServerSide()
+
+
+def _grown(before: Record, host: Mapping[str, int], name: str) -> int | None:
+    old, new = (before.get("host") or {}).get(name), host.get(name)
+    return new - old if old is not None and new is not None and new >= old else None

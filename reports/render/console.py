@@ -1,0 +1,63 @@
+"""The brief sections of the page on a terminal, sized to it; plain text where there is none."""
+
+from collections.abc import Iterator, Sequence
+
+from rich import box
+from rich.console import Console, JustifyMethod
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from reports.format import plain
+from reports.page import Page
+from reports.tables.table import Cell, Table
+
+WIDE = 7
+"""Columns; tables with more get narrower gaps."""
+
+
+def render_console(page: Page, console: Console) -> None:
+    """Prints what was found, the result tables and the doubts."""
+    console.print(Text(plain(page.title), style="bold"))
+    console.print(Text(plain(page.facts), style="dim"))
+    for notice in page.notices:
+        console.print(Text(f"Note: {plain(notice)}", style="yellow"))
+    for sentence in page.findings:
+        console.print(Text(f"• {plain(sentence)}"))
+    tables = [table for section in page.sections if section.brief for table in section.tables]
+    if said := " ".join(unsaid(page, tables)):
+        console.print()
+        console.print(Text(plain(said), style="dim"))
+    for table in tables:
+        _print_table(table, console)
+
+
+def unsaid(page: Page, tables: Sequence[Table]) -> Iterator[str]:
+    """What the tables share and no finding says, each sentence once."""
+    shared = dict.fromkeys(text for table in tables for text in table.shared)
+    return (text for text in shared if not any(text in finding for finding in page.findings))
+
+
+def _print_table(table: Table, console: Console) -> None:
+    console.print()
+    console.print(Text(plain(table.title), style="bold"))
+    if table.caption:
+        console.print(Text(plain(table.caption), style="dim"))
+    console.print(_rich_table(table))
+    for mark, text in table.numbered_notes:
+        console.print(Text(f"{mark.superscript} {plain(text)}", style="dim"))
+
+
+def _rich_table(table: Table) -> RichTable:
+    wide = len(table.heads) > WIDE
+    rich_table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0 if wide else 1))
+    for index, head in enumerate(table.heads):
+        justify: JustifyMethod = "right" if index in table.numeric else "left"
+        # Folded rather than cut: half a number is worse than an ugly table.
+        rich_table.add_column(Text(plain(head)), justify=justify, no_wrap=index == 0, overflow="fold")
+    for row in table.rows:
+        rich_table.add_row(*(_text(cell) for cell in row))
+    return rich_table
+
+
+def _text(cell: Cell) -> Text:
+    return Text(plain(cell.text) + cell.superscript)

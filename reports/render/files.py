@@ -1,0 +1,35 @@
+"""The files a report leaves, each written whole or not at all."""
+
+import os
+from pathlib import Path
+
+from reports.page import Page
+from reports.render.cells_csv import render_csv
+from reports.render.html import render_html
+from reports.render.markdown import render_markdown
+from reports.render.study_json import render_json
+from reports.render.timeline_csv import render_timeline
+from reports.study import Study
+
+
+def write_report(directory: Path, study: Study, page: Page) -> None:
+    """Renders everything, then writes it; OSError where the directory cannot be written."""
+    files = {
+        "study.json": render_json(study, page),
+        "cells.csv": render_csv(study),
+        "timeline.csv": render_timeline(study),
+        "summary.md": render_markdown(page),
+        "report.html": render_html(page),
+    }
+    for name, text in files.items():
+        write_whole(directory / name, text)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes beside the file and renames, so that no reader ever sees half of it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,62 @@
+"""The page as Markdown, fit for a pull request."""
+
+import re
+from collections.abc import Iterator
+
+from reports.format import plain
+from reports.page import Page, Section
+from reports.tables.table import Cell, Table
+
+_SPECIAL = re.compile(r"([\\`*_\[\]|#~$!])")
+# GitHub would notify the owner of such a name, or link such a number to an issue, escaped or not.
+_PING = re.compile(r"([@#])(?=\w)")
+_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+def escaped(text: object) -> str:
+    """Text that Markdown shows as it is: neither markup, HTML, a mention, nor a cell's end."""
+    shown = _SPECIAL.sub(r"\\\1", plain(text).translate(_ENTITIES))
+    return _PING.sub(r"\1&#8203;", shown)
+
+
+def render_markdown(page: Page) -> str:
+    """The whole page."""
+    return "\n".join(_lines(page)) + "\n"
+
+
+def _lines(page: Page) -> Iterator[str]:
+    yield from (f"# {escaped(page.title)}", "", escaped(page.facts), "")
+    for notice in page.notices:
+        yield from (f"> **Note:** {escaped(notice)}", "")
+    yield from ("## What was found", "")
+    yield from (f"- {escaped(sentence)}" for sentence in page.findings)
+    for section in page.sections:
+        yield from _section(section)
+    yield from ("", "## How to reproduce", "")
+    yield from (f"    {plain(command)}" for command in page.commands)
+
+
+def _section(section: Section) -> Iterator[str]:
+    yield from ("", f"## {section.heading}")
+    for table in section.tables:
+        yield from ("", *_table(table))
+
+
+def _table(table: Table) -> Iterator[str]:
+    yield from (f"### {escaped(table.title)}", "")
+    if table.whole_caption:
+        yield from (escaped(table.whole_caption), "")
+    yield _row(escaped(head) for head in table.heads)
+    yield _row("--:" if index in table.numeric else "---" for index in range(len(table.heads)))
+    yield from (_row(_cell(cell) for cell in row) for row in table.rows)
+    if table.notes:
+        yield ""
+    yield from (f"- {mark.superscript} {escaped(text)}" for mark, text in table.numbered_notes)
+
+
+def _row(cells: Iterator[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(cell: Cell) -> str:
+    return escaped(cell.text) + cell.superscript

@@ -1,0 +1,56 @@
+"""The table of cold starts: what a server does once, and so belongs in no steady figure."""
+
+from collections.abc import Sequence
+
+from reports.format import MISSING, digits, ms
+from reports.ledger import Record
+from reports.study import Study
+from reports.tables.disclosures import disclosures, stand_in
+from reports.tables.table import Cell, Notes, Table
+
+HEADS = ("endpoint", "start s", "load s", "batch", "first ms", "next ms")
+VERY_FIRST = "the first request to this server in this study"
+
+
+def cold_starts(study: Study) -> Table:
+    """One row for each shape that an endpoint was sent for the first time, in the order they were."""
+    notes = Notes()
+    by_endpoint = {name: _rows(study, name, notes) for name in study.endpoints}
+    said = disclosures(study, (name for name, rows in by_endpoint.items() if rows))
+    return Table(
+        "Cold starts",
+        "What comes before measuring, and is in no other figure: the process's start, the model's load, the "
+        "first request of each batch shape, and the least of those that followed at once.",
+        HEADS,
+        tuple(row for rows in by_endpoint.values() for row in rows),
+        notes.texts,
+        numeric=frozenset(range(1, len(HEADS))),
+        shared=tuple(text for text in said if text not in notes.texts),
+    )
+
+
+def _rows(study: Study, endpoint: str, notes: Notes) -> list[tuple[Cell, ...]]:
+    """An endpoint's shapes; one row without any where only its start is known."""
+    about, said = study.described.get(endpoint, {}), stand_in(study, endpoint)
+    told = [about.get(name) for name in ("started_ns", "loaded_ns")]
+    shapes = [record for record in study.colds if record["endpoint"] == endpoint]
+    if not shapes and told == [None, None]:
+        return []
+    head = Cell(endpoint, notes.marks([said] if said else []))
+    starts = [Cell(_seconds(value_ns)) for value_ns in told]
+    return [
+        (head, *(starts if not place else (Cell(""), Cell(""))), *_shape(shapes, place, notes))
+        for place in range(max(1, len(shapes)))
+    ]
+
+
+def _shape(shapes: Sequence[Record], place: int, notes: Notes) -> tuple[Cell, ...]:
+    if not shapes:
+        return (Cell(MISSING),) * 3
+    shape = shapes[place]
+    first = Cell(ms(shape.get("first_ns")), notes.marks([VERY_FIRST] if shape.get("opening") else []))
+    return Cell(str(shape["batch"])), first, Cell(ms(shape.get("second_ns")))
+
+
+def _seconds(value_ns: float | None) -> str:
+    return MISSING if value_ns is None else digits(value_ns / 1e9)

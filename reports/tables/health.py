@@ -1,0 +1,49 @@
+"""The table of the generator's own health: whether the client was fit to measure."""
+
+from reports.format import MISSING, digits, ms
+from reports.study import Study
+from reports.summary import Summary
+from reports.tables.runs import run_name
+from reports.tables.table import Cell, Notes, Table
+
+HEADS = (
+    *("run", "workers", "busiest CPU %", "no core %", "loop lag p99 ms", "longest GC ms"),
+    *("send delay p99 ms", "late", "abandoned"),
+)
+
+
+def generator_health(study: Study) -> Table:
+    """One row for each run that was begun; none where no worker told of its health."""
+    notes = Notes()
+    told = any(run.worker_cpu_pct is not None or run.late is not None for run in study.started)
+    rows = tuple((_head(run, notes), *_numbers(run)) for run in study.started) if told else ()
+    return Table(
+        "Generator health",
+        "The worst worker in the measure phase; CPU in percent of one core; no core is the time in which it "
+        "was ready to run and had none; GC is Python's own.",
+        HEADS,
+        rows,
+        notes.texts,
+        numeric=frozenset(range(1, len(HEADS))),
+    )
+
+
+def _head(run: Summary, notes: Notes) -> Cell:
+    bound = (doubt.text for doubt in run.caveats if doubt.code == "client-bound")
+    return Cell(run_name(run), notes.marks(f"client-bound: {text}" for text in bound))
+
+
+def _numbers(run: Summary) -> list[Cell]:
+    shares = (run.worker_cpu_pct, run.cpu_wait_pct)
+    times = (run.loop_lag_p99_ns, run.gc_max_ns, run.send_delay_p99_ns)
+    counts = (run.late, run.abandoned)
+    found = (*map(_percent, shares), *map(ms, times), *map(_count, counts))
+    return [Cell(text) for text in (f"{run.workers or 0}", *found)]
+
+
+def _percent(share: float | None) -> str:
+    return MISSING if share is None else digits(share)
+
+
+def _count(count: int | None) -> str:
+    return MISSING if count is None else f"{count:,}"

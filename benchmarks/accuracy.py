@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from benchmarks.bounds import Bounds
 from benchmarks.stand_in import Link, packed, results
+from reports.fold.coarse import Bins
 from reports.fold.run import summarise
 from reports.fold.runs import planned_runs
-from reports.ledger import FILE_NAME, VERSION, LedgerWriter, read_ledger
+from reports.ledger import FILE_NAME, VERSION, LedgerWriter, outline
 from reports.summary import Summary
 from swarm.collector import Collector
 from swarm.recorder import Recorder
@@ -70,8 +71,8 @@ def through_the_suite(services_ns: NDArray[np.int64]) -> Summary:
                 link.deliver(packed(records, f"w{worker}"))
         ledger.write({"kind": "run", "event": "end", **tag(), "status": "done", "note": ""})
         ledger.close()
-        (run,) = planned_runs(read_ledger(Path(folder) / FILE_NAME))
-        return summarise(run)
+        (seen,) = planned_runs(outline(Path(folder) / FILE_NAME), Bins(1, 0))
+        return summarise(seen.whole)
 
 
 def recorded(services_ns: NDArray[np.int64]) -> list[list[dict[str, object]]]:

@@ -36,6 +36,15 @@ def together(parts: Iterable[Buckets]) -> Buckets:
     )
 
 
+def compact(parts: Iterable[Buckets]) -> Buckets:
+    """The counts of all parts, each bucket once and in order."""
+    whole = together(parts)
+    # as doubles, which are exact up to 2**53
+    counts = np.bincount(whole.indices, weights=whole.counts) if len(whole.indices) else np.empty(0)
+    indices = np.flatnonzero(counts)
+    return Buckets(indices, counts[indices].astype(np.int64))
+
+
 def indices_of(values_us: Ints) -> Ints:
     """The bucket of each value in whole microseconds."""
     _, bits = np.frexp((values_us | ((1 << FIRST_BITS) - 1)).astype(np.float64))

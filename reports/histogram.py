@@ -1,7 +1,8 @@
 """Histograms as the ledger holds them: HdrHistogram V2 base64, 1 µs to 1 h, 3 significant digits."""
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from base64 import b64decode
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 import numpy as np
@@ -14,12 +15,16 @@ from hdrh.codec import (
 )
 from hdrh.histogram import HdrHistogram
 
-from reports import buckets
+from reports import buckets, varints
 from reports.buckets import NS_PER_US, Buckets
 
 LOWEST_US = 1
 HIGHEST_US = 3_600_000_000
 SIGNIFICANT_DIGITS = 3
+OUTER_HEAD, INNER_HEAD = 8, 40
+"""Bytes before the compressed payload, and of those that the payload itself begins with."""
+AT_ONCE = 2_000
+"""Histograms whose numbers are worked on together: some 20 MB."""
 
 _UNREADABLE = (
     *(ValueError, TypeError, IndexError, AssertionError, zlib.error),
@@ -29,25 +34,6 @@ _UNREADABLE = (
 
 class HistogramError(ValueError):
     """Text that is no histogram, or one with other bounds."""
-
-
-class Histograms(Mapping[str, Buckets]):
-    """Histograms by name, decoded when first asked for, and once; HistogramError where one cannot be."""
-
-    def __init__(self, texts: Mapping[str, str]) -> None:
-        self._texts = texts
-        self._decoded: dict[str, Buckets] = {}
-
-    def __getitem__(self, name: str) -> Buckets:
-        if name not in self._decoded:
-            self._decoded[name] = decoded(self._texts[name])
-        return self._decoded[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._texts)
-
-    def __len__(self) -> int:
-        return len(self._texts)
 
 
 def empty() -> HdrHistogram:
@@ -93,6 +79,40 @@ def decoded(text: str) -> Buckets:
     except _UNREADABLE as error:
         raise HistogramError(f"{str(text)[:24]!r}… is no HdrHistogram ({error})") from error
     return _nonzero(np.frombuffer(payload.counts, np.uint64)[: seen["max_nonzero_index"] + 1])
+
+
+def decoded_all(texts: Sequence[str]) -> list[Buckets]:
+    """The counts of many histograms, as `decoded` gives them one by one, in a quarter of the time."""
+    found: list[Buckets] = []
+    for first in range(0, len(texts), AT_ONCE):
+        some = texts[first : first + AT_ONCE]
+        at_once = _decoded_at_once(some)
+        found += [decoded(text) for text in some] if at_once is None else at_once
+    return found
+
+
+def _decoded_at_once(texts: Sequence[str]) -> list[Buckets] | None:
+    """None where any of them is not just what `encoded_ns` writes; then `decoded` knows better."""
+    try:
+        wraps = [b64decode(text) for text in texts]
+        payloads = [zlib.decompress(wrap[OUTER_HEAD:]) for wrap in wraps]
+    except (ValueError, TypeError, zlib.error):
+        return None
+    outer, cookie, bounds = _own_head()
+    own = all(
+        wrap[:4] == outer and payload[:4] == cookie and payload[8:INNER_HEAD] == bounds
+        for wrap, payload in zip(wraps, payloads, strict=True)
+    )
+    bodies = [payload[INNER_HEAD:] for payload in payloads]
+    return varints.buckets_of(bodies, _scratch().counts_len) if own else None
+
+
+@cache
+def _own_head() -> tuple[bytes, bytes, bytes]:
+    """How every histogram of ours begins, and its payload before and after the length that stands in it."""
+    wrap = b64decode(empty().encode())
+    payload = zlib.decompress(wrap[OUTER_HEAD:])
+    return wrap[:4], payload[:4], payload[8:INNER_HEAD]
 
 
 def merged(encoded: Iterable[str]) -> HdrHistogram:

@@ -1,11 +1,15 @@
 """The page that all renderers print: what was found, the tables, where the numbers come from."""
 
 import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from reports.beside.ratios import serial_ratios
 from reports.beside.tables import latencies_beside, published_figures, rates_beside
+from reports.charts.breakdown import breakdown_chart
+from reports.charts.chart import Chart
+from reports.charts.curves import curves_chart
+from reports.charts.timeline import timeline_chart
 from reports.contention.tables import contention_tables
 from reports.contention.verdict import verdicts
 from reports.findings.sentences import findings
@@ -15,26 +19,39 @@ from reports.limit.bound import find_bound
 from reports.study import Study, notices
 from reports.tables.attribution import in_the_way, where_the_time_goes
 from reports.tables.cold import cold_starts
+from reports.tables.cost import cost_table
 from reports.tables.floors import floors
 from reports.tables.health import generator_health
 from reports.tables.links import hosts, links
 from reports.tables.open_load import open_load
 from reports.tables.origins import endpoints, fingerprint, images, options
 from reports.tables.path import connections_and_path
+from reports.tables.protocols import protocols_map
 from reports.tables.rates import highest_rates
 from reports.tables.runs import caveats_by_code, caveats_by_run, every_run, failures_by_kind
+from reports.tables.scaling import scaling_table, usl_table
 from reports.tables.seeds import seed_tables
 from reports.tables.table import Table
 from reports.tables.trace import traced_requests
+from reports.tables.wire import wire_ceilings
+from reports.tables.workers import per_worker
+
+LONG = 24
+"""Rows; a table with more is opened on demand."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """Tables under one heading; a brief one is also printed on the console."""
+    """Charts and tables under one heading; the tables of a brief one are also printed on the console.
+
+    Where a section is paired, its narrow tables stand side by side.
+    """
 
     heading: str
     tables: tuple[Table, ...]
     brief: bool
+    charts: tuple[Chart, ...] = ()
+    paired: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,8 +66,25 @@ class Page:
     commands: tuple[str, ...]
 
 
-def build_page(study: Study, place: str) -> Page:
-    """Everything a report of the study in `place` says; empty tables and sections are left out."""
+def build_page(study: Study, place: str, usd_per_hour: float | None = None) -> Page:
+    """Everything a report of the study in `place` says; empty charts, tables and sections are left out."""
+    return Page(
+        title=str(study.header["title"]),
+        facts=facts(study),
+        notices=tuple(notices(study)),
+        findings=findings(study),
+        sections=tuple(filled(sections(study))),
+        commands=tuple(commands(study, place, usd_per_hour)),
+    )
+
+
+def sections(study: Study) -> Iterator[Section]:
+    """All of them in reading order, filled or not: what came out, why, what to doubt, what it ran on."""
+    limits = (in_the_way(study), where_the_time_goes(study))
+    load = (usl_table(study), scaling_table(study), wire_ceilings(study), cost_table(study))
+    workers = (per_worker(study), generator_health(study), connections_and_path(study))
+    each_run = (every_run(study), traced_requests(study))
+    doubts = (caveats_by_code(study), failures_by_kind(study), caveats_by_run(study))
     origins = (
         endpoints(study),
         images(study),
@@ -59,38 +93,32 @@ def build_page(study: Study, place: str) -> Page:
         options(study),
         fingerprint(study),
     )
-    each_run = (
-        *(every_run(study), generator_health(study)),
-        *(connections_and_path(study), traced_requests(study), caveats_by_run(study)),
-    )
-    sections = (
-        Section("HTTP against gRPC", tuple(against_grpc(study)), brief=True),
-        Section("Results", tuple(results(study)), brief=True),
-        Section("Where the time goes", (in_the_way(study), where_the_time_goes(study)), brief=True),
-        Section("Doubts", (caveats_by_code(study), failures_by_kind(study)), brief=True),
-        Section("Every run", each_run, brief=False),
-        Section("What it ran on", origins, brief=False),
-    )
-    return Page(
-        title=str(study.header["title"]),
-        facts=facts(study),
-        notices=tuple(notices(study)),
-        findings=findings(study),
-        sections=tuple(filled(sections)),
-        commands=tuple(commands(study, place)),
-    )
+    yield Section("Results", tuple(results(study)), brief=True, paired=True)
+    yield Section("Where the time goes", limits, brief=True, charts=drawn(breakdown_chart(study)))
+    yield Section("Load and cost", load, brief=False, charts=drawn(curves_chart(study)))
+    yield Section("HTTP against gRPC", tuple(against_grpc(study)), brief=True)
+    yield Section("Over time", (), brief=False, charts=drawn(timeline_chart(study)))
+    yield Section("Workers and connections", workers, brief=False)
+    yield Section("Cold starts", (cold_starts(study),), brief=False)
+    yield Section("Doubts", doubts, brief=True)
+    yield Section("Hypotheses", (hypotheses_table(study),), brief=False)
+    yield Section("Every run", each_run, brief=False)
+    yield Section("What it ran on", origins, brief=False)
+
+
+def drawn(*charts: Chart | None) -> tuple[Chart, ...]:
+    """Those that have something to show."""
+    return tuple(chart for chart in charts if chart)
 
 
 def against_grpc(study: Study) -> Iterator[Table]:
-    """What the arms of an experiment on it say, and the seeds' hypotheses where the study is like theirs."""
+    """The ratios, and what the arms of an experiment on it say."""
+    yield protocols_map(study)
     yield from contention_tables(study, verdicts(study), published_figures(study))
-    yield hypotheses_table(study)
 
 
 def results(study: Study) -> Iterator[Table]:
-    """The seeds' tables, published figures beside, what a search for a rate found, open load, floors, cold
-    starts.
-    """
+    """The seeds' tables, published figures beside, what a search for a rate found, open load, floors."""
     yield from seed_tables(study)
     figures = published_figures(study)
     yield from (rates_beside(study, figures), latencies_beside(study, figures), serial_ratios(study, figures))
@@ -98,14 +126,18 @@ def results(study: Study) -> Iterator[Table]:
         yield highest_rates(study, bound)
     yield open_load(study)
     yield floors(study)
-    yield cold_starts(study)
 
 
-def filled(sections: tuple[Section, ...]) -> Iterator[Section]:
-    """The sections with only those tables that have rows."""
+def filled(sections: Iterable[Section]) -> Iterator[Section]:
+    """The sections that have something to show, without their empty tables; long ones are folded."""
     for section in sections:
-        if tables := tuple(table for table in section.tables if table.rows):
-            yield Section(section.heading, tables, section.brief)
+        tables = tuple(
+            replace(table, folded=table.folded or len(table.rows) > LONG)
+            for table in section.tables
+            if table.rows
+        )
+        if tables or section.charts:
+            yield replace(section, tables=tables)
 
 
 def facts(study: Study) -> str:
@@ -117,8 +149,9 @@ def facts(study: Study) -> str:
     )
 
 
-def commands(study: Study, place: str) -> Iterator[str]:
+def commands(study: Study, place: str, usd_per_hour: float | None) -> Iterator[str]:
     """The command that ran the study, where its options state it, and the one that makes this page again."""
     if command := (study.header.get("options") or {}).get("command"):
         yield str(command)
-    yield f"python -m reports show {shlex.quote(place)}"
+    price = "" if usd_per_hour is None else f" --usd-per-hour {usd_per_hour:g}"
+    yield f"python -m reports show {shlex.quote(place)}{price}"

@@ -3,27 +3,32 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil
 from pathlib import Path
 from typing import Any
 
+from reports.fold.coarse import Bins
 from reports.fold.run import summarise
 from reports.fold.runs import planned_runs, whole_plan
 from reports.fold.seconds import epoch_s
 from reports.fold.timeline import Second, timeline
 from reports.format import plural
-from reports.ledger import FILE_NAME, Ledger, LedgerError, Record, read_ledger
+from reports.ledger import FILE_NAME, LedgerError, Outline, Record, Tag, outline, tag_of
 from reports.summary import Summary
 from reports.variants import variant_rank
 from reports.way import Way
 
 REQUIRED = ("study", "title", "size", "started_utc", "plan")
+MOST_SECONDS, MOST_OF_A_RUN = 20_000, 3_600
+"""That a timeline has one by one: more than any chart can show, and 40 MB."""
 
 
 @dataclass(frozen=True)
 class Study:
     """What a ledger comes to; `status` is complete, interrupted, failed, or unfinished without a footer.
 
-    `colds` are the first requests of each batch shape, in the order they were made.
+    `colds` are the first requests of each batch shape, in the order they were made. `coarse` says how many
+    seconds of the load one of the timeline is.
     """
 
     header: Record
@@ -34,6 +39,7 @@ class Study:
     colds: tuple[Record, ...]
     runs: tuple[Summary, ...]
     timeline: tuple[Second, ...]
+    coarse: int = 1
 
     @property
     def started(self) -> tuple[Summary, ...]:
@@ -70,34 +76,52 @@ class Study:
         return links
 
 
-def load_study(directory: Path | str) -> Study:
-    """Reads and folds the ledger of one result directory; LedgerError where that cannot be done."""
+def load_study(directory: Path | str, usd_per_hour: float | None = None) -> Study:
+    """Reads and folds the ledger of one result directory; LedgerError where that cannot be done.
+
+    `usd_per_hour`, where given, is taken instead of what the study was told.
+    """
     path = Path(directory) / FILE_NAME
-    ledger = read_ledger(path)
-    if missing := [name for name in REQUIRED if name not in ledger.header]:
-        raise LedgerError(f"{path}: the header lacks {', '.join(missing)}: run the study again.")
     try:
-        return _folded(ledger)
+        found = outline(path)
+        if missing := [name for name in REQUIRED if name not in found.header]:
+            raise LedgerError(f"{path}: the header lacks {', '.join(missing)}: run the study again.")
+        return _folded(found, {} if usd_per_hour is None else {"usd_per_hour": usd_per_hour})
     except (KeyError, TypeError, ValueError) as error:
         raise LedgerError(
             f"{path}: a record is not what a ledger holds ({error!r}): it was edited or damaged."
         ) from error
 
 
-def _folded(ledger: Ledger) -> Study:
-    footers, runs = ledger.of_kind("footer"), planned_runs(ledger)
+def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
+    """The Study; options that are `given` take the place of the header's."""
+    footers, plan = found.of_kind("footer"), whole_plan(found)
     footer = footers[-1] if footers else {}
-    options = ledger.header.get("options") or {}
+    options = {**(found.header.get("options") or {}), **given}
+    began, coarse = int(epoch_s(found.header["started_utc"])), coarseness(found)
+    runs: dict[Tag, Summary] = {}
+    seconds: dict[Tag, tuple[Second, ...]] = {}
+    for seen in planned_runs(found, Bins(coarse, began)):
+        tag = tag_of(seen.whole.planned)
+        runs[tag] = summarise(seen.whole, options, found.header.get("links") or ())
+        seconds[tag] = tuple(timeline([seen.by_second], began, coarse))
     return Study(
-        header=ledger.header,
+        header=found.header,
         status=footer.get("status", "unfinished"),
         reason=footer.get("reason", ""),
-        cut_line=ledger.cut_line,
-        plan=tuple(whole_plan(ledger)),
-        colds=tuple(ledger.of_kind("cold")),
-        runs=tuple(summarise(run, options, ledger.header.get("links") or ()) for run in runs),
-        timeline=tuple(timeline(runs, int(epoch_s(ledger.header["started_utc"])))),
+        cut_line=found.cut_line,
+        plan=tuple(plan),
+        colds=tuple(found.of_kind("cold")),
+        runs=tuple(runs[tag_of(entry)] for entry in plan),
+        timeline=tuple(second for entry in plan for second in seconds[tag_of(entry)]),
+        coarse=coarse,
     )
+
+
+def coarseness(found: Outline, most: int = MOST_SECONDS, most_of_a_run: int = MOST_OF_A_RUN) -> int:
+    """How many seconds must be one in the timeline, so that neither all runs nor any one has too many."""
+    counts = [len(run.seconds) for run in found.runs.values()]
+    return max(1, ceil(sum(counts) / most), ceil(max(counts, default=0) / most_of_a_run))
 
 
 def notices(study: Study) -> Iterator[str]:
@@ -111,3 +135,8 @@ def notices(study: Study) -> Iterator[str]:
         yield "The ledger's last line is cut off; it was left out, and everything before it was read."
     if missing := len(study.runs) - len(study.started):
         yield f"Not started: {missing} of {plural(len(study.runs), 'planned run')}."
+    if study.coarse > 1:
+        yield (
+            f"Seconds were merged by {study.coarse} for the timeline: there are too many to show each. "
+            "All other numbers are of every one."
+        )

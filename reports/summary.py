@@ -7,6 +7,7 @@ from reports.doubt.caveat import Caveat
 from reports.fold.path import Path
 from reports.fold.serving import Serving
 from reports.fold.trace import Trace
+from reports.fold.workers import WorkerShare
 from reports.limit.limit import Limit
 from reports.way import Way
 
@@ -32,7 +33,8 @@ class Summary:
     by their names; docs/attribution.md defines `network_ns` and `unexplained_ns`. `server_busy` is the share
     of its instances' time that the server spent executing, `cold_share` the part of that time that went into
     first executions of the batch sizes `cold_batches`. `link_bytes_per_s` is the rate of the emulated `link`,
-    or without one the rate that --link-mbit gave.
+    or without one the rate that --link-mbit gave. `gpus` is how many were sampled; `images_per_usd` goes by
+    the price that --usd-per-hour gave, `joules_per_image` by their power, idle included.
 
     `channels`, `client`, `link`, `congestion` are as planned, `workers_asked` and `hosts_asked` too: 0 is all
     there are. `variant` names those of them that the study varies.
@@ -119,12 +121,16 @@ class Summary:
     gpu_util_pct: float | None = None
     gpu_memory_bytes: float | None = None
     gpu_power_w: float | None = None
+    gpus: int | None = None
+    images_per_usd: float | None = None
+    joules_per_image: float | None = None
     link_bytes_per_s: float | None = None
     path: Path | None = None
     serving: Serving | None = None
     trace: Trace | None = None
     limit: Limit | None = None
     failure_kinds: Mapping[str, int] = field(default_factory=dict)
+    per_worker: tuple[WorkerShare, ...] = ()
     caveats: tuple[Caveat, ...] = ()
 
     @property

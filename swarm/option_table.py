@@ -68,6 +68,10 @@ NUMBERS = {
         float, 0, "Known rate of the link to the servers in Mbit/s; 0 is unknown", lambda n: n >= 0,
         "give 0 or more"
     ),
+    "usd_per_hour": Number(
+        float, 0, "What the servers cost together in US dollars an hour; 0 is unknown", lambda n: n >= 0,
+        "give 0 or more"
+    ),
     "prometheus_port": Number(
         int, 0, "Port of live figures for Prometheus; 0 is none", lambda n: 0 <= n < 65536, "give 0 to 65535"
     ),

@@ -50,6 +50,7 @@ class Options:
     max_failure_ratio: float
     raw_results: int
     link_mbit: float
+    usd_per_hour: float
     prometheus_port: int
     rates: tuple[float, ...]
     arrivals: str

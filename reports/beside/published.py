@@ -29,9 +29,14 @@ class Published:
     source: str
 
 
+def published_files() -> dict[str, Path]:
+    """The file of each published study, by the study's name, in the order of names."""
+    return {path.stem: path for path in sorted(FOLDER.glob("*.csv"), key=lambda path: path.stem)}
+
+
 def read_published(name: str) -> tuple[Published, ...]:
     """The figures of one published study, in its file's order; none where no file of ours has that name."""
-    known = {path.stem: path for path in FOLDER.glob("*.csv")}
+    known = published_files()
     if name not in known:
         return ()
     with known[name].open(encoding="utf-8", newline="") as lines:

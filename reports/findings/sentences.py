@@ -1,5 +1,6 @@
 """What a study found, in a few sentences computed from its numbers and hedged by their size."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from reports.contention.tables import verdict_said
@@ -14,21 +15,54 @@ from reports.tables.seeds import images_per_s, protocol_pairs
 from reports.way import Way
 
 ENOUGH_RESULTS = 200
+UNKNOWN = "inconclusive"
 
 
 def findings(study: Study) -> tuple[str, ...]:
-    """The sentences; one saying that nothing can be said where no request succeeded."""
+    """Three at most: what was fastest or proven, gRPC against HTTP or the fastest, what to hold against it.
+
+    One saying that nothing can be said where no request succeeded.
+    """
     good = [run for run in study.started if run.succeeded]
     if not good:
         return ("No run left a successful request, so nothing can be said about speed.",)
-    said = [
-        *map(verdict_said, verdicts(study)),
-        rate_finding(study) or open_finding(study),
-        _fastest(study, [run for run in study.started if not run.is_floor]),
-        _protocols(study, [run for run in good if not run.is_floor]),
-        " ".join(disclosures(study, (run.endpoint for run in study.started))),
-    ]
+    proven = " ".join(map(verdict_said, verdicts(study)))
+    rated = rate_finding(study) or open_finding(study)
+    speed = " ".join(
+        said for said in (rated, _fastest(study, [run for run in study.started if not run.is_floor])) if said
+    )
+    protocols = _protocols(study, [run for run in good if not run.is_floor])
+    said = [proven, speed, against(study)] if proven else [speed, protocols, against(study)]
     return tuple(sentence for sentence in said if sentence)
+
+
+def against(study: Study) -> str:
+    """What most often stood in the way, how many runs are disqualified, and what is no real thing."""
+    runs = [run for run in study.started if not run.is_floor]
+    doubts = Counter(code for run in runs for code in {doubt.code for doubt in run.caveats if doubt.tainted})
+    spoilt = sum(run.tainted for run in runs)
+    said = [
+        _held_back(runs),
+        f"Disqualified: {spoilt} of {plural(len(runs), 'run')} ({_counted(doubts)})." if spoilt else "",
+        *disclosures(study, (run.endpoint for run in study.started)),
+    ]
+    return " ".join(text for text in said if text)
+
+
+def _held_back(runs: Runs) -> str:
+    """Each limit with how many runs have it; empty where none is known of any."""
+    limits = Counter(run.limit.code for run in runs if run.limit)
+    unknown = limits.pop(UNKNOWN, 0)
+    if not limits:
+        return ""
+    others = f", not known {unknown}" if unknown else ""
+    return f"What held back {plural(limits.total() + unknown, 'run')}: {_counted(limits)}{others}."
+
+
+def _counted(codes: Counter[str]) -> str:
+    """server-compute 14, client-cpu 2."""
+    ranked = sorted(codes.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{code} {count}" for code, count in ranked)
 
 
 def _fastest(study: Study, runs: Runs) -> str:

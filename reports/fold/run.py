@@ -10,6 +10,7 @@ from reports.doubt.client import client_doubts
 from reports.doubt.run import doubts
 from reports.fold.arrivals import Arrivals, arrivals
 from reports.fold.attribution import attributed, given, on_path, on_server
+from reports.fold.cost import costs, gpu_count
 from reports.fold.health import Health, health
 from reports.fold.path_fold import path_of
 from reports.fold.runs import Run
@@ -18,6 +19,7 @@ from reports.fold.server import server_side
 from reports.fold.serving import serving_gap, serving_of
 from reports.fold.trace import trace_of
 from reports.fold.windows import Counts, count, measure_ns, times
+from reports.fold.workers import WorkerShare, worker_shares
 from reports.summary import Summary
 
 
@@ -32,7 +34,9 @@ def summarise(
     status, note = end.get("status", "unfinished"), end.get("note", "")
     seen = {"status": status, "workers": len(start["workers"]), "hosts": start["hosts"]}
     numbers = _numbers(run, status, note)
-    whole = Summary(**{**run.planned, **given(run.planned, options or {}, links), **seen, **numbers})
+    spent = costs(numbers["images_per_s"], numbers["gpu_power_w"], options or {})
+    stated = given(run.planned, options or {}, links)
+    whole = Summary(**{**run.planned, **stated, **seen, **numbers, **spent})
     return attributed(replace(whole, caveats=(*whole.caveats, *axis_doubts(whole, links))))
 
 
@@ -58,6 +62,7 @@ def _numbers(run: Run, status: str, note: str) -> dict[str, Any]:
         **_generator(kept, fit),
         **_sampled(run),
         "trace": trace_of(run.of_kind("trace")),
+        "per_worker": _workers(run, load),
         "caveats": doubted,
     }
 
@@ -100,6 +105,12 @@ def _generator(kept: Arrivals, fit: Health) -> dict[str, Any]:
     }
 
 
+def _workers(run: Run, load: str) -> tuple[WorkerShare, ...]:
+    names = [name for record in run.of_kind("run") for name in record.get("workers") or ()]
+    kinds = ("window", "drained", "health", "path")
+    return worker_shares(names, load, *(run.measured(kind) for kind in kinds))
+
+
 def _sampled(run: Run) -> dict[str, float | None]:
     samples = run.measured("sample")
     found = gpus_over(samples)
@@ -108,6 +119,7 @@ def _sampled(run: Run) -> dict[str, float | None]:
         "gpu_util_pct": found.util_pct,
         "gpu_memory_bytes": found.memory_bytes,
         "gpu_power_w": found.power_w,
+        "gpus": gpu_count(samples),
     }
 
 

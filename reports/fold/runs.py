@@ -1,23 +1,27 @@
 """The runs of a study: what was planned of each, and what the ledger has of it."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from reports.histogram import Histograms
-from reports.ledger import Ledger, Record
+from reports.fold.coarse import Bins, binned
+from reports.fold.long_run import LongRun
+from reports.fold.readable import readable
+from reports.ledger import Outline, Record, Tag, records_of_runs, tag_of
 
 PLAN_FIELDS = ("cell", "repeat", "endpoint", "backend", "protocol", "payload", "batch", "load", "level")
 AXES = ("arrivals", "channels", "client", "link", "congestion", "variant")
 """What a plan tells of a cell beyond that; empty where it does not apply, and in older ledgers."""
+LONG_BYTES = 16_000_000
+"""A run with more lines than that is merged while it is read: parsed, they take ten times as much memory."""
 
 
 @dataclass(frozen=True)
 class Run:
     """One execution of one cell: its plan, and its records by kind, in the ledger's order.
 
-    The histograms of its records are decoded when they are first looked at, and once.
+    The histograms of its records are decoded.
     """
 
     planned: Mapping[str, Any]
@@ -32,30 +36,76 @@ class Run:
         return [record for record in self.of_kind(kind) if record["phase"] == "measure"]
 
 
-def whole_plan(ledger: Ledger) -> list[Record]:
+@dataclass(frozen=True)
+class Seen:
+    """A run as its Summary needs it, and as the timeline does: with one record for several seconds."""
+
+    whole: Run
+    by_second: Run
+
+
+class Collecting(Protocol):
+    """Takes the records of one run, and has them by kind: for the Summary, and for the timeline."""
+
+    def add(self, record: Record) -> None:
+        """Takes in one record."""
+
+    def kinds(self) -> tuple[Mapping[str, Sequence[Record]], Mapping[str, Sequence[Record]]]:
+        """What came of all that was taken in."""
+
+
+class ShortRun:
+    """Keeps all records of a run."""
+
+    def __init__(self, bins: Bins) -> None:
+        self._bins = bins
+        self._records: list[Record] = []
+
+    def add(self, record: Record) -> None:
+        """Takes in one record."""
+        self._records.append(record)
+
+    def kinds(self) -> tuple[Mapping[str, Sequence[Record]], Mapping[str, Sequence[Record]]]:
+        """All records, and those of the timeline in bins."""
+        kinds: dict[str, list[Record]] = defaultdict(list)
+        for record in readable(self._records):
+            kinds[record["kind"]].append(record)
+        return kinds, kinds if self._bins.width_s == 1 else binned(kinds, self._bins)
+
+
+def whole_plan(found: Outline) -> list[Record]:
     """The header's plan and what was planned later, as a search for a rate does, in order."""
-    later = (entry for record in ledger.of_kind("plan") for entry in record["runs"])
-    return [*ledger.header["plan"], *later]
+    later = (entry for record in found.of_kind("plan") for entry in record["runs"])
+    return [*found.header["plan"], *later]
 
 
-def planned_runs(ledger: Ledger) -> list[Run]:
-    """Every planned run, in order, begun or not."""
-    found: dict[tuple[str, int], dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
-    for record in ledger.records:
-        if "cell" in record:
-            found[record["cell"], record["repeat"]][record["kind"]].append(_readable(record))
-    return [Run(_planned(entry), found[entry["cell"], entry["repeat"]]) for entry in whole_plan(ledger)]
+def planned_runs(found: Outline, bins: Bins, long_bytes: int = LONG_BYTES) -> Iterator[Seen]:
+    """Every planned run, begun or not, each as soon as its last line was read: not in the order of the plan.
+
+    So no more is held than the runs that are open, and a record that comes late counts as any other does.
+    """
+    plan = {tag_of(entry): _planned(entry) for entry in whole_plan(found)}
+    held: dict[Tag, Collecting] = {}
+    for number, record in records_of_runs(found):
+        tag = tag_of(record)
+        if tag not in plan:
+            continue
+        extent = found.runs[tag]
+        if tag not in held:
+            held[tag] = LongRun(bins) if extent.size > long_bytes else ShortRun(bins)
+        held[tag].add(record)
+        if number == extent.last:
+            yield _seen(plan.pop(tag), held.pop(tag))
+    for tag, planned in plan.items():
+        yield _seen(planned, held.get(tag) or ShortRun(bins))
+
+
+def _seen(planned: Mapping[str, Any], records: Collecting) -> Seen:
+    whole, by_second = records.kinds()
+    return Seen(Run(planned, whole), Run(planned, by_second))
 
 
 def _planned(entry: Record) -> dict[str, Any]:
     axes = {name: entry.get(name) or "" for name in AXES}
     asked = {f"{name}_asked": entry.get(name) or 0 for name in ("workers", "hosts")}
     return {name: entry[name] for name in PLAN_FIELDS} | axes | asked
-
-
-def _readable(record: Record) -> Record:
-    if record["kind"] in ("window", "trace"):
-        return {**record, "histograms": Histograms(record["histograms"])}
-    if record["kind"] == "health":
-        return {**record, "histograms": Histograms({"lag": record["lag"]} if record.get("lag") else {})}
-    return record

@@ -68,9 +68,10 @@ def sampling_gap(samples: Sequence[Record], phases: Sequence[Record], watched: b
     seconds = _measured_seconds(samples, phases)
     if not watched or not seconds:
         return None
-    inside = [sample for sample in samples if sample["second"] in seconds]
+    known = set(seconds)
+    inside = [sample for sample in samples if sample["second"] in known]
     read = {sample["second"] for sample in inside if sample.get("server")}
-    gaps = {"server": len(seconds) - len(read & set(seconds))} | _failed_sources(inside)
+    gaps = {"server": len(seconds) - len(read)} | _failed_sources(inside)
     said = [
         f"{count} of {len(seconds)} seconds without a {name} reading{_reason(inside, name)}"
         for name, count in gaps.items()

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-# A wall clock that jumped must not become millions of empty seconds.
-LONGEST_RUN_S = 86_400
+MOST_SECONDS = 2 * 86_400
+"""In a row: a study of a day fits, and a wall clock that jumped must not become millions of empty seconds."""
 
 
 def epoch_s(utc: str) -> float:
@@ -17,9 +17,12 @@ def iso(second: int) -> str:
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def every_second(known: Iterable[int]) -> list[int]:
-    """All seconds from the first to the last known one; only the known ones where they span over a day."""
+def every_second(known: Iterable[int], width_s: int = 1) -> list[int]:
+    """All seconds from the first to the last known one, or every `width_s`-th of them.
+
+    Only the known ones where there would be more than two days of seconds.
+    """
     found = sorted(set(known))
-    if not found or found[-1] - found[0] > LONGEST_RUN_S:
+    if not found or found[-1] - found[0] >= MOST_SECONDS * width_s:
         return found
-    return list(range(found[0], found[-1] + 1))
+    return list(range(found[0], found[-1] + 1, width_s))

@@ -23,6 +23,8 @@ class Second:
     """One second of one run, all workers together; names are those of timeline.csv, with `_ns` for its `_ms`.
 
     `t_s` counts from the study's start, `phase` is that at the second's end; None where nothing is known.
+    Where seconds were merged it is `width_s` of them, and `t_s` the first: rates are still per second,
+    `in_flight`, `users` and `pending_requests` what stood at the end, GPUs and CPUs means.
     """
 
     t_s: int
@@ -31,9 +33,10 @@ class Second:
     repeat: int
     phase: str
     endpoint: str
-    requests_per_s: int | None = None
-    images_per_s: int | None = None
-    failures_per_s: int | None = None
+    width_s: int = 1
+    requests_per_s: float | None = None
+    images_per_s: float | None = None
+    failures_per_s: float | None = None
     latency_p50_ns: float | None = None
     latency_p95_ns: float | None = None
     latency_p99_ns: float | None = None
@@ -50,26 +53,32 @@ class Second:
     gpu_power_w: float | None = None
     gpu_sm_clock_mhz: float | None = None
     host_cpu_pct: float | None = None
-    tx_bytes_per_s: int | None = None
-    rx_bytes_per_s: int | None = None
+    tx_bytes_per_s: float | None = None
+    rx_bytes_per_s: float | None = None
 
 
-def timeline(runs: Iterable[Run], began: int) -> Iterator[Second]:
-    """Each run's seconds, from the first to the last with a record; `began` is the study's first second."""
+def timeline(runs: Iterable[Run], began: int, width_s: int = 1) -> Iterator[Second]:
+    """Each run's seconds, from the first to the last with a record; `began` is the study's first second.
+
+    Of a `width_s` above 1 the records must be those of spans so wide, as reports.fold.coarse makes them.
+    """
     for run in runs:
         windows, health, samples = (_by_second(run.of_kind(kind)) for kind in ("window", "health", "sample"))
-        for second in every_second((*windows, *health, *samples)):
+        begins = [(epoch_s(line["utc"]), line["phase"]) for line in run.of_kind("phase")]
+        for second in every_second((*windows, *health, *samples), width_s):
             here = (*windows[second], *health[second], *samples[second])
+            before, now = ([{}, *samples[at]][-1] for at in (second - width_s, second))
             yield Second(
                 t_s=second - began,
                 utc=iso(second),
                 cell=run.planned["cell"],
                 repeat=run.planned["repeat"],
                 endpoint=run.planned["endpoint"],
-                phase=_phase(run, second, here),
-                **_requests(windows[second], bool(health[second])),
+                width_s=width_s,
+                phase=_phase(begins, second + width_s, here),
+                **_requests(windows[second], bool(health[second]), width_s),
                 **_generator(health[second]),
-                **_sampled([{}, *samples[second - 1]][-1], [{}, *samples[second]][-1]),
+                **_sampled(before, now, width_s),
             )
 
 
@@ -80,24 +89,24 @@ def _by_second(records: Iterable[Record]) -> defaultdict[int, list[Record]]:
     return seconds
 
 
-def _phase(run: Run, second: int, here: Iterable[Record]) -> str:
-    """The last phase begun when the second ended; without any phase records, the last of its own records."""
-    if phases := run.of_kind("phase"):
-        begun = [line["phase"] for line in phases if epoch_s(line["utc"]) < second + 1]
+def _phase(begins: Sequence[tuple[float, str]], end: int, here: Iterable[Record]) -> str:
+    """The last phase begun before this end; without any phase records, the last of its own records."""
+    if begins:
+        begun = [phase for began_s, phase in begins if began_s < end]
         return begun[-1] if begun else ""
     seen = (record["phase"] for record in here if record["phase"] in PHASES)
     return max(seen, key=PHASES.index, default="")
 
 
-def _requests(windows: Sequence[Record], alive: bool) -> dict[str, Any]:
+def _requests(windows: Sequence[Record], alive: bool, width_s: int) -> dict[str, Any]:
     """What ended in the second: nothing where a worker lived and has no window, else that is unknown."""
     if not windows and not alive:
         return {}
     p50, p95, p99 = percentiles_ns(recorded(windows, "latency"), PERCENTS)
     return {
-        "requests_per_s": sum(window["ok"] for window in windows),
-        "images_per_s": sum(window["images"] for window in windows),
-        "failures_per_s": sum(sum(window["failures"].values()) for window in windows),
+        "requests_per_s": _per_s(sum(window["ok"] for window in windows), width_s),
+        "images_per_s": _per_s(sum(window["images"] for window in windows), width_s),
+        "failures_per_s": _per_s(sum(sum(window["failures"].values()) for window in windows), width_s),
         "latency_p50_ns": p50,
         "latency_p95_ns": p95,
         "latency_p99_ns": p99,
@@ -113,7 +122,7 @@ def _generator(health: Sequence[Record]) -> dict[str, Any]:
     }
 
 
-def _sampled(before: Record, now: Record) -> dict[str, Any]:
+def _sampled(before: Record, now: Record, width_s: int) -> dict[str, Any]:
     """A second's sample; of what is counted from a start on, its growth since the second before."""
     served, gpus, host = _served(before, now), gpus_at(now), now.get("host") or {}
     return {
@@ -126,8 +135,8 @@ def _sampled(before: Record, now: Record) -> dict[str, Any]:
         "gpu_power_w": gpus.power_w,
         "gpu_sm_clock_mhz": gpus.sm_clock_mhz,
         "host_cpu_pct": host.get("cpu_pct"),
-        "tx_bytes_per_s": _grown(before, host, "tx_bytes"),
-        "rx_bytes_per_s": _grown(before, host, "rx_bytes"),
+        "tx_bytes_per_s": _grown(before, host, "tx_bytes", width_s),
+        "rx_bytes_per_s": _grown(before, host, "rx_bytes", width_s),
     }
 
 
@@ -136,6 +145,11 @@ def _served(before: Record, now: Record) -> ServerSide:
     return between(old, new) if old and new else ServerSide()
 
 
-def _grown(before: Record, host: Mapping[str, int], name: str) -> int | None:
+def _grown(before: Record, host: Mapping[str, int], name: str, width_s: int) -> float | None:
     old, new = (before.get("host") or {}).get(name), host.get(name)
-    return new - old if old is not None and new is not None and new >= old else None
+    return _per_s(new - old, width_s) if old is not None and new is not None and new >= old else None
+
+
+def _per_s(count: int, width_s: int) -> float:
+    """A whole number where the second is one."""
+    return count if width_s == 1 else count / width_s

@@ -25,6 +25,14 @@ PUBLISHED = {
     "H5": "confirmed (11–17 % on the RTX 4090)",
 }
 """What the seeds had concluded."""
+NEEDS = {
+    "H1": "needs gRPC and HTTP of one backend at batch 1 with one user",
+    "H2": f"needs gRPC and HTTP of one backend at batch {LARGE_BATCH} or more with one user",
+    "H3": f"needs HTTP, and gRPC on one connection, with {MANY_USERS} users or more",
+    "H4": "needs PyTorch with JPEG beside a backend that takes tensors",
+    "H5": "needs a study on each of two GPUs over the same link: python -m reports compare A B",
+}
+"""What a study takes to test each."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +61,7 @@ def hypotheses(study: Study) -> tuple[Hypothesis, ...]:
         _judged("H2", "gRPC's images/s over HTTP's", large, [found.equal for found in large]),
         _judged("H3", "one gRPC connection's images/s over HTTP's", many, [found.more for found in many]),
         _judged("H4", "its images/s over the best other's", jpeg, [found.more for found in jpeg]),
-        _hypothesis("H5", NOT_TESTED, "takes a study on each of two GPUs over the same link"),
+        _hypothesis("H5", NOT_TESTED, NEEDS["H5"]),
     )
 
 
@@ -63,7 +71,7 @@ def _judged(code: str, of: str, found: Sequence[Comparison], holds: Sequence[boo
     Where the repeats leave some comparison open, it takes two others that disagree to tell anything.
     """
     if not found:
-        return _hypothesis(code, NOT_TESTED)
+        return _hypothesis(code, NOT_TESTED, NEEDS[code])
     clear = [it.more or it.less or it.equal for it in found]
     told = {holding for holding, known in zip(holds, clear, strict=True) if known}
     verdict = PARTLY if len(told) > 1 else TRUE if told == {True} else FALSE

@@ -1,28 +1,29 @@
-"""The table of the seeds' hypotheses, where a study tests one of the first three."""
+"""The table of the seeds' hypotheses: what this study makes of each, and by which figures."""
+
+from dataclasses import replace
 
 from reports.beside.tables import published_figures
-from reports.contention.verdict import verdicts
-from reports.format import MISSING
 from reports.hypotheses.judge import NOT_TESTED, Hypothesis, hypotheses
 from reports.study import Study
 from reports.tables.table import Cell, Notes, Table
 
-ASKED = ("H1", "H2", "H3")
+ELSEWHERE = "over this study's own path, where theirs was the internet"
 
 
 def judged(study: Study) -> tuple[Hypothesis, ...]:
-    """All of them where the study is like the seeds' and tests one of those on gRPC, otherwise none.
-
-    It is like theirs where it went over a link that models one of theirs, or varied the channels.
-    """
-    if not published_figures(study) and not verdicts(study):
-        return ()
+    """All five; doubted, too, where no run went over a link that models the path of a published study."""
     found = hypotheses(study)
-    return found if any(it.verdict != NOT_TESTED for it in found if it.code in ASKED) else ()
+    return found if published_figures(study) else tuple(map(_doubted, found))
+
+
+def _doubted(it: Hypothesis) -> Hypothesis:
+    if it.verdict == NOT_TESTED:
+        return it
+    return replace(it, doubt="; ".join(text for text in (ELSEWHERE, it.doubt) if text))
 
 
 def hypotheses_table(study: Study) -> Table:
-    """One row for each that was judged."""
+    """One row for each; none where nothing was run."""
     notes = Notes()
     rows = tuple(
         (
@@ -30,7 +31,7 @@ def hypotheses_table(study: Study) -> Table:
             Cell(it.claim),
             Cell(it.verdict, notes.marks([it.doubt] if it.doubt else [])),
             Cell(it.published),
-            Cell(it.figures or MISSING),
+            Cell(it.figures),
         )
         for it in judged(study)
     )
@@ -40,6 +41,6 @@ def hypotheses_table(study: Study) -> Table:
         "0.9 to 1.1 where the repeats allow no more than 0.8 to 1.25. H1 holds, too, where every one of "
         "three or more repeats is lower, however little.",
         ("", "hypothesis", "here", "they (published)", "figures"),
-        rows,
+        rows if study.started else (),
         notes.texts,
     )

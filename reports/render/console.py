@@ -1,4 +1,4 @@
-"""The brief sections of the page on a terminal, sized to it; plain text where there is none."""
+"""The brief sections of the page on a terminal, sized to it; what is for looking things up is only named."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,7 +7,7 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from reports.format import plain
+from reports.format import plain, plural
 from reports.page import Page
 from reports.tables.table import Cell, Table
 
@@ -16,19 +16,24 @@ WIDE = 7
 
 
 def render_console(page: Page, console: Console) -> None:
-    """Prints what was found, the result tables and the doubts."""
+    """Prints what was found, the short tables of the brief sections, and the names of the long ones."""
     console.print(Text(plain(page.title), style="bold"))
     console.print(Text(plain(page.facts), style="dim"))
     for notice in page.notices:
         console.print(Text(f"Note: {plain(notice)}", style="yellow"))
     for sentence in page.findings:
         console.print(Text(f"• {plain(sentence)}"))
-    tables = [table for section in page.sections if section.brief for table in section.tables]
+    every = [table for section in page.sections if section.brief for table in section.tables]
+    tables = [table for table in every if not table.folded]
     if said := " ".join(unsaid(page, tables)):
         console.print()
         console.print(Text(plain(said), style="dim"))
     for table in tables:
         _print_table(table, console)
+    folded = [table for table in every if table.folded]
+    if long := [f"{plain(table.title)} ({plural(len(table.rows), 'row')})" for table in folded]:
+        console.print()
+        console.print(Text(f"Only in the files: {', '.join(long)}.", style="dim"))
 
 
 def unsaid(page: Page, tables: Sequence[Table]) -> Iterator[str]:

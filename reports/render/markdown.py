@@ -1,9 +1,9 @@
-"""The page as Markdown, fit for a pull request."""
+"""The page as Markdown, fit for a pull request: what is for looking things up opens on demand."""
 
 import re
 from collections.abc import Iterator
 
-from reports.format import plain
+from reports.format import plain, plural
 from reports.page import Page, Section
 from reports.tables.table import Cell, Table
 
@@ -19,31 +19,53 @@ def escaped(text: object) -> str:
     return _PING.sub(r"\1&#8203;", shown)
 
 
+MOST_CHARACTERS = 60_000
+"""GitHub takes 65,536 in a comment, with what a person writes above it."""
+
+
 def render_markdown(page: Page) -> str:
-    """The whole page."""
-    return "\n".join(_lines(page)) + "\n"
+    """The page; without its long tables, which are then named, where a comment could not hold them."""
+    whole = _joined(_lines(page, long_tables=True))
+    return whole if len(whole) <= MOST_CHARACTERS else _joined(_lines(page, long_tables=False))
 
 
-def _lines(page: Page) -> Iterator[str]:
+def _joined(lines: Iterator[str]) -> str:
+    return "\n".join(lines) + "\n"
+
+
+def _lines(page: Page, long_tables: bool) -> Iterator[str]:
     yield from (f"# {escaped(page.title)}", "", escaped(page.facts), "")
     for notice in page.notices:
         yield from (f"> **Note:** {escaped(notice)}", "")
     yield from ("## What was found", "")
     yield from (f"- {escaped(sentence)}" for sentence in page.findings)
     for section in page.sections:
-        yield from _section(section)
+        yield from _section(section, long_tables)
     yield from ("", "## How to reproduce", "")
     yield from (f"    {plain(command)}" for command in page.commands)
 
 
-def _section(section: Section) -> Iterator[str]:
+def _section(section: Section, long_tables: bool) -> Iterator[str]:
+    if not section.tables:
+        return
     yield from ("", f"## {section.heading}")
     for table in section.tables:
-        yield from ("", *_table(table))
+        if not table.folded:
+            yield from ("", f"### {escaped(table.title)}", "", *_table(table))
+        elif long_tables:
+            yield from ("", *_on_demand(table))
+        else:
+            yield from ("", f"{escaped(table.title)}: {plural(len(table.rows), 'row')}, in report.html.")
+
+
+def _on_demand(table: Table) -> Iterator[str]:
+    """GitHub and GitLab show the summary, and the table once that is clicked."""
+    rows = plural(len(table.rows), "row")
+    yield from (f"<details><summary>{escaped(table.title)} ({rows})</summary>", "", *_table(table), "")
+    yield "</details>"
 
 
 def _table(table: Table) -> Iterator[str]:
-    yield from (f"### {escaped(table.title)}", "")
     if table.whole_caption:
         yield from (escaped(table.whole_caption), "")
     yield _row(escaped(head) for head in table.heads)

@@ -8,12 +8,16 @@ _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @dataclass(frozen=True)
 class Cell:
-    """Text with its footnote numbers; `value` is what was formatted, `share` its part of the greatest."""
+    """Text with its footnote numbers; `value` is what was formatted, `share` its part of the greatest.
+
+    `heat` shades a ratio's cell: from -1, much less, over 0, equal, to 1, much more.
+    """
 
     text: str
     marks: tuple[int, ...] = ()
     value: float | None = None
     share: float | None = None
+    heat: float | None = None
 
     @property
     def superscript(self) -> str:

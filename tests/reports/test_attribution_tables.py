@@ -167,7 +167,7 @@ def test_floors_are_ranked_with_none_and_spoil_no_verdict(tmp_path: Folder) -> N
     rows = [row[0].text for table in seed_tables(study) for row in table.rows]
     assert set(rows) == {"onnx-http"}
     assert not any("-floor" in sentence for sentence in findings(study))
-    assert findings(study)[-1] == FLOOR
+    assert findings(study)[-1].endswith(FLOOR)
     assert inconclusive_because(study) == ()
 
 

@@ -291,9 +291,10 @@ def test_each_link_has_a_verdict_of_its_own(tmp_path: Path) -> None:
     ]
 
 
-def test_older_ledgers_have_no_section(tmp_path: Path) -> None:
+def test_older_ledgers_have_ratios_and_no_arms(tmp_path: Path) -> None:
     book = Book()
     for name in ("onnx-http", "onnx-grpc"):
         book.add(name, 1, 16, {"w0": [10 * MS] * 160})
     study = load_study(book.write(tmp_path))
-    assert not any(section.heading == "HTTP against gRPC" for section in build_page(study, "x").sections)
+    (found,) = [it for it in build_page(study, "x").sections if it.heading == "HTTP against gRPC"]
+    assert [table.title for table in found.tables] == ["gRPC over HTTP, with its interval"]

@@ -9,7 +9,7 @@ from reports import buckets, histogram
 from tests.reports.lines import encoded
 
 PERCENTS = (50.0, 90.0, 95.0, 99.0, 99.9, 100.0)
-HOUR_NS = 3_600 * 10**9
+HOUR_NS, MS = 3_600 * 10**9, 1_000_000
 
 
 @pytest.fixture(scope="module")
@@ -123,12 +123,27 @@ def test_an_empty_histogram_has_no_percentiles() -> None:
     assert buckets.percentiles_ns(buckets.together([]), [50.0]) == [None]
 
 
-def test_a_histogram_is_decoded_when_looked_at_and_once() -> None:
-    found = histogram.Histograms({"latency": encoded([1_000]), "send": "broken"})
-    assert (list(found), len(found)) == (["latency", "send"], 2)
-    assert found["latency"] is found["latency"]
-    with pytest.raises(histogram.HistogramError):
-        found["send"]
+def test_many_are_decoded_as_one_by_one(lognormal_ns: list[int]) -> None:
+    texts = [encoded(values) for values in ([], [0], [0] * 70_000, lognormal_ns, [], [HOUR_NS], [MS, 3 * MS])]
+    for found, text in zip(histogram.decoded_all(texts), texts, strict=True):
+        alone = histogram.decoded(text)
+        assert (found.indices.tolist(), found.counts.tolist()) == (
+            alone.indices.tolist(),
+            alone.counts.tolist(),
+        )
+
+
+@pytest.mark.parametrize("text", ["zzzz", "", encoded([1_000])[:-8], encoded([1_000])[:-2] + "=="])
+def test_one_that_is_broken_among_many_is_refused(text: str) -> None:
+    with pytest.raises(histogram.HistogramError, match="is no HdrHistogram"):
+        histogram.decoded_all([encoded([1_000]), text, encoded([2_000])])
+
+
+def test_parts_are_put_together_with_each_bucket_once(lognormal_ns: list[int]) -> None:
+    parts = histogram.decoded_all([encoded(lognormal_ns[start::3]) for start in range(3)])
+    found, whole = buckets.compact(parts), histogram.decoded(encoded(lognormal_ns))
+    assert (found.indices.tolist(), found.counts.tolist()) == (whole.indices.tolist(), whole.counts.tolist())
+    assert buckets.compact([]).total == 0
 
 
 @pytest.mark.parametrize("text", ["", "zzzz", "HISTF", "HISTFAAAAAAA", "é"])

@@ -7,8 +7,8 @@ import pytest
 
 from reports.__main__ import main
 from reports.hypotheses.figures import Comparison
-from reports.hypotheses.judge import Hypothesis, hypotheses
-from reports.hypotheses.table import hypotheses_table, judged
+from reports.hypotheses.judge import NEEDS, Hypothesis, hypotheses
+from reports.hypotheses.table import ELSEWHERE, hypotheses_table, judged
 from reports.study import Study, load_study
 from reports.tables.spread import Spread
 from tests.reports.builder import Book
@@ -148,11 +148,17 @@ def shown(study: Study) -> int:
     return len(hypotheses_table(study).rows)
 
 
-def test_a_plain_local_study_does_not_grow(tmp_path: Path) -> None:
-    assert shown(load_study(example().write(tmp_path / "example"))) == 0
+def test_over_another_path_than_theirs_it_is_judged_with_that_doubt(tmp_path: Path) -> None:
+    assert shown(load_study(example().write(tmp_path / "example"))) == 5
     book = a_study(links=[LINK | {"published": ""}])
     serial(book, 1, 200, 210)
-    assert judged(studied(book, tmp_path / "link")) == ()
+    first, second, *_ = judged(studied(book, tmp_path / "link"))
+    assert (first.verdict, first.doubt.partition(";")[0]) == ("false", ELSEWHERE)
+    assert (second.verdict, second.doubt, second.figures) == ("not tested", "", NEEDS["H2"])
+
+
+def test_where_nothing_was_run_none_is_judged(tmp_path: Path) -> None:
+    assert shown(load_study(Book().write(tmp_path))) == 0
 
 
 def test_they_are_in_the_table_and_in_study_json(tmp_path: Path) -> None:

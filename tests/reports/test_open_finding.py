@@ -24,6 +24,7 @@ def test_the_highest_rate_that_was_kept_stands_beside_what_was_disqualified(tmp_
     assert findings(load_study(book.write(tmp_path))) == (
         "Open load: pytorch-http kept 60/s (p99 24.1 ms); not 100/s and 150/s (dropped-arrivals), "
         f"200/s (failed); {ONCE}.",
+        "Disqualified: 3 of 5 runs (dropped-arrivals 2, failed 1, no-data 1, rate-missed 1).",
     )
 
 
@@ -37,7 +38,7 @@ def test_failures_below_all_and_endpoints_that_kept_nothing_are_told(tmp_path: P
         "Open load: onnx-http kept 20/s (p99 20.0 ms); not 10/s (failures); "
         f"openvino-grpc kept none; not 10/s (aborted); {ONCE}."
     )
-    assert sentences[1].startswith("OpenVINO: a stand-in")
+    assert sentences[1].startswith("Disqualified: 2 of 3 runs (aborted 1, failures 1). OpenVINO: a stand-in")
 
 
 def test_with_too_few_results_for_p99_it_is_p95(tmp_path: Path) -> None:
@@ -75,6 +76,7 @@ def test_closed_load_beside_it_has_its_own_sentence(tmp_path: Path) -> None:
     at_rate(book, 50, 20)
     book.add("onnx-http", 1, 1, {"w0": [10 * MS] * 300}, status="failed")
     assert findings(load_study(book.write(tmp_path))) == (
-        f"Open load: onnx-http kept 50/s (p99 20.0 ms); {ONCE}.",
+        f"Open load: onnx-http kept 50/s (p99 20.0 ms); {ONCE}. "
         "No cell with closed load is free of disqualifying caveats, so none is called the fastest.",
+        "Disqualified: 1 of 2 runs (failed 1).",
     )

@@ -5,7 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from reports.beside.published import Published, beside, read_published, their_endpoint
+from reports.beside.published import (
+    Published,
+    beside,
+    read_published,
+    their_endpoint,
+)
 from reports.beside.ratios import BY_LATENCY, serial_ratios
 from reports.beside.tables import latencies_beside, published_figures, rates_beside
 from reports.page import build_page
@@ -51,7 +56,7 @@ def test_published_figures_are_as_published(
 def test_every_published_figure_names_its_source() -> None:
     assert (len(A100), len(RTX4090)) == (40, 20)
     assert {it.source.partition(":")[0] for it in A100} == {"Step 7 results on an A100, 2026-02-20"}
-    assert {it.source.partition(":")[0] for it in RTX4090} == {"Step 7 results on an RTX 4090"}
+    assert {it.source.partition(":")[0] for it in RTX4090} == {"Step 7B results on an RTX 4090, undated"}
     assert all(it.images_per_s or it.latency_p50_ms for it in (*A100, *RTX4090))
 
 

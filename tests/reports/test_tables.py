@@ -162,6 +162,7 @@ def test_findings_are_computed_and_hedged(tmp_path: Path) -> None:
         "Highest images per second seen, which is no ranking: with one user onnx-grpc, 100 at batch 1 "
         "(as few as 1 run and 10 results per cell; --repeats 5 would tell).",
         "gRPC over HTTP, images per second with one user: onnx 1.50× at batch 1.",
+        "What held back 7 runs: offered-load 2, server-compute 1, not known 4.",
     )
 
 
@@ -188,6 +189,7 @@ def test_where_every_cell_is_tainted_none_is_called_the_fastest(tmp_path: Path) 
     book.caveat(tag, "client-bound", "worker w0 at 98 % CPU")
     assert findings(load_study(book.write(tmp_path))) == (
         "No cell with closed load is free of disqualifying caveats, so none is called the fastest.",
+        "What held back 1 run: client-loop 1. Disqualified: 1 of 1 run (client-bound 1).",
     )
 
 

@@ -59,7 +59,7 @@ def test_no_second_is_left_out_and_the_unknown_is_none(tmp_path: Path) -> None:
     assert [s.requests_per_s for s in (first, second, third, fourth)] == [1, 0, None, None]
     assert (second.failures_per_s, second.latency_p50_ns) == (0, None)
     stated = {name for name, value in vars(third).items() if value not in (None, "")}
-    assert stated == {"t_s", "utc", "cell", "repeat", "endpoint"}
+    assert stated == {"t_s", "utc", "cell", "repeat", "endpoint", "width_s"}
     assert (fourth.pending_requests, fourth.in_flight) == (2, None)
 
 

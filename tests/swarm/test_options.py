@@ -96,6 +96,8 @@ def test_loads_that_make_no_sense(arguments: tuple[str, ...], sentence: str) -> 
         ),
         (("--link-mbit", "-1"), "--link-mbit -1.0: give 0 or more"),
         (("--link-mbit", "nan"), "--link-mbit nan: give 0 or more"),
+        (("--usd-per-hour", "-0.5"), "--usd-per-hour -0.5: give 0 or more"),
+        (("--usd-per-hour", "inf"), "--usd-per-hour inf: give 0 or more"),
         (
             ("--emulate", "a100", "--onnx-http-url", "gpu:8010"),
             "--emulate: is of embedded servers; leave the URLs out, or --emulate",
@@ -119,6 +121,11 @@ def test_clients_and_channels() -> None:
     assert (made.client, made.channels, made.link_mbit) == ("library", "shared", 940)
     record = made.to_record()
     assert (record["client"], record["channels"], record["link_mbit"]) == ("library", "shared", 940)
+
+
+def test_the_price_of_the_servers_is_kept_and_unknown_by_default() -> None:
+    assert options().to_record()["usd_per_hour"] == 0
+    assert options("--usd-per-hour", "0.894").to_record()["usd_per_hour"] == 0.894
 
 
 def test_switches() -> None:

@@ -1,0 +1,73 @@
+"""The stacked bars of where a request's time goes: a panel for each batch and level, a bar for each way."""
+
+from collections.abc import Iterator, Sequence
+from statistics import fmean
+from typing import Any
+
+from reports.charts.chart import Chart, rounded
+from reports.fold.breakdown import PARTS, parts_of
+from reports.format import NS_PER_MS
+from reports.study import Study
+from reports.summary import Summary
+from reports.tables.grid import Runs, resting_on
+
+TITLE = "Latency by its parts"
+CAPTION = (
+    "Mean milliseconds of a request, endpoint by endpoint; a panel for each batch and load, each with a "
+    "scale of its own. The parts of a bar add up to its mean latency; docs/attribution.md defines them."
+)
+LOST = "Not drawn, as no request succeeded"
+DOUBTED = "*: rests on disqualified runs alone; the table says why."
+
+
+def breakdown_chart(study: Study) -> Chart | None:
+    """The chart; None where no request of any run succeeded."""
+    cells = list(_cells(study))
+    panels = [_panel(study, key, cells) for key in sorted({_key(runs[0]) for runs in cells})]
+    shown = [
+        name for name in PARTS if any(bar["parts"].get(name) for panel in panels for bar in panel["bars"])
+    ]
+    if not shown:
+        return None
+    parts = [{"name": name, "label": name.replace("_", " ")} for name in shown]
+    notes = [DOUBTED] if any(bar["doubted"] for panel in panels for bar in panel["bars"]) else []
+    drawn = {runs[0].cell for runs in cells}
+    lost = dict.fromkeys(run.cell for run in study.started if not run.is_floor and run.cell not in drawn)
+    notes += [f"{LOST}: {', '.join(lost)}."] if lost else []
+    return Chart(TITLE, CAPTION, "breakdown", {"parts": parts, "panels": panels}, notes=tuple(notes))
+
+
+def _cells(study: Study) -> Iterator[Runs]:
+    """The repeats of each cell that has a mean latency, ways in the study's order; no floors."""
+    known: dict[str, list[Summary]] = {}
+    for run in study.started:
+        if run.latency_mean_ns is not None and not run.is_floor:
+            known.setdefault(run.cell, []).append(run)
+    yield from sorted(known.values(), key=lambda runs: study.ways.index(runs[0].way))
+
+
+def _key(run: Summary) -> tuple[bool, str, float, int]:
+    """What a panel is for: serial ones first, then closed and open loads by level, batch by batch."""
+    return not run.serial, run.load, run.level, run.batch
+
+
+def _panel(study: Study, key: tuple[bool, str, float, int], cells: Sequence[Runs]) -> dict[str, Any]:
+    here = [runs for runs in cells if _key(runs[0]) == key]
+    _, load, level, batch = key
+    users = "1 user" if level == 1 else f"{level:g} users"
+    title = f"batch {batch}, {users if load == 'closed' else f'{level:g} requests/s'}"
+    return {"title": title, "bars": [_bar(study, runs) for runs in here]}
+
+
+def _bar(study: Study, runs: Runs) -> dict[str, Any]:
+    """The means over the repeats that count, so that the parts still add up."""
+    counted = resting_on(runs, lambda run: run.latency_mean_ns)
+    found = [{part.name: part.ns for part in parts_of(run)} for run in counted]
+    parts = {name: fmean(run[name] or 0.0 for run in found) / NS_PER_MS for name in PARTS}
+    doubted = all(run.tainted for run in counted)
+    name = study.named(runs[0].way)
+    return {
+        "name": name,
+        "doubted": doubted,
+        "parts": {name: rounded(ms) for name, ms in parts.items() if ms},
+    }

@@ -1,0 +1,92 @@
+"""What differs between the sides besides their numbers: what they ran on, sent, and went over."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from reports.compare.side import PUBLISHED, Side
+from reports.compare.stated import stated
+from reports.format import MISSING
+from reports.tables.table import Table, words
+
+TOLD = 3
+# What a difference in some name does to the comparison.
+SPOILS = {
+    "images.sha256": "The sides were sent different images.",
+    "endpoints.*.model": "Different models answered, so the ratios compare models too.",
+    "endpoints.*.weights": "The weights differ, so it is not the same model.",
+    "endpoints.*.emulated": "The emulated service times differ, so the ratios show what was asked for.",
+    "link.*": "The sides went over different links.",
+}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing that is not the same on all sides; None where a side does not state it."""
+
+    what: str
+    values: tuple[str | None, ...]
+
+    @property
+    def spoils(self) -> str:
+        """What it does to the comparison, in a sentence; empty where it may be what is compared."""
+        return next((text for names, text in SPOILS.items() if fnmatchcase(self.what, names)), "")
+
+
+def listed(sides: Sequence[Side], found: Sequence[Difference]) -> str:
+    """The first few with their values, and how many more there are: images.sha256 (ab12 in A, cd34 in B)."""
+    groups: dict[tuple[str | None, ...], list[str]] = {}
+    for it in found:
+        groups.setdefault(it.values, []).append(it.what)
+    first = list(groups.items())[:TOLD]
+    told = [f"{' and '.join(names)} ({_valued(sides, values)})" for values, names in first]
+    more = len(found) - sum(len(names) for _, names in first)
+    return "; ".join([*told, f"and {more} more"] if more else told)
+
+
+def _valued(sides: Sequence[Side], values: Sequence[str | None]) -> str:
+    """Each value with the letters of the sides that state it."""
+    letters: dict[str, list[str]] = {}
+    for side, value in zip(sides, values, strict=True):
+        letters.setdefault(value or "not stated", []).append(side.letter)
+    return ", ".join(f"{value} in {' and '.join(those)}" for value, those in letters.items())
+
+
+def differences(sides: Sequence[Side]) -> tuple[Difference, ...]:
+    """All of them; what the ledgers' headers state is compared among the sides that have one."""
+    facts = [stated(side, _shared_endpoints(sides)) for side in sides]
+    found = []
+    for what in dict.fromkeys(name for fact in facts for name in fact):
+        asked = [what in ("study", "source") or side.known for side in sides]
+        values = tuple(fact.get(what) for fact in facts)
+        if len({value for value, use in zip(values, asked, strict=True) if use}) > 1:
+            found.append(Difference(what, values))
+    return tuple(sorted(found, key=lambda it: not it.spoils))
+
+
+def _shared_endpoints(sides: Sequence[Side]) -> set[str]:
+    described = [set(side.header.get("endpoints") or {}) for side in sides if side.known]
+    return set.intersection(*described) if described else set()
+
+
+def differences_table(sides: Sequence[Side], found: Sequence[Difference]) -> Table:
+    """One row for each."""
+    heads = ("what", *(f"{side.letter}: {side.name}" for side in sides))
+    rows = ((it.what, *(value or MISSING for value in it.values)) for it in found)
+    return words("What differs", heads, rows)
+
+
+def warnings(sides: Sequence[Side], found: Sequence[Difference]) -> Iterator[str]:
+    """What spoils the comparison, a sentence each, to be read before any number."""
+    by_reason: dict[str, list[Difference]] = {}
+    for it in found:
+        if it.spoils:
+            by_reason.setdefault(it.spoils, []).append(it)
+    yield from (f"{reason} Differing: {listed(sides, those)}." for reason, those in by_reason.items())
+    theirs = [side.name for side in sides if side.kind == PUBLISHED]
+    if theirs:
+        verb = "was" if len(theirs) == 1 else "were"
+        yield (
+            f"{' and '.join(theirs)} {verb} published by others, who measured with a client, servers and a "
+            "path of theirs: a ratio mixes all that differs, not only the hardware that is named."
+        )

@@ -1,0 +1,97 @@
+"""What a comparison found, in a few sentences: what differs, how many cells changed, and which one most."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from math import log
+
+from reports.compare.differences import Difference, listed
+from reports.compare.failures import FEWER, MORE, failures
+from reports.compare.matching import FASTER, SLOWER, VERDICTS, Match, matches
+from reports.compare.measures import P50, RATE
+from reports.compare.penalty_table import penalty_said
+from reports.compare.side import Side
+from reports.compare.tables import times
+from reports.format import digits, plural
+
+
+def findings(sides: Sequence[Side], found: Sequence[Difference]) -> Iterator[str]:
+    """The sentences, what differs first."""
+    base, *others = sides
+    yield what_differs(sides, found)
+    for other in others:
+        yield from _against(base, other)
+    yield " ".join(_disclosed(sides))
+
+
+def _disclosed(sides: Sequence[Side]) -> Iterator[str]:
+    """What stands in for something else, each once, with its sides where it is not so on all."""
+    said = {side.letter: dict.fromkeys((*side.stand_ins.values(), *side.said)) for side in sides}
+    for text in dict.fromkeys(text for of in said.values() for text in of):
+        letters = [letter for letter, of in said.items() if text in of]
+        yield text if len(letters) == len(sides) else f"{' and '.join(letters)}: {text}"
+
+
+def what_differs(sides: Sequence[Side], found: Sequence[Difference]) -> str:
+    """The first few of them with their values."""
+    silent = " and ".join(side.letter for side in sides if not side.known)
+    unknown = f" Nothing else is known of what {silent} ran on." if silent else ""
+    if not found:
+        return f"Nothing differs in what the sides tell of what they ran on, sent and asked for.{unknown}"
+    return f"What differs: {listed(sides, found)}.{unknown}"
+
+
+def _against(base: Side, other: Side) -> Iterator[str]:
+    pair, common = list(matches(base, other)), base.cells.keys() & other.cells.keys()
+    head = f"{other.label} against {base.label}"
+    if not pair:
+        cells = plural(len(common), "common cell")
+        why = f"no measure in common in {cells}" if common else "no cell in common"
+        yield f"{head}: {why}, so nothing can be compared."
+        return
+    yield f"{head}: {plural(len(common), 'cell')} in common{_alone(base, other)}. {_verdicts(pair)}"
+    yield _biggest(base, other, pair)
+    yield _failed(base, other)
+    yield penalty_said(base, other)
+
+
+def _alone(base: Side, other: Side) -> str:
+    """How many cells only one of both has; empty where both have the same."""
+    pairs = ((base, other), (other, base))
+    counts = {one.letter: len(one.cells.keys() - two.cells.keys()) for one, two in pairs}
+    told = [f"{count:,} only in {letter}" for letter, count in counts.items() if count]
+    return f", {' and '.join(told)}" if told else ""
+
+
+def _verdicts(pair: Sequence[Match]) -> str:
+    """How many cells came out how, by images per second and by p50."""
+    sorts = {measure: [it for it in pair if it.measure == measure] for measure in (RATE, P50)}
+    told = [f"{measure.title}: {_counts(here)}." for measure, here in sorts.items() if here]
+    return " ".join(told) or "Neither images per second nor p50 stand on both sides."
+
+
+def _counts(pair: Sequence[Match]) -> str:
+    """3 faster, 1 slower, 2 no difference shown."""
+    counts = Counter(it.verdict for it in pair)
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+
+
+def _biggest(base: Side, other: Side, pair: Sequence[Match]) -> str:
+    """The cell with the greatest change among those that show one, otherwise the greatest seen."""
+    changed = [it for it in pair if it.verdict in (FASTER, SLOWER)]
+    shown = [it for it in changed if it.measure in (RATE, P50)] or changed
+    most = max(shown or pair, key=lambda it: abs(log(it.ratio.ratio)))
+    if most.ratio.ratio == 1:
+        return f"All ratios of {other.letter} over {base.letter} are 1."
+    said = (
+        f"The biggest change of {other.letter}: {most.verdict},"
+        if shown
+        else (f"The ratio of {other.letter} that is farthest from 1, which shows nothing by itself:")
+    )
+    values = f"{digits(most.base.median)} in {base.letter}, {digits(most.other.median)} in {other.letter}"
+    return f"{said} {most.cell}, {most.measure.unit} {values}, {times(most.ratio)}."
+
+
+def _failed(base: Side, other: Side) -> str:
+    counts = Counter(it.verdict for it in failures(base, other) if it.any)
+    told = [f"{plural(counts[word], 'cell')} with {word}" for word in (MORE, FEWER) if counts[word]]
+    return f"{other.letter} has {' and '.join(told)}." if told else ""

@@ -1,0 +1,97 @@
+"""The cells of one side beside those of another: both values, their ratio with its interval, a verdict."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import log
+from statistics import median
+
+from reports.analysis.log_ratio import LogRatio, log_ratio
+from reports.compare.measures import MEASURES, Measure
+from reports.compare.side import Row, Side
+from reports.tables.grid import COMPARABLE_RUNS
+
+FASTER, SLOWER, NONE_SHOWN, INCONCLUSIVE = "faster", "slower", "no difference shown", "inconclusive"
+VERDICTS = (FASTER, SLOWER, NONE_SHOWN, INCONCLUSIVE)
+RESOLUTION = 1.002
+"""Two histograms of three digits may differ by so much where their values do not."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What one side has of a cell: the repeats that count, and their values."""
+
+    rows: tuple[Row, ...]
+    values: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """Of the values, which are at least one."""
+        return median(self.values)
+
+
+@dataclass(frozen=True)
+class Match:
+    """One measure of one cell on two sides; `ratio` is other over base, of the repeats' geometric means.
+
+    `doubts` are the reasons why the verdict is inconclusive.
+    """
+
+    cell: str
+    measure: Measure
+    base: Figure
+    other: Figure
+    ratio: LogRatio
+    verdict: str
+    doubts: tuple[str, ...]
+
+
+def matches(base: Side, other: Side, measures: Sequence[Measure] = MEASURES) -> Iterator[Match]:
+    """Each of some measures that both have of a cell, measure by measure, in order of the base's cells."""
+    for measure in measures:
+        for cell in base.cells:
+            if found := _match(cell, measure, base.cells[cell], other.cells.get(cell, ())):
+                yield found
+
+
+def _match(cell: str, measure: Measure, base: Sequence[Row], other: Sequence[Row]) -> Match | None:
+    if measure.instead_of and all(
+        any(measure.instead_of in row.numbers for row in rows) for rows in (base, other)
+    ):
+        return None
+    figures = [figure(rows, measure) for rows in (base, other)]
+    below, above = figures
+    if not below.values or not above.values:
+        return None
+    ratio = log_ratio(above.values, below.values)
+    doubts = tuple(dict.fromkeys(_doubts(measure, figures)))
+    return Match(cell, measure, below, above, ratio, _verdict(measure, ratio, doubts), doubts)
+
+
+def figure(rows: Sequence[Row], measure: Measure) -> Figure:
+    """The repeats that have the measure and nothing that disqualifies, or all where none is free."""
+    known = [row for row in rows if measure.of(row) is not None]
+    kept = [row for row in known if not row.disqualified] or known
+    return Figure(tuple(kept), tuple(value for row in kept if (value := measure.of(row)) is not None))
+
+
+def _doubts(measure: Measure, figures: Sequence[Figure]) -> Iterator[str]:
+    rows = [row for found in figures for row in found.rows]
+    yield from (f"{doubt.code}: {doubt.advice}" for row in rows for doubt in row.disqualified)
+    if any(row.succeeded is not None and row.succeeded < measure.least for row in rows):
+        yield f"inconclusive: fewer than {measure.least:,} results in a run are too few for this percentile"
+    if single := [found for found in figures if len(found.values) < COMPARABLE_RUNS]:
+        yield one_run(row for found in single for row in found.rows)
+
+
+def one_run(rows: Iterable[Row]) -> str:
+    """Why single runs tell nothing, and what would: repeats, save where one was published by others."""
+    mend = "" if any(row.source for row in rows) else "; --repeats 5 would tell"
+    return f"inconclusive: with one run on a side, a difference may be chance{mend}"
+
+
+def _verdict(measure: Measure, ratio: LogRatio, doubts: Sequence[str]) -> str:
+    if doubts:
+        return INCONCLUSIVE
+    if not ratio.significant or abs(log(ratio.ratio)) <= log(RESOLUTION):
+        return NONE_SHOWN
+    return FASTER if (ratio.ratio > 1) == measure.more_is_faster else SLOWER

@@ -1,0 +1,122 @@
+"""The tables of a comparison: for each measure one row a cell, with the values, the ratio and the verdict."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from reports.analysis.log_ratio import LogRatio
+from reports.compare.matching import Match, matches
+from reports.compare.measures import Measure
+from reports.compare.side import Row, Side
+from reports.format import MISSING, digits
+from reports.tables.table import Cell, Notes, Table
+
+VALUES = (
+    "Values are medians of the repeats that nothing disqualifies. A ratio is of geometric means, with its "
+    "95 % interval in brackets, which takes two runs on each side."
+)
+BLANK = (Cell(MISSING), Cell(MISSING), Cell(MISSING))
+Found = Mapping[str, Mapping[str, Match]]
+"""The matches of one measure by cell and by the other side's letter."""
+
+
+def measure_tables(base: Side, others: Sequence[Side], measures: Sequence[Measure]) -> Iterator[Table]:
+    """One for each of some measures, without rows where no cell has it on both sides."""
+    pairs = {
+        side.letter: {(it.cell, it.measure): it for it in matches(base, side, measures)} for side in others
+    }
+    for measure in measures:
+        found = {
+            cell: here
+            for cell in base.cells
+            if (here := {letter: of[cell, measure] for letter, of in pairs.items() if (cell, measure) in of})
+        }
+        yield _table(base, others, measure, found)
+
+
+def _table(base: Side, others: Sequence[Side], measure: Measure, found: Found) -> Table:
+    notes = Notes()
+    rows = tuple(_row(base, others, cell, here, notes) for cell, here in found.items())
+    caption = f"{measure.direction} {chance([it for here in found.values() for it in here.values()])}"
+    if measure.instead_of:
+        caption = f"Of cells whose p50 is not known on both sides. {caption}"
+    heads, numeric = _heads(base, others, measure.unit), _numeric(others)
+    return Table(measure.title, caption, heads, rows, notes.texts, numeric, (VALUES,))
+
+
+def chance(found: Sequence[Match]) -> str:
+    """How many of the comparisons may be off by chance."""
+    tested = sum(it.ratio.low is not None for it in found)
+    if not tested:
+        return "No comparison has an interval."
+    if tested == 1:
+        return "One comparison has an interval."
+    return (
+        f"{tested:,} comparisons have an interval: at 95 % about 1 in 20 shows a difference by chance where "
+        "there is none."
+    )
+
+
+def _heads(base: Side, others: Sequence[Side], unit: str) -> tuple[str, ...]:
+    of_others = [
+        head
+        for side in others
+        for head in (
+            f"{side.letter} {unit}",
+            f"{side.letter}/{base.letter}",
+            verdict_head(base, side, others),
+        )
+    ]
+    return ("cell", f"{base.letter} {unit}", *of_others)
+
+
+def verdict_head(base: Side, side: Side, others: Sequence[Side]) -> str:
+    return f"{side.letter} against {base.letter}" if others[1:] else "verdict"
+
+
+def _numeric(others: Sequence[Side]) -> frozenset[int]:
+    """The base's value, and of each other side the value and the ratio."""
+    return frozenset(
+        {1, *(2 + 3 * at for at in range(len(others))), *(3 + 3 * at for at in range(len(others)))}
+    )
+
+
+def _row(
+    base: Side, others: Sequence[Side], cell: str, here: Mapping[str, Match], notes: Notes
+) -> tuple[Cell, ...]:
+    first = next(iter(here.values()))
+    endpoint = first.base.rows[0].endpoint
+    head = Cell(cell, notes.marks(stand_ins((base, *others), endpoint)))
+    values = [cell for side in others for cell in _other(here.get(side.letter), notes)]
+    return head, _value(first.base.median, first.base.rows, notes), *values
+
+
+def times(ratio: LogRatio) -> str:
+    """1.05× (0.99–1.11); without an interval the ratio alone."""
+    if ratio.low is None or ratio.high is None:
+        return f"{digits(ratio.ratio)}×"
+    return f"{digits(ratio.ratio)}× ({digits(ratio.low)}–{digits(ratio.high)})"
+
+
+def stand_ins(sides: Sequence[Side], endpoint: str) -> Iterator[str]:
+    """What stands in for something else behind an endpoint, with the side where it is not so on all."""
+    said = [side.stand_ins.get(endpoint, "") for side in sides]
+    same = len(set(said)) == 1
+    told = (
+        text if same else f"{side.letter}: {text}" for side, text in zip(sides, said, strict=True) if text
+    )
+    return iter(dict.fromkeys(told))
+
+
+def _other(match: Match | None, notes: Notes) -> tuple[Cell, ...]:
+    if match is None:
+        return BLANK
+    return (
+        _value(match.other.median, match.other.rows, notes),
+        Cell(times(match.ratio), value=match.ratio.ratio),
+        Cell(match.verdict, notes.marks(match.doubts)),
+    )
+
+
+def _value(value: float, rows: Sequence[Row], notes: Notes) -> Cell:
+    """A number, marked with what disqualifies a run behind it."""
+    doubts = (f"{doubt.code}: {doubt.advice}" for row in rows for doubt in row.disqualified)
+    return Cell(digits(value), notes.marks(doubts), value)

@@ -1,0 +1,31 @@
+"""Records whose histograms are counts and no text any more."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from reports.buckets import Buckets
+from reports.histogram import decoded_all
+from reports.ledger import Record
+
+
+def readable(records: Sequence[Record]) -> list[Record]:
+    """The records with what histograms they have under `histograms`; HistogramError where one is broken."""
+    named = [_texts(record) for record in records]
+    found = iter(decoded_all([text for texts in named if texts for text in texts.values()]))
+    return [
+        record if texts is None else {**record, "histograms": _decoded(texts, found)}
+        for record, texts in zip(records, named, strict=True)
+    ]
+
+
+def _decoded(texts: Mapping[str, str], found: Iterator[Buckets]) -> dict[str, Buckets]:
+    return {name: next(found) for name in texts}
+
+
+def _texts(record: Record) -> Mapping[str, str] | None:
+    """The encoded histograms of a record by name; None for a kind that has none."""
+    if record["kind"] in ("window", "trace"):
+        texts: Mapping[str, str] = record["histograms"]
+        return texts
+    if record["kind"] == "health":
+        return {"lag": record["lag"]} if record.get("lag") else {}
+    return None

@@ -1,0 +1,77 @@
+// Where a request's time goes: stacked bars, a panel for each batch and load.
+
+const PATTERNS = { send_delay: 0, encode: 1, send: 0, network: 2, server_queue: 1, server_compute: 0, server_other: 2,
+  receive: 0, decode: 2, unexplained: 3 };
+const DECALS = [
+  { symbol: "none" },
+  { symbol: "rect", dashArrayX: [1, 0], dashArrayY: [2, 5], rotation: -Math.PI / 4, color: "rgba(255,255,255,0.35)" },
+  { symbol: "circle", symbolSize: 0.5, dashArrayX: [[3, 3], [0, 3, 3, 0]], dashArrayY: [3, 0],
+    color: "rgba(255,255,255,0.45)" },
+  { symbol: "rect", dashArrayX: [1, 0], dashArrayY: [1, 3], rotation: Math.PI / 4, color: "rgba(255,255,255,0.6)" },
+];
+
+const ROW = 27;
+
+kinds.breakdown = (data, look, width, state) => {
+  const narrow = width < NARROW;
+  const columns = narrow || data.panels.length < 2 ? 1 : 2;
+  const span = width / columns;
+  const left = Math.min(columns === 1 ? 210 : 160, span * 0.34);
+  const legend = narrow ? 96 : 56;
+  const heights = data.panels.map((panel) => 58 + ROW * panel.bars.length);
+  const rows = data.panels.map((_, index) => Math.floor(index / columns));
+  const tallest = [];
+  heights.forEach((height, index) => { tallest[rows[index]] = Math.max(tallest[rows[index]] || 0, height); });
+  const topOf = (row) => legend + tallest.slice(0, row).reduce((sum, height) => sum + height, 0);
+  const option = { ...base(look), title: [], grid: [], xAxis: [], yAxis: [], series: [], legend: {
+    data: data.parts.map((part) => part.label), left: 0, top: 0, itemWidth: 14, itemHeight: 10, itemGap: 12,
+    textStyle: { color: look.ink, fontSize: 12 }, inactiveColor: look.rule, type: "plain", width: width - 8 } };
+  data.panels.forEach((panel, index) => {
+    const at = { left: (index % columns) * span, top: topOf(rows[index]) };
+    option.title.push(heading(look, panel.title, at.left, at.top));
+    option.grid.push({ left: at.left + left, top: at.top + 20, width: span - left - 58, height: ROW * panel.bars.length });
+    option.xAxis.push({ type: "value", gridIndex: index, ...axisLook(look), splitNumber: 3,
+      max: state.share ? 100 : undefined });
+    option.yAxis.push({ type: "category", gridIndex: index, inverse: true, ...axisLook(look), splitLine: { show: false },
+      data: panel.bars.map((bar) => bar.name + (bar.doubted ? "*" : "")), axisTick: { show: false },
+      axisLabel: { color: look.ink, fontSize: 12, width: left - 10, overflow: "break", lineHeight: 12 } });
+    option.series.push(...barsOf(panel, index, data.parts, look, state));
+  });
+  option.tooltip = { ...option.tooltip, trigger: "axis", axisPointer: { type: "shadow" },
+    formatter: (shown) => tipOf(data, look, shown) };
+  const height = topOf(tallest.length) + 4;
+  return { option, height };
+};
+
+function barsOf(panel, index, parts, look, state) {
+  const totals = panel.bars.map((bar) => Object.values(bar.parts).reduce((sum, ms) => sum + ms, 0));
+  const scale = (ms, at) => (state.share && totals[at] ? (100 * ms) / totals[at] : ms);
+  const of = { type: "bar", stack: `panel-${index}`, xAxisIndex: index, yAxisIndex: index, barWidth: 15 };
+  const drawn = parts.map((part) => ({ ...of, name: part.label,
+    itemStyle: { color: look.colour(`part-${part.name}`), decal: DECALS[PATTERNS[part.name]] },
+    data: panel.bars.map((bar, at) => (part.name in bar.parts ? scale(bar.parts[part.name], at) : null)) }));
+  const label = { show: true, position: "right", color: look.ink, fontSize: 11,
+    formatter: ({ dataIndex }) => digits(totals[dataIndex]) };
+  return [...drawn, { ...of, name: "", silent: true, data: totals.map(() => 0), label }];
+}
+
+function tipOf(data, look, shown) {
+  const panel = data.panels[shown[0].axisIndex];
+  const bar = panel.bars[shown[0].dataIndex];
+  const total = Object.values(bar.parts).reduce((sum, ms) => sum + ms, 0);
+  const rows = data.parts.filter((part) => part.name in bar.parts).map((part) => [look.colour(`part-${part.name}`),
+    part.label, `${digits(bar.parts[part.name])} ms, ${digits((100 * bar.parts[part.name]) / total)} %`]);
+  return tooltip(`${bar.name}, ${panel.title}: ${digits(total)} ms`, rows);
+}
+
+kinds.breakdown.controls = (data, state) => [["milliseconds", false], ["share of each, %", true]].map(([text, share]) => {
+  const button = element("button", "", text);
+  button.type = "button";
+  button.setAttribute("aria-pressed", String(!share));
+  button.addEventListener("click", () => {
+    state.share = share;
+    for (const other of button.parentNode.children) other.setAttribute("aria-pressed", String(other === button));
+    state.redraw();
+  });
+  return button;
+});

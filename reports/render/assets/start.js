@@ -1,0 +1,1 @@
+for (const figure of document.querySelectorAll("figure[data-kind]")) mount(figure);

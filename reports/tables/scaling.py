@@ -1,0 +1,116 @@
+"""Tables of growth: throughput against users with its saturation and law, and efficiency over units."""
+
+from reports.analysis.saturation import Curve, Knee, NoKnee, curves
+from reports.analysis.scaling import Scaling, Step, scalings
+from reports.analysis.usl import Estimate, Fit, NoFit, Peak
+from reports.format import MISSING, digits
+from reports.study import Study
+from reports.tables.disclosures import disclosures, stand_in
+from reports.tables.grid import repeats, resting_on, scarcity, taints
+from reports.tables.seeds import images_per_s
+from reports.tables.spread import Spread
+from reports.tables.table import Cell, Notes, Table
+
+HEADS = (
+    *("endpoint", "batch", "saturated at users", "p95 ms there", "p95 ms at the next"),
+    *("highest images/s", "σ", "κ", "peak users", "peak images/s", "R²"),
+)
+NO_FIT, NOT_REACHED, NO_PEAK = "no fit", "not reached", "no peak"
+EXTRAPOLATED = "outside the levels that were tested: an extrapolation"
+
+
+def usl_table(study: Study) -> Table:
+    """One row for each way and batch that was run at two or more levels of closed load."""
+    notes = Notes()
+    found = curves(study)
+    rows = tuple(_row(study, curve, notes) for curve in found)
+    said = disclosures(study, (curve.way.endpoint for curve in found))
+    return Table(
+        "Growth with users",
+        "Saturated: the fewest users with 95 % of the highest images/s. By the Universal Scalability Law, σ "
+        "is the share of the work that is done one at a time, κ what each pair of users costs, with 95 % "
+        "intervals; beyond the peak, more users make it slower. docs/analysis.md says when there is no fit.",
+        HEADS,
+        rows,
+        notes.texts,
+        numeric=frozenset(range(1, len(HEADS))),
+        shared=(repeats(study), *(text for text in said if text not in notes.texts)),
+    )
+
+
+def _row(study: Study, curve: Curve, notes: Notes) -> tuple[Cell, ...]:
+    said = stand_in(study, curve.way.endpoint)
+    highest = curve.highest
+    rate = Cell(str(highest.rate), notes.marks(taints(highest.runs)), highest.rate.median)
+    return (
+        Cell(study.named(curve.way), notes.marks([said] if said else [])),
+        Cell(str(curve.batch)),
+        *_saturation(curve.knee, notes),
+        rate,
+        *_law(curve.fit, notes),
+    )
+
+
+def _saturation(knee: Knee | NoKnee, notes: Notes) -> tuple[Cell, ...]:
+    if isinstance(knee, NoKnee):
+        return Cell(NOT_REACHED if knee.rising else MISSING, notes.marks([knee.reason])), *_dashes(2)
+    begins = "" if knee.before is None else f" (above {knee.before:g})"
+    users = Cell(f"{knee.at.users:g}{begins}", notes.marks(knee.doubts), knee.at.users)
+    return users, _spread(knee.at.p95_ms), _spread(knee.after.p95_ms)
+
+
+def _spread(found: Spread | None) -> Cell:
+    return Cell(MISSING) if found is None else Cell(str(found), (), found.median)
+
+
+def _law(fit: Fit | NoFit, notes: Notes) -> tuple[Cell, ...]:
+    if isinstance(fit, NoFit):
+        return Cell(NO_FIT, notes.marks([f"{NO_FIT}: {fit.reason}"])), *_dashes(4)
+    shares = (_estimate(fit.sigma), _estimate(fit.kappa))
+    return *shares, *_peak(fit.peak, fit.no_peak, notes), Cell(digits(fit.r_squared), (), fit.r_squared)
+
+
+def _peak(peak: Peak | None, reason: str, notes: Notes) -> tuple[Cell, Cell]:
+    if peak is None:
+        return Cell(NO_PEAK, notes.marks([f"{NO_PEAK}: {reason}"])), Cell(MISSING)
+    marks = notes.marks([EXTRAPOLATED] if peak.extrapolated else [])
+    return _estimate(peak.users, marks), Cell(digits(peak.rate), marks, peak.rate)
+
+
+def _estimate(found: Estimate, marks: tuple[int, ...] = ()) -> Cell:
+    return Cell(f"{digits(found.value)} ({digits(found.low)}–{digits(found.high)})", marks, found.value)
+
+
+def _dashes(count: int) -> tuple[Cell, ...]:
+    return (Cell(MISSING),) * count
+
+
+def scaling_table(study: Study) -> Table:
+    """One row for each number of model instances, GPUs or workers that a load was run with."""
+    notes = Notes()
+    found = scalings(study)
+    rows = tuple(_step(scaling, step, notes) for scaling in found for step in scaling.steps)
+    return Table(
+        "Scaling efficiency",
+        "Images/s over what the fewest units promise: n times as much for n times as many. Workers make the "
+        "same users' requests: with more of them the rate grows only where the client was in the way.",
+        ("cell", "of", "units", "images/s", "times", "efficiency %"),
+        rows,
+        notes.texts,
+        numeric=frozenset({2, 3, 4, 5}),
+    )
+
+
+def _step(scaling: Scaling, step: Step, notes: Notes) -> tuple[Cell, ...]:
+    runs = scaling.by_units[step.units]
+    doubts = [
+        *taints(resting_on(runs, images_per_s)),
+        scarcity([len(behind) for behind in scaling.by_units.values()]),
+    ]
+    marks = notes.marks(text for text in doubts if text)
+    numbers = (step.rate, step.times, 100 * step.efficiency)
+    head = (Cell(runs[0].cell), Cell(scaling.unit), Cell(str(step.units)))
+    return (
+        *head,
+        *(Cell(digits(value), marks if place == 0 else (), value) for place, value in enumerate(numbers)),
+    )

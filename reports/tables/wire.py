@@ -1,0 +1,61 @@
+"""The table of the wire: bytes for each image, and how near the fastest cell came to the link's rate."""
+
+from reports.analysis.wire import OVERHEAD, Wire, wires
+from reports.format import MISSING, digits
+from reports.study import Study
+from reports.tables.disclosures import disclosures, stand_in
+from reports.tables.grid import number
+from reports.tables.seeds import images_per_s
+from reports.tables.table import Cell, Notes, Table
+
+HEADS = ("endpoint", "batch", "KB sent an image", "KB received", "fastest cell", "images/s")
+LINK_HEADS = ("link Mbit/s", "its images/s", "reached %")
+ABOVE = "above 100 %: the link is faster than it was said to be, or does not count headers"
+
+
+def wire_ceilings(study: Study) -> Table:
+    """One row for each way and batch with a success; the link's columns only where some rate is known."""
+    notes = Notes()
+    found = [wire for wire in wires(study) if not wire.fastest[0].is_floor]
+    known = any(wire.ceiling for wire in found)
+    rows = tuple((*_row(study, wire, notes), *(_link(wire, notes) if known else ())) for wire in found)
+    said = disclosures(study, (wire.way.endpoint for wire in found))
+    told = (
+        "The link's images/s are what its rate could carry in the busier direction: full TCP segments over "
+        f"IPv4 and Ethernet ({digits(100 * OVERHEAD - 100)} % headers), and nothing lost or else under way."
+        if known
+        else "No link's rate is known; --link-mbit gives it."
+    )
+    heads = (*HEADS, *(LINK_HEADS if known else ()))
+    return Table(
+        "Bytes on the wire",
+        f"Bodies of requests and answers, by image; 1 KB is 1,000 bytes. {told}",
+        heads,
+        rows,
+        notes.texts,
+        numeric=frozenset({1, 2, 3, *range(5, len(heads))}),
+        shared=tuple(text for text in said if text not in notes.texts),
+    )
+
+
+def _row(study: Study, wire: Wire, notes: Notes) -> tuple[Cell, ...]:
+    said = stand_in(study, wire.way.endpoint)
+    sizes = (wire.sent_bytes / 1e3, wire.received_bytes / 1e3)
+    return (
+        Cell(study.named(wire.way), notes.marks([said] if said else [])),
+        Cell(str(wire.batch)),
+        *(Cell(digits(size), (), size) for size in sizes),
+        Cell(wire.fastest[0].cell),
+        number(wire.fastest, images_per_s, notes),
+    )
+
+
+def _link(wire: Wire, notes: Notes) -> tuple[Cell, ...]:
+    rate = None if wire.link_bytes_per_s is None else wire.link_bytes_per_s * 8 / 1e6
+    share = None if wire.share is None else 100 * wire.share
+    marks = notes.marks([ABOVE] if share is not None and share > 100 else [])
+    return _number(rate), _number(wire.ceiling), _number(share, marks)
+
+
+def _number(value: float | None, marks: tuple[int, ...] = ()) -> Cell:
+    return Cell(MISSING if value is None else digits(value), marks, value)

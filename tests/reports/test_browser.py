@@ -1,0 +1,175 @@
+"""The pages in a real browser: nothing breaks, nothing is fetched, and what is drawn can be read and used."""
+
+import csv
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+from reports.__main__ import main
+from tests.reports.pages import ATTACK, PAGES, apart
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the path: apt-get install chromium"),
+]
+WIDTHS = (390, 1280)
+INK = {"light": "#1d2228", "dark": "#e4e2dc", "paper": "#000"}
+WITHOUT = "The drawing needs JavaScript; the tables hold its numbers."
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The result folder of each study, shown."""
+    root = tmp_path_factory.mktemp("pages")
+    made = {name: apart(book()).write(root / name) for name, book in PAGES.items()}
+    assert all(main(["show", str(folder), "--quiet"]) == 0 for folder in made.values())
+    return made
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    made = browser.new_context(accept_downloads=True)
+    yield made
+    made.close()
+
+
+class Visit:
+    """A page, with what it said on the console and what it asked for."""
+
+    def __init__(self, context: BrowserContext, path: Path, width: int = 1280) -> None:
+        self.page: Page = context.new_page()
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.said.append(f"dialog {dialog.message}"))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.set_viewport_size({"width": width, "height": 900})
+        self.page.goto(path.as_uri())
+
+    def is_calm(self, path: Path) -> bool:
+        """Nothing on the console, and no request but the page itself."""
+        assert (self.said, self.asked) == ([], [path.as_uri()])
+        return True
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", PAGES)
+def test_no_page_errs_asks_or_scrolls_sideways(
+    context: BrowserContext, folders: dict[str, Path], name: str, width: int, colours: str
+) -> None:
+    path = folders[name] / "report.html"
+    visit = Visit(context, path, width)
+    visit.page.emulate_media(color_scheme="dark" if colours == "dark" else "light")
+    visit.page.evaluate("document.querySelectorAll('details').forEach((it) => { it.open = true; })")
+    assert visit.page.evaluate("document.documentElement.scrollWidth") == width
+    assert visit.is_calm(path)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_chart_is_drawn_and_named(context: BrowserContext, folders: dict[str, Path], name: str) -> None:
+    page = Visit(context, folders[name] / "report.html").page
+    figures = page.locator("figure[data-kind]")
+    expected = {"quick": 2, "full": 3, "crowded": 3, "aborted": 2, "empty": 0, "attacked": 3}
+    assert figures.count() == expected[name]
+    for figure in figures.all():
+        assert figure.locator("svg path").count() > 5
+        assert figure.locator(".canvas").get_attribute("aria-label")
+        assert figure.locator("h3").inner_text()
+
+
+def test_an_attack_in_every_foreign_text_shows_as_text(
+    context: BrowserContext, folders: dict[str, Path]
+) -> None:
+    page = Visit(context, folders["attacked"] / "report.html").page
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("h1").inner_text() == ATTACK
+    assert page.locator("body img").count() == 0
+    page.evaluate("document.querySelectorAll('details').forEach((it) => { it.open = true; })")
+    for place in ("failed", "http", "model"):
+        assert page.get_by_text(ATTACK).count() > 10, place
+
+
+def test_a_tooltip_holds_an_attack_as_text(context: BrowserContext, folders: dict[str, Path]) -> None:
+    page = Visit(context, folders["attacked"] / "report.html").page
+    canvas = page.locator("figure[data-kind=timeline] .canvas")
+    box = canvas.bounding_box()
+    assert box is not None
+    canvas.scroll_into_view_if_needed()
+    canvas.hover(position={"x": box["width"] * 0.4, "y": 60})
+    page.wait_for_selector(".tip strong")
+    assert ATTACK in page.locator(".tip strong").first.inner_text()
+    assert page.evaluate("window.hacked") is None
+
+
+def test_a_table_is_sorted_by_what_is_clicked(context: BrowserContext, folders: dict[str, Path]) -> None:
+    page = Visit(context, folders["full"] / "report.html").page
+    table = page.locator("table[data-title='Serial latency, p50']")
+    head = table.locator("thead th").nth(1)
+    cells = table.locator("tbody tr td:nth-child(2)")
+
+    def numbers() -> list[float]:
+        texts = cells.evaluate_all("all => all.map((it) => it.firstChild.nodeValue)")
+        return [float(text) for text in texts if text != "–"]
+
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    rising = numbers()
+    assert rising == sorted(rising)
+    head.locator("button").click()
+    assert (head.get_attribute("aria-sort"), numbers()) == ("descending", rising[::-1])
+
+
+def test_a_table_is_saved_as_csv(context: BrowserContext, folders: dict[str, Path], tmp_path: Path) -> None:
+    page = Visit(context, folders["attacked"] / "report.html").page
+    table = page.locator("table[data-title='Failures by kind']")
+    with page.expect_download() as download:
+        page.locator(".scroll:has(table[data-title='Failures by kind']) + button").click()
+    assert download.value.suggested_filename == "failures-by-kind.csv"
+    download.value.save_as(tmp_path / "saved.csv")
+    with (tmp_path / "saved.csv").open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.reader(lines))
+    assert rows[0] == ["endpoint", "kind", "requests"]
+    assert rows[1][1:] == [ATTACK, "3"]
+    assert len(rows) - 1 == table.locator("tbody tr").count()
+
+
+def test_the_time_axis_goes_to_the_chosen_run(context: BrowserContext, folders: dict[str, Path]) -> None:
+    page = Visit(context, folders["full"] / "report.html").page
+    figure = page.locator("figure[data-kind=timeline]")
+    before = figure.locator("svg").inner_html()
+    figure.locator("select").select_option(label="onnx-http/b4/c1 r2")
+    assert figure.locator("svg").inner_html() != before
+    figure.locator("select").select_option(label="the whole study")
+    assert figure.locator("svg text").count() > 10
+
+
+def test_dark_mode_and_paper_change_what_is_drawn(context: BrowserContext, folders: dict[str, Path]) -> None:
+    page = Visit(context, folders["full"] / "report.html").page
+    text = page.locator("figure[data-kind=breakdown] svg text").first
+    expect(text).to_have_attribute("fill", INK["light"])
+    page.emulate_media(color_scheme="dark")
+    expect(text).to_have_attribute("fill", INK["dark"])
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    expect(text).to_have_attribute("fill", INK["paper"])
+
+
+def test_without_scripts_every_table_is_there(browser: Browser, folders: dict[str, Path]) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = Visit(context, folders["full"] / "report.html").page
+    assert page.locator("table").count() > 10
+    assert page.locator("noscript p").all_inner_texts() == [WITHOUT] * 3
+    context.close()

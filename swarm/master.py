@@ -43,6 +43,7 @@ from swarm.staging import user_class_for
 from swarm.trace_reader import TraceReader
 from swarm.triton_metrics import check_metrics, metrics_addresses
 from swarm.under_way import Terms
+from swarm.watch import watch_for
 from users.endpoint import Endpoint
 from users.images import ImageSet, ImageSetError, load_images
 from users.transport import Transport
@@ -64,6 +65,8 @@ class Master:
         self._launch = Launch.of(os.environ)
         self._live = Live()
         self._closing_text = ""
+        self._watch = watch_for(web_ui)
+        self._collector.listeners.append(self._watch.on_record)
         self._signals = MasterSignals(environment, runner, web_ui)
         atexit.register(self._servers.embedded.stop)
         environment.events.quit.add_listener(self._show_closing_text)
@@ -91,6 +94,8 @@ class Master:
         sources = functools.partial(open_sources, metrics=metrics, namespace=self._launch.server_address)
         self._sampler = Sampler(self._collector.add_sample, sources)
         self._say(f"targets: {self._environment.user_classes[0].host}")
+        if self._watch.place:
+            self._say(f"live page: {self._watch.place} below the web UI's address")
 
     def _resolved(self) -> Options:
         """The options as they stand now; embedded servers emulate what the study says. Raises UsageError."""
@@ -109,6 +114,7 @@ class Master:
             ledger = self._new_ledger(folder, options, programme, size)
         except UsageError as error:
             self._say(f"inferswarm: {error}")
+            self._watch.refused(str(error))
             self._environment.process_exit_code = USAGE
             return
         terms = Terms(options.request_timeout, size.warm_up, options.seed)
@@ -140,7 +146,10 @@ class Master:
         about, runs = options.resolved(size), programme.planned
         endpoints, ready = self._servers.endpoints, self._servers.ready
         head = header(self._study, about, command, runs, endpoints, self.images, ready)
-        return open_ledger(folder, {**head, **self._launch.facts(head["fingerprint"])})
+        whole = {**head, **self._launch.facts(head["fingerprint"])}
+        ledger = open_ledger(folder, whole)
+        self._watch.begun(folder, whole)
+        return ledger
 
     def _begin(self, options: Options, ledger: LedgerWriter, folder: Path, programme: Programme) -> None:
         """From workers that are there to workers that have all they need."""
@@ -165,6 +174,7 @@ class Master:
         """The report, and the exit code, which stays inconclusive if anything here goes wrong."""
         self._environment.process_exit_code = INCONCLUSIVE
         self._closing_text, code = ending.close(status, reason)
+        self._watch.ended(status, reason, code)
         self._crew.forget()
         self._environment.process_exit_code = code
         if self._environment.web_ui is not None:

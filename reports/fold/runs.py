@@ -84,7 +84,7 @@ def planned_runs(found: Outline, bins: Bins, long_bytes: int = LONG_BYTES) -> It
 
     So no more is held than the runs that are open, and a record that comes late counts as any other does.
     """
-    plan = {tag_of(entry): _planned(entry) for entry in whole_plan(found)}
+    plan = {tag_of(entry): planned_of(entry) for entry in whole_plan(found)}
     held: dict[Tag, Collecting] = {}
     for number, record in records_of_runs(found):
         tag = tag_of(record)
@@ -105,7 +105,8 @@ def _seen(planned: Mapping[str, Any], records: Collecting) -> Seen:
     return Seen(Run(planned, whole), Run(planned, by_second))
 
 
-def _planned(entry: Record) -> dict[str, Any]:
+def planned_of(entry: Record) -> dict[str, Any]:
+    """What was planned of a run, with what older plans do not tell empty."""
     axes = {name: entry.get(name) or "" for name in AXES}
     asked = {f"{name}_asked": entry.get(name) or 0 for name in ("workers", "hosts")}
     return {name: entry[name] for name in PLAN_FIELDS} | axes | asked

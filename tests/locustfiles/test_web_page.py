@@ -1,16 +1,25 @@
-"""A study from Locust's web page: started, stopped, started again, interrupted."""
+"""A study from Locust's web page: started, stopped, started again, interrupted, and seen in a browser."""
 
 from __future__ import annotations
 
+import json
+import shutil
 import signal
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
 
+from swarm.web.page import open_page
 from tests.locustfiles.conftest import StartService
 from tests.locustfiles.console import (
+    CELLS,
     LOCUST,
+    SHORT,
     Console,
     all_gone,
     few_pictures,
@@ -18,6 +27,14 @@ from tests.locustfiles.console import (
     is_listening,
     wait_until,
 )
+from tests.reports.builder import Book
+from tests.reports.lines import Record, phase_line, readings, triton
+from tests.swarm.web_stand import MS, begun, second_of, web_ui
+from tests.swarm.wsgi import serving
+
+BROWSER = Path(__file__).with_name("browser.py")
+INJECTED = "<img src=x onerror=alert(1)><b>bold</b>"
+needs_browser = pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium on the path")
 
 pytestmark = pytest.mark.system
 
@@ -25,9 +42,9 @@ pytestmark = pytest.mark.system
 class Page:
     """Locust's web page, by the requests that its buttons send."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, base: str = "") -> None:
         self.port = port
-        self.url = f"http://127.0.0.1:{port}"
+        self.url = f"http://127.0.0.1:{port}{base}"
 
     def start(self, **fields: str) -> None:
         form = {"user_count": "1", "spawn_rate": "1", **fields}
@@ -40,15 +57,31 @@ class Page:
         return str(requests.get(f"{self.url}/stats/requests", timeout=5).json()["state"])
 
 
-def opened(consoles: list[Console], folder: Path, service: int) -> tuple[Console, Page]:
+def opened(
+    consoles: list[Console], folder: Path, service: int, base: str = "", *options: str
+) -> tuple[Console, Page]:
     """Locust with its web page, and the page."""
     port = free_port()
-    arguments = ["--web-host", "127.0.0.1", "--web-port", str(port), "--results-dir", str(folder)]
+    arguments = ["--web-host", "127.0.0.1", "--web-port", str(port), "--results-dir", str(folder), *options]
+    arguments += ["--web-base-path", base] if base else []
     target = ("--pytorch-url", f"127.0.0.1:{service}", *few_pictures())
     console = Console([*LOCUST, *arguments, *target], folder)
     consoles.append(console)
     wait_until(lambda: is_listening(port), 20, lambda: console.text)
-    return console, Page(port)
+    return console, Page(port, base)
+
+
+def seen(url: str, selector: str, count: int) -> Iterator[dict[str, Any]]:
+    """What a browser sees there at either width; nothing may be wrong with the page as such."""
+    command = [sys.executable, str(BROWSER), str(shutil.which("chromium")), url, selector, str(count)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=80, check=False)
+    assert done.returncode == 0, done.stderr
+    for look in json.loads(done.stdout).values():
+        assert look["said"] == []
+        assert look["asked"] == ["/".join(url.split("/")[:3])]
+        assert not look["wide"]
+        assert look["first"] == look["again"]
+        yield look
 
 
 def test_sigterm_under_the_web_page_keeps_what_was_measured(
@@ -87,3 +120,75 @@ def test_the_web_page_starts_stops_and_starts_again(
     console.wait(10)
     assert all_gone(family)
     assert not is_listening(page.port)
+
+
+@needs_browser
+def test_cells_arrive_in_the_live_page_and_in_locusts_tab(
+    start_service: StartService, consoles: list[Console], tmp_path: Path
+) -> None:
+    service = start_service("--delay-ms", "20")
+    console, page = opened(consoles, tmp_path, service, "/load", *SHORT)
+    page.start()
+    console.wait_for("results in", 20)
+    wide, narrow = seen(f"{page.url}/inferswarm", "#cells tr", 4)
+    assert wide["at once"] < 4
+    assert {text.split()[0] for text in wide["first"]} == CELLS
+    assert all("few-samples" in text for text in wide["first"])
+    assert narrow["first"] == wide["first"]
+    assert wide["canvases"] >= 5
+    wait_until(lambda: page.state() == "stopped", 20, lambda: console.text)
+    for look in seen(f"{page.url}/?tab=inferswarm", "table tbody tr", 4):
+        assert {text.split()[0] for text in look["first"]} == CELLS
+    data = requests.get(f"{page.url}/inferswarm/data", timeout=5).json()
+    assert (data["study"]["status"], data["study"]["report"]) == ("complete", True)
+    report = requests.get(f"{page.url}/inferswarm/report/{data['study']['id']}", timeout=5)
+    assert report.text == (console.result() / "report.html").read_text()
+    shown = {cell["cell"]: cell["images_per_s"] for cell in data["cells"]}
+    for row in console.cells():
+        assert float(shown[row["cell"]].replace(",", "")) == pytest.approx(
+            float(row["images_per_s"]), rel=5e-3
+        )
+
+
+@needs_browser
+def test_markup_from_outside_shows_as_text_and_a_gpu_has_its_charts(tmp_path: Path) -> None:
+    ui = web_ui()
+    live = open_page(ui)
+    book = Book(title=f"Of {INJECTED}")
+    tag = book.plan("onnx-grpc", 1, 2)
+    hostile: Record = {**tag, "cell": f"{INJECTED}/b1/c2"}
+    book.header["plan"][0]["cell"] = hostile["cell"]
+    live.begun(tmp_path / INJECTED.replace("/", ""), book.header)
+    for record in whole_run(hostile):
+        live.on_record(record)
+    live.ended("failed", INJECTED, 3)
+    live.refused(INJECTED)
+    with serving(ui.app) as address:
+        for look in seen(f"http://{address}/inferswarm", "#cells tr", 1):
+            assert look["first"][0].startswith(f"{INJECTED}/b1/c2 (failed)")
+            for text in (f"Of {INJECTED}", f"The study failed after 1 of 1 run: {INJECTED}."):
+                assert text in look["text"]
+            assert all(
+                name in look["text"] for name in ("GPU utilisation", "GPU power", "Waiting in the server")
+            )
+            assert look["canvases"] == 11
+
+
+def whole_run(tag: Record) -> Iterator[Record]:
+    """A run of twenty seconds with a GPU, which then fails."""
+    yield begun(tag)
+    yield phase_line(tag, "warm-up", "2026-11-21T11:00:00Z")
+    yield phase_line(tag, "measure", "2026-11-21T11:00:05Z")
+    for at in range(20):
+        gpu = {
+            "id": "a",
+            "util_pct": 40.0 + at,
+            "memory_bytes": (2 + at % 3) << 30,
+            "power_w": 150.0 + 3 * at,
+        }
+        server = triton(50 * (at + 1), 1, 18 * MS)
+        yield from second_of(
+            tag, at, [(20 + at % 5) * MS] * 50, server=server, gpus=[gpu], pending_requests=at % 4
+        )
+    yield from readings(tag, triton(750, 1, 18 * MS))
+    yield {"kind": "run", **tag, "event": "end", "utc": "then", "status": "failed", "note": INJECTED}

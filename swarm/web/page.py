@@ -1,0 +1,103 @@
+"""The live page: the study that is on, those before it in this process, and what a browser is told."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from swarm.watch import Watch
+from swarm.web.cells import tab_row
+from swarm.web.locust_tab import add_tab
+from swarm.web.routes import add_routes
+from swarm.web.seconds import COLUMNS
+from swarm.web.state import StudyState
+
+SHOWN = 500
+"""Rows of the table in Locust's page: as many as it shows of anything."""
+NEVER_BEGAN = {"id": "", "status": "idle"}
+
+logger = logging.getLogger("inferswarm")
+
+
+class LivePage(Watch):
+    """Follows studies; `clock` counts seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._count = itertools.count(1)
+        self._told = 0
+        self._studies: list[StudyState] = []
+        self._refused = ""
+        self._fault = ""
+
+    def begun(self, folder: Path, header: Mapping[str, Any]) -> None:
+        """A new study takes the place of the one before."""
+        self._refused = self._fault = ""
+        self._studies.append(StudyState(folder, header, self._count, self._clock))
+
+    def on_record(self, record: Mapping[str, Any]) -> None:
+        """Follow; where that fails, say so, and leave the rest of this study to its report."""
+        if not self._studies or self._fault:
+            return
+        try:
+            self._studies[-1].on_record(record)
+        except Exception as error:
+            logger.exception("the live page cannot follow the study")
+            self._fault = f"{type(error).__name__}: {error}"
+
+    def ended(self, status: str, reason: str, code: int) -> None:
+        """The study's files are there."""
+        if self._studies:
+            self._studies[-1].close(status, reason, code)
+
+    def refused(self, sentence: str) -> None:
+        """Shown until a study begins."""
+        self._refused = sentence
+
+    @property
+    def next(self) -> int:
+        """The number after which there is nothing yet."""
+        numbers = [
+            numbered[-1][0]
+            for study in self._studies[-1:]
+            for numbered in (study.seconds, study.cells)
+            if numbered
+        ]
+        return max(numbers, default=0)
+
+    def data(self, since: int, known: str = "") -> dict[str, Any]:
+        """What a browser has to be told that knows everything up to `since` of the study `known`."""
+        head = {"next": self.next, "refused": self._refused, "fault": self._fault, "columns": COLUMNS}
+        if not self._studies:
+            return {**head, "study": NEVER_BEGAN, "earlier": []}
+        *before, study = self._studies
+        earlier = [one.about() for one in reversed(before)]
+        return {
+            **head,
+            "study": study.about(),
+            "earlier": earlier,
+            **study.news(since if known == study.name else 0),
+        }
+
+    def tab(self) -> list[dict[str, Any]]:
+        """The rows of the table in Locust's page."""
+        cells = self._studies[-1].cells[-SHOWN:] if self._studies else []
+        return [tab_row(cell, number) for number, (_, cell) in enumerate(cells, 1)]
+
+    def file(self, study: str, name: str) -> Path | None:
+        """A file of an ended study by the name of its folder, or of the latest that has it."""
+        chosen = (one for one in reversed(self._studies) if study in ("", one.name))
+        return next((path for one in chosen if (path := one.file(name))), None)
+
+
+def open_page(web_ui: Any) -> LivePage:
+    """Add the page and the tab to Locust's web UI, before its server starts."""
+    page = LivePage()
+    base = str(web_ui.app.blueprints["locust"].url_prefix or "").rstrip("/")
+    page.place = add_routes(web_ui, base, page.data, page.file)
+    add_tab(web_ui, base, page.place, page.tab)
+    return page

@@ -1,0 +1,105 @@
+"""The routes of the live page, all behind Locust's login where that is on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from flask import Blueprint, Response, make_response, render_template, request, send_file
+
+HERE = Path(__file__).parent
+REPORT = HERE.parent.parent / "reports" / "render"
+FILES = {
+    "live.js": (HERE / "static" / "live.js", "text/javascript"),
+    "charts.js": (HERE / "static" / "charts.js", "text/javascript"),
+    "tables.js": (HERE / "static" / "tables.js", "text/javascript"),
+    "live.css": (HERE / "static" / "live.css", "text/css"),
+    "report.css": (REPORT / "templates" / "report.css", "text/css"),
+    "echarts.min.js": (REPORT / "assets" / "echarts.min.js", "text/javascript"),
+}
+"""What the page loads, by name."""
+OWN = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+STUDY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:;"
+    " font-src data:; base-uri 'none'; form-action 'none'; sandbox allow-scripts allow-downloads allow-popups"
+)
+"""A report is one file with its scripts in it; it is shown apart from this origin and asks it for nothing."""
+
+OF_STUDIES = ("/report", "/cells.csv")
+"""Routes to what a study leaves: of the latest, or by the name of its folder."""
+
+Data = Callable[[int, str], dict[str, Any]]
+File = Callable[[str, str], Path | None]
+
+
+def add_routes(web_ui: Any, base: str, data: Data, file: File) -> str:
+    """Register them below `base`; where the page is.
+
+    `data` is what has come after a number in the study of that name, `file` a file of a study by its name;
+    that of its folder is meant.
+    """
+    place = f"{base}/inferswarm"
+    ours = Blueprint("inferswarm", __name__, url_prefix=place, template_folder="templates")
+
+    def route(rule: str, answer: Callable[..., Response]) -> None:
+        guarded = web_ui.auth_required_if_enabled(answer)
+        for each in (rule, f"{rule}/<study>") if rule in OF_STUDIES else (rule,):
+            ours.add_url_rule(each, answer.__name__, guarded)
+
+    def page() -> Response:
+        return make_response(render_template("inferswarm.html", place=place, locust=f"{base}/"))
+
+    def news() -> Response:
+        since = request.args.get("since", "0")
+        if not (since.isascii() and since.isdigit()):
+            return sentence(400, f"since={since}: give the number that the last reply called next.")
+        known = data(int(since), request.args.get("study", ""))
+        return Response(json.dumps(known, separators=(",", ":")), mimetype="application/json")
+
+    def asset(name: str) -> Response:
+        if name not in FILES:
+            return sentence(404, f"{name}: the live page has no such file.")
+        path, mimetype = FILES[name]
+        return send_file(path, mimetype=mimetype, conditional=True, max_age=0)
+
+    def report(study: str = "") -> Response:
+        return left_by(file, study, "report.html", "text/html")
+
+    def cells(study: str = "") -> Response:
+        return left_by(file, study, "cells.csv", "text/csv")
+
+    for rule, answer in (("", page), ("/data", news), ("/file/<name>", asset)):
+        route(rule, answer)
+    for rule, answer in zip(OF_STUDIES, (report, cells), strict=True):
+        route(rule, answer)
+    ours.after_request(guard)
+    web_ui.app.register_blueprint(ours)
+    return place
+
+
+def left_by(file: File, study: str, name: str, mimetype: str) -> Response:
+    """One of the files that a study has left, or a sentence."""
+    if path := file(study, name):
+        found = send_file(path.resolve(), mimetype=mimetype, conditional=True, max_age=0)
+        found.headers["Content-Security-Policy"] = STUDY
+        return found
+    if study:
+        return sentence(404, f"{study}: no study of this process that has ended has this name and a {name}.")
+    return sentence(404, f"There is no {name} yet: it is written when a study ends.")
+
+
+def sentence(status: int, text: str) -> Response:
+    """A plain answer."""
+    return Response(f"{text}\n", status, mimetype="text/plain")
+
+
+def guard(response: Response) -> Response:
+    """Nothing from elsewhere is loaded, and no page from elsewhere reads what is here."""
+    response.headers.setdefault("Content-Security-Policy", OWN)
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["Referrer-Policy"] = "no-referrer"
+    # Locust lets every origin read every answer that does not name one.
+    response.headers["Access-Control-Allow-Origin"] = request.host_url.rstrip("/")
+    return response

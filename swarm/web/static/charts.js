@@ -1,0 +1,172 @@
+// Live charts of the seconds. A chart without any value is not shown.
+
+import { made } from "./tables.js";
+
+const GIB = 2 ** 30;
+const CHARTS = [
+  ["Throughput", "per second", ["images", "images_per_s"], ["failures", "failures_per_s"]],
+  ["Latency", "ms", ["p50", "latency_p50_ms"], ["p95", "latency_p95_ms"], ["p99", "latency_p99_ms"]],
+  ["Load", "count", ["in flight", "in_flight"], ["users", "users"]],
+  ["Busiest worker's CPU", "% of a core", ["CPU", "worker_cpu_pct"]],
+  ["Worst worker's loop lag", "ms, p99", ["lag", "loop_lag_ms"]],
+  ["Server", "ms per request", ["queue", "server_queue_ms"], ["compute", "server_compute_ms"]],
+  ["Executed batch", "images", ["batch", "executed_batch"]],
+  ["Waiting in the server", "requests", ["pending", "pending_requests"]],
+  ["GPU utilisation", "%", ["GPUs", "gpu_util_pct"]],
+  ["GPU memory", "GiB", ["GPUs", "gpu_memory_bytes", GIB]],
+  ["GPU power", "W", ["GPUs", "gpu_power_w"]],
+];
+const COLOURS = ["--one", "--two", "--three"];
+const DASHES = ["solid", "dashed", "dotted"];
+const SHADES = { "warm-up": "--warm", measure: "--wash" };
+const SVG = "http://www.w3.org/2000/svg";
+
+export const digits = (value) => {
+  if (value === null || value === undefined) return "–";
+  if (value === 0) return "0";
+  const rounded = Number(value.toPrecision(3));
+  const decimals = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(rounded))));
+  return rounded.toLocaleString("en", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+};
+
+// Counts are whole and shown so; on an axis, digits that say nothing are left out.
+const COUNTED = new Set(["per second", "count", "requests"]);
+const shown = (unit) => (value) =>
+  COUNTED.has(unit) && value !== null ? value.toLocaleString("en") : digits(value);
+const onAxis = (value) => value.toLocaleString("en", { maximumSignificantDigits: 3 });
+
+const clock = (ms) => new Date(ms).toLocaleTimeString([], { hour12: false });
+
+const sample = (index) => {
+  const [box, line] = [document.createElementNS(SVG, "svg"), document.createElementNS(SVG, "line")];
+  for (const [name, value] of Object.entries({ x1: 0, x2: 24, y1: 5, y2: 5 })) line.setAttribute(name, value);
+  box.setAttribute("aria-hidden", "true");
+  line.setAttribute("class", `s${index}`);
+  box.append(line);
+  return box;
+};
+
+// [ms, value] of each second; a hole where seconds or cells do not follow one another.
+const points = (seconds, column, scale) => {
+  const found = [];
+  seconds.forEach((second, index) => {
+    const before = seconds[index - 1];
+    const follows = before && before.t_s === second.t_s - 1 && before.cell === second.cell;
+    if (before && !follows) found.push([second.t_s * 1000 - 500, null]);
+    found.push([second.t_s * 1000, second[column] === null ? null : second[column] / scale]);
+  });
+  return found;
+};
+
+// [phase, from, to] in ms, of seconds that follow one another in one phase of one run.
+const spans = (seconds) => {
+  const found = [];
+  for (const second of seconds) {
+    const key = `${second.cell} ${second.repeat} ${second.phase}`;
+    const last = found.at(-1);
+    if (last && last.key === key) last.to = second.t_s * 1000 + 500;
+    else found.push({ key, phase: second.phase, from: second.t_s * 1000 - 500, to: second.t_s * 1000 + 500 });
+  }
+  return found;
+};
+
+class Chart {
+  constructor([title, unit, ...series], root) {
+    Object.assign(this, { title, unit, series });
+    this.figure = made("figure");
+    const head = made("h3", `${title} `);
+    head.append(made("small", unit));
+    this.readout = made("ul", "", "readout");
+    this.plot = made("div", "", "plot");
+    this.plot.setAttribute("role", "img");
+    const caption = made("figcaption");
+    caption.append(head, this.readout);
+    this.figure.append(caption, this.plot);
+    root.append(this.figure);
+  }
+
+  has(seconds) {
+    return this.series.some(([, column]) => seconds.some((second) => second[column] !== null));
+  }
+
+  draw(seconds, wide) {
+    this.figure.hidden = !this.has(seconds);
+    if (this.figure.hidden) return;
+    this.chart ??= this.#begun();
+    const latest = this.series.map(([name, column, scale = 1]) => {
+      const last = seconds.findLast((second) => second[column] !== null);
+      return `${name} ${shown(this.unit)(last ? last[column] / scale : null)}`;
+    });
+    this.readout.replaceChildren(...latest.map((text, index) => {
+      const item = made("li");
+      item.append(sample(index), text);
+      return item;
+    }));
+    this.plot.setAttribute("aria-label", `${this.title} in ${this.unit}; last: ${latest.join(", ")}`);
+    this.chart.setOption(this.#option(seconds, wide), { replaceMerge: ["series"] });
+  }
+
+  #begun() {
+    const chart = window.echarts.init(this.plot);
+    new ResizeObserver(() => chart.resize()).observe(this.plot);
+    return chart;
+  }
+
+  #option(seconds, wide) {
+    const style = getComputedStyle(document.documentElement);
+    const colour = (name) => style.getPropertyValue(name).trim();
+    const text = { color: colour("--soft"), fontSize: 11 };
+    const line = { lineStyle: { color: colour("--rule") } };
+    const cells = new Map(seconds.map((second) => [second.t_s * 1000, `${second.cell}, ${second.phase}`]));
+    return {
+      animation: false,
+      grid: { left: 46, right: 10, top: 12, bottom: 24 },
+      xAxis: {
+        type: "time", min: seconds[0].t_s * 1000 - 500, max: seconds.at(-1).t_s * 1000 + 500, splitNumber: 3,
+        axisLine: line, axisTick: line,
+        axisLabel: { ...text, hideOverlap: true, formatter: clock },
+      },
+      yAxis: {
+        type: "value", min: 0, splitNumber: 3, splitLine: line, axisLabel: { ...text, formatter: onAxis },
+        boundaryGap: [0, "8%"], minInterval: COUNTED.has(this.unit) ? 1 : 0,
+      },
+      tooltip: {
+        trigger: "axis", renderMode: "richText", confine: true,
+        axisPointer: { lineStyle: { color: colour("--soft") } },
+        backgroundColor: colour("--paper"), borderColor: colour("--rule"),
+        textStyle: { color: colour("--ink"), fontSize: 12 },
+        formatter: (found) => [
+          `${clock(found[0].value[0])}  ${cells.get(found[0].value[0]) ?? ""}`,
+          ...found.map((one) => `${one.seriesName}: ${shown(this.unit)(one.value[1])}`),
+        ].join("\n"),
+      },
+      series: this.series.map(([name, column, scale = 1], index) => ({
+        id: column, name, type: "line", data: points(seconds, column, scale), showSymbol: seconds.length < 40,
+        symbolSize: 4, itemStyle: { color: colour(COLOURS[index]) },
+        lineStyle: { color: colour(COLOURS[index]), width: 1.8, type: DASHES[index] },
+        ...(index === 0 && { markArea: shaded(seconds, wide, colour, text) }),
+      })),
+    };
+  }
+}
+
+const shaded = (seconds, wide, colour, text) => ({
+  silent: true,
+  label: { ...text, show: !wide, position: "insideTopLeft", fontSize: 10 },
+  data: spans(seconds).filter(({ phase }) => SHADES[phase]).map(({ phase, from, to }) => [
+    { name: phase, xAxis: from, itemStyle: { color: colour(SHADES[phase]) } },
+    { xAxis: to },
+  ]),
+});
+
+export class Charts {
+  constructor(root) {
+    this.charts = CHARTS.map((definition) => new Chart(definition, root));
+  }
+
+  // Returns the titles of the charts that have nothing to show.
+  draw(seconds, wide) {
+    for (const chart of this.charts) chart.draw(seconds, wide);
+    return this.charts.filter((chart) => chart.figure.hidden).map((chart) => chart.title);
+  }
+}

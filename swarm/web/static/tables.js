@@ -1,0 +1,56 @@
+// The tables of the page. Whatever comes from outside is set as text, never as markup.
+
+export const made = (tag, text = "", className = "") => {
+  const element = document.createElement(tag);
+  element.textContent = text;
+  if (className) element.className = className;
+  return element;
+};
+
+const opened = (summary, ...texts) => {
+  const details = made("details");
+  details.append(summary, ...texts.filter(Boolean).map((text) => made("p", text)));
+  return details;
+};
+
+const limit = (found) => {
+  const cell = made("td", "", "words");
+  if (!found) cell.textContent = "–";
+  else cell.append(opened(made("summary", found.code), found.text, found.advice));
+  return cell;
+};
+
+const caveats = (found) => {
+  const cell = made("td", "", "words");
+  for (const doubt of found) {
+    const summary = made("summary", doubt.tainted ? `${doubt.code} (disqualifying)` : doubt.code);
+    if (doubt.tainted) summary.className = "tainted";
+    cell.append(opened(summary, doubt.text, doubt.advice));
+  }
+  if (!found.length) cell.textContent = "none";
+  return cell;
+};
+
+export const cellRow = (cell) => {
+  const row = made("tr");
+  const head = made("th", cell.status === "done" ? cell.cell : `${cell.cell} (${cell.status})`);
+  head.scope = "row";
+  const figures = [cell.repeat, cell.images_per_s, cell.p50, cell.p95, cell.p99, cell.failures];
+  const numbers = figures.map((text) => made("td", text, "number"));
+  row.append(head, ...numbers, limit(cell.limit), caveats(cell.caveats));
+  return row;
+};
+
+export const link = (text, href) => {
+  const anchor = made("a", text);
+  anchor.href = href;
+  return anchor;
+};
+
+export const earlierItem = (study, place) => {
+  const item = made("li", `${study.title}, started ${study.started_utc}: ${study.status}`);
+  const name = encodeURIComponent(study.id);
+  if (study.report) item.append(link("report", `${place}/report/${name}`));
+  if (study.csv) item.append(link("cells.csv", `${place}/cells.csv/${name}`));
+  return item;
+};

@@ -1,0 +1,58 @@
+"""Look at a page with a real browser, in a process of its own: Locust's patches and Playwright do not mix.
+
+    python tests/locustfiles/browser.py CHROMIUM URL SELECTOR COUNT
+
+Opens the page at 1280 and 390 px, waits for so many elements there, reloads it and waits again; what was seen
+comes out as JSON, by width.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+PATIENCE_MS = 25_000
+WIDTHS = (1280, 390)
+
+
+def look(browser: Browser, url: str, selector: str, count: int, width: int) -> dict[str, Any]:
+    """What the page shows, what it said on its console, and whom it asked."""
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    said: list[str] = []
+    asked: set[str] = set()
+    page.on("console", lambda message: said.append(message.text) if message.type != "log" else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("dialog", lambda dialog: said.append(f"dialog: {dialog.message}"))
+    page.on("request", lambda request: asked.add("/".join(request.url.split("/")[:3])))
+    page.goto(url)
+    seen = {"at once": page.locator(selector).count(), "first": rows(page, selector, count)}
+    page.reload()
+    seen |= {"again": rows(page, selector, count), "text": page.locator("body").inner_text()}
+    page.wait_for_timeout(1500)  # charts have been drawn, and drawn again
+    wide = page.evaluate("document.documentElement.scrollWidth > window.innerWidth")
+    canvases = page.locator("canvas").count()
+    page.close()
+    return {**seen, "said": said, "asked": sorted(asked), "wide": wide, "canvases": canvases}
+
+
+def rows(page: Page, selector: str, count: int) -> list[str]:
+    """The texts of the elements, once there are so many."""
+    found = page.locator(selector)
+    found.nth(count - 1).wait_for(timeout=PATIENCE_MS)
+    return [" ".join(text.split()) for text in found.all_inner_texts()]
+
+
+def main(chromium: str, url: str, selector: str, count: str) -> None:
+    """Print what was seen."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        found = {width: look(browser, url, selector, int(count), width) for width in WIDTHS}
+        browser.close()
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

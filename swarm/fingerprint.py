@@ -9,6 +9,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from swarm.gpus import find_nvml, gpu_names
+
 PACKAGES = ("locust", "gevent", "geventhttpclient", "grpcio", "tritonclient", "numpy", "pillow")
 
 
@@ -20,6 +22,7 @@ def fingerprint() -> dict[str, Any]:
         "system": platform.platform(),
         "cpu": cpu_model(),
         "cores": os.cpu_count(),
+        "gpus": gpu_names(find_nvml()),
         "tcp_congestion_control": read("/proc/sys/net/ipv4/tcp_congestion_control"),
         "git_commit": git_commit(),
     }

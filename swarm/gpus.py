@@ -90,6 +90,19 @@ def handles_of(nvml: Any) -> dict[str, Any]:
     return handles
 
 
+def gpu_names(nvml: Any | None) -> list[str]:
+    """The product name of every GPU of this machine; none without NVML, a driver, or a GPU."""
+    names: list[str] = []
+    if nvml is None:
+        return names
+    for handle in handles_of(nvml).values():
+        with suppress(nvml.NVMLError):
+            names.append(str(nvml.nvmlDeviceGetName(handle)))
+    with suppress(nvml.NVMLError):
+        nvml.nvmlShutdown()
+    return names
+
+
 def values_of(nvml: Any, handle: Any) -> Iterator[tuple[str, float]]:
     """(field, value) of all that this GPU tells."""
     questions: dict[str, Callable[[], float]] = {

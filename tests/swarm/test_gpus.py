@@ -11,7 +11,7 @@ import gevent
 import pytest
 from gevent.monkey import get_original
 
-from swarm.gpus import LocalGpus, find_nvml, gpu_records, is_local
+from swarm.gpus import LocalGpus, find_nvml, gpu_names, gpu_records, is_local
 from users.endpoint import Endpoint
 
 
@@ -64,6 +64,9 @@ class FakeNvml:
         assert clock == self.NVML_CLOCK_SM
         return 1980
 
+    def nvmlDeviceGetName(self, handle: int) -> str:
+        return f"NVIDIA A100 number {handle}"
+
 
 def read(nvml: FakeNvml) -> dict[str, Any]:
     return LocalGpus(nvml, run=lambda work: work()).read()
@@ -86,6 +89,14 @@ def test_a_lost_gpu_leaves_the_others() -> None:
 @pytest.mark.parametrize("call", ["nvmlInit", "nvmlDeviceGetCount"])
 def test_without_a_driver_nothing_is_told(call: str) -> None:
     assert read(FakeNvml(**{call: fail})) == {}
+
+
+def test_gpus_are_named_and_a_lost_or_missing_one_is_not() -> None:
+    nvml = FakeNvml(nvmlDeviceGetHandleByIndex=lambda index: fail() if index == 0 else index)
+    assert gpu_names(nvml) == ["NVIDIA A100 number 1"]
+    assert (nvml.started, nvml.stopped) == (1, 1)
+    assert gpu_names(FakeNvml(nvmlInit=fail, nvmlShutdown=fail)) == []
+    assert gpu_names(None) == []
 
 
 def test_one_start_for_all_readings_and_an_end() -> None:

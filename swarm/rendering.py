@@ -8,7 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-PATIENCE_S = 60.0
+from reports.ledger import FILE_NAME
+
+PATIENCE_S, PATIENT_BYTES_PER_S = 60.0, 2_000_000
+"""For any report, and for its ledger: an idle machine of ours reads ten million bytes a second."""
 
 
 def show(folder: Path) -> tuple[str, bool]:
@@ -25,10 +28,19 @@ def show(folder: Path) -> tuple[str, bool]:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=PATIENCE_S,
+            timeout=patience_s(folder),
             check=False,
         )
     except subprocess.TimeoutExpired:
         text = f"inferswarm: the report took too long; make it again with python -m reports show {folder}"
         return text, False
     return (done.stdout + done.stderr).rstrip(), done.returncode == 0
+
+
+def patience_s(folder: Path) -> float:
+    """How long the report of this folder may take: the longer, the larger its ledger is."""
+    try:
+        size = (folder / FILE_NAME).stat().st_size
+    except OSError:
+        size = 0
+    return PATIENCE_S + size / PATIENT_BYTES_PER_S

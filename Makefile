@@ -6,7 +6,7 @@ STUDY  ?= quick
 SET_UP := $(VENV)/.set-up
 
 .DEFAULT_GOAL := help
-.PHONY: help setup step7 web servers test test-studies test-parts check clean
+.PHONY: help setup step7 web servers test test-studies test-parts test-reports check clean
 
 help: ## show this help
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
@@ -38,8 +38,8 @@ servers: setup ## start the embedded servers and keep them up until Ctrl-C
 # need both cores and the default ports. Those between wait more than they work, so two processes share them.
 ALONE := tests/locustfiles/test_real.py tests/locustfiles/test_trace.py tests/test_readme.py
 test: setup ## run all tests, real servers included
-	$(BIN)/python -m pytest tests/server tests/reports
-	$(MAKE) --jobs=2 --output-sync=target --no-print-directory test-studies test-parts
+	$(BIN)/python -m pytest tests/server
+	$(MAKE) --jobs=2 --output-sync=target --no-print-directory test-studies test-parts test-reports
 	$(BIN)/python -m pytest $(ALONE)
 
 test-studies: # whole studies, and links, which would see each other's devices
@@ -48,6 +48,9 @@ test-studies: # whole studies, and links, which would see each other's devices
 test-parts:
 	$(BIN)/python -m pytest tests --ignore=tests/server --ignore=tests/reports --ignore=tests/locustfiles \
 	  --ignore=tests/swarm/links $(addprefix --ignore=,$(ALONE))
+
+test-reports:
+	$(BIN)/python -m pytest tests/reports
 
 check: setup ## formatting, lint, types, and the Kubernetes manifests by their schemas
 	$(BIN)/ruff format --check .

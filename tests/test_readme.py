@@ -79,7 +79,7 @@ def test_no_command_is_left_out() -> None:
         "make step7", "make test", "make web", "make servers", "server doctor", "--trt-http-url",
         "--processes", "--master ", "--worker", "reports show", "--arrivals", "--find-rate",
         "--prometheus-port", "benchmarks/accuracy.py", "--emulate", "swarm run", "hosts prepare",
-        "hosts check", "swarm link wan-a100",
+        "hosts check", "swarm link wan-a100", "reports compare",
     }  # fmt: skip
     assert len(commands()) == len(known) + 1, "and `swarm link`, which another one begins with"
     assert all(sum(part in line for line in commands()) == 1 for part in known)
@@ -95,7 +95,9 @@ def test_every_option_is_explained() -> None:
 def test_make_test_runs_this_file() -> None:
     """`make test` is what runs this; that it names every test folder is what can be asked here."""
     makefile = (ROOT / "Makefile").read_text()
-    assert "pytest tests/server tests/reports" in makefile
+    assert "pytest tests/server\n" in makefile
+    assert "pytest tests/reports\n" in makefile
+    assert "test-studies test-parts test-reports" in makefile
     assert "pytest tests/locustfiles tests/swarm/links $(addprefix --ignore=,$(ALONE))" in makefile
     assert "pytest tests --ignore=tests/server --ignore=tests/reports --ignore=tests/locustfiles" in makefile
     assert "pytest $(ALONE)" in makefile
@@ -137,6 +139,10 @@ def test_make_step7(tmp_path: Path) -> None:
     shown = command("reports show")
     again = run([*shown[:-1], folder], tmp_path, 60)
     assert "Serial throughput" in again.text
+    beside = command("reports compare")
+    compared = run([*beside[:-1], folder, "--out", str(tmp_path / "beside")], tmp_path, 60)
+    assert "Base A: step7-a100" in compared.text
+    assert (tmp_path / "beside" / "compare.html").stat().st_size > 0
 
 
 def test_make_web(tmp_path: Path) -> None:

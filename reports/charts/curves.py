@@ -12,8 +12,9 @@ from reports.tables.spread import Spread
 STEPS = 40
 TITLE = "Throughput and p95 against users"
 CAPTION = (
-    "Medians of the repeats, with a line from the lowest to the highest. The ring is the knee: the fewest users "
-    "that reach 95 % of the highest throughput. Dotted: the Universal Scalability Law, where the data carry it."
+    "Medians of the repeats, with a line from the lowest to the highest. The ring is the knee: the fewest "
+    "users that reach 95 % of the highest throughput. Dotted: the Universal Scalability Law, where the data "
+    "carry it."
 )
 HOLLOW = "Hollow points rest on disqualified runs; neither knee nor law rests on them."
 PANELS = ({"key": "rate", "title": "Throughput, images/s"}, {"key": "p95", "title": "p95 latency, ms"})

@@ -31,7 +31,6 @@ SETTLED_S = 60
 """After which hardly any record of a second still comes; one that does is merged by itself."""
 NO_HISTOGRAMS: Mapping[str, Any] = MappingProxyType({})
 
-
 OF_WORKERS: Mapping[str, tuple[Key, Merge]] = {
     "window": (lambda record: (record["phase"], record["worker"]), merged_windows),
     "health": (lambda record: (record["phase"], record["worker"], stated(record)), merged_health),

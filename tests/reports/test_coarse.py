@@ -17,7 +17,16 @@ from reports.ledger import FILE_NAME, outline
 from reports.study import coarseness, load_study, notices
 from reports.summary import Summary
 from tests.reports.builder import Book
-from tests.reports.lines import FIRST_NS, FIRST_SECOND, Record, drained_line, encoded, phase_line, triton
+from tests.reports.lines import (
+    FIRST_NS,
+    FIRST_SECOND,
+    Record,
+    drained_line,
+    encoded,
+    phase_line,
+    sample_line,
+    triton,
+)
 
 MS, SECONDS, WORKERS = 1_000_000, 23, ("w0", "w1")
 TAG = {"cell": "onnx-grpc/b2/c4", "repeat": 1}
@@ -160,24 +169,11 @@ def test_a_wider_second_has_rates_per_second_and_the_percentiles_of_all(tmp_path
     for at, at_end in ((1, 500), (3, 900), (7, 4_900)):
         host = {"cpu_pct": at * 10.0, "tx_bytes": at_end, "rx_bytes": 0}
         gpus = [{"util_pct": at * 10, "power_w": 50.0 * at}]
-        lines.append(
-            {
-                "kind": "sample",
-                **TAG,
-                "phase": "measure",
-                "second": FIRST_SECOND + at,
-                "gpus": gpus,
-                "host": host,
-            }
-        )
+        lines.append(sample_line(TAG, FIRST_SECOND + at, gpus=gpus, host=host))
     _, found = folded(written(tmp_path, lines), 4, 10**9)
     # the spans begin a second before the study's own
     first, second, third = found
-    assert [(one.t_s, one.width_s, one.phase) for one in found] == [
-        (-1, 4, "measure"),
-        (3, 4, "measure"),
-        (7, 4, "measure"),
-    ]
+    assert [(one.t_s, one.width_s) for one in found] == [(-1, 4), (3, 4), (7, 4)]
     assert (first.requests_per_s, first.images_per_s, first.failures_per_s) == (2, 4, 1)
     assert [first.latency_p50_ns, first.latency_p95_ns] == pytest.approx([MS, 9 * MS], rel=5e-4)
     assert (second.requests_per_s, second.gpu_util_pct, second.host_cpu_pct) == (0.25, 30, 30)

@@ -104,7 +104,8 @@ def test_showing_again_changes_nothing_and_leaves_nothing_behind(shown: Path) ->
 
 def test_the_page_asks_for_nothing_from_outside(shown: Path) -> None:
     page = without_scripts((shown / "report.html").read_text(encoding="utf-8"))
-    assert not [word for word in ("http://", "https://", "src=", 'href="/', "@import", "url(") if word in page]
+    words = ("http://", "https://", "src=", 'href="/', "@import", "url(")
+    assert not [word for word in words if word in page]
 
 
 def test_text_from_outside_shows_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

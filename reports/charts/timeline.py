@@ -15,7 +15,7 @@ MOST_POINTS = 4_000
 TITLE = "Second by second"
 CAPTION = (
     "Every run of the study on one time axis; what is shaded is warm-up or drain and in no other figure. "
-    "Breaks are where nothing was under way. timeline.csv beside this file has every second."
+    "Breaks are where nothing was under way. timeline.csv beside this file has the numbers."
 )
 
 
@@ -64,11 +64,13 @@ def timeline_chart(study: Study) -> Chart | None:
     lacking = [panel["title"] for panel in found if not panel["lines"]]
     runs = list(_runs(study.timeline))
     data = {"t_s": [_begin(point) for point in points], "panels": panels, "runs": runs}
-    return Chart(TITLE, _caption(width, lacking), "timeline", data)
+    return Chart(TITLE, _caption(width, study.coarse, lacking), "timeline", data)
 
 
-def _caption(width: int, lacking: Sequence[str]) -> str:
-    coarse = f"Each point is the highest of {width} seconds. " if width > 1 else ""
+def _caption(width: int, coarse_s: int, lacking: Sequence[str]) -> str:
+    """With how many of the timeline's rows, and so seconds, are behind a point."""
+    spans = "seconds" if coarse_s == 1 else f"spans of {coarse_s} seconds"
+    coarse = f"Each point is the highest of {width} {spans}. " if width > 1 else ""
     unknown = f" Not known here: {', '.join(lacking)}." if lacking else ""
     return f"{CAPTION} {coarse}".rstrip() + unknown
 
@@ -87,6 +89,10 @@ def _run(second: Second) -> tuple[str, int]:
 
 def _begin(point: Sequence[Second]) -> int | None:
     return point[0].t_s if point else None
+
+
+def _end(second: Second) -> int:
+    return second.t_s + second.width_s
 
 
 def _panel(
@@ -110,7 +116,7 @@ def _runs(seconds: Sequence[Second]) -> Iterator[dict[str, Any]]:
         here = list(run)
         name = cell if repeat == 1 else f"{cell} r{repeat}"
         phases = ((phase, list(part)) for phase, part in groupby(here, key=lambda it: it.phase))
-        spans = [(phase, max(before, part[0].t_s), part[-1].t_s + 1) for phase, part in phases]
+        spans = [(phase, max(before, part[0].t_s), _end(part[-1])) for phase, part in phases]
         aside = [span for span in spans if span[0] != "measure"]
-        yield {"name": name, "from": here[0].t_s, "to": here[-1].t_s + 1, "aside": aside}
-        before = here[-1].t_s + 1
+        yield {"name": name, "from": here[0].t_s, "to": _end(here[-1]), "aside": aside}
+        before = _end(here[-1])

@@ -36,9 +36,10 @@ servers: setup ## start the embedded servers and keep them up until Ctrl-C
 
 # The first apart: elsewhere Locust patches sockets and threads, which torch and uvicorn need as they are. The last
 # need both cores and the default ports. Those between wait more than they work, so two processes share them.
+BROWSER := tests/reports/test_browser.py
 ALONE := tests/locustfiles/test_real.py tests/locustfiles/test_trace.py tests/test_readme.py
 test: setup ## run all tests, real servers included
-	$(BIN)/python -m pytest tests/server
+	$(BIN)/python -m pytest tests/server $(BROWSER)
 	$(MAKE) --jobs=2 --output-sync=target --no-print-directory test-studies test-parts test-reports
 	$(BIN)/python -m pytest $(ALONE)
 
@@ -50,7 +51,7 @@ test-parts:
 	  --ignore=tests/swarm/links $(addprefix --ignore=,$(ALONE))
 
 test-reports:
-	$(BIN)/python -m pytest tests/reports
+	$(BIN)/python -m pytest tests/reports --ignore=$(BROWSER)
 
 check: setup ## formatting, lint, types, and the Kubernetes manifests by their schemas
 	$(BIN)/ruff format --check .

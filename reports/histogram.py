@@ -27,7 +27,7 @@ AT_ONCE = 2_000
 """Histograms whose numbers are worked on together: some 20 MB."""
 
 _UNREADABLE = (
-    *(ValueError, TypeError, IndexError, AssertionError, zlib.error),
+    *(ValueError, TypeError, IndexError, AssertionError, RuntimeError, OverflowError, zlib.error),
     *(HdrCookieException, HdrHistogramSettingsException, HdrLengthException),
 )
 

@@ -8,6 +8,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from reports.strict_json import parsed
+
 FILE_NAME = "ledger.jsonl"
 VERSION = 1
 
@@ -87,9 +89,8 @@ def outline(path: Path | str) -> Outline:
     for number, line in enumerate(_lines(path), 1):
         if broken:
             _whole(None, broken, path)
-        if number > 1 and (found := _OF_RUN.match(line)):
-            texts, second = found.groups(), _SECOND.search(line, found.end())
-            tag = tags.get(texts) or tags.setdefault(texts, (json.loads(texts[0]), int(texts[1])))
+        if number > 1 and (found := _OF_RUN.match(line)) and (tag := _tag(found, tags)):
+            second = _SECOND.search(line, found.end())
             runs.setdefault(tag, Extent()).reach(number, len(line), int(second[1]) if second else None)
             continue
         record = _parse(line)
@@ -97,9 +98,8 @@ def outline(path: Path | str) -> Outline:
             header = _checked_header(record, path)
         elif record is None:
             broken = number
-        elif "cell" in record:
-            tag = tag_of(record)
-            runs.setdefault(tag, Extent()).reach(number, len(line), record.get("second"))
+        elif _of_run(record):
+            runs.setdefault(tag_of(record), Extent()).reach(number, len(line), record.get("second"))
         else:
             others.append(record)
     if not number:
@@ -112,7 +112,7 @@ def records_of_runs(found: Outline) -> Iterator[tuple[int, Record]]:
     """Every record of a run with the number of its line, in order; LedgerError at a line that is broken."""
     for number, line in enumerate(islice(_lines(found.path), found.lines), 1):
         record = _whole(_parse(line), number, found.path)
-        if "cell" in record:
+        if _of_run(record):
             yield number, record
 
 
@@ -121,25 +121,19 @@ def tag_of(record: Record) -> Tag:
     return record["cell"], record["repeat"]
 
 
-@dataclass(frozen=True)
-class Ledger:
-    """A ledger as read: its header, every later record in order, and whether the last line was cut off."""
-
-    header: Record
-    records: tuple[Record, ...]
-    cut_line: bool
-
-    def of_kind(self, kind: str) -> list[Record]:
-        """The records of one kind, in order."""
-        return [record for record in self.records if record["kind"] == kind]
+def _of_run(record: Record) -> bool:
+    return "cell" in record and "repeat" in record
 
 
-def read_ledger(path: Path | str) -> Ledger:
-    """All of a ledger that is known to be small; LedgerError as `outline`."""
-    found = outline(path)
-    lines = islice(_lines(path), 1, found.lines)
-    records = tuple(_whole(_parse(line), number, path) for number, line in enumerate(lines, 2))
-    return Ledger(found.header, records, found.cut_line)
+def _tag(found: re.Match[bytes], known: dict[tuple[bytes, ...], Tag]) -> Tag | None:
+    """The run that a line's beginning names, read once; None where its name is no JSON after all."""
+    texts = found.groups()
+    if texts not in known:
+        try:
+            known[texts] = (parsed(texts[0]), int(texts[1]))
+        except ValueError:
+            return None
+    return known[texts]
 
 
 def _lines(path: Path | str) -> Iterator[bytes]:
@@ -155,8 +149,8 @@ def _lines(path: Path | str) -> Iterator[bytes]:
 def _parse(line: bytes) -> dict[str, Any] | None:
     """The record of one line, or None where the line is not a JSON object with a kind."""
     try:
-        record = json.loads(line)
-    except ValueError:
+        record = parsed(line)
+    except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) and "kind" in record else None
 

@@ -7,18 +7,19 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
+from reports.damage import damage_refused
 from reports.fold.coarse import Bins
 from reports.fold.run import summarise
 from reports.fold.runs import planned_runs, whole_plan
 from reports.fold.seconds import epoch_s
 from reports.fold.timeline import Second, timeline
 from reports.format import plural
-from reports.ledger import FILE_NAME, LedgerError, Outline, Record, Tag, outline, tag_of
+from reports.header import check_header
+from reports.ledger import FILE_NAME, Outline, Record, Tag, outline, tag_of
 from reports.summary import Summary
 from reports.variants import variant_rank
 from reports.way import Way
 
-REQUIRED = ("study", "title", "size", "started_utc", "plan")
 MOST_SECONDS, MOST_OF_A_RUN = 20_000, 3_600
 """That a timeline has one by one: more than any chart can show, and 40 MB."""
 
@@ -82,15 +83,10 @@ def load_study(directory: Path | str, usd_per_hour: float | None = None) -> Stud
     `usd_per_hour`, where given, is taken instead of what the study was told.
     """
     path = Path(directory) / FILE_NAME
-    try:
+    with damage_refused(path):
         found = outline(path)
-        if missing := [name for name in REQUIRED if name not in found.header]:
-            raise LedgerError(f"{path}: the header lacks {', '.join(missing)}: run the study again.")
+        check_header(found.header, path)
         return _folded(found, {} if usd_per_hour is None else {"usd_per_hour": usd_per_hour})
-    except (KeyError, TypeError, ValueError) as error:
-        raise LedgerError(
-            f"{path}: a record is not what a ledger holds ({error!r}): it was edited or damaged."
-        ) from error
 
 
 def _folded(found: Outline, given: Mapping[str, Any]) -> Study:

@@ -95,8 +95,8 @@ def test_every_option_is_explained() -> None:
 def test_make_test_runs_this_file() -> None:
     """`make test` is what runs this; that it names every test folder is what can be asked here."""
     makefile = (ROOT / "Makefile").read_text()
-    assert "pytest tests/server\n" in makefile
-    assert "pytest tests/reports\n" in makefile
+    assert "pytest tests/server $(BROWSER)\n" in makefile
+    assert "pytest tests/reports --ignore=$(BROWSER)\n" in makefile
     assert "test-studies test-parts test-reports" in makefile
     assert "pytest tests/locustfiles tests/swarm/links $(addprefix --ignore=,$(ALONE))" in makefile
     assert "pytest tests --ignore=tests/server --ignore=tests/reports --ignore=tests/locustfiles" in makefile

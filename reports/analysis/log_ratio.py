@@ -2,12 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, log, sqrt
+from math import exp, inf, log, sqrt
 from statistics import fmean, variance
 
 from scipy.special import stdtrit
 
+from reports.format import digits
+
 CONFIDENCE = 0.95
+RESOLUTION = 1.002
+"""No interval is narrower to either side: two figures from histograms of three digits may differ by so much
+where their values do not, and repeats that came out alike do not make them sharper.
+"""
 
 
 @dataclass(frozen=True)
@@ -25,13 +31,24 @@ class LogRatio:
         """Whether the interval leaves 1 out; False without an interval."""
         return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
 
+    @property
+    def times(self) -> str:
+        """1.05× (0.990–1.11); 1.01× (±0.200 %) where three digits do not tell its ends apart; or 1.05×."""
+        told = f"{digits(self.ratio)}×"
+        if self.low is None or self.high is None:
+            return told
+        low, high = digits(self.low), digits(self.high)
+        off = max(self.high / self.ratio, self.ratio / self.low) - 1
+        return f"{told} (±{digits(100 * off)} %)" if low == high else f"{told} ({low}–{high})"
+
 
 def log_ratio(over: Sequence[float], under: Sequence[float]) -> LogRatio:
     """The ratio of two sides' runs, each value above 0, and Welch's interval of the difference of their logs.
 
     Source: B. L. Welch, The generalization of "Student's" problem when several different population variances
     are involved, Biometrika 34 (1947); degrees of freedom by Welch and Satterthwaite. Logs, since a ratio's
-    error is a factor. Raises ValueError where a side has no value, or one that is not above 0.
+    error is a factor. It reaches at least RESOLUTION to each side. Raises ValueError where a side has no
+    value, or one that is not above 0.
     """
     tops, bottoms = [log(value) for value in over], [log(value) for value in under]
     if not tops or not bottoms:
@@ -40,14 +57,17 @@ def log_ratio(over: Sequence[float], under: Sequence[float]) -> LogRatio:
     if fewest < 2:
         return LogRatio(exp(middle), None, None, fewest)
     errors = [variance(side) / len(side) for side in (tops, bottoms)]
-    half = _quantile(errors, (len(tops), len(bottoms))) * sqrt(sum(errors))
+    half = max(half_width(errors, (len(tops), len(bottoms))), log(RESOLUTION))
     return LogRatio(exp(middle), exp(middle - half), exp(middle + half), fewest)
 
 
-def _quantile(errors: Sequence[float], sizes: Sequence[int]) -> float:
-    """How many standard errors the interval reaches to each side; 0 where nothing varies."""
-    whole = sum(errors)
-    if not whole:
-        return 0.0
-    freedom = whole**2 / sum(error**2 / (size - 1) for error, size in zip(errors, sizes, strict=True))
-    return float(stdtrit(freedom, (1 + CONFIDENCE) / 2))
+def half_width(errors: Sequence[float], sizes: Sequence[int], known: float = 0.0) -> float:
+    """How far Welch's interval of a difference of means reaches to each side; 0 where nothing varies.
+
+    `errors` are the squared standard errors of the means, each estimated from so many values, of which there
+    are two or more; `known` is a part of their sum that is not estimated, and so has no end of freedom.
+    """
+    whole = sum(errors) + known
+    guessed = sum(error**2 / (size - 1) for error, size in zip(errors, sizes, strict=True))
+    freedom = whole**2 / guessed if guessed else inf
+    return float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * sqrt(whole)

@@ -8,23 +8,27 @@ from reports.study import Study
 from reports.summary import Summary
 from reports.tables.grid import Runs, resting_on
 from reports.tables.seeds import images_per_s
+from reports.tables.spread import Spread
 
 UNITS = ("instances", "GPUs", "workers")
 
 
 @dataclass(frozen=True)
 class Step:
-    """A rate with some units: how many times that of the fewest it is, and its share of what they promise."""
+    """Some units: their rate, how many times that of the fewest it is, and what percent of their promise.
+
+    Each is by medians, with the least and the most that the repeats of both allow.
+    """
 
     units: int
-    rate: float
-    times: float
-    efficiency: float
+    rate: Spread
+    times: Spread
+    efficiency_pct: Spread
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """Runs of one load that differ in a number of units alone, by that number."""
+    """Runs of one load that differ in a number of units alone, by that number, fewest first."""
 
     unit: str
     by_units: Mapping[int, Runs]
@@ -39,20 +43,30 @@ class Scaling:
 def efficiencies(pairs: Iterable[tuple[int, float]]) -> tuple[Step, ...]:
     """One step for each number of units, fewest first; of several rates with one number, the median.
 
-    efficiency = (rate(n) ÷ n) ÷ (rate(m) ÷ m), with m the fewest units, usually 1. Raises ValueError for a
-    number of units or a rate that is not above 0.
+    efficiency = (rate(n) ÷ n) ÷ (rate(m) ÷ m), with m the fewest units, usually 1, which have no range: they
+    are the measure. Raises ValueError for a number of units or a rate that is not above 0.
     """
     found: dict[int, list[float]] = {}
     for units, rate in pairs:
         if units <= 0 or not rate > 0:
             raise ValueError("efficiency takes units and rates above 0")
         found.setdefault(units, []).append(rate)
-    rates = {units: median(found[units]) for units in sorted(found)}
+    rates = {n: Spread(median(of), min(of), max(of), len(of)) for n, of in sorted(found.items())}
     fewest = min(rates, default=0)
-    return tuple(
-        Step(units, rate, rate / rates[fewest], rate * fewest / (rates[fewest] * units))
-        for units, rate in rates.items()
-    )
+    return tuple(_step(units, rate, fewest, rates[fewest]) for units, rate in rates.items())
+
+
+def _step(units: int, rate: Spread, fewest: int, base: Spread) -> Step:
+    if units == fewest:
+        return Step(units, rate, Spread(1, 1, 1), Spread(100, 100, 100))
+    return Step(units, rate, _times(rate, base, 1), _times(rate, base, 100 * fewest / units))
+
+
+def _times(top: Spread, bottom: Spread, factor: float) -> Spread:
+    """So many times the ratio, as `reports.tables.spread.over` has it, of rates that are above 0."""
+    low, high = top.low / bottom.high, top.high / bottom.low
+    runs = min(top.runs, bottom.runs)
+    return Spread(factor * top.median / bottom.median, factor * low, factor * high, runs)
 
 
 def scalings(study: Study) -> tuple[Scaling, ...]:

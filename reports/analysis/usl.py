@@ -10,6 +10,7 @@ import numpy as np
 from reports.analysis.usl_bootstrap import bootstrapped
 from reports.analysis.usl_doubt import few_points, flat, poor, undetermined
 from reports.analysis.usl_fit import Floats, exact_fit, slowdown, without_traces
+from reports.format import digits
 
 FAR_TIMES = 2.0
 """The highest level: a peak beyond so many times it is not told."""
@@ -24,6 +25,9 @@ class Estimate:
     value: float
     low: float
     high: float
+
+    def __str__(self) -> str:
+        return f"{digits(self.value)} ({digits(self.low)}–{digits(self.high)})"
 
 
 @dataclass(frozen=True)

@@ -53,10 +53,10 @@ def ceiling_per_s(link_bytes_per_s: float, image_bytes: float) -> float:
 
 
 def wires(study: Study) -> tuple[Wire, ...]:
-    """Each way and batch with a success whose bytes are known, by way and batch."""
+    """Each way and batch, floors left out, with a success whose bytes are known, by way and batch."""
     found: dict[tuple[Way, int], dict[str, list[Summary]]] = {}
     for run in study.started:
-        if images_per_s(run) and run.request_bytes is not None:
+        if not run.is_floor and images_per_s(run) and run.request_bytes is not None:
             found.setdefault((run.way, run.batch), {}).setdefault(run.cell, []).append(run)
     keys = sorted(found, key=lambda key: (study.ways.index(key[0]), key[1]))
     return tuple(wire for key in keys for wire in _wire(*key, list(found[key].values())))

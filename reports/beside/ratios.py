@@ -51,7 +51,8 @@ def _rows(study: Study, link: str, figures: Sequence[Published], notes: Notes) -
 def _ours(http: Runs, grpc: Runs, notes: Notes) -> tuple[Cell, ...]:
     sides = [number(runs, images_per_s, notes) for runs in (http, grpc)]
     top, bottom = (spread_of(resting_on(runs, images_per_s), images_per_s) for runs in (grpc, http))
-    return (*sides, Cell(over(top, bottom).times if top and bottom else MISSING))
+    ratio = over(top, bottom) if top and bottom else None
+    return (*sides, Cell(ratio.times if ratio else MISSING))
 
 
 def _theirs(http: Published, grpc: Published, notes: Notes) -> tuple[Cell, ...]:

@@ -9,6 +9,7 @@ from reports.fold.breakdown import PARTS, parts_of
 from reports.format import NS_PER_MS
 from reports.study import Study
 from reports.summary import Summary
+from reports.tables.disclosures import disclosures
 from reports.tables.grid import Runs, resting_on
 
 TITLE = "Latency by its parts"
@@ -16,6 +17,8 @@ CAPTION = (
     "Mean milliseconds of a request, endpoint by endpoint; a panel for each batch and load, each with a "
     "scale of its own. The parts of a bar add up to its mean latency; docs/attribution.md defines them."
 )
+PARTIAL = "Of some cells, repeats that know fewer parts than others are left out."
+NEGATIVE = "A part below 0, where the others overlap, is drawn to the left of the axis."
 LOST = "Not drawn, as no request succeeded"
 DOUBTED = "*: rests on disqualified runs alone; the table says why."
 
@@ -30,11 +33,17 @@ def breakdown_chart(study: Study) -> Chart | None:
     if not shown:
         return None
     parts = [{"name": name, "label": name.replace("_", " ")} for name in shown]
-    notes = [DOUBTED] if any(bar["doubted"] for panel in panels for bar in panel["bars"]) else []
+    bars = [bar for panel in panels for bar in panel["bars"]]
+    notes = [
+        *([DOUBTED] if any(bar["doubted"] for bar in bars) else []),
+        *([PARTIAL] if any(bar["partial"] for bar in bars) else []),
+        *([NEGATIVE] if any(ms < 0 for bar in bars for ms in bar["parts"].values()) else []),
+    ]
     drawn = {runs[0].cell for runs in cells}
     lost = dict.fromkeys(run.cell for run in study.started if not run.is_floor and run.cell not in drawn)
     notes += [f"{LOST}: {', '.join(lost)}."] if lost else []
-    return Chart(TITLE, CAPTION, "breakdown", {"parts": parts, "panels": panels}, notes=tuple(notes))
+    caption = " ".join((CAPTION, *disclosures(study, study.endpoints)))
+    return Chart(TITLE, caption, "breakdown", {"parts": parts, "panels": panels}, notes=tuple(notes))
 
 
 def _cells(study: Study) -> Iterator[Runs]:
@@ -60,14 +69,17 @@ def _panel(study: Study, key: tuple[bool, str, float, int], cells: Sequence[Runs
 
 
 def _bar(study: Study, runs: Runs) -> dict[str, Any]:
-    """The means over the repeats that count, so that the parts still add up."""
+    """The means over the repeats that count and that know the same parts, the most, so that they add up."""
     counted = resting_on(runs, lambda run: run.latency_mean_ns)
-    found = [{part.name: part.ns for part in parts_of(run)} for run in counted]
-    parts = {name: fmean(run[name] or 0.0 for run in found) / NS_PER_MS for name in PARTS}
+    known = [{part.name: part.ns for part in parts_of(run) if part.ns is not None} for run in counted]
+    most = max(known, key=len)
+    found = [parts for parts in known if parts.keys() == most.keys()]
+    parts = {name: fmean(run[name] for run in found) / NS_PER_MS for name in most}
     doubted = all(run.tainted for run in counted)
     name = study.named(runs[0].way)
     return {
         "name": name,
         "doubted": doubted,
+        "partial": len(counted) - len(found),
         "parts": {name: rounded(ms) for name, ms in parts.items() if ms},
     }

@@ -1,24 +1,21 @@
-"""Charts as pure data: the page's script draws them, and their numbers stand under each as a table."""
+"""Charts as pure data, which the page's script draws."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-from reports.tables.table import Table
 
 
 @dataclass(frozen=True)
 class Chart:
     """A drawing under a title: `kind` names the script's function that draws `data`, which JSON can hold.
 
-    `numbers` is the same for those who read or look things up; None where a table beside it has them.
+    `notes` are sentences below it. Its numbers stand in the tables beside it, or in timeline.csv.
     """
 
     title: str
     caption: str
     kind: str
     data: Mapping[str, Any]
-    numbers: Table | None = None
     notes: tuple[str, ...] = ()
 
 

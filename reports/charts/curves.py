@@ -6,7 +6,9 @@ from typing import Any
 from reports.analysis.saturation import Curve, Knee, Point, curves
 from reports.analysis.usl import Fit
 from reports.charts.chart import Chart, rounded
+from reports.format import plural
 from reports.study import Study
+from reports.tables.disclosures import disclosures
 from reports.tables.spread import Spread
 
 STEPS = 40
@@ -28,7 +30,8 @@ def curves_chart(study: Study) -> Chart | None:
     doubted = any(point.tainted for curve in found for point in curve.points)
     notes = (*([HOLLOW] if doubted else []), *_knees(found))
     data = {"panels": PANELS, "series": [_series(curve) for curve in found]}
-    return Chart(TITLE, CAPTION, "curves", data, notes=notes)
+    caption = " ".join((CAPTION, *disclosures(study, [curve.way.endpoint for curve in found])))
+    return Chart(TITLE, caption, "curves", data, notes=notes)
 
 
 def _name(curve: Curve) -> str:
@@ -47,12 +50,13 @@ def _knee_said(curve: Curve) -> str:
     if not isinstance(curve.knee, Knee):
         return curve.knee.reason
     between = "" if curve.knee.before is None else f", somewhere above {curve.knee.before:g}"
-    return "; ".join((f"{curve.knee.at.users:g} users{between}", *curve.knee.doubts))
+    return "; ".join((f"{plural(round(curve.knee.at.users), 'user')}{between}", *curve.knee.doubts))
 
 
 def _series(curve: Curve) -> dict[str, Any]:
     return {
         "name": _name(curve),
+        "batch": curve.batch,
         "points": [_point(point) for point in curve.points],
         "knee": curve.knee.at.users if isinstance(curve.knee, Knee) else None,
         "fit": _law(curve.fit) if isinstance(curve.fit, Fit) else None,

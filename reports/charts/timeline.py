@@ -9,6 +9,7 @@ from reports.charts.chart import Chart, rounded
 from reports.fold.timeline import Second
 from reports.format import NS_PER_MS
 from reports.study import Study
+from reports.tables.disclosures import disclosures
 
 MOST_POINTS = 4_000
 """In one drawing; more seconds than that are drawn several to a point."""
@@ -64,7 +65,8 @@ def timeline_chart(study: Study) -> Chart | None:
     lacking = [panel["title"] for panel in found if not panel["lines"]]
     runs = list(_runs(study.timeline))
     data = {"t_s": [_begin(point) for point in points], "panels": panels, "runs": runs}
-    return Chart(TITLE, _caption(width, study.coarse, lacking), "timeline", data)
+    said = (_caption(width, study.coarse, lacking), *disclosures(study, study.endpoints))
+    return Chart(TITLE, " ".join(said), "timeline", data)
 
 
 def _caption(width: int, coarse_s: int, lacking: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from reports.compare.matching import matches
 from reports.compare.page import compare_page
 from reports.compare.rows import SideError
 from reports.compare.side import Side
+from reports.damage import damage_refused
 from reports.ledger import LedgerError
 from reports.page import Page
 from reports.render.console import render_console
@@ -54,8 +55,9 @@ def compare(arguments: argparse.Namespace) -> int:
     try:
         sides = load_sides(arguments.sides)
         folder = arguments.out or default_folder(sides)
-        page = compare_page(sides, lambda place: public_path(Path(place), Path.cwd()))
-        _write(folder, sides, page)
+        with damage_refused(" or ".join(side.place for side in sides)):
+            page = compare_page(sides, lambda place: public_path(Path(place), Path.cwd()))
+            _write(folder, sides, page)
     except (SideError, LedgerError) as error:
         return _refused(str(error))
     except OSError as error:

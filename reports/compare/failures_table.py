@@ -20,7 +20,8 @@ def failures_table(base: Side, others: Sequence[Side]) -> Table:
     numeric = frozenset({1, *(2 + 2 * at for at in range(len(others)))})
     caption = (
         "Percent of the requests, the mean of all repeats; lower is better. A verdict takes two runs on each "
-        "side, and compares by 95 % intervals. Cells without a failure are left out."
+        "side, and compares by the 95 % interval of the difference, by how the repeats vary and by how few "
+        "requests there were. Cells without a failure are left out."
     )
     return Table("Failed requests", caption, tuple(heads), rows, numeric=numeric)
 

@@ -10,7 +10,6 @@ from reports.compare.matching import FASTER, SLOWER, VERDICTS, Match, matches
 from reports.compare.measures import P50, RATE
 from reports.compare.penalty_table import penalty_said
 from reports.compare.side import Side
-from reports.compare.tables import times
 from reports.format import digits, plural
 
 
@@ -76,19 +75,17 @@ def _counts(pair: Sequence[Match]) -> str:
 
 
 def _biggest(base: Side, other: Side, pair: Sequence[Match]) -> str:
-    """The cell with the greatest change among those that show one, otherwise the greatest seen."""
+    """The cell with the greatest change among those that show one; empty where none does and some differ."""
+    if all(it.ratio.ratio == 1 for it in pair):
+        return f"All ratios of {other.letter} over {base.letter} are 1."
     changed = [it for it in pair if it.verdict in (FASTER, SLOWER)]
     shown = [it for it in changed if it.measure in (RATE, P50)] or changed
-    most = max(shown or pair, key=lambda it: abs(log(it.ratio.ratio)))
-    if most.ratio.ratio == 1:
-        return f"All ratios of {other.letter} over {base.letter} are 1."
-    said = (
-        f"The biggest change of {other.letter}: {most.verdict},"
-        if shown
-        else (f"The ratio of {other.letter} that is farthest from 1, which shows nothing by itself:")
-    )
+    if not shown:
+        return ""
+    most = max(shown, key=lambda it: abs(log(it.ratio.ratio)))
+    said = f"The biggest change of {other.letter}: {most.verdict},"
     values = f"{digits(most.base.median)} in {base.letter}, {digits(most.other.median)} in {other.letter}"
-    return f"{said} {most.cell}, {most.measure.unit} {values}, {times(most.ratio)}."
+    return f"{said} {most.cell}, {most.measure.unit} {values}, {most.ratio.times}."
 
 
 def _failed(base: Side, other: Side) -> str:

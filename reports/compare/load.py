@@ -10,6 +10,7 @@ from pathlib import Path
 from reports.beside.published import published_files
 from reports.compare.rows import SideError, rows_of
 from reports.compare.side import CSV, LETTERS, PUBLISHED, STUDY, Side, in_order
+from reports.damage import damage_refused
 from reports.ledger import FILE_NAME
 from reports.render.cells_csv import render_csv
 from reports.study import Study, load_study, notices
@@ -41,7 +42,8 @@ def load_side(place: str) -> Side:
     """One side, without letter: a directory with a ledger, a CSV file, or the name of a published study."""
     path = Path(place)
     if (path / FILE_NAME).is_file():
-        side = _of_study(load_study(path), path)
+        with damage_refused(path / FILE_NAME):
+            side = _of_study(load_study(path), path)
     elif path.is_file():
         side = _of_file(path, CSV, place)
     elif place in published_files():

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import log
 from statistics import median
 
 from reports.analysis.log_ratio import LogRatio, log_ratio
@@ -12,8 +11,6 @@ from reports.tables.grid import COMPARABLE_RUNS
 
 FASTER, SLOWER, NONE_SHOWN, INCONCLUSIVE = "faster", "slower", "no difference shown", "inconclusive"
 VERDICTS = (FASTER, SLOWER, NONE_SHOWN, INCONCLUSIVE)
-RESOLUTION = 1.002
-"""Two histograms of three digits may differ by so much where their values do not."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +89,6 @@ def one_run(rows: Iterable[Row]) -> str:
 def _verdict(measure: Measure, ratio: LogRatio, doubts: Sequence[str]) -> str:
     if doubts:
         return INCONCLUSIVE
-    if not ratio.significant or abs(log(ratio.ratio)) <= log(RESOLUTION):
+    if not ratio.significant:
         return NONE_SHOWN
     return FASTER if (ratio.ratio > 1) == measure.more_is_faster else SLOWER

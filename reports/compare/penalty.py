@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from math import exp, log, sqrt
 
 from reports.analysis.log_ratio import LogRatio, log_ratio
+from reports.compare.gpus import no_other_gpu
 from reports.compare.matching import Figure, figure, one_run
 from reports.compare.measures import P50
 from reports.compare.side import Row, Side
 from reports.hypotheses.figures import LESS, MORE
-from reports.hypotheses.judge import FALSE, INCONCLUSIVE, TRUE
+from reports.hypotheses.judge import FALSE, INCONCLUSIVE, NOT_TESTED, TRUE
 from reports.tables.grid import COMPARABLE_RUNS
 
 Key = tuple[str, str, str]
@@ -18,7 +19,10 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Penalty:
-    """gRPC's p50 over HTTP's for one backend on two sides, `change` being the other's over the base's."""
+    """gRPC's p50 over HTTP's for one backend on two sides, `change` being the other's over the base's.
+
+    `untested` says why the sides do not test the claim, which is of two GPUs; empty where they do.
+    """
 
     backend: str
     variant: str
@@ -26,6 +30,7 @@ class Penalty:
     other: LogRatio
     change: LogRatio
     doubts: tuple[str, ...]
+    untested: str
 
     @property
     def name(self) -> str:
@@ -34,8 +39,10 @@ class Penalty:
 
     @property
     def verdict(self) -> str:
-        """True where the penalty differs, false where it is about the same, otherwise inconclusive."""
+        """True where the penalty differs, false where it is about the same, not tested or inconclusive."""
         low, high = self.change.low, self.change.high
+        if self.untested:
+            return NOT_TESTED
         if self.doubts or low is None or high is None:
             return INCONCLUSIVE
         if self.change.significant:
@@ -45,13 +52,13 @@ class Penalty:
 
 def penalties(base: Side, other: Side) -> Iterator[Penalty]:
     """One for each backend that has both protocols on both sides, with one user and single images."""
-    ours, theirs = _pairs(base), _pairs(other)
+    ours, theirs, untested = _pairs(base), _pairs(other), no_other_gpu(base, other)
     for key in ours:
         if key in theirs:
             below, above = (log_ratio(grpc.values, http.values) for http, grpc in (ours[key], theirs[key]))
             figures = (*ours[key], *theirs[key])
             change = over(above, below)
-            yield Penalty(key[0], key[2], below, above, change, _doubts(figures))
+            yield Penalty(key[0], key[2], below, above, change, _doubts(figures), untested)
 
 
 def _pairs(side: Side) -> dict[Key, tuple[Figure, Figure]]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from reports.compare.penalty import penalties
 from reports.compare.side import Side
-from reports.compare.tables import stand_ins, times
+from reports.compare.tables import stand_ins
 from reports.format import digits
 from reports.hypotheses.figures import LESS, MORE
 from reports.hypotheses.judge import CLAIMS, INCONCLUSIVE, PARTLY, PUBLISHED
@@ -13,8 +13,8 @@ from reports.tables.table import Cell, Notes, Table
 CAPTION = (
     f"H5 of the published studies: {CLAIMS['H5']}. gRPC's serial p50 at batch 1 over HTTP's on each side, "
     "with 95 % intervals, and the one ratio over the other. True where its interval leaves 1 out, false "
-    f"where it lies within {LESS:g} to {MORE:g}. The claim is of the GPU alone; what else differs stands "
-    "above."
+    f"where it lies within {LESS:g} to {MORE:g}, not tested where the sides do not state two different GPUs. "
+    "The claim is of the GPU alone; what else differs stands above."
 )
 
 
@@ -25,8 +25,8 @@ def penalty_table(base: Side, others: Sequence[Side]) -> Table:
         (
             Cell(found.name, notes.marks(stand_ins((base, side), f"{found.backend}-grpc"))),
             Cell(side.letter),
-            *(Cell(times(ratio)) for ratio in (found.base, found.other, found.change)),
-            Cell(found.verdict, notes.marks([*found.doubts, *unstated(base, side)])),
+            *(Cell(ratio.times) for ratio in (found.base, found.other, found.change)),
+            Cell(found.verdict, notes.marks([found.untested] if found.untested else found.doubts)),
         )
         for side in others
         for found in penalties(base, side)
@@ -45,16 +45,8 @@ def penalty_table(base: Side, others: Sequence[Side]) -> Table:
     )
 
 
-def unstated(base: Side, other: Side) -> list[str]:
-    """That a side names no GPU, so that nobody can tell whether it is another; empty where both do."""
-    silent = " and ".join(side.letter for side in (base, other) if not side.states_gpu)
-    return (
-        [f"No GPU is stated for {silent}: whether it is the GPU that differs is not known."] if silent else []
-    )
-
-
 def penalty_said(base: Side, other: Side) -> str:
-    """What becomes of the hypothesis between two sides, in a sentence; empty where they do not test it."""
+    """What becomes of the hypothesis between two sides; empty where they have no figures of it."""
     found = list(penalties(base, other))
     if not found:
         return ""
@@ -66,5 +58,6 @@ def penalty_said(base: Side, other: Side) -> str:
         for it in found
     )
     head = f"H5 ({CLAIMS['H5']}), {other.letter} against {base.letter}: {verdict}."
-    sentences = [f"{head} gRPC's p50 over HTTP's: {figures}.", *unstated(base, other)]
-    return " ".join([*sentences, f"Published as: {PUBLISHED['H5']}."])
+    why = [found[0].untested] if found[0].untested else []
+    published = f"Published as: {PUBLISHED['H5']}."
+    return " ".join([head, *why, f"gRPC's p50 over HTTP's: {figures}.", published])

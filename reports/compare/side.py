@@ -78,13 +78,6 @@ class Side:
         return bool(self.header)
 
     @property
-    def states_gpu(self) -> bool:
-        """Whether it names its GPU: in the sources of published figures, or in its fingerprint."""
-        return bool(self.sources) or any(
-            name.startswith("gpu") for name in self.header.get("fingerprint") or ()
-        )
-
-    @property
     def studies(self) -> str:
         """The names of the studies that its rows are of."""
         return ", ".join(dict.fromkeys(row.study for row in self.rows))

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from reports.analysis.log_ratio import LogRatio
 from reports.compare.matching import Match, matches
 from reports.compare.measures import Measure
 from reports.compare.side import Row, Side
@@ -43,14 +42,14 @@ def _table(base: Side, others: Sequence[Side], measure: Measure, found: Found) -
 
 
 def chance(found: Sequence[Match]) -> str:
-    """How many of the comparisons may be off by chance."""
-    tested = sum(it.ratio.low is not None for it in found)
+    """How many of the comparisons may be off by chance: those that nothing leaves open."""
+    tested = sum(not it.doubts for it in found)
     if not tested:
-        return "No comparison has an interval."
+        return "No comparison allows a verdict."
     if tested == 1:
-        return "One comparison has an interval."
+        return "One comparison allows a verdict."
     return (
-        f"{tested:,} comparisons have an interval: at 95 % about 1 in 20 shows a difference by chance where "
+        f"{tested:,} comparisons allow a verdict: at 95 % about 1 in 20 shows a difference by chance where "
         "there is none."
     )
 
@@ -89,13 +88,6 @@ def _row(
     return head, _value(first.base.median, first.base.rows, notes), *values
 
 
-def times(ratio: LogRatio) -> str:
-    """1.05× (0.99–1.11); without an interval the ratio alone."""
-    if ratio.low is None or ratio.high is None:
-        return f"{digits(ratio.ratio)}×"
-    return f"{digits(ratio.ratio)}× ({digits(ratio.low)}–{digits(ratio.high)})"
-
-
 def stand_ins(sides: Sequence[Side], endpoint: str) -> Iterator[str]:
     """What stands in for something else behind an endpoint, with the side where it is not so on all."""
     said = [side.stand_ins.get(endpoint, "") for side in sides]
@@ -111,7 +103,7 @@ def _other(match: Match | None, notes: Notes) -> tuple[Cell, ...]:
         return BLANK
     return (
         _value(match.other.median, match.other.rows, notes),
-        Cell(times(match.ratio), value=match.ratio.ratio),
+        Cell(match.ratio.times, value=match.ratio.ratio),
         Cell(match.verdict, notes.marks(match.doubts)),
     )
 

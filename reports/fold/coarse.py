@@ -88,7 +88,7 @@ def merged_health(records: Sequence[Record]) -> dict[str, Any]:
     found: dict[str, Any] = {"span_ns": sum(spans_ns)}
     found |= {name: sum(of[name] for of in records) for name in HEALTH_SUMS if last.get(name) is not None}
     if last.get("cpu_pct") is not None:
-        used = sum(of["cpu_pct"] * span_ns for of, span_ns in zip(records, spans_ns, strict=True))
+        used = sum(float(of["cpu_pct"]) * span_ns for of, span_ns in zip(records, spans_ns, strict=True))
         found["cpu_pct"] = used / found["span_ns"]
     if last.get("gc_max_ns") is not None:
         found["gc_max_ns"] = max(of["gc_max_ns"] for of in records)

@@ -95,7 +95,7 @@ def _cpu_of_workers(records: Sequence[Record]) -> dict[str, float]:
     """Each worker's mean; a record counts by the time it covers: less than a second where a phase ended."""
     stated = [record for record in records if record.get("cpu_pct") is not None]
     return {
-        worker: sum(of["cpu_pct"] * _span_ns(of) for of in lines) / sum(_span_ns(of) for of in lines)
+        worker: sum(float(of["cpu_pct"]) * _span_ns(of) for of in lines) / sum(_span_ns(of) for of in lines)
         for worker, lines in grouped(stated, "worker").items()
     }
 

@@ -69,7 +69,8 @@ def _most_at_once(records: Sequence[Record], name: str) -> int | None:
 
 def _mean(records: Sequence[Record], name: str) -> float | None:
     """Each record counts for as many connections as its mean is of."""
-    found = [(record[name], record["connections"]) for record in records if record.get(name) is not None]
+    known = [record for record in records if record.get(name) is not None]
+    found = [(float(record[name]), int(record["connections"])) for record in known]
     weight = sum(connections for _, connections in found)
     return sum(value * connections for value, connections in found) / weight if weight else None
 
@@ -77,7 +78,7 @@ def _mean(records: Sequence[Record], name: str) -> float | None:
 def _connection_time_ns(records: Sequence[Record]) -> int:
     """How long connections there were, of the records that say how much of it they were busy."""
     told = (record for record in records if record.get("busy_ns") is not None)
-    return sum(record["span_ns"] * record["connections"] for record in told)
+    return sum(int(record["span_ns"]) * int(record["connections"]) for record in told)
 
 
 def _wire_bytes_per_s(records: Sequence[Record]) -> float | None:

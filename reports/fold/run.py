@@ -76,7 +76,7 @@ def _rates(counts: Counts, measured_ns: float | None) -> dict[str, Any]:
         "images": counts.images,
         "measure_ns": measured_ns,
         "requests_per_s": _per_s(counts.ok, measured_ns),
-        "images_per_s": _per_s(counts.images, measured_ns),
+        "images_per_s": None if counts.ok and not counts.images else _per_s(counts.images, measured_ns),
         "request_bytes": counts.request_bytes / counts.ok if counts.ok else None,
         "response_bytes": counts.response_bytes / counts.ok if counts.ok else None,
     }

@@ -13,8 +13,11 @@ def epoch_s(utc: str) -> float:
 
 
 def iso(second: int) -> str:
-    """ISO 8601 with a Z: 2026-11-21T11:00:00Z."""
-    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """ISO 8601 with a Z: 2026-11-21T11:00:00Z; ValueError or OverflowError where no calendar has it."""
+    try:
+        return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except OSError as error:
+        raise ValueError(f"second {second} is in no calendar") from error
 
 
 def every_second(known: Iterable[int], width_s: int = 1) -> list[int]:

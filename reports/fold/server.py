@@ -52,7 +52,7 @@ class ServerSide:
         """The share of the instances' time that was spent executing, at most 1."""
         if self.executing_ns is None or not phase_ns or not instances:
             return None
-        return min(1.0, self.executing_ns / (phase_ns * instances))
+        return min(1.0, self.executing_ns / (phase_ns * float(instances)))
 
 
 def server_side(readings: Sequence[Record], windows: Sequence[Record], status: str) -> ServerSide:
@@ -62,9 +62,9 @@ def server_side(readings: Sequence[Record], windows: Sequence[Record], status: s
     """
     counted = counted_side(readings, status)
     stated = stated_ns(windows)
-    if not stated:
+    answers = sum(window["server_count"] for window in windows) if stated else 0
+    if not answers:
         return counted
-    answers = sum(window["server_count"] for window in windows)
     executing_ns = stated.get("compute") if counted.executing_ns is None else counted.executing_ns
     means = {part: total / answers for part, total in stated.items()}
     return replace(counted, parts=means, executing_ns=executing_ns)

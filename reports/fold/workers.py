@@ -69,7 +69,7 @@ def _share(
         images=counts.images,
         users=users[-1] if users else None,
         phase_ns=phase_ns,
-        images_per_s=counts.images / (phase_ns / 1e9) if phase_ns and counts.ok else None,
+        images_per_s=counts.images / (phase_ns / 1e9) if phase_ns and counts.images else None,
         latency_p50_ns=p50,
         latency_p95_ns=p95,
         latency_p99_ns=p99,

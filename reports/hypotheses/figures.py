@@ -55,10 +55,10 @@ def pairs(runs: Runs, value: Value) -> Iterator[Comparison]:
     for (link, backend, _, level, batch), here in sorted(groups.items()):
         shared = "per-user" if level == 1 else "shared"
         grpc, http = _way(here, "grpc", shared, value), _way(here, "http", "per-user", value)
-        if grpc and http:
+        if grpc and http and (ratio := over(grpc, http)):
             users = f", {level:g} users" if level > 1 else ""
             over_link = f" over {link}" if link else ""
-            yield Comparison(f"({backend} at batch {batch}{users}{over_link})", over(grpc, http))
+            yield Comparison(f"({backend} at batch {batch}{users}{over_link})", ratio)
 
 
 def _way(runs: Runs, protocol: str, channels: str, value: Value) -> Spread | None:
@@ -85,9 +85,9 @@ def jpeg_first(runs: Runs) -> Iterator[Comparison]:
     for (link, level, batch), here in sorted(cells.items()):
         jpeg = _best(run for run in here if run.backend == "pytorch" and run.payload == "jpeg")
         other = _best(run for run in here if run.payload == "fp32")
-        if jpeg and other:
+        if jpeg and other and (ratio := over(jpeg, other)):
             where = f"(batch {batch}, {level:g} user{'s' * (level > 1)}{f' over {link}' if link else ''})"
-            yield Comparison(where, over(jpeg, other))
+            yield Comparison(where, ratio)
 
 
 def _best(runs: Iterable[Summary]) -> Spread | None:

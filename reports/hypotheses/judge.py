@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from reports.hypotheses.figures import Comparison, jpeg_first, pairs
 from reports.study import Study
+from reports.tables.grid import COMPARABLE_RUNS
 from reports.tables.seeds import images_per_s, latency_ms
 from reports.tables.spread import hedge
 
@@ -68,11 +69,12 @@ def hypotheses(study: Study) -> tuple[Hypothesis, ...]:
 def _judged(code: str, of: str, found: Sequence[Comparison], holds: Sequence[bool]) -> Hypothesis:
     """True where it holds everywhere, false where it does so nowhere, partly where here and there.
 
-    Where the repeats leave some comparison open, it takes two others that disagree to tell anything.
+    Where the repeats, or a single run, leave a comparison open, it takes two others that disagree to tell
+    anything.
     """
     if not found:
         return _hypothesis(code, NOT_TESTED, NEEDS[code])
-    clear = [it.more or it.less or it.equal for it in found]
+    clear = [it.ratio.runs >= COMPARABLE_RUNS and (it.more or it.less or it.equal) for it in found]
     told = {holding for holding, known in zip(holds, clear, strict=True) if known}
     verdict = PARTLY if len(told) > 1 else TRUE if told == {True} else FALSE
     if not all(clear) and verdict != PARTLY:

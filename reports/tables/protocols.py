@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from math import log2
 
 from reports.analysis.log_ratio import LogRatio, log_ratio
-from reports.format import MISSING, digits
+from reports.format import MISSING
 from reports.study import Study
 from reports.summary import Summary
 from reports.tables.disclosures import disclosures, stand_in
@@ -21,7 +21,7 @@ TITLE = "gRPC over HTTP, with its interval"
 CAPTION = (
     "Ratio of images per second (geometric means of the repeats), and in brackets where it lies with 95 % "
     "confidence (Welch's t of the logs). ▲: gRPC is faster, ▼: HTTP is faster, each with an interval that "
-    "leaves 1 out; without either mark the two were not told apart. Shaded by the ratio."
+    "leaves 1 out; without either mark the two were not told apart. Shaded, by the ratio, where they were."
 )
 
 
@@ -65,15 +65,18 @@ def _cell(runs: Sequence[Summary], pair: tuple[Way, Way], notes: Notes) -> Cell:
     http, grpc = ([run.images_per_s or 0.0 for run in side] for side in counted)
     found = log_ratio(grpc, http)
     doubts = [*taints([*counted[0], *counted[1]]), *([ONE_RUN] if found.low is None else [])]
-    return Cell(shown(found), notes.marks(doubts), found.ratio, heat=heat_of(found.ratio))
+    return Cell(
+        shown(found),
+        notes.marks(doubts),
+        found.ratio,
+        heat=heat_of(found.ratio) if found.significant else None,
+    )
 
 
 def shown(found: LogRatio) -> str:
     """▲ 1.41× (1.32–1.51)."""
     mark = "" if not found.significant else f"{MORE} " if found.ratio > 1 else f"{LESS} "
-    if found.low is None or found.high is None:
-        return f"{digits(found.ratio)}×"
-    return f"{mark}{digits(found.ratio)}× ({digits(found.low)}–{digits(found.high)})"
+    return f"{mark}{found.times}"
 
 
 def heat_of(ratio: float) -> float:

@@ -2,7 +2,7 @@
 
 from reports.analysis.saturation import Curve, Knee, NoKnee, curves
 from reports.analysis.scaling import Scaling, Step, scalings
-from reports.analysis.usl import Estimate, Fit, NoFit, Peak
+from reports.analysis.usl import Fit, NoFit, Peak
 from reports.format import MISSING, digits
 from reports.study import Study
 from reports.tables.disclosures import disclosures, stand_in
@@ -41,7 +41,7 @@ def usl_table(study: Study) -> Table:
 def _row(study: Study, curve: Curve, notes: Notes) -> tuple[Cell, ...]:
     said = stand_in(study, curve.way.endpoint)
     highest = curve.highest
-    rate = Cell(str(highest.rate), notes.marks(taints(highest.runs)), highest.rate.median)
+    rate = _spread(highest.rate, notes.marks(taints(highest.runs)))
     return (
         Cell(study.named(curve.way), notes.marks([said] if said else [])),
         Cell(str(curve.batch)),
@@ -59,14 +59,14 @@ def _saturation(knee: Knee | NoKnee, notes: Notes) -> tuple[Cell, ...]:
     return users, _spread(knee.at.p95_ms), _spread(knee.after.p95_ms)
 
 
-def _spread(found: Spread | None) -> Cell:
-    return Cell(MISSING) if found is None else Cell(str(found), (), found.median)
+def _spread(found: Spread | None, marks: tuple[int, ...] = ()) -> Cell:
+    return Cell(MISSING) if found is None else Cell(str(found), marks, found.median)
 
 
 def _law(fit: Fit | NoFit, notes: Notes) -> tuple[Cell, ...]:
     if isinstance(fit, NoFit):
         return Cell(NO_FIT, notes.marks([f"{NO_FIT}: {fit.reason}"])), *_dashes(4)
-    shares = (_estimate(fit.sigma), _estimate(fit.kappa))
+    shares = (Cell(str(share), (), share.value) for share in (fit.sigma, fit.kappa))
     return *shares, *_peak(fit.peak, fit.no_peak, notes), Cell(digits(fit.r_squared), (), fit.r_squared)
 
 
@@ -74,11 +74,7 @@ def _peak(peak: Peak | None, reason: str, notes: Notes) -> tuple[Cell, Cell]:
     if peak is None:
         return Cell(NO_PEAK, notes.marks([f"{NO_PEAK}: {reason}"])), Cell(MISSING)
     marks = notes.marks([EXTRAPOLATED] if peak.extrapolated else [])
-    return _estimate(peak.users, marks), Cell(digits(peak.rate), marks, peak.rate)
-
-
-def _estimate(found: Estimate, marks: tuple[int, ...] = ()) -> Cell:
-    return Cell(f"{digits(found.value)} ({digits(found.low)}–{digits(found.high)})", marks, found.value)
+    return Cell(str(peak.users), marks, peak.users.value), Cell(digits(peak.rate), marks, peak.rate)
 
 
 def _dashes(count: int) -> tuple[Cell, ...]:
@@ -92,8 +88,9 @@ def scaling_table(study: Study) -> Table:
     rows = tuple(_step(scaling, step, notes) for scaling in found for step in scaling.steps)
     return Table(
         "Scaling efficiency",
-        "Images/s over what the fewest units promise: n times as much for n times as many. Workers make the "
-        "same users' requests: with more of them the rate grows only where the client was in the way.",
+        "Images/s over what the fewest units promise: n times as much for n times as many. Medians, and in "
+        "brackets the least and the most that the repeats of both allow. Workers make the same users' "
+        "requests: with more of them the rate grows only where the client was in the way.",
         ("cell", "of", "units", "images/s", "times", "efficiency %"),
         rows,
         notes.texts,
@@ -102,15 +99,11 @@ def scaling_table(study: Study) -> Table:
 
 
 def _step(scaling: Scaling, step: Step, notes: Notes) -> tuple[Cell, ...]:
-    runs = scaling.by_units[step.units]
-    doubts = [
-        *taints(resting_on(runs, images_per_s)),
-        scarcity([len(behind) for behind in scaling.by_units.values()]),
-    ]
-    marks = notes.marks(text for text in doubts if text)
-    numbers = (step.rate, step.times, 100 * step.efficiency)
-    head = (Cell(runs[0].cell), Cell(scaling.unit), Cell(str(step.units)))
-    return (
-        *head,
-        *(Cell(digits(value), marks if place == 0 else (), value) for place, value in enumerate(numbers)),
-    )
+    """The doubts of a rate stand beside it, those of both rates and of their repeats beside their ratios."""
+    fewest = min(scaling.by_units)
+    runs, least = (resting_on(scaling.by_units[units], images_per_s) for units in (step.units, fewest))
+    of_rate, compared = notes.marks(taints(runs)), step.units > fewest
+    doubts = [*taints([*runs, *least]), scarcity([len(runs), len(least)])] if compared else []
+    of_ratios = notes.marks(text for text in doubts if text)
+    head = (Cell(runs[0].cell), Cell(scaling.unit), Cell(str(step.units)), _spread(step.rate, of_rate))
+    return *head, _spread(step.times, of_ratios), _spread(step.efficiency_pct, of_ratios)

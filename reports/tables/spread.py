@@ -33,8 +33,10 @@ def spread_of(runs: Runs, value: Value) -> Spread | None:
     return Spread(median(found), min(found), max(found), len(found)) if found else None
 
 
-def over(top: Spread, bottom: Spread) -> Spread:
-    """The ratio of two medians, with the least and the most that their repeats allow; bottom is above 0."""
+def over(top: Spread, bottom: Spread) -> Spread | None:
+    """The ratio of two medians, with the least and the most that their repeats allow; None over 0."""
+    if bottom.low <= 0:
+        return None
     ends = (top.low / bottom.high, top.high / bottom.low)
     return Spread(top.median / bottom.median, *ends, min(top.runs, bottom.runs))
 

@@ -1,8 +1,9 @@
 """The table of the wire: bytes for each image, and how near the fastest cell came to the link's rate."""
 
 from reports.analysis.wire import OVERHEAD, Wire, wires
-from reports.format import MISSING, digits
+from reports.format import digits
 from reports.study import Study
+from reports.tables import links
 from reports.tables.disclosures import disclosures, stand_in
 from reports.tables.grid import number
 from reports.tables.seeds import images_per_s
@@ -16,7 +17,7 @@ ABOVE = "above 100 %: the link is faster than it was said to be, or does not cou
 def wire_ceilings(study: Study) -> Table:
     """One row for each way and batch with a success; the link's columns only where some rate is known."""
     notes = Notes()
-    found = [wire for wire in wires(study) if not wire.fastest[0].is_floor]
+    found = wires(study)
     known = any(wire.ceiling for wire in found)
     rows = tuple((*_row(study, wire, notes), *(_link(wire, notes) if known else ())) for wire in found)
     said = disclosures(study, (wire.way.endpoint for wire in found))
@@ -54,8 +55,5 @@ def _link(wire: Wire, notes: Notes) -> tuple[Cell, ...]:
     rate = None if wire.link_bytes_per_s is None else wire.link_bytes_per_s * 8 / 1e6
     share = None if wire.share is None else 100 * wire.share
     marks = notes.marks([ABOVE] if share is not None and share > 100 else [])
-    return _number(rate), _number(wire.ceiling), _number(share, marks)
-
-
-def _number(value: float | None, marks: tuple[int, ...] = ()) -> Cell:
-    return Cell(MISSING if value is None else digits(value), marks, value)
+    told = ((rate, ()), (wire.ceiling, ()), (share, marks))
+    return tuple(Cell(links.number(value), those, value) for value, those in told)

@@ -1,12 +1,13 @@
 """The table of workers: what each did in each run, marked where it is unlike the others."""
 
 from collections.abc import Iterator, Sequence
-from statistics import median
+from statistics import median, median_high, median_low
 
 from reports.fold.workers import WorkerShare
 from reports.format import MISSING, digits, ms
 from reports.study import Study
 from reports.summary import Summary
+from reports.tables.links import number
 from reports.tables.runs import run_head
 from reports.tables.table import Cell, Notes, Table
 
@@ -16,7 +17,7 @@ HEADS = (
 )
 FOLDED_ROWS = 40
 UNLIKE, LEAST_REQUESTS = 0.25, 100
-"""Of the others' median, and the requests of the least busy worker, below which chance makes as much."""
+"""Of the others' median, and how many requests that must be, since with fewer chance makes as much."""
 
 
 def per_worker(study: Study) -> Table:
@@ -31,8 +32,8 @@ def per_worker(study: Study) -> Table:
         "Workers",
         "What each worker did in the measure phase, by its own clock; CPU in percent of one core. Look for a "
         "worker that is slower than the others or did less, then at its CPU and lag. Marked where requests "
-        f"or p50 are more than {100 * UNLIKE:g} % off the others' median, with {LEAST_REQUESTS} requests "
-        "or more at each.",
+        f"or p50 are more than {100 * UNLIKE:g} % off the others' median, where that is {LEAST_REQUESTS} "
+        "requests or more, and where it made none beside others that did.",
         HEADS,
         rows,
         notes.texts,
@@ -45,9 +46,9 @@ def _numbers(run: Summary, place: int, notes: Notes) -> tuple[Cell, ...]:
     share = run.per_worker[place]
     marks = notes.marks(hints(run.load, share, [*run.per_worker[:place], *run.per_worker[place + 1 :]]))
     texts = (
-        *(_count(share.users), f"{share.requests:,}", f"{share.failures:,}", _number(share.images_per_s)),
+        *(_count(share.users), f"{share.requests:,}", f"{share.failures:,}", number(share.images_per_s)),
         *map(ms, (share.latency_p50_ns, share.latency_p95_ns, share.latency_p99_ns)),
-        *(_number(share.cpu_pct), ms(share.loop_lag_p99_ns), _count(share.tcp_connections)),
+        *(number(share.cpu_pct), ms(share.loop_lag_p99_ns), _count(share.tcp_connections)),
         MISSING if share.phase_ns is None else digits(share.phase_ns / 1e9),
     )
     return Cell(share.worker, marks), *map(Cell, texts)
@@ -59,20 +60,29 @@ def hints(load: str, share: WorkerShare, others: Sequence[WorkerShare]) -> Itera
     In closed load requests are compared by user, where the users are known: some workers have one more.
     """
     peers = [other for other in others if other.requests]
-    if not peers or not share.requests or min(part.requests for part in (share, *peers)) < LEAST_REQUESTS:
+    if not peers:
+        return
+    if not share.requests:
+        if load != "closed" or share.users != 0:
+            yield _hint("no request, while others made some")
+        return
+    if median(part.requests for part in peers) < LEAST_REQUESTS:
         return
     by_user = load == "closed" and all(part.users for part in (share, *peers))
     done = [part.requests / ((part.users or 1) if by_user else 1) for part in (share, *peers)]
     if apart := _apart(done[0], done[1:]):
         yield _hint(f"requests{' a user' if by_user else ''} {apart}")
-    middles = [part.latency_p50_ns for part in (share, *peers) if part.latency_p50_ns is not None]
-    if len(middles) == 1 + len(peers) and (apart := _apart(middles[0], middles[1:])):
+    middles = [part.latency_p50_ns for part in peers if part.latency_p50_ns is not None]
+    if middles and share.latency_p50_ns is not None and (apart := _apart(share.latency_p50_ns, middles)):
         yield _hint(f"p50 {apart}")
 
 
 def _apart(value: float, others: Sequence[float]) -> str:
-    """By how much it is off the others' median, in words; empty within the bound."""
-    off = value / median(others) - 1
+    """By how much it is off the others' median, in words; empty within the bound.
+
+    Of an even number the nearer of the two in the middle counts: one odd worker among them shifts their mean.
+    """
+    off = min((value / middle(others) - 1 for middle in (median_low, median_high)), key=abs)
     if abs(off) <= UNLIKE:
         return ""
     return f"{digits(100 * abs(off))} % {'above' if off > 0 else 'below'} the others' median"
@@ -82,10 +92,6 @@ def _hint(said: str) -> str:
     return (
         f"{said}: a hint of trouble on the client's side, such as a busy host or a longer way, and no proof"
     )
-
-
-def _number(value: float | None) -> str:
-    return MISSING if value is None else digits(value)
 
 
 def _count(count: int | None) -> str:

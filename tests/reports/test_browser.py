@@ -20,7 +20,7 @@ WIDTHS = (390, 1280)
 PAPER = 1_016
 """CSS pixels across A4 on its side, without the margins."""
 INK = {"light": "#1d2228", "dark": "#e4e2dc", "paper": "#000"}
-WITHOUT = "The drawing needs JavaScript; the tables hold its numbers."
+WITHOUT = "The drawing needs JavaScript; its numbers are in the tables and in timeline.csv."
 
 
 @pytest.fixture(scope="module")

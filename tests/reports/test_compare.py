@@ -4,12 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from reports.analysis.log_ratio import RESOLUTION
 from reports.compare.differences import differences
-from reports.compare.failures import FEWER, MORE, failures
+from reports.compare.failures import FEWER, MORE, Failures, failures
 from reports.compare.load import load_sides
 from reports.compare.matching import FASTER, INCONCLUSIVE, NONE_SHOWN, SLOWER, Match, matches
 from reports.compare.measures import P50, RATE
 from reports.compare.page import compare_page
+from reports.compare.rows import rows_of
+from reports.compare.side import Row
 from reports.page import Page
 from tests.reports.builder import Book
 from tests.reports.compare_book import MS, REPEATS, before, serial, written
@@ -112,8 +115,11 @@ def test_a_difference_within_the_buckets_of_histograms_is_none(tmp_path: Path) -
         one.add("onnx-http", 1, 1, {"w0": [20_000_000] * 40}, repeat=repeat)
         two.add("onnx-http", 1, 1, {"w0": [20_030_000] * 40}, repeat=repeat)
     it = between(str(one.write(tmp_path / "a")), str(two.write(tmp_path / "b")), "images_per_s")
-    assert it["onnx-http/b1/c1"].ratio.significant
-    assert it["onnx-http/b1/c1"].verdict == NONE_SHOWN
+    ratio = it["onnx-http/b1/c1"].ratio
+    assert ratio.high is not None
+    assert ratio.high / ratio.ratio == pytest.approx(RESOLUTION), "though the repeats are alike"
+    assert ratio.ratio != 1
+    assert (ratio.significant, it["onnx-http/b1/c1"].verdict) == (False, NONE_SHOWN)
 
 
 def test_the_rate_that_open_load_asked_for_is_not_compared(tmp_path: Path) -> None:
@@ -142,3 +148,39 @@ def test_more_and_fewer_failures_are_told(pair: tuple[str, str]) -> None:
     assert found["onnx-http/b1/c1"].verdict == NONE_SHOWN
     back = {it.cell: it.verdict for it in failures(*load_sides(pair[::-1]))}
     assert back["onnx-grpc/b8/c1"] == FEWER
+
+
+@pytest.mark.parametrize(
+    ("base", "other", "verdict"),
+    [
+        ([(0, 41)] * 2, [(1, 41)] * 2, NONE_SHOWN),
+        ([(0, 41)] * 2, [(2, 41)] * 2, NONE_SHOWN),
+        ([(0, 41)] * 2, [(5, 41)] * 2, MORE),
+        ([(50, 4_100)] * 3, [(0, 4_100)] * 3, FEWER),
+        ([(0, 4_100)] * 2, [(0, 4_100), (400, 4_100)], NONE_SHOWN),
+        ([(41, 41)] * 2, [(41, 41)] * 2, NONE_SHOWN),
+    ],
+)
+def test_few_failures_of_few_requests_may_be_chance_however_alike_the_repeats(
+    base: list[tuple[int, int]], other: list[tuple[int, int]], verdict: str
+) -> None:
+    below, above = ([failing(*run) for run in runs] for runs in (base, other))
+    shares = [tuple(failed / requests for failed, requests in runs) for runs in (base, other)]
+    assert Failures("x", *shares, tuple(below), tuple(above)).verdict == verdict
+
+
+def failing(failed: int, requests: int) -> Row:
+    """A run with so many failures."""
+    (row,) = rows_of(
+        [
+            "study,cell,endpoint,backend,protocol,payload,batch,load,level,requests,failures",
+            f"s,onnx-http/b1/c1,onnx-http,onnx,http,fp32,1,closed,1,{requests},{failed}",
+        ],
+        "x",
+    )
+    return row
+
+
+def test_a_comparison_without_a_change_names_no_greatest_one() -> None:
+    said = page_of("step7-a100", "step7-rtx4090").findings
+    assert not [sentence for sentence in said if "farthest" in sentence or "biggest" in sentence]

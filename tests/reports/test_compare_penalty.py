@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from reports.analysis.log_ratio import LogRatio
-from reports.compare.load import load_sides
+from reports.compare.gpus import gpus, no_other_gpu
+from reports.compare.load import load_side, load_sides
 from reports.compare.penalty import over, penalties
 from reports.compare.penalty_table import penalty_said, penalty_table
 from reports.compare.side import Side
@@ -15,12 +16,16 @@ from tests.reports.compare_book import serial
 
 
 def sides(
-    folder: Path, first: tuple[float, float], second: tuple[float, float], repeats: int = 3
+    folder: Path,
+    first: tuple[float, float],
+    second: tuple[float, float],
+    repeats: int = 3,
+    gpus: tuple[str, str] = ("NVIDIA A100-SXM4-80GB", "NVIDIA GeForce RTX 4090"),
 ) -> list[Side]:
-    """Two studies with HTTP's and gRPC's p50 in milliseconds."""
+    """Two studies with HTTP's and gRPC's p50 in milliseconds, each on its GPU."""
     places = []
-    for name, latencies in (("a", first), ("b", second)):
-        book = Book()
+    for name, latencies, gpu in (("a", first, gpus[0]), ("b", second, gpus[1])):
+        book = Book(fingerprint={"gpus": [gpu]} if gpu else {})
         for endpoint, ms in zip(("onnx-http", "onnx-grpc"), latencies, strict=True):
             serial(book, endpoint, 1, ms, repeats)
         places.append(str(book.write(folder / name)))
@@ -74,9 +79,54 @@ def test_the_table_marks_why_a_verdict_is_open(tmp_path: Path) -> None:
     assert [cell.text for cell in table.rows[0]] == ["onnx", "B", "1.05×", "1.40×", "1.33×", "inconclusive"]
     assert table.notes == (
         "inconclusive: with one run on a side, a difference may be chance; --repeats 5 would tell",
-        "No GPU is stated for A and B: whether it is the GPU that differs is not known.",
     )
-    assert table.notes[1] in penalty_said(base, other)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "reason"),
+    [
+        (("", ""), "No GPU is stated for A and B: whether it is the GPU that differs is not known."),
+        (("NVIDIA L4", ""), "No GPU is stated for B: whether it is the GPU that differs is not known."),
+        (
+            ("NVIDIA L4", "NVIDIA L4"),
+            "A (NVIDIA L4) and B (NVIDIA L4) state no two GPUs that differ, and the claim is of two.",
+        ),
+        (
+            ("A100", "NVIDIA A100-SXM4-80GB"),
+            "A (A100) and B (NVIDIA A100-SXM4-80GB) state no two GPUs that differ, and the claim is of two.",
+        ),
+    ],
+)
+def test_it_is_not_tested_without_two_gpus_that_differ(
+    *, gpus: tuple[str, str], reason: str, tmp_path: Path
+) -> None:
+    base, other = sides(tmp_path, (200, 210), (300, 420), 3, gpus)
+    (found,) = penalties(base, other)
+    assert (found.change.significant, found.verdict) == (True, "not tested")
+    table = penalty_table(base, [other])
+    assert (table.rows[0][-1].text, table.rows[0][-1].marks, table.notes) == ("not tested", (1,), (reason,))
+    assert penalty_said(base, other).startswith(
+        f"H5 (on a slower GPU gRPC's batch-1 penalty differs), B against A: not tested. {reason} gRPC's p50"
+    )
+
+
+@pytest.mark.parametrize(
+    ("study", "named"),
+    [
+        *(("step5a", ("RTX A4000",)), ("step5a-cpu", ()), ("step6a-a100", ("A100",))),
+        *(("step6a-rtx4080", ("RTX 4080",)), ("step6b", ("RTX 4080",))),
+        *(("step7-a100", ("A100",)), ("step7-rtx4090", ("RTX 4090",))),
+    ],
+)
+def test_published_studies_name_their_gpu_in_their_sources(study: str, named: tuple[str, ...]) -> None:
+    assert gpus(load_side(study)) == named
+
+
+def test_a_study_on_the_gpu_of_a_published_one_does_not_test_it(tmp_path: Path) -> None:
+    ours = sides(tmp_path, (200, 210), (300, 420))
+    for side, told in zip(ours, ("A100) and", ""), strict=True):
+        assert told in no_other_gpu(*load_sides(("step7-a100", side.place)))
+    assert not no_other_gpu(*load_sides(("step7-a100", ours[1].place)))
 
 
 def test_sides_without_both_protocols_do_not_test_it() -> None:

@@ -1,3 +1,4 @@
+import base64
 import random
 from math import ceil
 from statistics import fmean
@@ -156,3 +157,9 @@ def test_what_is_no_histogram_is_named(text: str) -> None:
 def test_a_histogram_with_other_bounds_is_refused() -> None:
     with pytest.raises(histogram.HistogramError, match=r"other bounds than a ledger's: \(1, 1000000, 2\)"):
         histogram.decoded(HdrHistogram(1, 1_000_000, 2).encode().decode("ascii"))
+
+
+def test_a_histogram_of_which_only_the_head_is_left_is_unreadable() -> None:
+    whole = base64.b64decode(histogram.encoded_ns([5_000_000] * 20)[0])
+    with pytest.raises(histogram.HistogramError, match="is no HdrHistogram"):
+        histogram.decoded(base64.b64encode(whole[:8]).decode())

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from reports.ledger import LedgerError, LedgerWriter, outline, read_ledger, records_of_runs
+from reports.ledger import LedgerError, LedgerWriter, outline, records_of_runs
+from tests.reading import read_ledger
 
 HEADER = '{"kind":"header","version":1,"study":"s"}\n'
 
@@ -41,7 +42,7 @@ def test_a_number_that_json_lacks_is_refused(tmp_path: Path) -> None:
     writer.close()
 
 
-@pytest.mark.parametrize("cut", ['{"kind":"run","ce', '{"kind":"run"', "{"])
+@pytest.mark.parametrize("cut", ['{"kind":"run","ce', '{"kind":"run"', "{", '{"kind":"run","n":NaN}'])
 def test_a_cut_last_line_is_left_out_and_said(tmp_path: Path, cut: str) -> None:
     ledger = read_ledger(ledger_file(tmp_path, HEADER + '{"kind":"run"}\n' + cut))
     assert ledger.records == ({"kind": "run"},)
@@ -63,6 +64,11 @@ def test_a_whole_last_line_without_its_newline_is_kept(tmp_path: Path) -> None:
         (HEADER.replace("1", "7", 1), "has version 7 and this program reads 1"),
         (HEADER + "oops\n" + '{"kind":"run"}\n', "line 2 is broken: mend or delete that line"),
         (HEADER + "[1]\n" + '{"kind":"run"}\n', "line 2 is broken"),
+        (HEADER + "[" * 100_000 + "\n" + '{"kind":"run"}\n', "line 2 is broken"),
+        (HEADER + '{"kind":"run","n":NaN}\n' + '{"kind":"run"}\n', "line 2 is broken"),
+        (HEADER + '{"kind":"run","n":[-Infinity]}\n' + '{"kind":"run"}\n', "line 2 is broken"),
+        (HEADER + '{"kind":"run","n":1e999}\n' + '{"kind":"run"}\n', "line 2 is broken"),
+        (HEADER.replace("1", "NaN", 1), "line 1 is no header"),
     ],
 )
 def test_what_is_no_ledger_is_refused_in_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
@@ -70,6 +76,15 @@ def test_what_is_no_ledger_is_refused_in_one_sentence(tmp_path: Path, text: str,
         read_ledger(ledger_file(tmp_path, text))
     assert sentence in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+def test_numbers_and_texts_are_as_json_has_them_and_half_a_character_is_a_question_mark(
+    tmp_path: Path,
+) -> None:
+    line = '{"kind":"run","n":[1.5,1e3,18446744073709551616],"t":"\\ud83d\\ude00 \\udce9 \\\\ud800"}\n'
+    (record,) = read_ledger(ledger_file(tmp_path, HEADER + line)).records
+    assert record["n"] == [1.5, 1000.0, 2**64]
+    assert record["t"] == "\U0001f600 ? \\ud800"
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -85,8 +85,10 @@ def test_a_ratio_says_how_few_runs_it_rests_on(tmp_path: Path, repeats: int, not
     assert texts(table) == [["onnx", "0.800×", "1.25×"]]
     assert table.notes == ((note,) if note else ())
     assert [cell.marks for cell in table.rows[0][1:]] == [(1,) if note else ()] * 2
-    ratios = "gRPC over HTTP, images per second with one user: onnx 0.800× at batch 1, 1.25× at batch 4"
-    assert findings(study)[1] == f"{ratios}{'; ' if note else ''}{note}."
+    low, high = ("", "") if repeats == 1 else (" (0.798–0.802)", " (±0.200 %)")
+    ratios = f"onnx 0.800×{low} at batch 1, 1.25×{high} at batch 4"
+    said = f"gRPC over HTTP, images per second with one user: {ratios}{'; ' if note else ''}{note}."
+    assert findings(study)[1] == said
 
 
 def test_where_some_cells_have_one_run_only_those_are_inconclusive() -> None:
@@ -159,9 +161,10 @@ def test_rows_follow_the_header_whatever_the_run_order(study: Study, tmp_path: P
 
 def test_findings_are_computed_and_hedged(tmp_path: Path) -> None:
     assert findings(two_protocols(tmp_path)) == (
-        "Highest images per second seen, which is no ranking: with one user onnx-grpc, 100 at batch 1 "
-        "(as few as 1 run and 10 results per cell; --repeats 5 would tell).",
-        "gRPC over HTTP, images per second with one user: onnx 1.50× at batch 1.",
+        "Highest images per second seen, which is no ranking: with one user onnx-grpc, 100 at batch 1, "
+        "not told apart from onnx-http at batch 1 (as few as 1 run and 10 results per cell; --repeats 5 "
+        "would tell).",
+        "gRPC over HTTP, images per second with one user: onnx 1.78× (0.0603–52.4) at batch 1.",
         "What held back 7 runs: offered-load 2, server-compute 1, not known 4.",
     )
 

@@ -60,7 +60,8 @@ def test_rows_are_per_endpoint_and_variant_in_an_order_no_seed_shuffles(tmp_path
 def test_protocols_are_paired_within_a_variant(tmp_path: Path) -> None:
     study = both(tmp_path)
     assert table(study, "gRPC over HTTP") == [["onnx shared", "0.500×"], ["onnx per-user", "2.00×"]]
-    assert "onnx shared 0.500× at batch 1; onnx per-user 2.00× at batch 1" in findings(study)[1]
+    each = "onnx shared 0.500× (0.499–0.501) at batch 1; onnx per-user 2.00× (±0.200 %) at batch 1"
+    assert each in findings(study)[1]
     assert "with one user onnx-http shared, 100 at batch 1" in findings(study)[0]
 
 

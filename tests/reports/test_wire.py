@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.analysis.wire import OVERHEAD, ceiling_per_s
+from reports.analysis.wire import OVERHEAD, ceiling_per_s, wires
 from reports.study import load_study
 from reports.tables.wire import wire_ceilings
 from tests.reports.builder import Book
@@ -50,4 +50,5 @@ def test_floors_and_failures_have_no_row(tmp_path: Path) -> None:
     book = Book(options={"link_mbit": 100})
     book.add("onnx-http-floor", 1, 1, {"w0": [MS] * 20})
     book.add("onnx-http", 1, 1, {"w0": []}, failures={"timeout": 3})
-    assert wire_ceilings(load_study(book.write(tmp_path))).rows == ()
+    study = load_study(book.write(tmp_path))
+    assert (wires(study), wire_ceilings(study).rows) == ((), ())

@@ -115,15 +115,26 @@ def test_many_rows_are_folded(tmp_path: Path) -> None:
         (share(300, users=3), [share(200), share(200)], []),
         (share(300, users=None), [share(200), share(200)], ["requests 50.0 % above the others' median"]),
         (share(200, p50_ms=14), [share(200)], ["p50 40.0 % above the others' median"]),
-        (share(99, p50_ms=14), [share(200)], []),
-        (share(0), [share(200)], []),
+        (share(90, p50_ms=14), [share(99)], []),
+        (share(0), [share(200)], ["no request, while others made some"]),
+        (share(0, users=None), [share(20)], ["no request, while others made some"]),
+        (share(0, users=0), [share(200)], []),
+        (share(0), [share(0)], []),
         (share(200), [share(0), share(200)], []),
+        (share(2_000), [share(20, p50_ms=2_000), share(2_000)], []),
     ],
 )
 def test_what_sets_a_worker_apart_is_a_hint(
     one: WorkerShare, others: list[WorkerShare], said: list[str]
 ) -> None:
     assert list(hints("closed", one, others)) == [f"{text}{HINT}" for text in said]
+
+
+def test_a_slow_worker_of_few_requests_is_told_from_those_of_many() -> None:
+    assert list(hints("closed", share(20, p50_ms=2_000), [share(2_000), share(2_000)])) == [
+        f"requests a user 99.0 % below the others' median{HINT}",
+        f"p50 19,900 % above the others' median{HINT}",
+    ]
 
 
 def test_in_open_load_requests_are_compared_whoever_sent_them() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from hdrh.histogram import HdrHistogram
 
 from reports import histogram
-from reports.ledger import LedgerWriter, Record, read_ledger
+from reports.ledger import LedgerWriter, Record
 from swarm.cell import Cell, Run
 from swarm.conductor import Conductor
 from swarm.crew import Answers
@@ -20,6 +20,7 @@ from swarm.pulse import Second
 from swarm.seating import seated
 from swarm.traces import Joined
 from swarm.under_way import Terms
+from tests.reading import read_ledger
 from tests.swarm.fakes import FakeClock
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from reports import histogram
-from reports.ledger import LedgerWriter, read_ledger
+from reports.ledger import LedgerWriter
 from swarm.collector import Collector
 from swarm.messages import PROGRESS, RECORDS
 from swarm.recorder import Recorder
+from tests.reading import read_ledger
 from tests.swarm.fakes import FakeRunner
 from users.errors import ErrorKind, RequestError
 from users.pacer import LATE_NS

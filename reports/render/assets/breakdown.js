@@ -31,7 +31,7 @@ kinds.breakdown = (data, look, width, state) => {
     option.title.push(heading(look, panel.title, at.left, at.top));
     option.grid.push({ left: at.left + left, top: at.top + 20, width: span - left - 58, height: ROW * panel.bars.length });
     option.xAxis.push({ type: "value", gridIndex: index, ...axisLook(look), splitNumber: 3,
-      max: state.share ? 100 : undefined });
+      max: state.share && !hasNegative(panel) ? 100 : undefined });
     option.yAxis.push({ type: "category", gridIndex: index, inverse: true, ...axisLook(look), splitLine: { show: false },
       data: panel.bars.map((bar) => bar.name + (bar.doubted ? "*" : "")), axisTick: { show: false },
       axisLabel: { color: look.ink, fontSize: 12, width: left - 10, overflow: "break", lineHeight: 12 } });
@@ -52,8 +52,11 @@ function barsOf(panel, index, parts, look, state) {
     data: panel.bars.map((bar, at) => (part.name in bar.parts ? scale(bar.parts[part.name], at) : null)) }));
   const label = { show: true, position: "right", color: look.ink, fontSize: 11,
     formatter: ({ dataIndex }) => digits(totals[dataIndex]) };
-  return [...drawn, { ...of, name: "", silent: true, data: totals.map(() => 0), label }];
+  // Next to nothing, so that the label stands at the end of the parts above 0.
+  return [...drawn, { ...of, name: "", silent: true, data: totals.map(() => 1e-9), label }];
 }
+
+const hasNegative = (panel) => panel.bars.some((bar) => Object.values(bar.parts).some((ms) => ms < 0));
 
 function tipOf(data, look, shown) {
   const panel = data.panels[shown[0].axisIndex];

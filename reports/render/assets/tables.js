@@ -5,21 +5,24 @@ const cellText = (cell) => [...cell.childNodes].filter((node) => node.nodeName !
   .map((node) => node.textContent).join("").trim();
 const bodyRows = (table) => [...table.tBodies[0].rows];
 
-// The number that a text begins with, so that 41.9 (41.5–41.9) sorts as 41.9 and 1,234 as 1234.
-function leading(text) {
-  const found = /^-?[\d,]*\.?\d+/.exec(text);
-  return found ? Number(found[0].replaceAll(",", "")) : null;
+// What a numeric cell sorts by: its exact value where the page has it, else the number its text begins with.
+function numberIn(cell) {
+  if (cell.dataset.value !== undefined) return Number(cell.dataset.value);
+  const found = /^[▲▼]?\s*(-?[\d,]*\.?\d+)/.exec(cellText(cell));
+  return found ? Number(found[1].replaceAll(",", "")) : null;
 }
 
+// Those without a number, or without a text, stay at the end whichever way the others go.
 function sortBy(table, column, descending) {
-  const rows = bodyRows(table).map((row) => ({ row, text: cellText(row.cells[column]) }));
-  const numbers = rows.every(({ text }) => leading(text) !== null || !/[\p{L}\d]/u.test(text));
-  const known = ({ text }) => (numbers ? leading(text) !== null : text !== "");
-  const compare = (a, b) => (numbers ? leading(a.text) - leading(b.text)
-    : a.text.localeCompare(b.text, "en", { numeric: true }));
-  const ordered = rows.filter(known).sort((a, b) => (descending ? -compare(a, b) : compare(a, b)));
-  const unknown = rows.filter((row) => !known(row));
-  table.tBodies[0].append(...[...ordered, ...unknown].map(({ row }) => row));
+  const numeric = table.tHead.rows[0].cells[column].classList.contains("number");
+  const keyed = bodyRows(table).map((row) => {
+    const cell = row.cells[column];
+    return { row, key: numeric ? numberIn(cell) : cellText(cell) || null };
+  });
+  const compare = (a, b) => (numeric ? a.key - b.key : a.key.localeCompare(b.key, "en", { numeric: true }));
+  const ordered = keyed.filter(({ key }) => key !== null).sort((a, b) => (descending ? compare(b, a) : compare(a, b)));
+  const others = keyed.filter(({ key }) => key === null);
+  table.tBodies[0].append(...[...ordered, ...others].map(({ row }) => row));
 }
 
 function makeSortable(table) {
@@ -42,14 +45,24 @@ function makeSortable(table) {
 
 // A text that a spreadsheet would run as a formula is kept from that by a quote before it.
 function field(text) {
-  const safe = /^[=+@\t\r]/.test(text) || (text.startsWith("-") && leading(text) === null) ? `'${text}` : text;
-  return /[",\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  const runs = /^[=+@\t\r]/.test(text) || (text.startsWith("-") && !/^-[\d,.]+$/.test(text));
+  const safe = runs ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+// The footnotes of a row, since a doubt must not be lost on the way into a spreadsheet.
+function notesOf(row, notes) {
+  const marks = [...row.querySelectorAll("sup")].flatMap((mark) => mark.textContent.split(","));
+  return [...new Set(marks)].map((mark) => notes[Number(mark) - 1]).join(" | ");
 }
 
 function csvOf(table) {
-  const rows = [table.tHead.rows[0], ...bodyRows(table)];
-  return rows.map((row) => [...row.cells].map((cell) => field(cell.closest("thead") ? cell.textContent.trim()
-    : cellText(cell))).join(",")).join("\n") + "\n";
+  const [scroll, heads] = [table.closest(".scroll"), table.tHead.rows[0]];
+  const notes = [...scroll.parentNode.querySelectorAll(":scope > ol.notes > li")].map((note) => note.textContent);
+  const more = (text) => (notes.length ? [text] : []);
+  const lines = [[...[...heads.cells].map((cell) => cell.textContent.trim()), ...more("notes")],
+    ...bodyRows(table).map((row) => [...[...row.cells].map(cellText), ...more(notesOf(row, notes))])];
+  return lines.map((line) => line.map(field).join(",")).join("\n") + "\n";
 }
 
 function makeSavable(table) {

@@ -82,6 +82,7 @@ function mount(figure) {
   state.redraw();
   new ResizeObserver(() => canvas.clientWidth !== drawn && state.redraw()).observe(canvas);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", state.redraw);
+  chart.on("datazoom", () => { state.zoom = chart.getOption().dataZoom.map(({ start, end }) => ({ start, end }))[0]; });
   const paper = (on) => () => { document.documentElement.classList.toggle("on-paper", on); state.redraw(); };
   addEventListener("beforeprint", paper(true));
   addEventListener("afterprint", paper(false));

@@ -10,7 +10,7 @@ function clock(seconds) {
 }
 
 kinds.timeline = (data, look, width, state) => {
-  const [left, right, top] = [46, 12, 26];
+  const [left, right, top] = [58, 12, 26];
   const [from, to] = state.range || [data.runs[0].from, data.runs[data.runs.length - 1].to];
   const option = { ...base(look), title: [], grid: [], xAxis: [], yAxis: [], series: [],
     axisPointer: { link: [{ xAxisIndex: "all" }], lineStyle: { color: look.soft } } };
@@ -18,8 +18,8 @@ kinds.timeline = (data, look, width, state) => {
     const at = top + index * (PANEL.height + PANEL.gap);
     const last = index === data.panels.length - 1;
     option.title.push(panelTitle(panel, look, at - 22));
-    option.grid.push({ left, right, top: at, height: PANEL.height });
-    option.xAxis.push({ type: "value", gridIndex: index, ...axisLook(look), min: from, max: to,
+    option.grid.push({ left, right, top: at, height: PANEL.height, outerBoundsMode: "none" });
+    option.xAxis.push({ type: "value", gridIndex: index, ...axisLook(look), min: from, max: to, minInterval: 1,
       splitLine: { show: false }, axisLabel: { show: last, hideOverlap: true, color: look.soft, fontSize: 11, formatter: clock } });
     option.yAxis.push({ type: panel.log ? "log" : "value", gridIndex: index, ...axisLook(look), splitNumber: 2,
       min: panel.log ? undefined : 0, scale: panel.log });
@@ -29,7 +29,7 @@ kinds.timeline = (data, look, width, state) => {
   option.tooltip = { ...option.tooltip, trigger: "axis", formatter: (shown) => momentTip(data, look, shown) };
   option.dataZoom = [{ type: "slider", xAxisIndex: option.xAxis.map((_, index) => index), bottom: 4, height: 22,
     filterMode: "none", labelFormatter: clock, borderColor: look.rule, textStyle: { color: look.soft },
-    showDataShadow: false, brushSelect: false }];
+    showDataShadow: false, brushSelect: false, ...state.zoom }];
   return { option, height: top + data.panels.length * (PANEL.height + PANEL.gap) + 44 };
 };
 
@@ -40,8 +40,11 @@ function lineLook(panel, at, look) {
 function linesOf(data, panel, line, at, index, look) {
   const lineStyle = lineLook(panel, at, look);
   const fits = (value) => (panel.log && value !== null && value <= 0 ? null : value);
-  return { type: "line", name: line.label, xAxisIndex: index, yAxisIndex: index, lineStyle, showSymbol: false,
-    itemStyle: { color: lineStyle.color }, data: data.t_s.map((t_s, row) => [t_s, fits(line.values[row])]) };
+  const known = (row) => line.values[row] !== null && line.values[row] !== undefined;
+  const single = (row) => known(row) && !known(row - 1) && !known(row + 1); // no line would show it
+  return { type: "line", name: line.label, xAxisIndex: index, yAxisIndex: index, lineStyle, symbol: "none",
+    itemStyle: { color: lineStyle.color }, data: data.t_s.map((t_s, row) => (single(row)
+      ? { value: [t_s, fits(line.values[row])], symbol: "circle", symbolSize: 3 } : [t_s, fits(line.values[row])])) };
 }
 
 // The lines' names in their colours and strokes, so that none has to be told by its colour alone.
@@ -82,6 +85,7 @@ kinds.timeline.controls = (data, state) => {
   choice.addEventListener("change", () => {
     const run = data.runs[choice.value];
     state.range = run ? [run.from, run.to] : undefined;
+    state.zoom = undefined;
     state.redraw();
   });
   label.append(choice);

@@ -10,7 +10,6 @@ import functools
 import logging
 import os
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,27 +25,21 @@ from swarm.ending import INCONCLUSIVE, USAGE, Ending
 from swarm.errors import SwarmError, TimeIsOverError, UsageError
 from swarm.exporter import start_exporter
 from swarm.folder import header, make_folder, new_folder, open_ledger
-from swarm.hands import Hands
 from swarm.launch import Launch
 from swarm.live import Live
 from swarm.opening import check_reach, hand_out, wait_for_workers
 from swarm.options import Options, changes, resolve
 from swarm.plan import Size, Study
-from swarm.probe import read_counters
 from swarm.programme import Programme
 from swarm.quiet import hush_locust
+from swarm.runner_hands import Users, hands_of
 from swarm.sampler import Sampler, open_sources
 from swarm.servers import Servers
-from swarm.serving import read_serving
 from swarm.signals import MasterSignals, to_the_end
-from swarm.staging import user_class_for
-from swarm.trace_reader import TraceReader
 from swarm.triton_metrics import check_metrics, metrics_addresses
 from swarm.under_way import Terms
 from swarm.watch import watch_for
-from users.endpoint import Endpoint
 from users.images import ImageSet, ImageSetError, load_images
-from users.transport import Transport
 
 logger = logging.getLogger("inferswarm")
 
@@ -61,7 +54,8 @@ class Master:
         self._environment, self._runner, self._study = environment, runner, study
         self._crew = Crew(runner, self._say)
         self._collector = Collector(runner, self._crew.name)
-        self._servers = Servers(self._transport, self._say)
+        self._users = Users(environment, runner)
+        self._servers = Servers(self._users.transport, self._say)
         self._launch = Launch.of(os.environ)
         self._live = Live()
         self._closing_text = ""
@@ -118,7 +112,11 @@ class Master:
             self._environment.process_exit_code = USAGE
             return
         terms = Terms(options.request_timeout, size.warm_up, options.seed)
-        conductor = Conductor(self._hands(), programme, terms)
+        hands = hands_of(
+            *(self._users, self._crew, self._collector, self._sampler),
+            *(self._servers, self._launch, self._say),
+        )
+        conductor = Conductor(hands, programme, terms)
         own, ratio = self._servers.embedded, options.max_failure_ratio
         logs = self._launch.logs
         ending = Ending(conductor, self._collector, ledger, folder, own, self._say, ratio, logs)
@@ -158,11 +156,11 @@ class Master:
         self._launch.tell_begun()
         first = self._servers.endpoints[0]
         # From here on Locust's state says that a test is on, so that Stop and Ctrl-C reach this greenlet.
-        self._spawn(0, first)
+        self._users.spawn(0, first)
         runs = f"{len(programme.planned)} runs" if programme.planned else "runs as the search needs"
         size = f"{runs} ({options.size}), {count} worker(s)"
         self._say(f"{self._study.title}: {size}, results in {folder}/")
-        hand_out(self._crew, first, self._transport(first), self.images, options)
+        hand_out(self._crew, first, self._users.transport(first), self.images, options)
         check_reach(self._crew, self._servers.endpoints, self._launch.ways(options.axes.links))
 
     def _run_time_s(self) -> float | None:
@@ -192,32 +190,3 @@ class Master:
             print(text, flush=True)
         else:
             logger.info(text)
-
-    def _hands(self) -> Hands:
-        return Hands(
-            crew=self._crew,
-            collector=self._collector,
-            sampler=self._sampler,
-            spawn=self._spawn,
-            probe=read_counters,
-            serving=read_serving,
-            traced=TraceReader(self._servers.ready, self._collector).joined,
-            first_calls=self._servers.first_calls,
-            server_fault=self._servers.embedded.fault,
-            addresses=self._launch.addresses_of,
-            say=self._say,
-            clock=time.monotonic,
-            sleep=gevent.sleep,
-        )
-
-    def _spawn(self, count: int, endpoint: Endpoint) -> None:
-        """Bring the users of the endpoint's class to `count`, and wait until they are there."""
-        user_class = user_class_for(endpoint, self._environment.user_classes)
-        # All at once, up or down: they hold no load before the gate opens.
-        rate = max(count, self._runner.user_count, 1)
-        self._runner.start(count, rate, user_classes=[user_class])
-        if not isinstance(self._runner, MasterRunner) and self._runner.spawning_greenlet is not None:
-            self._runner.spawning_greenlet.join()
-
-    def _transport(self, endpoint: Endpoint) -> type[Transport]:
-        return user_class_for(endpoint, self._environment.user_classes).transport

@@ -11,7 +11,7 @@ from reports.summary import Summary
 TOO_LONG = "too-long"
 TAB = (
     *(("cell", "Cell"), ("repeat", "Repeat"), ("rate", "Images/s"), ("p50", "p50 (ms)")),
-    *(("p95", "p95 (ms)"), ("p99", "p99 (ms)"), ("failures", "# Fails"), ("limit", "Limit")),
+    *(("p95", "p95 (ms)"), ("p99", "p99 (ms)"), ("failures", "Failures"), ("limit", "Limit")),
     ("caveats", "Caveats"),
 )
 """Key and head of the columns of the table in Locust's page."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from swarm.web.state import StudyState
 
 SHOWN = 500
 """Rows of the table in Locust's page: as many as it shows of anything."""
+MOST_STUDIES = 50
+"""Of one process that are listed, the running one among them."""
 NEVER_BEGAN = {"id": "", "status": "idle"}
 
 logger = logging.getLogger("inferswarm")
@@ -37,22 +40,34 @@ class LivePage(Watch):
     def begun(self, folder: Path, header: Mapping[str, Any]) -> None:
         """A new study takes the place of the one before."""
         self._refused = self._fault = ""
-        self._studies.append(StudyState(folder, header, self._count, self._clock))
+        with self._following():
+            for study in self._studies:
+                study.supersede()
+            begun = StudyState(folder, header, self._count, self._clock)
+            self._studies = [*self._studies[1 - MOST_STUDIES :], begun]
 
     def on_record(self, record: Mapping[str, Any]) -> None:
         """Follow; where that fails, say so, and leave the rest of this study to its report."""
-        if not self._studies or self._fault:
-            return
-        try:
-            self._studies[-1].on_record(record)
-        except Exception as error:
-            logger.exception("the live page cannot follow the study")
-            self._fault = f"{type(error).__name__}: {error}"
+        if self._studies and not self._fault:
+            with self._following():
+                self._studies[-1].on_record(record)
 
     def ended(self, status: str, reason: str, code: int) -> None:
         """The study's files are there."""
         if self._studies:
-            self._studies[-1].close(status, reason, code)
+            with self._following():
+                self._studies[-1].close(status, reason, code)
+
+    @contextmanager
+    def _following(self) -> Iterator[None]:
+        """What goes wrong on the page is told there, and costs no study."""
+        try:
+            yield
+        except Exception as error:
+            logger.exception("the live page cannot follow the study")
+            self._fault = f"{type(error).__name__}: {error}"
+            if self._studies:
+                self._studies[-1].progress.over()
 
     def refused(self, sentence: str) -> None:
         """Shown until a study begins."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from reports.ledger import Record
-from swarm.progress import FIXED, clock
+from swarm.progress import clock, cost_of
 
 
 class Progress:
@@ -61,4 +61,4 @@ class Progress:
 
 def cost(entry: Record) -> int:
     """How long a planned run takes, in the arbitrary units of `swarm.progress.cost`."""
-    return FIXED + int(entry["batch"]) * int(entry.get("requests") or 0)
+    return cost_of(int(entry["batch"]) * int(entry.get("requests") or 0))

@@ -27,6 +27,7 @@ STUDY = (
 )
 """A report is one file with its scripts in it; it is shown apart from this origin and asks it for nothing."""
 
+MOST_DIGITS = 18
 OF_STUDIES = ("/report", "/cells.csv")
 """Routes to what a study leaves: of the latest, or by the name of its folder."""
 
@@ -46,14 +47,14 @@ def add_routes(web_ui: Any, base: str, data: Data, file: File) -> str:
     def route(rule: str, answer: Callable[..., Response]) -> None:
         guarded = web_ui.auth_required_if_enabled(answer)
         for each in (rule, f"{rule}/<study>") if rule in OF_STUDIES else (rule,):
-            ours.add_url_rule(each, answer.__name__, guarded)
+            ours.add_url_rule(each, answer.__name__, guarded, strict_slashes=False)
 
     def page() -> Response:
         return make_response(render_template("inferswarm.html", place=place, locust=f"{base}/"))
 
     def news() -> Response:
         since = request.args.get("since", "0")
-        if not (since.isascii() and since.isdigit()):
+        if not (since.isascii() and since.isdigit() and len(since) <= MOST_DIGITS):
             return sentence(400, f"since={since}: give the number that the last reply called next.")
         known = data(int(since), request.args.get("study", ""))
         return Response(json.dumps(known, separators=(",", ":")), mimetype="application/json")
@@ -70,7 +71,7 @@ def add_routes(web_ui: Any, base: str, data: Data, file: File) -> str:
     def cells(study: str = "") -> Response:
         return left_by(file, study, "cells.csv", "text/csv")
 
-    for rule, answer in (("", page), ("/data", news), ("/file/<name>", asset)):
+    for rule, answer in (("/", page), ("/data", news), ("/file/<name>", asset)):
         route(rule, answer)
     for rule, answer in zip(OF_STUDIES, (report, cells), strict=True):
         route(rule, answer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from reports.fold.timeline import Second
@@ -10,7 +10,7 @@ from reports.ledger import Record
 from swarm.web.folding import second_of
 
 WAIT_S = 2.5
-"""From a second's first record to its folding: all is in by then, unless a connection hangs."""
+"""From a second's last record to its folding: all is in by then, unless a connection hangs."""
 KINDS = frozenset({"window", "health", "sample", "phase"})
 MS = 1e6
 DIGITS = 4
@@ -31,27 +31,31 @@ class Seconds:
         self._waiting: dict[int, tuple[float, list[Record]]] = {}
         self._phases: list[Record] = []
         self._sample: Record | None = None
-        self._folded = 0
+        self._folded: set[int] = set()
+        self.late = 0
+        """Records of seconds that had been folded: of a worker whose clock is behind, or that hung."""
 
     def add(self, record: Record, now: float) -> Iterator[Second]:
         """Take one record; the seconds that it is time to fold, in order."""
         if record["kind"] == "phase":
             self._phases.append(record)
-        elif record["second"] > self._folded:
-            self._waiting.setdefault(record["second"], (now, []))[1].append(record)
-        due = [at for at, (since, _) in self._waiting.items() if now - since >= WAIT_S]
-        yield from self._fold(max(due, default=0))
+        elif record["second"] in self._folded:
+            self.late += 1
+        else:
+            _, records = self._waiting.get(record["second"], (now, []))
+            self._waiting[record["second"]] = (now, [*records, record])
+        yield from self._fold(at for at, (heard, _) in self._waiting.items() if now - heard >= WAIT_S)
 
     def rest(self) -> Iterator[Second]:
         """What still waits: the run is over."""
-        yield from self._fold(max(self._waiting, default=0))
+        yield from self._fold(self._waiting)
 
-    def _fold(self, last: int) -> Iterator[Second]:
-        for at in sorted(at for at in self._waiting if at <= last):
+    def _fold(self, due: Iterable[int]) -> Iterator[Second]:
+        for at in sorted(due):
             _, records = self._waiting.pop(at)
             before = [self._sample] if self._sample and self._sample["second"] == at - 1 else []
             self._sample = next((of for of in records if of["kind"] == "sample"), self._sample)
-            self._folded = at
+            self._folded.add(at)
             yield second_of(self._entry, at, [*self._phases, *before, *records])
 
 

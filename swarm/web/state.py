@@ -40,6 +40,7 @@ class StudyState:
         self._entry: Record = {}
         self._records: list[Record] = []
         self._running: Seconds | None = None
+        self._late = 0
 
     def on_record(self, record: Record) -> None:
         """Any record of the ledger, as it is written."""
@@ -78,8 +79,11 @@ class StudyState:
 
     def _end(self) -> None:
         """No load is under way now: there is time for a fold."""
-        records, self._records, self._running = self._records, [], None
+        assert self._running is not None
+        running, records = self._running, self._records
+        self._records, self._running = [], None
         self.progress.ended(self._clock())
+        self._late += running.late
         if len(records) > MOST_RECORDS:
             cell = untold(self._entry, TOO_LONG, f"more than {MOST_RECORDS:,} records, too many to hold")
         else:
@@ -91,6 +95,11 @@ class StudyState:
         self.status, self.reason, self.code = status, reason, code
         self._records, self._running = [], None
         self.progress.over()
+
+    def supersede(self) -> None:
+        """Another study has begun: of this one only its files are asked for from now on."""
+        self.seconds.clear()
+        self.cells.clear()
 
     def file(self, name: str) -> Path | None:
         """One of the files that the study has left; None until then."""
@@ -119,5 +128,6 @@ class StudyState:
             "seconds": [row for _, row in newer][::-1],
             "cells": [cell for number, cell in self.cells if number > since],
             "forgotten": self.forgotten,
+            "late": self._late + (self._running.late if self._running else 0),
             "progress": self.progress.told(),
         }

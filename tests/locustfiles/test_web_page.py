@@ -166,7 +166,7 @@ def test_markup_from_outside_shows_as_text_and_a_gpu_has_its_charts(tmp_path: Pa
     with serving(ui.app) as address:
         for look in seen(f"http://{address}/inferswarm", "#cells tr", 1):
             assert look["first"][0].startswith(f"{INJECTED}/b1/c2 (failed)")
-            for text in (f"Of {INJECTED}", f"The study failed after 1 of 1 run: {INJECTED}."):
+            for text in (f"Of {INJECTED}", f"The study failed in run 1 of 1: {INJECTED}."):
                 assert text in look["text"]
             assert all(
                 name in look["text"] for name in ("GPU utilisation", "GPU power", "Waiting in the server")

@@ -92,12 +92,17 @@ def test_a_study_as_a_browser_is_told_of_it(tmp_path: Path) -> None:
     assert len(client.get(f"/inferswarm/data?since={found['next']}").get_json()["cells"]) == 2
 
 
-@pytest.mark.parametrize("since", ["x", "-1", "", "1.5", "²", INJECTED])
+@pytest.mark.parametrize("since", ["x", "-1", "", "1.5", "²", "9" * 5_000, INJECTED])
 def test_a_since_that_is_no_number_is_refused_in_a_sentence(since: str) -> None:
     _, client, _ = opened()
     reply = client.get("/inferswarm/data", query_string={"since": since})
     assert (reply.status_code, reply.mimetype) == (400, "text/plain")
     assert reply.text == f"since={since}: give the number that the last reply called next.\n"
+
+
+def test_the_page_is_there_with_a_slash_too() -> None:
+    _, client, _ = opened()
+    assert [client.get(path).status_code for path in ("/inferswarm", "/inferswarm/")] == [200, 200]
 
 
 def test_the_report_is_served_once_the_study_has_ended_and_apart_from_this_origin(tmp_path: Path) -> None:

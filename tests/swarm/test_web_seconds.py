@@ -47,8 +47,23 @@ def test_a_second_waits_until_its_records_are_in() -> None:
     late = window(TAG, "w1", [40 * MS] * 3, 1)
     assert rows(seconds, early, now=10.0) == []
     assert rows(seconds, late, now=10.0 + WAIT_S - 0.1) == []
-    (folded,) = rows(seconds, window(TAG, "w0", [], 1) | {"second": FIRST_SECOND + 1}, now=10.0 + WAIT_S)
-    assert folded["images_per_s"] == 5
+    after = window(TAG, "w0", [], 1) | {"second": FIRST_SECOND + 1}
+    assert rows(seconds, after, now=10.0 + WAIT_S) == []
+    (folded,) = rows(seconds, after, now=10.0 + 2 * WAIT_S - 0.1)
+    assert (folded["images_per_s"], seconds.late) == (5, 0)
+
+
+def test_a_clock_that_is_ahead_takes_no_second_from_the_others() -> None:
+    """A worker whose seconds are 10 ahead: each is folded when its own records are in."""
+    seconds = Seconds(ENTRY)
+    found = []
+    for at in range(12):
+        ahead = window(TAG, "w0", [40 * MS] * 2, 1) | {"second": FIRST_SECOND + 10 + at}
+        right = window(TAG, "w1", [40 * MS] * 3, 1) | {"second": FIRST_SECOND + at}
+        found += [*rows(seconds, ahead, now=float(at)), *rows(seconds, right, now=float(at))]
+    rates = {row["t_s"] - FIRST_SECOND: row["images_per_s"] for row in found}
+    assert [rates[at] for at in (0, 5, 10, 15)] == [3, 3, 2, 2]
+    assert seconds.late == 2, "the last two of the one that is right were folded ten seconds before"
 
 
 def test_what_comes_after_its_second_was_folded_changes_nothing() -> None:

@@ -182,3 +182,24 @@ def test_records_of_other_runs_and_without_a_study_are_let_pass(page: LivePage) 
         page.on_record(record)
     page.on_record({"kind": "run", **tagged(book), "event": "end", "status": "done", "note": ""})
     assert page.data(0)["seconds"] == []
+
+
+def test_what_goes_wrong_on_the_page_costs_no_study(page: LivePage) -> None:
+    page.begun(LIVE, {})
+    assert page.data(0)["fault"] == "KeyError: 'plan'"
+    told(page, a_book())
+    page.on_record({"kind": "run", "event": "start", "cell": "not-planned", "repeat": 1})
+    found = page.data(0)
+    assert found["fault"] == "KeyError: 'not-planned was not planned'"
+    assert found["progress"]["cell"] == ""
+    page.ended("complete", "", 0)
+    assert page.data(0)["study"]["status"] == "complete"
+
+
+def test_of_earlier_studies_only_the_head_is_kept_and_of_the_last_50(page: LivePage) -> None:
+    for number in range(60):
+        told(page, a_book(), Path(f"results/step7-{number}"))
+    found = page.data(0)
+    assert len(found["earlier"]) == 49
+    assert found["earlier"][0]["id"] == "step7-58"
+    assert [len(study.cells) for study in page._studies[-2:]] == [0, 1]

@@ -33,7 +33,8 @@ const progressText = ({ study, progress }) => {
     return `The study is complete: ${of} done.${VERDICTS[study.code] ?? ""}${report}`;
   }
   if (study.status !== "running") {
-    return `${ENDS[study.status] ?? study.status} after ${of}: ${study.reason}.${report}`;
+    const where = progress.run ? `in run ${progress.run}${runs === null ? "" : ` of ${runs}`}` : "before its first run";
+    return `${ENDS[study.status] ?? study.status} ${where}: ${study.reason}.${report}`;
   }
   if (progress.cell) {
     const which = runs === null ? `Run ${progress.run}` : `Run ${progress.run} of ${runs}`;
@@ -85,7 +86,7 @@ const showCharts = () => {
   const older = known.forgotten ? " Older seconds are in timeline.csv at the study's end." : "";
   const which = wide ? "All cells of the last 15 minutes of load" : `${last.cell}, repeat ${last.repeat}`;
   say("showing", `${which}. Shaded: warm-up, then measure.${wide ? older : ""}`);
-  say("absent", absent.length ? `Nothing is known of: ${absent.join(", ")}.` : "");
+  say("absent", absent.length ? `No data for: ${absent.join(", ")}.` : "");
 };
 
 const warn = (text, retry = false) => {
@@ -112,7 +113,9 @@ const take = (data) => {
   if (rows.length || changed || !known.seconds.length) showCharts();
   const lost = `The live page cannot follow this study (${data.fault}); its report will have everything.`;
   const fault = data.fault && lost;
-  warn(data.refused ? `The study could not begin. ${data.refused}` : fault);
+  const late = data.late && `${counted(data.late, "record")} came too late for the charts: do the hosts' clocks `
+    + "differ? The report will have them.";
+  warn(data.refused ? `The study could not begin. ${data.refused}` : fault || late);
 };
 
 const ask = async () => {
@@ -127,7 +130,7 @@ const ask = async () => {
 
 const wait = (ms) => {
   clearTimeout(known.timer);
-  known.timer = setTimeout(turn, ms);
+  if (!document.hidden) known.timer = setTimeout(turn, ms); // nobody looks: nobody is asked
 };
 
 const turn = async () => {
@@ -147,7 +150,11 @@ const turn = async () => {
   }
   known.misses = 0;
   known.heard = new Date().toLocaleTimeString([], { hour12: false });
-  take(data);
+  try {
+    take(data);
+  } catch {
+    warn("This page cannot draw what it was told: reload it.");
+  }
   wait(known.status === "running" ? BUSY_MS : QUIET_MS);
 };
 
@@ -160,4 +167,5 @@ at("show-cell").addEventListener("click", () => choose(false));
 at("show-all").addEventListener("click", () => choose(true));
 at("retry").addEventListener("click", turn);
 dark.addEventListener("change", showCharts);
+document.addEventListener("visibilitychange", () => document.hidden || turn());
 turn();

@@ -36,7 +36,12 @@ export const cellRow = (cell) => {
   const head = made("th", cell.status === "done" ? cell.cell : `${cell.cell} (${cell.status})`);
   head.scope = "row";
   const figures = [cell.repeat, cell.images_per_s, cell.p50, cell.p95, cell.p99, cell.failures];
-  const numbers = figures.map((text) => made("td", text, "number"));
+  const heads = [...document.querySelectorAll("#cells-section thead .number")];
+  const numbers = figures.map((text, index) => {
+    const number = made("td", text, "number");
+    number.dataset.head = heads[index].textContent; // shown where there is no room for a row of heads
+    return number;
+  });
   row.append(head, ...numbers, limit(cell.limit), caveats(cell.caveats));
   return row;
 };

@@ -43,8 +43,9 @@ test: setup ## run all tests, real servers included
 	$(MAKE) --jobs=2 --output-sync=target --no-print-directory test-studies test-parts test-reports
 	$(BIN)/python -m pytest $(ALONE)
 
-test-studies: # whole studies, and links, which would see each other's devices
-	$(BIN)/python -m pytest tests/locustfiles tests/swarm/links $(addprefix --ignore=,$(ALONE))
+test-studies: # links, in a process that Locust has not patched, then whole studies: both would see each other's devices
+	$(BIN)/python -m pytest tests/swarm/links --confcutdir=tests/swarm/links
+	$(BIN)/python -m pytest tests/locustfiles $(addprefix --ignore=,$(ALONE))
 
 test-parts:
 	$(BIN)/python -m pytest tests --ignore=tests/server --ignore=tests/reports --ignore=tests/locustfiles \

@@ -20,6 +20,8 @@ TUN = Path("/dev/net/tun")
 OURS = re.compile(r"inferswarm-(\d+)-(\d+)-.+")
 PACKAGES = {"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux"}
 PATIENCE_S = 2.0
+COMMAND_S = 60.0
+"""For any one command; they take milliseconds."""
 
 
 class LinkError(SwarmError):
@@ -56,10 +58,18 @@ def run(*argv: str) -> str:
     # A session of its own: Ctrl-C in the terminal must not stop it half-way.
     try:
         done = subprocess.run(
-            argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, start_new_session=True
+            argv,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            timeout=COMMAND_S,
         )
     except FileNotFoundError:
         raise _lacking(argv[0]) from None
+    except subprocess.TimeoutExpired:
+        said = f"has not ended within {COMMAND_S:g} s"
+        raise LinkError(f"cannot emulate a link, `{' '.join(argv)}` {said}") from None
     if done.returncode != 0:
         said = done.stderr.strip() or f"exit code {done.returncode}"
         raise LinkError(f"cannot emulate a link, `{' '.join(argv)}` failed: {said}")

@@ -296,3 +296,9 @@ def test_without_root_there_is_no_network(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(network, "require_means", lambda **means: require(lambda: 1000, **means))
     with pytest.raises(LinkError, match="need root"):
         Network(["h1"], [LAN]).__enter__()
+
+
+def test_a_command_that_does_not_end_is_no_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(namespace, "COMMAND_S", 0.2)
+    with pytest.raises(LinkError, match="`sleep 30` has not ended within 0.2 s"):
+        run("sleep", "30")

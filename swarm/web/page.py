@@ -11,14 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from swarm.watch import Watch
-from swarm.web.cells import tab_row
 from swarm.web.locust_tab import add_tab
 from swarm.web.routes import add_routes
 from swarm.web.seconds import COLUMNS
 from swarm.web.state import StudyState
 
-SHOWN = 500
-"""Rows of the table in Locust's page: as many as it shows of anything."""
 MOST_STUDIES = 50
 """Of one process that are listed, the running one among them."""
 NEVER_BEGAN = {"id": "", "status": "idle"}
@@ -34,27 +31,31 @@ class LivePage(Watch):
         self._count = itertools.count(1)
         self._told = 0
         self._studies: list[StudyState] = []
+        self._begun = False
+        """Whether the last of them is the one that is on: another may have begun that is not known here."""
         self._refused = ""
         self._fault = ""
 
     def begun(self, folder: Path, header: Mapping[str, Any]) -> None:
         """A new study takes the place of the one before."""
         self._refused = self._fault = ""
+        self._begun = False
         with self._following():
             for study in self._studies:
                 study.supersede()
-            begun = StudyState(folder, header, self._count, self._clock)
-            self._studies = [*self._studies[1 - MOST_STUDIES :], begun]
+            study = StudyState(folder, header, self._count, self._clock)
+            self._studies = [*self._studies[1 - MOST_STUDIES :], study]
+            self._begun = True
 
     def on_record(self, record: Mapping[str, Any]) -> None:
         """Follow; where that fails, say so, and leave the rest of this study to its report."""
-        if self._studies and not self._fault:
+        if self._begun and not self._fault:
             with self._following():
                 self._studies[-1].on_record(record)
 
     def ended(self, status: str, reason: str, code: int) -> None:
         """The study's files are there."""
-        if self._studies:
+        if self._begun:
             with self._following():
                 self._studies[-1].close(status, reason, code)
 
@@ -66,7 +67,7 @@ class LivePage(Watch):
         except Exception as error:
             logger.exception("the live page cannot follow the study")
             self._fault = f"{type(error).__name__}: {error}"
-            if self._studies:
+            if self._begun:
                 self._studies[-1].progress.over()
 
     def refused(self, sentence: str) -> None:
@@ -100,8 +101,7 @@ class LivePage(Watch):
 
     def tab(self) -> list[dict[str, Any]]:
         """The rows of the table in Locust's page."""
-        cells = self._studies[-1].cells[-SHOWN:] if self._studies else []
-        return [tab_row(cell, number) for number, (_, cell) in enumerate(cells, 1)]
+        return list(self._studies[-1].tab) if self._studies else []
 
     def file(self, study: str, name: str) -> Path | None:
         """A file of an ended study by the name of its folder, or of the latest that has it."""

@@ -17,6 +17,7 @@ class Progress:
         self.phase = ""
         self._certain = bool(plan)
         """Whether all runs are known beforehand."""
+        self._over = False
         self._began, self._ended = now, now
         self._begun = self._done = 0
         self._entry: Record = {}
@@ -30,24 +31,25 @@ class Progress:
         self._entry, self.phase = entry, "preparing"
         self._begun += 1
 
-    def ended(self, now: float) -> None:
-        """The run is over."""
-        self._done, self._ended = self._begun, now
-        self.over()
+    def ended(self, status: str, now: float) -> None:
+        """The run is over; one that the study's end cut off is not done."""
+        if status != "aborted":
+            self._done, self._ended = self._begun, now
+        self._entry, self.phase = {}, ""
 
     def over(self) -> None:
-        """Nothing is under way."""
-        self._entry, self.phase = {}, ""
+        """Nothing is under way, and nothing more will come."""
+        self._entry, self.phase, self._over = {}, "", True
 
     def left(self) -> str:
         """How long the rest takes at the pace so far, in words; empty where that is not known."""
         done, to_do = self.plan[: self._done], self.plan[self._done :]
-        if not self._certain or not done or not to_do:
+        if self._over or not self._certain or not done or not to_do:
             return ""
         return clock((self._ended - self._began) * sum(map(cost, to_do)) / sum(map(cost, done)))
 
     def told(self) -> dict[str, Any]:
-        """`runs` is None where nobody knows how many there will be."""
+        """`runs` is None where nobody knows how many there will be; a `run` beyond `done` has not ended."""
         return {
             "done": self._done,
             "run": self._begun,

@@ -1,8 +1,9 @@
-"""The seconds of the running cell, each folded once, when its records are in."""
+"""The seconds of the running cell, each folded when its records are in, and again where one comes late."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from reports.fold.timeline import Second
@@ -11,6 +12,8 @@ from swarm.web.folding import second_of
 
 WAIT_S = 2.5
 """From a second's last record to its folding: all is in by then, unless a connection hangs."""
+HELD_S = 30
+"""How far a second may lie from the sampler's latest, which is by this host's clock, and still be folded."""
 KINDS = frozenset({"window", "health", "sample", "phase"})
 MS = 1e6
 DIGITS = 4
@@ -23,40 +26,62 @@ COLUMNS = (
 """Of each row that `row_of` makes: timeline.csv's names, but that `t_s` is Unix time."""
 
 
+@dataclass
+class Held:
+    """The records of one second; when the last of them came, and how many came since it was folded."""
+
+    came: float = 0.0
+    fresh: int = 0
+    records: list[Record] = field(default_factory=list)
+
+
 class Seconds:
     """Gathers the records of one run, `entry` of the plan; the clock's time comes in with each."""
 
     def __init__(self, entry: Record) -> None:
         self._entry = entry
-        self._waiting: dict[int, tuple[float, list[Record]]] = {}
+        self._held: dict[int, Held] = {}
         self._phases: list[Record] = []
-        self._sample: Record | None = None
-        self._folded: set[int] = set()
+        self._here = 0
+        """The sampler's latest second; 0 until there is one."""
         self.late = 0
-        """Records of seconds that had been folded: of a worker whose clock is behind, or that hung."""
+        """How many records were too far off in time to be folded."""
 
     def add(self, record: Record, now: float) -> Iterator[Second]:
-        """Take one record; the seconds that it is time to fold, in order."""
+        """Take one record; the seconds that it is time to fold, in order. One may come a second time."""
         if record["kind"] == "phase":
             self._phases.append(record)
-        elif record["second"] in self._folded:
-            self.late += 1
         else:
-            _, records = self._waiting.get(record["second"], (now, []))
-            self._waiting[record["second"]] = (now, [*records, record])
-        yield from self._fold(at for at, (heard, _) in self._waiting.items() if now - heard >= WAIT_S)
+            self._hold(record, now)
+        yield from self._fold(
+            at for at, held in self._held.items() if now - held.came >= WAIT_S and self._is_past(at)
+        )
 
     def rest(self) -> Iterator[Second]:
         """What still waits: the run is over."""
-        yield from self._fold(self._waiting)
+        yield from self._fold(self._held)
 
-    def _fold(self, due: Iterable[int]) -> Iterator[Second]:
-        for at in sorted(due):
-            _, records = self._waiting.pop(at)
-            before = [self._sample] if self._sample and self._sample["second"] == at - 1 else []
-            self._sample = next((of for of in records if of["kind"] == "sample"), self._sample)
-            self._folded.add(at)
-            yield second_of(self._entry, at, [*self._phases, *before, *records])
+    def _is_past(self, at: int) -> bool:
+        """A clock that is ahead tells of seconds that are still to come."""
+        return at <= self._here or not self._here
+
+    def _hold(self, record: Record, now: float) -> None:
+        held = self._held.setdefault(record["second"], Held())
+        held.records.append(record)
+        held.came, held.fresh = now, held.fresh + 1
+        if record["kind"] == "sample":
+            self._here = max(self._here, record["second"])
+        # Until the sampler has spoken, nobody knows whose clock is wrong.
+        far = [at for at in self._held if self._here and abs(at - self._here) > HELD_S]
+        for at in far:
+            self.late += self._held.pop(at).fresh
+
+    def _fold(self, seconds: Iterable[int]) -> Iterator[Second]:
+        for at in sorted(at for at in seconds if self._held[at].fresh):
+            before = self._held.get(at - 1, Held()).records
+            sample = [record for record in before if record["kind"] == "sample"]
+            self._held[at].fresh = 0
+            yield second_of(self._entry, at, [*self._phases, *sample, *self._held[at].records])
 
 
 def row_of(second: Second) -> list[Any]:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from reports.fold.timeline import Second
 from reports.ledger import Record
-from swarm.web.cells import TOO_LONG, cell_of, untold
+from swarm.web.cells import TOO_LONG, cell_of, tab_row, untold
 from swarm.web.folding import entry_of, summary_of
 from swarm.web.progress import Progress
 from swarm.web.seconds import KINDS, Seconds, row_of
@@ -18,6 +19,8 @@ KEPT_S = 900
 """Seconds that are kept: the last quarter of an hour of load."""
 MOST_RECORDS = 10_000
 """Of one run: 12 minutes of four workers, folded in a second. For longer ones there is the report."""
+MOST_ROWS = 500
+"""Of the table in Locust's page: as many as it shows of anything."""
 RUNNING = "running"
 
 Numbered = tuple[int, Any]
@@ -34,6 +37,7 @@ class StudyState:
         self.progress = Progress(header["plan"], clock())
         self.seconds: deque[Numbered] = deque(maxlen=KEPT_S)
         self.cells: list[Numbered] = []
+        self.tab: deque[dict[str, Any]] = deque(maxlen=MOST_ROWS)
         self.forgotten = False
         """Whether older seconds had to go."""
         self._count, self._clock = count, clock
@@ -70,25 +74,30 @@ class StudyState:
             self._show(self._running.add(record, self._clock()))
         elif record["kind"] == "run":
             self._show(self._running.rest())
-            self._end()
+            self._end(record["status"])
 
-    def _show(self, seconds: Iterator[Any]) -> None:
+    def _show(self, seconds: Iterator[Second]) -> None:
+        """One that comes a second time takes the place of the first."""
         for second in seconds:
-            self.forgotten = len(self.seconds) == KEPT_S
-            self.seconds.append((next(self._count), row_of(second)))
+            row = row_of(second)
+            for one in [one for one in self.seconds if one[1][0] == row[0] and one[1][1:3] == row[1:3]]:
+                self.seconds.remove(one)
+            self.forgotten |= len(self.seconds) == KEPT_S
+            self.seconds.append((next(self._count), row))
 
-    def _end(self) -> None:
+    def _end(self, status: str) -> None:
         """No load is under way now: there is time for a fold."""
         assert self._running is not None
         running, records = self._running, self._records
         self._records, self._running = [], None
-        self.progress.ended(self._clock())
+        self.progress.ended(status, self._clock())
         self._late += running.late
         if len(records) > MOST_RECORDS:
             cell = untold(self._entry, TOO_LONG, f"more than {MOST_RECORDS:,} records, too many to hold")
         else:
             cell = cell_of(summary_of(self.header, self._entry, records))
         self.cells.append((next(self._count), cell))
+        self.tab.append(tab_row(cell, len(self.cells)))
 
     def close(self, status: str, reason: str, code: int) -> None:
         """The study is over, and its report written."""
@@ -100,6 +109,8 @@ class StudyState:
         """Another study has begun: of this one only its files are asked for from now on."""
         self.seconds.clear()
         self.cells.clear()
+        self.tab.clear()
+        self.progress.plan.clear()
 
     def file(self, name: str) -> Path | None:
         """One of the files that the study has left; None until then."""

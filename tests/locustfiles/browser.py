@@ -1,9 +1,9 @@
 """Look at a page with a real browser, in a process of its own: Locust's patches and Playwright do not mix.
 
-    python tests/locustfiles/browser.py CHROMIUM URL SELECTOR COUNT
+    python tests/locustfiles/browser.py CHROMIUM URL SELECTOR COUNT [BLOCKED]
 
 Opens the page at 1280 and 390 px, waits for so many elements there, reloads it and waits again; what was seen
-comes out as JSON, by width.
+comes out as JSON, by width. Where a file's name is BLOCKED: what the page does without it, and out of sight.
 """
 
 from __future__ import annotations
@@ -15,6 +15,11 @@ from typing import Any
 from playwright.sync_api import Browser, Page, sync_playwright
 
 PATIENCE_MS = 25_000
+A_WHILE_MS = 3_500
+HIDDEN = """hidden => {
+    Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""
 WIDTHS = (1280, 390)
 
 
@@ -38,6 +43,25 @@ def look(browser: Browser, url: str, selector: str, count: int, width: int) -> d
     return {**seen, "said": said, "asked": sorted(asked), "wide": wide, "canvases": canvases}
 
 
+def hindered(browser: Browser, url: str, selector: str, count: int, blocked: str) -> dict[str, Any]:
+    """What the page says without a file of its own, and how often it asks: in sight, out of it, and again."""
+    page = browser.new_page()
+    page.route(f"**/{blocked}", lambda route: route.abort())
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/data?" in request.url else None)
+    page.goto(url)
+    seen: dict[str, Any] = {"rows": rows(page, selector, count)}
+    for name, hidden in (("in sight", False), ("out of sight", True), ("in sight again", False)):
+        page.evaluate(HIDDEN, hidden)
+        page.wait_for_timeout(500)  # what was under way
+        asked.clear()
+        page.wait_for_timeout(A_WHILE_MS)
+        seen[name] = len(asked)
+    seen |= {"text": page.locator("body").inner_text(), "rows": rows(page, selector, count)}
+    page.close()
+    return seen
+
+
 def rows(page: Page, selector: str, count: int) -> list[str]:
     """The texts of the elements, once there are so many."""
     found = page.locator(selector)
@@ -45,13 +69,15 @@ def rows(page: Page, selector: str, count: int) -> list[str]:
     return [" ".join(text.split()) for text in found.all_inner_texts()]
 
 
-def main(chromium: str, url: str, selector: str, count: str) -> None:
+def main(chromium: str, url: str, selector: str, count: str, blocked: str = "") -> None:
     """Print what was seen."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        found = {width: look(browser, url, selector, int(count), width) for width in WIDTHS}
+        if blocked:
+            print(json.dumps(hindered(browser, url, selector, int(count), blocked)))
+        else:
+            print(json.dumps({width: look(browser, url, selector, int(count), width) for width in WIDTHS}))
         browser.close()
-    print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -73,15 +73,21 @@ def opened(
 
 def seen(url: str, selector: str, count: int) -> Iterator[dict[str, Any]]:
     """What a browser sees there at either width; nothing may be wrong with the page as such."""
-    command = [sys.executable, str(BROWSER), str(shutil.which("chromium")), url, selector, str(count)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=80, check=False)
-    assert done.returncode == 0, done.stderr
-    for look in json.loads(done.stdout).values():
+    for look in browsed(url, selector, str(count)).values():
         assert look["said"] == []
         assert look["asked"] == ["/".join(url.split("/")[:3])]
         assert not look["wide"]
         assert look["first"] == look["again"]
         yield look
+
+
+def browsed(*arguments: str) -> dict[str, Any]:
+    """What browser.py found."""
+    command = [sys.executable, str(BROWSER), str(shutil.which("chromium")), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=80, check=False)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 def test_sigterm_under_the_web_page_keeps_what_was_measured(
@@ -166,12 +172,30 @@ def test_markup_from_outside_shows_as_text_and_a_gpu_has_its_charts(tmp_path: Pa
     with serving(ui.app) as address:
         for look in seen(f"http://{address}/inferswarm", "#cells tr", 1):
             assert look["first"][0].startswith(f"{INJECTED}/b1/c2 (failed)")
-            for text in (f"Of {INJECTED}", f"The study failed in run 1 of 1: {INJECTED}."):
+            for text in (f"Of {INJECTED}", f"The study failed after 1 of 1 run: {INJECTED}."):
                 assert text in look["text"]
             assert all(
                 name in look["text"] for name in ("GPU utilisation", "GPU power", "Waiting in the server")
             )
             assert look["canvases"] == 11
+
+
+@needs_browser
+def test_a_page_that_cannot_draw_says_so_and_asks_on_while_it_is_in_sight(tmp_path: Path) -> None:
+    ui = web_ui()
+    live = open_page(ui)
+    book = Book()
+    tag = book.plan("onnx-grpc", 1, 2)
+    live.begun(tmp_path, book.header)
+    for record in whole_run(tag):
+        live.on_record(record)
+    with serving(ui.app) as address:
+        found = browsed(f"http://{address}/inferswarm", "#cells tr", "1", "echarts.min.js")
+    assert "This page cannot draw what it was told: reload it." in found["text"]
+    assert found["in sight"] > 0
+    assert found["out of sight"] == 0
+    assert found["in sight again"] > 0
+    assert len(found["rows"]) == 1
 
 
 def whole_run(tag: Record) -> Iterator[Record]:

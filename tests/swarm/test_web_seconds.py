@@ -53,25 +53,52 @@ def test_a_second_waits_until_its_records_are_in() -> None:
     assert (folded["images_per_s"], seconds.late) == (5, 0)
 
 
-def test_a_clock_that_is_ahead_takes_no_second_from_the_others() -> None:
-    """A worker whose seconds are 10 ahead: each is folded when its own records are in."""
-    seconds = Seconds(ENTRY)
-    found = []
-    for at in range(12):
-        ahead = window(TAG, "w0", [40 * MS] * 2, 1) | {"second": FIRST_SECOND + 10 + at}
+def with_a_clock_ahead(by: int, length: int = 40) -> tuple[dict[int, dict[str, object]], Seconds]:
+    """What is known at last of each second, where w0's clock is ahead of w1's and the sampler's."""
+    seconds, found = Seconds(ENTRY), []
+    for at in range(length):
+        ahead = window(TAG, "w0", [40 * MS] * 2, 1) | {"second": FIRST_SECOND + by + at}
         right = window(TAG, "w1", [40 * MS] * 3, 1) | {"second": FIRST_SECOND + at}
-        found += [*rows(seconds, ahead, now=float(at)), *rows(seconds, right, now=float(at))]
-    rates = {row["t_s"] - FIRST_SECOND: row["images_per_s"] for row in found}
-    assert [rates[at] for at in (0, 5, 10, 15)] == [3, 3, 2, 2]
-    assert seconds.late == 2, "the last two of the one that is right were folded ten seconds before"
+        sample = sample_line(TAG, FIRST_SECOND + at, pending_requests=1)
+        found += rows(seconds, ahead, right, sample, now=float(at))
+    return {int(str(row["t_s"])) - FIRST_SECOND: row for row in [*found, *the_rest(seconds)]}, seconds
 
 
-def test_what_comes_after_its_second_was_folded_changes_nothing() -> None:
+@pytest.mark.parametrize("by", [1, 3, 10, 25])
+def test_a_clock_that_is_ahead_takes_no_second_from_the_others(by: int) -> None:
+    found, seconds = with_a_clock_ahead(by)
+    told = [(found[at]["images_per_s"], found[at]["pending_requests"]) for at in (0, by - 1, by, 39)]
+    assert told == [(3, 1), (3, 1), (5, 1), (5, 1)]
+    assert seconds.late == 0
+
+
+def test_no_second_is_folded_that_is_still_to_come() -> None:
+    seconds = Seconds(ENTRY)
+    rows(seconds, sample_line(TAG, FIRST_SECOND), now=0.0)
+    assert rows(seconds, window(TAG, "w0", [40 * MS], 1) | {"second": FIRST_SECOND + 10}, now=0.0) == []
+    (first,) = rows(seconds, sample_line(TAG, FIRST_SECOND + 9), now=9.0)
+    assert first["t_s"] == FIRST_SECOND
+    assert rows(seconds, sample_line(TAG, FIRST_SECOND + 10), now=10.0) == []
+    assert [row["t_s"] - FIRST_SECOND for row in the_rest(seconds)] == [9, 10]
+
+
+@pytest.mark.parametrize("by", [-3_600, -31, 31, 3_600])
+def test_a_clock_that_is_far_off_is_left_out_and_counted(by: int) -> None:
+    found, seconds = with_a_clock_ahead(by)
+    assert sorted(found) == list(range(40))
+    assert {row["images_per_s"] for row in found.values()} == {3}
+    assert seconds.late == 40
+
+
+def test_what_comes_after_its_second_was_folded_folds_it_again() -> None:
     seconds = Seconds(ENTRY)
     rows(seconds, window(TAG, "w0", [40 * MS] * 2, 1), now=0.0)
-    rows(seconds, window(TAG, "w0", [40 * MS] * 2, 1) | {"second": FIRST_SECOND + 1}, now=WAIT_S)
+    (first,) = rows(seconds, window(TAG, "w0", [40 * MS] * 2, 1) | {"second": FIRST_SECOND + 1}, now=WAIT_S)
     assert rows(seconds, window(TAG, "w1", [40 * MS], 1), now=WAIT_S) == []
-    assert [row["t_s"] for row in the_rest(seconds)] == [FIRST_SECOND + 1]
+    again, next_one = the_rest(seconds)
+    assert (first["t_s"], first["images_per_s"]) == (FIRST_SECOND, 2)
+    assert (again["t_s"], again["images_per_s"]) == (FIRST_SECOND, 3)
+    assert next_one["t_s"] == FIRST_SECOND + 1
 
 
 def test_each_second_is_folded_once_and_in_order() -> None:

@@ -203,3 +203,57 @@ def test_of_earlier_studies_only_the_head_is_kept_and_of_the_last_50(page: LiveP
     assert len(found["earlier"]) == 49
     assert found["earlier"][0]["id"] == "step7-58"
     assert [len(study.cells) for study in page._studies[-2:]] == [0, 1]
+
+
+def test_a_study_that_is_not_known_here_writes_nothing_over_the_one_before(page: LivePage) -> None:
+    told(page, a_book())
+    page.ended("complete", "", 0)
+    page.begun(Path("results/step7-2"), {})
+    page.on_record(begun(tagged(a_book())))
+    page.ended("failed", "no worker is left", 3)
+    found = page.data(0)
+    assert (found["study"]["id"], found["study"]["status"], found["fault"]) == (
+        *("step7-1", "complete", "KeyError: 'plan'"),
+    )
+
+
+def test_after_a_fault_there_is_no_time_left_to_tell(page: LivePage, clock: FakeClock) -> None:
+    book = a_book(repeats=3)
+    page.begun(LIVE, book.header)
+    clock.now = 10.0
+    for record in book.records:
+        if record.get("repeat") == 1:
+            page.on_record(record)
+    assert page.data(0)["progress"]["left"] == "20 s"
+    page.on_record({**begun(tagged(book)), "cell": "never/planned"})
+    assert page.data(0)["progress"]["left"] == ""
+
+
+def test_a_run_that_the_studys_end_cut_off_is_not_done(page: LivePage) -> None:
+    book = a_book()
+    book.add("onnx-grpc", 1, 2, {"w0": [40 * MS]}, repeat=2, status="aborted")
+    progress = told(page, book)["progress"]
+    assert (progress["done"], progress["run"], progress["runs"], progress["cell"]) == (1, 2, 2, "")
+
+
+def test_a_second_that_comes_again_takes_its_own_place(page: LivePage, clock: FakeClock) -> None:
+    tag = tagged(book := a_book())
+    page.begun(LIVE, book.header)
+    page.on_record(begun(tag))
+    page.on_record(health_line(tag, "w0", FIRST_SECOND))
+    clock.now = 5.0
+    page.on_record(health_line(tag, "w0", FIRST_SECOND + 1))
+    (first,) = page.data(0)["seconds"]
+    page.on_record(health_line(tag, "w1", FIRST_SECOND))
+    clock.now = 10.0
+    page.on_record(health_line(tag, "w0", FIRST_SECOND + 2))
+    (again, _) = page.data(0)["seconds"]
+    users = page.data(0)["columns"].index("users")
+    assert (again[0], first[users], again[users]) == (first[0], 4, 8)
+    assert (page.data(1, "step7-1")["seconds"][0], page.data(0)["late"]) == (again, 0)
+
+
+def test_a_row_of_locusts_table_is_made_once(page: LivePage) -> None:
+    told(page, a_book())
+    (first,), (again,) = page.tab(), page.tab()
+    assert first is again

@@ -15,7 +15,9 @@ const place = document.body.dataset.place;
 const at = (id) => document.getElementById(id);
 const charts = new Charts(at("charts"));
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
-const known = { study: "", next: 0, seconds: [], cells: 0, wide: null, misses: 0, heard: "", timer: 0 };
+const known = {
+  study: "", next: 0, seconds: [], cells: 0, wide: null, misses: 0, heard: "", timer: 0, asking: false, drawn: true,
+};
 
 const say = (id, text) => {
   // A live region is read out whenever it is written, so it is written only where it changes.
@@ -24,7 +26,8 @@ const say = (id, text) => {
 
 const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
-const progressText = ({ study, progress }) => {
+const progressText = ({ study, progress, fault }) => {
+  if (fault) return "This page cannot follow the study; Locust's Logs tab has a line for every run.";
   if (study.status === "idle") return "Nothing has been started yet.";
   const [done, runs] = [progress.done, progress.runs];
   const of = runs === null ? counted(done, "run") : `${done} of ${counted(runs, "run")}`;
@@ -33,7 +36,8 @@ const progressText = ({ study, progress }) => {
     return `The study is complete: ${of} done.${VERDICTS[study.code] ?? ""}${report}`;
   }
   if (study.status !== "running") {
-    const where = progress.run ? `in run ${progress.run}${runs === null ? "" : ` of ${runs}`}` : "before its first run";
+    const run = `in run ${progress.run}${runs === null ? "" : ` of ${runs}`}`;
+    const where = progress.run > done ? run : done ? `after ${of}` : "before its first run";
     return `${ENDS[study.status] ?? study.status} ${where}: ${study.reason}.${report}`;
   }
   if (progress.cell) {
@@ -95,6 +99,13 @@ const warn = (text, retry = false) => {
   at("retry").hidden = !retry;
 };
 
+// A second that comes again has records that came late: it takes its own place.
+const put = (seconds, row) => {
+  const next = seconds.findIndex((one) => one.cell === row.cell && one.repeat === row.repeat && one.t_s >= row.t_s);
+  if (next < 0) seconds.push(row);
+  else seconds.splice(next, seconds[next].t_s === row.t_s ? 1 : 0, row);
+};
+
 const forget = (study) => {
   Object.assign(known, { study, seconds: [], cells: 0, wide: null });
   at("cells").replaceChildren();
@@ -104,17 +115,23 @@ const take = (data) => {
   if (data.study.id !== known.study) forget(data.study.id);
   const named = (row) => Object.fromEntries(data.columns.map((name, index) => [name, row[index]]));
   const rows = (data.seconds ?? []).map(named);
-  known.seconds = [...known.seconds, ...rows].slice(-KEPT);
+  for (const row of rows) put(known.seconds, row);
+  known.seconds = known.seconds.slice(-KEPT);
   const changed = known.status !== data.study.status;
   Object.assign(known, { next: data.next, status: data.study.status });
   showHead(data);
   say("progress", progressText(data));
   showTables(data);
-  if (rows.length || changed || !known.seconds.length) showCharts();
+  if (rows.length || changed || !known.seconds.length || !known.drawn) {
+    known.drawn = false; // until it is: what fails is tried again, and told again
+    showCharts();
+    known.drawn = true;
+  }
   const lost = `The live page cannot follow this study (${data.fault}); its report will have everything.`;
   const fault = data.fault && lost;
-  const late = data.late && `${counted(data.late, "record")} came too late for the charts: do the hosts' clocks `
-    + "differ? The report will have them.";
+  const late = data.late
+    ? `${counted(data.late, "record")} came too late for the charts: do the hosts' clocks differ? The report will have them.`
+    : "";
   warn(data.refused ? `The study could not begin. ${data.refused}` : fault || late);
 };
 
@@ -134,7 +151,9 @@ const wait = (ms) => {
 };
 
 const turn = async () => {
+  if (known.asking) return; // two answers to one question would be shown twice
   clearTimeout(known.timer);
+  known.asking = true;
   let data;
   try {
     data = await ask();
@@ -147,6 +166,8 @@ const turn = async () => {
     warn(`${why}${seen} Trying again in ${ms / 1000} s.`, true);
     wait(ms);
     return;
+  } finally {
+    known.asking = false;
   }
   known.misses = 0;
   known.heard = new Date().toLocaleTimeString([], { hour12: false });

@@ -42,7 +42,9 @@ export const cellRow = (cell) => {
     number.dataset.head = heads[index].textContent; // shown where there is no room for a row of heads
     return number;
   });
-  row.append(head, ...numbers, limit(cell.limit), caveats(cell.caveats));
+  const words = [limit(cell.limit), caveats(cell.caveats)];
+  [words[0].dataset.head, words[1].dataset.head] = ["Limit", "Caveats"];
+  row.append(head, ...numbers, ...words);
   return row;
 };
 

@@ -300,5 +300,5 @@ def test_without_root_there_is_no_network(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_command_that_does_not_end_is_no_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(namespace, "COMMAND_S", 0.2)
-    with pytest.raises(LinkError, match="`sleep 30` has not ended within 0.2 s"):
+    with pytest.raises(LinkError, match=r"`sleep 30` has not ended within 0\.2 s"):
         run("sleep", "30")

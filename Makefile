@@ -43,9 +43,11 @@ test: setup ## run all tests, real servers included
 	$(MAKE) --jobs=2 --output-sync=target --no-print-directory test-studies test-parts test-reports
 	$(BIN)/python -m pytest $(ALONE)
 
-test-studies: # links, in a process that Locust has not patched, then whole studies: both would see each other's devices
-	$(BIN)/python -m pytest tests/swarm/links --confcutdir=tests/swarm/links
+# Whole studies, then links, which would see their devices, in a process that Locust has not patched; by then the other
+# process has ended, and nothing disturbs what is measured of them.
+test-studies:
 	$(BIN)/python -m pytest tests/locustfiles $(addprefix --ignore=,$(ALONE))
+	$(BIN)/python -m pytest tests/swarm/links --confcutdir=tests/swarm/links
 
 test-parts:
 	$(BIN)/python -m pytest tests --ignore=tests/server --ignore=tests/reports --ignore=tests/locustfiles \

@@ -50,10 +50,12 @@ with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as found:
 print(json.dumps({"span_s": time.perf_counter() - began, "back": back}))
 """
 DATAGRAMS = """
-import json, socket, sys
+import json, socket, sys, time
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as found:
-    for _ in range(int(sys.argv[3])):
+    for number in range(int(sys.argv[3])):
         found.sendto(bytes(100), (sys.argv[1], int(sys.argv[2])))
+        if number % 20 == 0:
+            time.sleep(0.001)  # or the device's own queue overflows, of which the link knows nothing
 print("{}")
 """
 

@@ -29,7 +29,6 @@ class LivePage(Watch):
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._count = itertools.count(1)
-        self._told = 0
         self._studies: list[StudyState] = []
         self._begun = False
         """Whether the last of them is the one that is on: another may have begun that is not known here."""

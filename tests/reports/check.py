@@ -1,6 +1,7 @@
 """Comparison with golden files."""
 
 import os
+import re
 from pathlib import Path
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -11,3 +12,14 @@ def check_golden(name: str, text: str) -> None:
     if os.environ.get("UPDATE_GOLDEN"):
         (GOLDEN / name).write_text(text, encoding="utf-8")
     assert text == (GOLDEN / name).read_text(encoding="utf-8")
+
+
+def without_scripts(page: str) -> str:
+    """A page without the scripts that come with it; their data stay."""
+    bare = re.sub(r"<script>.*?</script>", "<script></script>", page, flags=re.DOTALL)
+    return re.sub(r"'sha256-[^']+'", "'sha256-'", bare)
+
+
+def without_style(page: str) -> str:
+    """A page without its style sheet, which is a file of its own."""
+    return re.sub(r"<style>.*?</style>", "<style></style>", page, flags=re.DOTALL)

@@ -16,7 +16,7 @@ from reports.compare.page import compare_page
 from reports.page import Page
 from reports.render.console import render_console
 from tests.reports.builder import Book
-from tests.reports.check import check_golden
+from tests.reports.check import check_golden, without_scripts, without_style
 from tests.reports.compare_book import EVIL, MS, evil, written
 
 FILES = ("compare.html", "compare.md", "compare.csv")
@@ -52,7 +52,7 @@ def test_the_csv_is_golden(compared: Path) -> None:
 @pytest.mark.parametrize("name", ["compare.html", "compare.md"])
 def test_pages_are_golden(compared: Path, name: str) -> None:
     text = (compared / name).read_text(encoding="utf-8")
-    check_golden(name, text)
+    check_golden(name, without_style(without_scripts(text)))
     assert "python -m reports compare DIR/before DIR/after" in text
 
 

@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STUDY  ?= quick
+ARGS   ?=
 SET_UP := $(VENV)/.set-up
 
 .DEFAULT_GOAL := help
@@ -25,11 +26,11 @@ $(SET_UP): requirements.txt requirements-client.txt requirements-dev.txt
 	  pathlib.Path(sysconfig.get_path("purelib"), "inferswarm.pth").write_text("$(CURDIR)\n")'
 	@touch $@
 
-step7: setup ## run the five-endpoint study on embedded servers (STUDY=quick or full)
-	$(BIN)/locust -f locustfiles/step7.py --headless --study $(STUDY)
+step7: setup ## run the five-endpoint study on embedded servers (STUDY=quick or full, ARGS=more options)
+	$(BIN)/locust -f locustfiles/step7.py --headless --study $(STUDY) $(ARGS)
 
 web: setup ## the same study from Locust's web UI at http://127.0.0.1:8089
-	$(BIN)/locust -f locustfiles/step7.py --web-host 127.0.0.1 --study $(STUDY)
+	$(BIN)/locust -f locustfiles/step7.py --web-host 127.0.0.1 --study $(STUDY) $(ARGS)
 
 servers: setup ## start the embedded servers and keep them up until Ctrl-C
 	$(BIN)/python -m server up

@@ -108,7 +108,7 @@ def test_make_test_runs_this_file() -> None:
 def check_row(row: dict[str, str]) -> None:
     """One cell of five real endpoints: nothing failed, and what the server counted fits what was sent."""
     assert (row["failures"], row["abandoned"]) == ("0", "0")
-    assert int(row["requests"]) >= 10
+    assert int(row["requests"]) >= 5
     assert float(row["server_compute_ms"]) > 1
     assert float(row["images_per_s"]) * float(row["measure_s"]) == pytest.approx(int(row["images"]), rel=1e-3)
     assert float(row["worker_cpu_pct"]) > 0
@@ -120,7 +120,8 @@ def check_row(row: dict[str, str]) -> None:
 
 @pytest.mark.timeout(580)
 def test_make_step7(tmp_path: Path) -> None:
-    console = run(command("make step7"), tmp_path, 540)
+    shorter = ["--iterations", "5", "--seconds", "1", "--warm-up", "2"]
+    console = run([*command("make step7"), f"ARGS={' '.join(shorter)}"], tmp_path, 540)
     (folder,) = re.findall(r"results in (results/\S+)/", console.text)
     assert "[20/20]" in console.text
     for table in (

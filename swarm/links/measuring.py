@@ -67,10 +67,12 @@ def measure(network: Network, host: str, profile: Profile) -> Measured:
 
 
 def _measure(meter: Meter, profile: Profile) -> Measured:
+    # A busy machine is late, sends too little, and makes no link better than it is: each is asked once more.
     rtt_ms = meter.round_trips_ms()
+    if statistics.median(rtt_ms) - profile.rtt_ms > near_ms(profile):
+        rtt_ms = min(rtt_ms, meter.round_trips_ms(), key=statistics.median)
     rate = meter.rate()
     if rate < (1 - NEAR_SHARE) * arriving(profile):
-        # Once more: a busy machine sends too little, and never brings more than the link carries.
         rate = max(rate, meter.rate())
     sent, lost = meter.loss()
     middle_ms, least_ms = round(statistics.median(rtt_ms), 3), round(min(rtt_ms), 3)
@@ -82,10 +84,15 @@ def arriving(profile: Profile) -> float:
     return (profile.mbit_per_s or 0.0) * (1 - profile.loss_pct / 100)
 
 
+def near_ms(profile: Profile) -> float:
+    """How far a median round trip may be from the profile's."""
+    return max(NEAR_MS, NEAR_SHARE * profile.rtt_ms)
+
+
 def differences(profile: Profile, measured: Measured) -> list[str]:
     """One phrase for each figure that is not what the profile says, such as "round trip 18.2 ms, not 14"."""
     found = []
-    if abs(measured.rtt_ms - profile.rtt_ms) > max(NEAR_MS, NEAR_SHARE * profile.rtt_ms):
+    if abs(measured.rtt_ms - profile.rtt_ms) > near_ms(profile):
         found.append(f"round trip {measured.rtt_ms:.3g} ms, not {profile.rtt_ms:g}")
     asked = arriving(profile)
     if asked and abs(measured.mbit_per_s - asked) > NEAR_SHARE * asked:

@@ -28,7 +28,8 @@ def network() -> Iterator[Network]:
 @real
 def test_a_link_does_what_its_profile_says_and_not_what_another_says(network: Network) -> None:
     measured = measure(network, "h1", WAN)
-    assert differences(WAN, measured) == []
+    # The least of the round trips is the link's; on a busy machine their median is the machine's too.
+    assert differences(WAN, replace(measured, rtt_ms=measured.rtt_min_ms)) == []
     assert 14 <= measured.rtt_min_ms <= measured.rtt_ms
     assert measured.sent == 20_000
     assert 0 < measured.lost < 30

@@ -13,9 +13,19 @@ def digits(value: float) -> str:
     return f"{rounded:,.{decimals}f}"
 
 
+def known(value: float | None, unit: float = 1) -> str:
+    """A value in a unit of so many, to three digits; a dash for None."""
+    return MISSING if value is None else digits(value / unit)
+
+
+def counted(count: int | None) -> str:
+    """A count with its thousands told apart; a dash for None."""
+    return MISSING if count is None else f"{count:,}"
+
+
 def ms(value_ns: float | None) -> str:
     """Nanoseconds as milliseconds, without the unit; a dash for None."""
-    return MISSING if value_ns is None else digits(value_ns / NS_PER_MS)
+    return known(value_ns, NS_PER_MS)
 
 
 def plain(text: object) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from reports.format import MISSING, digits, ms
+from reports.format import MISSING, known, ms
 from reports.ledger import Record
 from reports.study import Study
 from reports.tables.disclosures import disclosures, stand_in
@@ -37,7 +37,7 @@ def _rows(study: Study, endpoint: str, notes: Notes) -> list[tuple[Cell, ...]]:
     if not shapes and told == [None, None]:
         return []
     head = Cell(endpoint, notes.marks([said] if said else []))
-    starts = [Cell(_seconds(value_ns)) for value_ns in told]
+    starts = [Cell(known(value_ns, 1e9)) for value_ns in told]
     return [
         (head, *(starts if not place else (Cell(""), Cell(""))), *_shape(shapes, place, notes))
         for place in range(max(1, len(shapes)))
@@ -50,7 +50,3 @@ def _shape(shapes: Sequence[Record], place: int, notes: Notes) -> tuple[Cell, ..
     shape = shapes[place]
     first = Cell(ms(shape.get("first_ns")), notes.marks([VERY_FIRST] if shape.get("opening") else []))
     return Cell(str(shape["batch"])), first, Cell(ms(shape.get("second_ns")))
-
-
-def _seconds(value_ns: float | None) -> str:
-    return MISSING if value_ns is None else digits(value_ns / 1e9)

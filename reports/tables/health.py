@@ -1,6 +1,6 @@
 """The table of the generator's own health: whether the client was fit to measure."""
 
-from reports.format import MISSING, digits, ms
+from reports.format import counted, known, ms
 from reports.study import Study
 from reports.summary import Summary
 from reports.tables.runs import run_name
@@ -37,13 +37,5 @@ def _numbers(run: Summary) -> list[Cell]:
     shares = (run.worker_cpu_pct, run.cpu_wait_pct)
     times = (run.loop_lag_p99_ns, run.gc_max_ns, run.send_delay_p99_ns)
     counts = (run.late, run.abandoned)
-    found = (*map(_percent, shares), *map(ms, times), *map(_count, counts))
+    found = (*map(known, shares), *map(ms, times), *map(counted, counts))
     return [Cell(text) for text in (f"{run.workers or 0}", *found)]
-
-
-def _percent(share: float | None) -> str:
-    return MISSING if share is None else digits(share)
-
-
-def _count(count: int | None) -> str:
-    return MISSING if count is None else f"{count:,}"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from reports.format import MISSING, digits, ms
+from reports.format import MISSING, known, ms
 from reports.study import Study
 from reports.tables.table import Cell, Notes, Table, words
 
@@ -39,10 +39,10 @@ def _link_rows(link: Mapping[str, Any], notes: Notes) -> Iterator[tuple[Cell, ..
     one_way = link.get("one_way_ms")
     asked = (None if one_way is None else 2 * one_way, link.get("mbit_per_s"), link.get("loss_pct"))
     queue = link.get("queue_bytes")
-    tail = (number(queue and queue / 1e3), _text(link, "congestion_control"), _text(link, "published"))
+    tail = (known(queue, 1e3), _text(link, "congestion_control"), _text(link, "published"))
     for host, found in measured.items():
         seen = (found.get("rtt_ms"), found.get("mbit_per_s"), found.get("loss_pct"))
-        pairs = [text for pair in zip(asked, seen, strict=True) for text in map(number, pair)]
+        pairs = [text for pair in zip(asked, seen, strict=True) for text in map(known, pair)]
         yield (head, *map(Cell, (str(host), *pairs, *tail)))
 
 
@@ -57,7 +57,7 @@ def _host_row(host: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         *(_text(host, name) for name in ("name", "kind", "workers")),
         *(_text(facts, name) for name in ("hostname", "cores")),
-        number(facts.get("load")),
+        known(facts.get("load")),
         *(_text(facts, "python"), _text(facts.get("packages") or {}, "locust")),
         _text(facts, "commit")[:13],  # a + at its end says that files differ from it
         _text(facts, "files_soft"),
@@ -74,8 +74,3 @@ def clock(offset_ns: float | None, doubt_ns: float | None) -> str:
 def _text(tree: Mapping[str, Any], name: str) -> str:
     value = tree.get(name)
     return MISSING if value is None or value == "" else str(value)
-
-
-def number(value: float | None) -> str:
-    """Three digits; a dash where a value is unknown, or there is none as of a link without a rate."""
-    return MISSING if value is None else digits(value)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from reports.doubt.run import ENOUGH
-from reports.format import MISSING, digits, plural
+from reports.format import MISSING, known, plural
 from reports.study import Study
 from reports.summary import Summary
 from reports.tables.disclosures import disclosures, stand_in
@@ -57,7 +57,7 @@ def _row(study: Study, runs: Sequence[Summary], notes: Notes) -> tuple[Cell, ...
         Cell(str(first.batch)),
         Cell(first.arrivals or MISSING),
         Cell(f"{first.level:g}"),
-        Cell(MISSING if offered is None else digits(offered)),
+        Cell(known(offered)),
         number(runs, images_per_s, notes),
         *(latency(runs, percentile, notes) for percentile in ("p50", "p95", "p99")),
         _count(typical(runs, lambda run: run.late)),

@@ -2,7 +2,7 @@
 
 from reports.fold.path import Path
 from reports.fold.ratio import ratio
-from reports.format import MISSING, digits, ms
+from reports.format import counted, known, ms
 from reports.study import Study
 from reports.summary import Summary
 from reports.tables.runs import run_head
@@ -46,20 +46,12 @@ def _numbers(run: Summary, path: Path) -> list[Cell]:
     again = ratio(path.bytes_retransmitted, path.bytes_sent)
     shares = (again, path.busy_share, path.rwnd_share, path.sndbuf_share, path.cwnd_share)
     texts = (
-        *(_count(count) for count in (path.asked, path.connections)),
+        *(counted(count) for count in (path.asked, path.connections)),
         *(ms(path.rtt_ns), ms(path.min_rtt_ns)),
-        _scaled(path.cwnd_bytes, 1e3),
-        *(_scaled(share, 0.01) for share in shares),
-        _scaled(path.wire_bytes_per_image, 1e3),
-        _scaled(path.wire_bytes_per_s, 1e6 / 8),
-        _scaled(link_images_per_s(run), 1),
+        known(path.cwnd_bytes, 1e3),
+        *(known(share, 0.01) for share in shares),
+        known(path.wire_bytes_per_image, 1e3),
+        known(path.wire_bytes_per_s, 1e6 / 8),
+        known(link_images_per_s(run)),
     )
     return [Cell(text) for text in texts]
-
-
-def _count(count: int | None) -> str:
-    return MISSING if count is None else f"{count:,}"
-
-
-def _scaled(value: float | None, unit: float) -> str:
-    return MISSING if value is None else digits(value / unit)

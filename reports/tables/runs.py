@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from reports.format import MISSING, digits, ms
+from reports.format import known, ms
 from reports.study import Study
 from reports.summary import Summary
 from reports.tables.disclosures import disclosures, stand_in
@@ -51,9 +51,15 @@ def run_head(study: Study, run: Summary, notes: Notes) -> Cell:
 
 def _numbers(run: Summary) -> list[Cell]:
     counts = (run.succeeded, run.failures or 0, run.abandoned or 0)
-    rate = MISSING if run.images_per_s is None else digits(run.images_per_s)
     times = (run.latency_p50_ns, run.latency_p95_ns, run.latency_p99_ns, run.latency_max_ns)
-    return [Cell(text) for text in (*(f"{count:,}" for count in counts), rate, *(ms(time) for time in times))]
+    return [
+        Cell(text)
+        for text in (
+            *(f"{count:,}" for count in counts),
+            known(run.images_per_s),
+            *(ms(time) for time in times),
+        )
+    ]
 
 
 def codes(run: Summary, separator: str = ", ") -> str:

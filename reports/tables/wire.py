@@ -1,9 +1,8 @@
 """The table of the wire: bytes for each image, and how near the fastest cell came to the link's rate."""
 
 from reports.analysis.wire import OVERHEAD, Wire, wires
-from reports.format import digits
+from reports.format import digits, known
 from reports.study import Study
-from reports.tables import links
 from reports.tables.disclosures import disclosures, stand_in
 from reports.tables.grid import number
 from reports.tables.seeds import images_per_s
@@ -18,16 +17,16 @@ def wire_ceilings(study: Study) -> Table:
     """One row for each way and batch with a success; the link's columns only where some rate is known."""
     notes = Notes()
     found = wires(study)
-    known = any(wire.ceiling for wire in found)
-    rows = tuple((*_row(study, wire, notes), *(_link(wire, notes) if known else ())) for wire in found)
+    linked = any(wire.ceiling for wire in found)
+    rows = tuple((*_row(study, wire, notes), *(_link(wire, notes) if linked else ())) for wire in found)
     said = disclosures(study, (wire.way.endpoint for wire in found))
     told = (
         "The link's images/s are what its rate could carry in the busier direction: full TCP segments over "
         f"IPv4 and Ethernet ({digits(100 * OVERHEAD - 100)} % headers), and nothing lost or else under way."
-        if known
+        if linked
         else "No link's rate is known; --link-mbit gives it."
     )
-    heads = (*HEADS, *(LINK_HEADS if known else ()))
+    heads = (*HEADS, *(LINK_HEADS if linked else ()))
     return Table(
         "Bytes on the wire",
         f"Bodies of requests and answers, by image; 1 KB is 1,000 bytes. {told}",
@@ -56,4 +55,4 @@ def _link(wire: Wire, notes: Notes) -> tuple[Cell, ...]:
     share = None if wire.share is None else 100 * wire.share
     marks = notes.marks([ABOVE] if share is not None and share > 100 else [])
     told = ((rate, ()), (wire.ceiling, ()), (share, marks))
-    return tuple(Cell(links.number(value), those, value) for value, those in told)
+    return tuple(Cell(known(value), those, value) for value, those in told)

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Sequence
 from statistics import median, median_high, median_low
 
 from reports.fold.workers import WorkerShare
-from reports.format import MISSING, digits, ms
+from reports.format import counted, digits, known, ms
 from reports.study import Study
 from reports.summary import Summary
-from reports.tables.links import number
 from reports.tables.runs import run_head
 from reports.tables.table import Cell, Notes, Table
 
@@ -46,10 +45,10 @@ def _numbers(run: Summary, place: int, notes: Notes) -> tuple[Cell, ...]:
     share = run.per_worker[place]
     marks = notes.marks(hints(run.load, share, [*run.per_worker[:place], *run.per_worker[place + 1 :]]))
     texts = (
-        *(_count(share.users), f"{share.requests:,}", f"{share.failures:,}", number(share.images_per_s)),
+        *(counted(share.users), f"{share.requests:,}", f"{share.failures:,}", known(share.images_per_s)),
         *map(ms, (share.latency_p50_ns, share.latency_p95_ns, share.latency_p99_ns)),
-        *(number(share.cpu_pct), ms(share.loop_lag_p99_ns), _count(share.tcp_connections)),
-        MISSING if share.phase_ns is None else digits(share.phase_ns / 1e9),
+        *(known(share.cpu_pct), ms(share.loop_lag_p99_ns), counted(share.tcp_connections)),
+        known(share.phase_ns, 1e9),
     )
     return Cell(share.worker, marks), *map(Cell, texts)
 
@@ -92,7 +91,3 @@ def _hint(said: str) -> str:
     return (
         f"{said}: a hint of trouble on the client's side, such as a busy host or a longer way, and no proof"
     )
-
-
-def _count(count: int | None) -> str:
-    return MISSING if count is None else f"{count:,}"

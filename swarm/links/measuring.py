@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from swarm.links.meter import ROLES
 from swarm.links.namespace import LinkError
@@ -56,18 +56,31 @@ class Measured:
         return {**asdict(self), "loss_pct": self.loss_pct}
 
 
+class Measuring(Protocol):
+    """The three measurements, as Meter makes them."""
+
+    def round_trips_ms(self) -> list[float]: ...
+
+    def rate(self) -> float: ...
+
+    def loss(self) -> tuple[int, int]: ...
+
+
 def measure(network: Network, host: str, profile: Profile) -> Measured:
     """Measure one link of an idle network, in a few seconds. Raises LinkError where packets do not arrive."""
     network.check()
     try:
-        return _measure(Meter(network, host, profile), profile)
+        return measured_by(Meter(network, host, profile), profile)
     except (subprocess.SubprocessError, ValueError) as error:
         said = str(getattr(error, "stderr", None) or error).strip().splitlines()[-1]
         raise LinkError(f"the link {profile.name} of host {host} cannot be measured: {said}") from error
 
 
-def _measure(meter: Meter, profile: Profile) -> Measured:
-    # A busy machine is late, sends too little, and makes no link better than it is: each is asked once more.
+def measured_by(meter: Measuring, profile: Profile) -> Measured:
+    """What a meter says of a link; its delay or rate is asked for once more where it is not the profile's.
+
+    A busy machine is late and sends too little, but makes no link better than it is.
+    """
     rtt_ms = meter.round_trips_ms()
     if statistics.median(rtt_ms) - profile.rtt_ms > near_ms(profile):
         rtt_ms = min(rtt_ms, meter.round_trips_ms(), key=statistics.median)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from swarm.links.measuring import Measured, differences, measure
+from swarm.links.measuring import Measured, differences, measure, measured_by
 from swarm.links.namespace import LinkError
 from swarm.links.network import Network
 from swarm.links.profiles import Profile, read_profiles
@@ -37,6 +37,33 @@ def test_a_link_does_what_its_profile_says_and_not_what_another_says(network: Ne
     # The same link, and somebody who believes that it is another one.
     found = measure(network, "h1", other)
     assert [sentence.split()[0] for sentence in differences(other, found)] == ["round", "rate", "loss"]
+
+
+class Late:
+    """A meter of a good link on a machine that is late the first time, or `always`."""
+
+    def __init__(self, always: bool = False) -> None:
+        self.always = always
+        self.round_trips = 0
+
+    def round_trips_ms(self) -> list[float]:
+        self.round_trips += 1
+        return [14.2, 17.0, 18.0] if self.always or self.round_trips == 1 else [14.1, 14.2, 16.0]
+
+    def rate(self) -> float:
+        return 209.0
+
+    def loss(self) -> tuple[int, int]:
+        return 20_000, 14
+
+
+@pytest.mark.parametrize(("always", "least", "median"), [(False, 14.1, 14.2), (True, 14.2, 17.0)])
+def test_round_trips_of_a_late_machine_are_measured_once_more(
+    always: bool, least: float, median: float
+) -> None:
+    meter = Late(always)
+    measured = measured_by(meter, WAN)
+    assert (measured.rtt_min_ms, measured.rtt_ms, meter.round_trips) == (least, median, 2)
 
 
 @real

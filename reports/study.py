@@ -1,7 +1,7 @@
 """A study as a whole: its header, how it ended, one Summary for every planned run, and its seconds."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil
 from pathlib import Path
@@ -29,7 +29,7 @@ class Study:
     """What a ledger comes to; `status` is complete, interrupted, failed, or unfinished without a footer.
 
     `colds` are the first requests of each batch shape, in the order they were made. `coarse` says how many
-    seconds of the load one of the timeline is.
+    seconds of the load one of the timeline is. `footer` is empty without one.
     """
 
     header: Record
@@ -41,6 +41,7 @@ class Study:
     runs: tuple[Summary, ...]
     timeline: tuple[Second, ...]
     coarse: int = 1
+    footer: Record = field(default_factory=dict)
 
     @property
     def started(self) -> tuple[Summary, ...]:
@@ -111,6 +112,7 @@ def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
         runs=tuple(runs[tag_of(entry)] for entry in plan),
         timeline=tuple(second for entry in plan for second in seconds[tag_of(entry)]),
         coarse=coarse,
+        footer=footer,
     )
 
 

@@ -43,7 +43,7 @@ def load_side(place: str) -> Side:
     path = Path(place)
     if (path / FILE_NAME).is_file():
         with damage_refused(path / FILE_NAME):
-            side = _of_study(load_study(path), path)
+            side = side_of_study(load_study(path), path)
     elif path.is_file():
         side = _of_file(path, CSV, place)
     elif place in published_files():
@@ -58,7 +58,7 @@ def load_side(place: str) -> Side:
     return side
 
 
-def _of_study(study: Study, path: Path) -> Side:
+def side_of_study(study: Study, path: Path) -> Side:
     """The rows that its cells.csv has, so that ledger and file compare alike."""
     named = {name: text for name in study.endpoints if (text := stand_in(study, name))}
     said = [text for text in disclosures(study, study.endpoints) if text not in named.values()]

@@ -4,12 +4,8 @@ import csv
 from collections.abc import Iterable, Mapping
 from math import isfinite
 
+from reports.columns import NAMED, NUMBERS
 from reports.compare.side import Row
-from reports.render.cells_csv import COLUMNS
-
-NAMED = ("study", "cell", "endpoint", "backend", "protocol", "payload", "batch", "load", "level")
-WORDS = frozenset({*NAMED, "channels", "link", "limit", "caveats"}) - {"batch", "level"}
-NUMBERS = tuple(column for column in COLUMNS if column not in WORDS)
 
 
 class SideError(Exception):

@@ -1,0 +1,153 @@
+"""python -m reports gate: verdicts on one study, or on several as one, and what a CI shows of them."""
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from reports.damage import damage_refused
+from reports.gates import kept
+from reports.gates.annotations import annotations
+from reports.gates.baseline import load_baseline
+from reports.gates.error import GateError
+from reports.gates.judge import judge
+from reports.gates.junit import junit_text
+from reports.gates.markdown import gates_markdown
+from reports.gates.page import gates_page
+from reports.gates.source import Source, source_of
+from reports.gates.thresholds import Gates, read_gates
+from reports.gates.verdict import Verdict, exit_code
+from reports.ledger import FILE_NAME, LedgerError
+from reports.page import Page, build_page
+from reports.render.console import render_console
+from reports.render.files import write_report, write_whole
+from reports.render.terminal import PatientConsole, public_path
+from reports.study import Study, load_study
+
+USAGE_ERROR = 2
+THRESHOLDS = "thresholds.toml"
+Studies = Sequence[tuple[Path, Study]]
+
+
+def add_gate(commands: Any) -> None:
+    """Adds the sub-command to those of `argparse`."""
+    gated = commands.add_parser(
+        "gate",
+        help="judge studies by thresholds: pass, fail or inconclusive, junit.xml, Markdown, annotations",
+        description="Judges DIR by thresholds.toml; several directories are repeats of one study. Writes "
+        "junit.xml, gates.md and gates.json, and shows the verdicts in the study's report. In GitHub "
+        "Actions it also prints annotations and adds to the job's summary.",
+        epilog="Example: python -m reports gate results/step7-20261121T110000Z --thresholds thresholds.toml. "
+        "Exit code: 0 all pass, 1 a threshold failed, 2 a threshold, baseline or DIR cannot be used, "
+        "3 inconclusive. docs/gates.md says how it is judged.",
+    )
+    gated.add_argument("directories", metavar="DIR", nargs="+", type=Path, help="what a study left")
+    gated.add_argument(
+        "--thresholds",
+        metavar="FILE",
+        type=Path,
+        help="the thresholds (default: DIR/thresholds.toml, which --gate keeps there, or else "
+        "thresholds.toml here)",
+    )
+    gated.add_argument(
+        "--baseline",
+        metavar="PLACE",
+        nargs="+",
+        default=[],
+        help="directories that studies left, or files of `python -m reports baseline` (default: what the "
+        "study was told, or the file of thresholds says)",
+    )
+    gated.add_argument(
+        "--out", metavar="DIR", type=Path, help="where to write (default: the last of the directories)"
+    )
+    shown = gated.add_mutually_exclusive_group()
+    shown.add_argument("--all", action="store_true", help="print the study's other tables, too")
+    shown.add_argument("--quiet", action="store_true", help="write the files and print nothing")
+    gated.set_defaults(run=gate)
+
+
+def gate(arguments: argparse.Namespace) -> int:
+    """Judges, writes and prints; the exit code of the verdicts, or 2 with a sentence on standard error."""
+    directories: list[Path] = arguments.directories
+    folder = arguments.out or directories[-1]
+    try:
+        gates = read_gates(arguments.thresholds or _thresholds(directories[-1]))
+        with damage_refused(" or ".join(str(path / FILE_NAME) for path in directories)):
+            studies = [(path, load_study(path)) for path in directories]
+            verdicts = _verdicts(gates, studies, arguments.baseline)
+            page = _page(studies, verdicts, arguments.all)
+            _write(folder, studies, verdicts, gates)
+    except (GateError, LedgerError) as error:
+        return _refused(str(error))
+    except OSError as error:
+        return _refused(f"{error.filename or folder}: cannot be written ({error.strerror}): mend that.")
+    if not arguments.quiet:
+        _print(page, folder)
+    _tell_actions(os.environ, gates, verdicts)
+    return exit_code(verdicts)
+
+
+def _thresholds(directory: Path) -> Path:
+    """Those that the study was judged by, or those here."""
+    own = directory / THRESHOLDS
+    return own if own.is_file() else Path(THRESHOLDS)
+
+
+def _verdicts(gates: Gates, studies: Studies, named: Sequence[str]) -> list[Verdict]:
+    places = [*named] or _told(studies) or ([gates.baseline] if gates.baseline else [])
+    baseline: Source | None = load_baseline(places) if gates.need_baseline and places else None
+    return judge(gates, source_of(studies), baseline)
+
+
+def _told(studies: Studies) -> list[str]:
+    """The baseline that the last study was told."""
+    told = (studies[-1][1].header.get("options") or {}).get("baseline")
+    return [str(told)] if told else []
+
+
+def _page(studies: Studies, verdicts: Sequence[Verdict], whole: bool) -> Page:
+    path, study = studies[-1]
+    place = public_path(path, Path.cwd())
+    return build_page(study, place, verdicts=verdicts) if whole else gates_page(study, place, verdicts)
+
+
+def _write(folder: Path, studies: Studies, verdicts: Sequence[Verdict], gates: Gates) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {
+        kept.FILE_NAME: kept.kept_text(verdicts),
+        "junit.xml": junit_text(verdicts, str(studies[-1][1].header["study"]), gates.place),
+        "gates.md": gates_markdown(verdicts, studies[-1][1]),
+    }
+    for name, text in files.items():
+        write_whole(folder / name, text)
+    if len(studies) == 1 and folder == studies[0][0]:
+        study = studies[0][1]
+        page = build_page(study, public_path(folder, Path.cwd()), verdicts=verdicts)
+        write_report(folder, study, page, verdicts)
+
+
+def _print(page: Page, folder: Path) -> None:
+    console = PatientConsole(highlight=False)
+    render_console(page, console)
+    console.print(f"\nVerdicts: {folder / 'gates.md'}, {folder / 'junit.xml'}", markup=False, soft_wrap=True)
+
+
+def _tell_actions(environment: Mapping[str, str], gates: Gates, verdicts: Sequence[Verdict]) -> None:
+    """In GitHub Actions: a line for each verdict that is no pass, and the job's summary."""
+    if environment.get("GITHUB_ACTIONS") != "true":
+        return
+    for line in annotations(verdicts, gates.place):
+        print(line)
+    if summary := environment.get("GITHUB_STEP_SUMMARY"):
+        try:
+            with open(summary, "a", encoding="utf-8") as file:
+                file.write(gates_markdown(verdicts))
+        except OSError as error:
+            print(f"reports: the job's summary cannot be written ({error.strerror})", file=sys.stderr)
+
+
+def _refused(sentence: str) -> int:
+    print(f"reports: {sentence}", file=sys.stderr)
+    return USAGE_ERROR

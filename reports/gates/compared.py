@@ -1,0 +1,144 @@
+"""Bounds on ratios: of two endpoints within a study, or of a study to its baseline."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import ceil, log
+from statistics import fmean
+
+from reports.format import plural
+from reports.gates.claim import LEAST_REPEATS, Claim, unknown
+from reports.gates.columns import results_needed
+from reports.gates.counting import Counted, Counting
+from reports.gates.evidence import Mean, difference_of, mean_of, of_ratio
+from reports.gates.same import what_differs
+from reports.gates.source import Source, Taken
+from reports.gates.thresholds import Threshold
+
+APART = "the two were not measured in turns, so what else changed in between counts as the server's"
+Key = tuple[int, int]
+
+
+def judge_pair(threshold: Threshold, over: str, under: str, source: Source, counting: Counting) -> Claim:
+    """What the repeats of two cells of one study say of their ratio: pairs, since a study interleaves them."""
+    name = f"{over} / {under}"
+    sides = [_counted(cell, source, counting, threshold) for cell in (over, under)]
+    if lacking := next(_lacking(threshold, (over, under), sides), ""):
+        return unknown(threshold, name, lacking, *_missing(threshold, sides))
+    values = [_by(side, threshold, lambda run: (run.study, run.repeat)) for side in sides]
+    paired = [key for key in values[0] if key in values[1]]
+    if len(paired) < LEAST_REPEATS:
+        why = f"{plural(len(paired), 'repeat')} of both count, and a ratio takes {LEAST_REPEATS}"
+        return unknown(threshold, name, why, len(paired), LEAST_REPEATS - len(paired))
+    logs = mean_of([values[0][key] - values[1][key] for key in paired])
+    return _claim(threshold, name, logs, sides)
+
+
+def judge_baseline(
+    threshold: Threshold,
+    cell: str,
+    source: Source,
+    baseline: Source,
+    counting: Counting,
+    may_differ: Sequence[str] = (),
+) -> Claim:
+    """What the runs of a cell say of its ratio to the baseline: in pairs where both were measured in turns."""
+    if cell not in source.runs:
+        return unknown(threshold, cell, "no run of it was begun")
+    if cell not in baseline.runs:
+        return unknown(threshold, cell, f"the baseline has no such cell: it has {', '.join(baseline.runs)}")
+    if different := what_differs(source, baseline, cell, may_differ):
+        why = f"the conditions are not the baseline's: {different}; see may_differ"
+        return unknown(threshold, cell, why)
+    sides = [_counted(cell, each, counting, threshold) for each in (source, baseline)]
+    if lacking := next(_lacking(threshold, (cell, "the baseline's"), sides), ""):
+        return unknown(threshold, cell, lacking, *_missing(threshold, sides))
+    if turns := in_turns(source, baseline):
+        return _in_pairs(threshold, cell, sides, turns)
+    logs = [[_log(run, threshold) for run in side.runs] for side in sides]
+    if (fewest := min(map(len, logs))) < LEAST_REPEATS:
+        why = f"{plural(fewest, 'run')} on a side, and a ratio takes {LEAST_REPEATS}"
+        return unknown(threshold, cell, why, fewest, LEAST_REPEATS - fewest)
+    return _claim(threshold, cell, difference_of(*logs), sides, APART)
+
+
+def _in_pairs(
+    threshold: Threshold, cell: str, sides: Sequence[Counted], turns: Sequence[tuple[int, int]]
+) -> Claim:
+    """Each turn's own ratio, of all the runs that both have in it."""
+    values = [_by(side, threshold, lambda run: (run.study, 0)) for side in sides]
+    logs = [
+        values[0][ours, 0] - values[1][theirs, 0]
+        for ours, theirs in turns
+        if (ours, 0) in values[0] and (theirs, 0) in values[1]
+    ]
+    if len(logs) < LEAST_REPEATS:
+        why = f"{plural(len(logs), 'turn')} of both count, and a ratio takes {LEAST_REPEATS}"
+        return unknown(threshold, cell, why, len(logs), LEAST_REPEATS - len(logs))
+    return _claim(threshold, cell, mean_of(logs), sides)
+
+
+def in_turns(source: Source, baseline: Source) -> list[tuple[int, int]]:
+    """Which study of each belong together, where they were started in turns; none where they were not."""
+    began = sorted(
+        (str(side.header.get("started_utc", "")), which, number)
+        for which, each in enumerate((source, baseline))
+        for number, side in enumerate(each.sides)
+    )
+    turns = list(zip(began[::2], began[1::2], strict=False))
+    if len(began) % 2 or len(turns) < LEAST_REPEATS or any(a[1] == b[1] for a, b in turns):
+        return []
+    return [(a[2], b[2]) if a[1] == 0 else (b[2], a[2]) for a, b in turns]
+
+
+def _claim(threshold: Threshold, name: str, logs: Mean, sides: Sequence[Counted], doubt: str = "") -> Claim:
+    require = threshold.require
+    evidence = of_ratio(logs, require.bound, threshold.tolerated, require.at_most)
+    said = "; ".join(text for text in (doubt, *(side.said for side in sides)) if text)
+    return Claim(threshold=threshold, cell=name, evidence=evidence, note=said, runs=logs.runs)
+
+
+def _counted(cell: str, source: Source, counting: Counting, threshold: Threshold) -> Counted:
+    """The runs of a cell that count and have a value above 0, of which there is a logarithm."""
+    column = threshold.require.column
+    found = counting.counted(source.runs.get(cell, ()), source.cells[cell], column)
+    kept = tuple(run for run in found.runs if (run.value(column) or 0) > 0)
+    without = len(found.runs) - len(kept)
+    said = (f"{plural(without, 'run')} left out ({column} is not known or not above 0)",) if without else ()
+    return Counted(kept, (*found.left_out, *said))
+
+
+def _lacking(threshold: Threshold, names: Sequence[str], sides: Sequence[Counted]) -> Iterator[str]:
+    """What a side has too little of."""
+    needed = results_needed(threshold.require.column)
+    for name, side in zip(names, sides, strict=True):
+        if not side.runs:
+            yield f"no run of {name} counts: {side.said or 'none was begun'}"
+        elif (results := _results(side)) < needed:
+            yield f"{name}: {results:,.0f} results, and {threshold.require.column} takes {needed:,}"
+
+
+def _missing(threshold: Threshold, sides: Sequence[Counted]) -> tuple[int, int | None]:
+    """How many runs there are on the side that has fewer, and how many more of them it takes."""
+    fewest, needed = min(len(side.runs) for side in sides), results_needed(threshold.require.column)
+    more = [
+        ceil((needed - _results(side)) / (_results(side) / len(side.runs)))
+        for side in sides
+        if side.runs and _results(side) < needed
+    ]
+    return fewest, max(more, default=None)
+
+
+def _results(side: Counted) -> float:
+    return sum(run.row.succeeded or 0 for run in side.runs)
+
+
+def _by(side: Counted, threshold: Threshold, key: Callable[[Taken], Key]) -> Mapping[Key, float]:
+    """The mean of the logs of the runs with the same key."""
+    found: dict[Key, list[float]] = defaultdict(list)
+    for run in side.runs:
+        found[key(run)].append(_log(run, threshold))
+    return {of: fmean(logs) for of, logs in found.items()}
+
+
+def _log(run: Taken, threshold: Threshold) -> float:
+    return log(run.value(threshold.require.column) or 0.0)

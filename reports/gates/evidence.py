@@ -1,0 +1,137 @@
+"""What measurements say of one bound: an estimate with its interval, and how sure each side of it is."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import exp, log, sqrt
+from statistics import fmean, variance
+
+from scipy.special import stdtr, stdtrit
+
+from reports.analysis.log_ratio import CONFIDENCE, RESOLUTION, welch
+
+LEVEL = (1 - CONFIDENCE) / 2
+"""Of each one-sided test: together with the interval of 95 % they say the same."""
+MOST_REPEATS = 1_000
+"""More repeats than these nobody makes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """`value` with its 95 % interval, beside a bound and what is tolerated beyond it.
+
+    `p_broken` is how likely evidence so strong against the bound is while it is kept; `p_kept` how likely
+    evidence so strong for it is while what is tolerated is exceeded. `beyond`: the estimate itself is beyond
+    what is tolerated. `more_repeats` would decide if they came out like those there are, as far as is known.
+    """
+
+    value: float
+    low: float
+    high: float
+    p_broken: float
+    p_kept: float
+    beyond: bool
+    runs: int
+    more_repeats: int | None = None
+
+    @property
+    def broken(self) -> bool:
+        """Whether the bound is shown to be broken, by more than is tolerated."""
+        return self.p_broken <= LEVEL and self.beyond
+
+    @property
+    def kept(self) -> bool:
+        """Whether what is tolerated is shown to be kept."""
+        return self.p_kept <= LEVEL
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean of so many values with its standard error and degrees of freedom."""
+
+    middle: float
+    error: float
+    freedom: float
+    runs: int
+
+    def grown(self, more: int) -> "Mean":
+        """What it would be with more values like those there are."""
+        runs = self.runs + more
+        return Mean(self.middle, self.error * sqrt(self.runs / runs), self.freedom * runs / self.runs, runs)
+
+    def reach(self) -> float:
+        """How far its 95 % interval reaches to each side."""
+        return float(stdtrit(self.freedom, (1 + CONFIDENCE) / 2)) * self.error
+
+    def p_above(self, at: float) -> float:
+        """How likely a mean so high is where the true one is `at`, by Student's t."""
+        return float(stdtr(self.freedom, (at - self.middle) / self.error))
+
+
+def mean_of(values: Sequence[float]) -> Mean:
+    """Of two values or more."""
+    return Mean(fmean(values), sqrt(variance(values) / len(values)), len(values) - 1, len(values))
+
+
+def difference_of(over: Sequence[float], under: Sequence[float]) -> Mean:
+    """Of two sides of two values or more each, which are no pairs: Welch's, as in reports.analysis."""
+    errors = [variance(side) / len(side) for side in (over, under)]
+    error, freedom = welch(errors, (len(over), len(under)))
+    return Mean(fmean(over) - fmean(under), error, freedom, min(len(over), len(under)))
+
+
+def of_ratio(logs: Mean, bound: float, tolerated: float, at_most: bool) -> Evidence:
+    """What the mean of logs of ratios says of a bound on the ratio.
+
+    Repeats that came out alike do not make it sharper than histograms of three digits are.
+    """
+    finest = log(RESOLUTION) / float(stdtrit(logs.freedom, (1 + CONFIDENCE) / 2))
+    sharp = replace(logs, error=max(logs.error, finest))
+    return _of_mean(sharp, log(bound), log(tolerated), at_most, exp)
+
+
+def of_values(values: Mean, bound: float, tolerated: float, at_most: bool) -> Evidence:
+    """What the mean of a column over runs says of a bound on the column."""
+    finest = abs(values.middle) * log(RESOLUTION) / float(stdtrit(values.freedom, (1 + CONFIDENCE) / 2))
+    sharp = replace(values, error=max(values.error, finest) or 1e-9)
+    return _of_mean(sharp, bound, tolerated, at_most, lambda value: value)
+
+
+def _of_mean(
+    mean: Mean, bound: float, tolerated: float, at_most: bool, shown: Callable[[float], float]
+) -> Evidence:
+    sign = 1 if at_most else -1
+    whole = replace(mean, middle=sign * mean.middle)
+    found = Evidence(
+        value=shown(mean.middle),
+        low=shown(mean.middle - mean.reach()),
+        high=shown(mean.middle + mean.reach()),
+        p_broken=whole.p_above(sign * bound),
+        p_kept=1 - whole.p_above(sign * tolerated),
+        beyond=whole.middle > sign * tolerated,
+        runs=mean.runs,
+    )
+    return replace(found, more_repeats=_more(whole, sign * bound, sign * tolerated))
+
+
+def _more(mean: Mean, bound: float, tolerated: float) -> int | None:
+    """The fewest more that would decide if they came out like those there are; None where none would."""
+    for more in range(1, MOST_REPEATS):
+        grown = mean.grown(more)
+        if 1 - grown.p_above(tolerated) <= LEVEL:
+            return more
+        if grown.p_above(bound) <= LEVEL and mean.middle > tolerated:
+            return more
+    return None
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """The same, adjusted so that the chance of one false alarm among all is what each alone would have.
+
+    Source: S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of
+    Statistics 6 (1979).
+    """
+    adjusted, highest = [0.0] * len(p_values), 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = highest
+    return adjusted

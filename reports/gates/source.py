@@ -1,0 +1,105 @@
+"""What gates judge: the runs of one study or of several, each as cells.csv has it, and what was planned."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from reports.compare.load import side_of_study
+from reports.compare.side import Row, Side
+from reports.fold.runs import planned_of
+from reports.gates.blocks import RunBlocks, read_blocks
+from reports.gates.columns import FAILURE_RATIO, UNEXPLAINED_SHARE
+from reports.ledger import Record, Tag
+from reports.study import Study
+
+Planned = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A run that was begun: of which study, counted from 0, and its row of cells.csv."""
+
+    study: int
+    row: Row
+
+    @property
+    def repeat(self) -> int:
+        """Counted from 1 within its study."""
+        return int(self.row.numbers.get("repeat", 1))
+
+    @property
+    def tag(self) -> Tag:
+        """As its ledger names it."""
+        return self.row.cell, self.repeat
+
+    def value(self, column: str) -> float | None:
+        """What it has in a column that can be gated; None where that is unknown."""
+        numbers = self.row.numbers
+        if column == FAILURE_RATIO:
+            return _over(numbers.get("failures"), numbers.get("requests"))
+        if column == UNEXPLAINED_SHARE:
+            return _over(numbers.get("unexplained_ms"), numbers.get("latency_mean_ms"))
+        return numbers.get(column)
+
+
+def _over(part: float | None, whole: float | None) -> float | None:
+    return part / whole if part is not None and whole else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Sides of equal right, one for each study; `cells` is what was planned of each cell of them.
+
+    `endpoints` are all that a study could have named. `blocks_of` has the seconds of some runs, which only a
+    ledger has. `stopped` is what a footer says of a threshold that stopped its study.
+    """
+
+    sides: tuple[Side, ...]
+    cells: Mapping[str, Planned]
+    endpoints: tuple[str, ...] = ()
+    blocks_of: Callable[[Sequence[Taken]], Sequence[RunBlocks]] | None = None
+    stopped: tuple[Record, ...] = ()
+
+    @cached_property
+    def runs(self) -> Mapping[str, tuple[Taken, ...]]:
+        """The runs that were begun, by cell, in order."""
+        found: dict[str, list[Taken]] = {}
+        for number, side in enumerate(self.sides):
+            for row in side.rows:
+                found.setdefault(row.cell, []).append(Taken(number, row))
+        return {cell: tuple(runs) for cell, runs in found.items()}
+
+    @property
+    def unended(self) -> tuple[str, ...]:
+        """How each study ended that is not complete."""
+        return tuple(f"{side.name} is {side.status}" for side in self.sides if side.status != "complete")
+
+
+def source_of(studies: Sequence[tuple[Path, Study]]) -> Source:
+    """Of studies with the directories they are in."""
+    whole = {entry["cell"]: planned_cell(entry) for _, study in studies for entry in study.plan}
+    return Source(
+        sides=tuple(side_of_study(study, path) for path, study in studies),
+        cells=whole,
+        endpoints=tuple(dict.fromkeys(name for _, study in studies for name in study.described)),
+        blocks_of=lambda runs: _blocks([path for path, _ in studies], runs),
+        stopped=tuple(gate for _, study in studies if (gate := study.footer.get("gate"))),
+    )
+
+
+def planned_cell(entry: Record) -> dict[str, Any]:
+    """What a cell may be chosen by, from an entry of a plan."""
+    return planned_of(entry) | {name: entry.get(name) or 0 for name in ("workers", "hosts")}
+
+
+def _blocks(directories: Sequence[Path], runs: Iterable[Taken]) -> list[RunBlocks]:
+    wanted = list(runs)
+    found = {
+        (number, tag): blocks
+        for number, directory in enumerate(directories)
+        if any(run.study == number for run in wanted)
+        for tag, blocks in read_blocks(directory, [run.tag for run in wanted if run.study == number]).items()
+    }
+    return [found[run.study, run.tag] for run in wanted if (run.study, run.tag) in found]

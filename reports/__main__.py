@@ -6,11 +6,16 @@ import sys
 from collections.abc import Sequence
 
 from reports.compare.command import add_compare
+from reports.gates.baseline_command import add_baseline
+from reports.gates.calibrate_command import add_calibrate
+from reports.gates.command import add_gate
 from reports.show import add_show
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command; 0 where it was done, 2 where the input cannot be used, 3 where it tells nothing."""
+    """Runs one command; 0 where it was done, 1 where a gate failed, 2 where the input cannot be used, 3 where
+    it tells nothing.
+    """
     arguments = parser().parse_args(argv)
     code: int = arguments.run(arguments)
     return code
@@ -22,6 +27,9 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     add_show(commands)
     add_compare(commands)
+    add_gate(commands)
+    add_baseline(commands)
+    add_calibrate(commands)
     return top
 
 

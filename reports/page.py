@@ -1,7 +1,7 @@
 """The page that all renderers print: what was found, the tables, where the numbers come from."""
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from reports.beside.ratios import serial_ratios
@@ -9,11 +9,14 @@ from reports.beside.tables import latencies_beside, published_figures, rates_bes
 from reports.charts.breakdown import breakdown_chart
 from reports.charts.chart import Chart
 from reports.charts.curves import curves_chart
+from reports.charts.gates import gates_chart
 from reports.charts.timeline import timeline_chart
 from reports.contention.tables import contention_tables
-from reports.contention.verdict import verdicts
+from reports.contention.verdict import verdicts as verdicts_on_arms
 from reports.findings.sentences import findings
 from reports.format import plural
+from reports.gates.table import gate_tables, gates_finding
+from reports.gates.verdict import Verdict
 from reports.hypotheses.table import hypotheses_table
 from reports.limit.bound import find_bound
 from reports.study import Study, notices
@@ -66,16 +69,27 @@ class Page:
     commands: tuple[str, ...]
 
 
-def build_page(study: Study, place: str, usd_per_hour: float | None = None) -> Page:
+def build_page(
+    study: Study, place: str, usd_per_hour: float | None = None, verdicts: Sequence[Verdict] = ()
+) -> Page:
     """Everything a report of the study in `place` says; empty charts, tables and sections are left out."""
+    judged = bool(verdicts)
     return Page(
         title=str(study.header["title"]),
         facts=facts(study),
         notices=tuple(notices(study)),
-        findings=findings(study),
-        sections=tuple(filled(sections(study))),
-        commands=tuple(commands(study, place, usd_per_hour)),
+        findings=(*([gates_finding(verdicts)] if judged else []), *findings(study)),
+        sections=(*([gates_section(verdicts)] if judged else []), *filled(sections(study))),
+        commands=(*commands(study, place, usd_per_hour), *([gate_command(place)] if judged else [])),
     )
+
+
+def gates_section(verdicts: Sequence[Verdict]) -> Section:
+    """Where some verdicts stand; what did not pass is never folded, however long."""
+    others, passed = gate_tables(verdicts)
+    tables = (others, replace(passed, folded=len(passed.rows) > LONG))
+    shown = tuple(table for table in tables if table.rows)
+    return Section("Gates", shown, brief=True, charts=drawn(gates_chart(verdicts)))
 
 
 def sections(study: Study) -> Iterator[Section]:
@@ -114,7 +128,7 @@ def drawn(*charts: Chart | None) -> tuple[Chart, ...]:
 def against_grpc(study: Study) -> Iterator[Table]:
     """The ratios, and what the arms of an experiment on it say."""
     yield protocols_map(study)
-    yield from contention_tables(study, verdicts(study), published_figures(study))
+    yield from contention_tables(study, verdicts_on_arms(study), published_figures(study))
 
 
 def results(study: Study) -> Iterator[Table]:
@@ -155,3 +169,8 @@ def commands(study: Study, place: str, usd_per_hour: float | None) -> Iterator[s
         yield str(command)
     price = "" if usd_per_hour is None else f" --usd-per-hour {usd_per_hour:g}"
     yield f"python -m reports show {shlex.quote(place)}{price}"
+
+
+def gate_command(place: str) -> str:
+    """The one that judges the study in `place` again."""
+    return f"python -m reports gate {shlex.quote(place)}"

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from reports.damage import damage_refused
+from reports.gates.error import GateError
+from reports.gates.kept import kept_in
 from reports.ledger import FILE_NAME, LedgerError
 from reports.page import build_page
 from reports.render.console import render_console
@@ -25,7 +27,7 @@ def add_show(commands: Any) -> None:
         description="Reads DIR/ledger.jsonl, finished or not, writes study.json, cells.csv, timeline.csv, "
         "summary.md and report.html into DIR, and prints the tables.",
         epilog="Example: python -m reports show results/step7-20261121T110000Z. "
-        "Exit code: 0 when rendered, 2 when DIR has no readable ledger or cannot be written. "
+        "Exit code: 0 when rendered, 2 when DIR has no readable ledger or gates.json, or cannot be written. "
         "With python -X dev, what a damaged record leads to ends with its traceback.",
     )
     shown.add_argument("directory", metavar="DIR", type=Path, help="the directory that a study left")
@@ -54,11 +56,13 @@ def show(arguments: argparse.Namespace) -> int:
     """Renders one result directory; 0, or 2 with a sentence on standard error."""
     directory: Path = arguments.directory
     try:
+        verdicts = kept_in(directory)
         with damage_refused(directory / FILE_NAME):
             study = load_study(directory, arguments.usd_per_hour)
-            page = build_page(study, public_path(directory, Path.cwd()), arguments.usd_per_hour)
-            write_report(directory, study, page)
-    except LedgerError as error:
+            place = public_path(directory, Path.cwd())
+            page = build_page(study, place, arguments.usd_per_hour, verdicts)
+            write_report(directory, study, page, verdicts)
+    except (GateError, LedgerError) as error:
         return _refused(str(error))
     except OSError as error:
         return _refused(f"{directory}: cannot be written ({error.strerror}): mend that, then show it again.")

@@ -31,7 +31,7 @@ def client_doubts(
     windows: Sequence[Record],
 ) -> Iterator[Caveat]:
     """Every caveat of the generator's own; `sent` counts the requests that were begun."""
-    said = [*_busy(fit), *_lagging(fit, times), *_tardy(sent, kept, times)]
+    said = [*own_slowness(fit, times), *_tardy(sent, kept, times)]
     if said:
         yield caveat("client-bound", "; ".join(said))
     if kept.late and kept.late > LATE_SHARE * sent:
@@ -42,6 +42,11 @@ def client_doubts(
         yield caveat("dropped-arrivals", f"{few}: the slowest are missing from the percentiles")
     yield from _rate_missed(planned, kept.offered)
     yield from _out_of_range(windows)
+
+
+def own_slowness(fit: Health, times: Mapping[str, float | None]) -> list[str]:
+    """Why the generator itself may be what is slow, whatever the load; none where it is well."""
+    return [*_busy(fit), *_lagging(fit, times)]
 
 
 def _busy(fit: Health) -> Iterator[str]:

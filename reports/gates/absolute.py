@@ -7,10 +7,19 @@ from math import ceil
 from reports.buckets import percentiles_ns
 from reports.format import NS_PER_MS, plural
 from reports.gates.blocks import Seconds
-from reports.gates.claim import FAIL, INCONCLUSIVE, LEAST_REPEATS, PASS, Claim, unknown
+from reports.gates.claim import (
+    FAIL,
+    INCONCLUSIVE,
+    LEAST_REPEATS,
+    PASS,
+    Claim,
+    allowed,
+    shown,
+    unknown,
+)
 from reports.gates.columns import FAILURE_RATIO, PERCENTILES, Kind, results_needed
-from reports.gates.counting import Counted, Counting, valued, within
-from reports.gates.evidence import LEVEL, MOST_REPEATS, Evidence, mean_of, of_values
+from reports.gates.counting import Counted, Counting
+from reports.gates.evidence import LEVEL, Evidence, fewest, mean_of, of_values
 from reports.gates.shares import LEAST_BLOCKS, Share, share_of
 from reports.gates.source import Source, Taken
 from reports.gates.thresholds import Threshold
@@ -25,39 +34,49 @@ def judge_absolute(threshold: Threshold, cell: str, source: Source, counting: Co
     counted = counting.counted(runs, source.cells[cell], column)
     if not counted.runs:
         return unknown(threshold, cell, f"no run of it counts: {counted.said}")
-    if threshold.require.kind is Kind.SHARE:
+    if threshold.counts:
+        claim = _by_count(threshold, cell, counted.runs)
+    elif threshold.require.kind is Kind.SHARE:
         claim = _by_requests(threshold, cell, source, counted)
+    elif threshold.require.kind is Kind.REPEATED:
+        claim = _by_repeats(threshold, cell, counted.runs)
     else:
-        known = [run for run in counted.runs if run.value(column) is not None]
-        if not known:
-            return unknown(threshold, cell, f"{column} is not known of it", len(counted.runs))
-        by = _by_repeats if threshold.require.kind is Kind.REPEATED else _by_worst
-        claim = by(threshold, cell, known)
+        claim = _by_worst(threshold, cell, counted.runs)
     return replace(claim, note=counted.said)
+
+
+def _by_count(threshold: Threshold, cell: str, runs: Sequence[Taken]) -> Claim:
+    failures, requests = (sum(run.row.numbers[name] for run in runs) for name in ("failures", "requests"))
+    ratio = failures / requests
+    return Claim(
+        threshold=threshold,
+        cell=cell,
+        settled=PASS if ratio <= threshold.require.bound else FAIL,
+        why=f"{failures:,.0f} of {plural(round(requests), 'request')} failed, {allowed(threshold)}",
+        value=ratio,
+        runs=len(runs),
+    )
 
 
 def _by_worst(threshold: Threshold, cell: str, runs: Sequence[Taken]) -> Claim:
     require = threshold.require
-    broken = [run for run in runs if not within(threshold, run)]
-    pick = max if require.at_most else min
-    worst = pick(runs, key=lambda run: run.value(require.column) or 0.0)
-    why = f"the worst of {plural(len(runs), 'run')} has {valued(threshold, worst)}"
-    if not broken:
-        return Claim(threshold=threshold, cell=cell, settled=PASS, why=why, runs=len(runs))
-    if require.kind is Kind.FACT:
-        return Claim(threshold=threshold, cell=cell, settled=FAIL, why=why, runs=len(runs))
-    why = f"{why}, and without that nothing can be said of the cell"
-    return Claim(threshold=threshold, cell=cell, settled=INCONCLUSIVE, why=why, runs=len(runs))
+    worst = (max if require.at_most else min)(run.known(require.column) for run in runs)
+    of = "" if len(runs) == 1 else f" in the worst of {plural(len(runs), 'run')}"
+    why = f"{require.column} {shown(threshold)(worst)}{of}, {allowed(threshold)}"
+    outcome = PASS if threshold.keeps(worst) else FAIL
+    if outcome == FAIL and require.kind is Kind.EVIDENCE:
+        outcome, why = INCONCLUSIVE, f"{why}, and a run without that shows nothing"
+    return Claim(threshold=threshold, cell=cell, settled=outcome, why=why, value=worst, runs=len(runs))
 
 
 def _by_repeats(threshold: Threshold, cell: str, runs: Sequence[Taken]) -> Claim:
     require = threshold.require
-    values = [value for run in runs if (value := run.value(require.column)) is not None]
-    if len(values) < LEAST_REPEATS:
-        why = f"{plural(len(values), 'run')} cannot tell how {require.column} varies"
-        return unknown(threshold, cell, why, len(values), LEAST_REPEATS - len(values))
-    evidence = of_values(mean_of(values), require.bound, threshold.tolerated, require.at_most)
-    return Claim(threshold=threshold, cell=cell, evidence=evidence, runs=len(values))
+    if len(runs) < LEAST_REPEATS:
+        why = f"{plural(len(runs), 'run')} cannot tell how {require.column} varies"
+        return unknown(threshold, cell, why, len(runs), LEAST_REPEATS - len(runs))
+    values = mean_of([run.known(require.column) for run in runs])
+    evidence = of_values(values, require.bound, threshold.tolerated, require.at_most)
+    return Claim(threshold=threshold, cell=cell, evidence=evidence, runs=len(runs))
 
 
 def _by_requests(threshold: Threshold, cell: str, source: Source, counted: Counted) -> Claim:
@@ -68,7 +87,7 @@ def _by_requests(threshold: Threshold, cell: str, source: Source, counted: Count
         why = f"{results:,.0f} results, and {threshold.require.column} takes {needed:,}"
         return unknown(threshold, cell, why, runs, ceil((needed - results) / (results / runs)))
     seconds = Seconds.of(blocks)
-    if len(seconds.blocks) < LEAST_BLOCKS and threshold.require.bound > 0:
+    if len(seconds.blocks) < LEAST_BLOCKS:
         why = f"results came in {plural(len(seconds.blocks), 'second')}, and it takes {LEAST_BLOCKS}"
         more = ceil(LEAST_BLOCKS * runs / max(1, len(seconds.blocks))) - runs
         return unknown(threshold, cell, why, runs, more)
@@ -90,17 +109,24 @@ def _of_failures(threshold: Threshold, seconds: Seconds, runs: int) -> Evidence:
         # Not one may fail, and whether one did is known.
         none = float(found.share == 0)
         return Evidence(
-            value=found.share, low=low, high=high, p_broken=none, p_kept=1 - none, beyond=not none, runs=runs
+            value=found.share,
+            low=low,
+            high=high,
+            p_broken=none,
+            p_kept=1 - none,
+            beyond=not none,
+            runs=runs,
+            certain=True,
         )
     return Evidence(
         value=found.share,
         low=low,
         high=high,
-        p_broken=found.p_above(bound),
-        p_kept=found.p_below(tolerated),
+        p_broken=found.p_beyond(bound, above=True),
+        p_kept=found.p_beyond(tolerated, above=False),
         beyond=found.share > tolerated,
         runs=runs,
-        more_repeats=_more(found, found, bound, tolerated, runs),
+        more=lambda level: _more((found, bound), (found, tolerated), True, runs, level),
     )
 
 
@@ -112,41 +138,49 @@ def _of_percentile(threshold: Threshold, seconds: Seconds, runs: int) -> Evidenc
     """
     require = threshold.require
     name, percent = PERCENTILES[require.column]
-    allowed = 1 - percent / 100
+    rest = 1 - percent / 100
     whole = seconds.whole(name)
     (value_ns,) = percentiles_ns(whole, [percent])
     assert value_ns is not None, "its results were counted"
-    at_value, at_bound, at_tolerated = (
-        share_of(*seconds.beyond(name, ns), seconds.runs)
-        for ns in (value_ns, require.bound * NS_PER_MS, threshold.tolerated * NS_PER_MS)
-    )
-    low, high = Share(allowed, at_value.effective, at_value.requests).interval
+    at_value = share_of(*seconds.beyond(name, value_ns), seconds.runs)
+    low, high = replace(at_value, share=rest).interval
     ends = percentiles_ns(whole, [100 * (1 - high), 100 * (1 - low)])
     value, below, above = ((ns or 0.0) / NS_PER_MS for ns in (value_ns, *ends))
-    sides = (at_bound.p_above(allowed), at_tolerated.p_below(allowed))
-    if not require.at_most:
-        sides = (at_bound.p_below(allowed), at_tolerated.p_above(allowed))
+
+    def share_beyond(bound: float) -> Share:
+        found = share_of(*seconds.beyond(name, bound * NS_PER_MS), seconds.runs)
+        # The few that are beyond a near bound do not tell how alike neighbours are; those at the value do.
+        return at_value.no_surer(found) if below <= bound <= above else found
+
+    at_bound, at_tolerated = share_beyond(require.bound), share_beyond(threshold.tolerated)
+    at_most = require.at_most
     return Evidence(
         value=value,
         low=below,
         high=above,
-        p_broken=sides[0],
-        p_kept=sides[1],
-        beyond=value > threshold.tolerated if require.at_most else value < threshold.tolerated,
+        p_broken=at_bound.p_beyond(rest, at_most),
+        p_kept=at_tolerated.p_beyond(rest, not at_most),
+        beyond=value > threshold.tolerated if at_most else value < threshold.tolerated,
         runs=runs,
-        more_repeats=_more(at_bound, at_tolerated, allowed, allowed, runs),
+        more=lambda level: _more((at_bound, rest), (at_tolerated, rest), at_most, runs, level),
     )
 
 
-def _more(at_bound: Share, at_tolerated: Share, bound: float, tolerated: float, runs: int) -> int | None:
-    """The fewest runs more, each like those there are, with which one side would be sure."""
-    for more in range(1, MOST_REPEATS):
-        grown = [
-            Share(one.share, one.effective * (runs + more) / runs, one.requests)
-            for one in (at_bound, at_tolerated)
-        ]
-        if grown[0].share > bound and grown[0].p_above(bound) <= LEVEL:
-            return more
-        if grown[1].share < tolerated and grown[1].p_below(tolerated) <= LEVEL:
-            return more
-    return None
+def _more(
+    broken: tuple[Share, float], kept: tuple[Share, float], above: bool, runs: int, level: float
+) -> int | None:
+    """The fewest runs more, each like those there are, with which one side would be sure.
+
+    Each side comes with the share that it is held against; `above` is where a bound is broken.
+    """
+
+    def decides(more: int) -> bool:
+        (one, bound), (other, tolerated) = broken, kept
+        factor = (runs + more) / runs
+        # the estimate itself must be beyond what is tolerated, too
+        beyond = other.share > tolerated if above else other.share < tolerated
+        return (beyond and one.grown(factor).p_beyond(bound, above) <= level) or (
+            other.grown(factor).p_beyond(tolerated, not above) <= LEVEL
+        )
+
+    return fewest(decides)

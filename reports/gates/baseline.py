@@ -1,5 +1,6 @@
 """A baseline: what later studies are compared with, from a results directory or from a small file of one."""
 
+import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
@@ -8,10 +9,13 @@ from typing import Any
 
 from reports.compare.rows import SideError, rows_of
 from reports.compare.side import Side, in_order
+from reports.damage import DAMAGED, LONGEST, damage_refused
 from reports.gates.error import GateError
 from reports.gates.source import Source, source_of
+from reports.header import check_header
 from reports.ledger import FILE_NAME, LedgerError
 from reports.render.cells_csv import render_csv
+from reports.strict_json import parsed
 from reports.study import Study, load_study
 
 KIND, VERSION = "inferswarm-baseline", 1
@@ -34,47 +38,46 @@ def baseline_text(studies: Sequence[tuple[Path, Study]]) -> str:
 
 def load_baseline(places: Sequence[str]) -> Source:
     """From directories with ledgers, or files that `baseline_text` made; GateError, LedgerError."""
-    studies: list[tuple[Path, Study]] = []
-    sides: list[Side] = []
-    for place in places:
-        path = Path(place)
-        if (path / FILE_NAME).is_file():
-            studies.append((path, load_study(path)))
-        elif path.is_file():
-            sides += _sides(path)
-        else:
-            raise GateError(
-                f"baseline {place}: is neither a directory with a {FILE_NAME} nor a file: name what a study "
-                "left, or what `python -m reports baseline` made."
-            )
-    found = source_of(studies)
-    whole = (*found.sides, *sides)
-    if not any(side.rows for side in whole):
+    sides = [side for place in places for side in _sides(Path(place))]
+    if not any(side.rows for side in sides):
         raise GateError(f"baseline {' '.join(places)}: has no run that was begun: name another.")
-    cells = {row.cell: vars(row) for side in whole for row in side.rows}
-    return Source(sides=whole, cells={**cells, **found.cells}, blocks_of=None)
+    cells = {row.cell: vars(row) for side in sides for row in side.rows}
+    return Source(sides=tuple(sides), cells=cells)
 
 
-def _sides(path: Path) -> list[Side]:
+def _sides(path: Path) -> tuple[Side, ...]:
+    try:
+        if (path / FILE_NAME).is_file():
+            with damage_refused(path / FILE_NAME):
+                return source_of([(path, load_study(path))]).sides
+        if path.is_file():
+            return tuple(_kept_sides(path))
+    except OSError as error:
+        raise GateError(f"baseline {path}: cannot be read ({error.strerror}): name another.") from error
+    raise GateError(
+        f"baseline {path}: is neither a directory with a {FILE_NAME} nor a file: name what a study left, or "
+        "what `python -m reports baseline` made."
+    )
+
+
+def _kept_sides(path: Path) -> list[Side]:
     wrong = f"baseline {path}: is no baseline that this program reads"
     mend = "make it with `python -m reports baseline DIR`."
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise GateError(f"{wrong} ({error}): {mend}") from error
-    if not isinstance(kept, dict) or (kept.get("kind"), kept.get("version")) != (KIND, VERSION):
-        raise GateError(f"{wrong}: {mend}")
-    try:
+        kept = parsed(path.read_bytes())
+        if (kept["kind"], kept["version"]) != (KIND, VERSION):
+            raise ValueError(f"its kind is {kept['kind']!r:.40}, its version {kept['version']!r:.40}")
         return [_side(one, path) for one in kept["studies"]]
-    except (KeyError, TypeError, ValueError, AttributeError, SideError, LedgerError) as error:
-        raise GateError(f"{wrong} ({error}): {mend}") from error
+    except LedgerError as error:
+        raise GateError(f"baseline {error}") from error
+    except (*DAMAGED, SideError, csv.Error) as error:
+        raise GateError(f"{wrong} ({error!r:.{LONGEST}}): {mend}") from error
 
 
 def _side(kept: Mapping[str, Any], path: Path) -> Side:
     lines: list[str] = kept["cells_csv"]
-    header: Mapping[str, Any] = kept["header"]
-    if not isinstance(lines, list) or not isinstance(header, dict) or not header.get("size"):
-        raise ValueError("a study of it lacks its header or its rows")
+    header: Mapping[str, Any] = {**kept["header"], "plan": []}
+    check_header(header, path)
     return Side(
         letter="",
         name=str(kept["name"]),

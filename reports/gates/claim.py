@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from reports.format import digits
-from reports.gates.columns import FAILURE_RATIO, UNEXPLAINED_SHARE
 from reports.gates.evidence import Evidence
 from reports.gates.thresholds import Threshold
+from reports.gates.units import unit_of
 
 PASS, FAIL, INCONCLUSIVE = "pass", "fail", "inconclusive"
 OUTCOMES = (PASS, FAIL, INCONCLUSIVE)
@@ -19,7 +18,7 @@ class Claim:
     """Either `evidence`, which is weighed with that of others, or an outcome that is settled, and why.
 
     `cell` is a cell's name, or two with a / between them; `note` is what a reader must know of an outcome;
-    `more_repeats` would bring the evidence that is missing.
+    `more_repeats` would bring the evidence that is missing. `value` is what was found without an estimate.
     """
 
     threshold: Threshold
@@ -27,6 +26,7 @@ class Claim:
     evidence: Evidence | None = None
     settled: str = ""
     why: str = ""
+    value: float | None = None
     note: str = ""
     runs: int = 0
     more_repeats: int | None = None
@@ -37,25 +37,13 @@ def unknown(threshold: Threshold, cell: str, why: str, runs: int = 0, more: int 
     return Claim(threshold=threshold, cell=cell, settled=INCONCLUSIVE, why=why, runs=runs, more_repeats=more)
 
 
-def unit_of(column: str) -> str:
-    """What people read behind a value of the column."""
-    for ending, unit in (
-        ("_ms", " ms"),
-        ("_pct", " %"),
-        ("_per_s", "/s"),
-        ("_bytes", " bytes"),
-        ("_w", " W"),
-    ):
-        if column.endswith(ending):
-            return unit
-    return " s" if column == "measure_s" else ""
-
-
 def shown(threshold: Threshold) -> Callable[[float], str]:
     """How values of a threshold are written: as times, as percent, or in the column's unit."""
-    require = threshold.require
-    if not require.absolute:
-        return lambda value: f"{digits(value)}×"
-    if require.column in (FAILURE_RATIO, UNEXPLAINED_SHARE):
-        return lambda value: f"{digits(100 * value)} %"
-    return lambda value: f"{digits(value)}{unit_of(require.column)}"
+    return unit_of(threshold.require.column, not threshold.require.absolute).text
+
+
+def allowed(threshold: Threshold) -> str:
+    """What a threshold requires, in words: at most 120 ms is required."""
+    text, require = shown(threshold), threshold.require
+    said = f"at {'most' if require.at_most else 'least'} {text(require.bound)} is required"
+    return f"{said} ({text(threshold.tolerated)} tolerated)" if threshold.least_effect else said

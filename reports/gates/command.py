@@ -2,14 +2,15 @@
 
 import argparse
 import os
+import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from reports.damage import damage_refused
 from reports.gates import kept
-from reports.gates.annotations import annotations
+from reports.gates.actions import commands_stopped, place_in_repository, tell_actions
 from reports.gates.baseline import load_baseline
 from reports.gates.error import GateError
 from reports.gates.judge import judge
@@ -64,7 +65,9 @@ def add_gate(commands: Any) -> None:
     )
     shown = gated.add_mutually_exclusive_group()
     shown.add_argument("--all", action="store_true", help="print the study's other tables, too")
-    shown.add_argument("--quiet", action="store_true", help="write the files and print nothing")
+    shown.add_argument(
+        "--quiet", action="store_true", help="write the files, and print nothing but annotations"
+    )
     gated.set_defaults(run=gate)
 
 
@@ -72,20 +75,24 @@ def gate(arguments: argparse.Namespace) -> int:
     """Judges, writes and prints; the exit code of the verdicts, or 2 with a sentence on standard error."""
     directories: list[Path] = arguments.directories
     folder = arguments.out or directories[-1]
+    thresholds = arguments.thresholds or _thresholds(directories[-1])
     try:
-        gates = read_gates(arguments.thresholds or _thresholds(directories[-1]))
+        gates = read_gates(thresholds)
         with damage_refused(" or ".join(str(path / FILE_NAME) for path in directories)):
             studies = [(path, load_study(path)) for path in directories]
             verdicts = _verdicts(gates, studies, arguments.baseline)
             page = _page(studies, verdicts, arguments.all)
-            _write(folder, studies, verdicts, gates)
+            place = place_in_repository(_original(thresholds, studies[-1][1]), os.environ)
+            markdown = gates_markdown(verdicts, page.title, _command(arguments))
+            _write(folder, studies, verdicts, place, markdown)
     except (GateError, LedgerError) as error:
         return _refused(str(error))
     except OSError as error:
-        return _refused(f"{error.filename or folder}: cannot be written ({error.strerror}): mend that.")
+        return _refused(f"{folder}: cannot be written ({error.strerror}): mend that, or give --out.")
     if not arguments.quiet:
-        _print(page, folder)
-    _tell_actions(os.environ, gates, verdicts)
+        with commands_stopped(os.environ):
+            _print(page, folder)
+    tell_actions(os.environ, verdicts, place, markdown)
     return exit_code(verdicts)
 
 
@@ -93,6 +100,13 @@ def _thresholds(directory: Path) -> Path:
     """Those that the study was judged by, or those here."""
     own = directory / THRESHOLDS
     return own if own.is_file() else Path(THRESHOLDS)
+
+
+def _original(thresholds: Path, study: Study) -> Path:
+    """The file that people edit: what the study was told, where the one beside its ledger is a copy of it."""
+    told = Path(str((study.header.get("options") or {}).get("gate") or thresholds))
+    same = told.is_file() and told.read_bytes() == thresholds.read_bytes()
+    return told if same else thresholds
 
 
 def _verdicts(gates: Gates, studies: Studies, named: Sequence[str]) -> list[Verdict]:
@@ -113,18 +127,28 @@ def _page(studies: Studies, verdicts: Sequence[Verdict], whole: bool) -> Page:
     return build_page(study, place, verdicts=verdicts) if whole else gates_page(study, place, verdicts)
 
 
-def _write(folder: Path, studies: Studies, verdicts: Sequence[Verdict], gates: Gates) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+def _command(arguments: argparse.Namespace) -> str:
+    """What judges the same again, without naming what lies above this directory."""
+    words = [*arguments.directories]
+    words += ["--thresholds", arguments.thresholds] if arguments.thresholds else []
+    words += ["--baseline", *map(Path, arguments.baseline)] if arguments.baseline else []
+    shown = (public_path(word, Path.cwd()) if isinstance(word, Path) else word for word in words)
+    return f"python -m reports gate {shlex.join(shown)}"
+
+
+def _write(folder: Path, studies: Studies, verdicts: Sequence[Verdict], place: str, markdown: str) -> None:
+    """What a CI takes, and the report of a study that was judged alone, in its own directory."""
+    path, study = studies[-1]
     files = {
         kept.FILE_NAME: kept.kept_text(verdicts),
-        "junit.xml": junit_text(verdicts, str(studies[-1][1].header["study"]), gates.place),
-        "gates.md": gates_markdown(verdicts, studies[-1][1]),
+        "junit.xml": junit_text(verdicts, str(study.header["study"]), place),
+        "gates.md": markdown,
     }
+    folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         write_whole(folder / name, text)
-    if len(studies) == 1 and folder == studies[0][0]:
-        study = studies[0][1]
-        page = build_page(study, public_path(folder, Path.cwd()), verdicts=verdicts)
+    if len(studies) == 1 and folder.resolve() == path.resolve():
+        page = build_page(study, public_path(path, Path.cwd()), verdicts=verdicts)
         write_report(folder, study, page, verdicts)
 
 
@@ -132,20 +156,6 @@ def _print(page: Page, folder: Path) -> None:
     console = PatientConsole(highlight=False)
     render_console(page, console)
     console.print(f"\nVerdicts: {folder / 'gates.md'}, {folder / 'junit.xml'}", markup=False, soft_wrap=True)
-
-
-def _tell_actions(environment: Mapping[str, str], gates: Gates, verdicts: Sequence[Verdict]) -> None:
-    """In GitHub Actions: a line for each verdict that is no pass, and the job's summary."""
-    if environment.get("GITHUB_ACTIONS") != "true":
-        return
-    for line in annotations(verdicts, gates.place):
-        print(line)
-    if summary := environment.get("GITHUB_STEP_SUMMARY"):
-        try:
-            with open(summary, "a", encoding="utf-8") as file:
-                file.write(gates_markdown(verdicts))
-        except OSError as error:
-            print(f"reports: the job's summary cannot be written ({error.strerror})", file=sys.stderr)
 
 
 def _refused(sentence: str) -> int:

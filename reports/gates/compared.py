@@ -10,6 +10,7 @@ from reports.gates.claim import LEAST_REPEATS, Claim, unknown
 from reports.gates.columns import results_needed
 from reports.gates.counting import Counted, Counting
 from reports.gates.evidence import Mean, difference_of, mean_of, of_ratio
+from reports.gates.planned import Planned
 from reports.gates.same import what_differs
 from reports.gates.source import Source, Taken
 from reports.gates.thresholds import Threshold
@@ -19,9 +20,11 @@ Key = tuple[int, int]
 
 
 def judge_pair(threshold: Threshold, over: str, under: str, source: Source, counting: Counting) -> Claim:
-    """What the repeats of two cells of one study say of their ratio: pairs, since a study interleaves them."""
+    """What the repeats of two cells of a study say of their ratio: in pairs, since it interleaves them."""
     name = f"{over} / {under}"
-    sides = [_counted(cell, source, counting, threshold) for cell in (over, under)]
+    sides = [
+        _counted(threshold, source.runs.get(cell, ()), source.cells[cell], counting) for cell in (over, under)
+    ]
     if lacking := next(_lacking(threshold, (over, under), sides), ""):
         return unknown(threshold, name, lacking, *_missing(threshold, sides))
     values = [_by(side, threshold, lambda run: (run.study, run.repeat)) for side in sides]
@@ -41,15 +44,16 @@ def judge_baseline(
     counting: Counting,
     may_differ: Sequence[str] = (),
 ) -> Claim:
-    """What the runs of a cell say of its ratio to the baseline: in pairs where both were measured in turns."""
+    """What the runs of a cell say of its ratio to the baseline: in pairs where they were made in turns."""
     if cell not in source.runs:
         return unknown(threshold, cell, "no run of it was begun")
     if cell not in baseline.runs:
-        return unknown(threshold, cell, f"the baseline has no such cell: it has {', '.join(baseline.runs)}")
+        return unknown(threshold, cell, "the baseline has no such cell")
     if different := what_differs(source, baseline, cell, may_differ):
-        why = f"the conditions are not the baseline's: {different}; see may_differ"
+        why = f"the conditions are not the baseline's: {different}; may_differ of [baseline] can allow that"
         return unknown(threshold, cell, why)
-    sides = [_counted(cell, each, counting, threshold) for each in (source, baseline)]
+    planned = source.cells[cell]
+    sides = [_counted(threshold, each.runs[cell], planned, counting) for each in (source, baseline)]
     if lacking := next(_lacking(threshold, (cell, "the baseline's"), sides), ""):
         return unknown(threshold, cell, lacking, *_missing(threshold, sides))
     if turns := in_turns(source, baseline):
@@ -97,13 +101,13 @@ def _claim(threshold: Threshold, name: str, logs: Mean, sides: Sequence[Counted]
     return Claim(threshold=threshold, cell=name, evidence=evidence, note=said, runs=logs.runs)
 
 
-def _counted(cell: str, source: Source, counting: Counting, threshold: Threshold) -> Counted:
+def _counted(threshold: Threshold, runs: Sequence[Taken], planned: Planned, counting: Counting) -> Counted:
     """The runs of a cell that count and have a value above 0, of which there is a logarithm."""
     column = threshold.require.column
-    found = counting.counted(source.runs.get(cell, ()), source.cells[cell], column)
-    kept = tuple(run for run in found.runs if (run.value(column) or 0) > 0)
+    found = counting.counted(runs, planned, column)
+    kept = tuple(run for run in found.runs if run.known(column) > 0)
     without = len(found.runs) - len(kept)
-    said = (f"{plural(without, 'run')} left out ({column} is not known or not above 0)",) if without else ()
+    said = (f"{plural(without, 'run')} left out ({column} is 0)",) if without else ()
     return Counted(kept, (*found.left_out, *said))
 
 
@@ -141,4 +145,4 @@ def _by(side: Counted, threshold: Threshold, key: Callable[[Taken], Key]) -> Map
 
 
 def _log(run: Taken, threshold: Threshold) -> float:
-    return log(run.value(threshold.require.column) or 0.0)
+    return log(run.known(threshold.require.column))

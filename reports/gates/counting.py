@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from reports.format import digits, plural
+from reports.format import plural
 from reports.gates.columns import FAILURE_RATIO, Kind, results_in_a_run
-from reports.gates.source import Planned, Taken
+from reports.gates.planned import Planned
+from reports.gates.source import Taken
 from reports.gates.thresholds import FAIL, Threshold
 
 _JUDGED_ITSELF = frozenset({"failures"})
@@ -55,25 +56,21 @@ class Counting:
     def _against(self, run: Taken, planned: Planned, column: str) -> Iterator[str]:
         excused = _OF_NO_SUCCESS if column == FAILURE_RATIO else _JUDGED_ITSELF
         yield from (doubt.code for doubt in run.row.disqualified if doubt.code not in excused)
-        for threshold in self.evidence:
-            bound = threshold.require
-            if bound.column != column and threshold.chooses(planned) and not within(threshold, run):
-                yield f"it does not keep {bound.text}"
         least, had = results_in_a_run(column), run.row.succeeded
         if column == FAILURE_RATIO:
             had = run.row.numbers.get("requests")
         if (had or 0) < least:
             yield "no results" if least == 1 else f"fewer than {least:,} results"
+        if run.value(column) is None:
+            yield f"{column} is not known"
+        for threshold in self.evidence:
+            if threshold.require.column != column and threshold.chooses(planned):
+                yield from _unkept(threshold, run)
 
 
-def within(threshold: Threshold, run: Taken) -> bool:
-    """Whether a run keeps a bound on what is known of it; an unknown value does not."""
+def _unkept(threshold: Threshold, run: Taken) -> Iterator[str]:
     value = run.value(threshold.require.column)
-    bound = threshold.require.bound
-    return value is not None and (value <= bound if threshold.require.at_most else value >= bound)
-
-
-def valued(threshold: Threshold, run: Taken) -> str:
-    """The run's value in words."""
-    value = run.value(threshold.require.column)
-    return "unknown" if value is None else digits(value)
+    if value is None:
+        yield f"{threshold.require.column} is not known"
+    elif not threshold.keeps(value):
+        yield f"{threshold.require.text} is not kept"

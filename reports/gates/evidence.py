@@ -1,5 +1,6 @@
 """What measurements say of one bound: an estimate with its interval, and how sure each side of it is."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import exp, log, sqrt
@@ -21,7 +22,9 @@ class Evidence:
 
     `p_broken` is how likely evidence so strong against the bound is while it is kept; `p_kept` how likely
     evidence so strong for it is while what is tolerated is exceeded. `beyond`: the estimate itself is beyond
-    what is tolerated. `more_repeats` would decide if they came out like those there are, as far as is known.
+    what is tolerated. `more` tells from the level of the test for `broken` how many more repeats would decide
+    if they came out like those there are; None where no number would. What is `certain` was counted and not
+    estimated: chance has no part in it.
     """
 
     value: float
@@ -31,7 +34,8 @@ class Evidence:
     p_kept: float
     beyond: bool
     runs: int
-    more_repeats: int | None = None
+    more: Callable[[float], int | None] = lambda _: None
+    certain: bool = False
 
     @property
     def broken(self) -> bool:
@@ -101,7 +105,7 @@ def _of_mean(
 ) -> Evidence:
     sign = 1 if at_most else -1
     whole = replace(mean, middle=sign * mean.middle)
-    found = Evidence(
+    return Evidence(
         value=shown(mean.middle),
         low=shown(mean.middle - mean.reach()),
         high=shown(mean.middle + mean.reach()),
@@ -109,19 +113,23 @@ def _of_mean(
         p_kept=1 - whole.p_above(sign * tolerated),
         beyond=whole.middle > sign * tolerated,
         runs=mean.runs,
+        more=lambda level: _more(whole, sign * bound, sign * tolerated, level),
     )
-    return replace(found, more_repeats=_more(whole, sign * bound, sign * tolerated))
 
 
-def _more(mean: Mean, bound: float, tolerated: float) -> int | None:
-    """The fewest more that would decide if they came out like those there are; None where none would."""
-    for more in range(1, MOST_REPEATS):
+def _more(mean: Mean, bound: float, tolerated: float, level: float) -> int | None:
+    def decides(more: int) -> bool:
         grown = mean.grown(more)
-        if 1 - grown.p_above(tolerated) <= LEVEL:
-            return more
-        if grown.p_above(bound) <= LEVEL and mean.middle > tolerated:
-            return more
-    return None
+        kept = 1 - grown.p_above(tolerated) <= LEVEL
+        return kept or (grown.p_above(bound) <= level and mean.middle > tolerated)
+
+    return fewest(decides)
+
+
+def fewest(decides: Callable[[int], bool]) -> int | None:
+    """The fewest more repeats that decide, 1 at least; more than those decide, too. None where none do."""
+    more = bisect_left(range(MOST_REPEATS), True, lo=1, key=decides)
+    return more if more < MOST_REPEATS else None
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -10,10 +10,10 @@ from reports.gates.compared import judge_baseline, judge_pair
 from reports.gates.counting import Counting
 from reports.gates.error import GateError
 from reports.gates.evidence import LEVEL, holm
-from reports.gates.require import parse_require
-from reports.gates.select import cells_of, check_names, pairs_of
+from reports.gates.require import Require
+from reports.gates.select import cells_of, check_names, pairs_of, unmet
 from reports.gates.source import Source
-from reports.gates.thresholds import Gates, Threshold
+from reports.gates.thresholds import WARN, Gates, Threshold
 from reports.gates.verdict import Verdict, verdict_of
 
 OPTION = "--max-failure-ratio"
@@ -22,24 +22,41 @@ OPTION = "--max-failure-ratio"
 def judge(gates: Gates, source: Source, baseline: Source | None = None) -> list[Verdict]:
     """All verdicts, in the file's order; GateError where a threshold names what the study cannot have.
 
-    The chance that any of them is a false alarm is held at that of one, by Holm's method.
+    The chance that any of those is a false alarm that decide the exit code is that of one, by Holm's method.
     """
     if gates.need_baseline and baseline is None:
         raise GateError(f"{gates.place}: a threshold is to a baseline, and none is named: give --baseline.")
     check_names(gates, source.cells, source.endpoints)
-    thresholds = (*gates.thresholds, *own_bound(gates, source))
-    counting = Counting.of(thresholds)
-    claims = [
+    counting = Counting.of(gates.thresholds)
+    declared = [
         claim
-        for one in thresholds
+        for one in gates.thresholds
         for claim in _stopped(one, source) or _claims(one, gates, source, baseline, counting)
     ]
-    adjusted = holm([claim.evidence.p_broken if claim.evidence else 1.0 for claim in claims])
+    claims = [*declared, *_own_bound(gates, source, counting)]
     found = [
         verdict_of(claim, chance, LEVEL, _line(gates, claim))
-        for claim, chance in zip(claims, adjusted, strict=True)
+        for claim, chance in zip(claims, _chances(claims), strict=True)
     ]
     return [_of_unended(verdict, source) for verdict in found]
+
+
+def _chances(claims: Sequence[Claim]) -> list[float]:
+    """Of a false alarm in each, adjusted for all those of its severity in which chance has a part.
+
+    Warnings are a family of their own: they decide no exit code, and make nothing that does less sensitive.
+    """
+    chances = [claim.evidence.p_broken if claim.evidence else 1.0 for claim in claims]
+    for severity in {claim.threshold.severity for claim in claims}:
+        family = [at for at, claim in enumerate(claims) if _estimated(claim, severity)]
+        for at, chance in zip(family, holm([chances[at] for at in family]), strict=True):
+            chances[at] = chance
+    return chances
+
+
+def _estimated(claim: Claim, severity: str) -> bool:
+    found = claim.evidence
+    return found is not None and not found.certain and claim.threshold.severity == severity
 
 
 def _line(gates: Gates, claim: Claim) -> int:
@@ -47,15 +64,19 @@ def _line(gates: Gates, claim: Claim) -> int:
     return gates.lines[number - 1] if 0 < number <= len(gates.lines) else 1
 
 
-def own_bound(gates: Gates, source: Source) -> Iterator[Threshold]:
-    """The bound on failures that every study has, of the cells that no threshold on them is of."""
-    allowed = [(side.header.get("options") or {}).get("max_failure_ratio") or 0.0 for side in source.sides]
-    own = [one for one in gates.thresholds if one.require.column == FAILURE_RATIO]
+def _own_bound(gates: Gates, source: Source, counting: Counting) -> Iterator[Claim]:
+    """The bound on failures that every study has, of the cells that no threshold on them may fail."""
+    allowed = [
+        float((side.header.get("options") or {}).get("max_failure_ratio") or 0) for side in source.sides
+    ]
+    least = min(allowed, default=0.0)
+    own = [one for one in gates.thresholds if one.require.column == FAILURE_RATIO and one.severity != WARN]
     covered = {cell for one in own for cell in cells_of(one, source.cells)}
-    bound = Threshold(0, parse_require(f"{FAILURE_RATIO} <= {min(allowed, default=0.0):g}"), name=OPTION)
-    for cell in cells_of(bound, source.cells):
+    require = Require(f"{FAILURE_RATIO} <= {least:g}", FAILURE_RATIO, at_most=True, bound=least)
+    bound = Threshold(0, require, name=OPTION)
+    for cell in source.cells:
         if cell not in covered:
-            yield replace(bound, choice={"cell": cell})
+            yield judge_absolute(bound, cell, source, counting)
 
 
 def _claims(
@@ -73,8 +94,10 @@ def _claims(
                 yield judge_baseline(threshold, cell, source, baseline, counting, gates.may_differ)
             else:
                 yield judge_absolute(threshold, cell, source, counting)
-    if not chosen:
-        yield unknown(threshold, "no cell", f"the study has none that it is of: {_chosen(threshold)}")
+    missing = unmet(threshold, source.cells)
+    if missing or not chosen:
+        none = " or ".join(missing) or _chosen(threshold)
+        yield unknown(threshold, "no cell", f"the study has none of {none}")
 
 
 def _chosen(threshold: Threshold) -> str:
@@ -89,7 +112,9 @@ def _chosen(threshold: Threshold) -> str:
 def _stopped(threshold: Threshold, source: Source) -> list[Claim]:
     """Where this threshold stopped the study: what was certain then, and no more was measured."""
     return [
-        Claim(threshold=threshold, cell=str(one["cell"]), settled=FAIL, why=str(one["why"]), runs=1)
+        Claim(
+            threshold=threshold, cell=str(one["cell"]), settled=FAIL, why=str(one["why"]).rstrip("."), runs=1
+        )
         for one in source.stopped
         if one["threshold"] == threshold.number and one["require"] == threshold.require.text
     ]
@@ -99,5 +124,6 @@ def _of_unended(verdict: Verdict, source: Source) -> Verdict:
     """A study that was cut off passes nothing: what it would have measured is not known."""
     if verdict.outcome != PASS or not source.unended:
         return verdict
-    why = f"{'; '.join(source.unended)}, so this is no pass: {verdict.sentence}"
+    cut = " and ".join(source.unended)
+    why = f"{verdict.sentence.removesuffix('.')}, which is no pass, since {cut}."
     return replace(verdict, outcome=INCONCLUSIVE, sentence=why)

@@ -4,7 +4,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any, get_type_hints
 
+from reports.gates.claim import OUTCOMES
 from reports.gates.error import GateError
 from reports.gates.verdict import Verdict, exit_code
 
@@ -18,12 +20,22 @@ def kept_text(verdicts: Sequence[Verdict]) -> str:
 
 
 def kept_in(directory: Path) -> tuple[Verdict, ...]:
-    """The verdicts kept in a directory, none where nothing was judged; GateError where the file is damaged."""
+    """The verdicts kept in a directory, none where nothing was judged; GateError where it is damaged."""
     path = directory / FILE_NAME
     if not path.is_file():
         return ()
     try:
-        return tuple(Verdict(**one) for one in json.loads(path.read_text(encoding="utf-8"))["verdicts"])
-    except (OSError, ValueError, TypeError, KeyError) as error:
+        return tuple(map(_verdict, json.loads(path.read_text(encoding="utf-8"))["verdicts"]))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         mend = "remove it, or judge the study again with `python -m reports gate`."
         raise GateError(f"{path}: is not what gates leave ({error}): {mend}") from error
+
+
+def _verdict(kept: dict[str, Any]) -> Verdict:
+    """TypeError or ValueError where a field is of another type than gates leave, or the outcome is none."""
+    for name, kind in get_type_hints(Verdict).items():
+        if not isinstance(kept.get(name), kind):
+            raise TypeError(f"{name} is {kept.get(name)!r:.40}")
+    if kept["outcome"] not in OUTCOMES:
+        raise ValueError(f"outcome is {kept['outcome']!r:.40}")
+    return Verdict(**kept)

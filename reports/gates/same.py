@@ -9,12 +9,12 @@ from reports.gates.source import Source
 
 MUST = (
     *("images.*", "endpoints.*.model", "endpoints.*.weights", "link", "link.*", "host", "host.*"),
-    *("cpu", "cores", "gpus", "system", "tcp_congestion_control"),
+    *("cpu", "cpu.*", "cores", "gpus", "system", "tcp_congestion_control"),
     *("options.client", "options.channels", "options.arrivals", "options.max_in_flight", "options.trace"),
 )
 """What a study states, by dotted names, that must be as in its baseline."""
-REQUEST_BYTES, NEARLY = "request_bytes", 0.02
-"""The size of a request for each image shows another image size or encoding; JPEGs may vary by so much."""
+NEARLY = {"workers": 0.0, "hosts": 0.0, "request_bytes": 0.02}
+"""By what part columns may differ: a request's size shows another image size or encoding, and JPEGs vary."""
 TOLD = 3
 
 
@@ -40,14 +40,15 @@ def _differences(now: Source, then: Source, cell: str) -> Iterator[tuple[str, st
             )
             if ours != theirs:
                 yield what, ours, theirs
-    sizes = [
-        [size / run.row.batch for run in source.runs[cell] if (size := run.row.numbers.get(REQUEST_BYTES))]
-        for source in (now, then)
-    ]
-    if all(sizes):
-        here, there = (max(some) for some in sizes)
-        if abs(here / there - 1) > NEARLY:
-            yield REQUEST_BYTES, f"{here:,.0f} bytes an image", f"{there:,.0f}"
+    for column, nearly in NEARLY.items():
+        here, there = (_largest(source, cell, column) for source in (now, then))
+        if here and there and abs(here / there - 1) > nearly:
+            yield column, f"{here:,.0f}", f"{there:,.0f}"
+
+
+def _largest(source: Source, cell: str, column: str) -> float:
+    """Of a column over all runs of a cell, 0 where it is not known."""
+    return max(run.row.numbers.get(column, 0.0) for run in source.runs[cell])
 
 
 def _sides_with(source: Source, cell: str) -> list[Side]:

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from reports.gates.error import GateError
-from reports.gates.source import Planned
+from reports.gates.planned import Planned
 from reports.gates.thresholds import TEXTS, Gates, Threshold
 from reports.summary import FLOOR_SUFFIX
 
@@ -14,6 +14,8 @@ SAME = (
     "arrivals",
 )
 """What the two cells of a ratio of endpoints share."""
+TOLD = 12
+"""Names in a message, which may be thousands."""
 
 
 def cells_of(threshold: Threshold, cells: Mapping[str, Planned]) -> list[str]:
@@ -26,36 +28,48 @@ def cells_of(threshold: Threshold, cells: Mapping[str, Planned]) -> list[str]:
 def _meant(threshold: Threshold, planned: Planned) -> bool:
     named = [str(threshold.choice.get(key, "")) for key in ("cell", "endpoint", "backend")]
     floor = str(planned["endpoint"]).endswith(FLOOR_SUFFIX)
-    return not floor or any("floor" in text or text == "null" for text in named)
+    return not floor or any("floor" in text or text == "null" for text in (*named, threshold.require.over))
+
+
+def unmet(threshold: Threshold, cells: Mapping[str, Planned]) -> list[str]:
+    """The numbers that it asks for, in words, which none of the cells has: a larger study may have them."""
+    return [
+        f"{key} {number:g}"
+        for key, wanted in threshold.choice.items()
+        if not isinstance(wanted, str)
+        for number in sorted(wanted)
+        if all(planned.get(key) != number for planned in cells.values())
+    ]
 
 
 def pairs_of(threshold: Threshold, cells: Mapping[str, Planned]) -> list[tuple[str, str]]:
-    """The cells of a ratio, over and under: alike in all but the endpoint, or the two that it names.
+    """The cells of a ratio, over and under: those that it names, or alike in all but the endpoint.
 
     A * stands for the same text on both sides.
     """
     over, under = threshold.require.over, threshold.require.under
-    if over in cells and under in cells:
-        return [(over, under)]
     places = {_place(planned): name for name, planned in cells.items()}
-    return [
-        (name, other)
-        for name in cells_of(threshold, cells)
-        if (endpoint := _counterpart(str(cells[name]["endpoint"]), over, under))
-        and (other := places.get(_place({**cells[name], "endpoint": endpoint})))
-    ]
+    found = []
+    for name in cells_of(threshold, cells):
+        endpoint = _counterpart(str(cells[name]["endpoint"]), over, under)
+        place = _place({**cells[name], "endpoint": endpoint})
+        other = places.get(place) or _counterpart(name, over, under)
+        if other in cells:
+            found.append((name, other))
+    return found
 
 
 def _place(planned: Planned) -> tuple[object, ...]:
     return (planned["endpoint"], *(planned.get(key) for key in SAME))
 
 
-def _counterpart(endpoint: str, over: str, under: str) -> str:
-    """The endpoint of the other side; empty where this one is not of the first."""
-    if not fnmatchcase(endpoint, over):
-        return ""
+def _counterpart(name: str, over: str, under: str) -> str:
+    """The other side's name; empty where this one is not of the first."""
     head, star, tail = over.partition("*")
-    return under.replace("*", endpoint[len(head) : len(endpoint) - len(tail)]) if star else under
+    if not star:
+        return under if name == over else ""
+    between = name[len(head) : len(name) - len(tail)]
+    return under.replace("*", between) if name == f"{head}{between}{tail}" else ""
 
 
 def check_names(gates: Gates, cells: Mapping[str, Planned], endpoints: Collection[str] = ()) -> None:
@@ -65,12 +79,16 @@ def check_names(gates: Gates, cells: Mapping[str, Planned], endpoints: Collectio
     """
     for threshold in gates.thresholds:
         for what, wanted, known in _named(threshold, cells, endpoints):
-            if not any(fnmatchcase(name, wanted) for name in known):
-                where = f"{gates.place}: threshold {threshold.number}" if threshold.number else gates.place
+            # a cell without a link, say, is chosen by an empty text
+            if not any(fnmatchcase(name, wanted) for name in ("", *known)):
                 near = get_close_matches(wanted, known, 1)
-                hint = f"did you mean {near[0]}" if near else "the study's are"
-                rest = "" if near else f" {', '.join(known) or 'none'}"
-                raise GateError(f"{where}: {what} {wanted!r}: the study has none; {hint}{rest}.")
+                hint = (
+                    f"did you mean {near[0]}?"
+                    if near
+                    else f"it has {', '.join(known[:TOLD]) or 'none at all'}."
+                )
+                where = f"{gates.place}: threshold {threshold.number}"
+                raise GateError(f"{where}: {what} {wanted!r}: the study has none such; {hint}")
 
 
 def _named(

@@ -1,18 +1,20 @@
 """How sure a share of requests is, though neighbours in time are alike: a bad second has many bad ones."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc, betaincinv, stdtrit
+from scipy.special import betainc, betaincinv, ndtri, stdtrit
 
 from reports.analysis.log_ratio import CONFIDENCE
 from reports.gates.evidence import LEVEL
 
 LEAST_BLOCKS = 5
 """Seconds with results, of all runs together, below which nothing is known of how they vary."""
-FEWEST_WIDE = 10
-"""Blocks that must be left where neighbours are put together."""
+MOST_ALIKE = 0.95
+"""Neighbours that are more alike than that cannot be told from a trend."""
+MANY = float(ndtri((1 + CONFIDENCE) / 2))
+"""How many standard errors an interval reaches where the variance is known."""
 Counts = npt.NDArray[np.float64]
 
 
@@ -24,17 +26,20 @@ class Share:
     effective: float
     requests: int
 
-    def p_above(self, allowed: float) -> float:
-        """How likely a share so high is where the true one is `allowed`: exact binomial tail."""
+    def p_beyond(self, allowed: float, above: bool) -> float:
+        """How likely a share so high, or so low, is where the true one is `allowed`: exact binomial tail."""
+        if not above:
+            return replace(self, share=1 - self.share).p_beyond(1 - allowed, above=True)
         hits = self.share * self.effective
         return float(betainc(hits, self.effective - hits + 1, allowed)) if hits > 0 else 1.0
 
-    def p_below(self, allowed: float) -> float:
-        """How likely a share so low is where the true one is `allowed`."""
-        hits = self.share * self.effective
-        if hits >= self.effective:
-            return 1.0
-        return float(betainc(self.effective - hits, hits + 1, 1 - allowed))
+    def grown(self, factor: float) -> "Share":
+        """The same of so many times the requests."""
+        return replace(self, effective=self.effective * factor)
+
+    def no_surer(self, other: "Share") -> "Share":
+        """The other, but of no more effective requests than this."""
+        return replace(other, effective=min(self.effective, other.effective))
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -46,51 +51,55 @@ class Share:
 
 
 def share_of(hits: Counts, requests: Counts, runs: npt.NDArray[np.int64]) -> Share:
-    """The share of hits among requests, counted second by second; `runs` says of which run each second is.
+    """The share of hits among requests, second by second; `runs` says of which run each is, from 0 on.
 
-    The variance is that of seconds, of longer and longer blocks of them, and of whole runs, the largest of
-    these; each but the runs' with Student's t for how few blocks there are. Sources: E. L. Korn and
-    B. I. Graubard, Confidence intervals for proportions with small expected number of positive counts
-    estimated from survey data, Survey Methodology 24 (1998), for effective requests and the exact tail;
-    H. Flyvbjerg and H. G. Petersen, Error estimates on averages of correlated data, Journal of Chemical
-    Physics 91 (1989), for the blocks.
+    Its variance is that of seconds, of which neighbours are alike, and what whole runs differ by beyond that,
+    each with Student's t for how few there are of them. Sources: E. L. Korn and B. I. Graubard, Confidence
+    intervals for proportions with small expected number of positive counts estimated from survey data, Survey
+    Methodology 24 (1998), for effective requests and the exact tail; M. S. Bartlett, On the theoretical
+    specification and sampling properties of autocorrelated time-series, Supplement to the Journal of the
+    Royal Statistical Society 8 (1946), for how much neighbours that are alike tell.
     """
     whole = float(requests.sum())
     share = float(hits.sum()) / whole
     chance = share * (1 - share) / whole
-    errors = hits - share * requests
-    effects = (
-        [1.0] if chance <= 0 else [max(1.0, found / chance) for found in _variances(errors, runs, whole)]
-    )
-    effective = whole / max(effects)
-    return Share(share, effective, round(whole))
+    if chance <= 0:
+        return Share(share, whole, round(whole))
+    of_runs = np.bincount(runs, hits - share * requests).astype(np.float64)
+    own = (np.bincount(runs, hits) / np.bincount(runs, requests))[runs]
+    within = max(chance, _of_seconds(hits - own * requests, runs, whole))
+    between = max(0.0, _variance(of_runs, whole, len(of_runs) - 1) - within) * _few(len(of_runs) - 1)
+    return Share(share, whole * chance / (within + between), round(whole))
 
 
-def _variances(errors: Counts, runs: npt.NDArray[np.int64], whole: float) -> list[float]:
-    """Of the share: by blocks of 1, 2, 4, … seconds within their runs, and by runs."""
-    starts = np.flatnonzero(np.diff(runs, prepend=runs[0] - 1))
-    lengths = np.diff(np.append(starts, len(runs)))
-    within = np.arange(len(runs)) - np.repeat(starts, lengths)
-    found, width = [], 1
-    while True:
-        keys = runs * (len(runs) + 1) + within // width
-        _, which = np.unique(keys, return_inverse=True)
-        sums = np.bincount(which, weights=errors).astype(np.float64)
-        if width > 1 and len(sums) < FEWEST_WIDE:
-            break
-        found.append(_of_blocks(sums, whole) * _few(len(sums)))
-        if width > max(lengths):
-            break
-        width *= 2
-    sums = np.add.reduceat(errors, starts).astype(np.float64)
-    return [*found, _of_blocks(sums, whole)] if len(sums) > 1 else found
+def _of_seconds(errors: Counts, runs: npt.NDArray[np.int64], whole: float) -> float:
+    """The variance of the share by seconds, of which as few count as independent ones tell as much.
+
+    `errors` are from the share of each second's own run: what runs differ by is no likeness of neighbours.
+    """
+    freedom, alike = len(errors) - int(runs[-1]) - 1, _alike(errors, runs)
+    independent = max(1.0, (freedom + 1) * (1 - alike) / (1 + alike) - 1)
+    return _variance(errors, whole, freedom) * (freedom + 1) / (independent + 1) * _few(independent)
 
 
-def _of_blocks(sums: Counts, whole: float) -> float:
-    count = len(sums)
-    return float(count / (count - 1) * (sums**2).sum()) / whole**2 if count > 1 else 0.0
+def _alike(errors: Counts, runs: npt.NDArray[np.int64]) -> float:
+    """How far a second's error is that of the one before it, 0 where it is not or nobody can tell.
+
+    What is estimated from few seconds is too small. Source: F. H. C. Marriott and J. A. Pope, Bias in the
+    estimation of autocorrelations, Biometrika 41 (1954).
+    """
+    neighbours, length = runs[1:] == runs[:-1], len(errors) / (int(runs[-1]) + 1)
+    spread = float(errors @ errors) / len(errors)
+    if length < LEAST_BLOCKS or not spread:
+        return 0.0
+    found = float((errors[1:] * errors[:-1])[neighbours].mean()) / spread
+    return min(MOST_ALIKE, max(0.0, (found + 1 / length) / (1 - 3 / length)))
 
 
-def _few(count: int) -> float:
-    """By how much more an estimate from so few blocks may be off than one from many."""
-    return (float(stdtrit(count - 1, (1 + CONFIDENCE) / 2)) / 1.96) ** 2 if count > 1 else 1.0
+def _variance(errors: Counts, whole: float, freedom: int) -> float:
+    return float(errors @ errors) * len(errors) / freedom / whole**2 if freedom > 0 else 0.0
+
+
+def _few(freedom: float) -> float:
+    """By how much more a variance with so few degrees of freedom may be off than a known one."""
+    return (float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) / MANY) ** 2 if freedom > 0 else 1.0

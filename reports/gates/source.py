@@ -1,20 +1,19 @@
 """What gates judge: the runs of one study or of several, each as cells.csv has it, and what was planned."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from reports.compare.load import side_of_study
+from reports.compare.rows import SideError
 from reports.compare.side import Row, Side
-from reports.fold.runs import planned_of
 from reports.gates.blocks import RunBlocks, read_blocks
 from reports.gates.columns import FAILURE_RATIO, UNEXPLAINED_SHARE
+from reports.gates.error import GateError
+from reports.gates.planned import Planned, planned_cell
 from reports.ledger import Record, Tag
 from reports.study import Study
-
-Planned = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -42,6 +41,13 @@ class Taken:
         if column == UNEXPLAINED_SHARE:
             return _over(numbers.get("unexplained_ms"), numbers.get("latency_mean_ms"))
         return numbers.get(column)
+
+    def known(self, column: str) -> float:
+        """The same of a run that has it; ValueError where it does not."""
+        value = self.value(column)
+        if value is None:
+            raise ValueError(f"{column} of {self.row.cell} is not known")
+        return value
 
 
 def _over(part: float | None, whole: float | None) -> float | None:
@@ -73,33 +79,47 @@ class Source:
 
     @property
     def unended(self) -> tuple[str, ...]:
-        """How each study ended that is not complete."""
-        return tuple(f"{side.name} is {side.status}" for side in self.sides if side.status != "complete")
+        """How each study ended that is not complete, as a sentence would have it."""
+        return tuple(
+            f"{side.name} {'failed' if side.status == 'failed' else f'is {side.status}'}"
+            for side in self.sides
+            if side.status != "complete"
+        )
 
 
 def source_of(studies: Sequence[tuple[Path, Study]]) -> Source:
     """Of studies with the directories they are in."""
     whole = {entry["cell"]: planned_cell(entry) for _, study in studies for entry in study.plan}
     return Source(
-        sides=tuple(side_of_study(study, path) for path, study in studies),
+        sides=tuple(_side(study, path) for path, study in studies),
         cells=whole,
         endpoints=tuple(dict.fromkeys(name for _, study in studies for name in study.described)),
-        blocks_of=lambda runs: _blocks([path for path, _ in studies], runs),
+        blocks_of=_Ledgers([path for path, _ in studies]).blocks_of,
         stopped=tuple(gate for _, study in studies if (gate := study.footer.get("gate"))),
     )
 
 
-def planned_cell(entry: Record) -> dict[str, Any]:
-    """What a cell may be chosen by, from an entry of a plan."""
-    return planned_of(entry) | {name: entry.get(name) or 0 for name in ("workers", "hosts")}
+def _side(study: Study, path: Path) -> Side:
+    try:
+        return side_of_study(study, path)
+    except SideError as error:
+        raise GateError(str(error)) from error
 
 
-def _blocks(directories: Sequence[Path], runs: Iterable[Taken]) -> list[RunBlocks]:
-    wanted = list(runs)
-    found = {
-        (number, tag): blocks
-        for number, directory in enumerate(directories)
-        if any(run.study == number for run in wanted)
-        for tag, blocks in read_blocks(directory, [run.tag for run in wanted if run.study == number]).items()
-    }
-    return [found[run.study, run.tag] for run in wanted if (run.study, run.tag) in found]
+@dataclass
+class _Ledgers:
+    """The seconds of studies, which are read from their ledgers when they are first asked for."""
+
+    directories: Sequence[Path]
+
+    @cached_property
+    def _found(self) -> Mapping[tuple[int, Tag], RunBlocks]:
+        return {
+            (number, tag): blocks
+            for number, directory in enumerate(self.directories)
+            for tag, blocks in read_blocks(directory).items()
+        }
+
+    def blocks_of(self, runs: Sequence[Taken]) -> list[RunBlocks]:
+        """The seconds of some runs; those without any are left out."""
+        return [self._found[run.study, run.tag] for run in runs if (run.study, run.tag) in self._found]

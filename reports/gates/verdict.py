@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from reports.gates.claim import FAIL, INCONCLUSIVE, PASS, Claim, shown
+from reports.format import plural
+from reports.gates.claim import FAIL, INCONCLUSIVE, PASS, Claim, allowed, shown
 from reports.gates.thresholds import WARN
 
 PASSED, FAILED, NOT_TOLD = 0, 1, 3
@@ -50,7 +51,11 @@ def verdict_of(claim: Claim, adjusted: float, level: float, line: int) -> Verdic
     if found is not None:
         broken = adjusted <= level and found.beyond
         outcome = FAIL if broken else PASS if found.kept else INCONCLUSIVE
-    more = claim.more_repeats if found is None else found.more_repeats
+    more = None
+    if outcome == INCONCLUSIVE:
+        # what is weighed with many others takes more to be shown
+        needed = level * found.p_broken / adjusted if found and adjusted else level
+        more = found.more(needed) if found else claim.more_repeats
     return Verdict(
         threshold=threshold.number,
         line=line,
@@ -66,11 +71,11 @@ def verdict_of(claim: Claim, adjusted: float, level: float, line: int) -> Verdic
         ratio=not threshold.require.absolute,
         bound=threshold.require.bound,
         tolerated=threshold.tolerated,
-        value=found.value if found else None,
+        value=found.value if found else claim.value,
         low=found.low if found else None,
         high=found.high if found else None,
         runs=claim.runs,
-        more_repeats=more if outcome == INCONCLUSIVE else None,
+        more_repeats=more,
     )
 
 
@@ -79,12 +84,8 @@ def _sentence(claim: Claim, outcome: str, more: int | None) -> str:
     if outcome != INCONCLUSIVE:
         return f"{told}."
     if more:
-        return f"{told}; {more} more repeat{'' if more == 1 else 's'} would decide, if like these."
-    return f"{told}; {_stuck(claim)}." if claim.evidence else f"{told}."
-
-
-def _stuck(claim: Claim) -> str:
-    return "no number of repeats like these would decide"
+        return f"{told}; {plural(more, 'more repeat')} would decide, if like these."
+    return f"{told}; no number of repeats like these would decide." if claim.evidence else f"{told}."
 
 
 def measured(claim: Claim) -> str:
@@ -93,14 +94,11 @@ def measured(claim: Claim) -> str:
     if found is None:
         return claim.why
     text, require = shown(threshold), threshold.require
-    most = "at most" if require.at_most else "at least"
-    allowed = f"{most} {text(require.bound)} is required"
-    if threshold.least_effect:
-        allowed += f" ({text(threshold.tolerated)} tolerated)"
     what = require.column if require.absolute else f"ratio of {require.column}"
     if require.to_baseline:
         what += " to the baseline"
-    return f"{what} {text(found.value)} (95 % interval {text(found.low)} to {text(found.high)}), {allowed}"
+    interval = "" if found.certain else f" (95 % interval {text(found.low)} to {text(found.high)})"
+    return f"{what} {text(found.value)}{interval}, {allowed(threshold)}"
 
 
 def exit_code(verdicts: Iterable[Verdict]) -> int:

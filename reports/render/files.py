@@ -1,8 +1,10 @@
 """The files a report leaves, each written whole or not at all."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
+from reports.gates.verdict import Verdict
 from reports.page import Page
 from reports.render.cells_csv import render_csv
 from reports.render.html import render_html
@@ -12,10 +14,10 @@ from reports.render.timeline_csv import render_timeline
 from reports.study import Study
 
 
-def write_report(directory: Path, study: Study, page: Page) -> None:
+def write_report(directory: Path, study: Study, page: Page, verdicts: Sequence[Verdict] = ()) -> None:
     """Renders everything, then writes it; OSError where the directory cannot be written."""
     files = {
-        "study.json": render_json(study, page),
+        "study.json": render_json(study, page, verdicts),
         "cells.csv": render_csv(study),
         "timeline.csv": render_timeline(study),
         "summary.md": render_markdown(page),

@@ -15,7 +15,7 @@ from reports.format import plain, plural
 from reports.page import Page
 
 HERE = Path(__file__).parent
-CHARTS = ("theme.js", "breakdown.js", "curves.js", "timeline.js", "start.js")
+CHARTS = ("theme.js", "breakdown.js", "curves.js", "gates.js", "timeline.js", "start.js")
 _ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 

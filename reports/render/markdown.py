@@ -51,7 +51,7 @@ def _section(section: Section, long_tables: bool) -> Iterator[str]:
     yield from ("", f"## {section.heading}")
     for table in section.tables:
         if not table.folded:
-            yield from ("", f"### {escaped(table.title)}", "", *_table(table))
+            yield from ("", f"### {escaped(table.title)}", "", *table_lines(table))
         elif long_tables:
             yield from ("", *_on_demand(table))
         else:
@@ -61,11 +61,12 @@ def _section(section: Section, long_tables: bool) -> Iterator[str]:
 def _on_demand(table: Table) -> Iterator[str]:
     """GitHub and GitLab show the summary, and the table once that is clicked."""
     rows = plural(len(table.rows), "row")
-    yield from (f"<details><summary>{escaped(table.title)} ({rows})</summary>", "", *_table(table), "")
+    yield from (f"<details><summary>{escaped(table.title)} ({rows})</summary>", "", *table_lines(table), "")
     yield "</details>"
 
 
-def _table(table: Table) -> Iterator[str]:
+def table_lines(table: Table) -> Iterator[str]:
+    """The table with its caption above and its footnotes below."""
     if table.whole_caption:
         yield from (escaped(table.whole_caption), "")
     yield _row(escaped(head) for head in table.heads)

@@ -1,13 +1,15 @@
 """study.json: what was planned, on what it ran, how it ended, and what is doubtful."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from reports.contention.tables import record
-from reports.contention.verdict import verdicts
+from reports.contention.verdict import verdicts as verdicts_on_arms
 from reports.doubt.inconclusive import inconclusive_because
 from reports.fold.breakdown import parts_of
+from reports.gates.verdict import Verdict
 from reports.hypotheses.table import judged
 from reports.page import Page
 from reports.study import Study
@@ -41,20 +43,21 @@ _NESTED = ("path", "serving", "trace", "limit")
 _OF_COLD = ("endpoint", "batch", "first_ns", "second_ns")
 
 
-def render_json(study: Study, page: Page) -> str:
-    """The whole file."""
+def render_json(study: Study, page: Page, verdicts: Sequence[Verdict] = ()) -> str:
+    """The whole file; without verdicts where no gate judged the study."""
     head = {name: study.header.get(name) for name in _FROM_HEADER} | {"plan": list(study.plan)}
     ended = {"status": study.status, "reason": study.reason, "cut_line": study.cut_line}
     because = inconclusive_because(study)
     verdict = {"inconclusive": bool(because), "inconclusive_because": because}
     said = {"findings": page.findings, "notices": page.notices}
+    gates = {"verdicts": [asdict(verdict) for verdict in verdicts]}
     colds = [{name: record.get(name) for name in _OF_COLD} for record in study.colds]
     runs = {"cold": colds, "runs": [_run(run) for run in study.runs]}
     compared = {
-        "contention": [record(verdict) for verdict in verdicts(study)],
+        "contention": [record(verdict) for verdict in verdicts_on_arms(study)],
         "hypotheses": [asdict(found) for found in judged(study)],
     }
-    return json.dumps(head | ended | verdict | said | compared | runs, indent=1) + "\n"
+    return json.dumps(head | ended | verdict | said | gates | compared | runs, indent=1) + "\n"
 
 
 def _run(run: Summary) -> dict[str, Any]:

@@ -17,7 +17,7 @@ def check_golden(name: str, text: str) -> None:
 def without_scripts(page: str) -> str:
     """A page without the scripts that come with it; their data stay."""
     bare = re.sub(r"<script>.*?</script>", "<script></script>", page, flags=re.DOTALL)
-    return re.sub(r"'sha256-[^']+'", "'sha256-'", bare)
+    return re.sub(r"sha256-[\w+/=]+", "sha256-", bare)
 
 
 def without_style(page: str) -> str:

@@ -1,7 +1,10 @@
 """The studies whose pages a real browser opens: good ones, poor ones, and one that is all attack."""
 
+import json
+
 from tests.reports.builder import Book
 from tests.reports.example import MS, example, lognormal
+from tests.reports.gates.outcomes import THRESHOLDS, study
 from tests.reports.lines import FIRST_SECOND, Record, sample_line
 
 ATTACK = '</script><script>window.hacked=1</script><img src=x onerror="window.hacked=1">\'"{value}&lt;|`x`'
@@ -86,5 +89,14 @@ PAGES = {
     "aborted": aborted,
     "empty": Book,
     "attacked": attacked,
+    "gated": study,
 }
 """What is written into a ledger, by its name; `full` has failures, lost workers and a run that never came."""
+GATES = {
+    "gated": THRESHOLDS.replace('"gRPC keeps up"', json.dumps(ATTACK)),
+    "attacked": f"""[[threshold]]
+require = "latency_p50_ms <= 0.1"
+name = {json.dumps(ATTACK)}
+""",
+}
+"""The thresholds that some of them are judged by."""

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from reports.__main__ import main
-from tests.reports.pages import ATTACK, PAGES, apart
+from tests.reports.pages import ATTACK, GATES, PAGES, apart
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [
@@ -28,6 +28,9 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The result folder of each study, shown."""
     root = tmp_path_factory.mktemp("pages")
     made = {name: apart(book()).write(root / name) for name, book in PAGES.items()}
+    for name, thresholds in GATES.items():
+        (made[name] / "thresholds.toml").write_text(thresholds, encoding="utf-8")
+        assert main(["gate", str(made[name]), "--quiet"]) != 2
     assert all(main(["show", str(folder), "--quiet"]) == 0 for folder in made.values())
     return made
 
@@ -88,7 +91,7 @@ def test_no_page_errs_asks_or_scrolls_sideways(
 def test_every_chart_is_drawn_and_named(context: BrowserContext, folders: dict[str, Path], name: str) -> None:
     page = Visit(context, folders[name] / "report.html").page
     figures = page.locator("figure[data-kind]")
-    expected = {"quick": 2, "full": 3, "crowded": 3, "aborted": 2, "empty": 0, "attacked": 3}
+    expected = {"quick": 2, "full": 3, "crowded": 3, "aborted": 2, "empty": 0, "attacked": 3, "gated": 3}
     assert figures.count() == expected[name]
     for figure in figures.all():
         assert figure.locator("svg path").count() > 5
@@ -117,6 +120,26 @@ def test_a_tooltip_holds_an_attack_as_text(context: BrowserContext, folders: dic
     canvas.hover(position={"x": box["width"] * 0.4, "y": 60})
     page.wait_for_selector(".tip strong")
     assert ATTACK in page.locator(".tip strong").first.inner_text()
+    assert page.evaluate("window.hacked") is None
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_gates_are_drawn_by_outcome_and_told_by_a_tooltip(
+    context: BrowserContext, folders: dict[str, Path], width: int
+) -> None:
+    page = Visit(context, folders["gated"] / "report.html", width).page
+    figure = page.locator("figure[data-kind=gates]")
+    texts = " ".join(figure.locator("svg text").all_text_contents())
+    for word in ("fail", "pass", "latency_p50_ms <= 30", ATTACK[:20], "onnx-grpc/b1/c1", "1×"):
+        assert word in texts
+    colour = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--series-8')")
+    marks = figure.locator(f"svg path[fill='{colour}']")
+    assert marks.count() >= 4
+    marks.nth(3).hover(force=True)
+    page.wait_for_selector(".tip strong")
+    told = figure.locator(".tip").inner_text()
+    assert "✗ fail" in told
+    assert ATTACK in told
     assert page.evaluate("window.hacked") is None
 
 

@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from reports.beside.published import FOLDER, published_files
-from reports.compare.rows import rows_of
 from reports.columns import COLUMNS
+from reports.compare.rows import rows_of
 
 PRODUCTS = {"step7-a100": "latency_p50_ms", "step6a-a100": "latency_mean_ms"}
 COMPARED = ("images_per_s", "latency_mean_ms", "latency_p50_ms", "latency_p95_ms", "latency_p99_ms")

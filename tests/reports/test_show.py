@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from reports.__main__ import main
-from reports.page import build_page
 from reports.columns import COLUMNS
+from reports.page import build_page
 from reports.render.console import render_console
 from reports.render.terminal import public_path
 from reports.study import load_study

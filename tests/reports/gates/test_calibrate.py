@@ -1,0 +1,156 @@
+"""Repeats of one thing: how far they are apart, how often gates fail them, and what pairs can show."""
+
+from math import exp, log, sqrt
+
+import numpy as np
+import pytest
+from scipy.special import nctdtr, stdtrit
+
+from reports.compare.side import STUDY, Row, Side
+from reports.gates.calibrate import MOST_FLIPS, Alike, alarms, alike
+from reports.gates.evidence import LEVEL
+from reports.gates.power import detectable, pairs_for, pairs_to_pass, passable
+from reports.gates.source import Source
+
+CELL, COLUMN = "onnx-http/b1/c1", "latency_p50_ms"
+
+
+def one(*differences: float, cell: str = CELL, base: float = 3.0) -> Alike:
+    """Pairs with such differences, each pair with its own drift."""
+    logs = [base + 0.5 * number + part * way for number, way in enumerate(differences) for part in (0, 1)]
+    return Alike(cell, COLUMN, tuple(logs))
+
+
+def noisy(pairs: int, spread: float = 0.03, seed: int = 1, cell: str = CELL) -> Alike:
+    """Pairs from a normal distribution."""
+    return one(*np.random.default_rng(seed).normal(0, spread, pairs).tolist(), cell=cell)
+
+
+def source(values: list[float], requests: int = 1_000, codes: tuple[str, ...] = ()) -> Source:
+    rows = tuple(
+        Row(
+            study="step7",
+            cell=CELL,
+            endpoint="onnx-http",
+            backend="onnx",
+            protocol="http",
+            payload="fp32",
+            batch=1,
+            load="closed",
+            level=1,
+            numbers={"repeat": repeat, "requests": requests, "failures": 0, COLUMN: value},
+            codes=codes if repeat == 2 else (),
+        )
+        for repeat, value in enumerate(values, 1)
+    )
+    side = Side(letter="", name="a", kind=STUDY, place="a", rows=rows, header={}, stand_ins={})
+    return Source(sides=(side,), cells={CELL: vars(rows[0])})
+
+
+def test_neighbours_are_pairs_and_the_odd_one_is_left_over() -> None:
+    (found,) = alike(source([10, 11, 12, 15, 20]), [CELL], [COLUMN])
+    assert found.differences == pytest.approx([log(11 / 10), log(15 / 12)])
+    assert (found.pairs, len(found.logs)) == (2, 5)
+
+
+def test_runs_that_do_not_count_are_left_out_and_the_next_ones_are_neighbours() -> None:
+    (found,) = alike(source([10, 99, 11, 12, 13], codes=("client-bound",)), [CELL], [COLUMN])
+    assert [round(exp(value)) for value in found.logs] == [10, 11, 12, 13]
+    assert found.left_out == "1 run left out (client-bound)"
+
+
+def test_too_few_results_do_not_count() -> None:
+    (found,) = alike(source([10, 11], requests=19), [CELL], [COLUMN])
+    assert found.logs == ()
+    assert found.left_out == "2 runs left out (fewer than 20 results)"
+
+
+def test_pairs_are_free_of_drift() -> None:
+    found = one(0.02, -0.02, 0.02, -0.02)
+    assert found.of_a_pair == pytest.approx(0.02)
+    assert found.within == pytest.approx(0.02 / sqrt(2))
+    assert found.spread**2 == pytest.approx(found.within**2 + found.drift**2)
+    assert found.drift > 0.5
+
+
+def test_drift_is_never_negative() -> None:
+    assert Alike(CELL, COLUMN, (0.0, 1.0, 0.0, 1.0, 0.0, 1.0)).drift == 0
+
+
+def test_the_doubt_shrinks_with_the_pairs() -> None:
+    assert one(*[0.01] * 10).doubt == pytest.approx(1.5931, abs=1e-4)
+    assert one(*[0.01] * 100).doubt == pytest.approx(1.1327, abs=1e-4)
+
+
+def test_all_flips_of_equal_differences_alarm_in_the_one_where_all_are_slower() -> None:
+    (alone,), together = alarms([one(0.06, 0.06, 0.06, 0.06, 0.06)], 0.05)
+    assert (alone.any_effect, alone.least_effect) == (1 / 32, 1 / 32)
+    assert together == alone
+
+
+def test_a_sure_change_below_the_least_effect_is_no_alarm() -> None:
+    (alone,), together = alarms([one(0.02, 0.02, 0.02, 0.02)], 0.05)
+    assert (alone.any_effect, alone.least_effect) == (1 / 16, 0)
+    assert together == alone
+
+
+def test_alarms_are_as_rare_as_the_level_says() -> None:
+    cells = [noisy(20, seed=seed, cell=f"onnx-http/b1/c{seed}") for seed in range(1, 11)]
+    each, together = alarms(cells, 0.05)
+    assert [alone.any_effect for alone in each] == pytest.approx([LEVEL] * 10, abs=0.008)
+    assert 0.01 < together.any_effect <= 0.035
+    assert together.least_effect == 0
+    again = alarms(cells, 0.05)
+    assert (each, together) == again
+    assert MOST_FLIPS == 10_000
+
+
+def test_cells_may_have_different_numbers_of_pairs() -> None:
+    each, _ = alarms([noisy(4), noisy(6, seed=2)], 0.0)
+    assert len(each) == 2
+
+
+def test_repeats_that_came_out_alike_are_no_alarm() -> None:
+    (alone,), _ = alarms([one(0, 0, 0)], 0.0)
+    assert alone.any_effect == 0
+
+
+@pytest.mark.parametrize(("pairs", "cells", "power"), [(3, 1, 0.8), (5, 10, 0.95), (20, 35, 0.8)])
+def test_what_is_detectable_is_caught_so_often(pairs: int, cells: int, power: float) -> None:
+    spread = 0.08
+    effect = log(1 + detectable(spread, pairs, cells, power, 0.0))
+    critical = stdtrit(pairs - 1, 1 - LEVEL / cells)
+    caught = 1 - nctdtr(pairs - 1, effect * sqrt(pairs) / spread, critical)
+    assert caught == pytest.approx(power, abs=1e-4)
+
+
+def test_nothing_below_the_least_effect_is_detectable() -> None:
+    assert detectable(0.0, 10, 10, 0.95, 0.05) == pytest.approx(0.05)
+    assert detectable(0.01, 20, 1, 0.8, 0.05) > 0.05
+
+
+def test_what_is_detectable_is_what_a_simulation_catches() -> None:
+    spread, pairs, cells, least = 0.1, 10, 10, 0.05
+    effect = detectable(spread, pairs, cells, 0.8, least)
+    logs = np.random.default_rng(1).normal(log(1 + effect), spread, (20_000, pairs))
+    middles, errors = logs.mean(axis=1), logs.std(axis=1, ddof=1) / sqrt(pairs)
+    shown = middles / errors >= stdtrit(pairs - 1, 1 - LEVEL / cells)
+    assert (shown & (middles > log(1 + least))).mean() == pytest.approx(0.8, abs=0.01)
+
+
+def test_more_noise_and_smaller_changes_take_more_pairs() -> None:
+    taken = [pairs_for(change, 0.06, 10) for change in (0.05, 0.10, 0.15)]
+    assert taken == [34, 12, 8]
+    assert pairs_for(0.05, 2.0, 10) is None
+    assert pairs_for(0.15, 0.0, 10) == 3
+
+
+def test_what_did_not_change_passes_with_such_a_least_effect() -> None:
+    assert passable(0.0, 10) == 0
+    least = passable(0.08, 10)
+    needed = pairs_to_pass(0.08, least)
+    assert needed is not None
+    assert needed <= 10
+    passed = 1 - nctdtr(9, log(1 + least) * sqrt(10) / 0.08, stdtrit(9, 1 - LEVEL))
+    assert passed >= 0.95
+    assert pairs_to_pass(5.0, 0.05) is None

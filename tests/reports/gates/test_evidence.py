@@ -1,0 +1,87 @@
+"""Means against bounds: p-values of Student's t, intervals, repeats that would decide, and Holm's method."""
+
+from math import exp, log
+
+import pytest
+from scipy.stats import t, ttest_1samp, ttest_ind
+
+from reports.analysis.log_ratio import RESOLUTION
+from reports.gates.evidence import difference_of, fewest, holm, mean_of, of_ratio, of_values
+
+LOGS = [0.10, 0.13, 0.16, 0.12, 0.14]
+
+
+def test_pairs_are_judged_by_students_t() -> None:
+    found = of_ratio(mean_of(LOGS), 1.0, 1.05, at_most=True)
+    assert found.value == pytest.approx(exp(0.13))
+    interval = ttest_1samp(LOGS, 0).confidence_interval(0.95)
+    assert (log(found.low), log(found.high)) == (pytest.approx(interval.low), pytest.approx(interval.high))
+    assert found.p_broken == pytest.approx(ttest_1samp(LOGS, 0, alternative="greater").pvalue)
+    assert found.p_kept == pytest.approx(ttest_1samp(LOGS, log(1.05), alternative="less").pvalue)
+    assert (found.beyond, found.broken, found.kept, found.runs) == (True, True, False, 5)
+
+
+def test_a_lower_bound_is_judged_from_the_other_side() -> None:
+    up = of_ratio(mean_of(LOGS), 1.0, 1.05, at_most=True)
+    down = of_ratio(mean_of([-one for one in LOGS]), 1.0, 1 / 1.05, at_most=False)
+    assert (down.p_broken, down.p_kept) == (pytest.approx(up.p_broken), pytest.approx(up.p_kept))
+    assert (down.low, down.high) == (pytest.approx(1 / up.high), pytest.approx(1 / up.low))
+    assert (down.beyond, down.broken) == (True, True)
+
+
+def test_sides_that_are_no_pairs_are_judged_by_welchs_t() -> None:
+    over, under = [0.2, 0.3, 0.25, 0.4], [0.1, 0.12, 0.11]
+    found = of_ratio(difference_of(over, under), 1.0, 1.05, at_most=True)
+    welch = ttest_ind(over, under, equal_var=False, alternative="greater")
+    assert (found.p_broken, found.runs) == (pytest.approx(welch.pvalue), 3)
+
+
+def test_what_is_tolerated_is_no_fail_however_sure() -> None:
+    found = of_ratio(mean_of([0.030, 0.0301, 0.0299]), 1.0, 1.05, at_most=True)
+    assert found.p_broken < 0.001
+    assert (found.beyond, found.broken, found.kept) == (False, False, True)
+
+
+def test_repeats_that_came_out_alike_are_no_sharper_than_three_digits() -> None:
+    found = of_ratio(mean_of([0.0, 0.0, 0.0]), 1.0, 1.05, at_most=True)
+    assert (found.low, found.high) == (pytest.approx(1 / RESOLUTION), pytest.approx(RESOLUTION))
+    values = of_values(mean_of([100.0, 100.0, 100.0]), 100.0, 100.0, at_most=True)
+    assert values.high == pytest.approx(100 * (1 + log(RESOLUTION)))
+    assert (values.broken, values.kept) == (False, False)
+    zeros = of_values(mean_of([0.0, 0.0, 0.0]), 1.0, 1.0, at_most=True)
+    assert (zeros.value, zeros.kept) == (0.0, True)
+
+
+def test_more_repeats_are_the_fewest_that_would_decide() -> None:
+    def sure(runs: int) -> bool:
+        spread = 0.02 / runs**0.5
+        return bool(t.cdf((0.03 - log(1.05)) / spread, 2 * runs / 3) <= 0.025)
+
+    # the sample's standard deviation is 0.02, its mean 0.03 below log(1.05)
+    found = of_ratio(mean_of([0.01, 0.03, 0.05]), 1.0, 1.05, at_most=True)
+    needed = next(runs for runs in range(4, 100) if sure(runs))
+    assert not found.kept
+    assert found.more(0.025) == needed - 3
+
+
+def test_a_stricter_level_takes_more_repeats_to_show_that_a_bound_is_broken() -> None:
+    found = of_ratio(mean_of([0.0, 0.3, 0.15]), 1.0, 1.05, at_most=True)
+    assert not found.broken
+    once, among_many = found.more(0.025), found.more(0.0025)
+    assert once is not None
+    assert among_many is not None
+    assert 1 <= once < among_many
+
+
+def test_what_lies_on_the_tolerated_bound_is_never_decided() -> None:
+    assert (
+        of_ratio(mean_of([log(1.05) - 0.1, log(1.05), log(1.05) + 0.1]), 1.0, 1.05, True).more(0.025) is None
+    )
+    assert (fewest(lambda more: more >= 7), fewest(lambda more: more > 5_000)) == (7, None)
+    assert fewest(lambda _: True) == 1
+
+
+def test_holms_method_by_hand() -> None:
+    assert holm([0.01, 0.04, 0.03]) == [pytest.approx(0.03), pytest.approx(0.06), pytest.approx(0.06)]
+    assert holm([0.5, 0.9]) == [1.0, 1.0]
+    assert holm([]) == []

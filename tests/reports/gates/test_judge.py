@@ -1,0 +1,197 @@
+"""Verdicts on whole studies: what passes nothing, what stops, and what is weighed together."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reports.gates.claim import Claim
+from reports.gates.error import GateError
+from reports.gates.evidence import Evidence
+from reports.gates.judge import _chances, judge
+from reports.gates.require import parse_require
+from reports.gates.thresholds import Threshold, parse_gates
+from reports.gates.verdict import exit_code, verdict_of
+from tests.reports.builder import Book
+from tests.reports.gates.book import a_book, a_study, add, judged, outcomes, own, repeats, require, source
+
+HTTP, GRPC = "onnx-http/b1/c1", "onnx-grpc/b1/c1"
+KEPT = require("latency_p95_ms <= 120")
+
+
+def test_every_threshold_meets_every_cell_that_it_is_of_in_the_files_order(tmp_path: Path) -> None:
+    text = require("latency_p95_ms <= 11", endpoint="'onnx-grpc'") + KEPT
+    verdicts = judged(tmp_path, text, a_study(20.0))
+    assert [(one.threshold, one.cell, one.outcome) for one in verdicts] == [
+        *((1, GRPC, "fail"), (2, HTTP, "pass"), (2, GRPC, "pass")),
+        *((0, HTTP, "pass"), (0, GRPC, "pass")),
+    ]
+    assert [one.line for one in verdicts] == [1, 4, 4, 1, 1]
+    assert exit_code(verdicts) == 1
+
+
+def test_exit_codes(tmp_path: Path) -> None:
+    good = judged(tmp_path / "a", KEPT, a_study())
+    unsure = judged(tmp_path / "b", KEPT + require("latency_p95_ms <= 120", batch="64"), a_study())
+    warned = judged(tmp_path / "c", KEPT + require("latency_p95_ms <= 5", severity="'warn'"), a_study())
+    assert [exit_code(some) for some in (good, unsure, warned, [])] == [0, 3, 0, 3]
+    assert outcomes(warned) == {HTTP: "fail", GRPC: "fail"}
+
+
+@pytest.mark.parametrize(("status", "said"), [("interrupted", "is interrupted"), ("failed", "failed")])
+def test_a_study_that_was_cut_off_passes_nothing(tmp_path: Path, status: str, said: str) -> None:
+    book = a_study()
+    book.records.pop()
+    book.footer(status, "Ctrl-C")
+    verdicts = judged(tmp_path, KEPT + require("latency_p95_ms <= 5"), book)
+    assert {one.outcome for one in verdicts if one.bound != 5} == {"inconclusive"}
+    assert {one.outcome for one in verdicts if one.bound == 5} == {"fail"}
+    assert verdicts[0].sentence.endswith(
+        f"at most 120 ms is required, which is no pass, since study1 {said}."
+    )
+
+
+def test_a_study_without_an_end_passes_nothing(tmp_path: Path) -> None:
+    book = a_study()
+    book.records.pop()
+    assert {one.outcome for one in judged(tmp_path, KEPT, book)} == {"inconclusive"}
+
+
+def stopped(**gate: object) -> Book:
+    book = a_book()
+    add(book, "onnx-http", [500.0] * 6, status="aborted")
+    told = {
+        "threshold": 1,
+        "require": "latency_p95_ms <= 120",
+        "cell": HTTP,
+        "repeat": 1,
+        "why": "p95 was 600 ms.",
+    }
+    book.footer("failed", "stopped by a threshold")
+    book.records[-1]["gate"] = told | gate
+    return book
+
+
+def test_the_threshold_that_stopped_a_study_fails(tmp_path: Path) -> None:
+    verdicts = judged(tmp_path, KEPT, stopped())
+    assert outcomes(verdicts) == {HTTP: "fail"}
+    assert (verdicts[0].sentence, exit_code(verdicts)) == (f"{HTTP}: p95 was 600 ms.", 1)
+    assert verdicts[1].outcome == "inconclusive"
+
+
+@pytest.mark.parametrize("gate", [{"threshold": 2}, {"require": "latency_p95_ms <= 100"}])
+def test_thresholds_that_were_changed_since_did_not_stop_it(tmp_path: Path, gate: dict[str, object]) -> None:
+    assert outcomes(judged(tmp_path, KEPT, stopped(**gate))) == {HTTP: "inconclusive"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"batch": "64"}, "no cell: the study has none of batch 64."),
+        ({"cell": "'onnx-http/b1/c2'"}, "no cell: the study has none of cell onnx-http/b1/c2."),
+        ({"batch": "[1, 64]", "level": "9"}, "no cell: the study has none of batch 64 or level 9."),
+    ],
+)
+def test_a_cell_that_is_missing_is_inconclusive(tmp_path: Path, fields: dict[str, str], said: str) -> None:
+    found = own(judged(tmp_path, require("latency_p95_ms <= 120", **fields), a_study()))
+    assert (found[-1].outcome, found[-1].sentence, exit_code(found)) == ("inconclusive", said, 3)
+
+
+def test_a_number_of_several_that_is_missing_does_not_hide_behind_the_others(tmp_path: Path) -> None:
+    found = judged(tmp_path, require("latency_p95_ms <= 120", batch="[1, 64]"), a_study())
+    assert outcomes(found) == {HTTP: "pass", GRPC: "pass", "no cell": "inconclusive"}
+
+
+def test_a_ratio_without_its_two_cells_is_inconclusive(tmp_path: Path) -> None:
+    book = a_book()
+    repeats(book, "onnx-grpc", 10.0)
+    book.footer()
+    (found,) = own(judged(tmp_path, require("onnx-grpc / onnx-http >= 0.9", of="'images_per_s'"), book))
+    assert found.outcome == "inconclusive"
+    assert found.sentence == "no cell: the study has none of onnx-grpc and onnx-http."
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (require("latency_p95_ms <= 1", endpoint="'onnx-htpp'"), "did you mean onnx-http?"),
+        (require("latency_p95_ms / baseline <= 1"), "a threshold is to a baseline, and none is named: give"),
+    ],
+)
+def test_what_the_study_cannot_answer_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(GateError) as error:
+        judged(tmp_path, text, a_study())
+    assert said in str(error.value)
+
+
+def test_studies_without_requests_never_pass(tmp_path: Path) -> None:
+    book = a_book()
+    add(book, "onnx-http", [10.0] * 6, each=0)
+    book.plan("onnx-grpc", 1, 1)
+    book.footer()
+    text = "".join(
+        (
+            *(require(f"{column} <= 1000000") for column in ("latency_p99_ms", "failure_ratio"[:7] + "s")),
+            require("failure_ratio <= 1") + require("requests >= 0") + require("images_per_s >= 0"),
+            require("onnx-grpc / onnx-http >= 0.001", of="'images_per_s'"),
+        )
+    )
+    verdicts = judged(tmp_path, text, book)
+    assert {one.outcome for one in verdicts} == {"inconclusive"}
+    assert exit_code(verdicts) == 3
+
+
+def claims(chances: list[float], severity: str = "fail", certain: bool = False) -> list[Claim]:
+    threshold = Threshold(1, parse_require("latency_p95_ms <= 1"), severity=severity)
+    sure = Evidence(
+        value=2.0, low=1.5, high=2.5, p_broken=0.0, p_kept=1.0, beyond=True, runs=5, certain=certain
+    )
+    return [
+        Claim(threshold=threshold, cell=str(at), evidence=replace(sure, p_broken=chance))
+        for at, chance in enumerate(chances)
+    ]
+
+
+def test_false_alarms_are_held_down_over_all_that_chance_has_a_part_in() -> None:
+    serious = claims([0.01, 0.02, 0.5])
+    assert _chances(serious) == pytest.approx([0.03, 0.04, 0.5])
+    settled = Claim(threshold=serious[0].threshold, cell="x", settled="pass")
+    others = [settled, *claims([0.0, 1.0], certain=True), *claims([0.001, 0.9, 0.9], "warn")]
+    assert _chances([*serious, *others])[:3] == pytest.approx([0.03, 0.04, 0.5])
+    assert _chances([*serious, *others])[3:] == pytest.approx([1.0, 0.0, 1.0, 0.003, 1.0, 1.0])
+
+
+def test_what_is_broken_alone_is_not_so_among_many_and_takes_more_repeats() -> None:
+    (alone,) = claims([0.02])
+    assert alone.evidence is not None
+    levels: list[float] = []
+    evidence = replace(alone.evidence, more=lambda level: levels.append(level) or 4)  # type: ignore[func-returns-value]
+    claim = replace(alone, evidence=evidence)
+    assert verdict_of(claim, 0.02, 0.025, 1).outcome == "fail"
+    among = verdict_of(claim, 0.2, 0.025, 1)
+    assert (among.outcome, among.more_repeats, levels) == ("inconclusive", 4, [pytest.approx(0.0025)])
+    assert among.sentence.endswith("; 4 more repeats would decide, if like these.")
+    tolerated = replace(alone, evidence=replace(evidence, beyond=False, p_kept=0.01))
+    assert verdict_of(tolerated, 0.0001, 0.025, 1).outcome == "pass"
+    never = verdict_of(replace(alone, evidence=replace(evidence, more=lambda _: None)), 0.2, 0.025, 1)
+    assert never.sentence.endswith("; no number of repeats like these would decide.")
+
+
+def test_several_studies_are_judged_as_one(tmp_path: Path) -> None:
+    found = judge(parse_gates(KEPT, "x"), source(tmp_path, a_study(), a_study()))
+    assert {(one.cell, one.runs) for one in found} == {(HTTP, 10), (GRPC, 10)}
+
+
+def test_a_ledger_is_read_once_and_only_where_it_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from reports.gates import source as module
+
+    read: list[Path] = []
+    whole = module.read_blocks
+    monkeypatch.setattr(module, "read_blocks", lambda path: read.append(path) or whole(path))
+    sides = source(tmp_path, a_study())
+    judge(parse_gates(require("images_per_s >= 1"), "x"), sides)
+    assert read == []
+    judge(parse_gates(KEPT + require("latency_p50_ms <= 1") + require("failure_ratio <= 0.1"), "x"), sides)
+    assert read == [tmp_path / "study1"]

@@ -1,0 +1,118 @@
+"""Which cells a threshold is of, which two a ratio is of, and names that the study cannot have."""
+
+import pytest
+
+from reports.gates.error import GateError
+from reports.gates.planned import Planned, planned_cell
+from reports.gates.select import cells_of, check_names, pairs_of, unmet
+from reports.gates.thresholds import Gates, parse_gates
+from tests.reports.builder import Book
+from tests.reports.gates.book import require
+
+
+def planned() -> dict[str, Planned]:
+    """Two backends by two protocols, floors, and one way over a link."""
+    book = Book()
+    for backend in ("onnx", "trt"):
+        for protocol in ("http", "grpc"):
+            for batch in (1, 8):
+                book.plan(f"{backend}-{protocol}", batch, 1)
+    book.plan("onnx-http", 1, 1, axes={"link": "wan", "variant": "wan"})
+    book.plan("onnx-http-floor", 1, 1)
+    return {entry["cell"]: planned_cell(entry) for entry in book.header["plan"]}
+
+
+def gates(text: str, **fields: str) -> Gates:
+    return parse_gates(require(text, **fields), "thresholds.toml")
+
+
+def cells(**fields: str) -> list[str]:
+    return cells_of(gates("latency_p99_ms <= 1", **fields).thresholds[0], planned())
+
+
+def pairs(text: str, **fields: str) -> list[tuple[str, str]]:
+    return pairs_of(gates(text, of="'images_per_s'", **fields).thresholds[0], planned())
+
+
+def test_all_cells_but_floors_without_a_choice() -> None:
+    assert cells() == [cell for cell in planned() if "floor" not in cell]
+    assert len(cells()) == 9
+
+
+def test_choices_are_all_to_be_met() -> None:
+    assert cells(endpoint="'*-grpc'", batch="[8, 16]") == ["onnx-grpc/b8/c1", "trt-grpc/b8/c1"]
+    assert cells(cell="'trt-*/b1/*'") == ["trt-http/b1/c1", "trt-grpc/b1/c1"]
+    assert cells(link="'wan'") == ["onnx-http/b1/c1/wan"]
+    assert len(cells(link="''")) == 8
+
+
+@pytest.mark.parametrize("choice", [{"endpoint": "'*-floor'"}, {"cell": "'*floor*'"}, {"backend": "'null'"}])
+def test_floors_are_chosen_by_name_alone(choice: dict[str, str]) -> None:
+    assert cells(**choice) == ["onnx-http-floor/b1/c1"]
+
+
+def test_a_ratio_is_of_cells_alike_in_all_but_the_endpoint() -> None:
+    assert pairs("onnx-grpc / onnx-http >= 1") == [
+        ("onnx-grpc/b1/c1", "onnx-http/b1/c1"),
+        ("onnx-grpc/b8/c1", "onnx-http/b8/c1"),
+    ]
+    assert pairs("onnx-grpc / onnx-http >= 1", batch="8") == [("onnx-grpc/b8/c1", "onnx-http/b8/c1")]
+    assert pairs("onnx-http / onnx-http-floor >= 1") == [("onnx-http/b1/c1", "onnx-http-floor/b1/c1")]
+    assert pairs("onnx-http-floor / onnx-http >= 1") == [("onnx-http-floor/b1/c1", "onnx-http/b1/c1")]
+
+
+def test_a_star_stands_for_the_same_on_both_sides() -> None:
+    assert pairs("*-grpc / *-http >= 1", batch="1") == [
+        ("onnx-grpc/b1/c1", "onnx-http/b1/c1"),
+        ("trt-grpc/b1/c1", "trt-http/b1/c1"),
+    ]
+
+
+def test_cells_can_be_named_in_whole() -> None:
+    assert pairs("onnx-http/b8/c1 / onnx-http/b1/c1 >= 1") == [("onnx-http/b8/c1", "onnx-http/b1/c1")]
+    assert pairs("*/b8/c1 / */b1/c1 >= 1", protocol="'grpc'") == [
+        ("onnx-grpc/b8/c1", "onnx-grpc/b1/c1"),
+        ("trt-grpc/b8/c1", "trt-grpc/b1/c1"),
+    ]
+
+
+def test_numbers_that_no_cell_has_are_told() -> None:
+    some = gates("latency_p99_ms <= 1", batch="[1, 64, 16]", level="2", link="'wan'").thresholds[0]
+    assert unmet(some, planned()) == ["batch 16", "batch 64", "level 2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "fields", "said"),
+    [
+        (
+            "failures <= 1",
+            {"endpoint": "'onnx-htpp'"},
+            "endpoint 'onnx-htpp': the study has none such; did you",
+        ),
+        (
+            "failures <= 1",
+            {"backend": "'zzz*'"},
+            "backend 'zzz*': the study has none such; it has onnx, trt, null.",
+        ),
+        ("failures <= 1", {"channels": "'4'"}, "channels '4': the study has none such; it has none at all."),
+        (
+            "onnx-gprc / onnx-http >= 1",
+            {"of": "'images_per_s'"},
+            "require 'onnx-gprc': the study has none such",
+        ),
+        (
+            "onnx-grpc / onnx-htpp >= 1",
+            {"of": "'images_per_s'"},
+            "require 'onnx-htpp': the study has none such",
+        ),
+    ],
+)
+def test_a_name_that_the_study_cannot_have_is_refused(text: str, fields: dict[str, str], said: str) -> None:
+    with pytest.raises(GateError) as error:
+        check_names(gates(text, **fields), planned())
+    assert str(error.value).startswith(f"thresholds.toml: threshold 1: {said}")
+
+
+def test_names_that_are_known_though_not_planned_are_no_typo() -> None:
+    check_names(gates("failures <= 1", endpoint="'pytorch-http'"), planned(), ["pytorch-http"])
+    check_names(gates("failures <= 1", batch="64", cell="'none'", link="''", channels="'*'"), planned())

@@ -1,0 +1,102 @@
+"""Shares of requests whose neighbours in time are alike: how many independent ones would tell as much."""
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from reports.gates.shares import Counts, Share, share_of
+
+EACH = 100.0
+
+
+def found(hits: list[float], runs: int = 1) -> Share:
+    """Of seconds with 100 requests each, in so many runs of equal length."""
+    counts: Counts = np.array(hits, np.float64)
+    return share_of(counts, np.full(len(hits), EACH), np.repeat(np.arange(runs), len(hits) // runs))
+
+
+def test_independent_requests_are_judged_by_the_exact_binomial_tail() -> None:
+    share = Share(0.03, 200, 200)
+    assert share.p_beyond(0.01, above=True) == pytest.approx(binomtest(6, 200, 0.01, "greater").pvalue)
+    assert share.p_beyond(0.05, above=False) == pytest.approx(binomtest(6, 200, 0.05, "less").pvalue)
+    interval = binomtest(6, 200).proportion_ci(0.95, "exact")
+    assert share.interval == (pytest.approx(interval.low), pytest.approx(interval.high))
+
+
+@pytest.mark.parametrize(("share", "low", "high"), [(0.0, 0.0, 0.0362), (1.0, 0.9638, 1.0)])
+def test_none_and_all_are_ends(share: float, low: float, high: float) -> None:
+    ends = Share(share, 100, 100)
+    assert ends.interval == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
+    assert ends.p_beyond(0.5, above=share == 0) == 1.0
+    assert ends.p_beyond(0.5, above=share == 1) < 1e-20
+
+
+def test_shares_grow_and_are_made_no_surer() -> None:
+    assert Share(0.1, 50, 100).grown(3) == Share(0.1, 150, 100)
+    assert Share(0.1, 50, 100).no_surer(Share(0.2, 80, 90)) == Share(0.2, 50, 90)
+    assert Share(0.1, 80, 100).no_surer(Share(0.2, 50, 90)) == Share(0.2, 50, 90)
+
+
+def test_none_and_all_count_every_request() -> None:
+    assert found([0] * 6) == Share(0.0, 600.0, 600)
+    assert found([EACH] * 6) == Share(1.0, 600.0, 600)
+
+
+def test_seconds_that_differ_no_more_than_chance_lets_them_count_every_request() -> None:
+    steady = found([10, 11, 9, 10, 9, 11] * 4)
+    assert (steady.share, steady.effective) == (pytest.approx(0.1), pytest.approx(2_400))
+
+
+def test_a_bad_second_among_good_ones_tells_little() -> None:
+    bad = found([60, *[0] * 5] * 4)
+    assert bad.share == pytest.approx(0.1)
+    assert 25 < bad.effective < 2_400 / 40
+
+
+def test_bad_seconds_in_a_row_tell_less_than_scattered_ones() -> None:
+    scattered, together = found([30, 0, 0] * 8), found([30] * 8 + [0] * 16)
+    assert scattered.share == together.share
+    assert together.effective < scattered.effective / 4
+
+
+def test_few_seconds_tell_less_than_their_spread_says() -> None:
+    few, many = found([20, 0, 0, 20, 0, 20]), found([20, 0, 0, 20, 0, 20] * 10)
+    assert few.effective * 10 < many.effective / 1.4
+
+
+def test_what_runs_differ_by_counts_as_one_value_a_run() -> None:
+    # the same seconds, once mixed and once by run
+    mixed, apart = found([8, 12, 10] * 10, runs=5), found([8] * 12 + [12] * 6 + [10] * 12, runs=5)
+    differing = found([5] * 6 + [15] * 6 + [10] * 18, runs=5)
+    assert mixed.effective == pytest.approx(3_000)
+    assert apart.share < mixed.share
+    # the variance of 5 values, whose t is 2.776 and not 1.960; nothing varies within them
+    chance = 0.1 * 0.9 / 3_000
+    between = (0.05**2 * 2) / 4 / 5
+    whole = chance + (between - chance) * (2.776 / 1.960) ** 2
+    assert differing.effective == pytest.approx(0.1 * 0.9 / whole, rel=0.01)
+
+
+def test_runs_that_differ_are_no_likeness_of_neighbours() -> None:
+    alternating = [4.0, 6.0] * 5
+    one = found([*alternating, *(hits + 10 for hits in alternating)] * 2, runs=4)
+    # all but nothing varies within runs, so they are what it rests on: 0.05² * 4 / 3 / 4, with t 3.182
+    assert one.effective == pytest.approx(0.09 / (0.05**2 / 3 * (3.182 / 1.960) ** 2), rel=0.15)
+
+
+def test_a_run_of_very_few_seconds_is_judged_by_the_runs() -> None:
+    assert found([10, 12, 8, 10, 10], runs=5).effective == pytest.approx(500)
+    assert found([2, 30, 2, 30, 2], runs=5).effective < 60
+
+
+def test_likeness_is_made_up_for_where_few_seconds_show_too_little_of_it() -> None:
+    hits = [6, 6, 6, 18, 12, 12.0]
+    assert found(hits).effective < found(hits * 10).effective / 30
+
+
+def test_the_last_second_of_a_run_is_no_neighbour_of_the_next_runs_first() -> None:
+    rising = [5.0, 15.0, 5.0, 15.0, 5.0, 15.0]
+    falling = rising[::-1]
+    assert found(rising + falling + rising + falling, runs=4).effective == pytest.approx(
+        found(rising * 4, runs=4).effective
+    )

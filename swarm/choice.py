@@ -7,21 +7,28 @@ from dataclasses import replace
 
 from swarm.cell import Cell
 from swarm.errors import UsageError
+from swarm.gating import Gate
 from swarm.launch import Launch
 from swarm.option_table import TEXTS
 from swarm.options import Options
 from swarm.plan import Size, Study, at_rates, matching, order
 from swarm.programme import Listed, Programme
+from swarm.repeating import Repeating
 from swarm.search import START_PER_S, Bound, Search
 from users.endpoint import Endpoint
 
 
 def programme_of(
-    study: Study, endpoints: Sequence[Endpoint], options: Options, launch: Launch, workers: int = 0
+    study: Study,
+    endpoints: Sequence[Endpoint],
+    options: Options,
+    launch: Launch,
+    gate: Gate,
+    workers: int = 0,
 ) -> tuple[Programme, Size]:
     """What to run on `workers` processes, 0 for as many as come, and with which amounts.
 
-    Raises UsageError where the options name nothing that can be run.
+    Raises UsageError where the options name nothing that can be run, or the gate nothing that is.
     """
     amounts = (options.iterations, options.seconds, options.warm_up, options.repeats)
     size = study.sizes[options.size].with_amounts(*amounts)
@@ -31,9 +38,21 @@ def programme_of(
     crossed = options.axes.cross(own_cells(study, endpoints, options, size))
     cells = matching([cell for cell in crossed if launch.offers(cell)], options.cells)
     launch.check(cells, workers)
+    gate.check(cells, endpoints)
     if bound:
         return Search(cells, bound), size
+    if most := options.repeat_until_decided:
+        check_most(most, size.repeats)
+        return Repeating(cells, size.repeats, most, options.seed, gate.wants), size
     return Listed(order(cells, size.repeats, options.seed)), size
+
+
+def check_most(most: int, repeats: int) -> None:
+    """Raises UsageError where there are to be more repeats than the most."""
+    if most < repeats:
+        raise UsageError(
+            f"--repeat-until-decided {most}: every cell is run {repeats} times anyway; give {repeats} or more"
+        )
 
 
 def own_cells(study: Study, endpoints: Sequence[Endpoint], options: Options, size: Size) -> Sequence[Cell]:

@@ -40,12 +40,16 @@ class Conductor:
 
     def walk(self) -> None:
         """All runs of the programme. Raises StudyError where no worker is left, or the disk is full."""
-        pace = Pace(self._programme.planned, self._hands.clock)
+        planned = self._programme.planned
+        pace, known = Pace(planned, self._hands.clock), len(planned)
         outcome = None
         while run := self._programme.next(outcome):
-            if not self._programme.planned:
-                self._notes.planned(run)
+            if not planned:
+                self._notes.planned([run])
                 self._hands.say(pace.announcement(run))
+            elif len(planned) > known:
+                self._notes.planned(planned[known:])
+                known = len(planned)
             outcome = self._conduct(run)
             self._hands.say(pace.line(outcome) + self._programme.remark(outcome))
             if self._hands.collector.fault:

@@ -14,6 +14,7 @@ from swarm.collector import Collector
 from swarm.conductor import Conductor
 from swarm.embedded import EmbeddedServers
 from swarm.folder import utc_now
+from swarm.gating import Gate
 from swarm.launch import BEGAN
 
 PASSED, FAILED, USAGE, INCONCLUSIVE = 0, 1, 2, 3
@@ -30,12 +31,13 @@ class Ending:
     servers: EmbeddedServers
     say: Callable[[str], None]
     max_failure_ratio: float
+    gate: Gate
     worker_logs: str = ""
     """The folder of what the workers have written, if it is here."""
 
     def close(self, status: str, reason: str) -> tuple[str, int]:
         """End the run under way, close the ledger, write the report: what to print, and the exit code."""
-        footer = {"kind": "footer", "status": status, "reason": reason, "utc": utc_now()}
+        footer = {"kind": "footer", "status": status, "reason": reason, "utc": utc_now(), **self.gate.facts()}
         try:
             self.conductor.abort(reason)
             self.collector.end_study()
@@ -48,8 +50,21 @@ class Ending:
         except OSError as error:
             self.say(f"inferswarm: {self.folder} cannot be written ({error.strerror}); it may lack its end")
         self._write_raw()
-        text, rendered = rendering.show(self.folder)
-        return text, self._verdict(rendered and not self.collector.fault and not self._inconclusive())
+        text, code = self._judged() if self.gate.given else self._shown()
+        return text, INCONCLUSIVE if self.collector.fault else code
+
+    def _shown(self) -> tuple[str, int]:
+        text, code = rendering.show(self.folder)
+        return text, self._verdict(code == PASSED and not self._inconclusive())
+
+    def _judged(self) -> tuple[str, int]:
+        """By the gate; where that cannot be done, the report without it."""
+        text, code = self.gate.judge()
+        if code in (PASSED, FAILED, INCONCLUSIVE):
+            return text, code
+        report, _ = rendering.show(self.folder)
+        mend = f"mend that, and judge it again with python -m reports gate {self.folder}"
+        return f"{report}\n{text}\ninferswarm: there are no verdicts on this study; {mend}", INCONCLUSIVE
 
     def _write_raw(self) -> None:
         """The single requests; without them the study is as good as with them."""

@@ -2,7 +2,7 @@
 
 SwarmError
 ├── UsageError      an option or a target is wrong: one sentence, exit code 2
-├── StudyError      the study cannot go on: one sentence, exit code 3
+├── StudyError      the study cannot go on: one sentence, exit code 3, or a failing threshold's 1
 └── RunFailedError  this run has no figures, the study goes on
 """
 

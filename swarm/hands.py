@@ -22,8 +22,8 @@ class Hands:
     """`spawn` brings an endpoint's users to a count; `probe` reads its server's counters, `serving` how it is
     set up; `traced` finds a run's requests in the server's trace, if it traces; `server_fault` says what is
     wrong with a server by its backend's name, or nothing; `addresses` has where each host reaches a cell's
-    server, where it is not the endpoint's own address; `clock` and `sleep` count seconds, `wall_ns` is the
-    time of day.
+    server, where it is not the endpoint's own address; `stopped` says why a threshold stops the study, or
+    nothing; `clock` and `sleep` count seconds, `wall_ns` is the time of day.
     """
 
     crew: Crew
@@ -36,6 +36,7 @@ class Hands:
     first_calls: FirstCalls
     server_fault: Callable[[str], str]
     addresses: Callable[[Cell], dict[str, str]]
+    stopped: Callable[[], str]
     say: Callable[[str], None]
     clock: Callable[[], float]
     sleep: Callable[[float], None]

@@ -25,6 +25,7 @@ from swarm.ending import INCONCLUSIVE, USAGE, Ending
 from swarm.errors import SwarmError, TimeIsOverError, UsageError
 from swarm.exporter import start_exporter
 from swarm.folder import header, make_folder, new_folder, open_ledger
+from swarm.gating import Gate
 from swarm.launch import Launch
 from swarm.live import Live
 from swarm.opening import check_reach, hand_out, wait_for_workers
@@ -60,7 +61,8 @@ class Master:
         self._live = Live()
         self._closing_text = ""
         self._watch = watch_for(web_ui)
-        self._collector.listeners.append(self._watch.on_record)
+        self._gate = Gate(self._say)
+        self._collector.listeners += [self._watch.on_record, lambda record: self._gate.on_record(record)]
         self._signals = MasterSignals(environment, runner, web_ui)
         atexit.register(self._servers.embedded.stop)
         environment.events.quit.add_listener(self._show_closing_text)
@@ -69,6 +71,8 @@ class Master:
     def prepare(self) -> None:
         """Everything that must be right before any load. Raises UsageError with one sentence."""
         options = self._options = self._resolved()
+        # Refused before servers start; every press of Start reads it again.
+        Gate.of(options, self._say)
         self._launch.check_links(options.axes.links)
         make_folder(Path(options.results_dir))
         try:
@@ -101,10 +105,13 @@ class Master:
         """One study, from its folder to its report; killed by a stop, it still ends in order."""
         try:
             options = self._resolved()
+            gate = self._gate = Gate.of(options, self._say)
+            options = replace(options, baseline=gate.baseline)
             workers = self._launch.workers if isinstance(self._runner, MasterRunner) else 1
             endpoints = self._servers.endpoints
-            programme, size = programme_of(self._study, endpoints, options, self._launch, workers)
+            programme, size = programme_of(self._study, endpoints, options, self._launch, gate, workers)
             folder = new_folder(Path(options.results_dir), self._study.name)
+            gate.keep(folder)
             ledger = self._new_ledger(folder, options, programme, size)
         except UsageError as error:
             self._say(f"inferswarm: {error}")
@@ -114,12 +121,12 @@ class Master:
         terms = Terms(options.request_timeout, size.warm_up, options.seed)
         hands = hands_of(
             *(self._users, self._crew, self._collector, self._sampler),
-            *(self._servers, self._launch, self._say),
+            *(self._servers, self._launch, gate.stopped, self._say),
         )
         conductor = Conductor(hands, programme, terms)
         own, ratio = self._servers.embedded, options.max_failure_ratio
         logs = self._launch.logs
-        ending = Ending(conductor, self._collector, ledger, folder, own, self._say, ratio, logs)
+        ending = Ending(conductor, self._collector, ledger, folder, own, self._say, ratio, gate, logs)
         status, reason = "interrupted", "stopped before its end"
         try:
             with gevent.Timeout(self._run_time_s(), TimeIsOverError("--run-time is over")):

@@ -23,9 +23,9 @@ class Notes:
         self.doubtful: set[Run] = set()
         """Runs that failed, were cut short, or were not carried by the workers and users they should have."""
 
-    def planned(self, run: Run) -> None:
-        """A run that the header could not know of."""
-        self._write({"kind": "plan", "runs": [run.to_record()]})
+    def planned(self, runs: Sequence[Run]) -> None:
+        """Runs that the header could not know of."""
+        self._write({"kind": "plan", "runs": [run.to_record() for run in runs]})
 
     def start(self, run: Run, workers: Sequence[str], hosts: int) -> None:
         """A run begins."""

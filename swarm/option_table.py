@@ -72,6 +72,10 @@ NUMBERS = {
         float, 0, "What the servers cost together in US dollars an hour; 0 is unknown", lambda n: n >= 0,
         "give 0 or more"
     ),
+    "repeat_until_decided": Number(
+        int, 0, "Most repeats while a verdict of --gate is open and more would decide; 0 adds none",
+        lambda n: n >= 0, "give 0 or more"
+    ),
     "prometheus_port": Number(
         int, 0, "Port of live figures for Prometheus; 0 is none", lambda n: 0 <= n < 65536, "give 0 to 65535"
     ),
@@ -109,6 +113,12 @@ TEXTS = {
         "NAME[,…]",
         "Emulated links to the servers, e.g. lan,wan-a100; of `python -m swarm run`, which makes them",
     ),
+    "gate": ("", "FILE", "Thresholds to judge the study by, e.g. thresholds.toml; the exit code is theirs"),
+    "baseline": (
+        "",
+        "PLACE",
+        "What --gate compares with: a results directory, or a file of `python -m reports baseline`",
+    ),
     "images": ("", "DIR", "Folder of JPEG or PNG files to send (default: crops of photographs)"),
     "cells": ("", "GLOB", "Run only the cells with such names, e.g. 'onnx-*/b1/*' (default: all)"),
     "emulate": (
@@ -129,7 +139,7 @@ SWITCHES = {
 }
 IN_THE_FORM = frozenset({"rates", "arrivals", "find_rate", "cells", "client", "channels", "topology"})
 """Texts that make sense between two presses of Start; the rest is resolved once, when the process starts."""
-AT_THE_START = frozenset({"prometheus_port"})
+AT_THE_START = frozenset({"prometheus_port", "repeat_until_decided"})
 """Numbers that the web form would ask for in vain."""
 CHOICES = {
     "arrivals": (CONSTANT, POISSON),
@@ -137,3 +147,8 @@ CHOICES = {
 }
 """What some texts may be."""
 MOST_PER_S = 100_000
+
+
+def flag(name: str) -> str:
+    """`onnx_http_url` as it is typed: `--onnx-http-url`."""
+    return "--" + name.replace("_", "-")

@@ -13,6 +13,7 @@ from typing import Any
 
 from swarm.axes import Axes, channels_of, links_of, topologies_of
 from swarm.errors import UsageError
+from swarm.option_checks import check_gate, check_load, check_servers
 from swarm.option_table import (
     AT_THE_START,
     CHOICES,
@@ -24,9 +25,9 @@ from swarm.option_table import (
     TEXTS,
     URLS,
     Number,
+    flag,
 )
 from swarm.plan import Size
-from swarm.search import Bound
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Options:
     raw_results: int
     link_mbit: float
     usd_per_hour: float
+    repeat_until_decided: int
     prometheus_port: int
     rates: tuple[float, ...]
     arrivals: str
@@ -59,6 +61,8 @@ class Options:
     channels: str
     topology: str
     link: str
+    gate: str
+    baseline: str
     images: str
     cells: str
     emulate: str
@@ -94,11 +98,6 @@ class Options:
         return {**vars(self), "urls": dict(self.urls)}
 
 
-def flag(name: str) -> str:
-    """`onnx_http_url` as it is typed: `--onnx-http-url`."""
-    return "--" + name.replace("_", "-")
-
-
 def add_options(parser: LocustArgumentParser) -> None:
     """Add ours to Locust's parser, of which it builds one for every page."""
     for name, text in URLS.items():
@@ -131,7 +130,8 @@ def resolve(parsed: argparse.Namespace | None) -> Options:
     for name, known in CHOICES.items():
         if texts[name] not in known:
             raise UsageError(f"{flag(name)} {texts[name]}: give one of {', '.join(known)}")
-    texts["images"] = os.path.abspath(texts["images"]) if texts["images"] else ""
+    for name in ("images", "gate", "baseline"):
+        texts[name] = os.path.abspath(texts[name]) if texts[name] else ""
     if os.path.exists(texts["pretrained"]):
         texts["pretrained"] = os.path.abspath(texts["pretrained"])
     made = Options(
@@ -146,33 +146,9 @@ def resolve(parsed: argparse.Namespace | None) -> Options:
     )
     check_load(made)
     check_servers(made)
+    check_gate(made)
     _ = made.axes
     return made
-
-
-def check_servers(options: Options) -> None:
-    """Do the options of servers fit together? Raises UsageError."""
-    for name in ("emulate", "trace"):
-        if getattr(options, name) and options.urls:
-            raise UsageError(f"{flag(name)}: is of embedded servers; leave the URLs out, or {flag(name)}")
-    if options.urls and any(options.axes.links):
-        raise UsageError(
-            f"--link {options.link}: leads to embedded servers; leave the URLs out, or give --link none"
-        )
-
-
-def check_load(options: Options) -> None:
-    """Do the options of open load fit together? Raises UsageError."""
-    if options.find_rate:
-        Bound.parse(options.find_rate)
-        if options.repeats > 1 or len(options.rates) > 1:
-            raise UsageError(
-                "--find-rate: searches once, from one rate; leave --repeats or further --rates out"
-            )
-    elif not options.rates:
-        for name in ("arrivals", "max_in_flight"):
-            if getattr(options, name) != (TEXTS[name][0] if name in TEXTS else NUMBERS[name].default):
-                raise UsageError(f"{flag(name)}: is of open load; give --rates or --find-rate, too")
 
 
 def changes(first: Options, now: Options) -> list[str]:

@@ -98,8 +98,10 @@ def matching(cells: list[Cell], pattern: str) -> list[Cell]:
 
 def order(cells: list[Cell], repeats: int, seed: int) -> list[Run]:
     """All cells once a repeat, each repeat in a seeded order of its own, so that drift hits all alike."""
-    runs: list[Run] = []
-    for repeat in range(1, repeats + 1):
-        shuffled = random.Random(f"{seed}/{repeat}").sample(cells, len(cells))
-        runs += [Run(cell, repeat) for cell in shuffled]
-    return runs
+    return [run for repeat in range(1, repeats + 1) for run in one_repeat(cells, repeat, seed)]
+
+
+def one_repeat(cells: list[Cell], repeat: int, seed: int) -> list[Run]:
+    """All cells once, as the repeat of that number, counted from 1."""
+    shuffled = random.Random(f"{seed}/{repeat}").sample(cells, len(cells))
+    return [Run(cell, repeat) for cell in shuffled]

@@ -1,4 +1,4 @@
-"""Which run comes next: a fixed list of runs, or a search that learns from each."""
+"""Which run comes next: a fixed list of runs, one that grows, or a search that learns from each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ class Programme(Protocol):
 
     @property
     def planned(self) -> Sequence[Run]:
-        """The runs that are certain to come, for the header and for the time left; empty where none is."""
+        """The runs that are certain to come, for the header and for the time left; empty where none is.
+
+        They may become more, at the end.
+        """
 
     def next(self, outcome: Outcome | None) -> Run | None:
         """The next run after the last one's outcome, or None at the end."""

@@ -13,7 +13,7 @@ FIXED = 60
 
 
 class Pace:
-    """How fast a study goes; `planned` is empty where nobody knows how many runs there will be."""
+    """How fast a study goes; `planned` may grow, and is empty where nobody knows how many runs come."""
 
     def __init__(self, planned: Sequence[Run], clock: Callable[[], float]) -> None:
         self._planned, self._clock = planned, clock

@@ -1,4 +1,4 @@
-"""The report, made by a process of its own: the ledger is all it gets."""
+"""The report and the verdicts, made by a process of its own: the ledger is all it gets."""
 
 from __future__ import annotations
 
@@ -6,35 +6,53 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from reports.ledger import FILE_NAME
 
 PATIENCE_S, PATIENT_BYTES_PER_S = 60.0, 2_000_000
 """For any report, and for its ledger: an idle machine of ours reads ten million bytes a second."""
+ANNOUNCED = "GITHUB_ACTIONS"
+"""The variable by which verdicts are told to GitHub Actions."""
 
 
-def show(folder: Path) -> tuple[str, bool]:
-    """Run `python -m reports show FOLDER`; what it prints, or what went wrong, and whether it went well."""
-    environment = {**os.environ, "COLUMNS": str(shutil.get_terminal_size((110, 24)).columns)}
+def show(folder: Path) -> tuple[str, int | None]:
+    """Make the report of a folder: what is printed, or what went wrong; its exit code, None out of time."""
+    return _run(["show", str(folder.resolve())], patience_s(folder), os.environ)
+
+
+def gate(
+    folder: Path, thresholds: Path, baseline: str, quietly_to: Path | None = None
+) -> tuple[str, int | None]:
+    """The same of a report with verdicts; or only the verdicts, as files elsewhere that nobody is told of."""
+    words = ["gate", str(folder.resolve()), "--thresholds", str(thresholds.resolve())]
+    words += ["--baseline", baseline] if baseline else []
+    patience = patience_s(folder) + (patience_s(Path(baseline)) if baseline else 0)
+    if quietly_to is None:
+        return _run([*words, "--all"], patience, os.environ)
+    silent = {name: value for name, value in os.environ.items() if name != ANNOUNCED}
+    return _run([*words, "--quiet", "--out", str(quietly_to)], patience, silent)
+
+
+def _run(words: list[str], patience: float, environment: Mapping[str, str]) -> tuple[str, int | None]:
+    shown = {**environment, "COLUMNS": str(shutil.get_terminal_size((110, 24)).columns)}
     if sys.stdout.isatty():
-        environment["FORCE_COLOR"] = "1"
-    command = [sys.executable, "-m", "reports", "show", str(folder.resolve())]
-    root = Path(__file__).parent.parent
+        shown["FORCE_COLOR"] = "1"
     try:
         done = subprocess.run(
-            command,
-            cwd=root,
-            env=environment,
+            [sys.executable, "-m", "reports", *words],
+            cwd=Path(__file__).parent.parent,
+            env=shown,
             capture_output=True,
             text=True,
-            timeout=patience_s(folder),
+            timeout=patience,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        text = f"inferswarm: the report took too long; make it again with python -m reports show {folder}"
-        return text, False
-    return (done.stdout + done.stderr).rstrip(), done.returncode == 0
+        made = f"python -m reports {' '.join(words[:2])}"
+        return f"inferswarm: the report took too long; make it again with {made}", None
+    return (done.stdout + done.stderr).rstrip(), done.returncode
 
 
 def patience_s(folder: Path) -> float:

@@ -51,6 +51,7 @@ def hands_of(
     sampler: Sampler,
     servers: Servers,
     launch: Launch,
+    stopped: Callable[[], str],
     say: Callable[[str], None],
 ) -> Hands:
     """The conductor's hands in a real study."""
@@ -65,6 +66,7 @@ def hands_of(
         first_calls=servers.first_calls,
         server_fault=servers.embedded.fault,
         addresses=launch.addresses_of,
+        stopped=stopped,
         say=say,
         clock=time.monotonic,
         sleep=gevent.sleep,

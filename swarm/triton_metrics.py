@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from swarm.errors import UsageError
 from swarm.gpus import gpu_records
-from swarm.options import flag
+from swarm.option_table import flag
 from swarm.query import PATIENCE_S, Line, Read, samples
 from swarm.targets import parse_address
 from users.errors import RequestError, translated

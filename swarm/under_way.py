@@ -136,8 +136,8 @@ class UnderWay:
         return StudyError(f"{text}, and there is no other; look at their consoles")
 
     def check(self, missing: str = "") -> None:
-        """Raises StudyError where the ledger cannot be written, RunFailedError where the run cannot go on, as
-        for something that is `missing`.
+        """Raises StudyError where the ledger cannot be written or a threshold stops the study, RunFailedError
+        where the run cannot go on, as for something that is `missing`.
         """
         if missing:
             raise RunFailedError(missing)
@@ -146,6 +146,8 @@ class UnderWay:
             raise RunFailedError(f"--max-in-flight {cell.users}: give at least one each to {workers} workers")
         if self._hands.collector.fault:
             raise StudyError(self._hands.collector.fault)
+        if stopped := self._hands.stopped():
+            raise StudyError(stopped)
         if fault := self._hands.server_fault(self.run.cell.endpoint.server):
             raise RunFailedError(fault)
 

@@ -161,6 +161,8 @@ class Stand:
         """Batch sizes that no first request gets an answer to."""
         self.first_calls = FirstCalls(self.call)
         self.traced: Joined | None = None
+        self.stopped = ""
+        """Why a threshold stops the study."""
 
     def tick(self) -> None:
         """Users finish requests, and every worker that is not silent is heard of."""
@@ -179,6 +181,7 @@ class Stand:
             first_calls=self.first_calls,
             server_fault=self.server_fault,
             addresses=lambda cell: {"host1": "198.18.0.1"} if cell.link else {},
+            stopped=lambda: self.stopped,
             say=self.said.append,
             clock=self.clock,
             sleep=self.clock.sleep,

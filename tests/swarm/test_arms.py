@@ -5,6 +5,7 @@ import pytest
 from swarm.arms import contention
 from swarm.choice import programme_of
 from swarm.errors import UsageError
+from swarm.gating import Gate
 from swarm.launch import Launch
 from swarm.plan import Size
 from swarm.shape import StudyShape
@@ -14,6 +15,7 @@ from users.endpoint import Endpoint
 HTTP = Endpoint("onnx-http", "onnx", "http", "fp32", "h:1", "m")
 GRPC = Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "h:2", "m")
 JPEG = Endpoint("pytorch-http", "pytorch", "http", "jpeg", "h:3")
+NO_GATE = Gate(print)
 SIZE = Size(batches=(1,), levels=(16,), iterations=30, seconds=15, repeats=3)
 
 
@@ -48,7 +50,7 @@ def test_links_cross_with_the_arms_and_repeats_are_the_sizes() -> None:
         links=[{"name": "lan"}, {"name": "wan"}],
         addresses={"h1": {"lan": {"cubic": "198.18.0.9"}, "wan": offered}},
     )
-    programme, size = programme_of(Study(), [HTTP, GRPC], options("--link", "lan,wan"), launch, 4)
+    programme, size = programme_of(Study(), [HTTP, GRPC], options("--link", "lan,wan"), launch, NO_GATE, 4)
     assert size.repeats == 3
     assert len(programme.planned) == (8 + 9) * 3, "without BBR where it cannot be had"
     names = {run.cell.name for run in programme.planned}
@@ -58,12 +60,12 @@ def test_links_cross_with_the_arms_and_repeats_are_the_sizes() -> None:
 @pytest.mark.parametrize("given", [("--channels", "shared"), ("--client", "library"), ("--topology", "4")])
 def test_an_option_for_what_the_study_varies_itself(given: tuple[str, str]) -> None:
     with pytest.raises(UsageError, match=f"{given[0]}: this study compares several itself; leave it out"):
-        programme_of(Study(), [HTTP, GRPC], options(*given), Launch())
+        programme_of(Study(), [HTTP, GRPC], options(*given), Launch(), NO_GATE)
 
 
 def test_open_load_has_axes_of_its_own() -> None:
     given = options("--rates", "50", "--channels", "shared,pool:4")
-    programme, _ = programme_of(Study(), [GRPC], given, Launch())
+    programme, _ = programme_of(Study(), [GRPC], given, Launch(), NO_GATE)
     assert {run.cell.name for run in programme.planned} == {
         "onnx-grpc/b1/r50/shared", "onnx-grpc/b1/r50/pool:4",
     }  # fmt: skip
@@ -72,4 +74,4 @@ def test_open_load_has_axes_of_its_own() -> None:
 @pytest.mark.parametrize("given", [(), ("--find-rate", "p50<=100", "--topology", "4")])
 def test_workers_that_will_not_be_there_are_told_before_anything_runs(given: tuple[str, ...]) -> None:
     with pytest.raises(UsageError, match="asks for 4 workers and 1 will be there: run `python -m swarm run"):
-        programme_of(Study(), [HTTP, GRPC], options(*given), Launch(), 1)
+        programme_of(Study(), [HTTP, GRPC], options(*given), Launch(), NO_GATE, 1)

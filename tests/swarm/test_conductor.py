@@ -206,6 +206,21 @@ def test_a_full_disk_ends_the_study(stand: Stand) -> None:
         stand.conductor(a_run(), a_run(GRPC)).walk()
 
 
+def test_a_threshold_stops_the_study_in_the_middle_of_a_run(stand: Stand) -> None:
+    def stop() -> None:
+        stand.tick()
+        stand.stopped = "gate: a-http/b4/c2: it is slow" if stand.clock.now > 12 else ""
+
+    stand.clock.on_tick = stop
+    conductor = stand.conductor(a_run(seconds=60), a_run(GRPC))
+    with pytest.raises(StudyError, match="gate: a-http/b4/c2: it is slow"):
+        conductor.walk()
+    conductor.abort(stand.stopped)
+    assert stand.clock.now == pytest.approx(12, abs=0.1)
+    ends = [(r["status"], r["note"]) for r in stand.records() if r.get("event") == "end"]
+    assert ends == [("aborted", "gate: a-http/b4/c2: it is slow")]
+
+
 @pytest.mark.parametrize(
     ("phase", "kinds"), [("warm-up", ["phase", "run"]), ("measure", ["phase", "drained", "drained", "run"])]
 )

@@ -3,6 +3,7 @@
 from locust.argument_parser import get_empty_argument_parser
 
 import argparse
+import os
 
 import pytest
 
@@ -52,6 +53,30 @@ def test_nonsense_is_named(arguments: tuple[str, ...], sentence: str) -> None:
     with pytest.raises(UsageError) as caught:
         options(*arguments)
     assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--baseline", "b.json"), "--baseline: is of gates; give --gate, too"),
+        (("--repeat-until-decided", "5"), "--repeat-until-decided: is of gates; give --gate, too"),
+        (("--gate", "t.toml", "--repeat-until-decided", "-1"), "--repeat-until-decided -1: give 0 or more"),
+        (
+            ("--gate", "t.toml", "--repeat-until-decided", "5", "--find-rate", "p99<=100"),
+            "--repeat-until-decided: a search for a rate is not repeated; leave one of them out",
+        ),
+    ],
+)
+def test_gates_that_make_no_sense(arguments: tuple[str, ...], sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        options(*arguments)
+    assert str(caught.value) == sentence
+
+
+def test_thresholds_and_baseline_are_found_from_anywhere() -> None:
+    made = options("--gate", "t.toml", "--baseline", "b.json")
+    assert (made.gate, made.baseline) == (os.path.abspath("t.toml"), os.path.abspath("b.json"))
+    assert (options().gate, options().baseline) == ("", "")
 
 
 @pytest.mark.parametrize("value", ["nan", "inf"])

@@ -15,8 +15,7 @@ import yaml
 from swarm.hosts.k8s_network import Target, target_of, targets_of
 from swarm.hosts.k8s_yaml import MARK, document
 from swarm.hosts.manifests import main
-from swarm.option_table import URLS
-from swarm.options import flag
+from swarm.option_table import URLS, flag
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "k8s" / "step7.yaml"

@@ -1,0 +1,131 @@
+"""The gate of a study: its thresholds, checked before any load, kept beside the ledger, and judged by."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Self
+
+from reports.format import plural
+from reports.gates.error import GateError
+from reports.gates.planned import planned_cell
+from reports.gates.select import check_names
+from reports.gates.thresholds import WARN, Gates, read_gates
+from reports.ledger import FILE_NAME
+from swarm import rendering
+from swarm.cell import Cell, Run
+from swarm.errors import UsageError
+from swarm.options import Options
+from users.endpoint import Endpoint
+
+if TYPE_CHECKING:
+    # It takes SciPy, which only thresholds that may stop a study are worth.
+    from swarm.aborting import Aborting
+
+THRESHOLDS, VERDICTS = "thresholds.toml", "gates.json"
+
+
+class Gate:
+    """What --gate asks of one study: nothing, without it. `baseline` is the place of one, if it has any."""
+
+    _aborting: Aborting | None = None
+    _folder: Path
+
+    def __init__(self, say: Callable[[str], None], gates: Gates | None = None, baseline: str = "") -> None:
+        self._say, self._gates, self.baseline = say, gates, baseline
+
+    @classmethod
+    def of(cls, options: Options, say: Callable[[str], None]) -> Self:
+        """Raises UsageError where the thresholds cannot be read, or the baseline is not there."""
+        if not options.gate:
+            return cls(say)
+        try:
+            gates = read_gates(Path(options.gate))
+        except GateError as error:
+            raise UsageError(f"--gate {error}") from error
+        own = os.path.abspath(gates.baseline) if gates.baseline else ""
+        if gates.need_baseline:
+            named = "--baseline" if options.baseline else f"--gate {options.gate}: [baseline] place"
+            check_baseline(options.baseline or own, named)
+        return cls(say, gates, options.baseline or own)
+
+    @property
+    def given(self) -> bool:
+        """Whether there is one."""
+        return self._gates is not None
+
+    def check(self, cells: Sequence[Cell], endpoints: Sequence[Endpoint]) -> None:
+        """Raises UsageError where a threshold names what no cell and no endpoint of the study has."""
+        if self._gates is None:
+            return
+        entries = [Run(cell, 1).to_record() for cell in cells]
+        planned = {entry["cell"]: planned_cell(entry) for entry in entries}
+        try:
+            check_names(self._gates, planned, [endpoint.name for endpoint in endpoints])
+        except GateError as error:
+            raise UsageError(f"--gate {error}") from error
+        if stopping := [one for one in self._gates.thresholds if one.abort_after_s is not None]:
+            from swarm.aborting import Aborting
+
+            self._aborting = Aborting(stopping, entries)
+
+    def keep(self, folder: Path) -> None:
+        """Keep the thresholds in the study's folder. Raises UsageError where it cannot be written."""
+        if self._gates is None:
+            return
+        self._folder = folder
+        try:
+            shutil.copyfile(self._gates.place, folder / THRESHOLDS)
+        except OSError as error:
+            text = f"--gate {self._gates.place}: cannot be kept in {folder} ({error.strerror}); mend that"
+            raise UsageError(text) from error
+
+    def on_record(self, record: dict[str, Any]) -> None:
+        """Any record of the ledger, as it is written."""
+        if self._aborting is not None:
+            self._aborting.on_record(record)
+
+    def stopped(self) -> str:
+        """Why a threshold stops the study, or nothing."""
+        stop = self._aborting.stop if self._aborting is not None else None
+        return f"gate: {stop.cell}: {stop.why}" if stop else ""
+
+    def facts(self) -> dict[str, Any]:
+        """What the ledger's footer has of it."""
+        stop = self._aborting.stop if self._aborting is not None else None
+        return {"gate": stop.to_record()} if stop else {}
+
+    def judge(self) -> tuple[str, int | None]:
+        """Make verdicts and report: what is printed, and the exit code, None where it took too long."""
+        return rendering.gate(self._folder, self._folder / THRESHOLDS, self.baseline)
+
+    def wants(self, repeat: int) -> bool:
+        """Whether one more repeat, of this number, would decide any verdict, as far as is known so far."""
+        with TemporaryDirectory() as place:
+            text, _ = rendering.gate(self._folder, self._folder / THRESHOLDS, self.baseline, Path(place))
+            try:
+                verdicts = json.loads(Path(place, VERDICTS).read_text())["verdicts"]
+            except (OSError, ValueError) as error:
+                self._say(f"inferswarm: whether repeats would decide cannot be told: {text or error}")
+                return False
+        still_open = [one for one in verdicts if one["severity"] != WARN and one["more_repeats"]]
+        if still_open:
+            are = "is" if len(still_open) == 1 else "are"
+            self._say(f"repeat {repeat}: {plural(len(still_open), 'verdict')} {are} open")
+        return bool(still_open)
+
+
+def check_baseline(place: str, named: str) -> None:
+    """Raises UsageError where there is no baseline at this place, which is empty where none is named."""
+    if not place:
+        raise UsageError("--gate: a threshold is to a baseline, and none is named; give --baseline")
+    found = Path(place, FILE_NAME) if os.path.isdir(place) else Path(place)
+    if not found.is_file() or not os.access(found, os.R_OK):
+        raise UsageError(
+            f"{named} {place}: is neither a directory with a {FILE_NAME} nor a file that can be read; name"
+            " what a study left, or what `python -m reports baseline` made"
+        )

@@ -1,0 +1,179 @@
+"""The gate of a study: what is refused before any load, what is kept, and who is asked for verdicts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swarm import rendering
+from swarm.cell import Cell
+from swarm.choice import programme_of
+from swarm.errors import UsageError
+from swarm.gating import Gate
+from swarm.launch import Launch
+from swarm.plan import Size, serial_and_concurrent
+from swarm.repeating import Repeating
+from swarm.shape import StudyShape
+from tests.reports.lines import FIRST_SECOND, window
+from tests.swarm.stand import GRPC, HTTP
+from tests.swarm.test_folder import options
+
+ROOT = Path(__file__).parent.parent.parent
+P50 = "[[threshold]]\nrequire = 'latency_p50_ms <= 50'\n"
+TO_BASELINE = "[[threshold]]\nrequire = 'latency_p50_ms / baseline <= 1'\n"
+SIZE = Size(batches=(1, 4), levels=(1,), iterations=10, seconds=2, repeats=3)
+
+
+class Study(StudyShape):
+    name, title, sizes, abstract = "s", "S", {"quick": SIZE}, True
+
+    def cells(self, endpoints, size):  # type: ignore[no-untyped-def]
+        return serial_and_concurrent(endpoints, size)
+
+
+def written(folder: Path, text: str) -> str:
+    (folder / "t.toml").write_text(text)
+    return str(folder / "t.toml")
+
+
+def gate(folder: Path, text: str, *arguments: str, said: list[str] | None = None) -> Gate:
+    given = options("--gate", written(folder, text), *arguments)
+    return Gate.of(given, (said if said is not None else []).append)
+
+
+def refusal(folder: Path, text: str, *arguments: str) -> str:
+    """The sentence with which a study's options are refused."""
+    given = options("--gate", written(folder, text), *arguments)
+    with pytest.raises(UsageError) as caught:
+        programme_of(Study(), [HTTP, GRPC], given, Launch(), Gate.of(given, print))
+    return str(caught.value).replace(str(folder), "DIR")
+
+
+def test_generator_processes_have_no_scipy() -> None:
+    code = "import locust, swarm.shape, swarm.master, sys; print('scipy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == "False\n", done.stderr
+
+
+def test_without_the_option_nothing_is_asked(tmp_path: Path) -> None:
+    none = Gate.of(options(), print)
+    none.check([], [])
+    none.keep(tmp_path)
+    none.on_record({"kind": "phase", "phase": "measure"})
+    assert (none.given, none.stopped(), none.facts(), list(tmp_path.iterdir())) == (False, "", {}, [])
+
+
+def test_thresholds_that_are_none_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"--gate .*/none\.toml: cannot be read"):
+        Gate.of(options("--gate", str(tmp_path / "none.toml")), print)
+    assert refusal(tmp_path, "").startswith("--gate DIR/t.toml: has no [[threshold]]")
+
+
+def test_names_that_the_study_does_not_have_are_refused(tmp_path: Path) -> None:
+    said = refusal(tmp_path, f"{P50}endpoint = 'a-htp'")
+    assert said.startswith("--gate DIR/t.toml: threshold 1: endpoint 'a-htp'")
+    assert "did you mean a-http" in said
+
+
+def test_a_search_knows_the_names_before_its_cells(tmp_path: Path) -> None:
+    assert "a-htp" in refusal(tmp_path, f"{P50}endpoint = 'a-htp'", "--find-rate", "p99<=100")
+    given = options("--gate", written(tmp_path, f"{P50}endpoint = 'a-http'"), "--find-rate", "p99<=100")
+    programme, _ = programme_of(Study(), [HTTP, GRPC], given, Launch(), Gate.of(given, print))
+    assert programme.planned == ()
+
+
+def test_a_baseline_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    assert "a threshold is to a baseline, and none is named; give --baseline" in refusal(
+        tmp_path, TO_BASELINE
+    )
+    said = refusal(tmp_path, f"{TO_BASELINE}[baseline]\nplace = 'b'")
+    assert said.startswith("--gate DIR/t.toml: [baseline] place DIR/b: is neither a directory")
+    said = refusal(tmp_path, TO_BASELINE, "--baseline", str(tmp_path / "b"))
+    assert said.startswith("--baseline DIR/b: is neither a directory with a ledger.jsonl nor a file")
+    (tmp_path / "b").mkdir()
+    assert "is neither" in refusal(tmp_path, TO_BASELINE, "--baseline", str(tmp_path / "b"))
+
+
+def test_the_option_goes_before_the_files_own_baseline(tmp_path: Path) -> None:
+    (tmp_path / "a.json").touch()
+    (tmp_path / "b.json").touch()
+    text = f"{TO_BASELINE}[baseline]\nplace = 'a.json'"
+    assert gate(tmp_path, text).baseline == str(tmp_path / "a.json")
+    given = gate(tmp_path, text, "--baseline", str(tmp_path / "b.json"))
+    assert given.baseline == str(tmp_path / "b.json")
+
+
+def test_the_thresholds_are_kept_beside_the_ledger(tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    gate(tmp_path, P50).keep(tmp_path / "results")
+    assert (tmp_path / "results" / "thresholds.toml").read_text() == P50
+    with pytest.raises(UsageError, match="cannot be kept in"):
+        gate(tmp_path, P50).keep(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(("most", "fits"), [(2, False), (3, True), (8, True)])
+def test_the_most_repeats_are_no_fewer_than_the_studys(tmp_path: Path, most: int, fits: bool) -> None:
+    if fits:
+        given = options("--gate", written(tmp_path, P50), "--repeat-until-decided", str(most))
+        programme, _ = programme_of(Study(), [HTTP, GRPC], given, Launch(), Gate.of(given, print))
+        assert isinstance(programme, Repeating)
+        assert len(programme.planned) == 3 * 4
+    else:
+        said = refusal(tmp_path, P50, "--repeat-until-decided", "2")
+        assert said == "--repeat-until-decided 2: every cell is run 3 times anyway; give 3 or more"
+
+
+def test_what_stops_the_study_is_said_and_goes_into_the_footer(tmp_path: Path) -> None:
+    cell = Cell(HTTP, 1, 2, 10, 30)
+    tag = {"cell": cell.name, "repeat": 1}
+    found = gate(tmp_path, f"{P50}abort_after_s = 1")
+    found.check([cell], [HTTP])
+    found.on_record({"kind": "phase", **tag, "phase": "measure"})
+    assert found.stopped() == ""
+    for at in range(9):
+        found.on_record(window(tag, "w0", [80_000_000] * 20, 1) | {"second": FIRST_SECOND + at})
+    assert found.stopped().startswith("gate: a-http/b1/c2: latency_p50_ms 80.0 ms")
+    assert found.facts()["gate"]["threshold"] == 1
+
+
+def verdict(outcome: str, more: int | None, severity: str = "fail") -> dict[str, Any]:
+    return {"outcome": outcome, "more_repeats": more, "severity": severity}
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        ([verdict("pass", None), verdict("inconclusive", None)], []),
+        ([verdict("inconclusive", 3, "warn")], []),
+        ([verdict("inconclusive", 3)], ["repeat 4: 1 verdict is open"]),
+        ([verdict("inconclusive", 3), verdict("inconclusive", 1)], ["repeat 4: 2 verdicts are open"]),
+    ],
+)
+def test_repeats_are_wanted_where_they_would_decide(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verdicts: list[dict[str, Any]], said: list[str]
+) -> None:
+    def judged(folder: Path, thresholds: Path, baseline: str, quietly_to: Path) -> tuple[str, int]:
+        (quietly_to / "gates.json").write_text(json.dumps({"verdicts": verdicts}))
+        return "", 3
+
+    monkeypatch.setattr(rendering, "gate", judged)
+    told: list[str] = []
+    asked = gate(tmp_path, P50, said=told)
+    asked.keep(tmp_path)
+    assert (asked.wants(4), told) == (bool(said), said)
+
+
+def test_no_repeat_is_wanted_where_verdicts_cannot_be_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rendering, "gate", lambda *_: ("reports: no such thing", 2))
+    told: list[str] = []
+    asked = gate(tmp_path, P50, said=told)
+    asked.keep(tmp_path)
+    assert not asked.wants(4)
+    assert told == ["inferswarm: whether repeats would decide cannot be told: reports: no such thing"]

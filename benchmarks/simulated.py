@@ -1,0 +1,77 @@
+"""Studies that were never made, as gates read them: rows of cells.csv, headers, and seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from benchmarks.noise import Figures, Session
+from reports.compare.side import STUDY, Row, Side
+from reports.gates.blocks import RunBlocks
+from reports.gates.source import Source
+
+BEGAN_S = 1_795_258_800
+P95_MS = 30.0
+ENDPOINT = "onnx-http"
+
+
+def simulated(
+    figures: Figures, session: Session, began_s: Sequence[float], slower: Mapping[str, float]
+) -> Source:
+    """Studies from their cells' p95, by study and cell, with the seconds after the first at which each began.
+
+    `slower` says of cells by how many times.
+    """
+    cells = cell_names(figures.shape[1])
+    quiet = RunBlocks()
+    quiet.add([_window(second, session.per_second) for second in range(session.seconds)])
+    sides = tuple(
+        Side(
+            letter="",
+            name=f"step7-{number}",
+            kind=STUDY,
+            place="",
+            rows=tuple(
+                _row(cell, P95_MS * float(one) * slower.get(cell, 1), session.requests)
+                for cell, one in zip(cells, study, strict=True)
+            ),
+            header={"study": "step7", "size": "quick", "started_utc": _utc(at)},
+            status="complete",
+            stand_ins={},
+        )
+        for number, (study, at) in enumerate(zip(figures, began_s, strict=True))
+    )
+    return Source(
+        sides=sides,
+        cells={row.cell: vars(row) for row in sides[0].rows},
+        blocks_of=lambda runs: [quiet for _ in runs],
+    )
+
+
+def cell_names(count: int) -> list[str]:
+    """Of an endpoint at 1 user and more."""
+    return [f"{ENDPOINT}/b1/c{users}" for users in range(1, count + 1)]
+
+
+def _row(cell: str, p95_ms: float, requests: int) -> Row:
+    level = float(cell.rpartition("c")[2])
+    return Row(
+        study="step7",
+        cell=cell,
+        endpoint=ENDPOINT,
+        backend="onnx",
+        protocol="http",
+        payload="fp32",
+        batch=1,
+        load="closed",
+        level=level,
+        numbers={"repeat": 1, "requests": requests, "failures": 0, "latency_p95_ms": p95_ms},
+    )
+
+
+def _window(second: int, requests: int) -> dict[str, object]:
+    return {"kind": "window", "second": second, "ok": requests, "failures": {}, "histograms": {}}
+
+
+def _utc(after_s: float) -> str:
+    return datetime.fromtimestamp(BEGAN_S + after_s, UTC).isoformat()

@@ -57,11 +57,13 @@ test-parts:
 test-reports:
 	$(BIN)/python -m pytest tests/reports --ignore=$(BROWSER)
 
-check: setup ## formatting, lint, types, and the Kubernetes manifests by their schemas
+check: setup ## formatting, lint, types, and the manifests and CI jobs of examples/ by their schemas
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/kubernetes-validate --strict --quiet -k 1.29 -k 1.37 examples/k8s/*.yaml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows examples/ci/github-actions.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.gitlab-ci --data-transform gitlab-ci examples/ci/gitlab-ci.yml
 
 clean: ## remove built models and caches; results stay
 	rm -rf .cache .mypy_cache .ruff_cache .pytest_cache

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.bounds import Bounds
 from benchmarks.noise import Figures, Noise, Session, p95s
-from benchmarks.simulated import cell_names, simulated
+from benchmarks.simulated import NO_OPTIONS, cell_names, simulated
 from reports.gates.claim import LEAST_REPEATS
 from reports.gates.judge import judge
 from reports.gates.thresholds import Gates, parse_gates
@@ -27,6 +27,9 @@ COMPARISONS, FEWER = 1_000, 300
 """Those with a bound, and those without."""
 AT_ONCE = 25
 SESSION, ONE_CELL = Session(), Session(cells=1)
+APART = Session(turns=3, studies=6)
+"""A study of 3 repeats, and before it 5 such that are its baseline."""
+REPEATING = {"repeats": LEAST_REPEATS, "repeat_until_decided": ONE_CELL.turns}
 FALSE_ALARMS, MISSED = 0.05, 0.05
 NOISE_SEED, HARSH_SEED, APART_SEED, PEEKING_SEED, ROUGH_SEED = 1, 2, 3, 4, 5
 REQUIRE = "[[threshold]]\nrequire = 'latency_p95_ms / baseline <= 1'\n"
@@ -71,11 +74,23 @@ def main() -> int:
     bounds.beside("  15 % slower, one cell: caught", 100 * found.caught, "%")
     for name, noise in (("", quiet), ("  at twice the noise", harsh)):
         peeked = decided_early(p95s(noise, ONE_CELL, COMPARISONS, PEEKING_SEED))
-        bounds.beside(name or "one cell, 3 to 10 pairs: false alarms", 100 * peeked, "%")
-    figures = p95s(quiet, SESSION, FEWER, APART_SEED, in_turns=False)
-    found = judged(figures, GATES, 10, {}, in_turns=False)
-    bounds.beside("baseline not in turns, alike: false alarms", 100 * found.alarmed, "%")
+        title = name or "one cell, until decided, 3 to 10: false alarms"
+        bounds.at_most(title, 100 * peeked, 100 * FALSE_ALARMS, "%")
+    at_other_times(bounds, quiet)
     return bounds.exit_code()
+
+
+def at_other_times(bounds: Bounds, noise: Noise) -> None:
+    """A baseline of studies that were made before, one after the other, while the machine drifted."""
+    figures = p95s(noise, APART, COMPARISONS, APART_SEED, in_turns=False)
+    found = judged(figures, GATES, APART.turns, {}, in_turns=False)
+    title = "5 baseline studies before, alike: false alarms"
+    bounds.at_most(title, 100 * found.alarmed, 100 * FALSE_ALARMS, "%")
+    bounds.beside("  cells that pass", 100 * found.passed, "%")
+    found = judged(figures[..., :1], GATES, APART.turns, {}, in_turns=False)
+    bounds.beside("  the same with one cell: false alarms", 100 * found.alarmed, "%")
+    found = judged(figures, GATES, APART.turns, dict.fromkeys(CELLS, 1.15), in_turns=False)
+    bounds.beside("  15 % slower, every cell: caught", 100 * found.caught, "%")
 
 
 def beside_spread(bounds: Bounds, name: str, figures: Figures) -> None:
@@ -138,21 +153,29 @@ def decided_early(figures: Figures) -> float:
 
 def _alarmed_early(session: Figures) -> bool:
     for pairs in range(LEAST_REPEATS, len(session) + 1):
-        found = verdicts(session[:pairs], GATES, {}, in_turns=True)
+        found = verdicts(session[:pairs], GATES, {}, in_turns=True, options=REPEATING)
         if not any(one.outcome == "inconclusive" and one.more_repeats for one in found):
             break
     return any(one.outcome == "fail" for one in found)
 
 
-def verdicts(session: Figures, gates: Gates, slower: Mapping[str, float], in_turns: bool) -> list[Verdict]:
-    """Of one session: its second studies to its first ones."""
-    turns = range(len(session))
-    starts = [
-        [2 * turn + study if in_turns else turn + study * len(session) for turn in turns] for study in (0, 1)
-    ]
+def verdicts(
+    session: Figures,
+    gates: Gates,
+    slower: Mapping[str, float],
+    in_turns: bool,
+    options: Mapping[str, int] = NO_OPTIONS,
+) -> list[Verdict]:
+    """Of one session: in turns of its second study to its first, else of its last one to those before."""
+    if in_turns:
+        sides = [session[:, study, np.newaxis] for study in (0, 1)]
+        starts: list[Sequence[int]] = [range(side, 2 * len(session), 2) for side in (0, 1)]
+    else:
+        *before, last = session.swapaxes(0, 1)
+        sides, starts = [np.array(before), last[np.newaxis]], [range(len(before)), [len(before)]]
     then, now = (
-        simulated(session[:, study], SESSION, [STUDY_S * at for at in starts[study]], slower if study else {})
-        for study in (0, 1)
+        simulated(figures, SESSION, [STUDY_S * at for at in began], factors, options)
+        for figures, began, factors in zip(sides, starts, ({}, slower), strict=True)
     )
     return judge(gates, now, then)
 

@@ -1,4 +1,4 @@
-"""A machine whose noise is declared: the p95 of each run of two studies made in turns, simulated."""
+"""A machine whose noise is declared: the p95 of each run of studies, in turns or not, simulated."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ class Noise:
 
 @dataclass(frozen=True)
 class Session:
-    """Two studies of some cells, one after the other for so many turns; a run has requests in seconds."""
+    """Studies of some cells, one after the other for so many turns; a run has requests in seconds."""
 
     turns: int = 10
+    studies: int = 2
     cells: int = 10
     seconds: int = 10
     per_second: int = 100
@@ -56,8 +57,7 @@ class Session:
 def p95s(noise: Noise, session: Session, count: int, seed: int, in_turns: bool = True) -> Figures:
     """Of so many sessions: by session, turn, study and cell, around 1 but for the spread of requests.
 
-    Both studies are the same. Where they are not made `in_turns`, the first is made all through before the
-    other.
+    All studies are the same. Where they are not made `in_turns`, each is made all through before the next.
     """
     random = np.random.default_rng(seed)
     parts = [
@@ -68,7 +68,7 @@ def p95s(noise: Noise, session: Session, count: int, seed: int, in_turns: bool =
 
 
 def _some(noise: Noise, session: Session, count: int, random: np.random.Generator, in_turns: bool) -> Figures:
-    shape = (count, session.turns, 2, session.cells)
+    shape = (count, session.turns, session.studies, session.cells)
     runs = _drift(noise, shape, random, in_turns) + noise.run * random.standard_normal(shape)
     logs = noise.request * random.standard_normal((*shape, session.seconds, session.per_second), np.float32)
     logs += _seconds(noise, (*shape, session.seconds), random)[..., np.newaxis]

@@ -13,16 +13,21 @@ from reports.gates.source import Source
 BEGAN_S = 1_795_258_800
 P95_MS = 30.0
 ENDPOINT = "onnx-http"
+NO_OPTIONS: Mapping[str, int] = {}
 
 
 def simulated(
-    figures: Figures, session: Session, began_s: Sequence[float], slower: Mapping[str, float]
+    figures: Figures,
+    session: Session,
+    began_s: Sequence[float],
+    slower: Mapping[str, float],
+    options: Mapping[str, int] = NO_OPTIONS,
 ) -> Source:
-    """Studies from their cells' p95, by study and cell, with the seconds after the first at which each began.
+    """Studies from p95s by study, repeat and cell, with the seconds after the first at which each began.
 
-    `slower` says of cells by how many times.
+    `slower` says of cells by how many times; `options` are those that the studies were told.
     """
-    cells = cell_names(figures.shape[1])
+    cells = cell_names(figures.shape[2])
     quiet = RunBlocks()
     quiet.add([_window(second, session.per_second) for second in range(session.seconds)])
     sides = tuple(
@@ -32,10 +37,11 @@ def simulated(
             kind=STUDY,
             place="",
             rows=tuple(
-                _row(cell, P95_MS * float(one) * slower.get(cell, 1), session.requests)
-                for cell, one in zip(cells, study, strict=True)
+                _row(cell, repeat, P95_MS * float(one) * slower.get(cell, 1), session.requests)
+                for repeat, values in enumerate(study, 1)
+                for cell, one in zip(cells, values, strict=True)
             ),
-            header={"study": "step7", "size": "quick", "started_utc": _utc(at)},
+            header={"study": "step7", "size": "quick", "started_utc": _utc(at), "options": options},
             status="complete",
             stand_ins={},
         )
@@ -53,7 +59,7 @@ def cell_names(count: int) -> list[str]:
     return [f"{ENDPOINT}/b1/c{users}" for users in range(1, count + 1)]
 
 
-def _row(cell: str, p95_ms: float, requests: int) -> Row:
+def _row(cell: str, repeat: int, p95_ms: float, requests: int) -> Row:
     level = float(cell.rpartition("c")[2])
     return Row(
         study="step7",
@@ -65,7 +71,7 @@ def _row(cell: str, p95_ms: float, requests: int) -> Row:
         batch=1,
         load="closed",
         level=level,
-        numbers={"repeat": 1, "requests": requests, "failures": 0, "latency_p95_ms": p95_ms},
+        numbers={"repeat": repeat, "requests": requests, "failures": 0, "latency_p95_ms": p95_ms},
     )
 
 

@@ -1,6 +1,6 @@
 """Do gates tell right from wrong on real servers? A server against itself, a slower one, a hogged client.
 
-python -m benchmarks.turns [--turns 10] [--keep DIR]     some 15 minutes with 10 turns
+python -m benchmarks.turns [--turns 10] [--keep DIR]     some 20 minutes with 10 turns
 
 In every turn a study of the same emulated model is made four times: of a server, of another that is alike, of
 one that computes 15 % longer, and of the first again while other processes burn the client's cores.
@@ -29,7 +29,7 @@ TURNS = 10
 STUDY_S = 120
 THRESHOLDS = ROOT / "examples/ci/regression.toml"
 CELLS = ("emulated-http", "emulated-grpc")
-AMOUNTS = ("--cells", "emulated-*/b1/c1", "--iterations", "300", "--seconds", "3", "--warm-up", "6")
+AMOUNTS = ("--cells", "emulated-*/b1/c1", "--iterations", "400", "--seconds", "5", "--warm-up", "5")
 MS, SLOWER = 10.0, 1.15
 PASS, FAIL, INCONCLUSIVE = 0, 1, 3
 

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm.option_table import NUMBERS, SWITCHES, TEXTS, URLS
-from swarm.options import flag
+from swarm.option_table import NUMBERS, SWITCHES, TEXTS, URLS, flag
 from tests.locustfiles.console import (
     ENDPOINTS,
     ROOT,
@@ -46,6 +45,13 @@ def command(*parts: str) -> list[str]:
     """The one README command that has all these parts, its host names replaced by this machine's."""
     (found,) = [line for line in commands() if all(part in line for part in parts)]
     return shlex.split(found.replace("gpu-host", "127.0.0.1").replace("load-master", "127.0.0.1"))
+
+
+def toml_block(start: str) -> str:
+    """The README's one TOML file that begins so."""
+    blocks = re.findall(r"```toml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    (found,) = [block for block in blocks if block.startswith(start)]
+    return str(found)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +85,8 @@ def test_no_command_is_left_out() -> None:
         "make step7", "make test", "make web", "make servers", "server doctor", "--trt-http-url",
         "--processes", "--master ", "--worker", "reports show", "--arrivals", "--find-rate",
         "--prometheus-port", "benchmarks/accuracy.py", "--emulate", "swarm run", "hosts prepare",
-        "hosts check", "swarm link wan-a100", "reports compare",
+        "hosts check", "swarm link wan-a100", "reports compare", "--gate", "reports gate", "reports baseline",
+        "reports calibrate",
     }  # fmt: skip
     assert len(commands()) == len(known) + 1, "and `swarm link`, which another one begins with"
     assert all(sum(part in line for line in commands()) == 1 for part in known)
@@ -226,6 +233,30 @@ def test_your_own_servers(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("servers")
+def test_gates(tmp_path: Path) -> None:
+    """A study with few results, judged while it ends and again later, and by a baseline: never a pass."""
+    whole, own = toml_block("[[threshold]]"), tmp_path / "own.toml"
+    of_baseline = whole.index('[[threshold]]\nrequire = "latency_p95_ms / baseline')
+    own.write_text(whole[:of_baseline])
+    given = [str(own) if word == "thresholds.toml" else word for word in command("--gate")]
+    short = [*SHORT, "--cells", "*/b1/c8", "--repeats", "1", "--results-dir", str(tmp_path / "results")]
+    gated = Console([*given, *short], tmp_path)
+    assert gated.wait(120) == 3, gated.text
+    (folder,) = map(str, (tmp_path / "results").iterdir())
+    assert '<testcase classname="step7' in Path(folder, "junit.xml").read_text()
+    kept = tmp_path / "main.baseline.json"
+    made = Console([*command("reports baseline")[:4], folder, "--out", str(kept)], tmp_path, "baseline")
+    assert made.wait(60) == 0, made.text
+    (tmp_path / "thresholds.toml").write_text(whole)
+    judged = [*command("reports gate")[:-1], folder, "--thresholds", str(tmp_path / "thresholds.toml")]
+    later = Console(judged, tmp_path, "later")
+    assert later.wait(60) == 3, later.text
+    assert "the two were not measured in turns" in Path(folder, "gates.md").read_text()
+    tried = Console([*command("reports calibrate")[:-1], folder], tmp_path, "calibrate")
+    assert tried.wait(60) == 3, tried.text
+
+
+@pytest.mark.usefixtures("servers")
 def test_processes(tmp_path: Path) -> None:
     console = run([*command("--processes"), *SHORT, *EIGHT, "--results-dir", str(tmp_path)], tmp_path)
     assert {row["workers"] for row in console.cells()} == {"2"}
@@ -274,7 +305,7 @@ def test_what_slows_grpc(tmp_path: Path) -> None:
 @needs_sshd
 def test_hosts(tmp_path: Path) -> None:
     """The README's hosts, of which the one by ssh is this machine, with a git checkout of its own."""
-    (text,) = re.findall(r"```toml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    text = toml_block("[[host]]")
     with Sshd(tmp_path) as sshd:
         there = checkout_at(tmp_path / "load-2")
         (there / ".git").symlink_to(ROOT / ".git")

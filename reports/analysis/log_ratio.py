@@ -67,12 +67,7 @@ def half_width(errors: Sequence[float], sizes: Sequence[int], known: float = 0.0
     `errors` are the squared standard errors of the means, each estimated from so many values, of which there
     are two or more; `known` is a part of their sum that is not estimated, and so has no end of freedom.
     """
-    error, freedom = welch(errors, sizes, known)
-    return float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * error
-
-
-def welch(errors: Sequence[float], sizes: Sequence[int], known: float = 0.0) -> tuple[float, float]:
-    """The standard error of a difference of means and its degrees of freedom, of what `half_width` takes."""
     whole = sum(errors) + known
     guessed = sum(error**2 / (size - 1) for error, size in zip(errors, sizes, strict=True))
-    return sqrt(whole), whole**2 / guessed if guessed else inf
+    freedom = whole**2 / guessed if guessed else inf
+    return float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * sqrt(whole)

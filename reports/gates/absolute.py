@@ -19,7 +19,7 @@ from reports.gates.claim import (
 )
 from reports.gates.columns import FAILURE_RATIO, PERCENTILES, Kind, results_needed
 from reports.gates.counting import Counted, Counting
-from reports.gates.evidence import LEVEL, Evidence, fewest, mean_of, of_values
+from reports.gates.evidence import Evidence, fewest, mean_of, of_values
 from reports.gates.shares import LEAST_BLOCKS, Share, share_of
 from reports.gates.source import Source, Taken
 from reports.gates.thresholds import Threshold
@@ -126,7 +126,7 @@ def _of_failures(threshold: Threshold, seconds: Seconds, runs: int) -> Evidence:
         p_kept=found.p_beyond(tolerated, above=False),
         beyond=found.share > tolerated,
         runs=runs,
-        more=lambda level: _more((found, bound), (found, tolerated), True, runs, level),
+        more=lambda *levels: _more((found, bound), (found, tolerated), True, runs, levels),
     )
 
 
@@ -162,12 +162,16 @@ def _of_percentile(threshold: Threshold, seconds: Seconds, runs: int) -> Evidenc
         p_kept=at_tolerated.p_beyond(rest, not at_most),
         beyond=value > threshold.tolerated if at_most else value < threshold.tolerated,
         runs=runs,
-        more=lambda level: _more((at_bound, rest), (at_tolerated, rest), at_most, runs, level),
+        more=lambda *levels: _more((at_bound, rest), (at_tolerated, rest), at_most, runs, levels),
     )
 
 
 def _more(
-    broken: tuple[Share, float], kept: tuple[Share, float], above: bool, runs: int, level: float
+    broken: tuple[Share, float],
+    kept: tuple[Share, float],
+    above: bool,
+    runs: int,
+    levels: tuple[float, ...],
 ) -> int | None:
     """The fewest runs more, each like those there are, with which one side would be sure.
 
@@ -179,8 +183,8 @@ def _more(
         factor = (runs + more) / runs
         # the estimate itself must be beyond what is tolerated, too
         beyond = other.share > tolerated if above else other.share < tolerated
-        return (beyond and one.grown(factor).p_beyond(bound, above) <= level) or (
-            other.grown(factor).p_beyond(tolerated, not above) <= LEVEL
+        return (beyond and one.grown(factor).p_beyond(bound, above) <= levels[0]) or (
+            other.grown(factor).p_beyond(tolerated, not above) <= levels[1]
         )
 
     return fewest(decides)

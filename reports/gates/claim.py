@@ -18,7 +18,8 @@ class Claim:
     """Either `evidence`, which is weighed with that of others, or an outcome that is settled, and why.
 
     `cell` is a cell's name, or two with a / between them; `note` is what a reader must know of an outcome;
-    `more_repeats` would bring the evidence that is missing. `value` is what was found without an estimate.
+    `more_repeats` would bring the evidence that is missing, `mend` says what may where repeats would not.
+    `value` is what was found without an estimate.
     """
 
     threshold: Threshold
@@ -30,6 +31,7 @@ class Claim:
     note: str = ""
     runs: int = 0
     more_repeats: int | None = None
+    mend: str = "no number of repeats like these would decide"
 
 
 def unknown(threshold: Threshold, cell: str, why: str, runs: int = 0, more: int | None = None) -> Claim:

@@ -61,7 +61,7 @@ def add_gate(commands: Any) -> None:
         "study was told, or the file of thresholds says)",
     )
     gated.add_argument(
-        "--out", metavar="DIR", type=Path, help="where to write (default: the last of the directories)"
+        "--out", metavar="DIR", type=Path, help="where to write (default: DIR; several take one)"
     )
     shown = gated.add_mutually_exclusive_group()
     shown.add_argument("--all", action="store_true", help="print the study's other tables, too")
@@ -74,7 +74,9 @@ def add_gate(commands: Any) -> None:
 def gate(arguments: argparse.Namespace) -> int:
     """Judges, writes and prints; the exit code of the verdicts, or 2 with a sentence on standard error."""
     directories: list[Path] = arguments.directories
-    folder = arguments.out or directories[-1]
+    if directories[1:] and not arguments.out:
+        return _refused("--out: name where the verdicts go, since several directories are judged as one.")
+    folder = arguments.out or directories[0]
     thresholds = arguments.thresholds or _thresholds(directories[-1])
     try:
         gates = read_gates(thresholds)

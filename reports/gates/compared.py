@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import ceil, log
 from statistics import fmean
 
@@ -9,13 +10,16 @@ from reports.format import plural
 from reports.gates.claim import LEAST_REPEATS, Claim, unknown
 from reports.gates.columns import results_needed
 from reports.gates.counting import Counted, Counting
-from reports.gates.evidence import Mean, difference_of, mean_of, of_ratio
+from reports.gates.evidence import Mean, apart_of, mean_of, of_ratio
 from reports.gates.planned import Planned
 from reports.gates.same import what_differs
 from reports.gates.source import Source, Taken
 from reports.gates.thresholds import Threshold
 
-APART = "the two were not measured in turns, so what else changed in between counts as the server's"
+LEAST_STUDIES = 3
+"""Of a baseline that was not measured in turns: fewer do not tell how much the machine changes in between."""
+APART = "not measured in turns: judged by how much the baseline's studies differ among themselves"
+MEND = "more repeats would not decide, measuring the two in turns may"
 Key = tuple[int, int]
 
 
@@ -58,11 +62,19 @@ def judge_baseline(
         return unknown(threshold, cell, lacking, *_missing(threshold, sides))
     if turns := in_turns(source, baseline):
         return _in_pairs(threshold, cell, sides, turns)
-    logs = [[_log(run, threshold) for run in side.runs] for side in sides]
-    if (fewest := min(map(len, logs))) < LEAST_REPEATS:
-        why = f"{plural(fewest, 'run')} on a side, and a ratio takes {LEAST_REPEATS}"
-        return unknown(threshold, cell, why, fewest, LEAST_REPEATS - fewest)
-    return _claim(threshold, cell, difference_of(*logs), sides, APART)
+    return _apart(threshold, cell, sides)
+
+
+def _apart(threshold: Threshold, cell: str, sides: Sequence[Counted]) -> Claim:
+    """Of studies made at different times: each counts once, since the machine changes in between."""
+    now, then = (list(_by(side, threshold, lambda run: (run.study, 0)).values()) for side in sides)
+    if len(then) < LEAST_STUDIES:
+        why = (
+            "the two were not measured in turns, and how much the machine changes from one time to another "
+            f"is not known: measure them in turns, or make the baseline of {LEAST_STUDIES} studies or more"
+        )
+        return unknown(threshold, cell, why, len(then))
+    return replace(_claim(threshold, cell, apart_of(now, then), sides, APART), mend=MEND)
 
 
 def _in_pairs(

@@ -8,7 +8,7 @@ from statistics import fmean, variance
 
 from scipy.special import stdtr, stdtrit
 
-from reports.analysis.log_ratio import CONFIDENCE, RESOLUTION, welch
+from reports.analysis.log_ratio import CONFIDENCE, RESOLUTION
 
 LEVEL = (1 - CONFIDENCE) / 2
 """Of each one-sided test: together with the interval of 95 % they say the same."""
@@ -22,7 +22,7 @@ class Evidence:
 
     `p_broken` is how likely evidence so strong against the bound is while it is kept; `p_kept` how likely
     evidence so strong for it is while what is tolerated is exceeded. `beyond`: the estimate itself is beyond
-    what is tolerated. `more` tells from the level of the test for `broken` how many more repeats would decide
+    what is tolerated. `more` tells from the levels that the two must reach how many more repeats would decide
     if they came out like those there are; None where no number would. What is `certain` was counted and not
     estimated: chance has no part in it.
     """
@@ -34,28 +34,22 @@ class Evidence:
     p_kept: float
     beyond: bool
     runs: int
-    more: Callable[[float], int | None] = lambda _: None
+    more: Callable[[float, float], int | None] = lambda *_: None
     certain: bool = False
-
-    @property
-    def broken(self) -> bool:
-        """Whether the bound is shown to be broken, by more than is tolerated."""
-        return self.p_broken <= LEVEL and self.beyond
-
-    @property
-    def kept(self) -> bool:
-        """Whether what is tolerated is shown to be kept."""
-        return self.p_kept <= LEVEL
 
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean of so many values with its standard error and degrees of freedom."""
+    """A mean of so many values with its standard error and degrees of freedom.
+
+    More of them make it surer, save where it is `final`: then its error is not theirs alone.
+    """
 
     middle: float
     error: float
     freedom: float
     runs: int
+    final: bool = False
 
     def grown(self, more: int) -> "Mean":
         """What it would be with more values like those there are."""
@@ -76,11 +70,16 @@ def mean_of(values: Sequence[float]) -> Mean:
     return Mean(fmean(values), sqrt(variance(values) / len(values)), len(values) - 1, len(values))
 
 
-def difference_of(over: Sequence[float], under: Sequence[float]) -> Mean:
-    """Of two sides of two values or more each, which are no pairs: Welch's, as in reports.analysis."""
-    errors = [variance(side) / len(side) for side in (over, under)]
-    error, freedom = welch(errors, (len(over), len(under)))
-    return Mean(fmean(over) - fmean(under), error, freedom, min(len(over), len(under)))
+def apart_of(over: Sequence[float], under: Sequence[float]) -> Mean:
+    """Of values to those of two or more others that vary as they do: Student's t with their pooled variance.
+
+    A single value above has none of its own, and so must lie within what the others vary.
+    """
+    sides = [side for side in (over, under) if len(side) > 1]
+    freedom = sum(len(side) - 1 for side in sides)
+    pooled = sum((len(side) - 1) * variance(side) for side in sides) / freedom
+    error = sqrt(pooled * (1 / len(over) + 1 / len(under)))
+    return Mean(fmean(over) - fmean(under), error, freedom, len(over), final=True)
 
 
 def of_ratio(logs: Mean, bound: float, tolerated: float, at_most: bool) -> Evidence:
@@ -113,15 +112,18 @@ def _of_mean(
         p_kept=1 - whole.p_above(sign * tolerated),
         beyond=whole.middle > sign * tolerated,
         runs=mean.runs,
-        more=lambda level: _more(whole, sign * bound, sign * tolerated, level),
+        more=lambda broken, kept: _more(whole, sign * bound, sign * tolerated, broken, kept),
     )
 
 
-def _more(mean: Mean, bound: float, tolerated: float, level: float) -> int | None:
+def _more(mean: Mean, bound: float, tolerated: float, broken: float, kept: float) -> int | None:
+    if mean.final:
+        return None
+
     def decides(more: int) -> bool:
         grown = mean.grown(more)
-        kept = 1 - grown.p_above(tolerated) <= LEVEL
-        return kept or (grown.p_above(bound) <= level and mean.middle > tolerated)
+        is_broken = grown.p_above(bound) <= broken and mean.middle > tolerated
+        return is_broken or 1 - grown.p_above(tolerated) <= kept
 
     return fewest(decides)
 

@@ -35,7 +35,7 @@ def judge(gates: Gates, source: Source, baseline: Source | None = None) -> list[
     ]
     claims = [*declared, *_own_bound(gates, source, counting)]
     found = [
-        verdict_of(claim, chance, LEVEL, _line(gates, claim))
+        verdict_of(claim, chance, LEVEL / _looks(source), _line(gates, claim))
         for claim, chance in zip(claims, _chances(claims), strict=True)
     ]
     return [_of_unended(verdict, source) for verdict in found]
@@ -52,6 +52,16 @@ def _chances(claims: Sequence[Claim]) -> list[float]:
         for at, chance in zip(family, holm([chances[at] for at in family]), strict=True):
             chances[at] = chance
     return chances
+
+
+def _looks(source: Source) -> int:
+    """How often a study may be judged before it ends, each time with a chance to err (Bonferroni).
+
+    With --repeat-until-decided that is after the first repeats, and after each that is added.
+    """
+    told = [side.header.get("options") or {} for side in source.sides]
+    most = [int(one.get("repeat_until_decided") or 0) - int(one.get("repeats") or 1) + 1 for one in told]
+    return max([1, *most])
 
 
 def _estimated(claim: Claim, severity: str) -> bool:

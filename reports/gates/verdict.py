@@ -45,17 +45,20 @@ class Verdict:
 
 
 def verdict_of(claim: Claim, adjusted: float, level: float, line: int) -> Verdict:
-    """By the evidence and its chance of a false alarm, which is adjusted for all that was weighed with it."""
+    """By the evidence and its chance of a false alarm, which is adjusted for all that was weighed with it.
+
+    `level` is the chance that is taken; what is kept is shown for each alone.
+    """
     threshold, found = claim.threshold, claim.evidence
     outcome = claim.settled
     if found is not None:
         broken = adjusted <= level and found.beyond
-        outcome = FAIL if broken else PASS if found.kept else INCONCLUSIVE
+        outcome = FAIL if broken else PASS if found.p_kept <= level else INCONCLUSIVE
     more = None
     if outcome == INCONCLUSIVE:
         # what is weighed with many others takes more to be shown
         needed = level * found.p_broken / adjusted if found and adjusted else level
-        more = found.more(needed) if found else claim.more_repeats
+        more = found.more(needed, level) if found else claim.more_repeats
     return Verdict(
         threshold=threshold.number,
         line=line,
@@ -85,7 +88,7 @@ def _sentence(claim: Claim, outcome: str, more: int | None) -> str:
         return f"{told}."
     if more:
         return f"{told}; {plural(more, 'more repeat')} would decide, if like these."
-    return f"{told}; no number of repeats like these would decide." if claim.evidence else f"{told}."
+    return f"{told}; {claim.mend}." if claim.evidence else f"{told}."
 
 
 def measured(claim: Claim) -> str:

@@ -83,9 +83,21 @@ def source(folder: Path, *books: Book) -> Source:
     return source_of([(path, load_study(path)) for path in paths])
 
 
-def judged(folder: Path, thresholds: str, *books: Book, baseline: Book | None = None) -> list[Verdict]:
+def at_other_times(*grpc_ms: float, **header: Any) -> list[Book]:
+    """Studies of one day each, with so many ms of gRPC: a baseline of three that are alike."""
+    return [
+        a_study(ms, started_utc=f"2026-11-{day:02}T11:00:00.000Z", **header)
+        for day, ms in enumerate(grpc_ms or (10.0, 10.05, 9.95), 1)
+    ]
+
+
+def judged(
+    folder: Path, thresholds: str, *books: Book, baseline: Book | Sequence[Book] = ()
+) -> list[Verdict]:
     """The verdicts on studies by the text of a file of thresholds."""
-    then = load_baseline([str(baseline.write(folder / "baseline"))]) if baseline else None
+    before = [baseline] if isinstance(baseline, Book) else baseline
+    places = [str(book.write(folder / f"baseline{number}")) for number, book in enumerate(before, 1)]
+    then = load_baseline(places) if places else None
     return judge(parse_gates(thresholds, "thresholds.toml"), source(folder, *books), then)
 
 

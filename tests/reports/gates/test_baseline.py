@@ -12,7 +12,7 @@ from reports.gates.judge import judge
 from reports.gates.thresholds import parse_gates
 from reports.study import load_study
 from tests.reports.builder import Book
-from tests.reports.gates.book import a_book, a_study, require, source
+from tests.reports.gates.book import a_book, a_study, at_other_times, require, source
 
 TEXT = require("latency_p95_ms / baseline <= 1")
 
@@ -24,15 +24,16 @@ def kept(folder: Path, *books: Book) -> Path:
     return place
 
 
-def test_a_file_says_what_its_directory_says(tmp_path: Path) -> None:
-    then = [str(kept(tmp_path, a_study(images={"count": 3}))), str(tmp_path / "then0")]
+def test_a_file_says_what_its_directories_say(tmp_path: Path) -> None:
+    file = str(kept(tmp_path, *at_other_times(images={"count": 3})))
+    then = [file], [str(tmp_path / f"then{at}") for at in range(3)]
     now = source(tmp_path / "now", a_study(11.5, images={"count": 3}))
     other = source(tmp_path / "other", a_study(11.5))
     for study, outcomes in ((now, {"pass", "fail"}), (other, {"inconclusive"})):
-        by_file, by_directory = (
-            judge(parse_gates(TEXT, "x"), study, load_baseline([place])) for place in then
+        by_file, by_directories = (
+            judge(parse_gates(TEXT, "x"), study, load_baseline(places)) for places in then
         )
-        assert by_file == by_directory
+        assert by_file == by_directories
         assert {verdict.outcome for verdict in by_file if verdict.ratio} == outcomes
 
 

@@ -109,9 +109,13 @@ def test_several_directories_are_repeats_of_one_study(here: Path) -> None:
 
 def test_verdicts_on_a_baseline_that_is_named(here: Path) -> None:
     folder = judged_place(here / "a", '[[threshold]]\nrequire = "latency_p50_ms / baseline <= 1.2"\n')
-    study().write(here / "old")
-    assert main(["gate", "a", "--baseline", "old", "--quiet"]) == 0
-    assert "    python -m reports gate a --baseline old\n" in (folder / "gates.md").read_text()
+    for name in ("first", "second", "third"):
+        study().write(here / "old" / name)
+    old = ["old/first", "old/second", "old/third"]
+    assert main(["gate", "a", "--baseline", *old, "--quiet"]) == 0
+    told = f"    python -m reports gate a --baseline {' '.join(old)}\n"
+    assert told in (folder / "gates.md").read_text()
+    assert main(["gate", "a", "--baseline", *old[:2], "--quiet"]) == 3
 
 
 def test_actions_is_told_where_the_thresholds_that_people_edit_stand(
@@ -158,6 +162,10 @@ def no_study(here: Path) -> list[str]:
     return ["gate", "nowhere"]
 
 
+def several(here: Path) -> list[str]:
+    return ["gate", *(str(judged_place(here / name, PASSING)) for name in "ab")]
+
+
 def unwritable(here: Path) -> list[str]:
     judged_place(here / "a", PASSING)
     (here / "out").write_text("a file")
@@ -176,6 +184,7 @@ def damaged(here: Path) -> list[str]:
         (misspelt, "a/thresholds.toml: threshold 2: endpoint 'onnx-htpt': the study has none"),
         (without_a_baseline, "a threshold is to a baseline, and none is named: give --baseline."),
         (no_study, "reports: nowhere"),
+        (several, "reports: --out: name where the verdicts go, since several directories are judged as one."),
         (unwritable, "reports: out: cannot be written (File exists): mend that, or give --out."),
         (damaged, "reports: a/gates.json: is not what gates leave (threshold is None): remove it, or judge"),
     ],

@@ -164,17 +164,21 @@ def test_false_alarms_are_held_down_over_all_that_chance_has_a_part_in() -> None
 def test_what_is_broken_alone_is_not_so_among_many_and_takes_more_repeats() -> None:
     (alone,) = claims([0.02])
     assert alone.evidence is not None
-    levels: list[float] = []
-    evidence = replace(alone.evidence, more=lambda level: levels.append(level) or 4)  # type: ignore[func-returns-value]
+    levels: list[tuple[float, float]] = []
+    evidence = replace(alone.evidence, more=lambda *both: levels.append(both) or 4)  # type: ignore[func-returns-value]
     claim = replace(alone, evidence=evidence)
     assert verdict_of(claim, 0.02, 0.025, 1).outcome == "fail"
     among = verdict_of(claim, 0.2, 0.025, 1)
-    assert (among.outcome, among.more_repeats, levels) == ("inconclusive", 4, [pytest.approx(0.0025)])
+    assert (among.outcome, among.more_repeats) == ("inconclusive", 4)
+    assert levels == [(pytest.approx(0.0025), 0.025)]
     assert among.sentence.endswith("; 4 more repeats would decide, if like these.")
     tolerated = replace(alone, evidence=replace(evidence, beyond=False, p_kept=0.01))
     assert verdict_of(tolerated, 0.0001, 0.025, 1).outcome == "pass"
-    never = verdict_of(replace(alone, evidence=replace(evidence, more=lambda _: None)), 0.2, 0.025, 1)
-    assert never.sentence.endswith("; no number of repeats like these would decide.")
+    never = replace(alone, evidence=replace(evidence, more=lambda *_: None))
+    said = verdict_of(never, 0.2, 0.025, 1).sentence
+    assert said.endswith("; no number of repeats like these would decide.")
+    said = verdict_of(replace(never, mend="measure longer"), 0.2, 0.025, 1).sentence
+    assert said.endswith(" is required; measure longer.")
 
 
 def test_several_studies_are_judged_as_one(tmp_path: Path) -> None:

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from benchmarks.gates import CELLS, GATES, SESSION, verdicts
+from benchmarks.gates import APART, CELLS, GATES, ONE_CELL, REPEATING, SESSION, verdicts
 from benchmarks.noise import Noise, Session, p95s
+from benchmarks.simulated import simulated
 from reports.gates.claim import FAIL, PASS
+from reports.gates.compared import APART as STUDIES_APART
 
 STILL = Noise(request=0.0, second=0.0, run=0.0, walk=0.0, slope=0.0)
 SMALL = Session(turns=4, cells=3, seconds=6, per_second=50)
@@ -42,5 +44,19 @@ def test_gates_judge_it_as_they_judge_studies() -> None:
     assert ratios[0].value == pytest.approx(1.15)
     assert "not measured in turns" not in ratios[0].note
     assert [verdict.outcome for verdict in found if not verdict.ratio] == [PASS] * 10
-    (alone, *_) = verdicts(session, GATES, {}, in_turns=False)
-    assert "not measured in turns" in alone.note
+
+
+def test_a_baseline_of_studies_made_before_is_judged_as_such() -> None:
+    (session,) = p95s(STILL, APART, 1, seed=1, in_turns=False)
+    assert session.shape == (3, 6, 10)
+    found = [one for one in verdicts(session, GATES, {CELLS[0]: 1.15}, in_turns=False) if one.ratio]
+    assert [verdict.outcome for verdict in found] == [FAIL, *[PASS] * 9]
+    assert {(verdict.runs, verdict.note) for verdict in found} == {(1, STUDIES_APART)}
+
+
+def test_simulated_studies_have_their_repeats_and_what_they_were_told() -> None:
+    values = np.array([[[1.0], [1.1], [0.9]]], np.float32)
+    (side,) = simulated(values, ONE_CELL, [0], {}, REPEATING).sides
+    assert side.header["options"] == {"repeats": 3, "repeat_until_decided": 10}
+    assert [row.numbers["repeat"] for row in side.rows] == [1, 2, 3]
+    assert [row.numbers["latency_p95_ms"] for row in side.rows] == pytest.approx([30, 33, 27])

@@ -7,7 +7,7 @@ ARGS   ?=
 SET_UP := $(VENV)/.set-up
 
 .DEFAULT_GOAL := help
-.PHONY: help setup step7 web servers test test-studies test-parts test-reports check clean
+.PHONY: help setup step7 web servers test test-studies test-parts test-reports test-calm check clean
 
 help: ## show this help
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
@@ -36,18 +36,20 @@ servers: setup ## start the embedded servers and keep them up until Ctrl-C
 	$(BIN)/python -m server up
 
 # The first apart: elsewhere Locust patches sockets and threads, which torch and uvicorn need as they are. The last
-# need both cores and the default ports. Those between wait more than they work, so two processes share them.
+# need both cores and the default ports. Those between wait more than they work, so two processes share them; the calm
+# ones measure nothing that another study would disturb.
 BROWSER := tests/reports/test_browser.py
 ALONE := tests/locustfiles/test_real.py tests/locustfiles/test_trace.py tests/test_readme.py
+CALM := tests/locustfiles/test_mistakes.py tests/locustfiles/test_web_page.py
 test: setup ## run all tests, real servers included
 	$(BIN)/python -m pytest tests/server $(BROWSER)
-	$(MAKE) --jobs=2 --output-sync=target --no-print-directory test-studies test-parts test-reports
+	$(MAKE) --jobs=2 --output-sync=target --no-print-directory test-studies test-parts test-reports test-calm
 	$(BIN)/python -m pytest $(ALONE)
 
 # Whole studies, then links, which would see their devices, in a process that Locust has not patched; by then the other
 # process has ended, and nothing disturbs what is measured of them.
 test-studies:
-	$(BIN)/python -m pytest tests/locustfiles $(addprefix --ignore=,$(ALONE))
+	$(BIN)/python -m pytest tests/locustfiles $(addprefix --ignore=,$(ALONE) $(CALM))
 	$(BIN)/python -m pytest tests/swarm/links --confcutdir=tests/swarm/links
 
 test-parts:
@@ -57,10 +59,14 @@ test-parts:
 test-reports:
 	$(BIN)/python -m pytest tests/reports --ignore=$(BROWSER)
 
-check: setup ## formatting, lint, types, and the manifests and CI jobs of examples/ by their schemas
+test-calm:
+	$(BIN)/python -m pytest $(CALM)
+
+check: setup ## formatting, lint, types, scripts, and the manifests and CI jobs of examples/ by their schemas
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/shellcheck .ci/run examples/ci/in_turns.sh
 	$(BIN)/kubernetes-validate --strict --quiet -k 1.29 -k 1.37 examples/k8s/*.yaml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows examples/ci/github-actions.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.gitlab-ci --data-transform gitlab-ci examples/ci/gitlab-ci.yml

@@ -104,9 +104,10 @@ def test_make_test_runs_this_file() -> None:
     makefile = (ROOT / "Makefile").read_text()
     assert "pytest tests/server $(BROWSER)\n" in makefile
     assert "pytest tests/reports --ignore=$(BROWSER)\n" in makefile
-    assert "test-studies test-parts test-reports" in makefile
+    assert "test-studies test-parts test-reports test-calm\n" in makefile
     assert "pytest tests/swarm/links --confcutdir=tests/swarm/links\n" in makefile
-    assert "pytest tests/locustfiles $(addprefix --ignore=,$(ALONE))" in makefile
+    assert "pytest tests/locustfiles $(addprefix --ignore=,$(ALONE) $(CALM))\n" in makefile
+    assert "pytest $(CALM)\n" in makefile
     assert "pytest tests --ignore=tests/server --ignore=tests/reports --ignore=tests/locustfiles" in makefile
     assert "pytest $(ALONE)" in makefile
     assert command("make test") == ["make", "test"]

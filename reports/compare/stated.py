@@ -6,9 +6,12 @@ from typing import Any
 from reports.compare.side import Side
 from reports.tables.origins import flat
 
-# Where things were written, and what never changes a number.
+# Where things were written, what judges them, and what never changes a number.
 IDLE_OPTIONS = frozenset(
-    {"command", "results_dir", "size", "prometheus_port", "prometheus_host", "raw_results"}
+    (
+        *("command", "results_dir", "size", "prometheus_port", "prometheus_host", "raw_results"),
+        *("gate", "baseline", "repeat_until_decided"),
+    )
 )
 OF_ENDPOINT = ("model", "weights", "emulated", "embedded")
 OF_LINK = ("name", "one_way_ms", "mbit_per_s", "loss_pct", "queue_bytes", "congestion_control", "emulator")

@@ -31,7 +31,8 @@ def judge_absolute(threshold: Threshold, cell: str, source: Source, counting: Co
     if not runs:
         return unknown(threshold, cell, "no run of it was begun")
     column = threshold.require.column
-    counted = counting.counted(runs, source.cells[cell], column)
+    pooled = threshold.require.kind is Kind.SHARE
+    counted = counting.counted(runs, source.cells[cell], column, pooled=pooled)
     if not counted.runs:
         return unknown(threshold, cell, f"no run of it counts: {counted.said}")
     if threshold.counts:
@@ -51,7 +52,7 @@ def _by_count(threshold: Threshold, cell: str, runs: Sequence[Taken]) -> Claim:
     return Claim(
         threshold=threshold,
         cell=cell,
-        settled=PASS if ratio <= threshold.require.bound else FAIL,
+        settled=PASS if threshold.keeps(ratio) else FAIL,
         why=f"{failures:,.0f} of {plural(round(requests), 'request')} failed, {allowed(threshold)}",
         value=ratio,
         runs=len(runs),

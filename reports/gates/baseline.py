@@ -9,16 +9,15 @@ from typing import Any
 
 from reports.compare.rows import SideError, rows_of
 from reports.compare.side import Side, in_order
-from reports.damage import DAMAGED, LONGEST, damage_refused
+from reports.damage import DAMAGED, damage_refused
+from reports.gates.baseline_file import KIND, VERSION, not_one, studies_in
 from reports.gates.error import GateError
-from reports.gates.source import Source, source_of
+from reports.gates.source import Source, check_once, source_of
 from reports.header import check_header
 from reports.ledger import FILE_NAME, LedgerError
 from reports.render.cells_csv import render_csv
-from reports.strict_json import parsed
 from reports.study import Study, load_study
 
-KIND, VERSION = "inferswarm-baseline", 1
 _LEFT_OUT = ("kind", "plan")
 
 
@@ -41,8 +40,19 @@ def load_baseline(places: Sequence[str]) -> Source:
     sides = [side for place in places for side in _sides(Path(place))]
     if not any(side.rows for side in sides):
         raise GateError(f"baseline {' '.join(places)}: has no run that was begun: name another.")
+    for side in sides:
+        if why := incomplete(side.status):
+            raise GateError(f"baseline {side.place}: {why}")
+    check_once(sides)
     cells = {row.cell: vars(row) for side in sides for row in side.rows}
     return Source(sides=tuple(sides), cells=cells)
+
+
+def incomplete(status: str) -> str:
+    """Why nothing may be compared with a study that ended so; empty where it may."""
+    if status == "complete":
+        return ""
+    return f"is {status}, and what it would have measured is not known: name a complete one."
 
 
 def _sides(path: Path) -> tuple[Side, ...]:
@@ -61,17 +71,14 @@ def _sides(path: Path) -> tuple[Side, ...]:
 
 
 def _kept_sides(path: Path) -> list[Side]:
-    wrong = f"baseline {path}: is no baseline that this program reads"
-    mend = "make it with `python -m reports baseline DIR`."
     try:
-        kept = parsed(path.read_bytes())
-        if (kept["kind"], kept["version"]) != (KIND, VERSION):
-            raise ValueError(f"its kind is {kept['kind']!r:.40}, its version {kept['version']!r:.40}")
-        return [_side(one, path) for one in kept["studies"]]
+        return [_side(one, path) for one in studies_in(path)]
     except LedgerError as error:
         raise GateError(f"baseline {error}") from error
+    except GateError as error:
+        raise GateError(f"baseline {path}: {error}") from error
     except (*DAMAGED, SideError, csv.Error) as error:
-        raise GateError(f"{wrong} ({error!r:.{LONGEST}}): {mend}") from error
+        raise GateError(f"baseline {path}: {not_one(error)}") from error
 
 
 def _side(kept: Mapping[str, Any], path: Path) -> Side:

@@ -8,7 +8,7 @@ from typing import Any
 
 from reports.damage import damage_refused
 from reports.format import counted, plural
-from reports.gates.baseline import baseline_text
+from reports.gates.baseline import baseline_text, incomplete
 from reports.gates.counting import Counting
 from reports.gates.error import GateError
 from reports.gates.source import Source, source_of
@@ -18,8 +18,8 @@ from reports.study import Study, load_study
 
 OK, USAGE_ERROR, NOT_TOLD = 0, 2, 3
 ENDING = ".baseline.json"
-MEASURE = "images_per_s"
-"""A run that counts for it says something of its cell."""
+MEASURE = "requests"
+"""A run that counts for it says something of its cell, whatever its load is."""
 
 
 def add_baseline(commands: Any) -> None:
@@ -65,10 +65,8 @@ def baseline(arguments: argparse.Namespace) -> int:
 
 def _useless(path: Path, study: Study) -> str:
     """Why nothing may be compared with a study; empty where it may."""
-    if study.status != "complete":
-        return (
-            f"{path}: is {study.status}, and what it would have measured is not known: name a complete one."
-        )
+    if why := incomplete(study.status):
+        return f"{path}: {why}"
     source = source_of([(path, study)])
     if not any(_counting(source, cell) for cell in source.runs):
         return f"{path}: has no run that counts: read its caveats, mend their causes, and run it again."

@@ -34,6 +34,10 @@ _FACTS = frozenset(
 _EVIDENCE = frozenset(
     ["requests", "images", "measure_s", "worker_cpu_pct", "loop_lag_p99_ms", "send_delay_p99_ms"]
 )
+OF_FAILURES = frozenset({FAILURE_RATIO, "failures", "abandoned"})
+"""They are known of a run of which no request succeeded, too."""
+OF_THE_RATE = frozenset({"requests_per_s", "images_per_s", "offered_per_s"})
+"""With open load they are what was asked for, however slow the server is."""
 _UNJUDGED = frozenset({"repeat", "batch", "level"})
 PERCENTILES = {
     f"{stem}_{name}_ms": (histogram, percent)

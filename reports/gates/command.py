@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from reports.damage import damage_refused
-from reports.gates import kept
 from reports.gates.actions import commands_stopped, place_in_repository, tell_actions
 from reports.gates.baseline import load_baseline
 from reports.gates.error import GateError
 from reports.gates.judge import judge
 from reports.gates.junit import junit_text
+from reports.gates.kept import kept_text
 from reports.gates.markdown import gates_markdown
+from reports.gates.names import THRESHOLDS, VERDICTS
 from reports.gates.page import gates_page
 from reports.gates.source import Source, source_of
 from reports.gates.thresholds import Gates, read_gates
@@ -28,7 +29,6 @@ from reports.render.terminal import PatientConsole, public_path
 from reports.study import Study, load_study
 
 USAGE_ERROR = 2
-THRESHOLDS = "thresholds.toml"
 Studies = Sequence[tuple[Path, Study]]
 
 
@@ -101,17 +101,25 @@ def gate(arguments: argparse.Namespace) -> int:
 def _thresholds(directory: Path) -> Path:
     """Those that the study was judged by, or those here."""
     own = directory / THRESHOLDS
-    return own if own.is_file() else Path(THRESHOLDS)
+    return own if os.path.isfile(own) else Path(THRESHOLDS)
 
 
 def _original(thresholds: Path, study: Study) -> Path:
     """The file that people edit: what the study was told, where the one beside its ledger is a copy of it."""
     told = Path(str((study.header.get("options") or {}).get("gate") or thresholds))
-    same = told.is_file() and told.read_bytes() == thresholds.read_bytes()
+    try:
+        same = os.path.isfile(told) and told.read_bytes() == thresholds.read_bytes()
+    except OSError:
+        return thresholds
     return told if same else thresholds
 
 
 def _verdicts(gates: Gates, studies: Studies, named: Sequence[str]) -> list[Verdict]:
+    if named and not gates.need_baseline:
+        raise GateError(
+            f"--baseline: no threshold in {gates.place} is to a baseline: leave it out, or add one such as "
+            "latency_p95_ms / baseline <= 1."
+        )
     places = [*named] or _told(studies) or ([gates.baseline] if gates.baseline else [])
     baseline: Source | None = load_baseline(places) if gates.need_baseline and places else None
     return judge(gates, source_of(studies), baseline)
@@ -142,7 +150,7 @@ def _write(folder: Path, studies: Studies, verdicts: Sequence[Verdict], place: s
     """What a CI takes, and the report of a study that was judged alone, in its own directory."""
     path, study = studies[-1]
     files = {
-        kept.FILE_NAME: kept.kept_text(verdicts),
+        VERDICTS: kept_text(verdicts),
         "junit.xml": junit_text(verdicts, str(study.header["study"]), place),
         "gates.md": markdown,
     }

@@ -12,7 +12,7 @@ from reports.gates.columns import results_needed
 from reports.gates.counting import Counted, Counting
 from reports.gates.evidence import Mean, apart_of, mean_of, of_ratio
 from reports.gates.planned import Planned
-from reports.gates.same import what_differs
+from reports.gates.same import what_differs, what_varies
 from reports.gates.source import Source, Taken
 from reports.gates.thresholds import Threshold
 
@@ -20,6 +20,7 @@ LEAST_STUDIES = 3
 """Of a baseline that was not measured in turns: fewer do not tell how much the machine changes in between."""
 APART = "not measured in turns: judged by how much the baseline's studies differ among themselves"
 MEND = "more repeats would not decide, measuring the two in turns may"
+BASELINES = "the baseline's"
 Key = tuple[int, int]
 
 
@@ -37,7 +38,7 @@ def judge_pair(threshold: Threshold, over: str, under: str, source: Source, coun
         why = f"{plural(len(paired), 'repeat')} of both count, and a ratio takes {LEAST_REPEATS}"
         return unknown(threshold, name, why, len(paired), LEAST_REPEATS - len(paired))
     logs = mean_of([values[0][key] - values[1][key] for key in paired])
-    return _claim(threshold, name, logs, sides)
+    return _claim(threshold, name, logs, _note((over, under), sides))
 
 
 def judge_baseline(
@@ -56,9 +57,15 @@ def judge_baseline(
     if different := what_differs(source, baseline, cell, may_differ):
         why = f"the conditions are not the baseline's: {different}; may_differ of [baseline] can allow that"
         return unknown(threshold, cell, why)
+    if varying := what_varies(baseline, cell, may_differ):
+        why = (
+            f"the baseline's studies differ in {varying}: make it of alike ones, or let may_differ of "
+            "[baseline] allow that"
+        )
+        return unknown(threshold, cell, why)
     planned = source.cells[cell]
     sides = [_counted(threshold, each.runs[cell], planned, counting) for each in (source, baseline)]
-    if lacking := next(_lacking(threshold, (cell, "the baseline's"), sides), ""):
+    if lacking := next(_lacking(threshold, (cell, BASELINES), sides), ""):
         return unknown(threshold, cell, lacking, *_missing(threshold, sides))
     if turns := in_turns(source, baseline):
         return _in_pairs(threshold, cell, sides, turns)
@@ -74,7 +81,8 @@ def _apart(threshold: Threshold, cell: str, sides: Sequence[Counted]) -> Claim:
             f"is not known: measure them in turns, or make the baseline of {LEAST_STUDIES} studies or more"
         )
         return unknown(threshold, cell, why, len(then))
-    return replace(_claim(threshold, cell, apart_of(now, then), sides, APART), mend=MEND)
+    note = "; ".join(filter(None, (APART, _note((cell, BASELINES), sides))))
+    return replace(_claim(threshold, cell, apart_of(now, then), note), mend=MEND)
 
 
 def _in_pairs(
@@ -90,7 +98,7 @@ def _in_pairs(
     if len(logs) < LEAST_REPEATS:
         why = f"{plural(len(logs), 'turn')} of both count, and a ratio takes {LEAST_REPEATS}"
         return unknown(threshold, cell, why, len(logs), LEAST_REPEATS - len(logs))
-    return _claim(threshold, cell, mean_of(logs), sides)
+    return _claim(threshold, cell, mean_of(logs), _note((cell, BASELINES), sides))
 
 
 def in_turns(source: Source, baseline: Source) -> list[tuple[int, int]]:
@@ -106,11 +114,15 @@ def in_turns(source: Source, baseline: Source) -> list[tuple[int, int]]:
     return [(a[2], b[2]) if a[1] == 0 else (b[2], a[2]) for a, b in turns]
 
 
-def _claim(threshold: Threshold, name: str, logs: Mean, sides: Sequence[Counted], doubt: str = "") -> Claim:
+def _claim(threshold: Threshold, name: str, logs: Mean, note: str) -> Claim:
     require = threshold.require
     evidence = of_ratio(logs, require.bound, threshold.tolerated, require.at_most)
-    said = "; ".join(text for text in (doubt, *(side.said for side in sides)) if text)
-    return Claim(threshold=threshold, cell=name, evidence=evidence, note=said, runs=logs.runs)
+    return Claim(threshold=threshold, cell=name, evidence=evidence, note=note, runs=logs.runs)
+
+
+def _note(names: Sequence[str], sides: Sequence[Counted]) -> str:
+    """Which runs of which side were left out."""
+    return "; ".join(f"of {name}: {side.said}" for name, side in zip(names, sides, strict=True) if side.said)
 
 
 def _counted(threshold: Threshold, runs: Sequence[Taken], planned: Planned, counting: Counting) -> Counted:
@@ -136,10 +148,12 @@ def _lacking(threshold: Threshold, names: Sequence[str], sides: Sequence[Counted
 def _missing(threshold: Threshold, sides: Sequence[Counted]) -> tuple[int, int | None]:
     """How many runs there are on the side that has fewer, and how many more of them it takes."""
     fewest, needed = min(len(side.runs) for side in sides), results_needed(threshold.require.column)
+    if not fewest:
+        return 0, None
     more = [
         ceil((needed - _results(side)) / (_results(side) / len(side.runs)))
         for side in sides
-        if side.runs and _results(side) < needed
+        if _results(side) < needed
     ]
     return fewest, max(more, default=None)
 

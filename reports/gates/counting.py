@@ -1,11 +1,11 @@
 """Which runs of a cell a verdict may rest on, and why the others do not count."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from reports.format import plural
-from reports.gates.columns import FAILURE_RATIO, Kind, results_in_a_run
+from reports.gates.columns import OF_FAILURES, OF_THE_RATE, Kind, results_in_a_run
 from reports.gates.planned import Planned
 from reports.gates.source import Taken
 from reports.gates.thresholds import FAIL, Threshold
@@ -30,22 +30,31 @@ class Counted:
 
 @dataclass(frozen=True)
 class Counting:
-    """Decides by caveats, and by the thresholds on what verdicts rest on, such as the generator's health."""
+    """Decides by caveats, and by the thresholds on what verdicts rest on, such as the generator's health.
+
+    `unlike` says of cells why no run of theirs counts: those of several studies may not be of one thing.
+    """
 
     evidence: tuple[Threshold, ...] = ()
+    unlike: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, thresholds: Iterable[Threshold]) -> "Counting":
+    def of(cls, thresholds: Iterable[Threshold], unlike: Mapping[str, str]) -> "Counting":
         """By those of some thresholds that bound evidence, and are no mere warnings."""
-        return cls(
-            tuple(one for one in thresholds if one.require.kind is Kind.EVIDENCE and one.severity == FAIL)
-        )
+        bounds = (one for one in thresholds if one.require.kind is Kind.EVIDENCE and one.severity == FAIL)
+        return cls(tuple(bounds), unlike)
 
-    def counted(self, runs: Sequence[Taken], planned: Planned, column: str) -> Counted:
-        """The runs of a cell that count for a threshold on a column."""
+    def counted(self, runs: Sequence[Taken], planned: Planned, column: str, pooled: bool = False) -> Counted:
+        """The runs of a cell that count for a threshold on a column.
+
+        Where the requests of all runs are `pooled`, a single run may have few of them.
+        """
+        least = 1 if pooled else results_in_a_run(column)
+        if runs and (why := self.unlike.get(runs[0].row.cell)):
+            return Counted((), (why,))
         kept, reasons = [], Counter[str]()
         for run in runs:
-            found = next(self._against(run, planned, column), "")
+            found = next(self._against(run, planned, column, least), "")
             if found:
                 reasons[found] += 1
             else:
@@ -53,14 +62,16 @@ class Counting:
         said = [f"{plural(count, 'run')} left out ({reason})" for reason, count in reasons.items()]
         return Counted(tuple(kept), tuple(said))
 
-    def _against(self, run: Taken, planned: Planned, column: str) -> Iterator[str]:
-        excused = _OF_NO_SUCCESS if column == FAILURE_RATIO else _JUDGED_ITSELF
+    def _against(self, run: Taken, planned: Planned, column: str, least: int) -> Iterator[str]:
+        if planned["load"] == "open" and column in OF_THE_RATE:
+            yield f"{column} of open load is what was asked: bound a latency"
+        excused, had = _JUDGED_ITSELF, run.row.succeeded
+        if column in OF_FAILURES:
+            excused, had = _OF_NO_SUCCESS, run.row.numbers.get("requests")
         yield from (doubt.code for doubt in run.row.disqualified if doubt.code not in excused)
-        least, had = results_in_a_run(column), run.row.succeeded
-        if column == FAILURE_RATIO:
-            had = run.row.numbers.get("requests")
         if (had or 0) < least:
-            yield "no results" if least == 1 else f"fewer than {least:,} results"
+            few = f"fewer than {least:,} results, measure longer: --iterations or --seconds"
+            yield "no results" if least == 1 else few
         if run.value(column) is None:
             yield f"{column} is not known"
         for threshold in self.evidence:

@@ -70,16 +70,15 @@ def mean_of(values: Sequence[float]) -> Mean:
     return Mean(fmean(values), sqrt(variance(values) / len(values)), len(values) - 1, len(values))
 
 
-def apart_of(over: Sequence[float], under: Sequence[float]) -> Mean:
-    """Of values to those of two or more others that vary as they do: Student's t with their pooled variance.
+def apart_of(now: Sequence[float], then: Sequence[float]) -> Mean:
+    """Of values to those of two or more studies of other times, which may vary as much among themselves.
 
-    A single value above has none of its own, and so must lie within what the others vary.
+    However many they are, the first count as one, their mean: what was measured within the hour tells nothing
+    of how the machine changes from one time to another. Source: G. J. Hahn and W. Q. Meeker, Statistical
+    Intervals, Wiley 1991, the prediction interval of one future observation.
     """
-    sides = [side for side in (over, under) if len(side) > 1]
-    freedom = sum(len(side) - 1 for side in sides)
-    pooled = sum((len(side) - 1) * variance(side) for side in sides) / freedom
-    error = sqrt(pooled * (1 / len(over) + 1 / len(under)))
-    return Mean(fmean(over) - fmean(under), error, freedom, len(over), final=True)
+    error = sqrt(variance(then) * (1 + 1 / len(then)))
+    return Mean(fmean(now) - fmean(then), error, len(then) - 1, len(now), final=True)
 
 
 def of_ratio(logs: Mean, bound: float, tolerated: float, at_most: bool) -> Evidence:

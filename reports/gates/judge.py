@@ -4,19 +4,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from reports.gates.absolute import judge_absolute
-from reports.gates.claim import FAIL, INCONCLUSIVE, PASS, Claim, unknown
-from reports.gates.columns import FAILURE_RATIO
+from reports.gates.claim import INCONCLUSIVE, PASS, Claim, unknown
 from reports.gates.compared import judge_baseline, judge_pair
 from reports.gates.counting import Counting
 from reports.gates.error import GateError
 from reports.gates.evidence import LEVEL, holm
-from reports.gates.require import Require
-from reports.gates.select import cells_of, check_names, pairs_of, unmet
-from reports.gates.source import Source
-from reports.gates.thresholds import WARN, Gates, Threshold
+from reports.gates.missing import chosen, lost, unmet
+from reports.gates.own_bound import own_bound
+from reports.gates.same import unlike
+from reports.gates.select import cells_of, check_names, pairs_of
+from reports.gates.source import Source, check_once
+from reports.gates.stopped import stopped
+from reports.gates.thresholds import Gates, Threshold
 from reports.gates.verdict import Verdict, verdict_of
-
-OPTION = "--max-failure-ratio"
 
 
 def judge(gates: Gates, source: Source, baseline: Source | None = None) -> list[Verdict]:
@@ -27,13 +27,12 @@ def judge(gates: Gates, source: Source, baseline: Source | None = None) -> list[
     if gates.need_baseline and baseline is None:
         raise GateError(f"{gates.place}: a threshold is to a baseline, and none is named: give --baseline.")
     check_names(gates, source.cells, source.endpoints)
-    counting = Counting.of(gates.thresholds)
+    check_once([*source.sides, *(baseline.sides if baseline else ())])
+    counting = Counting.of(gates.thresholds, unlike(source, gates.may_differ))
     declared = [
-        claim
-        for one in gates.thresholds
-        for claim in _stopped(one, source) or _claims(one, gates, source, baseline, counting)
+        claim for one in gates.thresholds for claim in _claims(one, gates, source, baseline, counting)
     ]
-    claims = [*declared, *_own_bound(gates, source, counting)]
+    claims = [*declared, *own_bound(gates, source, counting)]
     found = [
         verdict_of(claim, chance, LEVEL / _looks(source), _line(gates, claim))
         for claim, chance in zip(claims, _chances(claims), strict=True)
@@ -74,60 +73,33 @@ def _line(gates: Gates, claim: Claim) -> int:
     return gates.lines[number - 1] if 0 < number <= len(gates.lines) else 1
 
 
-def _own_bound(gates: Gates, source: Source, counting: Counting) -> Iterator[Claim]:
-    """The bound on failures that every study has, of the cells that no threshold on them may fail."""
-    allowed = [
-        float((side.header.get("options") or {}).get("max_failure_ratio") or 0) for side in source.sides
-    ]
-    least = min(allowed, default=0.0)
-    own = [one for one in gates.thresholds if one.require.column == FAILURE_RATIO and one.severity != WARN]
-    covered = {cell for one in own for cell in cells_of(one, source.cells)}
-    require = Require(f"{FAILURE_RATIO} <= {least:g}", FAILURE_RATIO, at_most=True, bound=least)
-    bound = Threshold(0, require, name=OPTION)
-    for cell in source.cells:
-        if cell not in covered:
-            yield judge_absolute(bound, cell, source, counting)
-
-
 def _claims(
+    threshold: Threshold, gates: Gates, source: Source, baseline: Source | None, counting: Counting
+) -> list[Claim]:
+    found = [
+        *_of_cells(threshold, gates, source, baseline, counting),
+        *lost(threshold, source, baseline),
+    ]
+    absent = unmet(threshold, source.cells)
+    if absent or not found:
+        none = " or ".join(absent) or chosen(threshold, source.cells)
+        found.append(unknown(threshold, "no cell", f"the study has none of {none}"))
+    stops = stopped(threshold, source)
+    return [stops.get(claim.cell, claim) for claim in found]
+
+
+def _of_cells(
     threshold: Threshold, gates: Gates, source: Source, baseline: Source | None, counting: Counting
 ) -> Iterator[Claim]:
     if threshold.require.over:
-        pairs = pairs_of(threshold, source.cells)
-        for over, under in pairs:
+        for over, under in pairs_of(threshold, source.cells):
             yield judge_pair(threshold, over, under, source, counting)
-        chosen: Sequence[object] = pairs
-    else:
-        cells = chosen = cells_of(threshold, source.cells)
-        for cell in cells:
-            if threshold.require.to_baseline and baseline is not None:
-                yield judge_baseline(threshold, cell, source, baseline, counting, gates.may_differ)
-            else:
-                yield judge_absolute(threshold, cell, source, counting)
-    missing = unmet(threshold, source.cells)
-    if missing or not chosen:
-        none = " or ".join(missing) or _chosen(threshold)
-        yield unknown(threshold, "no cell", f"the study has none of {none}")
-
-
-def _chosen(threshold: Threshold) -> str:
-    told = [
-        f"{key} {value if isinstance(value, str) else ' or '.join(f'{one:g}' for one in sorted(value))}"
-        for key, value in threshold.choice.items()
-    ]
-    ratio = [f"{threshold.require.over} and {threshold.require.under}"] if threshold.require.over else []
-    return ", ".join([*ratio, *told]) or "any"
-
-
-def _stopped(threshold: Threshold, source: Source) -> list[Claim]:
-    """Where this threshold stopped the study: what was certain then, and no more was measured."""
-    return [
-        Claim(
-            threshold=threshold, cell=str(one["cell"]), settled=FAIL, why=str(one["why"]).rstrip("."), runs=1
-        )
-        for one in source.stopped
-        if one["threshold"] == threshold.number and one["require"] == threshold.require.text
-    ]
+        return
+    for cell in cells_of(threshold, source.cells):
+        if threshold.require.to_baseline and baseline is not None:
+            yield judge_baseline(threshold, cell, source, baseline, counting, gates.may_differ)
+        else:
+            yield judge_absolute(threshold, cell, source, counting)
 
 
 def _of_unended(verdict: Verdict, source: Source) -> Verdict:

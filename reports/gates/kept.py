@@ -8,9 +8,8 @@ from typing import Any, get_type_hints
 
 from reports.gates.claim import OUTCOMES
 from reports.gates.error import GateError
+from reports.gates.names import VERDICTS
 from reports.gates.verdict import Verdict, exit_code
-
-FILE_NAME = "gates.json"
 
 
 def kept_text(verdicts: Sequence[Verdict]) -> str:
@@ -21,7 +20,7 @@ def kept_text(verdicts: Sequence[Verdict]) -> str:
 
 def kept_in(directory: Path) -> tuple[Verdict, ...]:
     """The verdicts kept in a directory, none where nothing was judged; GateError where it is damaged."""
-    path = directory / FILE_NAME
+    path = directory / VERDICTS
     if not path.is_file():
         return ()
     try:

@@ -1,55 +1,79 @@
-"""Whether a study and its baseline met the same conditions, so that the server alone can tell them apart."""
+"""Whether studies met the same conditions, so that the server alone can tell them apart."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from reports.compare.side import Side
-from reports.compare.stated import stated
-from reports.gates.source import Source
+from reports.gates.source import Source, Taken
 
-MUST = (
-    *("images.*", "endpoints.*.model", "endpoints.*.weights", "link", "link.*", "host", "host.*"),
-    *("cpu", "cpu.*", "cores", "gpus", "system", "tcp_congestion_control"),
-    *("options.client", "options.channels", "options.arrivals", "options.max_in_flight", "options.trace"),
-)
-"""What a study states, by dotted names, that must be as in its baseline."""
 NEARLY = {"workers": 0.0, "hosts": 0.0, "request_bytes": 0.02}
 """By what part columns may differ: a request's size shows another image size or encoding, and JPEGs vary."""
 TOLD = 3
 
 
+@dataclass(frozen=True)
+class _Met:
+    """What some studies state of themselves, and the runs of a cell that they made."""
+
+    facts: Sequence[Mapping[str, str]]
+    runs: Sequence[Taken]
+
+    @classmethod
+    def of(cls, source: Source, runs: Sequence[Taken]) -> "_Met":
+        """Of the studies that made these runs of one cell."""
+        facts = source.conditions[runs[0].row.endpoint]
+        return cls([facts[number] for number in dict.fromkeys(run.study for run in runs)], runs)
+
+    def said(self, what: str) -> frozenset[str]:
+        """All that is stated of one name."""
+        return frozenset(facts.get(what, "not stated") for facts in self.facts)
+
+    def largest(self, column: str) -> float:
+        """Of a column over all runs, 0 where it is not known."""
+        return max(run.row.numbers.get(column, 0.0) for run in self.runs)
+
+
 def what_differs(now: Source, then: Source, cell: str, may_differ: Sequence[str]) -> str:
     """What does not match of a cell that both have, in words; empty where all does that must."""
-    found = [
-        f"{what} ({ours} here, {theirs} in the baseline)"
-        for what, ours, theirs in _differences(now, then, cell)
-        if not any(fnmatchcase(what, name) for name in may_differ)
-    ]
-    more = f" and {len(found) - TOLD} more" if len(found) > TOLD else ""
-    return "; ".join(found[:TOLD]) + more
+    met = [_Met.of(source, source.runs[cell]) for source in (now, then)]
+    found = _differences(met, may_differ)
+    return _told(f"{what} ({ours} here, {theirs} in the baseline)" for what, (ours, theirs) in found)
 
 
-def _differences(now: Source, then: Source, cell: str) -> Iterator[tuple[str, str, str]]:
-    sides = [_sides_with(source, cell) for source in (now, then)]
-    endpoint = now.runs[cell][0].row.endpoint
-    facts = [[stated(side, [endpoint]) for side in some] for some in sides]
-    for what in dict.fromkeys(name for some in facts for fact in some for name in fact):
-        if any(fnmatchcase(what, name) for name in MUST):
-            ours, theirs = (
-                " or ".join(dict.fromkeys(f.get(what, "not stated") for f in some)) for some in facts
-            )
-            if ours != theirs:
-                yield what, ours, theirs
+def what_varies(source: Source, cell: str, may_differ: Sequence[str]) -> str:
+    """What the studies of one side that have a cell do not have in common, in words."""
+    by_study: dict[int, list[Taken]] = {}
+    for run in source.runs[cell]:
+        by_study.setdefault(run.study, []).append(run)
+    found = _differences([_Met.of(source, runs) for runs in by_study.values()], may_differ)
+    return _told(f"{what} ({' or '.join(sorted(set(each)))})" for what, each in found)
+
+
+def unlike(source: Source, may_differ: Sequence[str]) -> Mapping[str, str]:
+    """By cell, why what its studies measured is not of one thing; those of one thing are left out."""
+    found = {cell: what_varies(source, cell, may_differ) for cell in source.runs}
+    mend = "judge each directory alone, or let may_differ of [baseline] allow that"
+    return {cell: f"its studies differ in {what}: {mend}" for cell, what in found.items() if what}
+
+
+def _differences(some: Sequence[_Met], may_differ: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """By name, in what they are not alike and must be, and what each of them has."""
+    for what in dict.fromkeys(name for met in some for facts in met.facts for name in facts):
+        said = [met.said(what) for met in some]
+        if len(set(said)) > 1 and not _any(may_differ, what):
+            yield what, [" or ".join(sorted(one)) for one in said]
     for column, nearly in NEARLY.items():
-        here, there = (_largest(source, cell, column) for source in (now, then))
-        if here and there and abs(here / there - 1) > nearly:
-            yield column, f"{here:,.0f}", f"{there:,.0f}"
+        known = [value for met in some if (value := met.largest(column))]
+        if known and max(known) > min(known) * (1 + nearly) and not _any(may_differ, column):
+            yield column, [f"{value:,.0f}" for value in known]
 
 
-def _largest(source: Source, cell: str, column: str) -> float:
-    """Of a column over all runs of a cell, 0 where it is not known."""
-    return max(run.row.numbers.get(column, 0.0) for run in source.runs[cell])
+def _any(patterns: Iterable[str], name: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _sides_with(source: Source, cell: str) -> list[Side]:
-    return [source.sides[number] for number in dict.fromkeys(run.study for run in source.runs[cell])]
+def _told(found: Iterable[str]) -> str:
+    """The first few, and how many more there are."""
+    told = list(found)
+    more = f" and {len(told) - TOLD} more" if len(told) > TOLD else ""
+    return "; ".join(told[:TOLD]) + more

@@ -27,19 +27,14 @@ def cells_of(threshold: Threshold, cells: Mapping[str, Planned]) -> list[str]:
 
 def _meant(threshold: Threshold, planned: Planned) -> bool:
     named = [str(threshold.choice.get(key, "")) for key in ("cell", "endpoint", "backend")]
-    floor = str(planned["endpoint"]).endswith(FLOOR_SUFFIX)
-    return not floor or any("floor" in text or text == "null" for text in (*named, threshold.require.over))
+    return not is_floor(planned) or any(
+        "floor" in text or text == "null" for text in (*named, threshold.require.over)
+    )
 
 
-def unmet(threshold: Threshold, cells: Mapping[str, Planned]) -> list[str]:
-    """The numbers that it asks for, in words, which none of the cells has: a larger study may have them."""
-    return [
-        f"{key} {number:g}"
-        for key, wanted in threshold.choice.items()
-        if not isinstance(wanted, str)
-        for number in sorted(wanted)
-        if all(planned.get(key) != number for planned in cells.values())
-    ]
+def is_floor(planned: Planned) -> bool:
+    """Whether a cell is without a model, to show what the way to it takes."""
+    return str(planned["endpoint"]).endswith(FLOOR_SUFFIX)
 
 
 def pairs_of(threshold: Threshold, cells: Mapping[str, Planned]) -> list[tuple[str, str]]:
@@ -57,6 +52,41 @@ def pairs_of(threshold: Threshold, cells: Mapping[str, Planned]) -> list[tuple[s
         if other in cells:
             found.append((name, other))
     return found
+
+
+def unpaired(threshold: Threshold, cells: Mapping[str, Planned]) -> list[tuple[str, str]]:
+    """The cells of ratios, over and under, of which the study has one alone, though others of both endpoints.
+
+    An endpoint that was not planned at all is not missing: `*-grpc / *-http` also finds backends that speak
+    only one of them, and nobody took anything away from those.
+    """
+    over, under = threshold.require.over, threshold.require.under
+    known = {str(planned["endpoint"]): planned for planned in cells.values()}
+    pairs = pairs_of(threshold, cells)
+    firsts, seconds = ({pair[side] for pair in pairs} for side in (0, 1))
+    found = []
+    for name, planned in cells.items():
+        other = _other(name, planned, over, under)
+        if other.partition("/")[0] in known and name not in firsts and cells_of(threshold, {name: planned}):
+            found.append((name, other))
+        other = _other(name, planned, under, over)
+        way = known.get(other.partition("/")[0])
+        # the choice is of the first cell, which would be like this one, in another way
+        if way and name not in seconds and cells_of(threshold, {other: {**planned, **_way(way)}}):
+            found.append((other, name))
+    return found
+
+
+def _other(name: str, planned: Planned, this: str, that: str) -> str:
+    """What the other cell would be called; empty where this one is not of this side."""
+    endpoint = str(planned["endpoint"])
+    if counterpart := _counterpart(endpoint, this, that):
+        return f"{counterpart}{name.removeprefix(endpoint)}"
+    return _counterpart(name, this, that)
+
+
+def _way(planned: Planned) -> Planned:
+    return {key: planned[key] for key in ("endpoint", "backend", "protocol", "payload")}
 
 
 def _place(planned: Planned) -> tuple[object, ...]:

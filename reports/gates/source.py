@@ -1,6 +1,6 @@
 """What gates judge: the runs of one study or of several, each as cells.csv has it, and what was planned."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +10,7 @@ from reports.compare.rows import SideError
 from reports.compare.side import Row, Side
 from reports.gates.blocks import RunBlocks, read_blocks
 from reports.gates.columns import FAILURE_RATIO, UNEXPLAINED_SHARE
+from reports.gates.conditions import conditions
 from reports.gates.error import GateError
 from reports.gates.planned import Planned, planned_cell
 from reports.ledger import Record, Tag
@@ -77,6 +78,12 @@ class Source:
                 found.setdefault(row.cell, []).append(Taken(number, row))
         return {cell: tuple(runs) for cell, runs in found.items()}
 
+    @cached_property
+    def conditions(self) -> Mapping[str, tuple[Mapping[str, str], ...]]:
+        """By endpoint, what each study states that must be as another's."""
+        endpoints = dict.fromkeys(row.endpoint for side in self.sides for row in side.rows)
+        return {one: tuple(conditions(side, one) for side in self.sides) for one in endpoints}
+
     @property
     def unended(self) -> tuple[str, ...]:
         """How each study ended that is not complete, as a sentence would have it."""
@@ -88,15 +95,27 @@ class Source:
 
 
 def source_of(studies: Sequence[tuple[Path, Study]]) -> Source:
-    """Of studies with the directories they are in."""
+    """Of studies with the directories they are in; GateError where one is there twice."""
+    sides = tuple(_side(study, path) for path, study in studies)
+    check_once(sides)
     whole = {entry["cell"]: planned_cell(entry) for _, study in studies for entry in study.plan}
     return Source(
-        sides=tuple(_side(study, path) for path, study in studies),
+        sides=sides,
         cells=whole,
         endpoints=tuple(dict.fromkeys(name for _, study in studies for name in study.described)),
         blocks_of=_Ledgers([path for path, _ in studies]).blocks_of,
         stopped=tuple(gate for _, study in studies if (gate := study.footer.get("gate"))),
     )
+
+
+def check_once(sides: Iterable[Side]) -> None:
+    """GateError where two are the same study, told by its name and by when it began."""
+    found: dict[tuple[str, str], Side] = {}
+    for side in sides:
+        first = found.setdefault((side.header["study"], side.header["started_utc"]), side)
+        if first is not side:
+            same = f"is named twice, or holds the same study as {first.place}"
+            raise GateError(f"{side.place}: {same}: name each once.")
 
 
 def _side(study: Study, path: Path) -> Side:

@@ -59,21 +59,22 @@ class Threshold:
         return self.require.column == FAILURE_RATIO and (self.require.bound == 0 or not self.number)
 
     def keeps(self, value: float) -> bool:
-        """Whether a value that is known keeps the bound."""
-        return value <= self.require.bound if self.require.at_most else value >= self.require.bound
+        """Whether a value that is known keeps what is tolerated."""
+        return value <= self.tolerated if self.require.at_most else value >= self.tolerated
 
     @property
     def title(self) -> str:
-        """What people read: its name or what it requires, and of which cells."""
+        """What people read: its name, or what it requires and of which column."""
         of = f" of {self.require.column}" if self.require.over else ""
         return self.name or f"{self.require.text}{of}"
 
     def chooses(self, planned: Mapping[str, Any]) -> bool:
         """Whether it is of a planned cell."""
-        return all(_fits(planned.get(key), wanted) for key, wanted in self.choice.items())
+        return all(fits(planned.get(key), wanted) for key, wanted in self.choice.items())
 
 
-def _fits(value: Any, wanted: str | frozenset[float]) -> bool:
+def fits(value: Any, wanted: str | frozenset[float]) -> bool:
+    """Whether a planned value is one that a threshold chooses."""
     if isinstance(wanted, str):
         return fnmatchcase(str(value or ""), wanted)
     return value in wanted
@@ -83,7 +84,7 @@ def _fits(value: Any, wanted: str | frozenset[float]) -> bool:
 class Gates:
     """All thresholds of a file, and what it says of the baseline: where it is, and what may differ from it.
 
-    `lines` are where each threshold begins, for whoever points at it.
+    `lines` are where each threshold begins, for whoever points at it; `written` is the file's whole text.
     """
 
     place: str
@@ -91,6 +92,7 @@ class Gates:
     baseline: str = ""
     may_differ: tuple[str, ...] = ()
     lines: tuple[int, ...] = ()
+    written: str = ""
 
     @property
     def need_baseline(self) -> bool:
@@ -104,7 +106,7 @@ def read_gates(path: Path) -> Gates:
     A baseline that the file names is meant beside the file.
     """
     try:
-        written = path.read_text(encoding="utf-8-sig")
+        written = path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise GateError(f"{path}: cannot be read ({reason}): name a file of thresholds.") from error
@@ -129,6 +131,7 @@ def parse_gates(written: str, place: str, beside: Path = Path()) -> Gates:
         str(beside / baseline) if baseline else "",
         texts(about, "may_differ", where, "['cpu', 'system']"),
         tuple(lines) if len(lines) == len(entries) else (),
+        written,
     )
 
 

@@ -1,6 +1,8 @@
 """Made-up studies to judge: several cells, many repeats, and as many seconds as a test wants."""
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +22,13 @@ SPREAD = (0.8, 0.9, 1.0, 1.1, 1.2)
 """Of requests within a second."""
 
 
+FIRST_MADE = datetime(2026, 11, 21, 11, tzinfo=UTC)
+_made = itertools.count()
+
+
 def a_book(**header: Any) -> Book:
-    """Two endpoints, and nothing measured yet."""
-    book = Book(**header)
+    """Two endpoints, and nothing measured yet; a study of its own, begun a minute after the last."""
+    book = Book(**{"started_utc": (FIRST_MADE + timedelta(minutes=next(_made))).isoformat()} | header)
     for name, url in (("onnx-http", "127.0.0.1:8010"), ("onnx-grpc", "127.0.0.1:8011")):
         book.endpoint(name, url)
     return book

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from reports.gates.verdict import Verdict
 from tests.reports.builder import Book
@@ -109,9 +110,9 @@ def evil(verdict: Verdict) -> Verdict:
     return replace(verdict, **dict.fromkeys(texts, EVIL))
 
 
-def study() -> Book:
+def study(**header: Any) -> Book:
     """Two ways in four repeats of 300 requests: HTTP at 20 ms, gRPC at 40."""
-    book = Book()
+    book = Book(**header)
     for seed, (name, ms) in enumerate((("onnx-http", 20.0), ("onnx-grpc", 40.0))):
         book.endpoint(name, f"127.0.0.1:801{seed}")
         for repeat in range(1, 5):

@@ -44,3 +44,26 @@ def test_evidence_that_lacks_is_inconclusive_and_never_a_fail(tmp_path: Path) ->
     assert found.sentence == (
         f"{CELL}: requests 4,000, at least 5,000 is required, and a run without that shows nothing."
     )
+
+
+def test_what_is_tolerated_holds_for_facts_too(tmp_path: Path) -> None:
+    outcomes = [
+        one(tmp_path / least, "request_bytes <= 600000", steady(), least_effect=least).outcome
+        for least in ("0", "0.003", "0.05")
+    ]
+    assert outcomes == ["fail", "fail", "pass"]
+
+
+def test_failures_of_a_run_of_which_nothing_succeeded_fail(tmp_path: Path) -> None:
+    book = a_book()
+    add(book, "onnx-http", [10.0] * 6, each=0, failed=dict.fromkeys(range(6), 5))
+    found = one(tmp_path, "failures <= 0", book)
+    assert (found.outcome, found.value, found.note) == ("fail", 30, "")
+
+
+def test_results_of_short_runs_are_pooled_for_a_percentile(tmp_path: Path) -> None:
+    book = a_book()
+    for repeat in range(1, 11):
+        add(book, "onnx-http", [10.0] * 3, repeat=repeat)
+    found = one(tmp_path, "latency_p99_ms <= 13", book)
+    assert (found.outcome, found.runs, found.note) == ("pass", 10, "")

@@ -30,8 +30,8 @@ def test_a_baseline_that_differs_by_as_much_tells_nothing_and_repeats_would_not(
 
 
 def test_each_study_counts_once_however_many_repeats_it_has(tmp_path: Path) -> None:
-    few, many = a_book(), a_book()
-    for book, count in ((few, 2), (many, 20)):
+    few, many, fewer = a_book(), a_book(), a_book()
+    for book, count in ((few, 2), (many, 20), (fewer, 2)):
         repeats(book, "onnx-grpc", 10.0, count=count, seconds=10)
         book.footer()
     found = [
@@ -41,8 +41,19 @@ def test_each_study_counts_once_however_many_repeats_it_has(tmp_path: Path) -> N
     assert [verdict.runs for verdict in found] == [1, 1]
     wide, narrow = (log(verdict.high or 0) - log(verdict.low or 0) for verdict in found)
     assert wide == pytest.approx(narrow)
-    two = one(tmp_path / "two", BASELINE, few, few, baseline=at_other_times())
+    two = one(tmp_path / "two", BASELINE, few, fewer, baseline=at_other_times())
     assert two.runs == 2
+
+
+def test_studies_made_within_the_hour_make_a_change_of_the_machine_no_surer(tmp_path: Path) -> None:
+    then = (10.0, 10.6, 9.5, 10.2)
+    alone, many = (
+        one(tmp_path / str(count), BASELINE, *made, baseline=at_other_times(*then))
+        for count, made in ((1, [a_study(11.2)]), (10, [a_study(11.2) for _ in range(10)]))
+    )
+    assert (alone.outcome, alone.runs) == ("inconclusive", 1)
+    assert (many.outcome, many.runs) == ("inconclusive", 10)
+    assert (many.low, many.high) == (pytest.approx(alone.low), pytest.approx(alone.high))
 
 
 def test_the_ratio_is_of_the_means_of_the_studies_logs(tmp_path: Path) -> None:

@@ -50,6 +50,8 @@ def test_a_file_is_small_and_holds_no_plan_and_may_hold_several_studies(tmp_path
 def test_places_that_are_no_baseline_are_refused(tmp_path: Path) -> None:
     empty, binary = a_book(), tmp_path / "binary"
     empty.plan("onnx-http", 1, 1)
+    cut = a_study()
+    cut.records.pop()
     binary.write_bytes(b"\xff\x00")
     for place, said in (
         (tmp_path / "nowhere", "is neither a directory with a ledger.jsonl nor a file"),
@@ -57,6 +59,11 @@ def test_places_that_are_no_baseline_are_refused(tmp_path: Path) -> None:
         (tmp_path / ("x" * 300), "cannot be read (File name too long)"),
         (empty.write(tmp_path / "empty"), "has no run that was begun"),
         (binary, "is no baseline that this program reads"),
+        (
+            cut.write(tmp_path / "cut"),
+            "cut: is unfinished, and what it would have measured is not known: name a",
+        ),
+        (kept(tmp_path, cut), "baseline.json: is unfinished, and what it would have measured is not known"),
     ):
         with pytest.raises(GateError) as error:
             load_baseline([str(place)])
@@ -124,3 +131,18 @@ def test_numbers_in_a_file_must_be_numbers(tmp_path: Path) -> None:
     place.write_text(place.read_text().replace(",closed,1,", ",closed,nan,"))
     with pytest.raises(GateError, match="level is 'nan', which is no number"):
         load_baseline([str(place)])
+
+
+def test_a_study_counts_once_however_it_is_named(tmp_path: Path) -> None:
+    first, second, third = at_other_times()
+    file = str(kept(tmp_path, first, second))
+    places = [str(book.write(tmp_path / name)) for name, book in (("a", second), ("b", third))]
+    assert [side.name for side in load_baseline([file, places[1]]).sides] == ["then0", "then1", "b"]
+    for named, said in (
+        ([file, file], f"{file}: is named twice, or holds the same study as {file}: name each once."),
+        ([places[0], places[0]], f"{places[0]}: is named twice, or holds the same study as {places[0]}"),
+        ([*places, file], f"{file}: is named twice, or holds the same study as {places[0]}: name each once."),
+    ):
+        with pytest.raises(GateError) as error:
+            load_baseline(named)
+        assert str(error.value).startswith(said)

@@ -47,8 +47,9 @@ def test_the_file_is_a_baseline_of_the_study(tmp_path: Path, capsys: pytest.Capt
 def test_without_a_name_it_lies_here_and_is_called_as_the_last_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("first", "second"):
-        alike_study().write(tmp_path / "results" / name)
+    for day, name in enumerate(("first", "second"), 1):
+        book = alike_study(started_utc=f"2026-11-0{day}T11:00:00.000Z")
+        book.write(tmp_path / "results" / name)
     monkeypatch.chdir(tmp_path)
     assert run("results/first", "results/second/") == OK
     kept = load_baseline(["second.baseline.json"])

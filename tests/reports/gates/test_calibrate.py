@@ -1,5 +1,6 @@
 """Repeats of one thing: how far they are apart, how often gates fail them, and what pairs can show."""
 
+from dataclasses import replace
 from math import exp, log, sqrt
 
 import numpy as np
@@ -62,7 +63,20 @@ def test_runs_that_do_not_count_are_left_out_and_the_next_ones_are_neighbours() 
 def test_too_few_results_do_not_count() -> None:
     (found,) = alike(source([10, 11], requests=19), [CELL], [COLUMN])
     assert found.logs == ()
-    assert found.left_out == "2 runs left out (fewer than 20 results)"
+    assert (
+        found.left_out == "2 runs left out (fewer than 20 results, measure longer: --iterations or --seconds)"
+    )
+
+
+def test_rates_of_open_load_are_left_out() -> None:
+    closed = source([10, 11])
+    (side,) = closed.sides
+    rows = tuple(replace(row, load="open", numbers=row.numbers | {"images_per_s": 50.0}) for row in side.rows)
+    opened = replace(closed, sides=(replace(side, rows=rows),), cells={CELL: vars(rows[0])})
+    rate, latency = alike(opened, [CELL], ["images_per_s", COLUMN])
+    assert (rate.logs, len(latency.logs)) == ((), 2)
+    said = "2 runs left out (images_per_s of open load is what was asked: bound a latency)"
+    assert rate.left_out == said
 
 
 def test_pairs_are_free_of_drift() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.gates.compared import in_turns
+from reports.gates.compared import APART, in_turns
 from reports.gates.verdict import Verdict
 from tests.reports.builder import Book
 from tests.reports.gates.book import (
@@ -62,7 +62,32 @@ def test_repeats_are_paired_by_their_number(tmp_path: Path) -> None:
     book = swaying(1.0)
     book.caveat({"cell": CELL, "repeat": 2}, "client-bound", "one core was full")
     found = one(tmp_path, RATIO, book)
-    assert (found.outcome, found.runs, found.note) == ("pass", 4, "1 run left out (client-bound)")
+    assert (found.outcome, found.runs, found.note) == ("pass", 4, f"of {CELL}: 1 run left out (client-bound)")
+
+
+def test_it_is_said_of_which_side_runs_were_left_out(tmp_path: Path) -> None:
+    book, then = swaying(1.0), at_other_times()
+    for cell, repeat in ((CELL, 1), ("onnx-http/b1/c1", 1), ("onnx-http/b1/c1", 5)):
+        book.caveat({"cell": cell, "repeat": repeat}, "client-bound", "one core was full")
+    then[0].caveat({"cell": CELL, "repeat": 2}, "worker-lost", "it went away")
+    within = one(tmp_path / "a", RATIO, book)
+    assert within.note == (
+        f"of {CELL}: 1 run left out (client-bound); of onnx-http/b1/c1: 2 runs left out (client-bound)"
+    )
+    assert one(tmp_path / "b", BASELINE, book, baseline=then).note == (
+        f"{APART}; of {CELL}: 1 run left out (client-bound); of the baseline's: 1 run left out (worker-lost)"
+    )
+
+
+def test_no_number_of_repeats_mends_a_side_of_which_no_run_counts(tmp_path: Path) -> None:
+    book = a_book()
+    repeats(book, "onnx-http", 10.0)
+    for tag in repeats(book, "onnx-grpc", 10.0):
+        book.caveat(tag, "client-bound", "one core was full")
+    book.footer()
+    found = one(tmp_path, RATIO.replace("p95", "p99"), book)
+    assert (found.runs, found.more_repeats) == (0, None)
+    assert found.sentence.endswith(f"no run of {CELL} counts: 5 runs left out (client-bound).")
 
 
 def test_fewer_than_three_pairs_are_inconclusive(tmp_path: Path) -> None:
@@ -133,7 +158,7 @@ def test_studies_made_in_turns_are_paired_turn_by_turn(tmp_path: Path) -> None:
     then = studies("11", tmp_path, [0, 11, 20], *drift)
     sides = source(tmp_path / "now", *now), source(tmp_path / "then", *then)
     assert in_turns(*sides) == [(0, 0), (1, 1), (2, 2)]
-    assert in_turns(sides[0], sides[0]) == [(0, 0), (1, 1), (2, 2)]
+    assert in_turns(*reversed(sides)) == [(0, 0), (1, 1), (2, 2)]
     apart = source(tmp_path / "later", *studies("12", tmp_path, [1, 10, 21], *drift))
     assert in_turns(sides[0], apart) == []
     two = source(tmp_path / "two", *now[:2])

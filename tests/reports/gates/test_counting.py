@@ -16,7 +16,7 @@ def counted(folder: Path, book: Book, column: str, *thresholds: str) -> Counted:
     book.footer()
     found = source(folder, book)
     gates = parse_gates("".join(thresholds) or require("failures <= 1"), "thresholds.toml")
-    return Counting.of(gates.thresholds).counted(found.runs[CELL], found.cells[CELL], column)
+    return Counting.of(gates.thresholds, {}).counted(found.runs[CELL], found.cells[CELL], column)
 
 
 def two_runs(**second: object) -> Book:
@@ -52,21 +52,41 @@ def test_failures_disqualify_nothing_since_they_are_judged_themselves(tmp_path: 
     assert len(found.runs) == 2
 
 
-def test_a_run_without_a_success_counts_for_the_failure_ratio_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("column", ["failure_ratio", "failures", "abandoned"])
+def test_a_run_without_a_success_counts_for_its_failures_alone(tmp_path: Path, column: str) -> None:
     book = two_runs(each=0, failed={0: 5, 1: 5})
-    assert len(counted(tmp_path / "a", book, "failure_ratio").runs) == 2
+    assert len(counted(tmp_path / "a", book, column).runs) == 2
     assert counted(tmp_path / "b", book, "latency_p99_ms").said == "1 run left out (no-data)"
 
 
-def test_a_run_without_any_request_counts_for_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("column", ["failure_ratio", "failures", "abandoned"])
+def test_a_run_without_any_request_counts_for_nothing(tmp_path: Path, column: str) -> None:
     book = two_runs(each=0)
-    assert counted(tmp_path, book, "failure_ratio").said == "1 run left out (no results)"
+    assert counted(tmp_path, book, column).said == "1 run left out (no results)"
 
 
-def test_a_percentile_of_too_few_results_does_not_count(tmp_path: Path) -> None:
+def test_a_percentile_of_too_few_results_does_not_count_unless_runs_are_pooled(tmp_path: Path) -> None:
     book = two_runs(each=100)
-    assert counted(tmp_path / "a", book, "latency_p99_ms").said == "1 run left out (fewer than 1,000 results)"
+    found = counted(tmp_path / "a", book, "latency_p99_ms")
+    longer = "measure longer: --iterations or --seconds"
+    assert found.said == f"1 run left out (fewer than 1,000 results, {longer})"
     assert len(counted(tmp_path / "b", book, "latency_p95_ms").runs) == 2
+    whole = source(tmp_path / "c", book)
+    pooled = Counting().counted(whole.runs[CELL], whole.cells[CELL], "latency_p99_ms", pooled=True)
+    assert (len(pooled.runs), pooled.said) == (2, "")
+
+
+@pytest.mark.parametrize("column", ["images_per_s", "requests_per_s", "offered_per_s"])
+def test_a_rate_of_open_load_is_what_was_asked(tmp_path: Path, column: str) -> None:
+    book = a_book()
+    cell = book.add_open("onnx-http", 50, {"w0": [10_000_000] * 300})["cell"]
+    book.footer()
+    found = source(tmp_path, book)
+    (rate, latency) = (
+        Counting().counted(found.runs[cell], found.cells[cell], name) for name in (column, "latency_p95_ms")
+    )
+    assert rate.said == f"1 run left out ({column} of open load is what was asked: bound a latency)"
+    assert (len(latency.runs), latency.said) == (1, "")
 
 
 def test_a_run_whose_value_is_unknown_does_not_count(tmp_path: Path) -> None:

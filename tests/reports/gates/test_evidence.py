@@ -3,7 +3,7 @@
 from math import exp, log
 
 import pytest
-from scipy.stats import t, ttest_1samp, ttest_ind
+from scipy.stats import t, ttest_1samp
 
 from reports.analysis.log_ratio import RESOLUTION
 from reports.gates.evidence import LEVEL, apart_of, fewest, holm, mean_of, of_ratio, of_values
@@ -29,14 +29,28 @@ def test_a_lower_bound_is_judged_from_the_other_side() -> None:
     assert down.beyond
 
 
-def test_studies_of_other_times_are_judged_by_students_t_with_their_pooled_variance() -> None:
-    over, under = [0.2, 0.3, 0.25, 0.4], [0.1, 0.12, 0.11]
-    found = of_ratio(apart_of(over, under), 1.0, 1.05, at_most=True)
-    student = ttest_ind(over, under, equal_var=True, alternative="greater")
-    interval = ttest_ind(over, under, equal_var=True).confidence_interval(0.95)
-    assert found.p_broken == pytest.approx(student.pvalue)
-    assert (log(found.low), log(found.high)) == (pytest.approx(interval.low), pytest.approx(interval.high))
-    assert (apart_of(over, under).freedom, found.runs) == (5, 4)
+def test_studies_of_other_times_count_as_their_mean_which_the_baselines_predict() -> None:
+    mean = apart_of([0.20, 0.30], [0.10, 0.12, 0.11])
+    # the baseline's standard deviation is 0.01, and that of one more to their mean sqrt(4 / 3) of it
+    assert (mean.middle, mean.error, mean.freedom) == (
+        pytest.approx(0.14),
+        pytest.approx(0.011547, rel=1e-5),
+        2,
+    )
+    found = of_ratio(mean, 1.0, 1.05, at_most=True)
+    # t = 12.1244; at 2 degrees of freedom its tail is (1 - t / sqrt(2 + t * t)) / 2, and 4.30265 is 97.5 %
+    assert found.p_broken == pytest.approx(0.003367, rel=1e-3)
+    half = 4.30265 * 0.011547
+    assert (log(found.low), log(found.high)) == (
+        pytest.approx(0.14 - half, abs=1e-5),
+        pytest.approx(0.14 + half, abs=1e-5),
+    )
+    assert found.runs == 2
+
+
+def test_more_studies_made_at_once_say_nothing_more() -> None:
+    one, ten = apart_of([0.2], LOGS), apart_of([0.2] * 10, LOGS)
+    assert (one.middle, one.error, one.freedom) == (pytest.approx(ten.middle), ten.error, ten.freedom)
 
 
 def test_a_single_study_must_lie_beyond_what_the_others_predict() -> None:

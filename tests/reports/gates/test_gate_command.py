@@ -96,28 +96,6 @@ def test_what_did_not_pass_is_never_folded(here: Path) -> None:
     assert [(len(table.rows), table.folded) for table in gates.tables] == [(25, False), (25, True)]
 
 
-def test_several_directories_are_repeats_of_one_study(here: Path) -> None:
-    for name in ("a", "b"):
-        study().write(here / name)
-    (here / "thresholds.toml").write_text(PASSING)
-    assert main(["gate", "a", "b", "--out", "out/gates", "--quiet"]) == 0
-    assert names(here / "out" / "gates") == FILES
-    assert names(here / "a") == names(here / "b") == {"ledger.jsonl"}
-    assert all(verdict.runs == 8 for verdict in kept_in(here / "out" / "gates"))
-    assert "python -m reports gate a b\n" in (here / "out" / "gates" / "gates.md").read_text()
-
-
-def test_verdicts_on_a_baseline_that_is_named(here: Path) -> None:
-    folder = judged_place(here / "a", '[[threshold]]\nrequire = "latency_p50_ms / baseline <= 1.2"\n')
-    for name in ("first", "second", "third"):
-        study().write(here / "old" / name)
-    old = ["old/first", "old/second", "old/third"]
-    assert main(["gate", "a", "--baseline", *old, "--quiet"]) == 0
-    told = f"    python -m reports gate a --baseline {' '.join(old)}\n"
-    assert told in (folder / "gates.md").read_text()
-    assert main(["gate", "a", "--baseline", *old[:2], "--quiet"]) == 3
-
-
 def test_actions_is_told_where_the_thresholds_that_people_edit_stand(
     here: Path, capsys: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,8 +12,7 @@ from reports.gates.judge import _chances, judge
 from reports.gates.require import parse_require
 from reports.gates.thresholds import Threshold, parse_gates
 from reports.gates.verdict import exit_code, verdict_of
-from tests.reports.builder import Book
-from tests.reports.gates.book import a_book, a_study, add, judged, outcomes, own, repeats, require, source
+from tests.reports.gates.book import a_book, a_study, add, judged, outcomes, require, source
 
 HTTP, GRPC = "onnx-http/b1/c1", "onnx-grpc/b1/c1"
 KEPT = require("latency_p95_ms <= 120")
@@ -55,60 +54,6 @@ def test_a_study_without_an_end_passes_nothing(tmp_path: Path) -> None:
     book = a_study()
     book.records.pop()
     assert {one.outcome for one in judged(tmp_path, KEPT, book)} == {"inconclusive"}
-
-
-def stopped(**gate: object) -> Book:
-    book = a_book()
-    add(book, "onnx-http", [500.0] * 6, status="aborted")
-    told = {
-        "threshold": 1,
-        "require": "latency_p95_ms <= 120",
-        "cell": HTTP,
-        "repeat": 1,
-        "why": "p95 was 600 ms.",
-    }
-    book.footer("failed", "stopped by a threshold")
-    book.records[-1]["gate"] = told | gate
-    return book
-
-
-def test_the_threshold_that_stopped_a_study_fails(tmp_path: Path) -> None:
-    verdicts = judged(tmp_path, KEPT, stopped())
-    assert outcomes(verdicts) == {HTTP: "fail"}
-    assert (verdicts[0].sentence, exit_code(verdicts)) == (f"{HTTP}: p95 was 600 ms.", 1)
-    assert verdicts[1].outcome == "inconclusive"
-
-
-@pytest.mark.parametrize("gate", [{"threshold": 2}, {"require": "latency_p95_ms <= 100"}])
-def test_thresholds_that_were_changed_since_did_not_stop_it(tmp_path: Path, gate: dict[str, object]) -> None:
-    assert outcomes(judged(tmp_path, KEPT, stopped(**gate))) == {HTTP: "inconclusive"}
-
-
-@pytest.mark.parametrize(
-    ("fields", "said"),
-    [
-        ({"batch": "64"}, "no cell: the study has none of batch 64."),
-        ({"cell": "'onnx-http/b1/c2'"}, "no cell: the study has none of cell onnx-http/b1/c2."),
-        ({"batch": "[1, 64]", "level": "9"}, "no cell: the study has none of batch 64 or level 9."),
-    ],
-)
-def test_a_cell_that_is_missing_is_inconclusive(tmp_path: Path, fields: dict[str, str], said: str) -> None:
-    found = own(judged(tmp_path, require("latency_p95_ms <= 120", **fields), a_study()))
-    assert (found[-1].outcome, found[-1].sentence, exit_code(found)) == ("inconclusive", said, 3)
-
-
-def test_a_number_of_several_that_is_missing_does_not_hide_behind_the_others(tmp_path: Path) -> None:
-    found = judged(tmp_path, require("latency_p95_ms <= 120", batch="[1, 64]"), a_study())
-    assert outcomes(found) == {HTTP: "pass", GRPC: "pass", "no cell": "inconclusive"}
-
-
-def test_a_ratio_without_its_two_cells_is_inconclusive(tmp_path: Path) -> None:
-    book = a_book()
-    repeats(book, "onnx-grpc", 10.0)
-    book.footer()
-    (found,) = own(judged(tmp_path, require("onnx-grpc / onnx-http >= 0.9", of="'images_per_s'"), book))
-    assert found.outcome == "inconclusive"
-    assert found.sentence == "no cell: the study has none of onnx-grpc and onnx-http."
 
 
 @pytest.mark.parametrize(

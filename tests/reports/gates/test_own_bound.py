@@ -44,7 +44,33 @@ def test_a_threshold_on_failures_takes_the_place_of_the_own_bound_and_a_warning_
     assert {one.cell for one in warned if not one.threshold} == {HTTP, GRPC, "onnx-http/b8/c1"}
 
 
-def test_floors_have_the_bound_on_failures_alone(tmp_path: Path) -> None:
-    book = a_study(change=lambda book: add(book, "onnx-http-floor", [1.0] * 6, failed={0: 1}))
-    floor = [one for one in judged(tmp_path, KEPT, book) if one.cell == "onnx-http-floor/b1/c1"]
-    assert [(one.threshold, one.outcome) for one in floor] == [(0, "fail")]
+FLOOR = "onnx-http-floor/b1/c1"
+NAMED = require("latency_p95_ms <= 120", endpoint="'*-floor'")
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        (KEPT, []),
+        (NAMED + "severity = 'warn'\n", []),
+        (NAMED, ["fail"]),
+        (require("onnx-http / onnx-http-floor <= 9", of="'latency_p50_ms'"), ["fail"]),
+        (require("trt-http / onnx-http-floor <= 9", of="'latency_p50_ms'"), []),
+    ],
+)
+def test_floors_have_the_bound_on_failures_where_a_threshold_names_them(
+    tmp_path: Path, text: str, outcome: list[str]
+) -> None:
+    def change(book: Book) -> None:
+        add(book, "onnx-http-floor", [1.0] * 6, failed={0: 1})
+        book.endpoint("trt-http", "127.0.0.1:8012")
+
+    verdicts = judged(tmp_path, text, a_study(change=change))
+    assert [one.outcome for one in verdicts if one.cell == FLOOR and not one.threshold] == outcome
+
+
+def test_a_search_for_a_rate_has_none_since_it_overloads_the_server_on_purpose(tmp_path: Path) -> None:
+    searching = failing(options={"find_rate": "p99<=100"})
+    assert [one for one in judged(tmp_path / "a", KEPT, searching) if not one.threshold] == []
+    both = judged(tmp_path / "b", KEPT, searching, failing(started_utc="2026-11-22T11:00:00.000Z"))
+    assert "fail" in {one.outcome for one in both if not one.threshold}

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from reports.gates.same import MUST, what_differs
-from tests.reports.gates.book import a_study, source
+from reports.gates.conditions import MUST
+from reports.gates.same import unlike, what_differs, what_varies
+from tests.reports.gates.book import a_book, a_study, repeats, source
 
 CELL = "onnx-http/b1/c1"
 HOST = {"name": "a", "kind": "local", "workers": 2, "facts": {"cores": 4, "system": "Linux-6.1"}}
@@ -34,6 +35,10 @@ def differing(folder: Path, may_differ: tuple[str, ...] = (), **header: Any) -> 
         source(folder / name, a_study(**more)) for name, more in (("a", HEADER), ("b", HEADER | header))
     )
     return what_differs(now, then, CELL, may_differ)
+
+
+def varying(folder: Path, *headers: dict[str, Any], may_differ: tuple[str, ...] = ()) -> str:
+    return what_varies(source(folder, *(a_study(**HEADER | one) for one in headers)), CELL, may_differ)
 
 
 def part(name: str, **change: Any) -> dict[str, Any]:
@@ -131,3 +136,56 @@ def test_every_name_that_must_be_the_same_is_one_that_a_header_states(tmp_path: 
     assert [
         must for must in MUST if must not in older and not any(fnmatchcase(it, must) for it in names)
     ] == []
+
+
+def test_studies_that_are_judged_as_one_must_have_met_the_same(tmp_path: Path) -> None:
+    old, other = part("fingerprint", cpu="Other", git_commit="x"), part("fingerprint", cpu="A third")
+    assert varying(tmp_path / "a", {}, {}, part("options", seconds=3)) == ""
+    assert varying(tmp_path / "b", {}, old) == "cpu (Example CPU or Other)"
+    assert varying(tmp_path / "c", other, {}, old, {}) == "cpu (A third or Example CPU or Other)"
+    assert varying(tmp_path / "d", {}, old, may_differ=("cpu",)) == ""
+    linkless = varying(tmp_path / "e", {}, {"links": []})
+    assert linkless.startswith("link.name (none or wan); link.one_way_ms (7 or not stated); link.mbit_per_s ")
+    assert linkless.endswith(" and 1 more")
+
+
+def test_the_order_of_studies_makes_no_difference(tmp_path: Path) -> None:
+    headers = [HEADER | part("fingerprint", system=name) for name in ("Y", "X", "X")]
+    now = source(tmp_path / "now", *(a_study(**one) for one in headers))
+    then = source(tmp_path / "then", *(a_study(**one) for one in reversed(headers)))
+    other = source(tmp_path / "other", a_study(**headers[0]))
+    assert what_differs(now, then, CELL, ()) == ""
+    assert what_differs(now, other, CELL, ()) == "system (X or Y here, Y in the baseline)"
+
+
+def test_only_studies_with_the_cell_must_be_alike_in_it(tmp_path: Path) -> None:
+    some = a_book(**HEADER | part("fingerprint", cpu="Other"))
+    repeats(some, "onnx-grpc", 10.0)
+    some.footer()
+    assert unlike(source(tmp_path, a_study(**HEADER), some), ()) == {
+        "onnx-grpc/b1/c1": "its studies differ in cpu (Example CPU or Other): judge each directory alone, or "
+        "let may_differ of [baseline] allow that"
+    }
+
+
+def test_requests_of_studies_may_vary_in_size_as_photographs_do(tmp_path: Path) -> None:
+    books = [a_study() for _ in range(3)]
+    for book, size in zip(books, (602_112, 610_000, 620_000), strict=True):
+        for repeat in range(1, 6):
+            book.request_bytes({"cell": CELL, "repeat": repeat}, size)
+    assert what_varies(source(tmp_path / "a", *books[:2]), CELL, ()) == ""
+    assert (
+        what_varies(source(tmp_path / "b", *books), CELL, ())
+        == "request_bytes (602,112 or 610,000 or 620,000)"
+    )
+
+
+def test_by_what_a_study_is_judged_is_no_condition_that_it_met(tmp_path: Path) -> None:
+    from reports.compare.stated import stated
+
+    told = part("options", gate="t.toml", baseline="b.json", repeat_until_decided=10, repeats=3)
+    names = stated(source(tmp_path, a_study(**HEADER | told)).sides[0], ["onnx-http"])
+    assert {name for name in names if name.startswith("options.")} == {
+        *("options.client", "options.trace", "options.max_in_flight", "options.seconds", "options.seed"),
+        "options.repeats",
+    }

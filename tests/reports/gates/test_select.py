@@ -4,7 +4,7 @@ import pytest
 
 from reports.gates.error import GateError
 from reports.gates.planned import Planned, planned_cell
-from reports.gates.select import cells_of, check_names, pairs_of, unmet
+from reports.gates.select import cells_of, check_names, pairs_of, unpaired
 from reports.gates.thresholds import Gates, parse_gates
 from tests.reports.builder import Book
 from tests.reports.gates.book import require
@@ -76,9 +76,36 @@ def test_cells_can_be_named_in_whole() -> None:
     ]
 
 
-def test_numbers_that_no_cell_has_are_told() -> None:
-    some = gates("latency_p99_ms <= 1", batch="[1, 64, 16]", level="2", link="'wan'").thresholds[0]
-    assert unmet(some, planned()) == ["batch 16", "batch 64", "level 2"]
+def lonely(text: str, **fields: str) -> list[tuple[str, str]]:
+    whole = {name: entry for name, entry in planned().items() if name != "onnx-http/b8/c1"}
+    return unpaired(gates(text, of="'images_per_s'", **fields).thresholds[0], whole)
+
+
+def test_a_cell_without_the_other_of_its_ratio_is_missed_on_either_side() -> None:
+    gone, wan = ("onnx-grpc/b8/c1", "onnx-http/b8/c1"), ("onnx-grpc/b1/c1/wan", "onnx-http/b1/c1/wan")
+    assert lonely("onnx-grpc / onnx-http >= 1") == [gone, wan]
+    assert lonely("onnx-http / onnx-grpc >= 1") == [gone[::-1], wan[::-1]]
+    assert lonely("*-grpc / *-http >= 1") == [gone, wan]
+    assert lonely("trt-grpc / trt-http >= 1") == []
+    assert lonely("*/b8/c1 / */b1/c1 >= 1") == [("onnx-http/b8/c1", "onnx-http/b1/c1")]
+
+
+def test_what_a_ratio_misses_is_chosen_as_its_cells_are() -> None:
+    gone, wan = ("onnx-grpc/b8/c1", "onnx-http/b8/c1"), ("onnx-grpc/b1/c1/wan", "onnx-http/b1/c1/wan")
+    assert lonely("onnx-grpc / onnx-http >= 1", link="''") == [gone]
+    assert lonely("onnx-grpc / onnx-http >= 1", protocol="'grpc'") == [gone, wan]
+    assert lonely("onnx-grpc / onnx-http >= 1", protocol="'http'") == []
+    assert lonely("onnx-grpc / onnx-http >= 1", batch="1", link="''") == []
+
+
+def test_an_endpoint_that_was_not_planned_is_not_missed() -> None:
+    book = Book()
+    for endpoint in ("onnx-http", "onnx-grpc", "pytorch-http"):
+        book.plan(endpoint, 1, 1)
+    cells = {entry["cell"]: planned_cell(entry) for entry in book.header["plan"]}
+    ratio = gates("*-grpc / *-http >= 1", of="'images_per_s'").thresholds[0]
+    assert pairs_of(ratio, cells) == [("onnx-grpc/b1/c1", "onnx-http/b1/c1")]
+    assert unpaired(ratio, cells) == []
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,3 @@
+"""How the files are called that gates keep beside a study's ledger."""
+
+THRESHOLDS, VERDICTS = "thresholds.toml", "gates.json"

@@ -18,6 +18,7 @@ import numpy as np
 from benchmarks.bounds import Bounds
 from benchmarks.noise import Figures, Noise, Session, p95s
 from benchmarks.simulated import NO_OPTIONS, cell_names, simulated
+from benchmarks.stops import stops
 from reports.gates.claim import LEAST_REPEATS
 from reports.gates.judge import judge
 from reports.gates.thresholds import Gates, parse_gates
@@ -77,6 +78,7 @@ def main() -> int:
         title = name or "one cell, until decided, 3 to 10: false alarms"
         bounds.at_most(title, 100 * peeked, 100 * FALSE_ALARMS, "%")
     at_other_times(bounds, quiet)
+    stops(bounds)
     return bounds.exit_code()
 
 

@@ -71,7 +71,7 @@ def _some(noise: Noise, session: Session, count: int, random: np.random.Generato
     shape = (count, session.turns, session.studies, session.cells)
     runs = _drift(noise, shape, random, in_turns) + noise.run * random.standard_normal(shape)
     logs = noise.request * random.standard_normal((*shape, session.seconds, session.per_second), np.float32)
-    logs += _seconds(noise, (*shape, session.seconds), random)[..., np.newaxis]
+    logs += seconds_of(noise, (*shape, session.seconds), random)[..., np.newaxis]
     flat = logs.reshape(*shape, session.requests)
     last = ceil(PERCENT / 100 * session.requests) - 1
     found: Figures = np.exp(np.partition(flat, last, axis=-1)[..., last] + runs).astype(np.float32)
@@ -92,7 +92,7 @@ def _drift(
     return made.reshape(count, studies, turns, cells).swapaxes(1, 2)
 
 
-def _seconds(noise: Noise, shape: tuple[int, ...], random: np.random.Generator) -> Figures:
+def seconds_of(noise: Noise, shape: tuple[int, ...], random: np.random.Generator) -> Figures:
     """The factor of each second of each run, which keeps a part of the second before."""
     found = noise.second * random.standard_normal(shape, np.float32)
     fresh = sqrt(1 - noise.kept**2)

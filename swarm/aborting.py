@@ -19,14 +19,10 @@ from reports.gates.claim import Claim
 from reports.gates.columns import PERCENTILES
 from reports.gates.planned import planned_cell
 from reports.gates.select import cells_of
-from reports.gates.shares import LEAST_BLOCKS
 from reports.gates.thresholds import Threshold
 from reports.gates.verdict import measured
+from swarm.certainty import chance_of, is_certain, look_at
 
-CERTAIN = 0.001
-"""How likely evidence so strong may be while the bound is kept; a study is not stopped for less."""
-BLOCKS_A_LOOK = 100
-"""So many blocks more make a close look a second rarer: each takes up to 0.4 ms of a measurement."""
 Record = dict[str, Any]
 
 
@@ -46,10 +42,13 @@ class Stop:
 
 
 class Aborting:
-    """Follows a ledger's records; `entries` are those of the plan, one for each cell or more."""
+    """Follows a ledger's records; `entries` are those of the plan, one for each cell or more.
 
-    def __init__(self, thresholds: Iterable[Threshold], entries: Iterable[Record]) -> None:
-        self._thresholds = tuple(thresholds)
+    There are to be so many `runs` at most, which share the chance that a threshold stops them wrongly.
+    """
+
+    def __init__(self, thresholds: Iterable[Threshold], entries: Iterable[Record], runs: int) -> None:
+        self._thresholds, self._runs = tuple(thresholds), runs
         self._plan = {entry["cell"]: entry for entry in entries}
         self._phase: Phase | None = None
         self.stop: Stop | None = None
@@ -68,24 +67,25 @@ class Aborting:
         entry = self._plan[record["cell"]]
         planned = {entry["cell"]: planned_cell(entry)}
         chosen = [one for one in self._thresholds if cells_of(one, planned)]
-        width_s = 1 + int(entry["seconds"]) // MOST_BLOCKS
-        return Phase(entry["cell"], record["repeat"], chosen, width_s) if chosen else None
+        return Phase(entry["cell"], record["repeat"], chosen, self._runs) if chosen else None
 
 
 class Phase:
-    """A measure phase so far, for the thresholds that are of its cell, in blocks of `width_s` seconds.
+    """A measure phase so far, one of so many `runs`, for the thresholds that are of its cell.
 
     A second is taken in once a worker tells of the next. What comes later from other workers still counts.
     """
 
-    def __init__(self, cell: str, repeat: int, thresholds: Sequence[Threshold], width_s: int) -> None:
+    def __init__(self, cell: str, repeat: int, thresholds: Sequence[Threshold], runs: int) -> None:
         self._cell, self._repeat = cell, repeat
-        self._thresholds, self._width_s = thresholds, width_s
+        self._thresholds, self._runs = thresholds, runs
+        self._looks = {one.number: 0 for one in thresholds}
         columns = {one.require.column for one in thresholds}
         self._names = {"latency", *(name for of, (name, _) in PERCENTILES.items() if of in columns)}
         self._held: list[Record] = []
         self._health: list[Record] = []
-        self._first_s = self._newest_s = self._next_look_s = 0
+        self._first_s = self._newest_s = 0
+        self._width_s = 1
         self._blocks: dict[int, Block] = {}
         self._whole = Block()
 
@@ -114,18 +114,40 @@ class Phase:
         for window in windows:
             self._blocks.setdefault(window["second"] // self._width_s, Block()).add([window])
         self._held = []
+        if len(self._blocks) > MOST_BLOCKS:
+            self._widen()
+
+    def _widen(self) -> None:
+        """Twice the seconds in each block."""
+        self._width_s *= 2
+        wider: dict[int, Block] = {}
+        for at, block in self._blocks.items():
+            as_window = {**vars(block), "failures": {"": block.failures}}
+            wider.setdefault(at // 2, Block()).add([as_window])
+        self._blocks = wider
 
     def _look(self, elapsed_s: int) -> Stop | None:
-        """Closely only where the estimate itself is beyond what is tolerated, as it hardly ever is."""
-        due = [one for one in self._thresholds if elapsed_s >= (one.abort_after_s or 0) and self._beyond(one)]
-        if not due or elapsed_s < self._next_look_s:
+        return next(filter(None, (self._look_at(one, elapsed_s) for one in self._thresholds)), None)
+
+    def _look_at(self, threshold: Threshold, elapsed_s: int) -> Stop | None:
+        if threshold.counts:
+            # Where nothing may fail, one failure says all.
+            due = self._whole.failures > 0 and elapsed_s >= (threshold.abort_after_s or 0)
+            return self._stop(threshold, self._seconds()) if due else None
+        look, before = look_at(threshold, elapsed_s), self._looks[threshold.number]
+        self._looks[threshold.number] = look
+        if look == before or not self._beyond(threshold):
             return None
+        seconds, chance = self._seconds(), chance_of(look, self._runs)
+        certain = is_certain(threshold, seconds, self._width_s, chance) and not self._excused(threshold)
+        return self._stop(threshold, seconds) if certain else None
+
+    def _seconds(self) -> Seconds:
         blocks = [block for _, block in sorted(self._blocks.items()) if block.ok or block.failures]
-        self._next_look_s = elapsed_s + 1 + len(blocks) // BLOCKS_A_LOOK
-        seconds = Seconds(blocks, np.zeros(len(blocks), np.int64))
-        return next(filter(None, (self._certain(one, seconds) for one in due)), None)
+        return Seconds(blocks, np.zeros(len(blocks), np.int64))
 
     def _beyond(self, threshold: Threshold) -> bool:
+        """Whether the estimate itself is beyond what is tolerated, as it hardly ever is."""
         whole = self._whole
         if threshold.require.column not in PERCENTILES:
             return whole.failures > threshold.tolerated * (whole.ok + whole.failures)
@@ -133,13 +155,8 @@ class Phase:
         (value_ns,) = percentiles_ns(whole.histograms[name], [percent]) if whole.ok else (None,)
         return value_ns is not None and value_ns > threshold.tolerated * NS_PER_MS
 
-    def _certain(self, threshold: Threshold, seconds: Seconds) -> Stop | None:
-        # Where nothing may fail, one failure says all.
-        if len(seconds.blocks) < LEAST_BLOCKS and threshold.require.bound > 0:
-            return None
+    def _stop(self, threshold: Threshold, seconds: Seconds) -> Stop:
         evidence = of_seconds(threshold, seconds, 1)
-        if evidence.p_broken > CERTAIN or not evidence.beyond or self._excused(threshold):
-            return None
         claim = Claim(threshold=threshold, cell=self._cell, evidence=evidence)
         why = f"{measured(claim)}: the study was stopped"
         return Stop(threshold.number, threshold.require.text, self._cell, self._repeat, why)

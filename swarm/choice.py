@@ -14,7 +14,7 @@ from swarm.options import Options
 from swarm.plan import Size, Study, at_rates, matching, order
 from swarm.programme import Listed, Programme
 from swarm.repeating import Repeating
-from swarm.search import START_PER_S, Bound, Search
+from swarm.search import MOST_STEPS, START_PER_S, Bound, Search
 from users.endpoint import Endpoint
 
 
@@ -38,7 +38,8 @@ def programme_of(
     crossed = options.axes.cross(own_cells(study, endpoints, options, size))
     cells = matching([cell for cell in crossed if launch.offers(cell)], options.cells)
     launch.check(cells, workers)
-    gate.check(cells, endpoints)
+    each = MOST_STEPS if bound else options.repeat_until_decided or size.repeats
+    gate.check(cells, endpoints, each * len(cells))
     if bound:
         return Search(cells, bound), size
     if most := options.repeat_until_decided:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 
 from reports.format import plural
+from reports.gates.baseline_file import studies_in
 from reports.gates.error import GateError
+from reports.gates.names import THRESHOLDS, VERDICTS
 from reports.gates.planned import planned_cell
 from reports.gates.select import check_names
 from reports.gates.thresholds import WARN, Gates, read_gates
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     # It takes SciPy, which only thresholds that may stop a study are worth.
     from swarm.aborting import Aborting
 
-THRESHOLDS, VERDICTS = "thresholds.toml", "gates.json"
-
 
 class Gate:
     """What --gate asks of one study: nothing, without it. `baseline` is the place of one, if it has any."""
@@ -40,7 +39,7 @@ class Gate:
 
     @classmethod
     def of(cls, options: Options, say: Callable[[str], None]) -> Self:
-        """Raises UsageError where the thresholds cannot be read, or the baseline is not there."""
+        """Raises UsageError where the thresholds cannot be read, or the baseline is not there or not used."""
         if not options.gate:
             return cls(say)
         try:
@@ -51,15 +50,24 @@ class Gate:
         if gates.need_baseline:
             named = "--baseline" if options.baseline else f"--gate {options.gate}: [baseline] place"
             check_baseline(options.baseline or own, named)
-        return cls(say, gates, options.baseline or own)
+            return cls(say, gates, options.baseline or own)
+        if options.baseline:
+            raise UsageError(
+                f"--baseline {options.baseline}: no threshold in {options.gate} is to a baseline; leave it"
+                " out, or add one such as latency_p95_ms / baseline <= 1"
+            )
+        return cls(say, gates)
 
     @property
     def given(self) -> bool:
         """Whether there is one."""
         return self._gates is not None
 
-    def check(self, cells: Sequence[Cell], endpoints: Sequence[Endpoint]) -> None:
-        """Raises UsageError where a threshold names what no cell and no endpoint of the study has."""
+    def check(self, cells: Sequence[Cell], endpoints: Sequence[Endpoint], runs: int) -> None:
+        """Raises UsageError where a threshold names what no cell and no endpoint of the study has.
+
+        The study is to have so many runs at most.
+        """
         if self._gates is None:
             return
         entries = [Run(cell, 1).to_record() for cell in cells]
@@ -71,7 +79,7 @@ class Gate:
         if stopping := [one for one in self._gates.thresholds if one.abort_after_s is not None]:
             from swarm.aborting import Aborting
 
-            self._aborting = Aborting(stopping, entries)
+            self._aborting = Aborting(stopping, entries, runs)
 
     def keep(self, folder: Path) -> None:
         """Keep the thresholds in the study's folder. Raises UsageError where it cannot be written."""
@@ -79,15 +87,21 @@ class Gate:
             return
         self._folder = folder
         try:
-            shutil.copyfile(self._gates.place, folder / THRESHOLDS)
+            (folder / THRESHOLDS).write_text(self._gates.written, encoding="utf-8", newline="")
         except OSError as error:
             text = f"--gate {self._gates.place}: cannot be kept in {folder} ({error.strerror}); mend that"
             raise UsageError(text) from error
 
     def on_record(self, record: dict[str, Any]) -> None:
         """Any record of the ledger, as it is written."""
-        if self._aborting is not None:
+        if self._aborting is None or self._aborting.stop:
+            return
+        try:
             self._aborting.on_record(record)
+        except Exception as error:
+            # The ledger goes on, and the study is judged at its end.
+            self._aborting = None
+            self._say(f"inferswarm: no threshold stops this study any more ({type(error).__name__}: {error})")
 
     def stopped(self) -> str:
         """Why a threshold stops the study, or nothing."""
@@ -103,8 +117,8 @@ class Gate:
         """Make verdicts and report: what is printed, and the exit code, None where it took too long."""
         return rendering.gate(self._folder, self._folder / THRESHOLDS, self.baseline)
 
-    def wants(self, repeat: int) -> bool:
-        """Whether one more repeat, of this number, would decide any verdict, as far as is known so far."""
+    def wants(self, repeat: int, left: int) -> bool:
+        """Whether the repeats left, from this number on, would decide a verdict, if like those so far."""
         with TemporaryDirectory() as place:
             text, _ = rendering.gate(self._folder, self._folder / THRESHOLDS, self.baseline, Path(place))
             try:
@@ -112,11 +126,16 @@ class Gate:
             except (OSError, ValueError) as error:
                 self._say(f"inferswarm: whether repeats would decide cannot be told: {text or error}")
                 return False
-        still_open = [one for one in verdicts if one["severity"] != WARN and one["more_repeats"]]
-        if still_open:
-            are = "is" if len(still_open) == 1 else "are"
-            self._say(f"repeat {repeat}: {plural(len(still_open), 'verdict')} {are} open")
-        return bool(still_open)
+        needed = [one["more_repeats"] for one in verdicts if one["severity"] != WARN and one["more_repeats"]]
+        if not needed:
+            return False
+        still_open = f"{plural(len(needed), 'verdict')} {'is' if len(needed) == 1 else 'are'} open"
+        if min(needed) > left:
+            would = f"{plural(min(needed), 'more repeat')} would decide the first, and {left} may be added"
+            self._say(f"no repeat is added: {still_open}; {would}")
+            return False
+        self._say(f"repeat {repeat}: {still_open}")
+        return True
 
 
 def check_baseline(place: str, named: str) -> None:
@@ -129,3 +148,8 @@ def check_baseline(place: str, named: str) -> None:
             f"{named} {place}: is neither a directory with a {FILE_NAME} nor a file that can be read; name"
             " what a study left, or what `python -m reports baseline` made"
         )
+    if not os.path.isdir(place):
+        try:
+            studies_in(found)
+        except GateError as error:
+            raise UsageError(f"{named} {place}: {error}".removesuffix(".")) from error

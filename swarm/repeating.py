@@ -12,11 +12,12 @@ from swarm.programme import Outcome
 class Repeating:
     """`repeats` of some cells, then more, one by one, up to `most` of them.
 
-    `is_wanted` is asked at the end of a repeat whether there is to be another one, and told its number.
+    `is_wanted` is asked at the end of a repeat whether there is to be another one; it is told that one's
+    number, and how many there may be from it on.
     """
 
     def __init__(
-        self, cells: list[Cell], repeats: int, most: int, seed: int, is_wanted: Callable[[int], bool]
+        self, cells: list[Cell], repeats: int, most: int, seed: int, is_wanted: Callable[[int, int], bool]
     ) -> None:
         self._cells, self._repeats, self._most, self._seed = cells, repeats, most, seed
         self._is_wanted = is_wanted
@@ -34,7 +35,7 @@ class Repeating:
 
     def _repeat(self) -> None:
         number = self._repeats + 1
-        if number <= self._most and self._is_wanted(number):
+        if number <= self._most and self._is_wanted(number, self._most - self._repeats):
             self._repeats = number
             self.planned += one_repeat(self._cells, number, self._seed)
 

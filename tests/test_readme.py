@@ -235,7 +235,7 @@ def test_your_own_servers(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("servers")
 def test_gates(tmp_path: Path) -> None:
-    """A study with few results, judged when it ends, again later, and by itself as a baseline: never a pass."""
+    """A study with few results, judged when it ends, again later, and by itself as a baseline: no pass."""
     whole, own = toml_block("[[threshold]]"), tmp_path / "own.toml"
     of_baseline = whole.index('[[threshold]]\nrequire = "latency_p95_ms / baseline')
     own.write_text(whole[:of_baseline])

@@ -20,11 +20,11 @@ P50 = "require = 'latency_p50_ms <= 50'"
 Record = dict[str, Any]
 
 
-def aborting(*lines: str) -> Aborting:
+def aborting(*lines: str, runs: int = 1) -> Aborting:
     """With one threshold, of which lines are given."""
     text = "\n".join(["[[threshold]]", *lines])
     gates = parse_gates(text, "thresholds.toml")
-    return Aborting(gates.thresholds, [Run(cell, 1).to_record() for cell in (CELL, OTHER)])
+    return Aborting(gates.thresholds, [Run(cell, 1).to_record() for cell in (CELL, OTHER)], runs)
 
 
 def phase(name: str, tag: Record = TAG) -> Record:
@@ -131,7 +131,7 @@ def test_a_generator_that_is_slow_itself_says_nothing_of_the_server() -> None:
     busy = [health_line(TAG, "w0", FIRST_SECOND + at, cpu_pct=99.0) for at in range(20)]
     both = [record for pair in zip(seconds([80], failures=9), busy, strict=True) for record in pair]
     assert stopped_after(found, iter(both)) is None
-    failing = aborting("require = 'failure_ratio <= 0.1'", "abort_after_s = 1")
+    failing = aborting("require = 'failure_ratio <= 0.01'", "abort_after_s = 1")
     assert stopped_after(failing, iter(both)) is not None, "what fails is not slow"
 
 
@@ -141,3 +141,36 @@ def test_workers_are_taken_together_and_tell_of_empty_seconds_too() -> None:
     assert stopped_after(found, iter(both)) is None, "the fifth second is not over"
     found.on_record(health_line(TAG, "w0", FIRST_SECOND + 5))
     assert found.stop is not None
+
+
+def test_it_is_looked_at_every_five_seconds_from_the_delay_on() -> None:
+    found = aborting("require = 'latency_p99_ms <= 50'", "abort_after_s = 7")
+    records = [*seconds([10], count=8), *seconds([900], count=60)]
+    for at, record in enumerate(records):
+        record["second"] = FIRST_SECOND + at
+    after = stopped_after(found, iter(records))
+    assert after is not None
+    assert (after - 7) % 5 == 0
+    assert after > 7
+
+
+def test_the_more_runs_there_are_the_less_each_is_stopped_for() -> None:
+    slow = [49, 60, 85, 85, 86]
+    few, many = (
+        stopped_after(aborting(P50, "abort_after_s = 1", runs=runs), seconds(slow, count=60))
+        for runs in (1, 1_000)
+    )
+    assert few is not None
+    assert many is not None
+    assert few < many
+
+
+def test_a_long_phase_has_several_seconds_in_a_block_and_counts_them_all() -> None:
+    found = aborting("require = 'failure_ratio <= 0.1'", "abort_after_s = 700")
+    records = [*seconds([10], count=350, failures=1), *seconds([10], count=400, failures=30)]
+    for at, record in enumerate(records):
+        record["second"] = FIRST_SECOND + at
+    assert stopped_after(found, iter(records)) == 700
+    assert found.stop is not None
+    failed = 350 + 350 * 30
+    assert found.stop.why.startswith(f"failure_ratio {100 * failed / (700 * 20 + failed):.1f} % ")

@@ -25,7 +25,6 @@ from tests.swarm.test_folder import options
 
 ROOT = Path(__file__).parent.parent.parent
 P50 = "[[threshold]]\nrequire = 'latency_p50_ms <= 50'\n"
-TO_BASELINE = "[[threshold]]\nrequire = 'latency_p50_ms / baseline <= 1'\n"
 SIZE = Size(batches=(1, 4), levels=(1,), iterations=10, seconds=2, repeats=3)
 
 
@@ -62,7 +61,7 @@ def test_generator_processes_have_no_scipy() -> None:
 
 def test_without_the_option_nothing_is_asked(tmp_path: Path) -> None:
     none = Gate.of(options(), print)
-    none.check([], [])
+    none.check([], [], 0)
     none.keep(tmp_path)
     none.on_record({"kind": "phase", "phase": "measure"})
     assert (none.given, none.stopped(), none.facts(), list(tmp_path.iterdir())) == (False, "", {}, [])
@@ -85,27 +84,6 @@ def test_a_search_knows_the_names_before_its_cells(tmp_path: Path) -> None:
     given = options("--gate", written(tmp_path, f"{P50}endpoint = 'a-http'"), "--find-rate", "p99<=100")
     programme, _ = programme_of(Study(), [HTTP, GRPC], given, Launch(), Gate.of(given, print))
     assert programme.planned == ()
-
-
-def test_a_baseline_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    assert "a threshold is to a baseline, and none is named; give --baseline" in refusal(
-        tmp_path, TO_BASELINE
-    )
-    said = refusal(tmp_path, f"{TO_BASELINE}[baseline]\nplace = 'b'")
-    assert said.startswith("--gate DIR/t.toml: [baseline] place DIR/b: is neither a directory")
-    said = refusal(tmp_path, TO_BASELINE, "--baseline", str(tmp_path / "b"))
-    assert said.startswith("--baseline DIR/b: is neither a directory with a ledger.jsonl nor a file")
-    (tmp_path / "b").mkdir()
-    assert "is neither" in refusal(tmp_path, TO_BASELINE, "--baseline", str(tmp_path / "b"))
-
-
-def test_the_option_goes_before_the_files_own_baseline(tmp_path: Path) -> None:
-    (tmp_path / "a.json").touch()
-    (tmp_path / "b.json").touch()
-    text = f"{TO_BASELINE}[baseline]\nplace = 'a.json'"
-    assert gate(tmp_path, text).baseline == str(tmp_path / "a.json")
-    given = gate(tmp_path, text, "--baseline", str(tmp_path / "b.json"))
-    assert given.baseline == str(tmp_path / "b.json")
 
 
 def test_the_thresholds_are_kept_beside_the_ledger(tmp_path: Path) -> None:
@@ -132,7 +110,7 @@ def test_what_stops_the_study_is_said_and_goes_into_the_footer(tmp_path: Path) -
     cell = Cell(HTTP, 1, 2, 10, 30)
     tag = {"cell": cell.name, "repeat": 1}
     found = gate(tmp_path, f"{P50}abort_after_s = 1")
-    found.check([cell], [HTTP])
+    found.check([cell], [HTTP], 1)
     found.on_record({"kind": "phase", **tag, "phase": "measure"})
     assert found.stopped() == ""
     for at in range(9):
@@ -151,7 +129,14 @@ def verdict(outcome: str, more: int | None, severity: str = "fail") -> dict[str,
         ([verdict("pass", None), verdict("inconclusive", None)], []),
         ([verdict("inconclusive", 3, "warn")], []),
         ([verdict("inconclusive", 3)], ["repeat 4: 1 verdict is open"]),
-        ([verdict("inconclusive", 3), verdict("inconclusive", 1)], ["repeat 4: 2 verdicts are open"]),
+        ([verdict("inconclusive", 4), verdict("inconclusive", 3)], ["repeat 4: 2 verdicts are open"]),
+        (
+            [verdict("inconclusive", 119), verdict("inconclusive", 4), verdict("inconclusive", 1, "warn")],
+            [
+                "no repeat is added: 2 verdicts are open; 4 more repeats would decide the first, "
+                "and 3 may be added"
+            ],
+        ),
     ],
 )
 def test_repeats_are_wanted_where_they_would_decide(
@@ -165,7 +150,8 @@ def test_repeats_are_wanted_where_they_would_decide(
     told: list[str] = []
     asked = gate(tmp_path, P50, said=told)
     asked.keep(tmp_path)
-    assert (asked.wants(4), told) == (bool(said), said)
+    wanted = asked.wants(4, left=3)
+    assert (wanted, told) == (any(text.startswith("repeat 4") for text in said), said)
 
 
 def test_no_repeat_is_wanted_where_verdicts_cannot_be_made(
@@ -175,5 +161,24 @@ def test_no_repeat_is_wanted_where_verdicts_cannot_be_made(
     told: list[str] = []
     asked = gate(tmp_path, P50, said=told)
     asked.keep(tmp_path)
-    assert not asked.wants(4)
+    assert not asked.wants(4, left=3)
     assert told == ["inferswarm: whether repeats would decide cannot be told: reports: no such thing"]
+
+
+def test_what_is_kept_is_what_was_read(tmp_path: Path) -> None:
+    text = P50.replace("\n", "\r\n") + "# für später\r\n"
+    (tmp_path / "t.toml").write_bytes(text.encode())
+    read = Gate.of(options("--gate", str(tmp_path / "t.toml")), print)
+    (tmp_path / "t.toml").write_text("something else")
+    read.keep(tmp_path)
+    assert (tmp_path / "thresholds.toml").read_bytes() == text.encode()
+
+
+def test_an_error_while_following_a_study_is_said_once_and_stops_nothing(tmp_path: Path) -> None:
+    said: list[str] = []
+    found = gate(tmp_path, f"{P50}abort_after_s = 1", said=said)
+    found.check([Cell(HTTP, 1, 2, 10, 30)], [HTTP], 1)
+    for _ in range(2):
+        found.on_record({"kind": "phase", "phase": "measure", "cell": "no such", "repeat": 1})
+    assert said == ["inferswarm: no threshold stops this study any more (KeyError: 'no such')"]
+    assert (found.stopped(), found.facts()) == ("", {})

@@ -8,12 +8,12 @@ from tests.swarm.stand import GRPC, HTTP, Stand
 CELLS = [Cell(HTTP, 4, 2, 10, 0), Cell(GRPC, 4, 2, 10, 0)]
 
 
-def asked(repeats: int, most: int, wanted: list[bool]) -> tuple[Repeating, list[int]]:
-    """A programme whose further repeats are wanted or not, and of which repeats that was asked."""
-    numbers: list[int] = []
+def asked(repeats: int, most: int, wanted: list[bool]) -> tuple[Repeating, list[tuple[int, int]]]:
+    """A programme whose further repeats are wanted or not, and of which repeats, with how many left."""
+    numbers: list[tuple[int, int]] = []
 
-    def is_wanted(number: int) -> bool:
-        numbers.append(number)
+    def is_wanted(number: int, left: int) -> bool:
+        numbers.append((number, left))
         return wanted.pop(0)
 
     return Repeating(CELLS, repeats, most, 5, is_wanted), numbers
@@ -24,13 +24,13 @@ def test_repeats_are_added_until_none_is_wanted() -> None:
     assert programme.planned == order(CELLS, 2, 5)
     runs = list(iter(lambda: programme.next(None), None))
     assert runs == programme.planned == order(CELLS, 4, 5)
-    assert numbers == [3, 4, 5]
+    assert numbers == [(3, 7), (4, 6), (5, 5)]
 
 
 def test_there_are_never_more_than_the_most() -> None:
     programme, numbers = asked(2, 3, [True, True])
     assert len(list(iter(lambda: programme.next(None), None))) == 3 * len(CELLS)
-    assert numbers == [3]
+    assert numbers == [(3, 1)]
 
 
 def test_what_is_added_is_in_the_ledger_and_in_the_count_of_runs(stand: Stand) -> None:

@@ -150,7 +150,8 @@ def _threshold(entry: Table, count: int, place: str) -> Threshold:
     try:
         require = parse_require(text(entry, "require", where), text(entry, "of", where))
     except RequireError as error:
-        raise GateError(f"{where}: {error}.") from error
+        said = str(error)
+        raise GateError(f"{where}: {said}{'' if said.endswith('?') else '.'}") from error
     severity = entry.get("severity", FAIL)
     if severity not in (FAIL, WARN):
         raise GateError(f"{where}: severity {severity!r:.60}: give fail or warn.")

@@ -2,7 +2,6 @@
 
 import argparse
 import math
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,10 @@ from reports.ledger import FILE_NAME, LedgerError
 from reports.page import build_page
 from reports.render.console import render_console
 from reports.render.files import write_report
-from reports.render.terminal import PatientConsole, public_path
+from reports.render.terminal import PatientConsole, public_path, refused
 from reports.study import load_study
 
-OK, USAGE_ERROR = 0, 2
+OK = 0
 
 
 def add_show(commands: Any) -> None:
@@ -63,16 +62,11 @@ def show(arguments: argparse.Namespace) -> int:
             page = build_page(study, place, arguments.usd_per_hour, verdicts)
             write_report(directory, study, page, verdicts)
     except (GateError, LedgerError) as error:
-        return _refused(str(error))
+        return refused(str(error))
     except OSError as error:
-        return _refused(f"{directory}: cannot be written ({error.strerror}): mend that, then show it again.")
+        return refused(f"{directory}: cannot be written ({error.strerror}): mend that, then show it again.")
     if not arguments.quiet:
         console = PatientConsole(highlight=False)
         render_console(page, console)
         console.print(f"\nThe whole report: {directory / 'report.html'}", markup=False, soft_wrap=True)
     return OK
-
-
-def _refused(sentence: str) -> int:
-    print(f"reports: {sentence}", file=sys.stderr)
-    return USAGE_ERROR

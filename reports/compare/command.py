@@ -2,7 +2,6 @@
 
 import argparse
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from reports.render.console import render_console
 from reports.render.files import write_whole
 from reports.render.html import render_html
 from reports.render.markdown import render_markdown
-from reports.render.terminal import PatientConsole, public_path
+from reports.render.terminal import PatientConsole, public_path, refused
 
 OK, USAGE_ERROR, NOTHING_IN_COMMON = 0, 2, 3
 
@@ -59,9 +58,9 @@ def compare(arguments: argparse.Namespace) -> int:
             page = compare_page(sides, lambda place: public_path(Path(place), Path.cwd()))
             _write(folder, sides, page)
     except (SideError, LedgerError) as error:
-        return _refused(str(error))
+        return refused(str(error))
     except OSError as error:
-        return _refused(
+        return refused(
             f"{error.filename or folder}: cannot be written ({error.strerror}): mend that, or give --out."
         )
     if not arguments.quiet:
@@ -70,11 +69,6 @@ def compare(arguments: argparse.Namespace) -> int:
         console.print(f"\nThe whole comparison: {folder / 'compare.html'}", markup=False, soft_wrap=True)
     base, *others = sides
     return OK if any(any(matches(base, other)) for other in others) else NOTHING_IN_COMMON
-
-
-def _refused(sentence: str) -> int:
-    print(f"reports: {sentence}", file=sys.stderr)
-    return USAGE_ERROR
 
 
 def _write(folder: Path, sides: Sequence[Side], page: Page) -> None:

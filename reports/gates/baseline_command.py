@@ -1,7 +1,6 @@
 """python -m reports baseline: a small file of a study, which later ones are compared with."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from reports.gates.error import GateError
 from reports.gates.source import Source, source_of
 from reports.ledger import FILE_NAME, LedgerError
 from reports.render.files import write_whole
+from reports.render.terminal import refused
 from reports.study import Study, load_study
 
 OK, USAGE_ERROR, NOT_TOLD = 0, 2, 3
@@ -52,13 +52,13 @@ def baseline(arguments: argparse.Namespace) -> int:
         with damage_refused(" or ".join(str(path / FILE_NAME) for path in places)):
             studies = [(path, load_study(path)) for path in places]
             if useless := next(filter(None, (_useless(path, study) for path, study in studies)), ""):
-                return _refused(useless, NOT_TOLD)
+                return refused(useless, NOT_TOLD)
             text, told = baseline_text(studies), _told(source_of(studies))
         write_whole(file, text)
     except (GateError, LedgerError) as error:
-        return _refused(str(error), USAGE_ERROR)
+        return refused(str(error), USAGE_ERROR)
     except OSError as error:
-        return _refused(f"{file}: cannot be written ({error.strerror}): name another --out.", USAGE_ERROR)
+        return refused(f"{file}: cannot be written ({error.strerror}): name another --out.", USAGE_ERROR)
     print(f"{file}: {told}, {counted(len(text.encode()))} bytes")
     return OK
 
@@ -81,8 +81,3 @@ def _told(source: Source) -> str:
     counts: Sequence[int] = [_counting(source, cell) for cell in source.runs]
     runs = sum(len(runs) for runs in source.runs.values())
     return f"{plural(len(counts), 'cell')}, {sum(counts)} of {plural(runs, 'run')} count"
-
-
-def _refused(sentence: str, code: int) -> int:
-    print(f"reports: {sentence}", file=sys.stderr)
-    return code

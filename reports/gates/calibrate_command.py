@@ -2,7 +2,6 @@
 
 import argparse
 import shlex
-import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -23,7 +22,7 @@ from reports.ledger import FILE_NAME, LedgerError
 from reports.render.console import render_console
 from reports.render.files import write_whole
 from reports.render.markdown import render_markdown
-from reports.render.terminal import PatientConsole, public_path
+from reports.render.terminal import PatientConsole, public_path, refused
 from reports.study import load_study
 
 OK, USAGE_ERROR, NOT_TOLD = 0, 2, 3
@@ -97,16 +96,16 @@ def calibrate(arguments: argparse.Namespace) -> int:
             enough = [one for one in found if one.pairs >= LEAST_REPEATS]
             lacking = [_lacking(one) for one in found if one.pairs < LEAST_REPEATS]
             if not enough:
-                return _refused(f"{lacking[0]} Make more: --repeats 20.", NOT_TOLD)
+                return refused(f"{lacking[0]} Make more: --repeats 20.", NOT_TOLD)
             page = calibrate_page(enough, arguments.pairs, lacking, _command(arguments))
         if arguments.out:
             write_whole(arguments.out, render_markdown(page))
     except _Differ as error:
-        return _refused(str(error), NOT_TOLD)
+        return refused(str(error), NOT_TOLD)
     except (GateError, LedgerError) as error:
-        return _refused(str(error), USAGE_ERROR)
+        return refused(str(error), USAGE_ERROR)
     except OSError as error:
-        return _refused(
+        return refused(
             f"{arguments.out}: cannot be written ({error.strerror}): name another --out.", USAGE_ERROR
         )
     render_console(page, PatientConsole(highlight=False))
@@ -149,8 +148,3 @@ def _command(arguments: argparse.Namespace) -> str:
     options = ["--measure", ",".join(arguments.measure), "--cells", arguments.cells]
     pairs = ["--pairs", ",".join(map(str, arguments.pairs))]
     return shlex.join(["python", "-m", "reports", "calibrate", *places, *options, *pairs])
-
-
-def _refused(sentence: str, code: int) -> int:
-    print(f"reports: {sentence}", file=sys.stderr)
-    return code

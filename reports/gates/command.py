@@ -3,7 +3,6 @@
 import argparse
 import os
 import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,10 +24,9 @@ from reports.ledger import FILE_NAME, LedgerError
 from reports.page import Page, build_page
 from reports.render.console import render_console
 from reports.render.files import write_report, write_whole
-from reports.render.terminal import PatientConsole, public_path
+from reports.render.terminal import PatientConsole, public_path, refused
 from reports.study import Study, load_study
 
-USAGE_ERROR = 2
 Studies = Sequence[tuple[Path, Study]]
 
 
@@ -75,7 +73,7 @@ def gate(arguments: argparse.Namespace) -> int:
     """Judges, writes and prints; the exit code of the verdicts, or 2 with a sentence on standard error."""
     directories: list[Path] = arguments.directories
     if directories[1:] and not arguments.out:
-        return _refused("--out: name where the verdicts go, since several directories are judged as one.")
+        return refused("--out: name where the verdicts go, since several directories are judged as one.")
     folder = arguments.out or directories[0]
     thresholds = arguments.thresholds or _thresholds(directories[-1])
     try:
@@ -88,9 +86,9 @@ def gate(arguments: argparse.Namespace) -> int:
             markdown = gates_markdown(verdicts, page.title, _command(arguments))
             _write(folder, studies, verdicts, place, markdown)
     except (GateError, LedgerError) as error:
-        return _refused(str(error))
+        return refused(str(error))
     except OSError as error:
-        return _refused(f"{folder}: cannot be written ({error.strerror}): mend that, or give --out.")
+        return refused(f"{folder}: cannot be written ({error.strerror}): mend that, or give --out.")
     if not arguments.quiet:
         with commands_stopped(os.environ):
             _print(page, folder)
@@ -166,8 +164,3 @@ def _print(page: Page, folder: Path) -> None:
     console = PatientConsole(highlight=False)
     render_console(page, console)
     console.print(f"\nVerdicts: {folder / 'gates.md'}, {folder / 'junit.xml'}", markup=False, soft_wrap=True)
-
-
-def _refused(sentence: str) -> int:
-    print(f"reports: {sentence}", file=sys.stderr)
-    return USAGE_ERROR

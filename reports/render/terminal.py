@@ -21,3 +21,9 @@ class PatientConsole(Console):
         """Prints no more, and lets Python flush what is left into nowhere."""
         self.quiet = True
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def refused(sentence: str, code: int = 2) -> int:
+    """Says on standard error why a command does not do it; the exit code, 2 where the input is to blame."""
+    print(f"reports: {sentence}", file=sys.stderr)
+    return code

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 Protocol = Literal["http", "grpc"]
-Payload = Literal["jpeg", "fp32"]
+Payload = Literal["jpeg", "fp32", "json", "uint8"]
 
 NULL, EMULATED = "null", "emulated"
 """Backends behind which no model computes."""

@@ -54,9 +54,9 @@ def test_serial_images_per_second_agree_with_their_latency(name: str, column: st
 @pytest.mark.parametrize(
     ("name", "cell", "repeat", "figures"),
     [
-        ("step5a", "onnx-http-json/b1/c1", "1", {"encode_ms": "52.5", "request_bytes": str(2_980 * 1_024)}),
+        ("step5a", "onnx-json-http/b1/c1", "1", {"encode_ms": "52.5", "request_bytes": str(2_980 * 1_024)}),
         ("step5a", "onnx-http/b32/c1", "1", {"encode_ms": "1.74", "request_bytes": str(32 * 602_112)}),
-        ("step5a", "onnx-http-json/b1/c1", "2", {"latency_p50_ms": "564", "latency_mean_ms": "724"}),
+        ("step5a", "onnx-json-http/b1/c1", "2", {"latency_p50_ms": "564", "latency_mean_ms": "724"}),
         ("step5a", "onnx-http/b1/c8", "1", {"requests_per_s": "35.8", "images_per_s": ""}),
         ("step5a", "pytorch-http/b32/c1", "1", {"latency_mean_ms": "1070", "latency_p50_ms": ""}),
         ("step5a-cpu", "onnx-http/b1/c1", "1", {"latency_p50_ms": "87", "latency_mean_ms": ""}),

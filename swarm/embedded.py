@@ -6,13 +6,14 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import gevent
 from gevent.event import AsyncResult
 
+from swarm.endpoints import Kind, servers_for
 from swarm.errors import UsageError
 from swarm.options import Options
 from swarm.orphans import new_folder
@@ -25,12 +26,16 @@ TRACING = (
 )
 
 
-def arguments(options: Options) -> list[str]:
-    """The options of a study that decide which servers are started, as `up` takes them."""
+def arguments(options: Options, kinds: Iterable[Kind]) -> list[str]:
+    """Which servers to start for these kinds of endpoints, and how, as `up` takes it. Raises UsageError."""
+    emulated = bool(options.emulate)
+    servers, payloads = servers_for(kinds, emulated)
+    if not servers:
+        raise UsageError("--endpoints: none of these is of embedded servers" + " that emulate" * emulated)
     made = ["--pretrained", options.pretrained] if options.pretrained else []
     made += ["--emulate", options.emulate] if options.emulate else []
-    made += ["--only", "pytorch,onnx"] if options.skip_trt and not options.emulate else []
-    return made
+    made += ["--payloads", ",".join(payloads)] if payloads[1:] else []
+    return [*made, "--only", ",".join(servers)]
 
 
 class EmbeddedServers:

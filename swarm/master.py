@@ -22,6 +22,7 @@ from swarm.collector import Collector
 from swarm.conductor import Conductor
 from swarm.crew import Crew
 from swarm.ending import INCONCLUSIVE, USAGE, Ending
+from swarm.endpoints import chosen
 from swarm.errors import SwarmError, TimeIsOverError, UsageError
 from swarm.exporter import start_exporter
 from swarm.folder import header, make_folder, new_folder, open_ledger
@@ -74,6 +75,7 @@ class Master:
         # Refused before servers start; every press of Start reads it again.
         Gate.of(options, self._say)
         self._launch.check_links(options.axes.links)
+        kinds = chosen(self._study.endpoints, options.endpoints, options.skip_trt)
         make_folder(Path(options.results_dir))
         try:
             self.images = load_images(options.images)
@@ -84,7 +86,7 @@ class Master:
             self._collector.listeners.append(self._live.on_record)
         check_metrics(options.urls)
         with self._signals.preparing():
-            self._servers.prepare(options, self.images, self._launch)
+            self._servers.prepare(options, kinds, self.images, self._launch)
         for user_class in self._environment.user_classes:
             # Locust's page asks for a host where a class has none; ours go to endpoints.
             user_class.host = ", ".join(f"{e.name} at {e.address}" for e in self._servers.endpoints)

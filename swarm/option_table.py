@@ -17,6 +17,7 @@ URLS = {
     "trt_http_url": "Triton with the compiled engine over HTTP, e.g. gpu-host:8020",
     "trt_grpc_url": "the same over gRPC, e.g. gpu-host:8021",
     "trt_metrics_url": "its metrics, for GPU figures, e.g. http://gpu-host:8022/metrics",
+    "gateway_url": "a gateway that takes JPEG before a Triton, e.g. http://gpu-host:8040",
     "emulated_http_url": "Triton with the emulated model over HTTP, e.g. gpu-host:8030",
     "emulated_grpc_url": "the same over gRPC, e.g. gpu-host:8031",
 }
@@ -120,6 +121,11 @@ TEXTS = {
         "What --gate compares with: a results directory, or a file of `python -m reports baseline`",
     ),
     "images": ("", "DIR", "Folder of JPEG or PNG files to send (default: crops of photographs)"),
+    "endpoints": (
+        "",
+        "NAME[,…]",
+        "Ask these endpoints, by shell patterns, e.g. 'onnx-*', or all that are known (default: the study's)",
+    ),
     "cells": ("", "GLOB", "Run only the cells with such names, e.g. 'onnx-*/b1/*' (default: all)"),
     "emulate": (
         "",

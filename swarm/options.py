@@ -64,6 +64,7 @@ class Options:
     gate: str
     baseline: str
     images: str
+    endpoints: str
     cells: str
     emulate: str
     pretrained: str

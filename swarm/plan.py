@@ -41,7 +41,8 @@ class Size:
 class Study(Protocol):
     """What a locustfile declares: a name for folders, a title for people, sizes, and the cells of a size.
 
-    `emulate` is what its embedded servers do where no option says: nothing, or a profile of --emulate.
+    `endpoints` are those it asks where no option says, by shell patterns of their names. `emulate` is what
+    its embedded servers do where no option says: nothing, or a profile of --emulate.
     """
 
     @property
@@ -49,6 +50,9 @@ class Study(Protocol):
 
     @property
     def title(self) -> str: ...
+
+    @property
+    def endpoints(self) -> Sequence[str]: ...
 
     @property
     def emulate(self) -> str: ...

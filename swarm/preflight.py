@@ -17,7 +17,7 @@ from tritonclient.grpc import service_pb2
 from swarm.errors import UsageError
 from swarm.first_calls import ANNOUNCE_S, LONGEST_S
 from swarm.query import PATIENCE_S, get, post, triton_stub
-from swarm.targets import FLAGS
+from swarm.targets import flag_of
 from users.check import check_form
 from users.endpoint import NULL, Endpoint
 from users.errors import RequestError
@@ -53,9 +53,8 @@ def verdict(
     try:
         return check_target(endpoint, transport, images, say)
     except (requests.RequestException, grpc.RpcError, ValueError, KeyError, TypeError) as error:
-        flag = FLAGS.get(endpoint.floor_of or endpoint.name, endpoint.name)
         raise UsageError(
-            f"{flag} {endpoint.address}: answers, but not as it should ({type(error).__name__})"
+            f"{flag_of(endpoint)} {endpoint.address}: answers, but not as it should ({type(error).__name__})"
         ) from error
 
 
@@ -63,7 +62,7 @@ def check_target(
     endpoint: Endpoint, transport: type[Transport], images: ImageSet, say: Callable[[str], None]
 ) -> First:
     """One endpoint: reachable, of the right kind, its model there, and able to embed a picture."""
-    name = f"{FLAGS.get(endpoint.floor_of or endpoint.name, endpoint.name)} {endpoint.address}"
+    name = f"{flag_of(endpoint)} {endpoint.address}"
     check_reachable(name, endpoint)
     if not endpoint.model:
         check_service(name, endpoint)

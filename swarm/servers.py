@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from swarm.embedded import EmbeddedServers, arguments
+from swarm.endpoints import Kind
 from swarm.errors import UsageError
 from swarm.first_calls import FirstCalls
 from swarm.golden import check_agreement
@@ -13,7 +14,7 @@ from swarm.gpus import is_local
 from swarm.launch import Launch, relocated
 from swarm.options import Options
 from swarm.preflight import check_targets, first_reply
-from swarm.targets import FLAGS, endpoints_from_options, endpoints_from_ready
+from swarm.targets import endpoints_from_options, endpoints_from_ready, flag_of
 from users.endpoint import Endpoint
 from users.images import ImageSet
 from users.transport import Transport
@@ -37,21 +38,24 @@ class Servers:
         self.endpoints: list[Endpoint] = []
         self.ready: dict[str, Any] = {}
 
-    def prepare(self, options: Options, images: ImageSet, launch: Launch) -> None:
-        """Start them where no URL was given, and ask each for the first embedding. Raises UsageError."""
+    def prepare(self, options: Options, kinds: Sequence[Kind], images: ImageSet, launch: Launch) -> None:
+        """Start those behind `kinds` where no URL was given, and ask each endpoint for the first embedding.
+
+        Raises UsageError.
+        """
         self._images = images
         far = [str(host["name"]) for host in launch.hosts if host["kind"] == "ssh"]
         if options.embedded:
             check_far(far, "servers that are started here")
-            ready = self.embedded.start(arguments(options), options.trace, launch.server_command)
+            ready = self.embedded.start(arguments(options, kinds), options.trace, launch.server_command)
             self.ready = relocated(ready, launch.server_address)
-            self.endpoints = endpoints_from_ready(self.ready, options.skip_trt)
+            self.endpoints = endpoints_from_ready(self.ready, kinds)
         else:
-            self.endpoints = endpoints_from_options(options)
+            self.endpoints = endpoints_from_options(options, kinds)
             for endpoint in self.endpoints:
-                check_far(far if is_local(endpoint) else [], f"{FLAGS[endpoint.name]} {endpoint.address}")
+                check_far(far if is_local(endpoint) else [], f"{flag_of(endpoint)} {endpoint.address}")
         if options.floor:
-            self.endpoints += [endpoint.floor() for endpoint in self.endpoints]
+            self.endpoints += [endpoint.floor() for endpoint in self.endpoints if endpoint.has_floor]
         self._check(options.min_cosine)
 
     def _check(self, min_cosine: float) -> None:

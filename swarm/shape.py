@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from swarm.cell import Cell
+from swarm.endpoints import FIVE
 from swarm.errors import SwarmError
 from swarm.master import Master
 from swarm.options import add_options
@@ -34,6 +35,8 @@ class StudyShape(LoadTestShape):
     name: ClassVar[str]
     title: ClassVar[str]
     sizes: ClassVar[Mapping[str, Size]]
+    endpoints: ClassVar[Sequence[str]] = FIVE
+    """Shell patterns of those it asks where --endpoints does not say."""
     emulate: ClassVar[str] = ""
     """What embedded servers emulate where --emulate does not say."""
     workers: ClassVar[int] = 1

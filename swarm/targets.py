@@ -2,49 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from swarm.endpoints import SERVICES, Kind
 from swarm.errors import UsageError
+from swarm.option_table import URLS, flag
 from swarm.options import Options
 from users.endpoint import EMULATED, Endpoint
 
-FLAGS = {
-    "pytorch-http": "--pytorch-url",
-    "onnx-http": "--onnx-http-url",
-    "onnx-grpc": "--onnx-grpc-url",
-    "trt-http": "--trt-http-url",
-    "trt-grpc": "--trt-grpc-url",
-    "emulated-http": "--emulated-http-url",
-    "emulated-grpc": "--emulated-grpc-url",
-}
-"""Which option names the target of an endpoint."""
+
+def flag_of(endpoint: Endpoint) -> str:
+    """Which option names the target of an endpoint, a floor's too; the endpoint itself where none does."""
+    name = url_option(endpoint.server, endpoint.protocol)
+    return flag(name) if name in URLS else endpoint.floor_of or endpoint.name
 
 
-def endpoints_from_options(options: Options) -> list[Endpoint]:
-    """The endpoints whose URLs were given. Raises UsageError on an unreadable URL, or where none is left."""
-    urls = options.urls
-    made = [
-        Endpoint("pytorch-http", "pytorch", "http", "jpeg", urls.get("pytorch_url", "")),
-        Endpoint("onnx-http", "onnx", "http", "fp32", urls.get("onnx_http_url", ""), options.onnx_model),
-        Endpoint("onnx-grpc", "onnx", "grpc", "fp32", urls.get("onnx_grpc_url", ""), options.onnx_model),
-        Endpoint("trt-http", "trt", "http", "fp32", urls.get("trt_http_url", ""), options.trt_model),
-        Endpoint("trt-grpc", "trt", "grpc", "fp32", urls.get("trt_grpc_url", ""), options.trt_model),
-        Endpoint("emulated-http", EMULATED, "http", "fp32", urls.get("emulated_http_url", ""), EMULATED),
-        Endpoint("emulated-grpc", EMULATED, "grpc", "fp32", urls.get("emulated_grpc_url", ""), EMULATED),
-    ]
-    given = [e for e in made if e.address and not (options.skip_trt and e.backend == "trt")]
-    if not given:
-        raise UsageError("no endpoint is left to test: give --pytorch-url, --onnx-http-url or another target")
-    return [
-        with_address(endpoint, parse_address(FLAGS[endpoint.name], endpoint.address)) for endpoint in given
-    ]
+def url_option(backend: str, protocol: str) -> str:
+    """The name of the option with the address of a backend's server for one protocol."""
+    return f"{backend}_url" if backend in SERVICES else f"{backend}_{protocol}_url"
 
 
-def with_address(endpoint: Endpoint, address: str) -> Endpoint:
-    """The same endpoint at another address."""
-    return Endpoint.from_dict({**endpoint.to_dict(), "address": address})
+def endpoints_from_options(options: Options, kinds: Sequence[Kind]) -> list[Endpoint]:
+    """Those of some kinds whose URLs were given. Raises UsageError on an unreadable one, or for none."""
+    models = {"onnx": options.onnx_model, "trt": options.trt_model, EMULATED: EMULATED}
+    made = []
+    for kind in kinds:
+        name = url_option(kind.backend, kind.protocol)
+        if url := options.urls.get(name, ""):
+            made.append(kind.at(parse_address(flag(name), url), models.get(kind.backend, "")))
+    if not made:
+        wanted = dict.fromkeys(url_option(kind.backend, kind.protocol) for kind in kinds)
+        given = " or ".join(flag(name) for name in wanted if name in URLS)
+        raise UsageError(f"no endpoint is left to test: give {given or 'other --endpoints'}")
+    return made
 
 
 def parse_address(flag: str, url: str) -> str:
@@ -61,16 +53,12 @@ def parse_address(flag: str, url: str) -> str:
     return f"{host}:{port}"
 
 
-def endpoints_from_ready(ready: Mapping[str, Any], skip_trt: bool) -> list[Endpoint]:
-    """The endpoints of the embedded servers, from their `ready` event."""
-    servers = dict(ready["endpoints"])
+def endpoints_from_ready(ready: Mapping[str, Any], kinds: Iterable[Kind]) -> list[Endpoint]:
+    """The endpoints of some kinds that embedded servers have, from their `ready` event."""
     made = []
-    if "pytorch" in servers:
-        address = parse_address("pytorch", servers.pop("pytorch")["url"])
-        made.append(Endpoint("pytorch-http", "pytorch", "http", "jpeg", address))
-    for backend, server in servers.items():
-        if not (skip_trt and backend not in ("onnx", EMULATED)):
-            model = server["model"]
-            made.append(Endpoint(f"{backend}-http", backend, "http", "fp32", server["http"], model))
-            made.append(Endpoint(f"{backend}-grpc", backend, "grpc", "fp32", server["grpc"], model))
+    for kind in kinds:
+        server = ready["endpoints"].get(kind.backend)
+        if server is not None:
+            address = server.get(kind.protocol) or parse_address(kind.backend, server["url"])
+            made.append(kind.at(address, server.get("model", "")))
     return made

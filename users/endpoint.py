@@ -52,7 +52,13 @@ class Endpoint:
     @property
     def server(self) -> str:
         """The server behind it by its backend's name: a floor lies on the server whose floor it is."""
-        return self.floor_of.rpartition("-")[0] or self.backend
+        ways = (f"-{self.protocol}", f"-{self.payload}")
+        return self.floor_of.removesuffix(ways[0]).removesuffix(ways[1]) or self.backend
+
+    @property
+    def has_floor(self) -> bool:
+        """Whether a null model takes its payload: not the models that turn another into what theirs takes."""
+        return not self.model or self.payload in ("fp32", "json")
 
     def floor(self) -> Endpoint:
         """The same server's null model: what a request costs without a model's work."""

@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 
 from swarm.errors import UsageError
-from swarm.option_table import URLS
 from swarm.preflight import check_target, check_targets
 from swarm.probe import read_counters
-from swarm.targets import FLAGS, endpoints_from_ready
+from swarm.targets import flag_of
 from tests.locustfiles.console import ENDPOINTS, Console, all_gone, is_listening, study, wait_until
 from users import Endpoint, JpegHttpUser, TritonGrpcUser, TritonHttpUser
 from users.images import ImageSet, load_images
@@ -105,7 +104,7 @@ def test_a_model_that_is_not_there(endpoints: list[Endpoint], images: ImageSet, 
     with pytest.raises(UsageError) as caught:
         check_target(wrong, transport_of(wrong), images, print)
     assert str(caught.value) == (
-        f"{FLAGS[wrong.name]} {wrong.address}: has no model 'resnet' that is ready "
+        f"{flag_of(wrong)} {wrong.address}: has no model 'resnet' that is ready "
         "(it holds null, openclip_vit_b32); name another by --onnx-model"
     )
 
@@ -164,11 +163,3 @@ def test_a_tritonserver_killed_in_the_middle_of_a_run(tmp_path: Path) -> None:
     assert int(row["failures"]) == sum(failures.values())
     assert int(row["requests"]) > int(row["failures"])
     assert {"failed", "failures"} <= set(row["caveats"].split(";"))
-
-
-def test_the_ready_event_and_the_options_name_the_same_endpoints() -> None:
-    ready = {
-        "endpoints": {"pytorch": {"url": "http://h:1"}, "onnx": {"http": "h:2", "grpc": "h:3", "model": "m"}}
-    }
-    assert {endpoint.name for endpoint in endpoints_from_ready(ready, skip_trt=True)} <= set(FLAGS)
-    assert {flag[2:].replace("-", "_") for flag in FLAGS.values()} <= set(URLS)

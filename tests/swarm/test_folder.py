@@ -4,6 +4,7 @@ from locust.argument_parser import get_empty_argument_parser
 
 from typing import Any
 
+from swarm.endpoints import FIVE, chosen
 from swarm.folder import about
 from swarm.options import Options, add_options, resolve
 from swarm.targets import endpoints_from_ready
@@ -29,6 +30,8 @@ EMULATED: dict[str, Any] = {
     },
 }
 
+FIVE_WAYS = chosen(FIVE, "", skip_trt=False)
+
 
 def options(*arguments: str) -> Options:
     parser = get_empty_argument_parser(default_config_files=[])
@@ -37,7 +40,7 @@ def options(*arguments: str) -> Options:
 
 
 def told(ready: dict[str, Any], name: str) -> dict[str, Any]:
-    (endpoint,) = [e for e in endpoints_from_ready(ready, skip_trt=False) if e.name == name]
+    (endpoint,) = [e for e in endpoints_from_ready(ready, FIVE_WAYS) if e.name == name]
     return about(endpoint, options(), ready)
 
 
@@ -71,7 +74,7 @@ def test_what_is_emulated_says_so_and_has_no_weights() -> None:
 
 
 def test_a_floor_says_whose_it_is_and_nothing_of_its_servers_model() -> None:
-    pytorch, onnx, _ = endpoints_from_ready(READY, skip_trt=False)
+    pytorch, onnx, _ = endpoints_from_ready(READY, FIVE_WAYS)
     for endpoint in (pytorch, onnx):
         assert about(endpoint.floor(), options(), READY) == {
             "url": endpoint.address,
@@ -80,12 +83,12 @@ def test_a_floor_says_whose_it_is_and_nothing_of_its_servers_model() -> None:
             "embedded": True,
             "floor_of": endpoint.name,
         }
-    (emulated, _) = endpoints_from_ready(EMULATED, skip_trt=False)
+    (emulated, _) = endpoints_from_ready(EMULATED, FIVE_WAYS)
     assert "emulated" not in about(emulated.floor(), options(), EMULATED)
 
 
 def test_servers_by_url_tell_nothing() -> None:
-    (endpoint,) = endpoints_from_ready({"endpoints": {"pytorch": {"url": "http://gpu:8002"}}}, skip_trt=False)
+    (endpoint,) = endpoints_from_ready({"endpoints": {"pytorch": {"url": "http://gpu:8002"}}}, FIVE_WAYS)
     assert about(endpoint, options("--pytorch-url", "gpu:8002"), {}) == {
         "url": "gpu:8002",
         "model": "",

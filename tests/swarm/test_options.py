@@ -7,9 +7,12 @@ import os
 
 import pytest
 
+from swarm.endpoints import FIVE, chosen
 from swarm.errors import UsageError
 from swarm.options import Options, add_options, changes, resolve
 from swarm.targets import endpoints_from_options, endpoints_from_ready, parse_address
+
+FIVE_WAYS = chosen(FIVE, "", skip_trt=False)
 
 
 def parsed(*arguments: str, **overrides: object) -> argparse.Namespace:
@@ -233,7 +236,9 @@ def test_addresses_that_are_none(url: str) -> None:
 
 
 def test_only_the_named_targets_are_tested() -> None:
-    made = endpoints_from_options(options("--onnx-grpc-url", "gpu:8011", "--pytorch-url", "http://gpu:8002"))
+    made = endpoints_from_options(
+        options("--onnx-grpc-url", "gpu:8011", "--pytorch-url", "http://gpu:8002"), FIVE_WAYS
+    )
     assert [(endpoint.name, endpoint.address) for endpoint in made] == [
         ("pytorch-http", "gpu:8002"),
         ("onnx-grpc", "gpu:8011"),
@@ -243,7 +248,7 @@ def test_only_the_named_targets_are_tested() -> None:
 
 def test_an_emulated_model_elsewhere() -> None:
     made = endpoints_from_options(
-        options("--emulated-http-url", "gpu:8030", "--emulated-grpc-url", "grpc://gpu:8031", "--skip-trt")
+        options("--emulated-http-url", "gpu:8030", "--emulated-grpc-url", "grpc://gpu:8031"), FIVE_WAYS
     )
     assert [(e.name, e.backend, e.protocol, e.payload, e.address, e.model) for e in made] == [
         ("emulated-http", "emulated", "http", "fp32", "gpu:8030", "emulated"),
@@ -251,7 +256,7 @@ def test_an_emulated_model_elsewhere() -> None:
     ]
     assert not any(endpoint.computes for endpoint in made)
     with pytest.raises(UsageError, match=r"--emulated-http-url 'gpu': give host:port"):
-        endpoints_from_options(options("--emulated-http-url", "gpu"))
+        endpoints_from_options(options("--emulated-http-url", "gpu"), FIVE_WAYS)
 
 
 def test_an_emulated_model_of_our_own_is_no_compiled_engine() -> None:
@@ -261,7 +266,7 @@ def test_an_emulated_model_of_our_own_is_no_compiled_engine() -> None:
         }
     }
     for skip_trt in (False, True):
-        made = endpoints_from_ready(ready, skip_trt)
+        made = endpoints_from_ready(ready, chosen(FIVE, "", skip_trt))
         assert [(e.name, e.backend, e.model) for e in made] == [
             ("emulated-http", "emulated", "emulated"),
             ("emulated-grpc", "emulated", "emulated"),
@@ -269,10 +274,13 @@ def test_an_emulated_model_of_our_own_is_no_compiled_engine() -> None:
 
 
 def test_skip_trt() -> None:
-    arguments = ("--onnx-http-url", "gpu:8010", "--trt-http-url", "gpu:8020", "--skip-trt")
-    assert [endpoint.name for endpoint in endpoints_from_options(options(*arguments))] == ["onnx-http"]
-    with pytest.raises(UsageError, match="no endpoint is left"):
-        endpoints_from_options(options("--trt-http-url", "gpu:8020", "--skip-trt"))
+    left = chosen(FIVE, "", skip_trt=True)
+    arguments = ("--onnx-http-url", "gpu:8010", "--trt-http-url", "gpu:8020")
+    assert [endpoint.name for endpoint in endpoints_from_options(options(*arguments), left)] == ["onnx-http"]
+    with pytest.raises(
+        UsageError, match="no endpoint is left to test: give --pytorch-url or --onnx-http-url or --onnx-grpc"
+    ):
+        endpoints_from_options(options("--trt-http-url", "gpu:8020"), left)
 
 
 def test_embedded_endpoints_are_named_for_what_they_are() -> None:
@@ -283,7 +291,7 @@ def test_embedded_endpoints_are_named_for_what_they_are() -> None:
             "openvino": {"http": "127.0.0.1:8020", "grpc": "127.0.0.1:8021", "model": "n"},
         }
     }
-    made = endpoints_from_ready(ready, skip_trt=False)
+    made = endpoints_from_ready(ready, FIVE_WAYS)
     assert [(e.name, e.address, e.model) for e in made] == [
         ("pytorch-http", "127.0.0.1:8002", ""),
         ("onnx-http", "127.0.0.1:8010", "m"),
@@ -291,4 +299,4 @@ def test_embedded_endpoints_are_named_for_what_they_are() -> None:
         ("openvino-http", "127.0.0.1:8020", "n"),
         ("openvino-grpc", "127.0.0.1:8021", "n"),
     ]
-    assert [e.name for e in endpoints_from_ready(ready, skip_trt=True)][-1] == "onnx-grpc"
+    assert [e.name for e in endpoints_from_ready(ready, chosen(FIVE, "", skip_trt=True))][-1] == "onnx-grpc"

@@ -45,3 +45,10 @@ def test_which_answers_are_embeddings_of_the_pictures() -> None:
 def test_host_and_port(address: str, host: str, port: int) -> None:
     endpoint = Endpoint("x", "x", "http", "fp32", address)
     assert (endpoint.host, endpoint.port) == (host, port)
+
+
+def test_a_payload_in_the_name_is_no_part_of_the_server() -> None:
+    endpoint = Endpoint("onnx-json-http", "onnx", "http", "json", "gpu:1", "m")
+    assert endpoint.floor().server == "onnx"
+    assert endpoint.has_floor
+    assert not Endpoint("onnx-jpeg-grpc", "onnx", "grpc", "jpeg", "gpu:1", "m_jpeg").has_floor

@@ -1,0 +1,100 @@
+"""The endpoints that are known by name, and which of them a study asks."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from swarm.errors import UsageError
+from users.endpoint import EMULATED, Endpoint, Payload, Protocol
+
+FIVE = ("pytorch-http", "onnx-http", "onnx-grpc", "trt-http", "trt-grpc")
+"""The seeds' own."""
+EVERY = (*FIVE, "gateway-http", "onnx-jpeg-*", "onnx-uint8-*")
+ALL = "all"
+STANDS_FOR = {"openvino": "trt", EMULATED: "onnx"}
+"""Embedded backends that are asked where a study names another."""
+PROTOCOLS: tuple[Protocol, ...] = ("http", "grpc")
+SERVICES = ("pytorch", "gateway")
+TRITONS = ("onnx", "trt", "openvino", EMULATED)
+OF_TRITON: tuple[Payload, ...] = ("fp32", "json", "jpeg", "uint8")
+OF_THE_MODEL: tuple[Payload, ...] = ("fp32", "json")
+"""Payloads that the model itself takes; before others stands a model that turns them into its own."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """backend × protocol × payload, and the name that follows."""
+
+    backend: str
+    protocol: Protocol
+    payload: Payload
+
+    @property
+    def name(self) -> str:
+        """`onnx-jpeg-grpc`; the payload that a backend's own model takes is left out."""
+        own = self.backend in SERVICES or self.payload == "fp32"
+        return "-".join(filter(None, (self.backend, "" if own else self.payload, self.protocol)))
+
+    @property
+    def compiled(self) -> bool:
+        """Whether a compiled engine is behind it."""
+        return "trt" in (self.backend, STANDS_FOR.get(self.backend))
+
+    def at(self, address: str, own_model: str) -> Endpoint:
+        """The endpoint of this kind at an address, given the name of its backend's own model."""
+        model = "" if self.backend in SERVICES else self.model(own_model)
+        return Endpoint(self.name, self.backend, self.protocol, self.payload, address, model)
+
+    def model(self, own: str) -> str:
+        """The name of Triton's model for this payload, given that of the backend's own."""
+        return own if self.payload in OF_THE_MODEL else f"{own}_{self.payload}"
+
+    def matches(self, patterns: Iterable[str]) -> bool:
+        """Whether some shell pattern names it, or what it stands for."""
+        named = STANDS_FOR.get(self.backend, self.backend)
+        names = (self.name, Kind(named, self.protocol, self.payload).name)
+        return any(fnmatchcase(name, pattern) for pattern in patterns for name in names)
+
+
+KINDS = (
+    *(Kind(backend, "http", "jpeg") for backend in SERVICES),
+    *(
+        Kind(backend, protocol, payload)
+        for backend, payload, protocol in itertools.product(TRITONS, OF_TRITON, PROTOCOLS)
+        # Over gRPC numbers are binary anyway.
+        if (payload, protocol) != ("json", "grpc")
+    ),
+)
+
+
+def chosen(own: Sequence[str], asked: str, skip_trt: bool) -> list[Kind]:
+    """The kinds that a study asks by its `own` patterns, or by those `asked` for in their place.
+
+    `asked`: patterns between commas, or `all`; empty for none. Raises UsageError where one matches nothing.
+    """
+    patterns = patterns_of(own, asked)
+    found = [kind for kind in KINDS if kind.matches(patterns)]
+    for pattern in patterns:
+        if not any(kind.matches([pattern]) for kind in KINDS):
+            names = ", ".join(kind.name for kind in KINDS if kind.backend not in STANDS_FOR)
+            raise UsageError(f"--endpoints {pattern}: names no endpoint; they are {names}, or {ALL}")
+    return [kind for kind in found if not (skip_trt and kind.compiled)]
+
+
+def patterns_of(own: Sequence[str], asked: str) -> Sequence[str]:
+    """What stands between the commas of `asked`, or the study's own patterns."""
+    given = [part.strip() for part in asked.split(",") if part.strip()]
+    return EVERY if given == [ALL] else given or own
+
+
+def servers_for(kinds: Iterable[Kind], emulated: bool) -> tuple[list[str], list[str]]:
+    """Which embedded servers to start for these endpoints, and the payloads that their Tritons must take.
+
+    `emulated`: one server whose model only sleeps stands for the others.
+    """
+    here = [kind for kind in kinds if kind.backend != "trt" and (kind.backend == EMULATED) == emulated]
+    made = {kind.payload for kind in here if kind.backend in TRITONS and kind.payload not in OF_THE_MODEL}
+    return list(dict.fromkeys(kind.backend for kind in here)), ["fp32", *sorted(made)]

@@ -29,6 +29,7 @@ from reports.tables.links import hosts, links
 from reports.tables.open_load import open_load
 from reports.tables.origins import endpoints, fingerprint, images, options
 from reports.tables.path import connections_and_path
+from reports.tables.payloads import payloads_map
 from reports.tables.protocols import protocols_map
 from reports.tables.rates import highest_rates
 from reports.tables.runs import caveats_by_code, caveats_by_run, every_run, failures_by_kind
@@ -111,6 +112,7 @@ def sections(study: Study) -> Iterator[Section]:
     yield Section("Where the time goes", limits, brief=True, charts=drawn(breakdown_chart(study)))
     yield Section("Load and cost", load, brief=False, charts=drawn(curves_chart(study)))
     yield Section("HTTP against gRPC", tuple(against_grpc(study)), brief=True)
+    yield Section("Payloads", (payloads_map(study),), brief=True)
     yield Section("Over time", (), brief=False, charts=drawn(timeline_chart(study)))
     yield Section("Workers and connections", workers, brief=False)
     yield Section("Cold starts", (cold_starts(study),), brief=False)

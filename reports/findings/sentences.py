@@ -12,6 +12,7 @@ from reports.study import Study
 from reports.summary import Summary
 from reports.tables.disclosures import disclosures
 from reports.tables.grid import COMPARABLE_RUNS, ENOUGH_RUNS, Runs, scarcity, typical
+from reports.tables.payloads import payloads_finding
 from reports.tables.rates import rate_finding
 from reports.tables.seeds import images_per_s, protocol_pairs
 from reports.way import Way
@@ -21,7 +22,7 @@ UNKNOWN = "inconclusive"
 
 
 def findings(study: Study) -> tuple[str, ...]:
-    """Three at most: what was fastest or proven, gRPC against HTTP or the fastest, what to hold against it.
+    """Four at most: what was fastest or proven, gRPC against HTTP, payloads, what to hold against it all.
 
     One saying that nothing can be said where no request succeeded.
     """
@@ -34,8 +35,8 @@ def findings(study: Study) -> tuple[str, ...]:
         said for said in (rated, _fastest(study, [run for run in study.started if not run.is_floor])) if said
     )
     protocols = _protocols(study, [run for run in good if not run.is_floor])
-    said = [proven, speed, against(study)] if proven else [speed, protocols, against(study)]
-    return tuple(sentence for sentence in said if sentence)
+    said = [proven, speed] if proven else [speed, protocols]
+    return tuple(sentence for sentence in (*said, payloads_finding(study), against(study)) if sentence)
 
 
 def against(study: Study) -> str:

@@ -52,13 +52,14 @@ def pairs(runs: Runs, value: Value) -> Iterator[Comparison]:
     for run in runs:
         if run.client != "library" and not run.congestion:
             groups.setdefault((run.link, run.backend, run.payload, run.level, run.batch), []).append(run)
-    for (link, backend, _, level, batch), here in sorted(groups.items()):
+    for (link, backend, payload, level, batch), here in sorted(groups.items()):
         shared = "per-user" if level == 1 else "shared"
         grpc, http = _way(here, "grpc", shared, value), _way(here, "http", "per-user", value)
         if grpc and http and (ratio := over(grpc, http)):
             users = f", {level:g} users" if level > 1 else ""
             over_link = f" over {link}" if link else ""
-            yield Comparison(f"({backend} at batch {batch}{users}{over_link})", ratio)
+            named = backend if payload == "fp32" else f"{backend}-{payload}"
+            yield Comparison(f"({named} at batch {batch}{users}{over_link})", ratio)
 
 
 def _way(runs: Runs, protocol: str, channels: str, value: Value) -> Spread | None:

@@ -88,12 +88,16 @@ def by_pair(study: Study, columns: Sequence[float], pick: Pick, pairs: Pairs) ->
 def protocol_pairs(study: Study, runs: Runs) -> Pairs:
     """Backend → its way over HTTP and over gRPC, where both carry the same payload in the same variant.
 
-    Where a study has several variants, each is a pair of its own, and the backend's name holds it.
+    Where a study has several payloads or variants, each is a pair of its own, and the name holds it.
     """
     spoken = {(run.backend, run.payload, run.variant, run.protocol): run.way for run in runs}
     ranks = {way: rank for rank, way in enumerate(study.ways)}
-    return {
-        study.named(Way(backend, variant)): (spoken[backend, payload, variant, "http"], grpc)
+    found = (
+        (spoken[backend, payload, variant, "http"], grpc)
         for backend, payload, variant, protocol in sorted(spoken, key=lambda key: ranks[spoken[key]])
         if protocol == "http" and (grpc := spoken.get((backend, payload, variant, "grpc")))
+    )
+    return {
+        study.named(http._replace(endpoint=http.endpoint.removesuffix("-http"))): (http, grpc)
+        for http, grpc in found
     }

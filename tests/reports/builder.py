@@ -55,12 +55,13 @@ class Book:
 
         With `axes` it is planned as a cell of several variants is; without them as in older ledgers.
         """
-        backend, protocol = endpoint.removesuffix("-floor").split("-")
+        backend, *other, protocol = endpoint.removesuffix("-floor").split("-")
         backend = "null" if endpoint.endswith("-floor") else backend
         variant = f"/{axes['variant']}" if axes and axes.get("variant") else ""
         cell = f"{endpoint}/b{batch}/{'r' if arrivals else 'c'}{level:g}{variant}"
         entry: Record = {"cell": cell, "endpoint": endpoint, "backend": backend, "protocol": protocol}
-        entry |= {"payload": "jpeg" if backend == "pytorch" else "fp32", "batch": batch}
+        own = "jpeg" if backend in ("pytorch", "gateway") else "fp32"
+        entry |= {"payload": other[0] if other else own, "batch": batch}
         entry |= {"arrivals": arrivals, "max_in_flight": 256} if arrivals else {}
         entry |= axes or {}
         load = "open" if arrivals else "closed"

@@ -7,7 +7,8 @@ import pytest
 
 from reports.analysis.log_ratio import log_ratio
 from reports.study import load_study
-from reports.tables.protocols import ONE_RUN, heat_of, protocols_map
+from reports.tables.protocols import protocols_map
+from reports.tables.ratio_map import ONE_RUN, heat_of
 from tests.reports.builder import Book
 from tests.reports.example import MS
 from tests.reports.open_load import notes_at, texts

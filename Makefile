@@ -36,11 +36,13 @@ servers: setup ## start the embedded servers and keep them up until Ctrl-C
 	$(BIN)/python -m server up
 
 # The first apart: elsewhere Locust patches sockets and threads, which torch and uvicorn need as they are. The last
-# need both cores and the default ports. Those between wait more than they work, so two processes share them; the calm
-# ones measure nothing that another study would disturb.
+# need both cores, the default ports, or the network for themselves. Those between wait more than they work, so two
+# processes share them; the calm ones measure nothing that another study would disturb.
 BROWSER := tests/reports/test_browser.py
-ALONE := tests/locustfiles/test_real.py tests/locustfiles/test_trace.py tests/test_readme.py
-CALM := tests/locustfiles/test_mistakes.py tests/locustfiles/test_web_page.py
+ALONE := tests/locustfiles/test_real.py tests/locustfiles/test_trace.py \
+  tests/readme/test_make.py tests/readme/test_networks.py
+CALM := tests/locustfiles/test_mistakes.py tests/locustfiles/test_web_page.py \
+  tests/readme/test_commands.py tests/readme/test_servers.py
 test: setup ## run all tests, real servers included
 	$(BIN)/python -m pytest tests/server $(BROWSER)
 	$(MAKE) --jobs=2 --output-sync=target --no-print-directory test-studies test-parts test-reports test-calm
@@ -54,7 +56,7 @@ test-studies:
 
 test-parts:
 	$(BIN)/python -m pytest tests --ignore=tests/server --ignore=tests/reports --ignore=tests/locustfiles \
-	  --ignore=tests/swarm/links $(addprefix --ignore=,$(ALONE))
+	  --ignore=tests/swarm/links --ignore=tests/readme
 
 test-reports:
 	$(BIN)/python -m pytest tests/reports --ignore=$(BROWSER)

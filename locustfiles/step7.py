@@ -3,6 +3,7 @@
     locust -f locustfiles/step7.py                  the web UI; press Start and watch the cells go by
     locust -f locustfiles/step7.py --headless       the same on the console
     STUDY=full locust -f locustfiles/step7.py …     the whole matrix
+    locust -f locustfiles/step7.py --endpoints all …    and what the five have not: JPEG or pixels to Triton
 
 With no URL given, it starts servers of its own.
 """
@@ -10,11 +11,19 @@ With no URL given, it starts servers of its own.
 from typing import ClassVar
 
 from swarm import Size, StudyShape
-from users import JpegHttpUser, TritonGrpcUser, TritonHttpUser
+from users import (
+    JpegHttpUser,
+    TritonGrpcUser,
+    TritonHttpUser,
+    TritonJpegGrpcUser,
+    TritonJpegHttpUser,
+    TritonUint8GrpcUser,
+    TritonUint8HttpUser,
+)
 
 
-class PyTorchJpegUser(JpegHttpUser):
-    """Base64 JPEG over HTTP to the FastAPI service."""
+class ServiceUser(JpegHttpUser):
+    """Base64 JPEG over HTTP to the FastAPI service, or to the gateway before Triton."""
 
 
 class TritonBinaryHttpUser(TritonHttpUser):
@@ -23,6 +32,22 @@ class TritonBinaryHttpUser(TritonHttpUser):
 
 class TritonBinaryGrpcUser(TritonGrpcUser):
     """float32 tensors over gRPC to Triton."""
+
+
+class TritonJpegOverHttpUser(TritonJpegHttpUser):
+    """JPEG files over binary HTTP to Triton, which decodes them."""
+
+
+class TritonJpegOverGrpcUser(TritonJpegGrpcUser):
+    """JPEG files over gRPC to Triton, which decodes them."""
+
+
+class TritonPixelsOverHttpUser(TritonUint8HttpUser):
+    """uint8 pixels over binary HTTP to Triton, which scales them."""
+
+
+class TritonPixelsOverGrpcUser(TritonUint8GrpcUser):
+    """uint8 pixels over gRPC to Triton, which scales them."""
 
 
 class Step7(StudyShape):

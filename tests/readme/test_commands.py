@@ -1,0 +1,71 @@
+"""Every command of the README is run somewhere in this folder; here, those that need no servers."""
+
+from __future__ import annotations
+
+import locust  # noqa: F401  (first: it patches sockets and threads)
+
+import re
+from pathlib import Path
+
+import pytest
+
+from swarm.option_table import NUMBERS, SWITCHES, TEXTS, URLS, flag
+from tests.locustfiles.console import ROOT
+from tests.readme.commands import EIGHT, SHORT, command, commands, run
+
+pytestmark = pytest.mark.system
+
+
+def test_no_command_is_left_out() -> None:
+    known = {
+        "make step7", "make test", "make web", "make servers", "server doctor", "--trt-http-url",
+        "--processes", "--master ", "--worker", "reports show", "--arrivals", "--find-rate",
+        "--prometheus-port", "benchmarks/accuracy.py", "--emulate", "swarm run", "hosts prepare",
+        "hosts check", "swarm link wan-a100", "reports compare", "--gate", "reports gate", "reports baseline",
+        "reports calibrate",
+    }  # fmt: skip
+    assert len(commands()) == len(known) + 1, "and `swarm link`, which another one begins with"
+    assert all(sum(part in line for line in commands()) == 1 for part in known)
+
+
+def test_every_option_is_explained() -> None:
+    rows = re.findall(r"^\| (`--[^|]*) \|", (ROOT / "README.md").read_text(), re.MULTILINE)
+    explained = sorted(name for row in rows for name in re.findall(r"--[a-z0-9-]+", row))
+    launchers = ["--workers", "--hosts", "--link", "--links", "--web"]
+    assert explained == sorted(["--study", *launchers, *map(flag, (*URLS, *NUMBERS, *TEXTS, *SWITCHES))])
+
+
+def test_make_test_runs_this_folder() -> None:
+    """`make test` is what runs this; that it names every test folder is what can be asked here."""
+    makefile = (ROOT / "Makefile").read_text()
+    assert "pytest tests/server $(BROWSER)\n" in makefile
+    assert "pytest tests/reports --ignore=$(BROWSER)\n" in makefile
+    assert "test-studies test-parts test-reports test-calm\n" in makefile
+    assert "pytest tests/swarm/links --confcutdir=tests/swarm/links\n" in makefile
+    assert "pytest tests/locustfiles $(addprefix --ignore=,$(ALONE) $(CALM))\n" in makefile
+    assert "pytest $(CALM)\n" in makefile
+    assert "pytest tests --ignore=tests/server --ignore=tests/reports --ignore=tests/locustfiles" in makefile
+    for file in ROOT.glob("tests/readme/test_*.py"):
+        assert f"tests/readme/{file.name}" in makefile
+    assert "pytest $(ALONE)" in makefile
+    assert command("make test") == ["make", "test"]
+
+
+def test_emulated_servers_and_their_floors(tmp_path: Path) -> None:
+    rows = run([*command("--emulate"), *SHORT, *EIGHT, "--results-dir", str(tmp_path)], tmp_path).cells()
+    seen = {row["endpoint"]: row["tcp_connections"] for row in rows}
+    assert seen == {
+        "emulated-http": "1",
+        "emulated-grpc": "1",
+        "emulated-http-floor": "1",
+        "emulated-grpc-floor": "1",
+    }
+    assert all(row["limit"] and row["failures"] == "0" for row in rows)
+
+
+def test_a_benchmark(tmp_path: Path) -> None:
+    assert "every bound holds" in run(command("benchmarks/accuracy.py"), tmp_path, 120).text
+
+
+def test_doctor(tmp_path: Path) -> None:
+    assert "tritonserver" in run(command("server doctor"), tmp_path, 60).text

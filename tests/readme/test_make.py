@@ -1,0 +1,71 @@
+"""`make step7` and `make web`, which take the default ports."""
+
+from __future__ import annotations
+
+import locust  # noqa: F401  (first: it patches sockets and threads)
+
+import csv
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.locustfiles.console import ENDPOINTS, ROOT, Console, is_listening, wait_until
+from tests.readme.commands import command, run
+
+pytestmark = pytest.mark.system
+
+
+def check_row(row: dict[str, str]) -> None:
+    """One cell of five real endpoints: nothing failed, and what the server counted fits what was sent."""
+    assert (row["failures"], row["abandoned"]) == ("0", "0")
+    assert int(row["requests"]) >= 5
+    assert float(row["server_compute_ms"]) > 1
+    assert float(row["images_per_s"]) * float(row["measure_s"]) == pytest.approx(int(row["images"]), rel=1e-3)
+    assert float(row["worker_cpu_pct"]) > 0
+    assert not {"counts-mismatch", "probe-gap"} & set(row["caveats"].split(";"))
+    if row["backend"] != "pytorch":
+        assert float(row["executed_batch"]) >= int(row["batch"])
+        assert float(row["request_bytes"]) > 602_112 * int(row["batch"])
+
+
+@pytest.mark.timeout(580)
+def test_make_step7(tmp_path: Path) -> None:
+    shorter = ["--iterations", "5", "--seconds", "1", "--warm-up", "2"]
+    console = run([*command("make step7"), f"ARGS={' '.join(shorter)}"], tmp_path, 540)
+    (folder,) = re.findall(r"results in (results/\S+)/", console.text)
+    assert "[20/20]" in console.text
+    for table in (
+        "Serial latency, p50",
+        "Serial throughput",
+        "gRPC over HTTP",
+        "Concurrent",
+        "Server compute",
+    ):
+        assert table in console.text
+    rows = list(csv.DictReader((ROOT / folder / "cells.csv").read_text().splitlines()))
+    assert {row["endpoint"] for row in rows} == set(ENDPOINTS)
+    assert len(rows) == 5 * 4
+    for row in rows:
+        check_row(row)
+    assert "random (seed 0)" in (ROOT / folder / "report.html").read_text()
+    shown = command("reports show")
+    again = run([*shown[:-1], folder], tmp_path, 60)
+    assert "Serial throughput" in again.text
+    beside = command("reports compare")
+    compared = run([*beside[:-1], folder, "--out", str(tmp_path / "beside")], tmp_path, 60)
+    assert "Base A: step7-a100" in compared.text
+    assert (tmp_path / "beside" / "compare.html").stat().st_size > 0
+
+
+def test_make_web(tmp_path: Path) -> None:
+    console = Console(command("make web"), tmp_path)
+    try:
+        wait_until(lambda: is_listening(8089), 240, lambda: console.text)
+        os.killpg(console.process.pid, signal.SIGINT)
+        console.wait(15)
+    finally:
+        console.end()
+    assert not is_listening(8089)

@@ -1,0 +1,133 @@
+"""The README's commands that ask servers of one's own: those of `make servers`, on the ports it names."""
+
+from __future__ import annotations
+
+import locust  # noqa: F401  (first: it patches sockets and threads)
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.locustfiles.console import Console, few_pictures, free_port
+from tests.readme.commands import EIGHT, SHORT, command, run, toml_block
+
+pytestmark = pytest.mark.system
+
+COMPILED = ["--trt-model", "openclip_vit_b32_openvino"]
+"""The embedded servers that stand for the README's gpu-host have OpenVINO's model in the compiled slot."""
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    """`make servers`, on the ports that the README names."""
+    console = Console(command("make servers"), tmp_path_factory.mktemp("servers"))
+    try:
+        console.wait_for("Ctrl-C stops them", 240)
+        for port in ("8002", "8010", "8011", "8020", "8021"):
+            assert f"127.0.0.1:{port}" in console.text, "the README's ports are taken by something else"
+        yield console
+    finally:
+        if console.process.poll() is None:
+            os.killpg(console.process.pid, signal.SIGINT)
+        console.wait(15)
+        console.end()
+
+
+@pytest.mark.usefixtures("servers")
+def test_open_load(tmp_path: Path) -> None:
+    short = [
+        *few_pictures(),
+        "--seconds",
+        "2",
+        "--warm-up",
+        "1",
+        "--rates",
+        "2,4",
+        "--results-dir",
+        str(tmp_path),
+    ]
+    rows = run([*command("--arrivals"), *short], tmp_path).cells()
+    assert {(row["load"], row["level"]) for row in rows} == {("open", "2.0"), ("open", "4.0")}
+
+
+@pytest.mark.usefixtures("servers")
+def test_the_search(tmp_path: Path) -> None:
+    """To its second step, at which it is stopped: on this machine's processor a search takes minutes."""
+    short = ["--iterations", "5", "--warm-up", "1", "--rates", "0.5", "--results-dir", str(tmp_path)]
+    short += few_pictures()
+    console = Console([*command("--find-rate"), *short], tmp_path)
+    try:
+        console.wait_for("[  2]", 60)
+        console.signal(signal.SIGINT)
+        assert console.wait(15) == 3
+    finally:
+        console.end()
+    first, second, *_ = [float(row["level"]) for row in console.cells()]
+    assert first == 0.5
+    assert second in (0.25, 1.0)
+
+
+@pytest.mark.usefixtures("servers")
+def test_prometheus(tmp_path: Path) -> None:
+    short = [*SHORT, "--cells", "*/b1/c1", "--results-dir", str(tmp_path)]
+    assert len(run([*command("--prometheus-port"), *short], tmp_path).cells()) == 2
+
+
+@pytest.mark.usefixtures("servers")
+def test_your_own_servers(tmp_path: Path) -> None:
+    arguments = [*command("--trt-http-url"), *SHORT, *COMPILED, "--results-dir", str(tmp_path)]
+    cells = run([*arguments, "--cells", "*/b1/c1"], tmp_path).cells()
+    assert len({row["endpoint"] for row in cells}) == len(cells) == 5
+
+
+@pytest.mark.usefixtures("servers")
+def test_gates(tmp_path: Path) -> None:
+    """A study with few results, judged when it ends, again later, and by itself as a baseline: no pass."""
+    whole, own = toml_block("[[threshold]]"), tmp_path / "own.toml"
+    of_baseline = whole.index('[[threshold]]\nrequire = "latency_p95_ms / baseline')
+    own.write_text(whole[:of_baseline])
+    given = [str(own) if word == "thresholds.toml" else word for word in command("--gate")]
+    short = [*SHORT, "--cells", "*/b1/c8", "--repeats", "1", "--results-dir", str(tmp_path / "results")]
+    gated = Console([*given, *short], tmp_path)
+    assert gated.wait(120) == 3, gated.text
+    (folder,) = map(str, (tmp_path / "results").iterdir())
+    assert '<testcase classname="step7' in Path(folder, "junit.xml").read_text()
+    kept = tmp_path / "main.baseline.json"
+    made = Console([*command("reports baseline")[:4], folder, "--out", str(kept)], tmp_path, "baseline")
+    assert made.wait(60) == 0, made.text
+    (tmp_path / "thresholds.toml").write_text(whole)
+    judged = [*command("reports gate")[:-1], folder, "--thresholds", str(tmp_path / "thresholds.toml")]
+    later = Console(judged, tmp_path, "later")
+    assert later.wait(60) == 2, later.text
+    assert "holds the same study" in later.text, "a study is no baseline of itself"
+    again = Console([*command("reports gate")[:-1], folder], tmp_path, "again")
+    assert again.wait(60) == 3, again.text
+    tried = Console([*command("reports calibrate")[:-1], folder], tmp_path, "calibrate")
+    assert tried.wait(60) == 3, tried.text
+
+
+@pytest.mark.usefixtures("servers")
+def test_processes(tmp_path: Path) -> None:
+    console = run([*command("--processes"), *SHORT, *EIGHT, "--results-dir", str(tmp_path)], tmp_path)
+    assert {row["workers"] for row in console.cells()} == {"2"}
+
+
+@pytest.mark.usefixtures("servers")
+def test_master_and_workers(tmp_path: Path) -> None:
+    port = str(free_port())
+    ways = ["--results-dir", str(tmp_path), "--master-bind-port", port]
+    master = [*command("--master "), *SHORT, *EIGHT, *ways]
+    workers = [
+        Console([*command("--worker"), "--master-port", port], tmp_path, f"worker-{number}")
+        for number in range(2)
+    ]
+    try:
+        console = run(master, tmp_path)
+        assert [worker.wait(20) for worker in workers] == [0, 0]
+    finally:
+        for worker in workers:
+            worker.end()
+    assert {row["endpoint"] for row in console.cells()} == {"onnx-http", "onnx-grpc"}

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 
 PER_USER, SHARED, SAME_ARGS, POOL = "per-user", "shared", "same-args", "pool"
-GIVE = "give per-user, shared, same-args or pool:N with N of 1 or more, e.g. pool:4"
+PER_REQUEST = "per-request"
+GIVE = "give per-user, per-request, shared, same-args or pool:N with N of 1 or more, e.g. pool:4"
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,8 @@ class Channels:
     `per-user`: one each. `shared`: one for all users of a process. `pool:N`: up to N for all of them.
     `same-args`: a gRPC channel each, made with equal arguments, which gRPC itself joins onto one connection:
     what a plain client gets, and the negative control of `shared`. Nothing joins connections of HTTP, where
-    it is as `per-user`.
+    it is as `per-user`. `per-request`: a new one for every request, over HTTP alone; a load balancer that
+    deals out connections, as a Kubernetes Service does, has something to deal out. Over gRPC as `per-user`.
 
     `size`: how many the users of a process share; 0 where each has his own.
     """
@@ -35,7 +37,7 @@ def parse(text: str) -> Channels:
     >>> parse("pool:4")
     Channels(kind='pool', size=4)
     """
-    if text in (PER_USER, SAME_ARGS):
+    if text in (PER_USER, PER_REQUEST, SAME_ARGS):
         return Channels(text)
     if text == SHARED:
         return Channels(SHARED, 1)

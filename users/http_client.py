@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import gevent
 
+from users.channels import PER_REQUEST
 from users.endpoint import Endpoint, Protocol
 from users.errors import status_error
 from users.sharing import Lending, Shelf
@@ -29,10 +30,13 @@ class Answer:
 
 
 class HttpConnection:
-    """POSTs prepared bytes over one kept-alive connection; `timeout_s` is for a whole request."""
+    """POSTs prepared bytes over one kept-alive connection, or over a `fresh` one each time.
 
-    def __init__(self, endpoint: Endpoint, timeout_s: float) -> None:
-        self._endpoint, self._timeout_s = endpoint, timeout_s
+    `timeout_s` is for a whole request.
+    """
+
+    def __init__(self, endpoint: Endpoint, timeout_s: float, fresh: bool = False) -> None:
+        self._endpoint, self._timeout_s, self._fresh = endpoint, timeout_s, fresh
         self._stamps = Stamps()
         self._client = self._new_client()
 
@@ -54,6 +58,9 @@ class HttpConnection:
             self._client.close()
             self._client = self._new_client()
             raise
+        if self._fresh:
+            self._client.close()
+            self._client = self._new_client()
         if response.status_code != 200:
             raise status_error(response.status_code, data)
         named = {name.lower(): value for name, value in response.items()}
@@ -108,7 +115,8 @@ class HttpTransport(Transport):
         if size:
             self._connection = LentConnections(self.endpoint, self.timeout_s, size)
         else:
-            self._connection = HttpConnection(self.endpoint, self.timeout_s)
+            fresh = self.channels.kind == PER_REQUEST
+            self._connection = HttpConnection(self.endpoint, self.timeout_s, fresh)
 
     def close(self) -> None:
         """Close the connection, or leave the shared ones."""

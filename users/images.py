@@ -6,8 +6,9 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import gevent
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from users.preprocess import CHANNELS, SIZE, to_tensor
+from users.preprocess import CHANNELS, SIZE, to_pixels, to_tensor
 
 DEFAULT_COUNT = 64
 MOST_IMAGES = 256
@@ -47,6 +48,13 @@ class ImageSet:
     def __len__(self) -> int:
         return len(self.jpegs)
 
+    @cached_property
+    def pixels(self) -> NDArray[np.uint8]:
+        """What `tensors` are scaled from, uint8 of the same shape; made when first asked for, since most
+        studies send none.
+        """
+        return np.stack([to_pixels(image) for image in opened(self.jpegs)])
+
     @property
     def sha256(self) -> str:
         """A name for exactly these pictures in exactly this order."""
@@ -76,10 +84,16 @@ def load_images(folder: str) -> ImageSet:
 def image_set(jpegs: list[bytes], source: str) -> ImageSet:
     """Decode once, and keep both forms. The tensors come from the JPEG bytes that the JPEG endpoints get."""
     tensors = np.zeros((len(jpegs), CHANNELS, SIZE, SIZE), dtype=np.float32)
-    for index, jpeg in enumerate(jpegs):
-        tensors[index] = to_tensor(Image.open(io.BytesIO(jpeg)))
-        gevent.sleep(0)  # large pictures take long, and Locust's heart must beat meanwhile
+    for index, image in enumerate(opened(jpegs)):
+        tensors[index] = to_tensor(image)
     return ImageSet(tuple(jpegs), tensors, source)
+
+
+def opened(jpegs: Sequence[bytes]) -> Iterator[Image.Image]:
+    """The pictures of JPEG files, one after the other."""
+    for jpeg in jpegs:
+        yield Image.open(io.BytesIO(jpeg))
+        gevent.sleep(0)  # large pictures take long, and Locust's heart must beat meanwhile
 
 
 def picture_paths(folder: Path) -> list[Path]:

@@ -25,6 +25,7 @@ class JpegHttp(HttpTransport):
     """About 13 KB a picture on the wire: 10 KB of JPEG in base64."""
 
     payload: ClassVar[Payload] = "jpeg"
+    names_model: ClassVar[bool] = False
 
     @classmethod
     def prepare(

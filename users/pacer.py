@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -12,6 +13,8 @@ from typing import Protocol
 import gevent
 from gevent.event import Event
 from gevent.lock import Semaphore
+
+from users.profile import parse
 
 NS_PER_S = 1_000_000_000
 LOOK_UP_NS = NS_PER_S // 10
@@ -21,6 +24,8 @@ LATE_NS = 5_000_000
 BREATH = 10_000
 """So many arrivals are dropped between two chances for others to run."""
 CONSTANT, POISSON = "constant", "poisson"
+NEVER_NS = 1 << 62
+"""When the next arrival is due after the last one of a schedule that ends."""
 
 
 class Pacer(Protocol):
@@ -29,6 +34,7 @@ class Pacer(Protocol):
     paced: bool
     due: int
     dropped: int
+    dropped_by_s: Counter[int]
     overslept: int
 
     def wait_turn(self) -> int | None:
@@ -45,6 +51,7 @@ class ClosedPacer:
     paced: bool = False
     due: int = 0
     dropped: int = 0
+    dropped_by_s: Counter[int] = field(default_factory=Counter)
     overslept: int = 0
 
     def wait_turn(self) -> int:
@@ -55,12 +62,23 @@ class ClosedPacer:
         """Nothing to do: the stage's gate holds the users."""
 
 
-def offsets_ns(arrivals: str, rate: float, seed: str) -> Iterator[int]:
+def offsets_ns(arrivals: str, rate: float, seed: str, profile: str = "") -> Iterator[int]:
     """Nanoseconds from the start of a phase to each of its arrivals, without end.
 
     `constant`: one every 1/rate seconds, without drift. `poisson`: exponential gaps of mean 1/rate, the same
-    for the same seed.
+    for the same seed. With a `profile` in the words of users.profile, `rate` is its peak, and it ends there.
+
+    A rate that varies: arrival n is due when the rate's integral has come to n, or, for `poisson`, to the sum
+    of n exponential gaps of mean 1, which makes them a Poisson process of that rate. Source: R. W. Klein and
+    S. D. Roberts, A time-varying Poisson arrival process generator, Simulation 43 (1984); the theorem is in
+    E. Cinlar, Introduction to Stochastic Processes (1975).
     """
+    if profile:
+        units: Iterator[float] = itertools.count()
+        if arrivals == POISSON:
+            unit = random.Random(seed)
+            units = itertools.accumulate(unit.expovariate(1.0) for _ in itertools.count())
+        return parse(profile, rate).times_ns(units)
     if arrivals == CONSTANT:
         return (round(number * NS_PER_S / rate) for number in itertools.count())
     generator = random.Random(seed)
@@ -89,6 +107,8 @@ class OpenPacer:
     """Arrivals whose time has come."""
     dropped: int = 0
     """Those of them that were never sent."""
+    dropped_by_s: Counter[int] = field(default_factory=Counter)
+    """The same by the whole second of the phase that they were due in."""
     overslept: int = 0
     """Those that were sent late though a user was free: this process was too slow."""
     over: Event = field(default_factory=Event)
@@ -96,7 +116,7 @@ class OpenPacer:
     _turn: Semaphore = field(default_factory=Semaphore)
 
     def __post_init__(self) -> None:
-        self._numbered = enumerate(self.offsets)
+        self._numbered = enumerate(itertools.chain(self.offsets, itertools.repeat(NEVER_NS)))
         self._number, self._offset = next(self._numbered)
 
     def reshare(self, index: int, of: int) -> None:
@@ -121,11 +141,11 @@ class OpenPacer:
                 waited = True
                 self.over.wait(min(wait_ns, LOOK_UP_NS) / NS_PER_S)
                 continue
-            self._come()
+            offset_ns = self._come()
             if -wait_ns <= self.patience_ns:
                 self.overslept += -wait_ns > LATE_NS and (waited or self._free > 1)
                 return intended_ns
-            self._drop()
+            self._drop(offset_ns)
         return None
 
     def close(self) -> None:
@@ -138,15 +158,16 @@ class OpenPacer:
         self.over.set()
         end_ns, excused = self.clock(), self._free
         while self._upcoming_ns() <= end_ns:
-            self._come()
+            offset_ns = self._come()
             if excused:
                 excused -= 1
                 self.due -= 1
             else:
-                self._drop()
+                self._drop(offset_ns)
 
-    def _drop(self) -> None:
+    def _drop(self, offset_ns: int) -> None:
         self.dropped += 1
+        self.dropped_by_s[offset_ns // NS_PER_S] += 1
         if self.dropped % BREATH == 0:
             gevent.sleep(0)
 
@@ -158,6 +179,9 @@ class OpenPacer:
             self._number, self._offset = next(self._numbered)
         return self.start_ns + self._offset
 
-    def _come(self) -> None:
+    def _come(self) -> int:
+        """The next arrival's time has come: when that was, in nanoseconds from the phase's start."""
         self.due += 1
+        offset_ns = self._offset
         self._number, self._offset = next(self._numbered)
+        return offset_ns

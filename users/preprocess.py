@@ -19,9 +19,19 @@ STD = np.array([0.26862954, 0.26130258, 0.27577711], dtype=np.float32).reshape(3
 
 def to_tensor(image: Image.Image) -> NDArray[np.float32]:
     """The model's input for one picture of any size and mode, as float32 of shape [3, 224, 224]."""
+    return scale(to_pixels(image))
+
+
+def to_pixels(image: Image.Image) -> NDArray[np.uint8]:
+    """The 224×224 square of a picture of any size and mode, as uint8 of shape [3, 224, 224]."""
     square = centre_crop(resize(image)).convert("RGB")
-    pixels = np.asarray(square, dtype=np.float32).transpose(2, 0, 1) / np.float32(255)
-    return np.ascontiguousarray((pixels - MEAN) / STD)
+    return np.ascontiguousarray(np.asarray(square, dtype=np.uint8).transpose(2, 0, 1))
+
+
+def scale(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Pixels of shape [..., 3, 224, 224] as the model takes them: to [0, 1], then normalised."""
+    unit = pixels.astype(np.float32) / np.float32(255)
+    return np.asarray((unit - MEAN) / STD, dtype=np.float32)
 
 
 def resize(image: Image.Image) -> Image.Image:

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 from tritonclient.grpc.service_pb2 import ModelInferRequest, ModelInferResponse
+from tritonclient.utils import np_to_triton_dtype
 
 from users.base import InferenceUser
 from users.channels import SAME_ARGS
@@ -15,6 +16,7 @@ from users.endpoint import Endpoint, Payload, Protocol
 from users.errors import ErrorKind, RequestError
 from users.grpc_channels import OwnChannel, SharedChannel, patch_grpc, size_thread_pool
 from users.images import ImageSet
+from users.tensors import TENSORS, raw
 from users.transport import EMBEDDING_SIZE, Prepared, Reply, Transport, id_place
 
 METHOD = "/inference.GRPCInferenceService/ModelInfer"
@@ -35,11 +37,11 @@ class TritonGrpc(Transport):
         cls, images: ImageSet, indices: tuple[int, ...], endpoint: Endpoint, request_id: str = ""
     ) -> Prepared:
         """A serialised `ModelInferRequest`."""
-        pixels = images.tensors[list(indices)]
+        tensor = TENSORS[cls.payload](images, indices)
         request = ModelInferRequest(model_name=endpoint.model, id=request_id)
-        request.inputs.add(name="input", datatype="FP32", shape=pixels.shape)
+        request.inputs.add(name="input", datatype=np_to_triton_dtype(tensor.dtype), shape=tensor.shape)
         request.outputs.add(name="embedding")
-        request.raw_input_contents.append(pixels.tobytes())
+        request.raw_input_contents.append(raw(tensor))
         body = request.SerializeToString()
         return Prepared(body, indices, id_at=id_place(body, request_id))
 

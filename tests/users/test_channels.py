@@ -52,7 +52,7 @@ def test_other_names_are_told_what_to_give(text: str) -> None:
     with pytest.raises(ValueError) as caught:
         parse(text)
     assert str(caught.value) == GIVE
-    with pytest.raises(ValueError, match="give per-user, shared, same-args or pool:N"):
+    with pytest.raises(ValueError, match="give per-user, per-request, shared, same-args or pool:N"):
         TritonGrpc(Endpoint("x", "onnx", "grpc", "fp32", "127.0.0.1:1", "m"), 30, text)
 
 

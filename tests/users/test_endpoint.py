@@ -2,7 +2,17 @@
 
 import pytest
 
-from users.endpoint import Endpoint
+from users import (
+    Endpoint,
+    JpegHttpUser,
+    TritonGrpcUser,
+    TritonHttpUser,
+    TritonJpegGrpcUser,
+    TritonJpegHttpUser,
+    TritonJsonHttpUser,
+    TritonUint8GrpcUser,
+    TritonUint8HttpUser,
+)
 
 ONNX_HTTP = Endpoint("onnx-http", "onnx", "http", "fp32", "gpu:8010", "openclip_vit_b32")
 ONNX_GRPC = Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "gpu:8011", "openclip_vit_b32")
@@ -52,3 +62,19 @@ def test_a_payload_in_the_name_is_no_part_of_the_server() -> None:
     assert endpoint.floor().server == "onnx"
     assert endpoint.has_floor
     assert not Endpoint("onnx-jpeg-grpc", "onnx", "grpc", "jpeg", "gpu:1", "m_jpeg").has_floor
+
+
+def test_each_way_of_sending_speaks_to_its_own_endpoints_alone() -> None:
+    ways = {
+        JpegHttpUser: Endpoint("pytorch-http", "pytorch", "http", "jpeg", "gpu:1"),
+        TritonHttpUser: Endpoint("onnx-http", "onnx", "http", "fp32", "gpu:1", "m"),
+        TritonGrpcUser: Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "gpu:1", "m"),
+        TritonJsonHttpUser: Endpoint("onnx-json-http", "onnx", "http", "json", "gpu:1", "m"),
+        TritonJpegHttpUser: Endpoint("onnx-jpeg-http", "onnx", "http", "jpeg", "gpu:1", "m_jpeg"),
+        TritonJpegGrpcUser: Endpoint("onnx-jpeg-grpc", "onnx", "grpc", "jpeg", "gpu:1", "m_jpeg"),
+        TritonUint8HttpUser: Endpoint("onnx-uint8-http", "onnx", "http", "uint8", "gpu:1", "m_uint8"),
+        TritonUint8GrpcUser: Endpoint("onnx-uint8-grpc", "onnx", "grpc", "uint8", "gpu:1", "m_uint8"),
+    }
+    for user, endpoint in ways.items():
+        assert [other for other in ways if other.transport.speaks(endpoint)] == [user]
+    assert JpegHttpUser.transport.speaks(Endpoint("gateway-http", "gateway", "http", "jpeg", "gpu:2"))

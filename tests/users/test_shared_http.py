@@ -244,3 +244,11 @@ def test_pools_of_other_sizes_and_servers_are_others(server: Server, kept: Kept)
             stack.enter_context(user_of(server, channels)).send(REQUEST)
             stack.enter_context(user_of(elsewhere, channels)).send(REQUEST)
         assert (server.connections, elsewhere.connections) == (3, 3)
+
+
+def test_a_connection_for_every_request() -> None:
+    with serving(quick) as server, user_of(server, "per-request") as user:
+        for _ in range(3):
+            assert user.send(REQUEST).embeddings.shape == (1, 512)
+            assert eventually(lambda: server.open == 0)
+        assert server.connections == 3

@@ -1,0 +1,131 @@
+"""A load profile: an open load whose rate climbs to a peak, stays there, and falls back. Pure arithmetic."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+BASE_SHARE = 0.1
+"""Of the peak: the rate that a ramp begins at, and that a cool-down and the warm-up are held at."""
+NAMES = ("ramp", "hold", "cool")
+TITLES = {"cool": "cool-down"}
+GIVE = "give seconds of ramp, hold and cool in that order, each once at most, e.g. ramp:20,hold:40,cool:20"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stretch of so many seconds, whose rate goes in a straight line from one to another, in 1/s."""
+
+    name: str
+    seconds: float
+    first_per_s: float
+    last_per_s: float
+
+    @property
+    def arrivals(self) -> float:
+        """The integral of its rate."""
+        return self.seconds * (self.first_per_s + self.last_per_s) / 2
+
+    def rate_at(self, s: float) -> float:
+        """Requests a second, `s` seconds after its beginning."""
+        return self.first_per_s + (self.last_per_s - self.first_per_s) * s / self.seconds
+
+    def when(self, count: float) -> float:
+        """Seconds from its beginning until the integral of its rate is `count`.
+
+        The root of first·t + slope·t²/2 = count in the form that loses no digits where the slope is small.
+        """
+        slope = (self.last_per_s - self.first_per_s) / self.seconds
+        root = math.sqrt(max(0.0, self.first_per_s**2 + 2 * slope * count))
+        return 2 * count / (self.first_per_s + root)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Stages one after the other; a rate is never 0."""
+
+    stages: tuple[Stage, ...]
+
+    @property
+    def seconds(self) -> float:
+        """How long all of it takes."""
+        return math.fsum(stage.seconds for stage in self.stages)
+
+    @property
+    def arrivals(self) -> int:
+        """How many requests are due: those before its end, the first at its beginning."""
+        return math.ceil(math.fsum(stage.arrivals for stage in self.stages) - 1e-9)
+
+    def rate_at(self, s: float) -> float:
+        """Requests a second at `s` seconds; 0 before and after. Where stages meet, the later one's."""
+        for stage, begin_s in self._placed():
+            if begin_s <= s < begin_s + stage.seconds:
+                return stage.rate_at(s - begin_s)
+        return 0.0
+
+    def stage_at(self, s: float) -> str:
+        """The stage that is on at `s` seconds, empty before and after."""
+        placed = ((stage.name, begin_s, begin_s + stage.seconds) for stage, begin_s in self._placed())
+        return next((name for name, begin_s, end_s in placed if begin_s <= s < end_s), "")
+
+    def times_ns(self, counts: Iterable[float]) -> Iterator[int]:
+        """Nanoseconds until the integral of the rate has come to each of some rising `counts`, to its end.
+
+        It is inverted and not added up, so that nothing drifts.
+        """
+        placed = list(self._placed())
+        ends = list(itertools.accumulate(stage.arrivals for stage, _ in placed))
+        at = 0
+        for count in counts:
+            while count >= ends[at] - 1e-9:
+                at += 1
+                if at == len(placed):
+                    return
+            stage, begin_s = placed[at]
+            before = ends[at] - stage.arrivals
+            yield round((begin_s + stage.when(max(0.0, count - before))) * 1e9)
+
+    def _placed(self) -> Iterator[tuple[Stage, float]]:
+        """Each stage with the second it begins at."""
+        begin_s = 0.0
+        for stage in self.stages:
+            yield stage, begin_s
+            begin_s += stage.seconds
+
+
+def base_per_s(peak_per_s: float) -> float:
+    """The rate beside the peak."""
+    return BASE_SHARE * peak_per_s
+
+
+def seconds_of(text: str) -> dict[str, float]:
+    """`ramp:20,hold:40` as seconds by name. Raises ValueError with a sentence that says what to give."""
+    try:
+        found = [(name.strip(), float(value)) for name, value in (p.split(":") for p in text.split(","))]
+    except ValueError:
+        raise ValueError(GIVE) from None
+    places = [NAMES.index(name) if name in NAMES else -1 for name, _ in found]
+    rising = all(before < after for before, after in itertools.pairwise([-1, *places]))
+    if not rising or not all(0 < seconds < math.inf for _, seconds in found):
+        raise ValueError(GIVE)
+    return dict(found)
+
+
+def parse(text: str, peak_per_s: float) -> Profile:
+    """The profile of that text at a peak. Raises ValueError with a sentence that says what to give.
+
+    A ramp climbs from the base to the peak, a hold stays there, a cool-down is at the base rate from its
+    beginning: long enough, it shows an autoscaler going down again.
+
+    >>> [(stage.name, stage.first_per_s, stage.last_per_s) for stage in parse("ramp:20,cool:9", 50).stages]
+    [('ramp', 5.0, 50), ('cool-down', 5.0, 5.0)]
+    """
+    base = base_per_s(peak_per_s)
+    ends = {"ramp": (base, peak_per_s), "hold": (peak_per_s, peak_per_s), "cool": (base, base)}
+    return Profile(
+        tuple(
+            Stage(TITLES.get(name, name), seconds, *ends[name]) for name, seconds in seconds_of(text).items()
+        )
+    )

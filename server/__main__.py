@@ -1,4 +1,4 @@
-"""`python -m server up | export | doctor | service`."""
+"""`python -m server up | export | doctor | profile | service`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def main(argv: list[str]) -> int:
     """Run one command; 2 and one sentence on stderr where the machine or the command line will not do."""
     command = _commands().get(argv[0]) if argv else None
     if command is None:
-        print("usage: python -m server up|export|doctor|service [--help]", file=sys.stderr)
+        print("usage: python -m server up|export|doctor|profile|service [--help]", file=sys.stderr)
         return 0 if argv in (["-h"], ["--help"]) else 2
     try:
         return command(argv[1:])
@@ -24,9 +24,15 @@ def main(argv: list[str]) -> int:
 
 
 def _commands() -> dict[str, Callable[[list[str]], int]]:
-    from server import doctor, export, service, up
+    from server import doctor, export, profile, service, up
 
-    return {"up": up.main, "export": export.main, "doctor": doctor.main, "service": service.main}
+    return {
+        "up": up.main,
+        "export": export.main,
+        "doctor": doctor.main,
+        "profile": profile.main,
+        "service": service.main,
+    }
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The PyTorch service: images in, embeddings out, and where the time went."""
+"""The service: images in, embeddings out, and where the time went. A gateway where its model is elsewhere."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 
 from server.body import read_body, while_wanted
-from server.embedder import Embedder
-from server.errors import Refusal, not_loaded
+from server.embedder import Closable, Embedder
+from server.errors import NotYet, Refusal, not_loaded
 from server.gpu import read_gpus
 from server.images import parse, prepare
 from server.metrics import Metrics
@@ -19,50 +19,55 @@ from server.pool import Pool
 from server.reply import unit_vectors, write_reply
 from server.settings import Settings, decode_threads
 
-LOADING = "the model is still loading: try again when GET /readyz answers 200"
+LOADING = "the model is still loading"
+AGAIN = ": try again when GET /readyz answers 200"
+RETRY_S = 0.2
 
 
 class Service:
-    """One model behind three pools of threads: many decode, one computes, one writes replies."""
+    """One model behind three pools of threads: many decode, one computes, one writes replies.
+
+    In a gateway, as many threads wait for the upstream as it may have calls in flight.
+    """
 
     def __init__(self, embedder: Embedder, settings: Settings) -> None:
         self.embedder = embedder
         self.settings = settings
-        self.metrics = Metrics()
+        self.metrics = Metrics(parts=settings.parts)
         self.ready = False
+        self.waiting = LOADING
         self.failure = ""
         self.load_ns = 0
         self._decoders = Pool(decode_threads(), "decode")
-        self._compute = Pool(1, "compute")
+        self._compute = Pool(settings.at_once, "compute")
         # Its own thread: behind the decoders an answer would wait for other requests' images.
         self._writer = Pool(1, "reply")
 
     async def load(self) -> None:
-        """Load and warm the model on the thread that will use it; an error is kept, and raised again."""
-        try:
-            self.load_ns = (await self._compute.run(self.embedder.load)).took_ns
-        except Exception as error:
-            self.failure = not_loaded(error)
-            raise
-        self.ready = True
+        """Load and warm the model on a thread that will use it; an error is kept, and raised again."""
+        while not self.ready:
+            try:
+                self.load_ns = (await self._compute.run(self.embedder.load)).took_ns
+                self.ready = True
+            except NotYet as error:
+                self.waiting = str(error)
+                await asyncio.sleep(RETRY_S)
+            except Exception as error:
+                self.failure = not_loaded(error)
+                raise
 
     async def embed(self, body: bytes) -> Response:
         """Answer one request and say how long each part took.
 
-        `queue` is its waits for a decoding and for the computing thread. In no part: its way through the
+        `queue` is its waits for a decoding and for a computing thread. In no part: its way through the
         event loop, receiving the body, and writing and sending the reply.
         """
-        if not self.ready:
-            raise Refusal(503, self.failure or LOADING)
+        self._check_ready()
         decoding = await self._decoders.run(prepare, body, self.settings)
         prepared = decoding.value
         computing = await self._compute.run(self.embedder.embed, prepared.pixels)
-        parts = {
-            "decode": prepared.decode_ns,
-            "preprocess": prepared.preprocess_ns,
-            "queue": decoding.waited_ns + computing.waited_ns,
-            "compute": computing.took_ns,
-        }
+        queue_ns = decoding.waited_ns + computing.waited_ns
+        parts = self._parts(prepared.decode_ns, prepared.preprocess_ns, queue_ns, computing.took_ns)
         reply = (await self._writer.run(write_reply, computing.value, self.embedder.model, parts)).value
         self.metrics.succeeded(len(computing.value), parts)
         return reply
@@ -72,30 +77,40 @@ class Service:
 
         As there, a decoding thread parses the body; that the texts are base64 images is not checked.
         """
-        if not self.ready:
-            raise Refusal(503, self.failure or LOADING)
+        self._check_ready()
         parsing = await self._decoders.run(parse, body, self.settings.max_batch)
-        parts = {"decode": parsing.took_ns, "preprocess": 0, "queue": parsing.waited_ns, "compute": 0}
+        parts = self._parts(parsing.took_ns, 0, parsing.waited_ns, 0)
         answer = unit_vectors(len(parsing.value), self.embedder.dim)
         return (await self._writer.run(write_reply, answer, "null", parts)).value
 
     def status(self) -> dict[str, object]:
         """What stands behind the service, and whether it can be used."""
-        embedder = self.embedder
+        embedder, settings = self.embedder, self.settings
+        upstream = {"address": settings.upstream, "model": settings.upstream_model}
+        # A gateway loads nothing, and how many instances compute behind it is the upstream's to say.
+        own = {"instances": 1, **({"load_s": self.load_ns / 1e9} if self.ready else {})}
         return {
             "status": "ready" if self.ready else "failed" if self.failure else "loading",
-            **({"detail": self.failure} if self.failure else {}),
+            **({} if self.ready else {"detail": self.failure or self.waiting}),
             "model": embedder.model,
             "weights": embedder.weights,
             "weights_sha256": embedder.weights_sha256,
             "dim": embedder.dim,
             "device": embedder.device,
-            "instances": 1,
-            **({"load_s": self.load_ns / 1e9} if self.ready else {}),
+            **({"gateway": True, "upstream": upstream} if settings.upstream else own),
         }
+
+    def _parts(self, *took_ns: int) -> dict[str, int]:
+        return dict(zip(self.settings.parts, took_ns, strict=True))
+
+    def _check_ready(self) -> None:
+        if not self.ready:
+            raise Refusal(503, self.failure or self.waiting + AGAIN)
 
     def close(self) -> None:
         """Let the threads go; what is computing now is finished first."""
+        if isinstance(self.embedder, Closable):
+            self.embedder.close()
         for pool in (self._decoders, self._compute, self._writer):
             pool.close()
 

@@ -15,13 +15,17 @@ class SetUpError(Exception):
 class Refusal(Exception):
     """A request the service refuses: one sentence for the client, and the HTTP status.
 
-    4xx is the client's to mend, 503 a service that is not ready.
+    4xx is the client's to mend, 502 the upstream's, 503 a service that is not ready.
     """
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)
         self.status = status
         self.detail = detail
+
+
+class NotYet(Exception):
+    """The model cannot be loaded now, and perhaps later; one sentence on what is waited for."""
 
 
 def sentence(error: Exception) -> str:

@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from server.errors import SetUpError
 from server.spec import ROOT, ModelSpec, add_model_options, model_of
 
 if TYPE_CHECKING:
@@ -26,8 +27,17 @@ def main(argv: list[str]) -> int:
     add_model_options(parser)
     parser.add_argument("--force", action="store_true", help="export again though nothing has changed")
     parser.add_argument("--out", type=Path, default=WEIGHTS_DIR, help="folder (default: triton_repo/weights)")
+    parser.add_argument(
+        "--repository",
+        type=Path,
+        metavar="DIR",
+        help="lay out model repositories for Triton containers on a GPU host there, too",
+    )
     options = parser.parse_args(argv)
-    export(model_of(options), options.out, options.force)
+    spec = model_of(options)
+    export(spec, options.out, options.force)
+    if options.repository:
+        _lay_out(spec, options.out, options.repository)
     return 0
 
 
@@ -79,6 +89,22 @@ def recipe(spec: ModelSpec) -> dict[str, object]:
         "versions": {name: version(name) for name in ("torch", "open_clip_torch", "onnx")},
         "code": hashlib.sha256(code).hexdigest(),
     }
+
+
+def _lay_out(spec: ModelSpec, folder: Path, repository: Path) -> None:
+    from server.production import lay_out
+
+    stamp = current_stamp(spec, folder) or {}
+    sha256 = str(stamp.get("weights_sha256", ""))
+    facts = {"model": spec.name, "weights": spec.weights, "weights_sha256": sha256}
+    try:
+        lay_out(onnx_path(spec, folder), repository, facts)
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise SetUpError(
+            f"--repository {repository} cannot be written ({why}): give a folder of yours."
+        ) from error
+    print(f"laid out {repository}/onnx and {repository}/trt for Triton containers", flush=True)
 
 
 def _write(spec: ModelSpec, path: Path) -> Facts:

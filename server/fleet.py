@@ -13,6 +13,7 @@ from typing import Any
 from server import shared_memory
 from server.child import Child, stop_all
 from server.errors import SetUpError
+from server.reason import reason_of
 from server.voice import Voice
 
 
@@ -144,5 +145,5 @@ class Fleet:
             code = child.exit_code()
             if code is not None:
                 tail = child.log_tail()
-                last = (tail.splitlines() or ["nothing"])[-1]
-                raise SetUpError(f"{name} ended while starting; {child.log} ends with: {last}", tail)
+                reason = reason_of(child.log.read_text(errors="replace"), tail)
+                raise SetUpError(f"{name} ended while starting; {child.log} {reason}", tail)

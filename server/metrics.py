@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from server.gpu import Gpu, read_gpus
+from server.settings import Settings
 
-PARTS = ("decode", "preprocess", "queue", "compute")
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 class Metrics:
-    """What the service counts: requests by their end, images embedded, and each part's seconds."""
+    """What the service counts: requests by their end, images embedded, and each of `parts` in seconds."""
 
-    def __init__(self, gpus: Callable[[], list[Gpu]] = read_gpus) -> None:
+    def __init__(
+        self, gpus: Callable[[], list[Gpu]] = read_gpus, parts: Sequence[str] = Settings().parts
+    ) -> None:
         self._registry = own = CollectorRegistry()
         self.requests = Counter("inferswarm_requests", "Requests to /embed, failures included", registry=own)
         self.failures = Counter("inferswarm_failures", "Requests to /embed that failed", registry=own)
         self.images = Counter("inferswarm_images", "Images embedded", registry=own)
         self.in_flight = Gauge("inferswarm_in_flight", "Requests to /embed not yet answered", registry=own)
-        self._parts = {part: _seconds_of(part, own) for part in PARTS}
+        self._parts = {part: _seconds_of(part, own) for part in parts}
         self._registry.register(GpuCollector(gpus))
 
     def succeeded(self, images: int, parts_ns: dict[str, int]) -> None:

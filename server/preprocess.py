@@ -11,6 +11,7 @@ from server.spec import IMAGE_SIZE
 # OpenAI CLIP's statistics of R, G and B.
 MEAN = (0.48145466, 0.4578275, 0.40821073)
 STD = (0.26862954, 0.26130258, 0.27577711)
+CHANNELS_FIRST = (3, 1, 1)
 
 
 def resized(size: tuple[int, int]) -> tuple[int, int]:
@@ -31,6 +32,9 @@ def preprocess(image: Image.Image) -> NDArray[np.float32]:
     square = image.resize((width, height), Image.Resampling.BICUBIC).crop(
         (left, top, left + IMAGE_SIZE, top + IMAGE_SIZE)
     )
-    pixels = np.asarray(square.convert("RGB"), dtype=np.float32) / np.float32(255)
-    normalised = (pixels - np.array(MEAN, np.float32)) / np.array(STD, np.float32)
-    return np.ascontiguousarray(normalised.transpose(2, 0, 1))
+    pixels = np.asarray(square.convert("RGB")).transpose(2, 0, 1).astype(np.float32, order="C")
+    # In place and a channel at a time, which is several times faster than pixel by pixel.
+    pixels /= np.float32(255)
+    pixels -= np.array(MEAN, np.float32).reshape(CHANNELS_FIRST)
+    pixels /= np.array(STD, np.float32).reshape(CHANNELS_FIRST)
+    return pixels

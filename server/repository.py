@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from server.payloads import FP32, model_files, payload_files
 from server.spec import CACHE, ROOT
 from server.wheel import Wheel
 
@@ -29,19 +29,33 @@ def render_config(text: str, queue_delay_us: int, instances: int, parameters: Ma
     return text
 
 
-def make_repository(engine: str, queue_delay_us: int, instances: int, parameters: Mapping[str, str]) -> Path:
-    """A model repository of triton_repo/`engine` and of `null`, kept under a name that says what is in it."""
+def make_repository(
+    engine: str,
+    queue_delay_us: int,
+    instances: int,
+    parameters: Mapping[str, str],
+    payloads: Sequence[str] = (FP32,),
+) -> Path:
+    """A model repository of triton_repo/`engine`, of what takes `payloads` for it, and of `null`.
+
+    It is kept under a name that says what is in it.
+    """
     (own,) = (path.parent for path in (ROOT / "triton_repo" / engine).glob("*/config.pbtxt"))
-    null = ROOT / "triton_repo" / NULL / NULL
     rendered = render_config((own / "config.pbtxt").read_text(), queue_delay_us, instances, parameters)
-    files = (own / "1" / "model.py", null / "config.pbtxt", null / "1" / "model.py")
-    contents = rendered.encode() + b"".join(file.read_bytes() for file in files)
+    files = {
+        **model_files(own),
+        f"{own.name}/config.pbtxt": rendered.encode(),
+        **payload_files(own.name, payloads),
+        **model_files(ROOT / "triton_repo" / NULL / NULL),
+    }
 
     def fill(folder: Path) -> None:
-        for model in (own, null):
-            shutil.copytree(model, folder / model.name, ignore=shutil.ignore_patterns("__pycache__"))
-        (folder / own.name / "config.pbtxt").write_text(rendered)
+        for name, data in files.items():
+            # Triton wants a version folder of every model, of those without files in it, too.
+            (folder / Path(name).parts[0] / "1").mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(data)
 
+    contents = b"".join(name.encode() + files[name] for name in sorted(files))
     return _made_once(CACHE / "triton" / f"{engine}-{_short_hash(contents)}", fill)
 
 
@@ -70,6 +84,9 @@ def triton_command(
         f"--model-repository={repository}",
         f"--backend-directory={backends}",
         "--disable-auto-complete-config",
+        # All models at the start, and reloaded when asked to, as with another queue delay.
+        "--model-control-mode=explicit",
+        "--load-model=*",
         "--exit-timeout-secs=3",
         *(f"--{kind}-address={host}" for kind in ("http", "grpc", "metrics")),
         f"--http-port={http}",

@@ -1,4 +1,4 @@
-"""`python -m server service`: the PyTorch service on uvicorn, set up by INFERSWARM_* variables."""
+"""`python -m server service`: the PyTorch service or a gateway on uvicorn, set up by INFERSWARM_*."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 
+from server.embedder import Embedder
 from server.errors import SetUpError, not_loaded, sentence
 from server.settings import Settings
 
@@ -40,7 +41,6 @@ def serve(settings: Settings, listener: socket.socket) -> int:
     import uvicorn
 
     from server.app import create_app
-    from server.clip import ClipEmbedder
 
     failures: list[Exception] = []
 
@@ -48,7 +48,7 @@ def serve(settings: Settings, listener: socket.socket) -> int:
         failures.append(error)
         server.should_exit = True
 
-    app = create_app(ClipEmbedder(settings), settings, on_failure=stop)
+    app = create_app(embedder_of(settings), settings, on_failure=stop)
     # An access log line for each request would be measured with the request.
     config = uvicorn.Config(app, access_log=False, log_level="warning", timeout_graceful_shutdown=2)
     server = uvicorn.Server(config)
@@ -61,6 +61,17 @@ def serve(settings: Settings, listener: socket.socket) -> int:
     for failure in failures:
         print(sentence(failure) if isinstance(failure, SetUpError) else not_loaded(failure), file=sys.stderr)
     return 0 if server.started and not failures else 2
+
+
+def embedder_of(settings: Settings) -> Embedder:
+    """The model in this process, or the one behind the upstream; only the first needs PyTorch."""
+    if settings.upstream:
+        from server.gateway import GatewayEmbedder
+
+        return GatewayEmbedder(settings)
+    from server.clip import ClipEmbedder
+
+    return ClipEmbedder(settings)
 
 
 def _cannot_listen(settings: Settings, error: OSError) -> SetUpError:

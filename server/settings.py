@@ -14,7 +14,7 @@ PREFIX = "INFERSWARM_"
 
 @dataclass(frozen=True)
 class Settings:
-    """What the PyTorch service runs with; each field is `INFERSWARM_<FIELD>` in the environment."""
+    """What the service runs with; each field is `INFERSWARM_<FIELD>` in the environment."""
 
     model: str = ModelSpec.name
     pretrained: str = ModelSpec.pretrained
@@ -28,6 +28,24 @@ class Settings:
     max_pixels: int = 40_000_000
     threads: int = 0
     """CPU threads of one inference; 0 leaves the choice to PyTorch."""
+    upstream: str = ""
+    """`host:port` of a Triton's gRPC that computes in our place: with it the service is a gateway."""
+    upstream_model: str = "openclip_vit_b32"
+    upstream_calls: int = 16
+    """Calls in flight at once; so many requests its batcher has to choose from."""
+
+    @property
+    def at_once(self) -> int:
+        """How many requests are computed, or are under way to be computed, at a time."""
+        return self.upstream_calls if self.upstream else 1
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What the service says of where a request's time went.
+
+        The call to an upstream holds Triton's queue and the way there as well, so it is not called compute.
+        """
+        return ("decode", "preprocess", "queue", "upstream" if self.upstream else "compute")
 
     @property
     def spec(self) -> ModelSpec:
@@ -50,11 +68,22 @@ class Settings:
             max_body_bytes=_number(environ, "MAX_BODY_BYTES", cls.max_body_bytes, at_least=1),
             max_pixels=_number(environ, "MAX_PIXELS", cls.max_pixels, at_least=1),
             threads=_number(environ, "THREADS", cls.threads, at_least=0),
+            upstream=_address(environ, "UPSTREAM", cls.upstream),
+            upstream_model=environ.get(PREFIX + "UPSTREAM_MODEL", cls.upstream_model),
+            upstream_calls=_number(environ, "UPSTREAM_CALLS", cls.upstream_calls, at_least=1),
         )
 
     def to_env(self) -> dict[str, str]:
         """The environment variables from which `from_env` makes the same settings."""
         return {PREFIX + name.upper(): str(value) for name, value in vars(self).items()}
+
+
+def _address(environ: Mapping[str, str], name: str, default: str) -> str:
+    text = environ.get(PREFIX + name, default)
+    host, _, port = text.rpartition(":")
+    if text and not (host and "/" not in host and port.isdecimal() and 1 <= int(port) <= 65535):
+        raise SetUpError(f"{PREFIX}{name} is {text!r}: it takes host:port of a Triton's gRPC.")
+    return text
 
 
 def decode_threads() -> int:

@@ -17,8 +17,18 @@ from server.errors import SetUpError
 from server.export import current_stamp
 from server.fleet import Fleet
 from server.net import get
-from server.options import EMULATED, SERVERS, Wanted, parse, wanted
-from server.plans import Hosting, model_parameters, pytorch_plan, triton_plan
+from server.options import EMULATED, SERVERS, Wanted, on_device, parse, patience_s, wanted
+from server.plans import (
+    GATEWAY,
+    Hosting,
+    engine_parameters,
+    gateway_plan,
+    model_parameters,
+    pytorch_plan,
+    triton_plan,
+)
+from server.probe import read_facts
+from server.providers import Device, Facts, choose
 from server.spec import ModelSpec, model_of
 from server.turn import turn_to_start
 from server.voice import Stop, Voice
@@ -47,25 +57,45 @@ def run(options: argparse.Namespace, voice: Voice) -> None:
     """Start what the options name, announce it, and return only when every server has died."""
     chosen = wanted(options)
     wheel = find_wheel() if chosen.engines or chosen.profile else None
+    device = find_device(options, chosen, voice)
+    chosen = on_device(chosen, device)
+    options.start_timeout_s = patience_s(options, chosen)
     shared_memory.remove_orphans()
     logs.remove_old()
     pause = _pause(options.until_stdin_closes)
     # The fleet ends before the turn: servers that fail to start are gone when the next `up` chooses ports.
     with ExitStack() as turn, Fleet(options.log_dir.resolve(), voice, pause) as fleet:
         turn.enter_context(turn_to_start(voice, pause, options.start_timeout_s))
-        about = start(options, chosen, fleet, wheel, voice)
+        about = start(options, chosen, device, fleet, wheel, voice)
         turn.close()
         voice.ready(about, {name: fleet.endpoints[name] for name in SERVERS if name in fleet.endpoints})
         fleet.watch()
 
 
+def find_device(options: argparse.Namespace, chosen: Wanted, voice: Voice) -> Device:
+    """What the chosen servers compute on, which is announced; SetUpError where a GPU cannot be used."""
+    if not chosen.engines and "pytorch" not in chosen.servers:
+        return Device()
+    facts = Facts() if options.device == "cpu" else read_facts()
+    device = choose(options.device, facts, bool(chosen.engines))
+    voice.progress(f"computing on {device.name}: {device.why}")
+    return device
+
+
 def start(
-    options: argparse.Namespace, chosen: Wanted, fleet: Fleet, wheel: Wheel | None, voice: Voice
+    options: argparse.Namespace,
+    chosen: Wanted,
+    device: Device,
+    fleet: Fleet,
+    wheel: Wheel | None,
+    voice: Voice,
 ) -> dict[str, str]:
     """Start what was chosen and wait for it; what all that computes holds: model, weights and their hash."""
     spec = model_of(options)
     trace_dir = options.trace_dir and options.trace_dir.resolve()
-    hosting = Hosting(options.host, options.queue_delay_us, options.instances, trace_dir)
+    hosting = Hosting(
+        options.host, options.queue_delay_us, options.instances, trace_dir, options.payloads, device
+    )
     if "pytorch" in chosen.servers:
         fleet.start(pytorch_plan(spec, hosting))
     hashes = set()
@@ -74,11 +104,15 @@ def start(
         if chosen.engines:
             weights_sha256 = str(exported(spec, fleet, voice)["weights_sha256"])
             hashes.add(weights_sha256)
-            parameters = dict.fromkeys(chosen.engines, model_parameters(spec, weights_sha256))
+            given = model_parameters(spec, weights_sha256)
+            parameters = {name: engine_parameters(name, given, device) for name in chosen.engines}
         if chosen.profile:
             parameters[EMULATED] = chosen.profile.parameters()
-        for name, given in parameters.items():
-            fleet.start(triton_plan(name, given, wheel, hosting))
+        plans = {name: triton_plan(name, given, wheel, hosting) for name, given in parameters.items()}
+        if GATEWAY in chosen.servers:
+            plans[GATEWAY] = gateway_plan(chosen.upstream, plans[chosen.upstream].endpoint["grpc"], hosting)
+        for plan in plans.values():
+            fleet.start(plan)
     fleet.wait_until_ready(options.start_timeout_s)
     if "pytorch" in chosen.servers:
         hashes.add(service_weights(fleet.endpoints["pytorch"]["url"]))
@@ -86,7 +120,8 @@ def start(
         raise SetUpError("PyTorch and ONNX hold different weights: run `python -m server export --force`.")
     if not hashes:
         return {"model": EMULATED, "weights": "none (emulated)", "weights_sha256": ""}
-    return {"model": spec.name, "weights": spec.weights, "weights_sha256": hashes.pop()}
+    about = {"model": spec.name, "weights": spec.weights, "weights_sha256": hashes.pop()}
+    return {**about, "provider": device.provider}
 
 
 def exported(spec: ModelSpec, fleet: Fleet, voice: Voice) -> dict[str, object]:

@@ -18,6 +18,7 @@ def test_the_published_profiles():
     assert (a100.base_ms, a100.per_image_ms) == (3.11, 1.29)
     assert 119 * a100.base_ms + 679 * a100.per_image_ms == pytest.approx(1243.848, rel=0.003)
     assert PROFILES["rtx4090"] == Profile(3.12, 1.29, name="rtx4090")
+    assert PROFILES["rtx4080"] == Profile(4.03, 1.67, name="rtx4080")
 
 
 @pytest.mark.parametrize(
@@ -48,8 +49,8 @@ def test_what_is_no_service_time_is_said_in_a_sentence(text):
     with pytest.raises(SetUpError) as caught:
         profile_of(text)
     assert str(caught.value) == (
-        f"--emulate {text!r} is no service time: give a100 or rtx4090, or milliseconds as in 3.1+1.3 (base + "
-        "an image) or 40+0/500 (500 more for the first of a batch size), each at most 60000."
+        f"--emulate {text!r} is no service time: give a100, rtx4080, rtx4090, or milliseconds as in 3.1+1.3 "
+        "(base + an image) or 40+0/500 (500 more for the first of a batch size), each at most 60000."
     )
 
 
@@ -63,7 +64,7 @@ def test_a_profile_sets_the_parameters_of_its_model():
 
 
 def test_emulating_starts_that_server_alone_unless_others_are_named():
-    assert wanted(parse([])) == Wanted(("pytorch", "onnx", "openvino"))
+    assert wanted(parse([])) == Wanted(("pytorch", "onnx", "compiled"))
     emulated = wanted(parse(["--emulate", "40+0"]))
     assert emulated == Wanted(("emulated",), Profile(40, 0))
     assert emulated.engines == ()

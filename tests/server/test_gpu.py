@@ -6,7 +6,6 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from server import doctor
 from server.gpu import Gpu, read_gpus
 from server.metrics import Metrics
 
@@ -67,26 +66,6 @@ def test_without_a_driver_there_is_no_gpu(function, monkeypatch):
 def test_without_pynvml_there_is_no_gpu(monkeypatch):
     monkeypatch.setitem(sys.modules, "pynvml", None)
     assert read_gpus() == []
-
-
-@pytest.mark.parametrize(
-    ("missing", "code", "line"),
-    [
-        ("", 0, "GPU             none"),
-        (
-            "nvidia-ml-py",
-            0,
-            "nvidia-ml-py    missing: run `pip install -r requirements.txt`; until then no GPU is seen",
-        ),
-        ("openvino", 2, "openvino        missing: run `pip install -r requirements.txt`"),
-    ],
-)
-def test_the_doctor_names_what_is_missing(missing, code, line, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "pynvml", None)
-    monkeypatch.setattr(doctor, "installed", lambda package: None if package == missing else "1.0")
-    monkeypatch.setattr(doctor, "find_wheel", lambda: SimpleNamespace(server="S", libpython="L"))
-    assert doctor.main([]) == code
-    assert line in capsys.readouterr().out.splitlines()
 
 
 def test_gpu_gauges_leave_out_what_a_gpu_does_not_tell():

@@ -13,7 +13,7 @@ def test_an_empty_environment_gives_the_defaults():
 
 
 def test_settings_survive_the_environment():
-    settings = Settings("ViT-B-16", "tag", 7, "cpu", "0.0.0.0", 9000, 8, 1000, 2000, 3)
+    settings = Settings("ViT-B-16", "tag", 7, "cpu", "0.0.0.0", 9000, 8, 1000, 2000, 3, "gpu:8001", "clip", 4)
     assert Settings.from_env(settings.to_env()) == settings
 
 
@@ -24,6 +24,14 @@ def test_settings_survive_the_environment():
         ("PORT", "65536", "INFERSWARM_PORT is '65536': it takes a whole number from 1 to 65535."),
         ("MAX_BATCH", "0", "INFERSWARM_MAX_BATCH is '0': it takes a whole number of 1 or more."),
         ("THREADS", "-1", "INFERSWARM_THREADS is '-1': it takes a whole number of 0 or more."),
+        ("UPSTREAM", "gpu", "INFERSWARM_UPSTREAM is 'gpu': it takes host:port of a Triton's gRPC."),
+        (
+            "UPSTREAM",
+            "http://gpu:8001",
+            "INFERSWARM_UPSTREAM is 'http://gpu:8001': it takes host:port of a Triton's gRPC.",
+        ),
+        ("UPSTREAM", "gpu:0", "INFERSWARM_UPSTREAM is 'gpu:0': it takes host:port of a Triton's gRPC."),
+        ("UPSTREAM_CALLS", "0", "INFERSWARM_UPSTREAM_CALLS is '0': it takes a whole number of 1 or more."),
         ("DEVICE", "tpu", "INFERSWARM_DEVICE is 'tpu': it takes auto, cpu, mps, cuda or cuda:N."),
     ],
 )
@@ -38,3 +46,9 @@ def test_weights_are_named_for_people_and_for_files():
     assert ModelSpec(seed=3).slug == "ViT-B-32-random-seed-3"
     assert ModelSpec(pretrained="/somewhere/my model.pt").weights == "my model.pt"
     assert ModelSpec(pretrained="/somewhere/my model.pt").slug == "ViT-B-32-my-model.pt"
+
+
+def test_a_gateway_has_several_calls_under_way_and_a_part_of_its_own():
+    assert (Settings().at_once, Settings().parts[-1]) == (1, "compute")
+    gateway = Settings(upstream="gpu:8001", upstream_calls=5)
+    assert (gateway.at_once, gateway.parts[-1]) == (5, "upstream")

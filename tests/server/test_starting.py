@@ -6,10 +6,14 @@ import subprocess
 import sys
 
 import pytest
+from google.protobuf import text_format
+from tritonclient.grpc.model_config_pb2 import ModelConfig
 
 from server import up, wheel
 from server.errors import SetUpError
 from server.net import choose_ports, get, reachable
+from server.options import wanted
+from server.plans import TRITON_MODELS
 from server.repository import make_repository, render_config
 from server.spec import ROOT
 from server.voice import Voice
@@ -58,6 +62,51 @@ def test_a_repository_is_made_once_and_read_by_its_own_name(engine, tmp_path, mo
     assert "count: 2 } ]\n" in config
     source = ROOT / "triton_repo" / engine / model.name / "1" / "model.py"
     assert (model / "1" / "model.py").read_text() == source.read_text()
+
+
+@pytest.mark.parametrize("engine", ["onnx", "emulated"])
+def test_a_repository_holds_what_takes_other_payloads(engine, tmp_path, monkeypatch):
+    monkeypatch.setattr("server.repository.CACHE", tmp_path)
+    model = TRITON_MODELS[engine]
+    plain = make_repository(engine, 250, 2, {})
+    made = make_repository(engine, 250, 2, {}, ("fp32", "jpeg", "uint8"))
+    new = {folder.name for folder in made.iterdir()} - {folder.name for folder in plain.iterdir()}
+    assert new == {"decode_jpeg", "normalise_uint8", f"{model}_jpeg", f"{model}_uint8"}
+    for payload, step in (("jpeg", "decode_jpeg"), ("uint8", "normalise_uint8")):
+        folder = made / f"{model}_{payload}"
+        config = text_format.Parse((folder / "config.pbtxt").read_text(), ModelConfig())
+        assert config.name == folder.name
+        assert [step.model_name for step in config.ensemble_scheduling.step] == [step, model]
+        assert [path.name for path in (folder / "1").iterdir()] == []
+        source = ROOT / "triton_repo" / "payloads" / step / "1" / "model.py"
+        assert (made / step / "1" / "model.py").read_text() == source.read_text()
+
+
+@pytest.mark.parametrize(
+    ("line", "servers", "upstream"),
+    [
+        ("--only pytorch,onnx", ("pytorch", "onnx"), ""),
+        ("--only gateway", ("gateway", "onnx"), "onnx"),
+        ("--only pytorch,gateway,onnx", ("pytorch", "gateway", "onnx"), "onnx"),
+        ("--only gateway --emulate 1+0", ("gateway", "emulated"), "emulated"),
+        ("--only onnx,emulated,gateway --emulate 1+0", ("onnx", "emulated", "gateway"), "onnx"),
+    ],
+)
+def test_a_gateway_brings_its_upstream(line, servers, upstream):
+    found = wanted(up.parse(line.split()))
+    assert (found.servers, found.upstream) == (servers, upstream)
+
+
+def test_a_tritonserver_takes_float32_in_any_case():
+    assert up.parse([]).payloads == ("fp32",)
+    assert up.parse(["--payloads", "uint8, jpeg"]).payloads == ("fp32", "uint8", "jpeg")
+
+
+def test_a_payload_that_nobody_takes_is_named(capsys):
+    with pytest.raises(SystemExit) as caught:
+        up.parse(["--payloads", "fp32,png"])
+    assert caught.value.code == 2
+    assert "--payloads: takes some of fp32,jpeg,uint8, not 'fp32,png'" in capsys.readouterr().err
 
 
 def test_an_unsupported_machine_is_told_so_before_anything_starts(monkeypatch, tmp_path):

@@ -91,6 +91,9 @@ def test_the_pytorch_service_holds_the_same_weights(servers):
         status = json.load(reply)
     assert status["weights_sha256"] == servers.ready["weights_sha256"]
     assert (status["model"], status["weights"], status["dim"]) == ("ViT-B-32", "random (seed 0)", 512)
+    provider = servers.ready["provider"]
+    assert servers.endpoints["onnx"]["provider"] == provider
+    assert status["device"] == {"CPUExecutionProvider": "cpu", "CUDAExecutionProvider": "cuda"}[provider]
 
 
 @pytest.mark.parametrize("engine", ["onnx", "openvino"])

@@ -21,16 +21,21 @@ NAMES = {
 
 @pytest.fixture(params=["onnx", "openvino"])
 def module(request, monkeypatch):
+    """One model.py."""
+    return load_model(request.param, monkeypatch)
+
+
+def load_model(engine, monkeypatch):
     """A model.py with just enough of Triton's utilities."""
     utilities = ModuleType("triton_python_backend_utils")
     utilities.get_input_tensor_by_name = lambda tensors, name: tensors[name]
     utilities.Tensor = lambda name, values: (name, values)
     utilities.InferenceResponse = lambda tensors: tensors
     monkeypatch.setitem(sys.modules, utilities.__name__, utilities)
-    for engine in ("onnxruntime", "openvino"):
-        monkeypatch.setitem(sys.modules, engine, ModuleType(engine))
-    path = ROOT / "triton_repo" / request.param / NAMES[request.param] / "1" / "model.py"
-    spec = spec_from_file_location(f"model_{request.param}", path)
+    for library in ("onnxruntime", "openvino"):
+        monkeypatch.setitem(sys.modules, library, ModuleType(library))
+    path = ROOT / "triton_repo" / engine / NAMES[engine] / "1" / "model.py"
+    spec = spec_from_file_location(f"model_{engine}", path)
     loaded = module_from_spec(spec)
     spec.loader.exec_module(loaded)
     return loaded

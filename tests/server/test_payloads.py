@@ -1,0 +1,191 @@
+"""All ways to one model on real servers: Triton with every payload over both protocols, and the gateway."""
+
+import json
+import os
+import signal
+import time
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from swarm.probe import read_counters, settled
+from swarm.serving import read_serving
+from tests.server.running import up
+from users import (
+    Endpoint,
+    JpegHttpUser,
+    TritonGrpcUser,
+    TritonHttpUser,
+    TritonJpegGrpcUser,
+    TritonJpegHttpUser,
+    TritonUint8GrpcUser,
+    TritonUint8HttpUser,
+)
+from users.errors import RequestError
+from users.images import ImageSet, encode, image_set, photograph_crops, photograph_folder
+from users.transport import Transport
+
+pytestmark = pytest.mark.system
+
+WAYS = (
+    JpegHttpUser,
+    TritonHttpUser,
+    TritonGrpcUser,
+    TritonJpegHttpUser,
+    TritonJpegGrpcUser,
+    TritonUint8HttpUser,
+    TritonUint8GrpcUser,
+)
+SUFFIXES = {"jpeg": "_jpeg", "uint8": "_uint8"}
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory):
+    """A Triton that takes every payload, and a gateway before it."""
+    options = ("--only", "gateway", "--payloads", "fp32,jpeg,uint8", "--queue-delay-us", "0")
+    with up(*options, log_dir=tmp_path_factory.mktemp("logs")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def images() -> ImageSet:
+    """Three photographs, the last one larger than the model's square."""
+    crops = photograph_crops(photograph_folder() / "coffee.png")[:2]
+    with Image.open(photograph_folder() / "rocket.jpg") as whole:
+        return image_set([encode(image, 90) for image in (*crops, whole.convert("RGB"))], "test")
+
+
+def endpoint(servers, transport: type[Transport]) -> Endpoint:
+    if transport is JpegHttpUser.transport:
+        url = servers.endpoints["gateway"]["url"]
+        return Endpoint("gateway-http", "gateway", "http", "jpeg", url.removeprefix("http://"))
+    onnx = servers.endpoints["onnx"]
+    model = onnx["model"] + SUFFIXES.get(transport.payload, "")
+    address = onnx[transport.protocol]
+    return Endpoint("onnx-x", "onnx", transport.protocol, transport.payload, address, model)
+
+
+def embed(servers, user, images: ImageSet, indices: tuple[int, ...]):
+    transport = user.transport
+    asked = endpoint(servers, transport)
+    with transport(asked, 30) as client:
+        return client.send(transport.prepare(images, indices, asked))
+
+
+def counters(asked: Endpoint) -> dict:
+    return settled(lambda: read_counters(asked), time.sleep)["counters"]
+
+
+def growth(before: dict, after: dict) -> dict:
+    return {name: after[name] - before[name] for name in before if name != "batches"}
+
+
+def test_what_is_served_is_said(servers) -> None:
+    onnx, gateway = servers.endpoints["onnx"], servers.endpoints["gateway"]
+    assert onnx["payloads"] == ["fp32", "jpeg", "uint8"]
+    assert onnx["loaded_ns"] > 0
+    assert gateway["upstream"] == "onnx"
+    with urllib.request.urlopen(gateway["url"] + "/readyz") as reply:
+        told = json.load(reply)
+    assert (told["model"], told["weights"]) == ("ViT-B-32", "random (seed 0)")
+    assert told["weights_sha256"] == servers.ready["weights_sha256"]
+    assert told["upstream"] == {"address": onnx["grpc"], "model": onnx["model"]}
+    assert "instances" not in told
+
+
+def test_every_way_gives_the_same_embeddings(servers, images: ImageSet) -> None:
+    found = np.stack([embed(servers, user, images, (0, 1, 2)).embeddings for user in WAYS])
+    assert found.shape == (7, 3, 512)
+    for image in range(3):
+        assert (found[:, image] @ found[:, image].T).min() >= 0.9999
+    assert found[0, 0] @ found[0, 1] < 0.9999, "or it would not matter which image is which"
+
+
+def test_the_gateway_names_its_parts(servers, images: ImageSet) -> None:
+    before = counters(endpoint(servers, JpegHttpUser.transport))
+    stated = embed(servers, JpegHttpUser, images, (0, 1)).server_ns
+    grown = growth(before, counters(endpoint(servers, JpegHttpUser.transport)))
+    assert list(stated) == ["decode", "preprocess", "queue", "upstream"]
+    assert stated["upstream"] > stated["decode"] > 0
+    assert (grown["requests"], grown["successes"], grown["images"]) == (1, 1, 2)
+    assert grown["upstream_ns"] == pytest.approx(stated["upstream"], abs=1_000)
+    assert not {"compute_ns", "executions"} & set(grown)
+
+
+@pytest.mark.parametrize("user", [TritonJpegHttpUser, TritonJpegGrpcUser])
+def test_a_broken_file_fails_alone(servers, images: ImageSet, user) -> None:
+    broken = replace(images, jpegs=(*images.jpegs, images.jpegs[0][:1000], b"no picture", b""))
+    asked = endpoint(servers, user.transport)
+    before = counters(asked)
+
+    def one(index: int) -> str:
+        try:
+            return str(embed(servers, user, broken, (0, index)).embeddings.shape)
+        except RequestError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(6) as pool:
+        said = list(pool.map(one, (1, 3, 2, 4, 5, 1)))
+    assert [said[index] for index in (0, 2, 5)] == ["(2, 512)"] * 3
+    for index in (1, 3, 4):
+        assert "image 1 of the request is not a whole JPEG file" in said[index]
+    grown = growth(before, counters(asked))
+    assert (grown["requests"], grown["successes"], grown["images"]) == (6, 3, 6)
+
+
+@pytest.mark.parametrize(
+    "user", [TritonJpegHttpUser, TritonJpegGrpcUser, TritonUint8HttpUser, TritonUint8GrpcUser]
+)
+def test_an_ensemble_is_counted_with_its_steps(servers, images: ImageSet, user) -> None:
+    asked = endpoint(servers, user.transport)
+    before = counters(asked)
+    for indices in ((0,), (0, 1, 2), (2,)):
+        embed(servers, user, images, indices)
+    after = counters(asked)
+    grown = growth(before, after)
+    assert {name: grown[name] for name in ("requests", "successes", "images", "executions")} == {
+        "requests": 3, "successes": 3, "images": 5, "executions": 3,
+    }  # fmt: skip
+    runs = {size: after["batches"][size][0] - before["batches"].get(size, [0])[0] for size in ("1", "3")}
+    assert runs == {"1": 2, "3": 1}
+    step = "decode_ns" if user.transport.payload == "jpeg" else "preprocess_ns"
+    assert set(grown) - {"requests", "successes", "images", "executions"} == {
+        "queue_ns", "input_ns", "compute_ns", "output_ns", step,
+    }  # fmt: skip
+    assert grown["compute_ns"] > grown[step] > 0
+    assert read_serving(asked) == {"instances": 1, "max_batch": 32, "batching": True, "batching_delay_ns": 0}
+
+
+def test_others_requests_to_the_model_do_not_go_unnoticed(servers, images: ImageSet) -> None:
+    asked = endpoint(servers, TritonJpegGrpcUser.transport)
+    before = counters(asked)
+    embed(servers, TritonJpegGrpcUser, images, (0,))
+    embed(servers, TritonGrpcUser, images, (0,))
+    assert growth(before, counters(asked))["requests"] == 2
+
+
+def test_the_gateway_has_several_calls_under_way(servers, images: ImageSet) -> None:
+    """Triton joins them, which it could not if one came after the other."""
+    model = endpoint(servers, TritonGrpcUser.transport)
+    before = counters(model)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: embed(servers, JpegHttpUser, images, (0,)), range(8)))
+    grown = growth(before, counters(model))
+    assert grown["requests"] == 8
+    assert grown["executions"] < 8
+
+
+def test_an_upstream_that_has_gone(servers, images: ImageSet) -> None:
+    """The last test: it ends the tritonserver."""
+    onnx = servers.endpoints["onnx"]
+    os.kill(onnx["pid"], signal.SIGKILL)
+    servers.event("died")
+    with pytest.raises(RequestError) as caught:
+        embed(servers, JpegHttpUser, images, (0,))
+    assert "502" in str(caught.value)
+    assert f"the upstream {onnx['grpc']} failed (unavailable)" in str(caught.value)

@@ -1,0 +1,1 @@
+../../../onnx/openclip_vit_b32/1/model.py

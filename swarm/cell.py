@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
-from users.endpoint import Endpoint
+from users.endpoint import NULL, Endpoint
+from users.profile import Profile, parse
 
 
 @dataclass(frozen=True)
@@ -13,12 +14,15 @@ class Cell:
     """endpoint × batch × load × level, measured for at least `requests` and `seconds`.
 
     Closed load: `level` users. Open load: `level` requests a second, whose `arrivals` are constant or
-    poisson, carried by at most `max_in_flight` users.
+    poisson, carried by at most `max_in_flight` users. With a `profile`, as users.profile reads it, `level` is
+    its peak, and the measure phase is as long as the profile, whatever `requests` and `seconds` say.
 
     The axes below stand empty until `swarm.axes` has filled in what the study's options say. `channels` as
     users.channels reads them; `client` prepared or library; `workers` on `hosts`, 0 for all that are there;
     `link` by its profile's name, empty for the path as it is; `congestion` is the client's congestion control
-    where it is not the profile's. `variant` names what a study varies of them.
+    where it is not the profile's. `queue_delay_us` is how long Triton lets a request wait for others,
+    `instances` how many executions of the model it can run at once; None and 0: as it was started. `variant`
+    names what a study varies of them.
     """
 
     endpoint: Endpoint
@@ -35,6 +39,9 @@ class Cell:
     hosts: int = 0
     link: str = ""
     congestion: str = ""
+    queue_delay_us: int | None = None
+    instances: int = 0
+    profile: str = ""
     variant: str = ""
 
     @property
@@ -50,6 +57,16 @@ class Cell:
     def open(self) -> bool:
         """Whether requests come at a rate, whatever becomes of those before them."""
         return self.load == "open"
+
+    @property
+    def adjustable(self) -> bool:
+        """Whether a model of Triton's is behind it, whose settings can be others for a run."""
+        return bool(self.endpoint.model) and self.endpoint.backend != NULL
+
+    @property
+    def course(self) -> Profile | None:
+        """How its rate goes, where it does not stay the same."""
+        return parse(self.profile, self.level) if self.profile else None
 
     @property
     def users(self) -> int:
@@ -89,7 +106,11 @@ class Run:
             "hosts": cell.hosts,
             "link": cell.link,
             "congestion": cell.congestion,
+            "queue_delay_us": cell.queue_delay_us,
+            "instances": cell.instances,
             "variant": cell.variant,
+            "profile": cell.profile,
+            **({"stages": [list(astuple(stage)) for stage in cell.course.stages]} if cell.course else {}),
             "requests": cell.requests,
             "seconds": cell.seconds,
             "repeat": self.repeat,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from swarm.cell import Cell
 from swarm.errors import UsageError
 from swarm.gating import Gate
 from swarm.launch import Launch
-from swarm.option_table import TEXTS
+from swarm.option_table import TEXTS, flag
 from swarm.options import Options
 from swarm.plan import Size, Study, at_rates, matching, order
 from swarm.programme import Listed, Programme
@@ -25,19 +25,23 @@ def programme_of(
     launch: Launch,
     gate: Gate,
     workers: int = 0,
+    check_servers: Callable[[Sequence[Cell]], None] = lambda cells: None,
 ) -> tuple[Programme, Size]:
     """What to run on `workers` processes, 0 for as many as come, and with which amounts.
 
-    Raises UsageError where the options name nothing that can be run, or the gate nothing that is.
+    `check_servers` asks whether servers can be set as cells say. Raises UsageError where the options name
+    nothing that can be run, or the gate nothing that is.
     """
     amounts = (options.iterations, options.seconds, options.warm_up, options.repeats)
     size = study.sizes[options.size].with_amounts(*amounts)
     bound = Bound.parse(options.find_rate) if options.find_rate else None
     if bound:
         size = replace(size, iterations=options.iterations or bound.results)
+    size = replace(size, profile="" if bound else options.load_profile or size.profile)
     crossed = options.axes.cross(own_cells(study, endpoints, options, size))
     cells = matching([cell for cell in crossed if launch.offers(cell)], options.cells)
     launch.check(cells, workers)
+    check_servers(cells)
     each = MOST_STEPS if bound else options.repeat_until_decided or size.repeats
     gate.check(cells, endpoints, each * len(cells))
     if bound:
@@ -61,12 +65,29 @@ def own_cells(study: Study, endpoints: Sequence[Endpoint], options: Options, siz
 
     A search begins at the one rate given, or a low one.
     """
-    if options.rates or options.find_rate:
+    if size.profile:
+        check_amounts(options)
+    if study.sizes[options.size].profile and size.profile:
+        # Its own cells are of open load: the options say of which.
+        found = study.cells(endpoints, replace(size, peaks=options.rates or size.peaks))
+        arrivals, most = options.arrivals, options.max_in_flight
+        cells = [replace(cell, arrivals=arrivals, max_in_flight=most) for cell in found]
+    elif options.rates or options.find_rate:
         rates = options.rates or (START_PER_S,)
         return at_rates(endpoints, size, rates, options.arrivals, options.max_in_flight)
-    cells = study.cells(endpoints, size)
+    elif options.load_profile:
+        raise UsageError("--load-profile: is of open load; give --rates, its peaks, too")
+    else:
+        cells = study.cells(endpoints, size)
     check_own_axes(cells, options)
     return cells
+
+
+def check_amounts(options: Options) -> None:
+    """Raises UsageError where an amount is given that a load profile settles."""
+    for name in ("iterations", "seconds"):
+        if getattr(options, name):
+            raise UsageError(f"--{name}: the load profile says how much is measured; leave it out")
 
 
 def check_own_axes(cells: Sequence[Cell], options: Options) -> None:
@@ -75,7 +96,9 @@ def check_own_axes(cells: Sequence[Cell], options: Options) -> None:
         "channels": all(cell.channels for cell in cells),
         "client": all(cell.client for cell in cells),
         "topology": all(cell.workers for cell in cells),
+        "queue_delay_us": all(cell.queue_delay_us is not None for cell in cells),
+        "instances": all(cell.instances for cell in cells),
     }
     for name, own in settled.items():
         if own and getattr(options, name) != TEXTS[name][0]:
-            raise UsageError(f"--{name}: this study compares several itself; leave it out")
+            raise UsageError(f"{flag(name)}: this study settles it itself; leave it out")

@@ -66,6 +66,7 @@ class Conductor:
         current = self._current = UnderWay(run, self._hands, self._notes, self._terms)
         try:
             current.check(missing)
+            self._set_up(run)
             self._prepare(current)
             self._warm_up(current)
             self._measure(current)
@@ -100,6 +101,12 @@ class Conductor:
         self._notes.end(self._current.run, status, note)
         self._current = None
 
+    def _set_up(self, run: Run) -> None:
+        """The server is as the cell says; one that had to load its model for that is cold again."""
+        for endpoint in self._hands.set_up(run.cell):
+            for call in self._hands.first_calls.forget(endpoint):
+                self._notes.cold(call)
+
     def _prepare(self, current: UnderWay) -> None:
         """Every worker has the cell's requests at hand before the users come."""
         run, cell = current.run, current.run.cell
@@ -115,6 +122,7 @@ class Conductor:
         current.ask("cell", task, PREPARE_S)
         told = self._hands.serving(cell.endpoint)
         self._notes.serving(run, told)
+        self._notes.memory(run, "before", self._hands.memory(cell.endpoint))
         self._call_first(run, told)
         self._hands.sampler.begin(cell.name, run.repeat, cell.endpoint)
         self._hands.spawn(cell.users, cell.endpoint)
@@ -147,9 +155,12 @@ class Conductor:
         """The phase that counts, between two readings of the server's own counters."""
         cell = current.run.cell
         self._read_server(current.run, "before")
-        current.send("measure", lambda sent, seconds: sent >= cell.requests and seconds >= cell.seconds)
+        # A profile is over when its time is, whatever came of its requests.
+        least, seconds = (0, cell.course.seconds) if cell.course else (cell.requests, cell.seconds)
+        current.send("measure", lambda sent, passed: sent >= least and passed >= seconds)
         current.settle(self._terms.drain_s)
         self._read_server(current.run, "after")
+        self._notes.memory(current.run, "after", self._hands.memory(cell.endpoint))
         if found := self._hands.traced(current.run):
             self._notes.traced(current.run, found)
 

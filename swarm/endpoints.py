@@ -16,6 +16,8 @@ EVERY = (*FIVE, "gateway-http", "onnx-jpeg-*", "onnx-uint8-*")
 ALL = "all"
 STANDS_FOR = {"openvino": "trt", EMULATED: "onnx"}
 """Embedded backends that are asked where a study names another."""
+COMPILED = "compiled"
+"""What `up` calls the compiled engine's server, which is TensorRT where it can be and OpenVINO elsewhere."""
 PROTOCOLS: tuple[Protocol, ...] = ("http", "grpc")
 SERVICES = ("pytorch", "gateway")
 TRITONS = ("onnx", "trt", "openvino", EMULATED)
@@ -97,4 +99,5 @@ def servers_for(kinds: Iterable[Kind], emulated: bool) -> tuple[list[str], list[
     """
     here = [kind for kind in kinds if kind.backend != "trt" and (kind.backend == EMULATED) == emulated]
     made = {kind.payload for kind in here if kind.backend in TRITONS and kind.payload not in OF_THE_MODEL}
-    return list(dict.fromkeys(kind.backend for kind in here)), ["fp32", *sorted(made)]
+    servers = dict.fromkeys(COMPILED if kind.backend == "openvino" else kind.backend for kind in here)
+    return list(servers), ["fp32", *sorted(made)]

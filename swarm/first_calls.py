@@ -43,7 +43,7 @@ class FirstCall:
     """The first request of `size` pictures to a model: by which endpoint, and how long it took.
 
     `second_ns` is the least of those that followed by the same endpoint, None where none was timed; `opening`
-    says that it was the first request to its server.
+    says that it was the first request to its server, `reloaded` that the study had loaded the model again.
     """
 
     endpoint: Endpoint
@@ -51,11 +51,13 @@ class FirstCall:
     first_ns: int
     second_ns: int | None = None
     opening: bool = False
+    reloaded: bool = False
 
     def to_record(self) -> dict[str, Any]:
         """Plain values, as the ledger has them."""
         times = {"first_ns": self.first_ns, "second_ns": self.second_ns}
-        return {"endpoint": self.endpoint.name, "batch": self.size, **times, "opening": self.opening}
+        told = {"opening": self.opening, **({"reloaded": True} if self.reloaded else {})}
+        return {"endpoint": self.endpoint.name, "batch": self.size, **times, **told}
 
 
 class FirstCalls:
@@ -73,6 +75,8 @@ class FirstCalls:
         self._per_image_ns: dict[Model, float] = {}
         self._even: set[Model] = set()
         """Models to which no size is dear."""
+        self._reloaded: set[tuple[str, str]] = set()
+        """Servers of which a model was loaded again."""
 
     def known(self, endpoint: Endpoint, size: int, first_ns: int) -> None:
         """A first request that has been sent already; another endpoint of the same model comes second."""
@@ -81,6 +85,21 @@ class FirstCalls:
         opening = all(key[:2] != model[:2] for key in self._first)
         call = FirstCall(endpoint, size, first_ns, opening=opening)
         self._first.setdefault((*model, size), call)
+
+    def forget(self, endpoint: Endpoint) -> list[FirstCall]:
+        """A model of the endpoint's server was loaded again: all that may rest on it are as new.
+
+        What was known of it and never told.
+        """
+        server = (endpoint.host, endpoint.server)
+        known = [(key, call) for key, call in self._first.items() if key[:2] == server]
+        untold = [call for key, call in known if key not in self._told]
+        self._reloaded.add(server)
+        self._first = {key: call for key, call in self._first.items() if key[:2] != server}
+        self._told = {key for key in self._told if key[:2] != server}
+        self._failed = {key for key in self._failed if key[:2] != server}
+        self._even = {model for model in self._even if model[:2] != server}
+        return untold
 
     def due(self, cell: Cell, serving: Mapping[str, Any]) -> Iterator[FirstCall]:
         """Sends what was never sent, and tells of each size once; only a cell's own has a second time.
@@ -124,7 +143,8 @@ class FirstCalls:
         """The first request, sent unless it is known; from now on it counts as told."""
         key = (*self._model(endpoint), size)
         if key not in self._first:
-            self._first[key] = FirstCall(endpoint, size, self._least_ns(endpoint, size, 1))
+            first_ns = self._least_ns(endpoint, size, 1)
+            self._first[key] = FirstCall(endpoint, size, first_ns, reloaded=key[:2] in self._reloaded)
         self._told.add(key)
         return self._first[key]
 

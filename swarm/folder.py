@@ -18,6 +18,9 @@ from swarm.plan import Study
 from users.endpoint import Endpoint
 from users.images import ImageSet
 
+TOLD = ("started_ns", "loaded_ns", "emulated", "provider", "upstream")
+"""What servers of our own say of themselves that a ledger keeps."""
+
 
 def make_folder(folder: Path) -> Path:
     """The folder, made if it is not there. Raises UsageError where it cannot be."""
@@ -78,7 +81,7 @@ def header(
 def about(endpoint: Endpoint, options: Options, ready: Mapping[str, Any]) -> dict[str, Any]:
     """What a reader must know of an endpoint; `ready` as for `header`."""
     server = ready.get("endpoints", {}).get(endpoint.server, {})
-    told = {name: server[name] for name in ("started_ns", "loaded_ns", "emulated") if server.get(name)}
+    told = {name: server[name] for name in TOLD if server.get(name)}
     return {
         "url": endpoint.address,
         "model": endpoint.model or (ready.get("model", "") if endpoint.computes else endpoint.backend),

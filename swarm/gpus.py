@@ -115,3 +115,19 @@ def values_of(nvml: Any, handle: Any) -> Iterator[tuple[str, float]]:
     for field, ask in questions.items():
         with suppress(nvml.NVMLError):
             yield field, ask()
+
+
+def memory_by_process(nvml: Any) -> dict[int, int]:
+    """Bytes that each process holds on all GPUs of this machine; none where the driver does not tell that.
+
+    Processes are named as the driver sees them, which in a container can be by other numbers than ours.
+    """
+    held: dict[int, int] = {}
+    for handle in handles_of(nvml).values():
+        with suppress(nvml.NVMLError):
+            for process in nvml.nvmlDeviceGetComputeRunningProcesses(handle):
+                if process.usedGpuMemory is not None:
+                    held[process.pid] = held.get(process.pid, 0) + process.usedGpuMemory
+    with suppress(nvml.NVMLError):
+        nvml.nvmlShutdown()
+    return held

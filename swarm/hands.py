@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,3 +42,7 @@ class Hands:
     sleep: Callable[[float], None]
     wall_ns: Callable[[], int] = time.time_ns
     utc: Callable[[], str] = utc_now
+    set_up: Callable[[Cell], Sequence[Endpoint]] = lambda cell: ()
+    """Sets a cell's server as the cell says; the endpoints whose models were loaded again for it."""
+    memory: Callable[[Endpoint], dict[str, Any]] = lambda endpoint: {}
+    """What a server holds in memory; nothing for those that were not started here."""

@@ -17,6 +17,7 @@ from typing import Any
 import gevent
 
 from reports.ledger import LedgerWriter
+from swarm import operators
 from swarm.choice import programme_of
 from swarm.collector import Collector
 from swarm.conductor import Conductor
@@ -27,8 +28,10 @@ from swarm.errors import SwarmError, TimeIsOverError, UsageError
 from swarm.exporter import start_exporter
 from swarm.folder import header, make_folder, new_folder, open_ledger
 from swarm.gating import Gate
+from swarm.kubernetes import NO_COUNTERS, cluster_of
 from swarm.launch import Launch
 from swarm.live import Live
+from swarm.model_control import ModelControl
 from swarm.opening import check_reach, hand_out, wait_for_workers
 from swarm.options import Options, changes, resolve
 from swarm.plan import Size, Study
@@ -44,6 +47,13 @@ from swarm.watch import watch_for
 from users.images import ImageSet, ImageSetError, load_images
 
 logger = logging.getLogger("inferswarm")
+NOTHING = "none"
+"""Of --emulate: real models, where a study emulates by itself."""
+
+
+def emulation(asked: str, own: str) -> str:
+    """What embedded servers emulate: what --emulate asks for, or the study's own; nothing for `none`."""
+    return "" if asked == NOTHING else asked or own
 
 
 class Master:
@@ -58,6 +68,7 @@ class Master:
         self._collector = Collector(runner, self._crew.name)
         self._users = Users(environment, runner)
         self._servers = Servers(self._users.transport, self._say)
+        self._control = ModelControl(self._say)
         self._launch = Launch.of(os.environ)
         self._live = Live()
         self._closing_text = ""
@@ -85,13 +96,15 @@ class Master:
             start_exporter(options.prometheus_host, options.prometheus_port, self._live)
             self._collector.listeners.append(self._live.on_record)
         check_metrics(options.urls)
+        self._cluster = cluster_of(options, self._say)
         with self._signals.preparing():
             self._servers.prepare(options, kinds, self.images, self._launch)
         for user_class in self._environment.user_classes:
             # Locust's page asks for a host where a class has none; ours go to endpoints.
             user_class.host = ", ".join(f"{e.name} at {e.address}" for e in self._servers.endpoints)
         metrics = metrics_addresses(options.urls, self._servers.ready)
-        sources = functools.partial(open_sources, metrics=metrics, namespace=self._launch.server_address)
+        place = self._launch.server_address
+        sources = functools.partial(open_sources, metrics=metrics, namespace=place, cluster=self._cluster)
         self._sampler = Sampler(self._collector.add_sample, sources)
         self._say(f"targets: {self._environment.user_classes[0].host}")
         if self._watch.place:
@@ -101,7 +114,7 @@ class Master:
         """The options as they stand now; embedded servers emulate what the study says. Raises UsageError."""
         options = resolve(self._environment.parsed_options)
         stand_in = self._study.emulate if options.embedded else ""
-        return replace(options, emulate=options.emulate or stand_in)
+        return replace(options, emulate=emulation(options.emulate, stand_in))
 
     def conduct(self) -> None:
         """One study, from its folder to its report; killed by a stop, it still ends in order."""
@@ -111,7 +124,9 @@ class Master:
             options = replace(options, baseline=gate.baseline)
             workers = self._launch.workers if isinstance(self._runner, MasterRunner) else 1
             endpoints = self._servers.endpoints
-            programme, size = programme_of(self._study, endpoints, options, self._launch, gate, workers)
+            programme, size = programme_of(
+                self._study, endpoints, options, self._launch, gate, workers, self._control.check
+            )
             folder = new_folder(Path(options.results_dir), self._study.name)
             gate.keep(folder)
             ledger = self._new_ledger(folder, options, programme, size)
@@ -121,10 +136,11 @@ class Master:
             self._environment.process_exit_code = USAGE
             return
         terms = Terms(options.request_timeout, size.warm_up, options.seed)
-        hands = hands_of(
-            *(self._users, self._crew, self._collector, self._sampler),
-            *(self._servers, self._launch, gate.stopped, self._say),
-        )
+        crew, collector, servers = self._crew, self._collector, self._servers
+        acting = (self._users, crew, collector, self._sampler, servers, self._launch, self._control)
+        hands = hands_of(*acting, gate.stopped, self._say)
+        if self._cluster:
+            hands.probe = lambda _: {"error": NO_COUNTERS}
         conductor = Conductor(hands, programme, terms)
         own, ratio = self._servers.embedded, options.max_failure_ratio
         logs = self._launch.logs
@@ -133,6 +149,7 @@ class Master:
         try:
             with gevent.Timeout(self._run_time_s(), TimeIsOverError("--run-time is over")):
                 self._begin(options, ledger, folder, programme)
+                self._profile_operators(options, size)
                 conductor.walk()
             status, reason = "complete", ""
         except TimeIsOverError as over:
@@ -172,6 +189,12 @@ class Master:
         hand_out(self._crew, first, self._users.transport(first), self.images, options)
         check_reach(self._crew, self._servers.endpoints, self._launch.ways(options.axes.links))
 
+    def _profile_operators(self, options: Options, size: Size) -> None:
+        """Where the study asks for it; one that fails is told in the report, and ends nothing."""
+        if operators.wanted(self._study, options, self._servers.ready):
+            self._say("profiling the operators of the ONNX engine, before any load")
+            self._collector.write(operators.profile(operators.command_of(options, size)))
+
     def _run_time_s(self) -> float | None:
         """Locust's --run-time, which it leaves to shapes."""
         options = self._environment.parsed_options
@@ -181,6 +204,7 @@ class Master:
         """The report, and the exit code, which stays inconclusive if anything here goes wrong."""
         self._environment.process_exit_code = INCONCLUSIVE
         self._closing_text, code = ending.close(status, reason)
+        self._control.restore()
         self._watch.ended(status, reason, code)
         self._crew.forget()
         self._environment.process_exit_code = code

@@ -37,9 +37,10 @@ class Notes:
             self.doubtful.add(run)
         self._add("run", run, event="end", utc=self._utc(), status=status, note=note)
 
-    def phase(self, run: Run, phase: str) -> None:
-        """A phase begins."""
-        self._add("phase", run, phase=phase, utc=self._utc(), t_ns=round(self._clock() * 1e9))
+    def phase(self, run: Run, phase: str, start_utc_ns: int = 0) -> None:
+        """A phase begins; where its load has a course, at `start_utc_ns` of the wall clock."""
+        course = {"start_utc_ns": start_utc_ns} if start_utc_ns else {}
+        self._add("phase", run, phase=phase, utc=self._utc(), t_ns=round(self._clock() * 1e9), **course)
 
     def drained(self, run: Run, worker: str, reply: Mapping[str, Any]) -> None:
         """What a worker says at the end of the measure phase."""
@@ -52,6 +53,11 @@ class Notes:
     def serving(self, run: Run, told: Mapping[str, Any]) -> None:
         """How the server is set up."""
         self._add("serving", run, **told)
+
+    def memory(self, run: Run, when: str, held: Mapping[str, Any]) -> None:
+        """What the server holds in memory, before or after the measure phase; nothing where it is unknown."""
+        if held:
+            self._add("memory", run, when=when, **held)
 
     def traced(self, run: Run, found: Joined) -> None:
         """The measured requests in the server's own trace, and a caveat where too many are missing."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from swarm.errors import UsageError
 from swarm.option_table import NUMBERS, TEXTS, flag
 from swarm.search import Bound
+from users.profile import seconds_of
 
 if TYPE_CHECKING:
     from swarm.options import Options
@@ -25,6 +27,8 @@ def check_servers(options: Options) -> None:
 
 def check_load(options: Options) -> None:
     """Do the options of open load fit together? Raises UsageError."""
+    if options.load_profile:
+        check_profile(options)
     if options.find_rate:
         Bound.parse(options.find_rate)
         if options.repeats > 1 or len(options.rates) > 1:
@@ -35,6 +39,28 @@ def check_load(options: Options) -> None:
         for name in ("arrivals", "max_in_flight"):
             if getattr(options, name) != (TEXTS[name][0] if name in TEXTS else NUMBERS[name].default):
                 raise UsageError(f"{flag(name)}: is of open load; give --rates or --find-rate, too")
+
+
+def check_profile(options: Options) -> None:
+    """Is it a load profile, and can its rates be watched? Raises UsageError."""
+    try:
+        seconds_of(options.load_profile)
+    except ValueError as error:
+        raise UsageError(f"--load-profile {options.load_profile}: {error}") from error
+    if options.find_rate:
+        raise UsageError("--load-profile: a search needs a rate that stays; leave it or --find-rate out")
+
+
+def check_kubernetes(options: Options) -> None:
+    """Do the options of the Kubernetes API fit together? Raises UsageError."""
+    for name in ("kube_namespace", "kube_deployment"):
+        text = getattr(options, name)
+        if text != TEXTS[name][0] and not options.kube_url:
+            raise UsageError(f"{flag(name)}: is of the Kubernetes API; give --kube-url, too")
+        if not re.fullmatch(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?", text):
+            raise UsageError(f"{flag(name)} {text}: give a Kubernetes name: a to z, 0 to 9, - and .")
+    if options.kube_url and not options.urls:
+        raise UsageError("--kube-url: watches a service of yours; give its URL, e.g. --pytorch-url, too")
 
 
 def check_gate(options: Options) -> None:

@@ -73,6 +73,10 @@ NUMBERS = {
         float, 0, "What the servers cost together in US dollars an hour; 0 is unknown", lambda n: n >= 0,
         "give 0 or more"
     ),
+    "p95_bound": Number(
+        float, 0, "p95 latency in ms that the best queue delay must keep; 0 is none", lambda n: n >= 0,
+        "give 0 or more"
+    ),
     "repeat_until_decided": Number(
         int, 0, "Most repeats while a verdict of --gate is open and more would decide; 0 adds none",
         lambda n: n >= 0, "give 0 or more"
@@ -94,6 +98,11 @@ TEXTS = {
         "BOUND",
         "Find the highest rate that keeps a latency bound in ms, e.g. 'p99<=100', from --rates or 8 on",
     ),
+    "load_profile": (
+        "",
+        "STAGES",
+        "Let the open load climb to each of --rates, stay and fall, in seconds, e.g. ramp:20,hold:40,cool:20",
+    ),
     "client": (
         "prepared",
         "HOW",
@@ -102,7 +111,7 @@ TEXTS = {
     "channels": (
         "per-user",
         "HOW[,…]",
-        "TCP connections of a worker's users: per-user, shared, pool:N, same-args (gRPC joins these)",
+        "TCP connections of users: per-user, per-request, shared, pool:N, same-args (gRPC joins these)",
     ),
     "topology": (
         "",
@@ -113,6 +122,16 @@ TEXTS = {
         "none",
         "NAME[,…]",
         "Emulated links to the servers, e.g. lan,wan-a100; of `python -m swarm run`, which makes them",
+    ),
+    "queue_delay_us": (
+        "",
+        "US[,…]",
+        "Microseconds that Triton lets a request wait for others, e.g. 0,1000,10000 (default: its own)",
+    ),
+    "instances": (
+        "",
+        "N[,…]",
+        "Executions of a Triton model at once, e.g. 1,2,4: its instances, over its GPUs (default: its own)",
     ),
     "gate": ("", "FILE", "Thresholds to judge the study by, e.g. thresholds.toml; the exit code is theirs"),
     "baseline": (
@@ -130,11 +149,18 @@ TEXTS = {
     "emulate": (
         "",
         "PROFILE",
-        "Serve a model that only sleeps: a100, rtx4090, or BASE+PER ms, e.g. 40+1.3; named emulated",
+        "Serve a model that only sleeps: a100, rtx4080, rtx4090, or BASE+PER ms as 40+1.3; none: real ones",
     ),
     "pretrained": ("", "TAG|PATH", "Weights of the embedded servers (default: random, from a seed)"),
     "onnx_model": ("openclip_vit_b32", "NAME", "Model behind the ONNX Runtime endpoints"),
     "trt_model": ("openclip_vit_b32_trt", "NAME", "Model behind the compiled engine's endpoints"),
+    "kube_url": (
+        "",
+        "URL",
+        "Record replicas: the address at which `kubectl proxy` serves, e.g. http://127.0.0.1:8001",
+    ),
+    "kube_namespace": ("inferswarm-server", "NAME", "Namespace of --kube-deployment"),
+    "kube_deployment": ("inferswarm-server", "NAME", "Deployment behind the service's URL"),
     "results_dir": ("results", "DIR", "Folder that gets one folder a study"),
     "prometheus_host": ("127.0.0.1", "HOST", "Address that --prometheus-port listens on"),
 }
@@ -143,7 +169,12 @@ SWITCHES = {
     "floor": "Run every cell against the servers' null model, too: the floor beneath its figures",
     "trace": "Join Triton's own trace of each request to ours (embedded servers); costs time",
 }
-IN_THE_FORM = frozenset({"rates", "arrivals", "find_rate", "cells", "client", "channels", "topology"})
+IN_THE_FORM = frozenset(
+    (
+        *("rates", "arrivals", "find_rate", "load_profile", "cells"),
+        *("client", "channels", "topology", "queue_delay_us", "instances"),
+    )
+)
 """Texts that make sense between two presses of Start; the rest is resolved once, when the process starts."""
 AT_THE_START = frozenset({"prometheus_port", "repeat_until_decided"})
 """Numbers that the web form would ask for in vain."""

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from swarm.axes import Axes, channels_of, links_of, topologies_of
+from swarm.axes import Axes, channels_of, instances_of, links_of, queue_delays_of, topologies_of
 from swarm.errors import UsageError
-from swarm.option_checks import check_gate, check_load, check_servers
+from swarm.option_checks import check_gate, check_kubernetes, check_load, check_servers
 from swarm.option_table import (
     AT_THE_START,
     CHOICES,
@@ -52,15 +52,19 @@ class Options:
     raw_results: int
     link_mbit: float
     usd_per_hour: float
+    p95_bound: float
     repeat_until_decided: int
     prometheus_port: int
     rates: tuple[float, ...]
     arrivals: str
     find_rate: str
+    load_profile: str
     client: str
     channels: str
     topology: str
     link: str
+    queue_delay_us: str
+    instances: str
     gate: str
     baseline: str
     images: str
@@ -70,6 +74,9 @@ class Options:
     pretrained: str
     onnx_model: str
     trt_model: str
+    kube_url: str
+    kube_namespace: str
+    kube_deployment: str
     results_dir: str
     prometheus_host: str
 
@@ -80,9 +87,10 @@ class Options:
 
     @property
     def axes(self) -> Axes:
-        """What they name of channels, links, topologies and client. Raises UsageError."""
+        """What they name of channels, links, topologies, client and server settings. Raises UsageError."""
         links, topologies = links_of(self.link), topologies_of(self.topology)
-        return Axes(channels_of(self.channels), links, topologies, self.client)
+        of_servers = queue_delays_of(self.queue_delay_us), instances_of(self.instances)
+        return Axes(channels_of(self.channels), links, topologies, self.client, *of_servers)
 
     def resolved(self, size: Size) -> Options:
         """The same with the numbers that the study really uses."""
@@ -92,6 +100,7 @@ class Options:
             seconds=size.seconds,
             warm_up=size.warm_up,
             repeats=size.repeats,
+            load_profile=size.profile,
         )
 
     def to_record(self) -> dict[str, Any]:
@@ -147,6 +156,7 @@ def resolve(parsed: argparse.Namespace | None) -> Options:
     )
     check_load(made)
     check_servers(made)
+    check_kubernetes(made)
     check_gate(made)
     _ = made.axes
     return made

@@ -12,12 +12,17 @@ from typing import Protocol
 from swarm.cell import Cell, Run
 from swarm.errors import UsageError
 from users.endpoint import Endpoint
+from users.profile import BASE_SHARE, base_per_s, parse
+
+PROFILE = "profile"
+"""Names a cell whose load has a course."""
+LEAST_BASE_PER_S = 0.05
 
 
 @dataclass(frozen=True)
 class Size:
     """How large a study is: batches at one user, users at batch 1, the least each cell measures, the longest
-    it may warm up in seconds, and how often it is run.
+    it may warm up in seconds, and how often it is run; the load profile of its open load, and the peaks.
     """
 
     batches: tuple[int, ...]
@@ -26,6 +31,8 @@ class Size:
     seconds: float
     warm_up: float = 10
     repeats: int = 1
+    profile: str = ""
+    peaks: tuple[float, ...] = ()
 
     def with_amounts(self, iterations: int, seconds: float, warm_up: float, repeats: int) -> Size:
         """The same with other amounts, where they are not 0."""
@@ -58,6 +65,9 @@ class Study(Protocol):
     def emulate(self) -> str: ...
 
     @property
+    def operators(self) -> bool: ...
+
+    @property
     def sizes(self) -> Mapping[str, Size]: ...
 
     def cells(self, endpoints: Sequence[Endpoint], size: Size) -> list[Cell]:
@@ -84,11 +94,24 @@ def serial_and_concurrent(endpoints: Iterable[Endpoint], size: Size) -> list[Cel
 def at_rates(
     endpoints: Iterable[Endpoint], size: Size, rates: Iterable[float], arrivals: str, max_in_flight: int
 ) -> list[Cell]:
-    """Open load at batch 1: each endpoint at each rate, in requests a second."""
-    return [
+    """Open load at batch 1: each endpoint at each rate, in requests a second, or with the size's profile."""
+    cells = [
         Cell(endpoint, 1, rate, size.iterations, size.seconds, "open", arrivals, max_in_flight)
         for endpoint, rate in itertools.product(endpoints, rates)
     ]
+    return [profiled(cell, size.profile) for cell in cells] if size.profile else cells
+
+
+def profiled(cell: Cell, profile: str) -> Cell:
+    """The cell with a load profile, whose peak is its level: as long, and with as many requests.
+
+    Raises UsageError where so few would come that it looks like a server that hangs.
+    """
+    if base_per_s(cell.level) < LEAST_BASE_PER_S:
+        least = LEAST_BASE_PER_S / BASE_SHARE
+        raise UsageError(f"--rates {cell.level:g}: with a load profile, give {least:g} a second or more")
+    course = parse(profile, cell.level)
+    return replace(cell, requests=course.arrivals, seconds=course.seconds, profile=profile, variant=PROFILE)
 
 
 def matching(cells: list[Cell], pattern: str) -> list[Cell]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import gevent
 import grpc
@@ -23,6 +24,10 @@ from users.endpoint import NULL, Endpoint
 from users.errors import RequestError
 from users.images import ImageSet
 from users.transport import Reply, Transport
+
+PYTORCH, GATEWAY = "pytorch", "gateway"
+STEPS = {"jpeg": "decode_jpeg", "uint8": "normalise_uint8"}
+"""What stands before a Triton's model, by payload."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +132,25 @@ def check_service(name: str, endpoint: Endpoint) -> None:
         raise UsageError(
             f"{name}: the service is not ready, look at its /readyz ({reply.text[:160].strip()})"
         )
+    check_role(name, endpoint, told_by(reply))
+
+
+def told_by(reply: requests.Response) -> Mapping[str, Any]:
+    """What a service of ours says of itself; nothing from one of another make."""
+    try:
+        told = reply.json()
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) and "weights_sha256" in told else {}
+
+
+def check_role(name: str, endpoint: Endpoint, told: Mapping[str, Any]) -> None:
+    """A gateway is not measured as a service that computes, nor the other way round. Raises UsageError."""
+    if told and endpoint.server == GATEWAY and "upstream" not in told:
+        raise UsageError(f"{name}: is a service that computes itself; give a gateway's URL, or --pytorch-url")
+    if endpoint.server == PYTORCH and "upstream" in told:
+        upstream = f"{told['upstream']['model']} at {told['upstream']['address']}"
+        raise UsageError(f"{name}: is a gateway to {upstream}; give the service's URL, or --gateway-url")
 
 
 def check_triton_http(name: str, endpoint: Endpoint) -> None:
@@ -162,5 +186,10 @@ def missing_model(name: str, endpoint: Endpoint, models: Sequence[str]) -> str:
     mends = {"onnx": "name another by --onnx-model", "trt": "name another by --trt-model"}
     copy = f"copy triton_repo/{endpoint.backend}/{endpoint.model} into its repository"
     mend = mends.get(endpoint.backend, f"{copy}, or leave --floor out" if endpoint.backend == NULL else copy)
+    if step := STEPS.get(endpoint.payload):
+        mend = (
+            f"copy {step} and {endpoint.payload} of triton_repo/payloads into its repository, the latter as "
+            f"{endpoint.model} with an empty folder 1 in it, or leave the endpoint out by --endpoints"
+        )
     held = f"it holds {', '.join(sorted(models))}" if models else "it holds none"
     return f"{name}: has no model {endpoint.model!r} that is ready ({held}); {mend}"

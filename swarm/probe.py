@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any
 
-from google.protobuf.json_format import MessageToDict
 from tritonclient.grpc import service_pb2
 
+from swarm.ensembles import ensemble_counters
 from swarm.gpus import gpu_records
+from swarm.model_config import plain, steps_behind
 from swarm.query import PATIENCE_S, Line, Read, samples, triton_stub
 from users.endpoint import Endpoint
 from users.errors import RequestError, translated
 
+Ask = Callable[[str], Mapping[str, Any]]
+"""Triton's statistics of the model of a name, or of all models where it is empty."""
 SETTLE_S, SETTLE_TRIES = 0.05, 20
 SECONDS_OF_PART = {
     "inferswarm_decode_seconds_sum": "decode_ns",
     "inferswarm_preprocess_seconds_sum": "preprocess_ns",
     "inferswarm_queue_seconds_sum": "queue_ns",
     "inferswarm_compute_seconds_sum": "compute_ns",
+    "inferswarm_upstream_seconds_sum": "upstream_ns",
 }
 COUNTS = {
     "inferswarm_requests_total": "requests",
@@ -67,16 +72,43 @@ def counter_reader(endpoint: Endpoint, timeout_s: float, batches: bool = False) 
     Readings raise RequestError, grpc.RpcError, or what an answer in another form than expected leads to.
     """
     if endpoint.model and endpoint.protocol == "grpc":
-        request = service_pb2.ModelStatisticsRequest(name=endpoint.model)
         with triton_stub(endpoint) as stub:
-            yield lambda: triton_reading(plain(stub.ModelStatistics(request, timeout=timeout_s)), batches)
+            yield triton_reader(endpoint, lambda name: grpc_statistics(stub, name, timeout_s), batches)
         return
     with closing(Line(endpoint.address, timeout_s)) as line:
         if endpoint.model:
-            path = f"/v2/models/{endpoint.model}/stats"
-            yield lambda: triton_reading(json.loads(line.get(path)), batches)
+            yield triton_reader(endpoint, lambda name: http_statistics(line, name), batches)
         else:
             yield lambda: service_reading(line.get("/metrics"))
+
+
+def triton_reader(endpoint: Endpoint, ask: Ask, batches: bool) -> Read:
+    """Reads the counters of the endpoint's model, and of an ensemble's steps, found out at the first time."""
+    steps_once = functools.cache(lambda: steps_behind(endpoint))
+
+    def count(stats: Mapping[str, Any]) -> dict[str, Any]:
+        return triton_counters(stats) | ({"batches": triton_batches(stats)} if batches else {})
+
+    def read() -> dict[str, Any]:
+        steps = steps_once()
+        if not steps:
+            return {"server": count(ask(endpoint.model)["model_stats"][0])}
+        return {"server": ensemble_counters(ask(""), endpoint.model, steps, endpoint.payload, count)}
+
+    return read
+
+
+def grpc_statistics(stub: Any, name: str, timeout_s: float) -> Mapping[str, Any]:
+    """Triton's statistics of one model, or of all where `name` is empty, over gRPC."""
+    return plain(stub.ModelStatistics(service_pb2.ModelStatisticsRequest(name=name), timeout=timeout_s))
+
+
+def http_statistics(line: Line, name: str) -> Mapping[str, Any]:
+    """The same over HTTP."""
+    answer: Mapping[str, Any] = json.loads(
+        line.get(f"/v2/models/{name}/stats" if name else "/v2/models/stats")
+    )
+    return answer
 
 
 def service_reading(page: str) -> dict[str, Any]:
@@ -93,21 +125,9 @@ def service_reading(page: str) -> dict[str, Any]:
     # The service counts a request when it comes, and Triton when it has been answered, which is what we keep.
     counters["requests"] -= counters.pop("in_flight", 0)
     counters["successes"] = counters["requests"] - counters.pop("failures")
-    counters["executions"] = counters["successes"]
+    if "upstream_ns" not in counters:  # whose executions only the upstream counts
+        counters["executions"] = counters["successes"]
     return {"server": counters, **({"gpus": gpu_records(gpus)} if gpus else {})}
-
-
-def plain(answer: Any) -> Mapping[str, Any]:
-    """A protobuf message in the form of Triton's HTTP answers."""
-    made: dict[str, Any] = MessageToDict(answer, preserving_proto_field_name=True)
-    return made
-
-
-def triton_reading(answer: Mapping[str, Any], batches: bool) -> dict[str, Any]:
-    """Counters from the answer of Triton's statistics extension."""
-    stats = answer["model_stats"][0]
-    by_batch = {"batches": triton_batches(stats)} if batches else {}
-    return {"server": triton_counters(stats) | by_batch}
 
 
 def triton_batches(stats: Mapping[str, Any]) -> dict[str, list[int]]:

@@ -33,16 +33,25 @@ def get(endpoint: Endpoint, path: str) -> requests.Response:
     return _ask("GET", endpoint, path)
 
 
-def post(endpoint: Endpoint, path: str) -> requests.Response:
-    """POST nothing to a path of the endpoint's server. Raises requests.RequestException."""
-    return _ask("POST", endpoint, path)
+def post(
+    endpoint: Endpoint, path: str, body: Any = None, patience_s: float = PATIENCE_S
+) -> requests.Response:
+    """POST nothing, or a body as JSON, to a path of the endpoint's server.
+
+    Raises requests.RequestException.
+    """
+    return _ask("POST", endpoint, path, body, patience_s)
 
 
-def _ask(method: str, endpoint: Endpoint, path: str) -> requests.Response:
+def _ask(
+    method: str, endpoint: Endpoint, path: str, body: Any = None, patience_s: float = PATIENCE_S
+) -> requests.Response:
     """Straight to the target: a proxy from the environment is no part of what is tested."""
     with requests.Session() as session:
         session.trust_env = False
-        return session.request(method, f"http://{endpoint.address}{path}", timeout=PATIENCE_S)
+        # A connection is made at once or never; an answer may take longer.
+        patience = (PATIENCE_S, patience_s)
+        return session.request(method, f"http://{endpoint.address}{path}", json=body, timeout=patience)
 
 
 class MarkedPool(ConnectionPool):

@@ -14,6 +14,8 @@ from swarm.collector import Collector
 from swarm.crew import Crew
 from swarm.hands import Hands
 from swarm.launch import Launch
+from swarm.memory import ServerMemory
+from swarm.model_control import ModelControl
 from swarm.probe import read_counters
 from swarm.sampler import Sampler
 from swarm.servers import Servers
@@ -51,6 +53,7 @@ def hands_of(
     sampler: Sampler,
     servers: Servers,
     launch: Launch,
+    control: ModelControl,
     stopped: Callable[[], str],
     say: Callable[[str], None],
 ) -> Hands:
@@ -70,4 +73,6 @@ def hands_of(
         say=say,
         clock=time.monotonic,
         sleep=gevent.sleep,
+        set_up=control.apply,
+        memory=ServerMemory(servers.ready).read,
     )

@@ -12,6 +12,8 @@ import gevent
 
 from swarm.gpus import LocalGpus, find_nvml, is_local
 from swarm.host import Host
+from swarm.kubernetes import Cluster, no_counters
+from swarm.model_config import queues_of
 from swarm.probe import counter_reader
 from swarm.query import Read
 from swarm.triton_metrics import metrics_reader
@@ -28,22 +30,26 @@ EARLY_S = 0.05
 
 @contextmanager
 def open_sources(
-    endpoint: Endpoint, metrics: Mapping[str, str], namespace: str = ""
+    endpoint: Endpoint, metrics: Mapping[str, str], namespace: str = "", cluster: Cluster | None = None
 ) -> Iterator[dict[str, Read]]:
     """What to read for an endpoint, by name; where two tell the same, the first counts.
 
     `metrics`: Triton's metrics addresses by backend. `namespace`: the address of this machine's servers where
-    they are in a network namespace, whose traffic is not among that of the machine's own devices.
+    they are in a network namespace, whose traffic is not among that of the machine's own devices. `cluster`:
+    where the endpoint is a Service of Kubernetes, whose pods have counters of their own.
     """
     reads: dict[str, Read] = {}
     with ExitStack() as stack:
         nvml = find_nvml() if is_local(endpoint) or endpoint.host == namespace else None
         if nvml is not None:
             reads["gpus"] = stack.enter_context(closing(LocalGpus(nvml))).read
-        reads["server"] = stack.enter_context(counter_reader(endpoint, GIVE_UP_S))
+        if cluster:
+            reads |= {"server": no_counters, **stack.enter_context(cluster.reads(GIVE_UP_S))}
+        else:
+            reads["server"] = stack.enter_context(counter_reader(endpoint, GIVE_UP_S))
         if endpoint.server in metrics:
             url = metrics[endpoint.server]
-            reads["metrics"] = stack.enter_context(metrics_reader(url, endpoint.model, GIVE_UP_S))
+            reads["metrics"] = stack.enter_context(metrics_reader(url, queues_of(endpoint), GIVE_UP_S))
         reads["host"] = (Host(traffic=lambda: None) if namespace else Host()).read
         yield reads
 

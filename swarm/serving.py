@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
-from tritonclient.grpc import service_pb2
-
-from swarm.probe import plain
-from swarm.query import PATIENCE_S, Line, triton_stub
+from swarm.model_config import model_config, steps_of
+from swarm.query import PATIENCE_S, Line
 from users.endpoint import Endpoint
 from users.errors import RequestError, translated
 
@@ -21,21 +20,16 @@ def read_serving(endpoint: Endpoint) -> dict[str, Any]:
     """The fields of a ledger's `serving` record, or `{"error": sentence}`; it never raises."""
     try:
         with translated():
-            return triton_serving(model_config(endpoint)) if endpoint.model else service_serving(endpoint)
+            return triton_serving(computing(endpoint)) if endpoint.model else service_serving(endpoint)
     except RequestError as error:
         return {"error": f"the configuration of {endpoint.name} cannot be read ({error.kind})"}
 
 
-def model_config(endpoint: Endpoint) -> Mapping[str, Any]:
-    """Triton's configuration of the endpoint's model, in the form of its HTTP answers."""
-    if endpoint.protocol == "grpc":
-        request = service_pb2.ModelConfigRequest(name=endpoint.model)
-        with triton_stub(endpoint) as stub:
-            made: Mapping[str, Any] = plain(stub.ModelConfig(request, timeout=PATIENCE_S))["config"]
-            return made
-    with closing(Line(endpoint.address, PATIENCE_S)) as line:
-        read: Mapping[str, Any] = json.loads(line.get(f"/v2/models/{endpoint.model}/config"))
-        return read
+def computing(endpoint: Endpoint) -> Mapping[str, Any]:
+    """Triton's configuration of the model that computes: an ensemble's last, or the endpoint's own."""
+    config = model_config(endpoint)
+    steps = steps_of(config)
+    return model_config(replace(endpoint, model=steps[-1])) if steps else config
 
 
 def triton_serving(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -39,6 +39,8 @@ class StudyShape(LoadTestShape):
     """Shell patterns of those it asks where --endpoints does not say."""
     emulate: ClassVar[str] = ""
     """What embedded servers emulate where --emulate does not say."""
+    operators: ClassVar[bool] = False
+    """Whether the report has the operator profile of the embedded ONNX engine, made before any load."""
     workers: ClassVar[int] = 1
     """How many worker processes `python -m swarm run` starts where --workers does not say."""
     master: Master | None = None

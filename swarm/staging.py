@@ -9,25 +9,29 @@ from typing import Any
 
 import numpy as np
 
+from swarm.allocator import keep_memory
 from swarm.errors import StudyError
 from swarm.launch import HOST_VARIABLE
 from users.base import InferenceUser
 from users.endpoint import Endpoint
 from users.images import ImageSet
 from users.stage import LIBRARY, Stage, prepare_pool
-from users.transport import PLACEHOLDER
+from users.transport import PLACEHOLDER, Prepared, Transport, rotation
 
 REACH_S = 5.0
 
 
 def user_class_for(endpoint: Endpoint, classes: list[type[Any]]) -> type[InferenceUser]:
-    """The locustfile's user class that speaks the endpoint's protocol and payload. Raises StudyError."""
+    """The locustfile's user class whose way of sending is the endpoint's. Raises StudyError."""
     for made in classes:
         transport = getattr(made, "transport", None)
-        if transport and (transport.protocol, transport.payload) == (endpoint.protocol, endpoint.payload):
+        if transport and transport.speaks(endpoint):
             found: type[InferenceUser] = made
             return found
-    raise StudyError(f"the locustfile has no user class for {endpoint.payload} over {endpoint.protocol}")
+    raise StudyError(
+        f"{endpoint.name}: the locustfile has no user class that sends {endpoint.payload} over"
+        f" {endpoint.protocol}; add one, or leave the endpoint out by --endpoints"
+    )
 
 
 def own_host() -> str:
@@ -44,13 +48,14 @@ def located(endpoint: Mapping[str, Any], addresses: Mapping[str, str]) -> Endpoi
 def stage_of(
     data: Mapping[str, Any], study: Mapping[str, Any], images: ImageSet, user_class: type[InferenceUser]
 ) -> Stage:
-    """A stage with every request prepared, from the messages about the cell and the study."""
+    """A stage with every request at hand, from the messages about the cell and the study."""
     endpoint = located(data["endpoint"], data["addresses"])
     golden = np.frombuffer(study["golden"], dtype=np.float32).reshape(len(images), -1)
     request_id = PLACEHOLDER if study["trace"] else ""
+    pool_of = named_pool if data["client"] == LIBRARY else prepare_pool
     return Stage(
         endpoint,
-        prepare_pool(user_class.transport, images, data["batch"], endpoint, request_id),
+        pool_of(user_class.transport, images, data["batch"], endpoint, request_id),
         study["timeout_s"],
         cell=data["cell"],
         repeat=data["repeat"],
@@ -59,6 +64,19 @@ def stage_of(
         images=images if data["client"] == LIBRARY else None,
         channels=data["channels"],
     )
+
+
+def named_pool(
+    transport: type[Transport], images: ImageSet, batch: int, endpoint: Endpoint, request_id: str = ""
+) -> list[Prepared]:
+    """As `prepare_pool`, but the pictures of each request alone, for a client that builds its body itself.
+
+    Bodies that nobody sends would cost time and memory: 200 MB, and seconds, where tensors are JSON.
+    """
+    keep_memory()
+    # Whether its requests have a place for an id, one picture tells.
+    id_at = transport.prepare(images, (0,), endpoint, request_id).id_at if request_id else -1
+    return [Prepared(b"", indices, id_at=id_at) for indices in rotation(len(images), batch)]
 
 
 def check_reach(endpoint: Endpoint) -> None:

@@ -12,7 +12,7 @@ import requests
 from swarm.cell import Run
 from swarm.collector import Collector
 from swarm.query import PATIENCE_S
-from swarm.traces import Joined, Stamps, join, stamps_of
+from swarm.traces import Joined, Stamps, join, latest, stamps_of
 
 PAUSE_S, TRIES = 0.1, 30
 """Triton writes a request's times once it has put the request away, which is after the answer."""
@@ -75,7 +75,8 @@ class TraceReader:
         broken = []
         for file in trace.parent.glob(f"{trace.name}.*"):
             try:
-                found |= stamps_of(file.read_text(), wanted)
+                for name, stamps in stamps_of(file.read_text(), wanted).items():
+                    found[name] = latest(found.get(name, {}), stamps)
                 file.unlink()
             except (OSError, ValueError):
                 broken.append(file)

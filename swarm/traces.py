@@ -34,7 +34,8 @@ Stamps = Mapping[str, int]
 def stamps_of(text: str, wanted: Collection[str]) -> dict[str, Stamps]:
     """The timestamps in one of Triton's trace files, by the wanted of the ids that clients gave.
 
-    Raises ValueError where it is no whole trace file. The records of one request share Triton's own number.
+    Raises ValueError where it is no whole trace file. The records of one request share Triton's own number;
+    an ensemble's steps have numbers of their own, and its request's id.
     """
     names: dict[int, str] = {}
     stamps: defaultdict[int, dict[str, int]] = defaultdict(dict)
@@ -46,7 +47,20 @@ def stamps_of(text: str, wanted: Collection[str]) -> dict[str, Stamps]:
                 stamps[record["id"]][stamp["name"]] = stamp["ns"]
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"no trace file of Triton's ({error!r})") from error
-    return {name: stamps[number] for number, name in names.items()}
+    found: dict[str, Stamps] = {}
+    for number, name in names.items():
+        found[name] = latest(found.get(name, {}), stamps[number])
+    return found
+
+
+def latest(first: Stamps, second: Stamps) -> Stamps:
+    """Both, and the later one of what both have: of an ensemble's steps, which follow one another, the last.
+
+    So its queue and compute are those of the model that computes, and `server` is the whole of it.
+    """
+    return {
+        name: max(times[name] for times in (first, second) if name in times) for name in {**first, **second}
+    }
 
 
 def parts_ns(stamps: Stamps, wait_ns: int) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -58,24 +58,24 @@ def check_metrics(urls: Mapping[str, str]) -> None:
         if urls.get(option):
             url = metrics_url(flag(option), urls[option])
             try:
-                with translated(), metrics_reader(url, "", PATIENCE_S) as read:
+                with translated(), metrics_reader(url, (), PATIENCE_S) as read:
                     read()
             except RequestError as error:
                 raise UsageError(f"{flag(option)} {url}: cannot be read ({error})") from error
 
 
 @contextmanager
-def metrics_reader(url: str, model: str, timeout_s: float) -> Iterator[Read]:
+def metrics_reader(url: str, models: Sequence[str], timeout_s: float) -> Iterator[Read]:
     """Reads `parse` of the page at `url` over one connection. Readings raise RequestError or ValueError."""
     parts = urlsplit(url)
     with closing(Line(parts.netloc, timeout_s)) as line:
-        yield lambda: parse(line.get(parts.path), model)
+        yield lambda: parse(line.get(parts.path), models)
 
 
-def parse(page: str, model: str) -> dict[str, Any]:
+def parse(page: str, models: Sequence[str]) -> dict[str, Any]:
     """`{"pending_requests": n, "gpus": […]}`, either left out where the page does not tell.
 
-    What is pending is summed over the model's versions.
+    What is pending is summed over the models and their versions.
     """
     pending: list[float] = []
     gpus: list[tuple[str, str, float]] = []
@@ -83,7 +83,7 @@ def parse(page: str, model: str) -> dict[str, Any]:
         if sample.name in GPU_FIELDS:
             field, factor = GPU_FIELDS[sample.name]
             gpus.append((sample.labels["gpu_uuid"], field, sample.value * factor))
-        elif sample.labels["model"] == model:
+        elif sample.labels["model"] in models:
             pending.append(sample.value)
     found: dict[str, Any] = {"pending_requests": int(sum(pending))} if pending else {}
     records = gpu_records(gpus)

@@ -11,11 +11,13 @@ from swarm.errors import RunFailedError, StudyError
 from swarm.hands import Hands
 from swarm.muster import Muster
 from swarm.notes import Notes
+from users.profile import base_per_s
 
 ACKNOWLEDGE_S = 10.0
 STALL_S = 30.0
 """A phase in which nothing has finished for this long beyond the request timeout is given up."""
 POLL_S = 0.02
+NS_PER_S = 1_000_000_000
 LEAD_S = 0.05
 """Time for the message that begins a phase of open load: all workers' schedules start at one moment."""
 
@@ -66,13 +68,16 @@ class UnderWay:
     def send(self, phase: str, over: Callable[[int, float], bool]) -> None:
         """Let the users send until it is `over`, which is told how many have finished, and the seconds."""
         hands, collector, run = self._hands, self._hands.collector, self.run
+        course = run.cell.course if phase == "measure" else None
+        start_ns = self._whole_second() if course else 0
         collector.begin_phase(run.cell.name, run.repeat, phase)
         hands.sampler.enter(phase)
-        self._notes.phase(run, phase)
+        self._notes.phase(run, phase, start_ns)
         self.measured = self._measuring = phase == "measure"
-        lead_s = LEAD_S if run.cell.open else 0.0
-        began = moved = hands.clock() + lead_s
-        self.ask("phase", self._orders(phase, lead_s), ACKNOWLEDGE_S)
+        now_ns = hands.wall_ns()
+        start_ns = start_ns or now_ns + round(LEAD_S * 1e9 if run.cell.open else 0)
+        began = moved = hands.clock() + (start_ns - now_ns) / 1e9
+        self.ask("phase", self._orders(phase, start_ns), ACKNOWLEDGE_S)
         self._muster.begin_phase()
         finished = 0
         while not over(finished, hands.clock() - began):
@@ -84,12 +89,24 @@ class UnderWay:
                 given_up = f"nothing finished for {self._terms.stall_s:g} s in the {phase}"
                 raise RunFailedError(f"{given_up}, so it was given up")
 
-    def _orders(self, phase: str, lead_s: float) -> dict[str, Any]:
+    def _whole_second(self) -> int:
+        """A whole second of the wall clock that is LEAD_S away: windows and samples are of such seconds, and
+        so are then the stages of a load's course.
+        """
+        hands, lead_ns = self._hands, round(LEAD_S * 1e9)
+        now_ns = hands.wall_ns()
+        start_ns = -(-(now_ns + lead_ns) // NS_PER_S) * NS_PER_S
+        hands.sleep((start_ns - lead_ns - now_ns) / 1e9)
+        return start_ns
+
+    def _orders(self, phase: str, start_utc_ns: int) -> dict[str, Any]:
         """What workers must know of a phase; the schedule of an open load is the same for each."""
         cell = self.run.cell
         seed = f"{self._terms.seed}/{cell.name}/{self.run.repeat}/{phase}"
-        start_utc_ns = self._hands.wall_ns() + round(lead_s * 1e9)
-        orders = {"phase": phase, "arrivals": cell.arrivals, "rate": cell.level, "seed": seed}
+        # A warm-up at the peak would have called the autoscaler before anybody looks.
+        profile = cell.profile if phase == "measure" else ""
+        rate = base_per_s(cell.level) if cell.profile and not profile else cell.level
+        orders = {"phase": phase, "arrivals": cell.arrivals, "rate": rate, "profile": profile, "seed": seed}
         return {**orders, "start_utc_ns": start_utc_ns}
 
     def settle(self, patience_s: float) -> None:

@@ -133,7 +133,7 @@ class Worker:
         """What gives the users their turns: a phase with `arrivals` is of open load."""
         if not data["arrivals"]:
             return ClosedPacer()
-        offsets = offsets_ns(data["arrivals"], data["rate"], data["seed"])
+        offsets = offsets_ns(data["arrivals"], data["rate"], data["seed"], data["profile"])
         patience_ns = round(self._settings["timeout_s"] * 1e9)
         index, of = data["share"]
         return OpenPacer(offsets, self._entered_ns, index, of, patience_ns)
@@ -173,6 +173,7 @@ class Worker:
             "due": pacer.due if pacer.paced else None,
             "dropped": pacer.dropped if pacer.paced else None,
             "overslept": pacer.overslept if pacer.paced else None,
+            **({"dropped_by_s": sorted(pacer.dropped_by_s.items())} if pacer.dropped else {}),
         }
 
     def part(self) -> None:

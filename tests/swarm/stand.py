@@ -13,6 +13,7 @@ from reports.ledger import LedgerWriter, Record
 from swarm.cell import Cell, Run
 from swarm.conductor import Conductor
 from swarm.crew import Answers
+from swarm.errors import RunFailedError
 from swarm.first_calls import FirstCalls
 from swarm.hands import Hands
 from swarm.programme import Listed, Programme
@@ -161,6 +162,11 @@ class Stand:
         """Batch sizes that no first request gets an answer to."""
         self.first_calls = FirstCalls(self.call)
         self.traced: Joined | None = None
+        self.held: list[dict[str, Any]] = []
+        """What the server holds in memory, reading by reading."""
+        self.settings: dict[int, str] = {}
+        """By instances: nothing where the server is set so by a reload, or why it cannot be."""
+        self.set: list[int] = []
         self.stopped = ""
         """Why a threshold stops the study."""
 
@@ -187,8 +193,16 @@ class Stand:
             sleep=self.clock.sleep,
             wall_ns=lambda: 1_000_000_000,
             utc=lambda: "then",
+            set_up=self.set_up,
+            memory=lambda endpoint: self.held.pop(0) if self.held else {},
         )
         return Conductor(hands, programme or Listed(runs), Terms(request_s=60, warm_up_s=10, seed=3))
+
+    def set_up(self, cell: Cell) -> list[Endpoint]:
+        self.set.append(cell.instances)
+        if refused := self.settings.get(cell.instances):
+            raise RunFailedError(refused)
+        return [cell.endpoint] if cell.instances in self.settings else []
 
     def call(self, endpoint: Endpoint, size: int) -> int:
         self.called.append((endpoint.name, size))

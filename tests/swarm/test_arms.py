@@ -59,7 +59,7 @@ def test_links_cross_with_the_arms_and_repeats_are_the_sizes() -> None:
 
 @pytest.mark.parametrize("given", [("--channels", "shared"), ("--client", "library"), ("--topology", "4")])
 def test_an_option_for_what_the_study_varies_itself(given: tuple[str, str]) -> None:
-    with pytest.raises(UsageError, match=f"{given[0]}: this study compares several itself; leave it out"):
+    with pytest.raises(UsageError, match=f"{given[0]}: this study settles it itself; leave it out"):
         programme_of(Study(), [HTTP, GRPC], options(*given), Launch(), NO_GATE)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from swarm.cell import Cell, Run
@@ -95,6 +97,24 @@ def test_open_load_is_ordered_alike_from_every_worker_and_begins_at_one_moment(s
     assert outcomes[0] is None
     assert outcomes[1] is not None
     assert (outcomes[1].dropped, outcomes[1].sound) == (6, True)
+
+
+def test_a_profile_warms_up_at_its_base_and_lasts_as_long_as_it_is(stand: Stand) -> None:
+    cell = Cell(HTTP, 1, 50, 9_999, 0, "open", "constant", 12, profile="ramp:2,hold:3")
+    stand.conductor(Run(cell, 1)).walk()
+    orders = [data for op, data in stand.crew.asked if op == "phase"]
+    assert [(o["phase"], o["rate"], o["profile"]) for o in orders] == [
+        ("warm-up", 5, ""),
+        ("measure", 50, "ramp:2,hold:3"),
+    ]
+    # its seconds are those of the wall clock
+    assert [o["start_utc_ns"] for o in orders] == [1_050_000_000, 2_000_000_000]
+    phases = {r["phase"]: r for r in stand.records() if r["kind"] == "phase"}
+    assert phases["measure"]["start_utc_ns"] == 2_000_000_000
+    assert "start_utc_ns" not in phases["warm-up"]
+    lasted_s = (phases["drain"]["t_ns"] - phases["measure"]["t_ns"]) / 1e9
+    # the fake clock stands still while the wall clock is waited for: 1 s of lead, then 5 s
+    assert lasted_s == pytest.approx(6, abs=2 * POLL_S)
 
 
 def test_runs_that_the_header_could_not_know_of_are_written_as_they_come(stand: Stand) -> None:
@@ -258,3 +278,43 @@ def test_a_traced_run_has_its_record_and_its_gap(stand: Stand) -> None:
         "trace-gap", "1 of 2 requests were found in Triton's trace",
     )  # fmt: skip
     assert conductor.doubtful == set()
+
+
+def on(instances: int) -> Run:
+    return Run(replace(a_run().cell, instances=instances, variant=f"{instances}-instances"), 1)
+
+
+def test_a_server_is_set_before_a_run_and_cold_again_where_that_took_a_reload(stand: Stand) -> None:
+    stand.settings = {2: ""}
+    stand.first_calls.known(HTTP, 4, 9_000)
+    stand.conductor(on(1), on(2), on(1)).walk()
+    assert stand.set == [1, 2, 1]
+    cold = [r for r in stand.records() if r["kind"] == "cold"]
+    assert [(r["first_ns"], r.get("reloaded", False)) for r in cold] == [
+        (9_000, False),
+        (4_000_000, True),
+    ]
+    kinds = [r["kind"] for r in stand.records() if r.get("cell") == "a-http/b4/c2/2-instances"]
+    assert kinds[:2] == ["run", "serving"], "what the server says of itself is read after it was set"
+
+
+def test_a_server_that_cannot_be_set_fails_its_run_alone(stand: Stand) -> None:
+    stand.settings = {2: "its server cannot be set as the cell says: no"}
+    stand.conductor(on(2), on(1)).walk()
+    ends = [r for r in stand.records() if r["kind"] == "run" and r["event"] == "end"]
+    assert [(r["status"], r["note"]) for r in ends] == [
+        ("failed", "its server cannot be set as the cell says: no"),
+        ("done", ""),
+    ]
+    assert [data["cell"] for op, data in stand.crew.asked if op == "cell"] == ["a-http/b4/c2/1-instances"]
+
+
+def test_what_was_known_and_never_told_is_told_before_it_is_forgotten(stand: Stand) -> None:
+    stand.settings = {2: ""}
+    stand.first_calls.known(HTTP, 4, 9_000)
+    stand.conductor(on(2)).walk()
+    cold = [r for r in stand.records() if r["kind"] == "cold"]
+    assert [(r["first_ns"], r["opening"], r.get("reloaded", False)) for r in cold] == [
+        (9_000, True, False),
+        (40_000_000, False, True),
+    ]

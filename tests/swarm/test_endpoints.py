@@ -57,7 +57,7 @@ def test_a_pattern_that_names_nothing() -> None:
 @pytest.mark.parametrize(
     ("asked", "emulated", "servers", "payloads"),
     [
-        ("", False, ["pytorch", "onnx", "openvino"], ["fp32"]),
+        ("", False, ["pytorch", "onnx", "compiled"], ["fp32"]),
         ("", True, ["emulated"], ["fp32"]),
         ("onnx-json-http", False, ["onnx"], ["fp32"]),
         (

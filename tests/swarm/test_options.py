@@ -11,6 +11,7 @@ from swarm.endpoints import FIVE, chosen
 from swarm.errors import UsageError
 from swarm.options import Options, add_options, changes, resolve
 from swarm.targets import endpoints_from_options, endpoints_from_ready, parse_address
+from users.channels import GIVE
 
 FIVE_WAYS = chosen(FIVE, "", skip_trt=False)
 
@@ -100,6 +101,14 @@ def test_numbers_that_are_none(value: str) -> None:
         (("--max-in-flight", "3"), "--max-in-flight: is of open load"),
         (("--find-rate", "p99<=5", "--repeats", "2"), "--find-rate: searches once, from one rate"),
         (("--find-rate", "p99<=5", "--rates", "5,6"), "--find-rate: searches once, from one rate"),
+        (("--load-profile", "up:5"), "--load-profile up:5: give seconds of ramp, hold and cool"),
+        (("--load-profile", "hold:5", "--find-rate", "p99<=5"), "--load-profile: a search needs a rate"),
+        (("--kube-namespace", "mine"), "--kube-namespace: is of the Kubernetes API; give --kube-url, too"),
+        (("--kube-url", "http://h:1"), "--kube-url: watches a service of yours; give its URL"),
+        (
+            ("--pytorch-url", "h:1", "--kube-url", "http://h:1", "--kube-deployment", "a/b"),
+            "--kube-deployment a/b: give a Kubernetes name",
+        ),
         (("--prometheus-port", "70000"), "--prometheus-port 70000: give 0 to 65535"),
     ],
 )
@@ -115,7 +124,7 @@ def test_loads_that_make_no_sense(arguments: tuple[str, ...], sentence: str) -> 
         (("--client", "fast"), "--client fast: give one of prepared, library"),
         (
             ("--channels", "one"),
-            "--channels one: give per-user, shared, same-args or pool:N with N of 1 or more, e.g. pool:4",
+            f"--channels one: {GIVE}",
         ),
         (("--rates", "5", "--arrivals", "bursts"), "--arrivals bursts: give one of constant, poisson"),
         (
@@ -169,7 +178,7 @@ def test_the_web_form_may_choose_client_and_channels_but_no_servers() -> None:
     first = options("--floor", "--emulate", "a100")
     form = resolve(parsed("--floor", "--emulate", "a100", client="library", channels="shared"))
     assert changes(first, form) == ["--channels", "shared", "--client", "library"]
-    with pytest.raises(UsageError, match="--channels both: give per-user, shared"):
+    with pytest.raises(UsageError, match="--channels both: give per-user, per-request, shared"):
         resolve(parsed(channels="both"))
     parser = get_empty_argument_parser(default_config_files=[])
     add_options(parser)

@@ -60,6 +60,7 @@ def test_repeats_are_interleaved_and_seeded() -> None:
 
 def test_a_run_as_the_ledger_lists_it() -> None:
     cell = Cell(B, 4, 1, 10, 2.0, channels="shared", client="library", workers=4, hosts=2, link="lan")
+    cell = replace(cell, queue_delay_us=5000, instances=2)
     assert Run(replace(cell, congestion="bbr", variant="shared/4w2h"), 2).to_record() == {
         "cell": "b-grpc/b4/c1/shared/4w2h",
         "endpoint": "b-grpc",
@@ -71,6 +72,8 @@ def test_a_run_as_the_ledger_lists_it() -> None:
         "level": 1,
         "arrivals": "",
         "max_in_flight": 0,
+        "queue_delay_us": 5000,
+        "instances": 2,
         "requests": 10,
         "seconds": 2.0,
         "channels": "shared",
@@ -80,6 +83,9 @@ def test_a_run_as_the_ledger_lists_it() -> None:
         "link": "lan",
         "congestion": "bbr",
         "variant": "shared/4w2h",
+        "profile": "",
+        "queue_delay_us": None,
+        "instances": 0,
         "repeat": 2,
     }
 
@@ -128,3 +134,19 @@ def test_progress_lines() -> None:
     assert progress.line(3, 0, outcome(Run(rate, 1), dropped=7), 0) == (
         "[  3] a-http/b1/r50               10 requests   p50   211.0 ms   7 DROPPED"
     )
+
+
+def test_a_profile_makes_cells_as_long_and_as_many() -> None:
+    size = Size((1,), (), 30, 5, profile="ramp:20,hold:40,cool:20")
+    (cell,) = at_rates([A], size, (6,), "constant", 100)
+    assert (cell.name, cell.profile) == ("a-http/b1/r6/profile", size.profile)
+    # 0.6 to 6 in 20 s, 40 s of 6, 20 s of 0.6
+    assert (cell.requests, cell.seconds) == (66 + 240 + 12, 80)
+    record = Run(cell, 1).to_record()
+    assert record["stages"] == [
+        ["ramp", 20.0, pytest.approx(0.6), 6],
+        ["hold", 40.0, 6, 6],
+        ["cool-down", 20.0, pytest.approx(0.6), pytest.approx(0.6)],
+    ]
+    with pytest.raises(UsageError, match="--rates 0.4: with a load profile, give 0.5 a second or more"):
+        at_rates([A], size, (0.4,), "constant", 100)

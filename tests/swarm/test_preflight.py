@@ -2,7 +2,8 @@
 
 import pytest
 
-from swarm.preflight import missing_model
+from swarm.errors import UsageError
+from swarm.preflight import check_role, missing_model
 from users.endpoint import Endpoint
 
 ONNX = Endpoint("onnx-http", "onnx", "http", "fp32", "gpu:8010", "clip")
@@ -27,6 +28,12 @@ HELD = "(it holds a, b)"
             f"X: has no model 'emulated' that is ready {HELD}; "
             "copy triton_repo/emulated/emulated into its repository",
         ),
+        (
+            Endpoint("onnx-uint8-grpc", "onnx", "grpc", "uint8", "gpu:8011", "clip_uint8"),
+            f"X: has no model 'clip_uint8' that is ready {HELD}; "
+            "copy normalise_uint8 and uint8 of triton_repo/payloads into its repository, the latter as "
+            "clip_uint8 with an empty folder 1 in it, or leave the endpoint out by --endpoints",
+        ),
     ],
 )
 def test_a_model_that_is_missing_is_named_with_its_mend(endpoint: Endpoint, sentence: str) -> None:
@@ -35,3 +42,36 @@ def test_a_model_that_is_missing_is_named_with_its_mend(endpoint: Endpoint, sent
 
 def test_a_server_without_any_model() -> None:
     assert "(it holds none)" in missing_model("X", ONNX, [])
+
+
+SERVICE = {"weights_sha256": "0", "instances": 1}
+BEFORE_TRITON = {"weights_sha256": "0", "upstream": {"address": "gpu:8011", "model": "clip"}}
+PYTORCH = Endpoint("pytorch-http", "pytorch", "http", "jpeg", "gpu:8002")
+GATEWAY = Endpoint("gateway-http", "gateway", "http", "jpeg", "gpu:8040")
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "told", "sentence"),
+    [
+        (
+            PYTORCH,
+            BEFORE_TRITON,
+            "X: is a gateway to clip at gpu:8011; give the service's URL, or --gateway-url",
+        ),
+        (GATEWAY, SERVICE, "X: is a service that computes itself; give a gateway's URL, or --pytorch-url"),
+    ],
+)
+def test_a_gateway_and_a_service_that_computes_are_told_apart(
+    endpoint: Endpoint, told: dict[str, object], sentence: str
+) -> None:
+    for asked in (endpoint, endpoint.floor()):
+        with pytest.raises(UsageError) as caught:
+            check_role("X", asked, told)
+        assert str(caught.value) == sentence
+
+
+def test_services_in_their_own_places_and_strangers_pass() -> None:
+    check_role("X", PYTORCH, SERVICE)
+    check_role("X", GATEWAY, BEFORE_TRITON)
+    for endpoint in (PYTORCH, GATEWAY):
+        check_role("X", endpoint, {})

@@ -15,6 +15,7 @@ from tritonclient.grpc import service_pb2
 
 from server.gpu import Gpu
 from server.metrics import Metrics
+from server.settings import Settings
 from swarm import probe
 from swarm.probe import counter_reader, read_counters, triton_batches
 from swarm.query import Line, samples
@@ -265,3 +266,23 @@ def test_samples_are_chosen_by_their_whole_name() -> None:
     ]
     assert [s.value for s in samples(page, {"a"})] == [1.0]
     assert list(samples("", {"a"})) == []
+
+
+def test_a_gateway_does_not_count_executions() -> None:
+    metrics = Metrics(lambda: [], Settings(upstream="host:1").parts)
+    metrics.requests.inc(2)
+    for _ in range(2):
+        metrics.succeeded(3, {"decode": 2_000, "preprocess": 3_000, "queue": 500, "upstream": 7_000_000})
+
+    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
+        start("200 OK", [])
+        return [metrics.render()]
+
+    with serving(answer) as address:
+        gateway = Endpoint("gateway-http", "gateway", "http", "jpeg", address)
+        assert read_counters(gateway) == {
+            "counters": {
+                "requests": 2, "successes": 2, "images": 6,
+                "decode_ns": 4_000, "preprocess_ns": 6_000, "queue_ns": 1_000, "upstream_ns": 14_000_000,
+            }
+        }  # fmt: skip

@@ -137,3 +137,31 @@ def test_what_a_reader_must_know_of_missing_requests(
     counts: tuple[int, int, int], fault: str, gap: str
 ) -> None:
     assert gap_of(*counts, fault) == gap
+
+
+def test_an_ensembles_request_has_the_times_of_its_last_step_and_its_own_edges() -> None:
+    """As tritonserver 2.51 writes it: steps first, in no order, and all under the client's id."""
+    edges = {
+        "QUEUE_START": 11,
+        "HTTP_RECV_START": 5,
+        "HTTP_RECV_END": 10,
+        "HTTP_SEND_START": 95,
+        "HTTP_SEND_END": 99,
+    }
+    names = ("QUEUE_START", "COMPUTE_START", "COMPUTE_INPUT_END", "COMPUTE_OUTPUT_START", "COMPUTE_END")
+    told_ns = {3: (42, 50, 52, 88, 90), 2: (12, 15, 16, 38, 40)}
+    steps = {number: dict(zip(names, times, strict=True)) for number, times in told_ns.items()}
+    records = [
+        record
+        for number, times in {**steps, 1: edges}.items()
+        for record in (
+            {"id": number, "request_id": "x", **({"parent_id": 1} if number in steps else {})},
+            *({"id": number, "timestamps": [{"name": name, "ns": ns}]} for name, ns in times.items()),
+        )
+    ]
+    for told in (records, records[::-1]):
+        found = stamps_of(json.dumps(told), {"x"})
+        assert parts_ns(found["x"], 100) == {
+            "receive": 5, "queue": 8, "input": 2, "compute": 36, "output": 2,
+            "send": 4, "server": 85, "outside": 15,
+        }  # fmt: skip

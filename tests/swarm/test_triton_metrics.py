@@ -34,7 +34,7 @@ nv_gpu_power_limit{gpu_uuid="GPU-a"} 700
 
 
 def test_pending_requests_of_one_model_and_every_gpu() -> None:
-    assert parse(PAGE, "clip") == {
+    assert parse(PAGE, ["clip"]) == {
         "pending_requests": 9,
         "gpus": [
             {"id": "GPU-a", "util_pct": 7.0, "memory_bytes": 1_500_000_000, "power_w": 71.245},
@@ -44,9 +44,9 @@ def test_pending_requests_of_one_model_and_every_gpu() -> None:
 
 
 def test_what_the_page_does_not_tell_is_left_out() -> None:
-    assert set(parse(PAGE, "resnet")) == {"gpus"}
-    assert parse("", "clip") == {}
-    assert parse('nv_inference_pending_request_count{model="clip",version="1"} 0\n', "clip") == {
+    assert set(parse(PAGE, ["resnet"])) == {"gpus"}
+    assert parse("", ["clip"]) == {}
+    assert parse('nv_inference_pending_request_count{model="clip",version="1"} 0\n', ["clip"]) == {
         "pending_requests": 0
     }
 
@@ -76,14 +76,14 @@ def triton() -> Iterator[Triton]:
 
 
 def test_readings_share_one_connection(triton: Triton) -> None:
-    with metrics_reader(triton.url, "clip_trt", 5) as read:
+    with metrics_reader(triton.url, ["clip_trt"], 5) as read:
         assert [read()["pending_requests"] for _ in range(3)] == [50, 50, 50]
     assert len(set(triton.peers)) == 1
 
 
 def test_a_page_that_is_not_there(triton: Triton) -> None:
     triton.status = "404 Not Found"
-    with metrics_reader(triton.url, "clip", 5) as read, pytest.raises(RequestError, match="HTTP 404"):
+    with metrics_reader(triton.url, ["clip"], 5) as read, pytest.raises(RequestError, match="HTTP 404"):
         read()
 
 

@@ -1,0 +1,187 @@
+"""Server settings as a study varies them: a model's queue delay and instances, set for a run, put back later.
+
+Triton takes them by its model-control API: the model is loaded again with another configuration, and the old
+one answers until the new one is ready. Nothing of it is written to the server's model repository.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gevent
+
+from swarm.cell import Cell
+from swarm.errors import RunFailedError, UsageError
+from swarm.model_api import ModelControlError, config_of, inner, load, refusal, wait_until_ready
+from swarm.serving import triton_serving
+from users.endpoint import Endpoint
+
+GATEWAY = "gateway"
+EXPLICIT = (
+    "start tritonserver with --model-control-mode=explicit --load-model=*, or leave its settings as they are:"
+    " no --queue-delay-us, no --instances, no step6b"
+)
+
+Model = tuple[str, str, str]
+
+
+@dataclass
+class Held:
+    """A model with the configuration that it was found with, and the one that it has now; None: unknown."""
+
+    endpoint: Endpoint
+    original: Mapping[str, Any]
+    now: Mapping[str, Any] | None
+
+
+class ModelControl:
+    """The models of a study's servers; `say` tells a person, `clock` and `sleep` count seconds."""
+
+    def __init__(
+        self,
+        say: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = gevent.sleep,
+    ) -> None:
+        self._say, self._clock, self._sleep = say, clock, sleep
+        self._held: dict[Model, Held] = {}
+        self._inner: dict[str, Endpoint] = {}
+
+    def check(self, cells: Sequence[Cell]) -> None:
+        """Every setting of the cells can be made. Raises UsageError for the first that cannot.
+
+        It asks each server to load a model that there is not, which changes nothing.
+        """
+        found: dict[Endpoint, list[Cell]] = {}
+        for cell in cells:
+            if cell.adjustable and wants(cell):
+                found.setdefault(cell.endpoint, []).append(cell)
+        for endpoint, own in found.items():
+            name = f"{endpoint.name} {endpoint.address}"
+            try:
+                held = self._hold(endpoint)
+                why = refusal(held.endpoint)
+            except ModelControlError as error:
+                raise UsageError(f"{name}: {error}, so its settings cannot be varied") from error
+            if why:
+                raise UsageError(f"{name}: its model cannot be loaded again ({why}); {EXPLICIT}")
+            if problem := lacking(held.original, own):
+                raise UsageError(f"{name}: {problem}")
+
+    def apply(self, cell: Cell) -> list[Endpoint]:
+        """Set the cell's server as it says; the endpoints that were loaded again. Raises RunFailedError.
+
+        A cell that says nothing gets its server as it was found. A gateway's server is one of the others, so
+        all are put back for it.
+        """
+        try:
+            if cell.endpoint.backend == GATEWAY:
+                loaded = [held.endpoint for held in self._held.values() if self._load(held, held.original)]
+                return [*loaded, cell.endpoint] if loaded else []
+            if not cell.adjustable or not (wants(cell) or self._held):
+                return []
+            held = self._hold(cell.endpoint)
+            if problem := lacking(held.original, [cell]):
+                raise ModelControlError(problem)
+            if not self._load(held, configured(held.original, cell)):
+                return []
+            # An ensemble comes after its parts.
+            wait_until_ready(cell.endpoint, self._clock, self._sleep)
+            return [cell.endpoint]
+        except ModelControlError as error:
+            raise RunFailedError(f"its server cannot be set as the cell says: {error}") from error
+
+    def restore(self) -> None:
+        """Put back what was changed. It never raises: what cannot be put back is said."""
+        for model, held in list(self._held.items()):
+            try:
+                self._load(held, held.original)
+                # Until the next study, its owner may set it otherwise.
+                del self._held[model]
+            except ModelControlError as error:
+                self._say(
+                    f"inferswarm: {held.endpoint.model} at {held.endpoint.address} could not be put back as"
+                    f" it was ({error}); load it again, or restart its server"
+                )
+
+    def _hold(self, endpoint: Endpoint) -> Held:
+        """The model that computes for an endpoint, as it was found. Raises ModelControlError."""
+        if endpoint.name not in self._inner:
+            self._inner[endpoint.name] = inner(endpoint)
+        model = self._inner[endpoint.name]
+        # Both protocols of a server have a port of their own on one host.
+        key = (model.host, model.server, model.model)
+        if key not in self._held:
+            original = config_of(model)
+            self._held[key] = Held(model, original, original)
+        return self._held[key]
+
+    def _load(self, held: Held, config: Mapping[str, Any]) -> bool:
+        """Load the model so, unless it is; whether it was loaded. Raises ModelControlError."""
+        if held.now == config:
+            return False
+        # A load that is cut off may go through after all.
+        held.now = None
+        load(held.endpoint, config)
+        wait_until_ready(held.endpoint, self._clock, self._sleep)
+        asked, told = triton_serving(config), triton_serving(config_of(held.endpoint))
+        if told != asked:
+            raise ModelControlError(
+                f"{held.endpoint.model} was loaded, but has {in_words(told)}, not {in_words(asked)}"
+            )
+        held.now = config
+        return True
+
+
+def wants(cell: Cell) -> bool:
+    """Whether a cell says anything of its server's settings."""
+    return cell.queue_delay_us is not None or cell.instances > 0
+
+
+def in_words(serving: Mapping[str, Any]) -> str:
+    """How a model is set up: `2 instances, a queue delay of 1 ms`."""
+    delay = f"a queue delay of {serving['batching_delay_ns'] / 1e6:g} ms"
+    return f"{serving['instances']} instances, {delay if serving['batching'] else 'no dynamic batching'}"
+
+
+def lacking(config: Mapping[str, Any], cells: Collection[Cell]) -> str:
+    """Why a model of this configuration cannot be set as some cells say; empty where it can."""
+    if any(cell.queue_delay_us is not None for cell in cells) and config.get("dynamic_batching") is None:
+        return (
+            f"{config.get('name')} has no dynamic batching, so --queue-delay-us has nothing to set; give its"
+            " config.pbtxt dynamic_batching { }, or leave the option out"
+        )
+    if any(cell.instances for cell in cells) and not config.get("instance_group"):
+        return f"{config.get('name')} names no instances, so --instances cannot set them; leave it out"
+    return ""
+
+
+def configured(original: Mapping[str, Any], cell: Cell) -> Mapping[str, Any]:
+    """A model's configuration with a cell's settings: the original itself where it has them already."""
+    made = dict(original)
+    if cell.queue_delay_us is not None:
+        batching = {**original["dynamic_batching"], "max_queue_delay_microseconds": cell.queue_delay_us}
+        made["dynamic_batching"] = batching
+    if cell.instances:
+        made["instance_group"] = list(groups(original["instance_group"], cell.instances))
+    return original if triton_serving(made) == triton_serving(original) else made
+
+
+def groups(original: Iterable[Mapping[str, Any]], instances: int) -> Iterator[dict[str, Any]]:
+    """So many instances in place of a model's own: shared out over its GPUs, as evenly as goes.
+
+    With fewer instances than GPUs, the first ones have one each and the others none.
+    """
+    found = list(original)
+    gpus = list(dict.fromkeys(gpu for group in found for gpu in group.get("gpus", ())))
+    if not gpus:
+        yield {**found[0], "count": instances}
+        return
+    of_gpus = next(group for group in found if group.get("gpus"))
+    each, more = divmod(instances, len(gpus))
+    shares = ((each + 1, gpus[:more]), (each, gpus[more:]))
+    for place, (count, some) in enumerate(share for share in shares if all(share)):
+        yield {**of_gpus, "name": f"{of_gpus.get('name', 'group')}_{place}", "count": count, "gpus": some}

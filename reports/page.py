@@ -4,8 +4,11 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from reports.beside.backends import batches_beside, single_images_beside
+from reports.beside.growth import costs_beside, growth_beside
 from reports.beside.ratios import serial_ratios
 from reports.beside.tables import latencies_beside, published_figures, rates_beside
+from reports.charts.autoscaling import autoscaling_charts
 from reports.charts.breakdown import breakdown_chart
 from reports.charts.chart import Chart
 from reports.charts.curves import curves_chart
@@ -21,20 +24,25 @@ from reports.hypotheses.table import hypotheses_table
 from reports.limit.bound import find_bound
 from reports.study import Study, notices
 from reports.tables.attribution import in_the_way, where_the_time_goes
+from reports.tables.autoscaling import autoscaling_tables
 from reports.tables.cold import cold_starts
 from reports.tables.cost import cost_table
 from reports.tables.floors import floors
 from reports.tables.health import generator_health
 from reports.tables.links import hosts, links
+from reports.tables.memory import memory_by_run, memory_table
 from reports.tables.open_load import open_load
+from reports.tables.operators import operator_tables
 from reports.tables.origins import endpoints, fingerprint, images, options
 from reports.tables.path import connections_and_path
 from reports.tables.payloads import payloads_map
 from reports.tables.protocols import protocols_map
+from reports.tables.queue_delay import best_delays, queue_delays
 from reports.tables.rates import highest_rates
 from reports.tables.runs import caveats_by_code, caveats_by_run, every_run, failures_by_kind
 from reports.tables.scaling import scaling_table, usl_table
 from reports.tables.seeds import seed_tables
+from reports.tables.serialisation import serialisation_tables
 from reports.tables.table import Table
 from reports.tables.trace import traced_requests
 from reports.tables.wire import wire_ceilings
@@ -96,7 +104,8 @@ def gates_section(verdicts: Sequence[Verdict]) -> Section:
 def sections(study: Study) -> Iterator[Section]:
     """All of them in reading order, filled or not: what came out, why, what to doubt, what it ran on."""
     limits = (in_the_way(study), where_the_time_goes(study))
-    load = (usl_table(study), scaling_table(study), wire_ceilings(study), cost_table(study))
+    growth = (usl_table(study), scaling_table(study))
+    load = (*growth, wire_ceilings(study), cost_table(study), costs_beside(study))
     workers = (per_worker(study), generator_health(study), connections_and_path(study))
     each_run = (every_run(study), traced_requests(study))
     doubts = (caveats_by_code(study), failures_by_kind(study), caveats_by_run(study))
@@ -109,13 +118,19 @@ def sections(study: Study) -> Iterator[Section]:
         fingerprint(study),
     )
     yield Section("Results", tuple(results(study)), brief=True, paired=True)
+    yield Section("Serialisation", tuple(serialisation_tables(study)), brief=True)
+    yield Section("Operators", tuple(operator_tables(study)), brief=False, paired=True)
     yield Section("Where the time goes", limits, brief=True, charts=drawn(breakdown_chart(study)))
     yield Section("Load and cost", load, brief=False, charts=drawn(curves_chart(study)))
     yield Section("HTTP against gRPC", tuple(against_grpc(study)), brief=True)
     yield Section("Payloads", (payloads_map(study),), brief=True)
+    yield Section(
+        *("Autoscaling", tuple(autoscaling_tables(study)), True), charts=tuple(autoscaling_charts(study))
+    )
     yield Section("Over time", (), brief=False, charts=drawn(timeline_chart(study)))
     yield Section("Workers and connections", workers, brief=False)
     yield Section("Cold starts", (cold_starts(study),), brief=False)
+    yield Section("Memory", (memory_table(study), memory_by_run(study)), brief=False)
     yield Section("Doubts", doubts, brief=True)
     yield Section("Hypotheses", (hypotheses_table(study),), brief=False)
     yield Section("Every run", each_run, brief=False)
@@ -138,6 +153,8 @@ def results(study: Study) -> Iterator[Table]:
     yield from seed_tables(study)
     figures = published_figures(study)
     yield from (rates_beside(study, figures), latencies_beside(study, figures), serial_ratios(study, figures))
+    yield from (single_images_beside(study), batches_beside(study), growth_beside(study))
+    yield from (queue_delays(study), best_delays(study))
     if bound := find_bound(study):
         yield highest_rates(study, bound)
     yield open_load(study)

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from reports.damage import damage_refused
+from reports.fold.autoscaling import Scaling, scaling_of
 from reports.fold.coarse import Bins
+from reports.fold.operators import OperatorProfile, operator_profile
 from reports.fold.run import summarise
 from reports.fold.runs import planned_runs, whole_plan
 from reports.fold.seconds import epoch_s
@@ -28,8 +30,10 @@ MOST_SECONDS, MOST_OF_A_RUN = 20_000, 3_600
 class Study:
     """What a ledger comes to; `status` is complete, interrupted, failed, or unfinished without a footer.
 
-    `colds` are the first requests of each batch shape, in the order they were made. `coarse` says how many
-    seconds of the load one of the timeline is. `footer` is empty without one.
+    `colds` are the first requests of each batch shape, in the order they were made. `operators` is the
+    profile of the servers' model, None where the study had none made. `coarse` says how many
+    seconds of the load one of the timeline is. `scalings` are of runs whose load had a course. `footer` is
+    empty without one.
     """
 
     header: Record
@@ -41,6 +45,8 @@ class Study:
     runs: tuple[Summary, ...]
     timeline: tuple[Second, ...]
     coarse: int = 1
+    scalings: tuple[Scaling, ...] = ()
+    operators: OperatorProfile | None = None
     footer: Record = field(default_factory=dict)
 
     @property
@@ -98,10 +104,13 @@ def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
     began, coarse = int(epoch_s(found.header["started_utc"])), coarseness(found)
     runs: dict[Tag, Summary] = {}
     seconds: dict[Tag, tuple[Second, ...]] = {}
+    scalings: dict[Tag, Scaling] = {}
     for seen in planned_runs(found, Bins(coarse, began)):
         tag = tag_of(seen.whole.planned)
         runs[tag] = summarise(seen.whole, options, found.header.get("links") or ())
         seconds[tag] = tuple(timeline([seen.by_second], began, coarse))
+        if found_scaling := scaling_of(seen.whole, seen.by_second, coarse):
+            scalings[tag] = found_scaling
     return Study(
         header=found.header,
         status=footer.get("status", "unfinished"),
@@ -112,6 +121,8 @@ def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
         runs=tuple(runs[tag_of(entry)] for entry in plan),
         timeline=tuple(second for entry in plan for second in seconds[tag_of(entry)]),
         coarse=coarse,
+        scalings=tuple(scalings[tag] for entry in plan if (tag := tag_of(entry)) in scalings),
+        operators=operator_profile(found.of_kind("operators")),
         footer=footer,
     )
 
@@ -133,6 +144,8 @@ def notices(study: Study) -> Iterator[str]:
         yield "The ledger's last line is cut off; it was left out, and everything before it was read."
     if missing := len(study.runs) - len(study.started):
         yield f"Not started: {missing} of {plural(len(study.runs), 'planned run')}."
+    if study.operators and study.operators.error:
+        yield f"The operators were not profiled: {study.operators.error}."
     if study.coarse > 1:
         yield (
             f"Seconds were merged by {study.coarse} for the timeline: there are too many to show each. "

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from reports.doubt.caveat import Caveat
+from reports.fold.memory import Memory
 from reports.fold.path import Path
 from reports.fold.serving import Serving
 from reports.fold.trace import Trace
@@ -37,7 +39,9 @@ class Summary:
     the price that --usd-per-hour gave, `joules_per_image` by their power, idle included.
 
     `channels`, `client`, `link`, `congestion` are as planned, `workers_asked` and `hosts_asked` too: 0 is all
-    there are. `variant` names those of them that the study varies.
+    there are. `profile` is the course of an open load and `stages` the same as name, seconds, first and last
+    rate of each: `level` is then its peak. `queue_delay_us` and `instances_asked` are what the server
+    was set to for the run, None and 0 as it was. `variant` names those of them that the study varies.
     """
 
     cell: str
@@ -69,8 +73,12 @@ class Summary:
     link: str = ""
     congestion: str = ""
     variant: str = ""
+    profile: str = ""
+    stages: tuple[tuple[Any, ...], ...] = ()
     workers_asked: int = 0
     hosts_asked: int = 0
+    instances_asked: int = 0
+    queue_delay_us: int | None = None
     tcp_asked: int | None = None
     tcp_connections: int | None = None
     latency_mean_ns: float | None = None
@@ -128,10 +136,19 @@ class Summary:
     path: Path | None = None
     serving: Serving | None = None
     trace: Trace | None = None
+    memory: Memory | None = None
     limit: Limit | None = None
     failure_kinds: Mapping[str, int] = field(default_factory=dict)
     per_worker: tuple[WorkerShare, ...] = ()
     caveats: tuple[Caveat, ...] = ()
+
+    @property
+    def shared_share(self) -> float | None:
+        """The share of requests that had no execution of their own: 1 − executions ÷ requests, 0 at least.
+
+        By Triton's counts of images and executions; None where they are not known.
+        """
+        return max(0.0, 1 - self.batch / self.executed_batch) if self.executed_batch else None
 
     @property
     def started(self) -> bool:
@@ -162,6 +179,11 @@ class Summary:
     def serial(self) -> bool:
         """Whether one user sent one request after the other."""
         return self.load == "closed" and self.level == 1
+
+    @property
+    def server_resident_bytes(self) -> int | None:
+        """What its server held in memory after the measure phase, of one that was started with the study."""
+        return self.memory.after.resident_bytes if self.memory and self.memory.after else None
 
     @property
     def tainted(self) -> bool:

@@ -4,7 +4,7 @@ from typing import Any
 
 from reports.summary import Summary
 
-KINDS = ("", "shared", "same-args", "pool", "per-user")
+KINDS = ("", "shared", "same-args", "pool", "per-user", "per-request")
 """Of channels, from few connections to many."""
 
 
@@ -14,5 +14,6 @@ def variant_rank(run: Summary) -> tuple[Any, ...]:
     place = KINDS.index(kind) if kind in KINDS else len(KINDS)
     pooled = int(size) if size.isdigit() else 0
     topology = (run.workers_asked, run.hosts_asked)
+    of_server = (run.instances_asked, -1 if run.queue_delay_us is None else run.queue_delay_us)
     built = run.client == "library"
-    return (run.link, built, run.congestion, topology, place, pooled, run.variant)
+    return (run.link, built, run.congestion, topology, place, pooled, of_server, run.variant)

@@ -4,17 +4,26 @@ import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from reports.summary import Summary
 
 FOLDER = Path(__file__).parent.parent / "published"
 STANDS_FOR = {"openvino": "trt"}
 """A backend of ours that stands in for one of theirs."""
+TEXTS = ("study", "endpoint", "backend", "protocol", "payload", "load", "source")
+NUMBERS = (
+    *("images_per_s", "latency_mean_ms", "latency_p50_ms", "latency_p95_ms", "latency_p99_ms"),
+    *("server_ms", "server_compute_ms", "gpu_memory_bytes", "encode_ms", "request_bytes"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """One figure of a published study; None where it was not published."""
+    """One figure of a published study; None where it was not published.
+
+    The server's compute and total are means per request; `timed_out` says that a timeout was published.
+    """
 
     study: str
     endpoint: str
@@ -27,6 +36,15 @@ class Published:
     images_per_s: float | None
     latency_p50_ms: float | None
     source: str
+    latency_mean_ms: float | None = None
+    latency_p95_ms: float | None = None
+    latency_p99_ms: float | None = None
+    server_ms: float | None = None
+    server_compute_ms: float | None = None
+    gpu_memory_bytes: float | None = None
+    encode_ms: float | None = None
+    request_bytes: float | None = None
+    timed_out: bool = False
 
 
 def published_files() -> dict[str, Path]:
@@ -44,14 +62,10 @@ def read_published(name: str) -> tuple[Published, ...]:
 
 
 def _figure(row: dict[str, str]) -> Published:
-    texts = ("study", "endpoint", "backend", "protocol", "payload", "load", "source")
-    return Published(
-        **{name: row[name] for name in texts},
-        batch=int(row["batch"]),
-        level=float(row["level"]),
-        images_per_s=_number(row["images_per_s"]),
-        latency_p50_ms=_number(row["latency_p50_ms"]),
-    )
+    told: dict[str, Any] = {name: row[name] for name in TEXTS}
+    told |= {name: _number(row[name]) for name in NUMBERS}
+    timed_out = "failures" in row["caveats"].split(";")
+    return Published(**told, batch=int(row["batch"]), level=float(row["level"]), timed_out=timed_out)
 
 
 def _number(text: str) -> float | None:

@@ -10,7 +10,7 @@ from reports.tables.origins import flat
 IDLE_OPTIONS = frozenset(
     (
         *("command", "results_dir", "size", "prometheus_port", "prometheus_host", "raw_results"),
-        *("gate", "baseline", "repeat_until_decided"),
+        *("gate", "baseline", "repeat_until_decided", "kube_url"),
     )
 )
 OF_ENDPOINT = ("model", "weights", "emulated", "embedded")

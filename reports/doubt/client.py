@@ -85,15 +85,23 @@ def _tardy(sent: int, kept: Arrivals, times: Mapping[str, float | None]) -> Iter
 
 
 def _rate_missed(planned: Mapping[str, Any], offered: Offered | None) -> Iterator[Caveat]:
-    asked_per_s = planned["level"]
+    asked_per_s = mean_asked_per_s(planned)
     if offered and abs(offered.per_s - asked_per_s) > allowed_per_s(planned, offered):
-        said = f"{digits(offered.per_s)} requests a second were sent, {asked_per_s:g} were asked for"
+        said = f"{digits(offered.per_s)} requests a second were sent, {asked_per_s:.6g} were asked for"
         yield caveat("rate-missed", said)
+
+
+def mean_asked_per_s(planned: Mapping[str, Any]) -> float:
+    """The asked rate, or the mean over the stages of one that has a course."""
+    stages = planned.get("stages") or ()
+    seconds = sum(length for _, length, _, _ in stages)
+    arrivals = sum(length * (first + last) / 2 for _, length, first, last in stages)
+    return float(arrivals / seconds if seconds else planned["level"])
 
 
 def allowed_per_s(planned: Mapping[str, Any], offered: Offered) -> float:
     """How far the offered rate may be from the asked one: 1 %, a request on each worker, or mere chance."""
-    asked_per_s, one_each = float(planned["level"]), offered.workers / offered.phase_s
+    asked_per_s, one_each = mean_asked_per_s(planned), offered.workers / offered.phase_s
     # The number of Poisson arrivals in a phase varies by its square root, whatever the generator does.
     chance = sqrt(asked_per_s / offered.phase_s) if planned["arrivals"] == "poisson" else 0.0
     return max(RATE_SHARE * asked_per_s, one_each, POISSON_SIGMAS * chance)

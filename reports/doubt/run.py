@@ -1,6 +1,7 @@
 """Which caveats one run deserves, judged from its records."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from reports.doubt.caveat import Caveat, caveat
 from reports.fold.server import ServerSide
@@ -46,6 +47,13 @@ def _samples(count: int) -> Iterator[Caveat]:
     doubtful = next((names for enough, names in SAMPLES.items() if 0 < count < enough), None)
     if doubtful:
         yield caveat("few-samples", f"n={count}: {doubtful} doubtful")
+
+
+def varying_load(stages: Sequence[Sequence[Any]]) -> Iterator[Caveat]:
+    """The caveat of a run whose rate had a course: no percentile of all of it is that of any rate."""
+    if stages:
+        course = ", ".join(f"{name} {seconds:g} s" for name, seconds, *_ in stages)
+        yield caveat("varying-load", f"the rate changed during the run: {course}")
 
 
 def _kinds(failure_kinds: Mapping[str, int]) -> str:

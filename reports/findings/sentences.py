@@ -6,13 +6,17 @@ from collections.abc import Iterator
 from reports.analysis.log_ratio import LogRatio, log_ratio
 from reports.contention.tables import verdict_said
 from reports.contention.verdict import verdicts
+from reports.findings.autoscaling import autoscaling_finding
+from reports.findings.backends import backends_finding
 from reports.findings.open_load import open_finding
+from reports.findings.serialisation import serialisation_finding
 from reports.format import digits, plural
 from reports.study import Study
 from reports.summary import Summary
 from reports.tables.disclosures import disclosures
 from reports.tables.grid import COMPARABLE_RUNS, ENOUGH_RUNS, Runs, scarcity, typical
 from reports.tables.payloads import payloads_finding
+from reports.tables.queue_delay import delay_finding
 from reports.tables.rates import rate_finding
 from reports.tables.seeds import images_per_s, protocol_pairs
 from reports.way import Way
@@ -22,7 +26,7 @@ UNKNOWN = "inconclusive"
 
 
 def findings(study: Study) -> tuple[str, ...]:
-    """Four at most: what was fastest or proven, gRPC against HTTP, payloads, what to hold against it all.
+    """A few: what was fastest or proven, gRPC against HTTP, payloads, JSON, what to hold against it all.
 
     One saying that nothing can be said where no request succeeded.
     """
@@ -30,13 +34,13 @@ def findings(study: Study) -> tuple[str, ...]:
     if not good:
         return ("No run left a successful request, so nothing can be said about speed.",)
     proven = " ".join(map(verdict_said, verdicts(study)))
-    rated = rate_finding(study) or open_finding(study)
-    speed = " ".join(
-        said for said in (rated, _fastest(study, [run for run in study.started if not run.is_floor])) if said
-    )
-    protocols = _protocols(study, [run for run in good if not run.is_floor])
+    rated = rate_finding(study) or open_finding(study) or autoscaling_finding(study)
+    fastest = _fastest(study, [run for run in study.started if not run.is_floor])
+    speed = " ".join(said for said in (rated, delay_finding(study), fastest) if said)
+    protocols = _protocols(study, [run for run in good if not run.is_floor]) or backends_finding(study)
     said = [proven, speed] if proven else [speed, protocols]
-    return tuple(sentence for sentence in (*said, payloads_finding(study), against(study)) if sentence)
+    said += [payloads_finding(study), serialisation_finding(study), against(study)]
+    return tuple(sentence for sentence in said if sentence)
 
 
 def against(study: Study) -> str:

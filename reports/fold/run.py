@@ -7,11 +7,12 @@ from typing import Any
 from reports.doubt.axes import axis_doubts
 from reports.doubt.caveat import Caveat, caveat
 from reports.doubt.client import client_doubts
-from reports.doubt.run import doubts
+from reports.doubt.run import doubts, varying_load
 from reports.fold.arrivals import Arrivals, arrivals
 from reports.fold.attribution import attributed, given, on_path, on_server
 from reports.fold.cost import costs, gpu_count
 from reports.fold.health import Health, health
+from reports.fold.memory import memory_of
 from reports.fold.path_fold import path_of
 from reports.fold.runs import Run
 from reports.fold.samples import gpus_over, host_cpu_pct, sampling_gap
@@ -53,6 +54,7 @@ def _numbers(run: Run, status: str, note: str) -> dict[str, Any]:
         *serving_gap(run.of_kind("serving")),
         *_unsampled(run),
         *client_doubts(run.planned, counts.sent, kept, fit, found, windows),
+        *varying_load(run.planned["stages"]),
     )
     return {
         **_rates(counts, phase_ns),
@@ -62,6 +64,7 @@ def _numbers(run: Run, status: str, note: str) -> dict[str, Any]:
         **_generator(kept, fit),
         **_sampled(run),
         "trace": trace_of(run.of_kind("trace")),
+        "memory": memory_of(run.of_kind("memory")),
         "per_worker": _workers(run, load),
         "caveats": doubted,
     }

@@ -11,7 +11,7 @@ from reports.fold.readable import readable
 from reports.ledger import Outline, Record, Tag, records_of_runs, tag_of
 
 PLAN_FIELDS = ("cell", "repeat", "endpoint", "backend", "protocol", "payload", "batch", "load", "level")
-AXES = ("arrivals", "channels", "client", "link", "congestion", "variant")
+AXES = ("arrivals", "channels", "client", "link", "congestion", "variant", "profile")
 """What a plan tells of a cell beyond that; empty where it does not apply, and in older ledgers."""
 LONG_BYTES = 16_000_000
 """A run with more lines than that is merged while it is read: parsed, they take ten times as much memory."""
@@ -108,5 +108,7 @@ def _seen(planned: Mapping[str, Any], records: Collecting) -> Seen:
 def planned_of(entry: Record) -> dict[str, Any]:
     """What was planned of a run, with what older plans do not tell empty."""
     axes = {name: entry.get(name) or "" for name in AXES}
-    asked = {f"{name}_asked": entry.get(name) or 0 for name in ("workers", "hosts")}
-    return {name: entry[name] for name in PLAN_FIELDS} | axes | asked
+    asked = {f"{name}_asked": entry.get(name) or 0 for name in ("workers", "hosts", "instances")}
+    of_server = {"queue_delay_us": entry.get("queue_delay_us")}
+    course = tuple((str(name), *map(float, rest)) for name, *rest in entry.get("stages") or ())
+    return {name: entry[name] for name in PLAN_FIELDS} | axes | asked | of_server | {"stages": course}

@@ -9,8 +9,8 @@ from reports.fold.executions import Batches, Cold, batches_of, cold, growth, wen
 from reports.fold.ratio import ratio
 from reports.ledger import Record
 
-PARTS = ("decode", "preprocess", "queue", "input", "compute", "output")
-"""What a server states of the time it had a request: Triton and the PyTorch service name different ones."""
+PARTS = ("decode", "preprocess", "queue", "input", "compute", "output", "upstream")
+"""What a server states of the time it had a request: Triton and the services name different ones."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ MUST = (
     *("images.*", "endpoints.*.model", "endpoints.*.weights", "link", "link.*", "host", "host.*"),
     *("cpu", "cpu.*", "cores", "gpus", "system", "tcp_congestion_control"),
     *("options.client", "options.channels", "options.arrivals", "options.max_in_flight", "options.trace"),
+    "options.load_profile",
 )
 """Of what a study states, by dotted names."""
 

@@ -2,7 +2,17 @@
 
 from reports.fold.path_window import BESIDE_NS
 from reports.format import digits
-from reports.limit.shares import at_least, in_flight, path_ns, saturated, server_share, service_ns, work_ns
+from reports.limit.shares import (
+    at_least,
+    in_flight,
+    path_ns,
+    saturated,
+    server_share,
+    service_ns,
+    total,
+    upstream_share,
+    work_ns,
+)
 from reports.summary import Summary
 
 MOST_SHARE = 0.6
@@ -22,10 +32,14 @@ BEFORE_THE_MODEL = ("decode", "preprocess")
 
 
 def loaded(run: Summary) -> bool:
-    """Whether the server has no room; by its share of the time where how busy it was is not known."""
+    """Whether the server has no room; by its share of the time where how busy it was is not known.
+
+    What a gateway's upstream takes of it may be its queue, its work or the way there: that tells nothing.
+    """
     if run.server_busy is not None:
         return saturated(run)
-    return at_least(server_share(run), MOST_SHARE)
+    share = server_share(run)
+    return share is not None and share - (upstream_share(run) or 0.0) >= MOST_SHARE
 
 
 def exhausted(run: Summary) -> str:
@@ -46,7 +60,8 @@ def decodes(run: Summary) -> bool:
     Waits are then for its decoders too, of which more instances of the model would make none.
     """
     before = sum(run.server_parts.get(part, 0.0) for part in BEFORE_THE_MODEL)
-    return before > 0 and before >= (run.server_compute_ns or 0) and at_least(server_share(run), MOST_SHARE)
+    computed = total(run.server_compute_ns, run.server_parts.get("upstream"))
+    return before > 0 and before >= computed and at_least(server_share(run), MOST_SHARE)
 
 
 def queue_leads(run: Summary) -> bool:

@@ -43,6 +43,11 @@ def server_ns(run: Summary) -> float | None:
     return None if all(part is None for part in parts) else total(*parts)
 
 
+def upstream_share(run: Summary) -> float | None:
+    """The part of the service time for which a gateway waited for its upstream; None where it has none."""
+    return ratio(run.server_parts.get("upstream"), service_ns(run))
+
+
 def server_share(run: Summary) -> float | None:
     """The server's part of the service time."""
     return ratio(server_ns(run), service_ns(run))

@@ -8,13 +8,23 @@ from reports.format import digits, ms
 from reports.limit.client import AWAITED_PCT
 from reports.limit.limit import Limit
 from reports.limit.server_load import HOST_BUSY_PCT
-from reports.limit.shares import MOST, at_least, has_caveat, path_ns, path_share, server_ns, service_ns
+from reports.limit.shares import (
+    MOST,
+    at_least,
+    has_caveat,
+    path_ns,
+    path_share,
+    server_ns,
+    service_ns,
+    upstream_share,
+)
 from reports.summary import Summary
 
 FAILED_SHARE = 0.1
 """Of the requests: the successes are then a choice of the easy ones, and failures load the server too."""
 LEAST_SUCCESSES = 10
 """Behind any mean: of fewer, one slow request moves it by more than a tenth."""
+VARIED = "the rate changed during the run, so no one thing holds all of it back"
 BROKEN = ("server-lost", "worker-lost", "results-lost")
 """Caveats of a run whose beginning and end are not of one server, or not of one client."""
 SHORT_NS = 2_000_000
@@ -26,8 +36,10 @@ DELAYED_SHARE = 0.2
 
 
 def nothing_measured(run: Summary) -> Limit | None:
-    """The run did not end well, or has too few successes."""
+    """The run did not end well, has too few successes, or a load that changed."""
     why = next(_flaws(run), None)
+    if why is None and run.profile:
+        return Limit("inconclusive", VARIED, "Measure its peak by itself: --rates without --load-profile.")
     return None if why is None else Limit("inconclusive", why, "Mend this or measure longer, then run again.")
 
 
@@ -64,6 +76,15 @@ def _server_unread(run: Summary) -> Gap:
     gaps = [doubt.text for doubt in run.caveats if doubt.code == "probe-gap"]
     why = "; ".join(["the server's parts could not be read", *gaps, "nothing else is seen in the way"])
     return why, "Let the server's statistics be read (their address and extension), then run again."
+
+
+def _upstream_untold(run: Summary) -> Gap:
+    """A gateway knows how long its upstream took, and not what with."""
+    if not at_least(upstream_share(run), MOST):
+        return None
+    took = f"{ms(run.server_parts['upstream'])} of {ms(service_ns(run))} ms"
+    why = f"the gateway waited {took} for its upstream: in its queue, for its work or on the way is not told"
+    return why, "Measure the upstream's own endpoint, whose counters tell these apart, at the same load."
 
 
 def _unexplained(run: Summary) -> Gap:
@@ -128,6 +149,7 @@ def _not_kept_up(run: Summary) -> Gap:
 
 _GAPS: tuple[Callable[[Summary], Gap], ...] = (
     _server_unread,
+    _upstream_untold,
     _unexplained,
     _path_unseen,
     _queue_or_loss,

@@ -35,12 +35,12 @@ _OF_RUN = (
     *("worker_cpu_pct", "loop_lag_p99_ns", "send_delay_p99_ns", "gc_max_ns", "in_flight"),
     *("loop_cpu_pct", "cpu_wait_pct", "awake_pct", "loop_delay_ns", "loop_lag_p95_ns"),
     *("lag_worker", "host_cpu_pct"),
-    *("variant", "channels", "client", "link", "congestion", "workers", "hosts"),
-    *("workers_asked", "hosts_asked"),
+    *("variant", "channels", "client", "link", "congestion", "workers", "hosts", "profile"),
+    *("workers_asked", "hosts_asked", "instances_asked", "queue_delay_us"),
     *("link_bytes_per_s", "latency_mean_ns", "server_busy"),
 )
-_NESTED = ("path", "serving", "trace", "limit")
-_OF_COLD = ("endpoint", "batch", "first_ns", "second_ns")
+_NESTED = ("path", "serving", "trace", "memory", "limit")
+_OF_COLD = ("endpoint", "batch", "first_ns", "second_ns", "reloaded")
 
 
 def render_json(study: Study, page: Page, verdicts: Sequence[Verdict] = ()) -> str:

@@ -1,14 +1,16 @@
 """The table of cold starts: what a server does once, and so belongs in no steady figure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from statistics import median
 
-from reports.format import MISSING, known, ms
+from reports.format import MISSING, known, ms, plural
 from reports.ledger import Record
 from reports.study import Study
 from reports.tables.disclosures import disclosures, stand_in
 from reports.tables.table import Cell, Notes, Table
 
 HEADS = ("endpoint", "start s", "load s", "batch", "first ms", "next ms")
+RELOADED = "after the study had loaded the model again: medians over {}"
 VERY_FIRST = "the first request to this server in this study"
 
 
@@ -33,7 +35,8 @@ def _rows(study: Study, endpoint: str, notes: Notes) -> list[tuple[Cell, ...]]:
     """An endpoint's shapes; one row without any where only its start is known."""
     about, said = study.described.get(endpoint, {}), stand_in(study, endpoint)
     told = [about.get(name) for name in ("started_ns", "loaded_ns")]
-    shapes = [record for record in study.colds if record["endpoint"] == endpoint]
+    found = [record for record in study.colds if record["endpoint"] == endpoint]
+    shapes = [*(record for record in found if not record.get("reloaded")), *_reloaded(found)]
     if not shapes and told == [None, None]:
         return []
     head = Cell(endpoint, notes.marks([said] if said else []))
@@ -48,5 +51,21 @@ def _shape(shapes: Sequence[Record], place: int, notes: Notes) -> tuple[Cell, ..
     if not shapes:
         return (Cell(MISSING),) * 3
     shape = shapes[place]
-    first = Cell(ms(shape.get("first_ns")), notes.marks([VERY_FIRST] if shape.get("opening") else []))
+    said = [VERY_FIRST] if shape.get("opening") else []
+    said += [RELOADED.format(plural(loads, "load"))] if (loads := shape.get("loads")) else []
+    first = Cell(ms(shape.get("first_ns")), notes.marks(said))
     return Cell(str(shape["batch"])), first, Cell(ms(shape.get("second_ns")))
+
+
+def _reloaded(found: Sequence[Record]) -> Iterator[Record]:
+    """Of each shape, its first requests after reloads as one record with medians, and of how many."""
+    again = [record for record in found if record.get("reloaded")]
+    for batch in sorted({record["batch"] for record in again}):
+        own = [record for record in again if record["batch"] == batch]
+        times = {name: _median(own, name) for name in ("first_ns", "second_ns")}
+        yield {**own[0], **times, "loads": len(own)}
+
+
+def _median(records: Sequence[Record], name: str) -> float | None:
+    known = [record[name] for record in records if record.get(name) is not None]
+    return median(known) if known else None

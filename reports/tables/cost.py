@@ -16,6 +16,10 @@ DECLARED = (
     "The price is the one declared with --usd-per-hour, not measured; it is taken to buy every server of the "
     "study, and the hour to be full of such load."
 )
+AT_ANY_NUMBER = (
+    "It is the same for every number of instances: where each is a GPU that is paid for, multiply it by how "
+    "many there are."
+)
 NO_PRICE = "No price was declared; --usd-per-hour gives it."
 POWER = (
     "Joules are of all sampled GPUs over the measure phase, with what they draw idle; the host's own power "
@@ -32,6 +36,8 @@ def cost_table(study: Study) -> Table:
     said = disclosures(study, (runs[0].endpoint for runs in cheapest))
     costs = [run for runs in cheapest for run in runs]
     priced = DECLARED if any(run.images_per_usd is not None for run in costs) else NO_PRICE
+    if priced == DECLARED and len({run.instances_asked for run in costs}) > 1:
+        priced = f"{DECLARED} {AT_ANY_NUMBER}"
     powered = POWER if any(run.joules_per_image is not None for run in costs) else NO_POWER
     return Table(
         "What an image costs",

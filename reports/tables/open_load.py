@@ -36,10 +36,10 @@ def open_load(study: Study) -> Table:
 
 
 def open_cells(study: Study) -> list[Runs]:
-    """The repeats of each cell with open load but floors, by endpoint, batch, arrivals and rate."""
+    """The repeats of each cell with open load at one rate but floors, by endpoint, batch, arrivals, rate."""
     cells: dict[str, list[Summary]] = {}
     for run in study.runs:
-        if run.load == "open" and not run.is_floor:
+        if run.load == "open" and not run.is_floor and not run.profile:
             cells.setdefault(run.cell, []).append(run)
     return sorted(cells.values(), key=lambda runs: _place(study, runs[0]))
 

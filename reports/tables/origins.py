@@ -21,7 +21,9 @@ def endpoints(study: Study) -> Table:
 
 
 def _server(about: Mapping[str, Any]) -> str:
-    return "embedded" if about.get("embedded") else "given"
+    """Whose it is, and what it computes on or whom it asks, where it said so."""
+    whose = "embedded" if about.get("embedded") else "given"
+    return ", ".join(str(text) for text in (whose, about.get("provider"), about.get("upstream")) if text)
 
 
 def images(study: Study) -> Table:

@@ -3,6 +3,7 @@
 from reports.analysis.saturation import Curve, Knee, NoKnee, curves
 from reports.analysis.scaling import Scaling, Step, scalings
 from reports.analysis.usl import Fit, NoFit, Peak
+from reports.beside.growth import SCALING, of_growth
 from reports.format import MISSING, digits
 from reports.study import Study
 from reports.tables.disclosures import disclosures, stand_in
@@ -90,11 +91,13 @@ def scaling_table(study: Study) -> Table:
         "Scaling efficiency",
         "Images/s over what the fewest units promise: n times as much for n times as many. Medians, and in "
         "brackets the least and the most that the repeats of both allow. Workers make the same users' "
-        "requests: with more of them the rate grows only where the client was in the way.",
-        ("cell", "of", "units", "images/s", "times", "efficiency %"),
+        "requests: with more of them the rate grows only where the client was in the way. The limit is what "
+        "kept each from going faster: only where that is the server does this say how servers grow.",
+        ("cell", "of", "units", "images/s", "times", "efficiency %", "limit"),
         rows,
         notes.texts,
         numeric=frozenset({2, 3, 4, 5}),
+        shared=(SCALING,) if of_growth(study) and found else (),
     )
 
 
@@ -106,4 +109,6 @@ def _step(scaling: Scaling, step: Step, notes: Notes) -> tuple[Cell, ...]:
     doubts = [*taints([*runs, *least]), scarcity([len(runs), len(least)])] if compared else []
     of_ratios = notes.marks(text for text in doubts if text)
     head = (Cell(runs[0].cell), Cell(scaling.unit), Cell(str(step.units)), _spread(step.rate, of_rate))
-    return *head, _spread(step.times, of_ratios), _spread(step.efficiency_pct, of_ratios)
+    limits = dict.fromkeys(run.limit.code for run in runs if run.limit)
+    ratios = (_spread(step.times, of_ratios), _spread(step.efficiency_pct, of_ratios))
+    return *head, *ratios, Cell(", ".join(limits) or MISSING)

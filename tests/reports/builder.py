@@ -163,6 +163,11 @@ class Book:
         line = {"kind": "trace", **tag, "requests": requests, "joined": joined}
         self.records.append(line | {"histograms": texts})
 
+    def memory(self, tag: Record, when: str, server: str, resident_bytes: int, **stated: object) -> None:
+        """What the server of a run held before or after its measure phase."""
+        line = {"kind": "memory", **tag, "when": when, "server": server, "resident_bytes": resident_bytes}
+        self.records.append(line | {"processes": 4, "how": "pss"} | stated)
+
     def cold(self, endpoint: str, batch: int, first_ns: int, second_ns: int, **stated: object) -> None:
         """The first two requests of a shape."""
         line = {"kind": "cold", "endpoint": endpoint, "batch": batch}

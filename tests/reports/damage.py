@@ -46,6 +46,8 @@ def told(book: Book, tag: Record) -> None:
     """All that may be said of a run beside its results."""
     book.phases(tag, send=MS, wait=7 * MS)
     book.serving(tag)
+    for when in ("before", "after"):
+        book.memory(tag, when, "onnx", 600 * MS, anonymous_bytes=500 * MS, gpu_memory_bytes=100 * MS)
     book.trace(tag, 40, queue=[MS] * 40, compute=[6 * MS] * 40)
     book.caveat(tag, "few-samples", "only 40 results")
     book.path(tag, **carried(1, 20, 90_000, "onnx-http"))

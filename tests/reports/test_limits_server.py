@@ -166,3 +166,30 @@ def test_slow_decoding_in_the_service(waited: float) -> None:
     limit = named(run, "server-compute")
     assert limit.evidence.startswith(f"decode took 180 of {ms((waited + 255) * MS)} ms a request")
     assert limit.advice.startswith("Make decode cheaper")
+
+
+def test_a_gateway_that_waits_for_its_upstream_has_no_named_limit() -> None:
+    """Whether the upstream's queue, its work or the way there takes the time is not told."""
+    parts = {"decode": 1 * MS, "preprocess": 1 * MS, "queue": 1 * MS, "upstream": 30 * MS}
+    at_gateway = {
+        "server_parts": parts,
+        "server_ns": 33 * MS,
+        "server_other_ns": 32 * MS,
+        "server_busy": None,
+    }
+    run = at_server(1, 0, 35, **SERVICE, **ONE | at_gateway, server_compute_ns=None)
+    assert named(run, "inconclusive").evidence.startswith(
+        "the gateway waited 30.0 of 35.0 ms for its upstream"
+    )
+
+
+def test_a_gateway_that_decodes_for_longer_than_its_upstream_takes() -> None:
+    parts = {"decode": 18 * MS, "preprocess": 4 * MS, "queue": 1 * MS, "upstream": 10 * MS}
+    at_gateway = {
+        "server_parts": parts,
+        "server_ns": 33 * MS,
+        "server_other_ns": 32 * MS,
+        "server_busy": None,
+    }
+    run = at_server(1, 0, 35, **SERVICE, **ONE | at_gateway, server_compute_ns=None)
+    assert named(run, "server-compute").evidence.startswith("decode took 18.0 of 35.0 ms a request")

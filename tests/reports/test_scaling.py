@@ -61,8 +61,8 @@ def test_numbers_of_gpus_are_those_sampled(tmp_path: Path) -> None:
         book.records.append(sample_line(tag, gpus=[{"power_w": 50.0}] * gpus))
     table = scaling_table(load_study(book.write(tmp_path)))
     assert texts(table) == [
-        ["onnx-http/b1/c8", "GPUs", "1", "100", "1.00", "100"],
-        ["onnx-http/b1/c8", "GPUs", "4", "400", "4.00", "100"],
+        ["onnx-http/b1/c8", "GPUs", "1", "100", "1.00", "100", "inconclusive"],
+        ["onnx-http/b1/c8", "GPUs", "4", "400", "4.00", "100", "inconclusive"],
     ]
     few = ["inconclusive: one run per cell; --repeats 5 would tell"]
     assert [notes_at(table, 1, column) for column in (3, 4, 5)] == [[], few, few]
@@ -77,7 +77,7 @@ def test_only_the_runs_that_a_ratio_rests_on_count_as_repeats(tmp_path: Path) ->
         if repeat in (2, 3):
             book.caveat(tag, "worker-lost", "w1")
     table = scaling_table(load_study(book.write(tmp_path)))
-    assert texts(table)[1][3:] == ["400 (400–400)", "2.00", "50.0"]
+    assert texts(table)[1][3:6] == ["400 (400–400)", "2.00", "50.0"]
     assert notes_at(table, 1, 4) == ["inconclusive where a cell has one run; --repeats 5 would tell"]
 
 
@@ -88,8 +88,8 @@ def test_workers_are_compared_over_the_cells_of_a_topology(tmp_path: Path) -> No
             an_arm(book, code, rate, repeat)
     table = scaling_table(load_study(book.write(tmp_path)))
     assert [row[1:] for row in texts(table)] == [
-        ["workers", "1", "4.00 (4.00–4.00)", "1.00", "100"],
-        ["workers", "4", "12.0 (12.0–12.0)", "3.00 (3.00–3.00)", "75.0 (75.0–75.0)"],
+        ["workers", "1", "4.00 (4.00–4.00)", "1.00", "100", "connections"],
+        ["workers", "4", "12.0 (12.0–12.0)", "3.00 (3.00–3.00)", "75.0 (75.0–75.0)", "offered-load"],
     ]
     assert [row[0].split("/")[-1] for row in texts(table)] == ["1w", "4w"]
 

@@ -130,7 +130,7 @@ def test_every_name_that_must_be_the_same_is_one_that_a_header_states(tmp_path: 
 
     from reports.compare.stated import stated
 
-    header = HEADER | part("options", channels="4", arrivals="poisson")
+    header = HEADER | part("options", channels="4", arrivals="poisson", load_profile="hold:5")
     names = list(stated(source(tmp_path, a_study(**header)).sides[0], ["onnx-http"]))
     older = {"cpu.*", "link", "host"}
     assert [

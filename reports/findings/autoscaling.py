@@ -1,0 +1,72 @@
+"""What was found of loads with a course: latency by stage, when replicas came, and when they helped."""
+
+from collections.abc import Iterator
+
+from reports.analysis.replicas import Effect, effects
+from reports.fold.autoscaling import Scaling
+from reports.format import digits, ms, plural
+from reports.study import Study
+from reports.tables.autoscaling import clock, highest
+
+LONGEST = 160
+"""Characters of Kubernetes' own words."""
+
+
+def autoscaling_finding(study: Study) -> str:
+    """Each run; empty without any."""
+    return " ".join(f"{_name(one)}: {'; '.join(_said(one))}." for one in study.scalings)
+
+
+def _name(scaling: Scaling) -> str:
+    return scaling.cell if scaling.repeat == 1 else f"{scaling.cell} r{scaling.repeat}"
+
+
+def _said(scaling: Scaling) -> Iterator[str]:
+    yield "p95 " + ", ".join(
+        f"{ms(seen.p95_ns)} ms in {seen.stage.name}" for seen in scaling.seen[: len(scaling.stages)]
+    )
+    if not scaling.watched:
+        yield "no replicas were recorded (--kube-url)"
+        return
+    yield from _replicas(scaling)
+    yield from map(_effect, effects(scaling))
+    yield from _hindered(scaling)
+
+
+def _replicas(scaling: Scaling) -> Iterator[str]:
+    """How many there were, and how long they took to come."""
+    counts = [one.stated["ready_replicas"] for one in scaling.moments if "ready_replicas" in one.stated]
+    first, most, last = counts[0], max(counts), counts[-1]
+    if most == first:
+        yield f"{plural(first, 'replica')} at first, and never more"
+        return
+    reached_s = scaling.first("ready_replicas", most)
+    assert reached_s is not None
+    said = f"from {first} to {most} ready replicas, reached after {round(reached_s)} s"
+    target = highest(scaling.moments, "hpa_target_cpu_pct")
+    above_s = scaling.first("cpu_pct_of_request", target + 1) if target else None
+    if above_s is not None and above_s <= reached_s:
+        said += f", {round(reached_s - above_s)} s after CPU was seen above its target of {target:g} %"
+    yield said
+    yield f"at the end {last}" + (", as at first" if last == first else "")
+
+
+def _effect(effect: Effect) -> str:
+    step = effect.step
+    head = f"{step.before} → {step.after} at {clock(step.to_s)}"
+    if effect.why:
+        return f"{head} {effect.verdict} ({effect.why})"
+    ratios = (("p95", effect.p95), ("served", effect.served))
+    shown = ", ".join(f"{name} {found.times}" for name, found in ratios if found)
+    return f"{head} {effect.verdict} ({shown} at {digits(effect.rate_per_s)} requests/s before and after)"
+
+
+def _hindered(scaling: Scaling) -> Iterator[str]:
+    """What Kubernetes said against more pods."""
+    inactive = [one.stated["hpa_inactive"] for one in scaling.moments if "hpa_inactive" in one.stated]
+    refused = [one.stated["replica_failure"] for one in scaling.moments if "replica_failure" in one.stated]
+    if inactive:
+        seconds = plural(len(inactive), "second")
+        yield f"the autoscaler had no metric to go by in {seconds} ({inactive[0]}): is metrics-server there?"
+    if refused:
+        yield f"Kubernetes refused pods: {str(refused[0])[:LONGEST].rstrip('.')}"

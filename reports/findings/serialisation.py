@@ -1,0 +1,21 @@
+"""What a study of serialisation found."""
+
+from reports.analysis.serialisation import encode_ms, pairs, payload_kb, ratio_said
+from reports.format import known
+from reports.study import Study
+from reports.tables.grid import typical
+
+
+def serialisation_finding(study: Study) -> str:
+    """What JSON costs at the largest batch that was sent both ways; empty where nothing was."""
+    both = [pair for pair in pairs(study) if ratio_said(pair, encode_ms) and ratio_said(pair, payload_kb)]
+    if not both:
+        return ""
+    pair = max(both, key=lambda it: it.batch)
+    took = [known(typical(runs, encode_ms)) for runs in (pair.json, pair.binary)]
+    times = str(ratio_said(pair, encode_ms))
+    alone = "" if "(" in times else ", in one run"
+    return (
+        f"Encoding JSON takes {took[0]} ms at batch {pair.batch} where binary takes {took[1]} ms: "
+        f"{times}{alone}; its payload is {ratio_said(pair, payload_kb)} as large."
+    )

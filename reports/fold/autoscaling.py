@@ -1,0 +1,240 @@
+"""A run whose load had a course: its stages and seconds, and the replicas that Kubernetes had in each."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from reports.buckets import Buckets, percentiles_ns, together
+from reports.fold.runs import Run
+from reports.fold.seconds import epoch_s
+from reports.fold.windows import recorded
+from reports.ledger import Record
+
+Stated = Mapping[str, Any]
+AFTER = "after"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """So many seconds from `begin_s` on, whose rate went in a straight line from one to another, in 1/s."""
+
+    name: str
+    begin_s: float
+    seconds: float
+    first_per_s: float
+    last_per_s: float
+
+    @property
+    def end_s(self) -> float:
+        """When the next begins."""
+        return self.begin_s + self.seconds
+
+    @property
+    def asked_per_s(self) -> float:
+        """Its mean rate."""
+        return (self.first_per_s + self.last_per_s) / 2
+
+    def arrivals(self, from_s: float, to_s: float) -> float:
+        """The integral of its rate over the part of a span that lies in it."""
+        low, high = max(from_s, self.begin_s), min(to_s, self.end_s)
+        middle = ((low + high) / 2 - self.begin_s) / self.seconds
+        return max(0.0, high - low) * (self.first_per_s + (self.last_per_s - self.first_per_s) * middle)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One second (or `width_s` of them) of the measure phase; `s` counts from the load's beginning.
+
+    Requests are those that ended in it. `asked_per_s` is what the course says, whatever was sent. `stated` is
+    what Kubernetes said at its end, under the ledger's names.
+    """
+
+    s: float
+    width_s: int
+    asked_per_s: float
+    ok: int
+    failures: int
+    latency: Buckets
+    stated: Stated
+
+    @property
+    def end_s(self) -> float:
+        """When it was over, and `stated` read."""
+        return self.s + self.width_s
+
+    @property
+    def served_per_s(self) -> float:
+        """Successes."""
+        return self.ok / self.width_s
+
+    @property
+    def failures_per_s(self) -> float:
+        """Requests that ended wrong."""
+        return self.failures / self.width_s
+
+
+@dataclass(frozen=True)
+class StageSeen:
+    """What came of a stage; percentiles are of the requests that ended in it, `replicas` those ready."""
+
+    stage: Stage
+    ok: int
+    failures: int
+    dropped: int
+    p50_ns: float | None
+    p95_ns: float | None
+    replicas: tuple[int, int] | None
+    cpu_pct: float | None
+
+
+@dataclass(frozen=True)
+class Change:
+    """So many replicas became others at `at_s`, or were asked to; `reached_s` is when they were ready."""
+
+    at_s: float
+    before: int
+    after: int
+    reached_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """One run, in order. `dropped_by_s` counts arrivals that were never sent by when they were due."""
+
+    cell: str
+    repeat: int
+    endpoint: str
+    stages: tuple[Stage, ...]
+    moments: tuple[Moment, ...]
+    dropped_by_s: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def watched(self) -> bool:
+        """Whether Kubernetes was asked."""
+        return any("ready_replicas" in moment.stated for moment in self.moments)
+
+    @cached_property
+    def tail(self) -> Stage:
+        """The time after the last stage, in which what was under way came to its end."""
+        end_s = self.stages[-1].end_s
+        last_s = max((one.end_s for one in self.moments), default=end_s)
+        return Stage(AFTER, end_s, max(0.0, last_s - end_s), 0.0, 0.0)
+
+    @cached_property
+    def seen(self) -> tuple[StageSeen, ...]:
+        """Each stage, and the time after them where anything ended there."""
+        after = self._seen(self.tail)
+        return (*map(self._seen, self.stages), *([after] if after.ok or after.failures else []))
+
+    @cached_property
+    def ready(self) -> tuple[Change, ...]:
+        """When other numbers of replicas were ready."""
+        return tuple(changes(self.moments, "ready_replicas"))
+
+    @cached_property
+    def desired(self) -> tuple[Change, ...]:
+        """When other numbers were asked for, and from when on so many were ready."""
+        return tuple(
+            Change(one.at_s, one.before, one.after, self._reached(one))
+            for one in changes(self.moments, "desired_replicas")
+        )
+
+    def stage_at(self, s: float) -> Stage:
+        """The stage of a moment; the first before all."""
+        return next((stage for stage in self.stages if s < stage.end_s), self.tail)
+
+    def first(self, holds: str, least: float) -> float | None:
+        """When what is `stated` under a name first came to so much; None where it never did."""
+        found = (one.end_s for one in self.moments if (one.stated.get(holds) or 0) >= least)
+        return next(found, None)
+
+    def _reached(self, change: Change) -> float | None:
+        """When as many were ready as that change asked for, or as few."""
+        up = change.after > change.before
+        for moment in self.moments:
+            ready = moment.stated.get("ready_replicas")
+            if ready is None or moment.end_s < change.at_s:
+                continue
+            if ready >= change.after if up else ready <= change.after:
+                return moment.end_s
+        return None
+
+    def _seen(self, stage: Stage) -> StageSeen:
+        inside = [one for one in self.moments if self.stage_at(one.s + one.width_s / 2) is stage]
+        p50_ns, p95_ns = percentiles_ns(together(one.latency for one in inside), [50.0, 95.0])
+        ready = known(one.stated.get("ready_replicas") for one in inside)
+        dropped = (n for s, n in self.dropped_by_s.items() if self.stage_at(s + 0.5) is stage)
+        return StageSeen(
+            stage=stage,
+            ok=sum(one.ok for one in inside),
+            failures=sum(one.failures for one in inside),
+            dropped=sum(dropped),
+            p50_ns=p50_ns,
+            p95_ns=p95_ns,
+            replicas=(min(ready), max(ready)) if ready else None,
+            cpu_pct=max(known(one.stated.get("cpu_pct_of_request") for one in inside), default=None),
+        )
+
+
+def scaling_of(whole: Run, by_second: Run, width_s: int = 1) -> Scaling | None:
+    """A run's scaling; None where its load had no course, or its measure phase never began."""
+    measures = [line for line in whole.of_kind("phase") if line["phase"] == "measure"]
+    stages = stages_of(whole.planned["stages"])
+    if not measures or not stages:
+        return None
+    began_s = measures[-1].get("start_utc_ns", 0) / 1e9 or epoch_s(measures[-1]["utc"])
+    dropped: Counter[int] = Counter()
+    for line in whole.measured("drained"):
+        dropped.update(dict(line.get("dropped_by_s") or ()))
+    planned = whole.planned
+    moments = tuple(moments_of(by_second, began_s, stages, width_s))
+    return Scaling(planned["cell"], planned["repeat"], planned["endpoint"], stages, moments, dropped)
+
+
+def stages_of(planned: Iterable[Sequence[Any]]) -> tuple[Stage, ...]:
+    """The stages of a plan, each with its beginning."""
+    found, begin_s = [], 0.0
+    for name, seconds, first_per_s, last_per_s in planned:
+        found.append(Stage(name, begin_s, seconds, first_per_s, last_per_s))
+        begin_s += seconds
+    return tuple(found)
+
+
+def moments_of(run: Run, began_s: float, stages: Sequence[Stage], width_s: int) -> Iterable[Moment]:
+    """Every second with a record of the measure phase, in order."""
+    windows, samples = defaultdict[int, list[Record]](list), dict[int, Record]()
+    for window in run.measured("window"):
+        windows[window["second"]].append(window)
+    for sample in run.measured("sample"):
+        samples[sample["second"]] = sample
+    for second in sorted({*windows, *samples}):
+        here, s = windows.get(second, []), second - began_s
+        arrivals = sum(stage.arrivals(s, s + width_s) for stage in stages)
+        yield Moment(
+            s=s,
+            width_s=width_s,
+            asked_per_s=arrivals / width_s,
+            ok=sum(window["ok"] for window in here),
+            failures=sum(sum(window["failures"].values()) for window in here),
+            latency=recorded(here, "latency"),
+            stated=samples.get(second, {}),
+        )
+
+
+def changes(moments: Iterable[Moment], name: str) -> Iterable[Change]:
+    """When what is `stated` under a name became something else; seconds without a word are passed over."""
+    last: int | None = None
+    for moment in moments:
+        now = moment.stated.get(name)
+        if now is None:
+            continue
+        if last is not None and now != last:
+            yield Change(moment.end_s, last, now)
+        last = now
+
+
+def known(values: Iterable[Any]) -> list[Any]:
+    """Those that are not None."""
+    return [value for value in values if value is not None]

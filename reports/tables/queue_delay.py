@@ -1,0 +1,167 @@
+"""The tables of a sweep of queue delays: what each did, which is best, and the sentence that says so."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from reports.analysis.delays import Best, Setting, Sweep, p95_ms, sweeps
+from reports.format import MISSING, digits, plural
+from reports.study import Study
+from reports.summary import Summary
+from reports.tables.disclosures import disclosures, stand_in
+from reports.tables.grid import Runs, Value, number, repeats, resting_on, taints
+from reports.tables.open_load import latency
+from reports.tables.seeds import images_per_s
+from reports.tables.spread import hedge, spread_of
+from reports.tables.table import Cell, Notes, Table
+
+HEADS = (
+    *("endpoint", "batch", "load", "delay ms", "images/s", "p95 ms"),
+    *("executed batch", "executions / requests"),
+)
+BEST_HEADS = (
+    *("endpoint", "batch", "load", "most images/s with", "images/s", "p95 ms"),
+    *("lowest p95 with", "p95 ms", "images/s"),
+)
+NOTHING_SOUND = "each delay is disqualified or has no success"
+ASKED = "open load: the rate is asked for, and no setting's speed"
+MOST_SAID = 3
+"""Loads that the finding names one by one."""
+
+
+def bound_of(study: Study) -> float | None:
+    """The p95 in ms that --p95-bound gave, if it did."""
+    options: Mapping[str, Any] = study.header.get("options") or {}
+    return options.get("p95_bound") or None
+
+
+def queue_delays(study: Study) -> Table:
+    """One row for each load and queue delay, where several were set."""
+    notes = Notes()
+    found = sweeps(study)
+    rows = tuple(_row(study, sweep, setting, notes) for sweep in found for setting in sweep.settings)
+    return Table(
+        "Queue delay",
+        "How long Triton lets a request wait for others to share an execution with, set for each run. "
+        "Executed batch and executions are Triton's own count over the measure phase: images in an "
+        "execution, and executions for each request, 1 where none was shared.",
+        HEADS,
+        rows,
+        notes.texts,
+        numeric=frozenset(range(1, len(HEADS))) - {2},
+        shared=_shared(study, found, notes),
+    )
+
+
+def _row(study: Study, sweep: Sweep, setting: Setting, notes: Notes) -> tuple[Cell, ...]:
+    return (
+        *_head(study, sweep, notes),
+        Cell(f"{setting.delay_us / 1000:.10g}"),
+        _spread(setting.runs, images_per_s, notes),
+        latency(setting.runs, "p95", notes),
+        number(setting.runs, lambda run: run.executed_batch, notes),
+        number(setting.runs, executions_per_request, notes),
+    )
+
+
+def executions_per_request(run: Summary) -> float | None:
+    """Below 1 where requests shared executions."""
+    return run.batch / run.executed_batch if run.executed_batch else None
+
+
+def _spread(runs: Runs, value: Value, notes: Notes) -> Cell:
+    """The median with the lowest and highest of the repeats."""
+    behind = resting_on(runs, value)
+    found = spread_of(behind, value)
+    if found is None:
+        return number(runs, value, notes)
+    return Cell(str(found), notes.marks(taints(behind)), found.median)
+
+
+def _head(study: Study, sweep: Sweep, notes: Notes) -> tuple[Cell, ...]:
+    said = stand_in(study, sweep.endpoint)
+    load = f"{sweep.level:g}/s" if sweep.load == "open" else f"users {sweep.level:g}"
+    return Cell(sweep.name, notes.marks([said] if said else [])), Cell(str(sweep.batch)), Cell(load)
+
+
+def _shared(study: Study, found: tuple[Sweep, ...], notes: Notes) -> tuple[str, ...]:
+    said = disclosures(study, (sweep.endpoint for sweep in found))
+    return (repeats(study), *(text for text in said if text not in notes.texts))
+
+
+def best_delays(study: Study) -> Table:
+    """One row for each load: the queue delay with the most images/s, and the one with the lowest p95."""
+    notes = Notes()
+    found, bound = sweeps(study), bound_of(study)
+    rows = tuple(_best_row(study, sweep, bound, notes) for sweep in found)
+    within = f" The most images/s are of those that kept p95 at {bound:g} ms in each repeat." if bound else ""
+    return Table(
+        "Best queue delay",
+        "Of those tested; what lies between them is not known. Disqualified runs are left out." + within,
+        BEST_HEADS,
+        rows,
+        notes.texts,
+        numeric=frozenset(range(1, len(BEST_HEADS))) - {2},
+        shared=_shared(study, found, notes),
+    )
+
+
+def _best_row(study: Study, sweep: Sweep, bound: float | None, notes: Notes) -> tuple[Cell, ...]:
+    fastest, quickest = sweep.fastest(bound), sweep.quickest()
+    lacking = NOTHING_SOUND
+    if quickest is not None:
+        kept = f"none kept p95 at {bound:g} ms in each repeat" if bound else ""
+        lacking = ASKED if sweep.load == "open" else kept
+    return (
+        *_head(study, sweep, notes),
+        *_named(fastest, (images_per_s, p95_ms), lacking, notes),
+        *_named(quickest, (p95_ms, images_per_s), NOTHING_SOUND, notes),
+    )
+
+
+def _named(best: Best | None, values: tuple[Value, Value], lacking: str, notes: Notes) -> tuple[Cell, ...]:
+    if best is None:
+        return Cell(MISSING, notes.marks([lacking])), Cell(MISSING), Cell(MISSING)
+    figures = (_spread(best.setting.runs, value, notes) for value in values)
+    return Cell(best.setting.name, notes.marks([doubt] if (doubt := doubt_of(best)) else [])), *figures
+
+
+def doubt_of(best: Best) -> str:
+    """What repeats leave open; empty where they tell it from every other."""
+    if not best.compared:
+        return hedge(1)
+    others = ", ".join(setting.name for setting in best.alike)
+    return f"not told apart from {others}" if others else ""
+
+
+def delay_finding(study: Study) -> str:
+    """Which queue delay is best at which load; empty where only one was run."""
+    found, bound = sweeps(study), bound_of(study)
+    if not found:
+        return ""
+    busiest = sorted(found, key=lambda sweep: -sweep.level)[:MOST_SAID]
+    said = [_said(sweep, bound) for sweep in found if sweep in busiest]
+    left = len(found) - len(said)
+    more = f"; {plural(left, 'more load')} in the table" if left else ""
+    return f"Best queue delay of those tested: {'; '.join(said)}{more}."
+
+
+def _said(sweep: Sweep, bound: float | None) -> str:
+    where = f"{sweep.name} at {sweep.where}"
+    fastest, quickest = sweep.fastest(bound), sweep.quickest()
+    if quickest is None:
+        return f"{where} not known ({NOTHING_SOUND})"
+    lowest = f"{quickest.setting.name} ({_figure(quickest, p95_ms, 'ms')})"
+    if sweep.load == "open":
+        return f"{where} lowest p95 with {lowest}"
+    if fastest is None:
+        return f"{where} none keeps p95 at {bound:g} ms, the lowest is with {lowest}"
+    within = f"of those with p95 at most {bound:g} ms, " if bound else ""
+    most = f"{where} {within}most images/s with {fastest.setting.name} ({_figure(fastest, images_per_s, '')})"
+    return most if bound else f"{most}, lowest p95 with {lowest}"
+
+
+def _figure(best: Best, value: Value, unit: str) -> str:
+    """412, not told apart from 1 ms."""
+    found = spread_of(resting_on(best.setting.runs, value), value)
+    figure = f"{digits(found.median) if found else MISSING} {unit}".rstrip()
+    return ", ".join(text for text in (figure, doubt_of(best)) if text)

@@ -1,0 +1,34 @@
+"""Step 6A: three backends side by side: PyTorch, ONNX and the compiled engine, one request after the other.
+
+    locust -f locustfiles/step6a.py --headless                  quick: four batches, one run of each
+    locust -f locustfiles/step6a.py --headless --study full     all five batches, three repeats
+    locust -f locustfiles/step6a.py --headless --pytorch-url … --onnx-http-url … --trt-http-url …
+
+With no URL given, it starts servers of its own, reads the memory of each, and without a GPU OpenVINO stands
+in for TensorRT. The report has the published figures beside.
+"""
+
+from typing import ClassVar
+
+from swarm import Size, StudyShape
+from users import JpegHttpUser, TritonHttpUser
+
+
+class ServiceUser(JpegHttpUser):
+    """Base64 JPEG over HTTP to the FastAPI service."""
+
+
+class TritonBinaryHttpUser(TritonHttpUser):
+    """float32 tensors over binary HTTP to Triton."""
+
+
+class Step6a(StudyShape):
+    """Each backend over HTTP with one user, from one image in a request to 32."""
+
+    name = "step6a"
+    title = "Step 6A: three backends side by side"
+    endpoints = ("pytorch-http", "onnx-http", "trt-http")
+    sizes: ClassVar = {
+        "quick": Size(batches=(1, 4, 8, 32), levels=(1,), iterations=6, seconds=2, warm_up=5),
+        "full": Size(batches=(1, 4, 8, 16, 32), levels=(1,), iterations=30, seconds=5, warm_up=30, repeats=3),
+    }

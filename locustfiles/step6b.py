@@ -1,0 +1,42 @@
+"""Step 6B: how far does a server go? 1 to 128 users at batch 1, then 1, 2 and 4 instances of its model.
+
+    locust -f locustfiles/step6b.py                 the web UI; press Start and watch the cells go by
+    locust -f locustfiles/step6b.py --headless      the same on the console
+    STUDY=full locust -f locustfiles/step6b.py …    every number of users on every number of instances
+    locust -f locustfiles/step6b.py --onnx-http-url gpu-host:8010 --usd-per-hour 0.30 …    a server of yours
+
+With no URL given, it starts a real Triton whose model only sleeps as long as an RTX 4080 would compute, each
+instance by itself, as each of several GPUs would; --emulate none computes. A server of yours must run with
+--model-control-mode=explicit: its number of instances is set for each run, over its GPUs where it has some,
+and put back at the end.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from swarm import Cell, Size, StudyShape
+from swarm.instances import GrowthSize, growth
+from users import Endpoint, TritonHttpUser
+
+LEVELS = (1, 4, 8, 16, 32, 64, 128)
+
+
+class TritonBinaryHttpUser(TritonHttpUser):
+    """float32 tensors over binary HTTP to Triton."""
+
+
+class Step6b(StudyShape):
+    """More and more users on one instance, and the same on two and four."""
+
+    name = "step6b"
+    title = "Step 6B: how far a server goes"
+    emulate = "rtx4080"
+    endpoints = ("onnx-http",)
+    sizes: ClassVar = {
+        "quick": GrowthSize((1,), LEVELS, iterations=50, seconds=4, warm_up=8, shared_levels=(32,)),
+        "full": GrowthSize((1,), LEVELS, 500, 10, warm_up=20, repeats=5, shared_levels=LEVELS),
+    }
+
+    def cells(self, endpoints: Sequence[Endpoint], size: Size) -> list[Cell]:
+        """Every level on one instance; the shared ones on two and on four, too."""
+        return growth(endpoints, size)

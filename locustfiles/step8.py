@@ -1,0 +1,49 @@
+"""Step 8: the PyTorch service on Kubernetes under a load that climbs, stays and falls; does scaling help?
+
+    kubectl proxy &
+    locust -f locustfiles/step8.py --headless --study full --rates 20
+        --pytorch-url http://127.0.0.1:8092 --kube-url http://127.0.0.1:8001
+
+docs/kubernetes.md has the way from nothing to that, on kind with the manifests of server/k8s. --rates gives
+the peaks, --load-profile another course. Without --kube-url no replicas are recorded; with no URL at all it
+starts a single PyTorch service of its own, which nothing scales.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from swarm import Cell, Size, StudyShape
+from swarm.plan import at_rates
+from users import Endpoint, JpegHttpUser
+from users.channels import PER_REQUEST
+from users.pacer import CONSTANT
+
+MAX_IN_FLIGHT = 100
+
+
+class PyTorchJpegUser(JpegHttpUser):
+    """Base64 JPEG over HTTP to the FastAPI service."""
+
+
+class Step8(StudyShape):
+    """Open load whose rate climbs to a peak, stays, and falls back, at batch 1."""
+
+    name = "step8"
+    title = "Step 8: scaling on Kubernetes"
+    endpoints = ("pytorch-http",)
+    sizes: ClassVar = {
+        "quick": Size(
+            (1,), (), iterations=1, seconds=1, warm_up=8, profile="ramp:20,hold:40,cool:20", peaks=(6,)
+        ),
+        "full": Size(
+            (1,), (), iterations=1, seconds=1, warm_up=20, profile="ramp:60,hold:300,cool:240", peaks=(20,)
+        ),
+    }
+
+    def cells(self, endpoints: Sequence[Endpoint], size: Size) -> list[Cell]:
+        """Each peak for each endpoint, on a connection for each request: a Service deals out connections,
+        and one that is kept alive would stay with the pod it met first, however many come.
+        """
+        cells = at_rates(endpoints, size, size.peaks, CONSTANT, MAX_IN_FLIGHT)
+        return [replace(cell, channels=PER_REQUEST) for cell in cells]

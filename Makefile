@@ -15,7 +15,7 @@ help: ## show this help
 
 setup: $(SET_UP) ## create .venv with everything pinned in requirements-dev.txt
 
-$(SET_UP): requirements.txt requirements-client.txt requirements-dev.txt
+$(SET_UP): requirements.txt requirements-client.txt requirements-server.txt requirements-dev.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if v in ((3, 11), (3, 12)) else \
 	  "inferswarm needs Python 3.11 or 3.12, and this is %d.%d: run make PYTHON=/path/to/python3.11" % v)'
 	$(PYTHON) -m venv $(VENV)
@@ -64,12 +64,15 @@ test-reports:
 test-calm:
 	$(BIN)/python -m pytest $(CALM)
 
-check: setup ## formatting, lint, types, scripts, and the manifests and CI jobs of examples/ by their schemas
+check: setup ## formatting, lint, types, scripts; Triton's configurations, Dockerfiles, manifests and CI jobs by schema
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/shellcheck .ci/run examples/ci/in_turns.sh
 	$(BIN)/kubernetes-validate --strict --quiet -k 1.29 -k 1.37 examples/k8s/*.yaml
+	$(BIN)/python -m server.configs triton_repo
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec server/compose.yaml server/compose.sweep.yaml
+	$(BIN)/hadolint server/Dockerfile server/Dockerfile.cuda server/Dockerfile.triton examples/k8s/Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows examples/ci/github-actions.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.gitlab-ci --data-transform gitlab-ci examples/ci/gitlab-ci.yml
 

@@ -22,7 +22,7 @@ def test_no_command_is_left_out() -> None:
         "--processes", "--master ", "--worker", "reports show", "--arrivals", "--find-rate",
         "--prometheus-port", "benchmarks/accuracy.py", "--emulate", "swarm run", "hosts prepare",
         "hosts check", "swarm link wan-a100", "reports compare", "--gate", "reports gate", "reports baseline",
-        "reports calibrate",
+        "reports calibrate", "server profile", "--endpoints",
     }  # fmt: skip
     assert len(commands()) == len(known) + 1, "and `swarm link`, which another one begins with"
     assert all(sum(part in line for line in commands()) == 1 for part in known)
@@ -61,6 +61,21 @@ def test_emulated_servers_and_their_floors(tmp_path: Path) -> None:
         "emulated-grpc-floor": "1",
     }
     assert all(row["limit"] and row["failures"] == "0" for row in rows)
+
+
+def test_payloads(tmp_path: Path) -> None:
+    arguments = [*command("--endpoints"), *SHORT, "--cells", "*/b1/c1", "--results-dir", str(tmp_path)]
+    rows = {row["endpoint"]: row for row in run(arguments, tmp_path).cells()}
+    assert set(rows) == {"onnx-grpc", "onnx-jpeg-grpc", "onnx-uint8-grpc", "gateway-http"}
+    assert all((row["failures"], row["batch"]) == ("0", "1") for row in rows.values())
+    sizes = {name: float(row["request_bytes"]) for name, row in rows.items()}
+    assert 5_000 < sizes["onnx-jpeg-grpc"] < sizes["gateway-http"] < 25_000
+    assert 150_528 < sizes["onnx-uint8-grpc"] < 151_000
+    assert sizes["onnx-grpc"] > 602_112
+
+
+def test_the_operators_of_the_model(tmp_path: Path) -> None:
+    assert "MatMul" in run(command("server profile"), tmp_path, 120).text
 
 
 def test_a_benchmark(tmp_path: Path) -> None:

@@ -69,7 +69,8 @@ check: setup ## formatting, lint, types, scripts; Triton's configurations, Docke
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/shellcheck .ci/run examples/ci/in_turns.sh
-	$(BIN)/kubernetes-validate --strict --quiet -k 1.29 -k 1.37 examples/k8s/*.yaml
+	$(BIN)/kubernetes-validate --strict --quiet -k 1.29 -k 1.37 examples/k8s/*.yaml \
+	  $(filter-out %/kustomization.yaml,$(wildcard server/k8s/base/*.yaml))
 	$(BIN)/python -m server.configs triton_repo
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec server/compose.yaml server/compose.sweep.yaml
 	$(BIN)/hadolint server/Dockerfile server/Dockerfile.cuda server/Dockerfile.triton examples/k8s/Dockerfile

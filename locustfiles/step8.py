@@ -22,7 +22,7 @@ from users.pacer import CONSTANT
 MAX_IN_FLIGHT = 100
 
 
-class PyTorchJpegUser(JpegHttpUser):
+class ServiceUser(JpegHttpUser):
     """Base64 JPEG over HTTP to the FastAPI service."""
 
 

@@ -22,7 +22,7 @@ from users.endpoint import Endpoint
 GATEWAY = "gateway"
 EXPLICIT = (
     "start tritonserver with --model-control-mode=explicit --load-model=*, or leave its settings as they are:"
-    " no --queue-delay-us, no --instances, no step6b"
+    " no --queue-delay-us, no --instances, no step6b, and of step5a only --cells '*/c1'"
 )
 
 Model = tuple[str, str, str]

@@ -98,8 +98,8 @@ def first_reply(
     Raises RequestError.
     """
     prepared = transport.prepare(images, tuple(index % len(images) for index in range(size)), endpoint)
-    text = (
-        f"{endpoint.name}: still waiting for its first answer at batch {size}; an engine may be being built"
+    text = f"{endpoint.name}: still waiting for its first answer at batch {size}" + (
+        "" if endpoint.payload == "json" else "; an engine may be being built"
     )
     announcement = gevent.spawn_later(ANNOUNCE_S, say, text)
     try:

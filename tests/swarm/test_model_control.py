@@ -147,7 +147,7 @@ def test_a_server_that_loads_nothing_is_refused_before_any_load() -> None:
     assert str(refused.value) == (
         f"onnx-http {endpoint.address}: its model cannot be loaded again ({NOT_EXPLICIT}); start "
         "tritonserver with --model-control-mode=explicit --load-model=*, or leave its settings as they are: "
-        "no --queue-delay-us, no --instances, no step6b"
+        "no --queue-delay-us, no --instances, no step6b, and of step5a only --cells '*/c1'"
     )
     assert triton.loaded == []
 

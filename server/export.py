@@ -100,11 +100,13 @@ def _lay_out(spec: ModelSpec, folder: Path, repository: Path) -> None:
     try:
         lay_out(onnx_path(spec, folder), repository, facts)
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise SetUpError(
-            f"--repository {repository} cannot be written ({why}): give a folder of yours."
-        ) from error
+        raise SetUpError(_unwritable("--repository", repository, error)) from error
     print(f"laid out {repository}/onnx and {repository}/trt for Triton containers", flush=True)
+
+
+def _unwritable(option: str, folder: Path, error: OSError) -> str:
+    why = (error.strerror or str(error)).lower()
+    return f"{option} {folder} cannot be written ({why}): give a folder of yours."
 
 
 def _write(spec: ModelSpec, path: Path) -> Facts:
@@ -126,7 +128,11 @@ def _write(spec: ModelSpec, path: Path) -> Facts:
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     # Two commands that need the same file: the second waits for the first, and then finds it current.
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as lock:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / ".lock").open("w")
+    except OSError as error:
+        raise SetUpError(_unwritable("--out", folder, error)) from error
+    with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

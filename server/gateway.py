@@ -16,7 +16,15 @@ from server.spec import DIM, IMAGE_SIZE
 
 PATIENCE_S = 5.0
 CALL_TIMEOUT_S = 60.0
-OPTIONS = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)]
+OPTIONS = [
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_receive_message_length", -1),
+    # gRPC's own pauses between two tries to connect grow to two minutes: requests would be refused long after
+    # an upstream is back.
+    ("grpc.initial_reconnect_backoff_ms", 200),
+    ("grpc.min_reconnect_backoff_ms", 1000),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+]
 UNKNOWN = "unknown"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import ipaddress
 import socket
 
 from server.errors import SetUpError
@@ -24,6 +25,14 @@ def choose_ports(host: str, wanted: list[int]) -> list[int]:
 def reachable(host: str) -> str:
     """The address at which a server bound to `host` answers on this machine."""
     return "127.0.0.1" if host == "0.0.0.0" else host
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a server bound to `host`, an IPv4 address or a name."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def get(address: str, path: str, timeout_s: float = 2.0) -> tuple[int, bytes] | None:

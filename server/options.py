@@ -82,6 +82,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
         parser.error("--queue-delay-us takes microseconds, 0 or more")
     if options.instances < 1:
         parser.error("--instances takes a whole number, 1 or more")
+    if options.start_timeout_s is not None and not options.start_timeout_s > 0:
+        parser.error("--start-timeout-s takes seconds, more than 0")
     return options
 
 

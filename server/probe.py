@@ -49,6 +49,21 @@ def with_libraries(environ: Mapping[str, str], folders: tuple[str, ...]) -> dict
     return {**environ, "LD_LIBRARY_PATH": path} if folders else dict(environ)
 
 
+def start_with_libraries(
+    argv: list[str],
+    environ: Mapping[str, str] = os.environ,
+    folders: tuple[str, ...] | None = None,
+    become: Callable[[str, list[str], dict[str, str]], object] = os.execve,
+) -> None:
+    """Start this `python -m server` anew with the wheels' libraries on the loader's path, if they are not.
+
+    The path is read when a process starts, so that setting it here would change nothing.
+    """
+    folders = library_folders() if folders is None else folders
+    if not set(folders) <= set(environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)):
+        become(sys.executable, [sys.executable, "-m", "server", *argv], with_libraries(environ, folders))
+
+
 def main() -> int:
     """Print as JSON what ONNX Runtime and PyTorch can do in this process."""
     # ONNX Runtime first: PyTorch would load CUDA's libraries for it, and Triton's stub has no PyTorch.

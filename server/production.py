@@ -7,12 +7,11 @@ import shutil
 from pathlib import Path
 
 from server.payloads import PAYLOADS, model_files, payload_files
-from server.repository import NULL, render_config
+from server.repository import NULL, with_parameters
 from server.spec import ROOT
 
 MODELS = {"onnx": "openclip_vit_b32", "trt": "openclip_vit_b32_trt"}
 """The model of each server's repository; its endpoints begin with the server's name."""
-QUEUE_DELAY_US, INSTANCES = 10_000, 1
 
 
 def lay_out(onnx: Path, folder: Path, facts: dict[str, str]) -> None:
@@ -33,7 +32,7 @@ def repository_files(model: str, facts: dict[str, str]) -> dict[str, bytes]:
     """What one repository holds besides the exported model, by path."""
     config = (ROOT / "triton_repo" / "gpu" / model / "config.pbtxt").read_text()
     return {
-        f"{model}/config.pbtxt": render_config(config, QUEUE_DELAY_US, INSTANCES, facts).encode(),
+        f"{model}/config.pbtxt": with_parameters(config, facts).encode(),
         **payload_files(model, PAYLOADS),
         **model_files(ROOT / "triton_repo" / NULL / NULL),
     }

@@ -18,16 +18,20 @@ from typing import Any
 from server.errors import SetUpError
 from server.export import export, onnx_path
 from server.operators import CPU, fallbacks_of, operators_of
+from server.probe import start_with_libraries
 from server.profile_text import lines_of
+from server.providers import CUDA, TENSORRT
 from server.spec import IMAGE_SIZE, ROOT, add_model_options, model_of
 
 PUBLISHED = ROOT / "reports" / "published" / "step5a-operators.json"
 PROVIDERS = {
     "cpu": CPU,
-    "cuda": "CUDAExecutionProvider",
-    "tensorrt": "TensorrtExecutionProvider",
+    "cuda": CUDA,
+    "tensorrt": TENSORRT,
     "openvino": "OpenVINOExecutionProvider",
 }
+SETTINGS = {CUDA: {"use_tf32": "0", "cudnn_conv_algo_search": "HEURISTIC"}}
+"""As triton_repo/onnx has them: float32 and not TF32, and no search for each new batch size."""
 WARM_UP = 2
 SESSIONS = 3
 """So many are created and timed: the first may wait for the disk."""
@@ -37,6 +41,8 @@ def main(argv: list[str]) -> int:
     """Profile and print: a table for people, or one JSON object."""
     options = parse(argv)
     spec, asked = model_of(options), providers_of(options.providers)
+    if asked[0] != CPU:
+        start_with_libraries(["profile", *argv])
     # The export tells what it does, and a program that reads JSON wants nothing else.
     with contextlib.redirect_stdout(sys.stderr if options.json else sys.stdout):
         export(spec)
@@ -91,6 +97,11 @@ def providers_of(text: str) -> list[str]:
     return [PROVIDERS[name] for name in dict.fromkeys([*names, "cpu"])]
 
 
+def settled(providers: Sequence[str]) -> list[tuple[str, dict[str, str]]]:
+    """Providers with the settings that the embedded server gives them."""
+    return [(name, SETTINGS.get(name, {})) for name in providers]
+
+
 def profile(
     path: Path, providers: list[str], batch: int, batches: Sequence[int], iterations: int
 ) -> dict[str, Any]:
@@ -102,7 +113,7 @@ def profile(
     for _ in range(SESSIONS):
         del session
         began_ns = time.perf_counter_ns()
-        session = onnxruntime.InferenceSession(str(path), options, providers=providers)
+        session = onnxruntime.InferenceSession(str(path), options, providers=settled(providers))
         created_ns.append(time.perf_counter_ns() - began_ns)
     return {
         **facts_of(path),
@@ -164,7 +175,7 @@ def _traced(path: Path, providers: list[str], batch: int, iterations: int) -> di
     options.enable_profiling = True
     with tempfile.TemporaryDirectory(prefix="inferswarm-profile-") as folder:
         options.profile_file_prefix = str(Path(folder, "trace"))
-        session = onnxruntime.InferenceSession(str(path), options, providers=providers)
+        session = onnxruntime.InferenceSession(str(path), options, providers=settled(providers))
         list(_inferences(session, batch, iterations))
         events = json.loads(Path(session.end_profiling()).read_text())
     told = operators_of(events, WARM_UP)

@@ -20,7 +20,8 @@ def lines_of(found: Mapping[str, Any], published: Mapping[str, Any]) -> Iterator
     sessions = ", ".join(f"{ns / NS_PER_MS:.0f}" for ns in found["session_ns"])
     yield f"{found['model']}, weights {found['weights']}, onnxruntime {found['onnxruntime']}"
     yield (
-        f"file: {found['file_bytes'] / 1e6:.0f} MB, {found['file_nodes']:,} nodes, opset {found['opset']}"
+        f"file: {found['file_bytes'] / 1e6:.0f} MB ({found['file_bytes'] / 2**20:.0f} MiB),"
+        f" {found['file_nodes']:,} nodes, opset {found['opset']}"
         f" (published {published['file_mb']} MB, {published['file_nodes']:,}, opset {published['opset']})"
     )
     yield f"session creation: {sessions} ms, one after the other (published {published['session_ms']} ms)"

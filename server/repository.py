@@ -22,7 +22,11 @@ NULL = "null"
 def render_config(text: str, queue_delay_us: int, instances: int, parameters: Mapping[str, str]) -> str:
     """A config.pbtxt with another queue delay in microseconds, number of instances, and parameters added."""
     text = QUEUE_DELAY.sub(rf"\g<1>{queue_delay_us}", text)
-    text = INSTANCES.sub(rf"\g<1>{instances}", text)
+    return with_parameters(INSTANCES.sub(rf"\g<1>{instances}", text), parameters)
+
+
+def with_parameters(text: str, parameters: Mapping[str, str]) -> str:
+    """A config.pbtxt with parameters added at its end."""
     for key, value in parameters.items():
         quoted = value.replace("\\", "\\\\").replace('"', '\\"')
         text += f'parameters {{ key: "{key}" value {{ string_value: "{quoted}" }} }}\n'

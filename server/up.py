@@ -16,7 +16,7 @@ from server import logs, shared_memory
 from server.errors import SetUpError
 from server.export import current_stamp
 from server.fleet import Fleet
-from server.net import get
+from server.net import get, is_loopback
 from server.options import EMULATED, SERVERS, Wanted, on_device, parse, patience_s, wanted
 from server.plans import (
     GATEWAY,
@@ -35,6 +35,7 @@ from server.voice import Stop, Voice
 from server.wheel import Wheel, find_wheel
 
 PAUSE_S = 0.05
+OPEN = "Whoever reaches tritonserver on {host} can load models into it, and a model may be code."
 
 
 def main(argv: list[str]) -> int:
@@ -68,7 +69,9 @@ def run(options: argparse.Namespace, voice: Voice) -> None:
         turn.enter_context(turn_to_start(voice, pause, options.start_timeout_s))
         about = start(options, chosen, device, fleet, wheel, voice)
         turn.close()
-        voice.ready(about, {name: fleet.endpoints[name] for name in SERVERS if name in fleet.endpoints})
+        found = {name: fleet.endpoints[name] for name in SERVERS if name in fleet.endpoints}
+        is_open = wheel and not is_loopback(options.host)
+        voice.ready(about, found, OPEN.format(host=options.host) if is_open else "")
         fleet.watch()
 
 

@@ -22,9 +22,9 @@ class Voice:
         """Something began or ended."""
         self._say({"event": "progress", "text": text}, text)
 
-    def ready(self, about: dict[str, Any], endpoints: dict[str, dict[str, Any]]) -> None:
-        """All servers answer; `about` says which model and weights they hold."""
-        self._say({"event": "ready", **about, "endpoints": endpoints}, _table(about, endpoints))
+    def ready(self, about: dict[str, Any], endpoints: dict[str, dict[str, Any]], warning: str = "") -> None:
+        """All servers answer; `about` says which model and weights they hold. A person gets the warning."""
+        self._say({"event": "ready", **about, "endpoints": endpoints}, _table(about, endpoints, warning))
 
     def died(self, server: str, exit_code: int, log: str, log_tail: str) -> None:
         """A server ended by itself; minus a signal's number is a signal."""
@@ -48,11 +48,11 @@ class Voice:
             raise Stop from None
 
 
-def _table(about: dict[str, Any], endpoints: dict[str, dict[str, Any]]) -> str:
+def _table(about: dict[str, Any], endpoints: dict[str, dict[str, Any]], warning: str) -> str:
     lines = [f"ready: {about['model']}, weights {about['weights']}"]
     for name, endpoint in endpoints.items():
         addresses = [
             f"{kind} {endpoint[kind]}" for kind in ("url", "http", "grpc", "metrics") if kind in endpoint
         ]
         lines.append(f"  {name:9} {'  '.join(addresses)}")
-    return "\n".join([*lines, "Ctrl-C stops them."])
+    return "\n".join([*lines, *filter(None, [warning]), "Ctrl-C stops them."])

@@ -90,7 +90,7 @@ class MasterSignals:
     def _leave(self, text: str) -> None:
         print(f"inferswarm: {text}", file=sys.stderr, flush=True)
         send_workers_home(self._runner)
-        gevent.kill(self._main, SystemExit(INTERRUPTED), block=False)
+        gevent.kill(self._main, SystemExit(INTERRUPTED))
 
     def _on_quitting(self, **_: Any) -> None:
         """Locust is about to fix its exit code: the study must have ended by then, and have set it."""

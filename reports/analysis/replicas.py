@@ -122,10 +122,13 @@ def blocks_of(moments: Sequence[Moment], size: int) -> list[Sequence[Moment]]:
 def too_few(
     before: Sequence[Moment], after: Sequence[Moment], sides: Sequence[Sequence[Moment]], rate: float
 ) -> str:
-    """Why there is nothing to compare."""
-    if before and after and (not sides[0] or len(sides[0]) < len(before)):
+    """Why there is nothing to compare: another load cut a side short, or it never was long enough."""
+    width_s = (before or after)[0].width_s if before or after else 1
+    each = block_s(rate, width_s)
+    short = [len(side) * width_s < LEAST_BLOCKS * each for side in sides]
+    cut = [len(side) < len(whole) for side, whole in zip(sides, (before, after), strict=True)]
+    if before and after and any(map(all, zip(short, cut, strict=True))):
         return "the load changed at about the same time"
-    each = block_s(rate, (before or after)[0].width_s) if before or after else BLOCK_S
     return f"fewer than {LEAST_BLOCKS} blocks of {each} s at one number of replicas before or after"
 
 

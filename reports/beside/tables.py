@@ -111,10 +111,10 @@ def _compared(
 
 
 def sourced(value: float | None, it: Published, notes: Notes) -> Cell:
-    """A published number, marked with where it was published."""
+    """A published number with the digits that it was published with, marked with where that was."""
     if value is None:
         return Cell(MISSING)
-    return Cell(digits(value), notes.marks([f"published: {it.source}"]))
+    return Cell(f"{value:,.6g}", notes.marks([f"published: {it.source}"]))
 
 
 def measured(runs: Runs, value: Value, notes: Notes) -> Cell:

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 from reports.analysis.replicas import Effect, effects
-from reports.fold.autoscaling import Scaling
+from reports.doubt.run import ENOUGH
+from reports.fold.autoscaling import Scaling, StageSeen
 from reports.format import digits, ms, plural
 from reports.study import Study
-from reports.tables.autoscaling import clock, highest
+from reports.tables.autoscaling import clock, highest, name_of, run_of
 
 LONGEST = 160
 """Characters of Kubernetes' own words."""
@@ -14,23 +15,30 @@ LONGEST = 160
 
 def autoscaling_finding(study: Study) -> str:
     """Each run; empty without any."""
-    return " ".join(f"{_name(one)}: {'; '.join(_said(one))}." for one in study.scalings)
+    return " ".join(f"{_name(study, one)}: {'; '.join(_said(one))}." for one in study.scalings)
 
 
-def _name(scaling: Scaling) -> str:
-    return scaling.cell if scaling.repeat == 1 else f"{scaling.cell} r{scaling.repeat}"
+def _name(study: Study, scaling: Scaling) -> str:
+    spoilt = any(run.tainted for run in run_of(study, scaling))
+    return f"{name_of(scaling)} (disqualified)" if spoilt else name_of(scaling)
 
 
 def _said(scaling: Scaling) -> Iterator[str]:
-    yield "p95 " + ", ".join(
-        f"{ms(seen.p95_ns)} ms in {seen.stage.name}" for seen in scaling.seen[: len(scaling.stages)]
-    )
+    yield "p95 " + ", ".join(_p95(seen) for seen in scaling.seen[: len(scaling.stages)])
     if not scaling.watched:
         yield "no replicas were recorded (--kube-url)"
         return
     yield from _replicas(scaling)
     yield from map(_effect, effects(scaling))
     yield from _hindered(scaling)
+
+
+def _p95(seen: StageSeen) -> str:
+    """286 ms in ramp (51 results), the number where it is too small for a p95."""
+    if seen.p95_ns is None:
+        return f"none in {seen.stage.name}, where nothing succeeded"
+    few = f" ({plural(seen.ok, 'result')})" if seen.ok < ENOUGH["p95"] else ""
+    return f"{ms(seen.p95_ns)} ms in {seen.stage.name}{few}"
 
 
 def _replicas(scaling: Scaling) -> Iterator[str]:
@@ -58,7 +66,9 @@ def _effect(effect: Effect) -> str:
         return f"{head} {effect.verdict} ({effect.why})"
     ratios = (("p95", effect.p95), ("served", effect.served))
     shown = ", ".join(f"{name} {found.times}" for name, found in ratios if found)
-    return f"{head} {effect.verdict} ({shown} at {digits(effect.rate_per_s)} requests/s before and after)"
+    failed = "; some requests failed" if effect.failed else ""
+    rate = f"{digits(effect.rate_per_s)} requests/s before and after"
+    return f"{head} {effect.verdict} ({shown} at {rate}{failed})"
 
 
 def _hindered(scaling: Scaling) -> Iterator[str]:

@@ -24,11 +24,11 @@ def _ahead(study: Study) -> str:
     told = [said for batch in batches if (said := _best([run for run in runs if run.batch == batch], study))]
     alone = min(Counter(run.cell for run in runs).values(), default=0) < COMPARABLE_RUNS
     most = "Highest images per second seen, which is no ranking," if alone else "Most images per second"
-    return f"{most} with one user by batch: {'; '.join(told)}." if told else ""
+    return f"{most} with one user: {'; '.join(told)}." if told else ""
 
 
 def _best(runs: Runs, study: Study) -> str:
-    """4 openvino-http, 24.1; empty where fewer than two backends have a figure."""
+    """openvino-http 24.1 at batch 4; empty where fewer than two backends have a figure."""
     ways = {way: [run for run in runs if run.way == way] for way in study.ways}
     rates = {way: rate for way, of in ways.items() if (rate := typical(of, images_per_s))}
     if len(rates) < 2:
@@ -36,7 +36,7 @@ def _best(runs: Runs, study: Study) -> str:
     best = max(rates, key=lambda way: rates[way])
     alike = [study.named(way) for way in rates if way != best and _not_told_apart(ways[best], ways[way])]
     apart = f" (not told apart from {' and '.join(alike)})" if alike else ""
-    return f"{runs[0].batch} {study.named(best)}, {digits(rates[best])}{apart}"
+    return f"{study.named(best)} {digits(rates[best])} at batch {runs[0].batch}{apart}"
 
 
 def _not_told_apart(best: Runs, other: Runs) -> bool:

@@ -26,7 +26,7 @@ UNKNOWN = "inconclusive"
 
 
 def findings(study: Study) -> tuple[str, ...]:
-    """A few: what was fastest or proven, gRPC against HTTP, payloads, JSON, what to hold against it all.
+    """A few: what was fastest or proven, gRPC against HTTP, payloads, JSON, queue delays, what to doubt.
 
     One saying that nothing can be said where no request succeeded.
     """
@@ -36,10 +36,10 @@ def findings(study: Study) -> tuple[str, ...]:
     proven = " ".join(map(verdict_said, verdicts(study)))
     rated = rate_finding(study) or open_finding(study) or autoscaling_finding(study)
     fastest = _fastest(study, [run for run in study.started if not run.is_floor])
-    speed = " ".join(said for said in (rated, delay_finding(study), fastest) if said)
+    speed = " ".join(said for said in (rated, fastest) if said)
     protocols = _protocols(study, [run for run in good if not run.is_floor]) or backends_finding(study)
     said = [proven, speed] if proven else [speed, protocols]
-    said += [payloads_finding(study), serialisation_finding(study), against(study)]
+    said += [payloads_finding(study), serialisation_finding(study), delay_finding(study), against(study)]
     return tuple(sentence for sentence in said if sentence)
 
 

@@ -3,7 +3,8 @@
 from reports.analysis.serialisation import encode_ms, pairs, payload_kb, ratio_said
 from reports.format import known
 from reports.study import Study
-from reports.tables.grid import typical
+from reports.tables.grid import resting_on, typical
+from reports.tables.serialisation import ENCODING, FEW, doubts_of
 
 
 def serialisation_finding(study: Study) -> str:
@@ -14,8 +15,12 @@ def serialisation_finding(study: Study) -> str:
     pair = max(both, key=lambda it: it.batch)
     took = [known(typical(runs, encode_ms)) for runs in (pair.json, pair.binary)]
     times = str(ratio_said(pair, encode_ms))
-    alone = "" if "(" in times else ", in one run"
+    behind = [run for runs in (pair.json, pair.binary) for run in resting_on(runs, encode_ms)]
+    doubts = dict.fromkeys(doubts_of(behind, ENCODING))
+    scarce = [*([] if "(" in times else ["in one run"]), *([FEW] if FEW in doubts else [])]
+    others = "; ".join(doubt for doubt in doubts if doubt != FEW)
+    hedged = (f", {' '.join(scarce)}" if scarce else "") + (f" ({others})" if others else "")
     return (
         f"Encoding JSON takes {took[0]} ms at batch {pair.batch} where binary takes {took[1]} ms: "
-        f"{times}{alone}; its payload is {ratio_said(pair, payload_kb)} as large."
+        f"{times}{hedged}; its payload is {ratio_said(pair, payload_kb)} as large."
     )

@@ -68,7 +68,7 @@ def stages_table(study: Study) -> Table:
 def _stage(study: Study, scaling: Scaling, seen: StageSeen, notes: Notes) -> tuple[Cell, ...]:
     stage = seen.stage
     return (
-        Cell(_name(scaling), notes.marks(taints(_run(study, scaling)))),
+        Cell(name_of(scaling), notes.marks(taints(run_of(study, scaling)))),
         Cell(stage.name),
         Cell(f"{round(stage.seconds, 1):g}"),
         Cell(_rates(stage.first_per_s, stage.last_per_s)),
@@ -106,7 +106,7 @@ def _event(scaling: Scaling, change: Change) -> tuple[Cell, ...]:
     at = next(one for one in scaling.moments if one.end_s >= change.at_s)
     reached = change.reached_s
     return (
-        Cell(_name(scaling)),
+        Cell(name_of(scaling)),
         Cell(clock(change.at_s)),
         Cell(scaling.stage_at(change.at_s).name),
         Cell(digits(at.asked_per_s)),
@@ -139,7 +139,7 @@ def _effect(study: Study, scaling: Scaling, effect: Effect, notes: Notes) -> tup
     said = [effect.why or f"blocks of {effect.block_s} s: {before} before, {after} after"]
     said += ["requests failed in some of these seconds; p95 is of the successes"] if effect.failed else []
     return (
-        Cell(_name(scaling), notes.marks(taints(_run(study, scaling)))),
+        Cell(name_of(scaling), notes.marks(taints(run_of(study, scaling)))),
         Cell(clock(step.to_s)),
         Cell(f"{step.before} → {step.after}"),
         Cell(digits(effect.rate_per_s)),
@@ -160,11 +160,13 @@ def highest(moments: Iterable[Moment], name: str) -> float | None:
     return max((found for one in moments if (found := one.stated.get(name)) is not None), default=None)
 
 
-def _run(study: Study, scaling: Scaling) -> list[Summary]:
+def run_of(study: Study, scaling: Scaling) -> list[Summary]:
+    """The summary of the same run."""
     return [run for run in study.runs if (run.cell, run.repeat) == (scaling.cell, scaling.repeat)]
 
 
-def _name(scaling: Scaling) -> str:
+def name_of(scaling: Scaling) -> str:
+    """Its cell, and its repeat from the second on."""
     return scaling.cell if scaling.repeat == 1 else f"{scaling.cell} r{scaling.repeat}"
 
 

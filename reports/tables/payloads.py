@@ -2,6 +2,7 @@
 
 from reports.study import Study
 from reports.summary import Summary
+from reports.tables.grid import scarcity
 from reports.tables.ratio_map import (
     LESS,
     METHOD,
@@ -47,14 +48,19 @@ def payload_pairs(study: Study) -> dict[str, Pair]:
 
 def payloads_finding(study: Study) -> str:
     """What each payload is worth at batch 1 with the most users that both had; empty without any."""
-    said = []
+    said, counts = [], []
     for name, pair in payload_pairs(study).items():
         runs = [run for run in closed_runs(study) if run.way in pair and run.batch == 1 and not run.tainted]
         levels = [{run.level for run in runs if run.way == way} for way in pair]
         if shared := levels[0] & levels[1]:
             found = compared([run for run in runs if run.level == max(shared)], pair)
-            said += [f"{name} {found.times} with {max(shared):g} users"] if found else []
-    return f"Images per second at batch 1 by payload: {'; '.join(said)}." if said else ""
+            users = "one user" if max(shared) == 1 else f"{max(shared):g} users"
+            said += [f"{name} {found.times} with {users}"] if found else []
+            counts += [found.runs] if found else []
+    if not said:
+        return ""
+    grain = scarcity(counts)
+    return f"Images per second at batch 1 by payload: {'; '.join([*said, grain] if grain else said)}."
 
 
 def _asked(run: Summary) -> tuple[str, str, Way]:

@@ -1,9 +1,10 @@
 """The tables of a sweep of queue delays: what each did, which is best, and the sentence that says so."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from reports.analysis.delays import Best, Setting, Sweep, p95_ms, sweeps
+from reports.doubt.run import ENOUGH
 from reports.format import MISSING, digits, plural
 from reports.study import Study
 from reports.summary import Summary
@@ -24,6 +25,7 @@ BEST_HEADS = (
 )
 NOTHING_SOUND = "each delay is disqualified or has no success"
 ASKED = "open load: the rate is asked for, and no setting's speed"
+ONE_RUN = "one run"
 MOST_SAID = 3
 """Loads that the finding names one by one."""
 
@@ -74,7 +76,13 @@ def _spread(runs: Runs, value: Value, notes: Notes) -> Cell:
     found = spread_of(behind, value)
     if found is None:
         return number(runs, value, notes)
-    return Cell(str(found), notes.marks(taints(behind)), found.median)
+    few = [f"few-samples: p95 needs {plural(ENOUGH['p95'], 'result')}"] if _scarce(value, behind) else []
+    return Cell(str(found), notes.marks([*taints(behind), *few]), found.median)
+
+
+def _scarce(value: Value, runs: Runs) -> bool:
+    """Whether it is a p95 of too few results."""
+    return value is p95_ms and min(run.succeeded for run in runs) < ENOUGH["p95"]
 
 
 def _head(study: Study, sweep: Sweep, notes: Notes) -> tuple[Cell, ...]:
@@ -139,29 +147,43 @@ def delay_finding(study: Study) -> str:
     if not found:
         return ""
     busiest = sorted(found, key=lambda sweep: -sweep.level)[:MOST_SAID]
-    said = [_said(sweep, bound) for sweep in found if sweep in busiest]
+    named = [sweep for sweep in found if sweep in busiest]
+    bests = [best for it in named for best in (it.fastest(bound), it.quickest()) if best]
+    mixed = any(best.compared for best in bests)
+    said = [_said(sweep, bound, mixed) for sweep in named]
     left = len(found) - len(said)
     more = f"; {plural(left, 'more load')} in the table" if left else ""
-    return f"Best queue delay of those tested: {'; '.join(said)}{more}."
+    return " ".join([f"Best queue delay of those tested: {'; '.join(said)}{more}.", *_hedges(bests)])
 
 
-def _said(sweep: Sweep, bound: float | None) -> str:
+def _hedges(bests: Sequence[Best]) -> Iterator[str]:
+    """What holds for many of the figures, said once."""
+    if any(not best.compared for best in bests):
+        yield f"{hedge(1).capitalize()}."
+    fewest = min((run.succeeded for best in bests for run in best.setting.runs if run.started), default=0)
+    if bests and fewest < ENOUGH["p95"]:
+        yield f"p95 is of as few as {plural(fewest, 'result')}; it needs {ENOUGH['p95']}."
+
+
+def _said(sweep: Sweep, bound: float | None, mixed: bool) -> str:
     where = f"{sweep.name} at {sweep.where}"
     fastest, quickest = sweep.fastest(bound), sweep.quickest()
     if quickest is None:
         return f"{where} not known ({NOTHING_SOUND})"
-    lowest = f"{quickest.setting.name} ({_figure(quickest, p95_ms, 'ms')})"
+    lowest = f"{quickest.setting.name} ({_figure(quickest, p95_ms, 'ms', mixed)})"
     if sweep.load == "open":
         return f"{where} lowest p95 with {lowest}"
     if fastest is None:
         return f"{where} none keeps p95 at {bound:g} ms, the lowest is with {lowest}"
     within = f"of those with p95 at most {bound:g} ms, " if bound else ""
-    most = f"{where} {within}most images/s with {fastest.setting.name} ({_figure(fastest, images_per_s, '')})"
+    rate = _figure(fastest, images_per_s, "", mixed)
+    most = f"{where} {within}most images/s with {fastest.setting.name} ({rate})"
     return most if bound else f"{most}, lowest p95 with {lowest}"
 
 
-def _figure(best: Best, value: Value, unit: str) -> str:
-    """412, not told apart from 1 ms."""
+def _figure(best: Best, value: Value, unit: str, mixed: bool) -> str:
+    """412, not told apart from 1 ms; where others have repeats (`mixed`), one run is said of each."""
     found = spread_of(resting_on(best.setting.runs, value), value)
     figure = f"{digits(found.median) if found else MISSING} {unit}".rstrip()
-    return ", ".join(text for text in (figure, doubt_of(best)) if text)
+    doubt = doubt_of(best) if best.compared else ONE_RUN if mixed else ""
+    return ", ".join(text for text in (figure, doubt) if text)

@@ -16,7 +16,7 @@ from reports.analysis.serialisation import (
     ratio_said,
 )
 from reports.beside.published import Published, read_published, their_endpoint
-from reports.beside.tables import measured
+from reports.beside.tables import measured, sourced
 from reports.format import MISSING, digits
 from reports.study import Study
 from reports.tables.disclosures import disclosures, stand_in
@@ -136,7 +136,7 @@ def _ours(pair: Pair, kind: Kind, notes: Notes) -> tuple[Cell, ...]:
         return (*sides, Cell(MISSING))
     behind = [*resting_on(pair.json, kind.value), *resting_on(pair.binary, kind.value)]
     alone = [ONE_RUN] if kind.varies and "(" not in told else []
-    return (*sides, Cell(told, notes.marks([*_doubts(behind, kind), *alone])))
+    return (*sides, Cell(told, notes.marks([*doubts_of(behind, kind), *alone])))
 
 
 def _side(runs: Runs, kind: Kind, notes: Notes) -> Cell:
@@ -146,10 +146,10 @@ def _side(runs: Runs, kind: Kind, notes: Notes) -> Cell:
     if found is None:
         made = kind is ENCODING and any(run.succeeded and run.client != LIBRARY for run in runs)
         return Cell(MISSING, notes.marks([PREPARED if made else absence(runs)]))
-    return Cell(str(found), notes.marks(_doubts(behind, kind)), found.median)
+    return Cell(str(found), notes.marks(doubts_of(behind, kind)), found.median)
 
 
-def _doubts(runs: Runs, kind: Kind) -> Iterator[str]:
+def doubts_of(runs: Runs, kind: Kind) -> Iterator[str]:
     """What disqualifies a figure; that the client was slow does so only where it is not the client's own."""
     for run in runs:
         if kind.varies and run.succeeded < ENOUGH_REQUESTS:
@@ -176,11 +176,7 @@ def _theirs(pair: Pair, kind: Kind, figures: Sequence[Published], notes: Notes) 
 
 
 def _published(it: Published | None, figure: Figure, notes: Notes) -> Cell:
-    """A figure with as many digits as it was published with, and its source."""
-    value = figure(it) if it else None
-    if it is None or value is None:
-        return Cell(MISSING)
-    return Cell(f"{value:,.6g}", notes.marks([f"published: {it.source}"]))
+    return sourced(figure(it), it, notes) if it else Cell(MISSING)
 
 
 def _twin(runs: Runs, kind: Kind, figures: Sequence[Published]) -> Published | None:

@@ -179,6 +179,16 @@ def test_scaling_while_the_load_changes_tells_nothing(tmp_path: Path) -> None:
     assert effect.why == "the load changed at about the same time"
 
 
+def test_too_few_seconds_are_not_blamed_on_a_load_that_changed_long_before(tmp_path: Path) -> None:
+    load = Load()
+    for s in range(80):
+        load.second(s, [50.0] * (1 if s >= 70 else 10), **replicas(4, 4 if 39 <= s < 49 else 2))
+    first, second = effects(load.study(tmp_path).scalings[0])
+    assert (first.step.after, first.blocks) == (4, (6, 2)), "10 s until the next step"
+    assert first.why == "fewer than 3 blocks of 5 s at one number of replicas before or after"
+    assert second.why == first.why
+
+
 def test_pods_that_come_one_by_one_are_one_step(tmp_path: Path) -> None:
     load = Load()
     for s in range(80):
@@ -198,6 +208,20 @@ def test_failures_beside_a_comparison_are_said(tmp_path: Path) -> None:
         "blocks of 5 s: 5 before, 6 after",
         "requests failed in some of these seconds; p95 is of the successes",
     ]
+
+
+def test_the_finding_says_what_its_figures_lack(tmp_path: Path) -> None:
+    load = Load()
+    for s in range(80):
+        load.second(s, [] if s >= 70 else [50.0] * 10, int(s == 20), **replicas(4, 4 if s >= 35 else 2))
+    said = autoscaling_finding(load.study(tmp_path))
+    assert (
+        "p95 50.0 ms in ramp (100 results), 50.0 ms in hold, none in cool-down, where nothing succeeded;"
+        in said
+    )
+    assert "requests/s before and after; some requests failed)" in said
+    spoilt = scaled(9, 9, served=(5, 5)).study(tmp_path / "spoilt")
+    assert autoscaling_finding(spoilt).startswith("pytorch-http/b1/r10/profile (disqualified): p95 ")
 
 
 def test_a_cluster_that_could_not_scale_is_said(tmp_path: Path) -> None:

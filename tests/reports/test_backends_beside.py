@@ -54,9 +54,9 @@ def test_single_images_stand_beside_both_published_studies(tmp_path: Path) -> No
         )
     ]  # fmt: skip
     assert rows[3][2:] == ["50.0", "50.0", "50.0", "50.0", "15.0", rows[3][7]]
-    assert rows[4][2:] == ["183", "180", "199", "210", "4.40", "15.1"]
-    assert rows[5][2:] == ["337", DASH, DASH, DASH, "5.70", DASH]
-    assert rows[7][2:] == ["212", "200", "325", "350", "29.1", "39.7"]
+    assert rows[4][2:] == ["182.9", "180.2", "199.4", "210.5", "4.4", "15.1"]
+    assert rows[5][2:] == ["337", DASH, DASH, DASH, "5.7", DASH]
+    assert rows[7][2:] == ["212.5", "200.3", "324.9", "350.2", "29.1", "39.7"]
     assert notes_at(table, 4, 2) == [SINGLE]
 
 
@@ -75,8 +75,8 @@ def test_images_per_second_by_batch_show_timeouts_as_such(tmp_path: Path) -> Non
     assert table.heads == ("endpoint", "whose", *(f"batch {batch}" for batch in (1, 4, 8, 16, 32)))
     rows = texts(table)
     assert rows[0][2:] == ["25.0", DASH, "25.0", DASH, DASH]
-    assert rows[1][2:] == ["17.5", "29.8", "39.7", "52.0", "64.3"]
-    assert rows[7] == ["trt-http", "published step6a-a100", "5.00", "10.2", *["timeout"] * 3]
+    assert rows[1][2:] == ["17.5", "29.8", "39.7", "52", "64.3"]
+    assert rows[7] == ["trt-http", "published step6a-a100", "5", "10.2", *["timeout"] * 3]
     assert notes_at(table, 7, 4) == [TIMEOUT]
     assert rows[8][2:] == [DASH, DASH, DASH, DASH, "18.6"]
 
@@ -97,12 +97,12 @@ def test_another_study_has_no_such_tables(tmp_path: Path) -> None:
 def test_with_repeats_who_is_ahead_is_named_and_who_cannot_be_told_apart(tmp_path: Path) -> None:
     said = backends_finding(a_study(tmp_path, repeats=3))
     assert said == (
-        "Most images per second with one user by batch: 1 openvino-http, 45.5; 8 openvino-http, 45.5."
+        "Most images per second with one user: openvino-http 45.5 at batch 1; openvino-http 45.5 at batch 8."
     )
     once = backends_finding(a_study(tmp_path / "once"))
     assert once == (
-        "Highest images per second seen, which is no ranking, with one user by batch: "
-        "1 openvino-http, 50.0; 8 openvino-http, 50.0."
+        "Highest images per second seen, which is no ranking, with one user: "
+        "openvino-http 50.0 at batch 1; openvino-http 50.0 at batch 8."
     )
 
 
@@ -112,4 +112,4 @@ def test_close_backends_are_not_told_apart(tmp_path: Path) -> None:
         book.add("onnx-http", 1, 1, {"w0": [onnx_ms * MS] * 40}, repeat=repeat)
         book.add("openvino-http", 1, 1, {"w0": [openvino_ms * MS] * 40}, repeat=repeat)
     said = backends_finding(load_study(book.write(tmp_path)))
-    assert said.endswith(" by batch: 1 openvino-http, 47.6 (not told apart from onnx-http).")
+    assert said.endswith(": openvino-http 47.6 at batch 1 (not told apart from onnx-http).")

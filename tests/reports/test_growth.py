@@ -41,8 +41,8 @@ def study_of(folder: Path, name: str = "step6b", **header: object) -> Study:
 def test_each_level_stands_beside_the_published_one(tmp_path: Path) -> None:
     table = growth_beside(study_of(tmp_path))
     assert texts(table) == [
-        ["onnx-http 1-instances", "1", "50.0", "3.40", "20.0", "268", "9.00", "8.00", "0"],
-        ["onnx-http 1-instances", "4", "200", "11.0", "20.0", "270", "9.00", "8.00", "75.0"],
+        ["onnx-http 1-instances", "1", "50.0", "3.4", "20.0", "268", "9.00", "8.00", "0"],
+        ["onnx-http 1-instances", "4", "200", "11", "20.0", "270", "9.00", "8.00", "75.0"],
         ["onnx-http 1-instances", "32", "400", "43.2", "80.0", "416", "9.00", "8.00", "87.5"],
         ["onnx-http 2-instances", "32", "640", "43.2", "50.0", "416", "9.00", "8.00", "75.0"],
         ["onnx-http 4-instances", "32", "800", "43.2", "40.0", "416", "9.00", "8.00", "50.0"],

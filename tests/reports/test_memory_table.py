@@ -125,7 +125,9 @@ def test_study_json_has_both_readings(tmp_path: Path) -> None:
 
 def test_the_finding_names_who_is_ahead_by_batch_and_what_each_holds(tmp_path: Path) -> None:
     said = backends_finding(studied(three(), tmp_path))
-    assert said.startswith("Highest images per second seen, which is no ranking, with one user by batch: 1 ")
+    assert said.startswith(
+        "Highest images per second seen, which is no ranking, with one user: pytorch-http 100 at batch 1; "
+    )
     assert said.endswith(
         "Most resident memory read, with all a server's processes: onnx 0.830 GB, pytorch 0.912 GB, "
         "openvino 2.83 GB."

@@ -54,7 +54,11 @@ def test_without_a_tensor_beside_it_nothing_is_said(tmp_path: Path) -> None:
 def test_one_run_has_a_ratio_without_an_interval(tmp_path: Path) -> None:
     study = load_study(book({"onnx-jpeg-grpc": [10.0], "onnx-grpc": [30.0]}).write(tmp_path))
     assert texts(payloads_map(study)) == [["onnx-jpeg-grpc / onnx-grpc", "16", "3.00×"]]
-    assert payloads_finding(study).endswith("onnx-jpeg-grpc / onnx-grpc 3.00× with 16 users.")
+    assert payloads_finding(study).endswith(
+        "grpc / onnx-grpc 3.00× with 16 users; inconclusive: one run per cell; --repeats 5 would tell."
+    )
+    alone = load_study(book({"onnx-jpeg-grpc": FAST, "onnx-grpc": SLOW}, level=1).write(tmp_path / "alone"))
+    assert payloads_finding(alone).endswith(") with one user.")
 
 
 def test_the_protocols_of_each_payload_are_a_pair_of_their_own(tmp_path: Path) -> None:

@@ -88,7 +88,33 @@ def test_one_run_each_tells_nothing_apart(tmp_path: Path) -> None:
     study = swept(tmp_path, {0: [40], 5: [20]})
     one = "one run is behind a figure, so this may be chance; --repeats 5 would tell"
     assert [notes_at(best_delays(study), 0, column) for column in (3, 6)] == [[one], [one]]
-    assert f"5 ms (400, {one})" in delay_finding(study)
+    assert delay_finding(study) == (
+        "Best queue delay of those tested: onnx-http at batch 1 and 8 users most images/s with 5 ms (400), "
+        "lowest p95 with 5 ms (20.0 ms). One run is behind a figure, so this may be chance; --repeats 5 "
+        "would tell."
+    )
+
+
+def test_where_only_some_loads_have_repeats_the_others_say_so_themselves(tmp_path: Path) -> None:
+    book = Book()
+    for repeat, latency_ms in ((1, 40), (2, 40.4)):
+        at_delay(book, 0, latency_ms, 200, repeat)
+        at_delay(book, 5, latency_ms / 2, 50, repeat)
+    at_delay(book, 0, 40, 200, batch=4)
+    at_delay(book, 5, 20, 50, batch=4)
+    said = delay_finding(load_study(book.write(tmp_path)))
+    assert "5 ms (398), lowest p95 with 5 ms (20.1 ms); onnx-http at batch 4" in said
+    assert "lowest p95 with 5 ms (20.0 ms, one run). One run is behind a figure" in said
+
+
+def test_a_p95_of_few_results_is_marked_and_said(tmp_path: Path) -> None:
+    book = Book()
+    for delay_us, count in ((0, 40), (5000, 50)):
+        axes = {"queue_delay_us": delay_us, "variant": f"delay-{delay_us / 1000:g}ms"}
+        book.add("onnx-http", 1, 8, {"w0": [20 * MS] * count}, axes=axes)
+    study, few = load_study(book.write(tmp_path)), ["few-samples: p95 needs 200 results"]
+    assert [notes_at(best_delays(study), 0, column) for column in (4, 5, 7)] == [[], few, few]
+    assert delay_finding(study).endswith(" p95 is of as few as 40 results; it needs 200.")
 
 
 def test_a_bound_leaves_out_what_one_repeat_took_beyond_it(tmp_path: Path) -> None:
@@ -162,4 +188,4 @@ def test_the_finding_names_the_busiest_loads_and_counts_the_others(tmp_path: Pat
     said = delay_finding(load_study(book.write(tmp_path)))
     assert [f"{users} users" in said for users in (2, 4, 8)] == [True] * 3
     assert "1 user " not in said
-    assert said.endswith("; 1 more load in the table.")
+    assert "; 1 more load in the table. One run is behind a figure" in said

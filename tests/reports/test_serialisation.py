@@ -123,6 +123,18 @@ def test_the_finding_is_of_the_largest_batch_that_both_were_sent(tmp_path: Path)
     )
 
 
+def test_the_finding_says_of_how_little_its_ratio_is_and_what_disqualifies_it(tmp_path: Path) -> None:
+    book = Book()
+    for name, encode_ns, each in (("onnx-http", 2 * MS, 4), ("onnx-json-http", 1_200 * MS, 20)):
+        tag = book.add(name, 1, 1, {"w0": [100 * MS] * 9}, axes={"client": "library"})
+        book.phases(tag, encode=encode_ns)
+        book.request_bytes(tag, each * NUMBERS)
+        if each == 20:
+            book.caveat(tag, "worker-lost", "w1")
+    said = serialisation_finding(written(book, tmp_path))
+    assert "600×, in one run of fewer than 10 requests (worker-lost: " in said
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [(652.3, "650"), (1234.5, "1,200"), (99.4, "99"), (5.19, "5.2"), (0.314, "0.31"), (10_500, "10,000")],

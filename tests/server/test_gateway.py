@@ -9,7 +9,7 @@ import pytest
 from tritonclient.grpc.service_pb2 import ModelConfigResponse, ModelInferResponse, ModelReadyResponse
 
 from server.errors import NotYet, Refusal, SetUpError
-from server.gateway import GatewayEmbedder
+from server.gateway import OPTIONS, GatewayEmbedder
 from server.service import embedder_of
 from server.settings import Settings
 
@@ -114,6 +114,12 @@ def test_a_call_that_fails_is_the_upstreams_fault(answer, sentence):
     with pytest.raises(Refusal) as caught:
         gateway(infer=answer).embed(PIXELS)
     assert (caught.value.status, caught.value.detail) == (502, sentence)
+
+
+def test_an_upstream_that_is_back_is_found_within_a_second():
+    """gRPC's own pauses between two tries to connect would grow to two minutes."""
+    pauses = [dict(OPTIONS)[f"grpc.{kind}_reconnect_backoff_ms"] for kind in ("initial", "min", "max")]
+    assert 0 < min(pauses) <= max(pauses) <= 1000
 
 
 def test_not_ready_until_its_upstream_is_there(serving, until):

@@ -11,8 +11,9 @@ from server import __main__ as program
 from server import profile as command
 from server.errors import SetUpError
 from server.operators import CPU, TraceError, fallbacks_of, operators_of
-from server.profile import PUBLISHED, profile, providers_of
+from server.profile import PUBLISHED, SETTINGS, profile, providers_of, settled
 from server.profile_text import GPU, lines_of, providers_said
+from server.spec import ROOT
 
 CUDA = "CUDAExecutionProvider"
 
@@ -160,11 +161,12 @@ def test_the_table_stands_beside_the_published(exported, capsys):
 def test_lines_of_a_gpu_say_what_its_times_are():
     published = json.loads(PUBLISHED.read_text())
     found = {"model": "m", "weights": "w", "onnxruntime": "1", "session_ns": [2_000_000, 1_000_000]}
-    found |= {"file_bytes": 3_000_000, "file_nodes": 3, "opset": 17, "asked": [CUDA, CPU]}
+    found |= {"file_bytes": 351_491_576, "file_nodes": 3, "opset": 17, "asked": [CUDA, CPU]}
     found |= {"fallbacks": [], "batch": 1, "latencies": [], **operators_of(trace(), 1)}
     lines = list(lines_of(found, published))
     assert GPU in lines
     assert "session creation: 2, 1 ms, one after the other (published 278.9 ms)" in lines
+    assert "file: 351 MB (335 MiB), 3 nodes, opset 17 (published 335 MB, 2,272, opset 14)" in lines
     (share,) = [line.split() for line in lines if line.startswith("MatMul")]
     assert share == ["MatMul", "2", "0.060", "75.0", "75.7"]
 
@@ -179,6 +181,13 @@ def test_providers_that_are_not_there(text, said):
 
 def test_the_processor_comes_last_and_once():
     assert providers_of("cpu") == [CPU]
+
+
+def test_it_computes_as_the_embedded_server_does():
+    """The server's model.py runs in Triton's stub, where nothing of ours can be imported."""
+    text = (ROOT / "triton_repo" / "onnx" / "openclip_vit_b32" / "1" / "model.py").read_text()
+    assert f"CUDA_OPTIONS = {json.dumps(SETTINGS[CUDA])}\n" in text
+    assert settled([CUDA, CPU]) == [(CUDA, SETTINGS[CUDA]), (CPU, {})]
 
 
 @pytest.mark.parametrize("option", ["--batch=0", "--batches=1,x", "--iterations=-1"])

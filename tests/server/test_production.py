@@ -141,6 +141,23 @@ def test_repositories_are_laid_out_with_the_exported_model(tmp_path):
     assert configs.main([str(tmp_path / "repository")]) == 0
 
 
+def test_what_the_configurations_say_is_laid_out(tmp_path, monkeypatch):
+    """An edited delay is not set back to ours."""
+    (tmp_path / "triton_repo").mkdir()
+    for name in ("payloads", "null"):
+        (tmp_path / "triton_repo" / name).symlink_to(ROOT / "triton_repo" / name)
+    text = (GPU / "openclip_vit_b32" / "config.pbtxt").read_text()
+    edited = text.replace("microseconds: 10000", "microseconds: 2000").replace("count: 1", "count: 2")
+    own = tmp_path / "triton_repo" / "gpu" / "openclip_vit_b32"
+    own.mkdir(parents=True)
+    (own / "config.pbtxt").write_text(edited)
+    monkeypatch.setattr(production, "ROOT", tmp_path)
+    made = production.repository_files("openclip_vit_b32", {"weights": "w"})
+    assert made["openclip_vit_b32/config.pbtxt"].decode() == (
+        edited + 'parameters { key: "weights" value { string_value: "w" } }\n'
+    )
+
+
 def test_where_files_cannot_be_linked_they_are_copied(tmp_path, monkeypatch):
     onnx = tmp_path / "some.onnx"
     onnx.write_bytes(b"model")
@@ -165,6 +182,14 @@ def test_a_repository_that_cannot_be_written_is_named(tmp_path, monkeypatch, cap
         capsys.readouterr().err
         == f"--repository {taken} cannot be written (not a directory): give a folder of yours.\n"
     )
+
+
+def test_a_folder_for_the_export_that_cannot_be_written_is_named(tmp_path, capsys):
+    taken = tmp_path / "taken"
+    taken.write_text("a file")
+    assert main(["export", "--out", str(taken / "in")]) == 2
+    said = f"--out {taken}/in cannot be written (not a directory): give a folder of yours.\n"
+    assert capsys.readouterr().err == said
 
 
 @pytest.fixture(scope="module")

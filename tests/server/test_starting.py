@@ -170,10 +170,18 @@ def test_people_get_a_table(capsys):
     )
 
 
-def test_a_queue_delay_below_zero_is_refused(capsys):
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("--queue-delay-us=-1", "--queue-delay-us takes microseconds, 0 or more"),
+        ("--start-timeout-s=0", "--start-timeout-s takes seconds, more than 0"),
+        ("--start-timeout-s=nan", "--start-timeout-s takes seconds, more than 0"),
+    ],
+)
+def test_a_number_that_will_not_do_is_refused(given, said, capsys):
     with pytest.raises(SystemExit):
-        up.parse(["--queue-delay-us", "-1"])
-    assert "--queue-delay-us takes microseconds, 0 or more" in capsys.readouterr().err
+        up.parse([given])
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.system

@@ -40,6 +40,7 @@ def programme_of(
     size = replace(size, profile="" if bound else options.load_profile or size.profile)
     crossed = options.axes.cross(own_cells(study, endpoints, options, size))
     cells = matching([cell for cell in crossed if launch.offers(cell)], options.cells)
+    check_settings(cells, options)
     launch.check(cells, workers)
     check_servers(cells)
     each = MOST_STEPS if bound else options.repeat_until_decided or size.repeats
@@ -92,13 +93,21 @@ def check_amounts(options: Options) -> None:
 
 def check_own_axes(cells: Sequence[Cell], options: Options) -> None:
     """Raises UsageError where an option is given for an axis that the study's own cells settle."""
+    adjustable = [cell for cell in cells if cell.adjustable]
     settled = {
         "channels": all(cell.channels for cell in cells),
         "client": all(cell.client for cell in cells),
         "topology": all(cell.workers for cell in cells),
-        "queue_delay_us": all(cell.queue_delay_us is not None for cell in cells),
-        "instances": all(cell.instances for cell in cells),
+        "queue_delay_us": adjustable and all(cell.queue_delay_us is not None for cell in adjustable),
+        "instances": adjustable and all(cell.instances for cell in adjustable),
     }
     for name, own in settled.items():
         if own and getattr(options, name) != TEXTS[name][0]:
             raise UsageError(f"{flag(name)}: this study settles it itself; leave it out")
+
+
+def check_settings(cells: Sequence[Cell], options: Options) -> None:
+    """Raises UsageError where settings of Triton's are given, and no cell's server would take them."""
+    if options.axes.of_servers and not any(cell.adjustable for cell in cells):
+        name = "queue_delay_us" if options.queue_delay_us else "instances"
+        raise UsageError(f"{flag(name)}: is of Triton's models, and no cell asks one of them; leave it out")

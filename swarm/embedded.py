@@ -31,7 +31,12 @@ def arguments(options: Options, kinds: Iterable[Kind]) -> list[str]:
     emulated = bool(options.emulate)
     servers, payloads = servers_for(kinds, emulated)
     if not servers:
-        raise UsageError("--endpoints: none of these is of embedded servers" + " that emulate" * emulated)
+        mend = "name some of Triton's, e.g. onnx-http, or give --emulate none"
+        raise UsageError(
+            f"--endpoints: none of these is of a Triton, which alone emulates; {mend}"
+            if emulated
+            else "--endpoints: these are of an emulated model; give --emulate, e.g. a100, or their URLs"
+        )
     made = ["--pretrained", options.pretrained] if options.pretrained else []
     made += ["--emulate", options.emulate] if options.emulate else []
     made += ["--payloads", ",".join(payloads)] if payloads[1:] else []

@@ -75,7 +75,8 @@ KINDS = (
 def chosen(own: Sequence[str], asked: str, skip_trt: bool) -> list[Kind]:
     """The kinds that a study asks by its `own` patterns, or by those `asked` for in their place.
 
-    `asked`: patterns between commas, or `all`; empty for none. Raises UsageError where one matches nothing.
+    `asked`: patterns between commas, or `all`; empty for none. Raises UsageError where one matches nothing, or where nothing
+    is left.
     """
     patterns = patterns_of(own, asked)
     found = [kind for kind in KINDS if kind.matches(patterns)]
@@ -83,7 +84,10 @@ def chosen(own: Sequence[str], asked: str, skip_trt: bool) -> list[Kind]:
         if not any(kind.matches([pattern]) for kind in KINDS):
             names = ", ".join(kind.name for kind in KINDS if kind.backend not in STANDS_FOR)
             raise UsageError(f"--endpoints {pattern}: names no endpoint; they are {names}, or {ALL}")
-    return [kind for kind in found if not (skip_trt and kind.compiled)]
+    left = [kind for kind in found if not (skip_trt and kind.compiled)]
+    if not left:
+        raise UsageError("--skip-trt: leaves no endpoint of these; leave it out, or name others by --endpoints")
+    return left
 
 
 def patterns_of(own: Sequence[str], asked: str) -> Sequence[str]:

@@ -193,7 +193,7 @@ class Master:
         """Where the study asks for it; one that fails is told in the report, and ends nothing."""
         if operators.wanted(self._study, options, self._servers.ready):
             self._say("profiling the operators of the ONNX engine, before any load")
-            self._collector.write(operators.profile(operators.command_of(options, size)))
+            self._collector.write(operators.profile(operators.command_of(options, size, self._servers.ready)))
 
     def _run_time_s(self) -> float | None:
         """Locust's --run-time, which it leaves to shapes."""
@@ -203,8 +203,10 @@ class Master:
     def _end(self, ending: Ending, status: str, reason: str) -> None:
         """The report, and the exit code, which stays inconclusive if anything here goes wrong."""
         self._environment.process_exit_code = INCONCLUSIVE
-        self._closing_text, code = ending.close(status, reason)
-        self._control.restore()
+        try:
+            self._closing_text, code = ending.close(status, reason)
+        finally:
+            self._control.restore()
         self._watch.ended(status, reason, code)
         self._crew.forget()
         self._environment.process_exit_code = code

@@ -15,6 +15,7 @@ import gevent
 
 from swarm.cell import Cell
 from swarm.errors import RunFailedError, UsageError
+from swarm.first_calls import ANNOUNCE_S
 from swarm.model_api import ModelControlError, config_of, inner, load, refusal, wait_until_ready
 from swarm.serving import triton_serving
 from users.endpoint import Endpoint
@@ -55,6 +56,8 @@ class ModelControl:
 
         It asks each server to load a model that there is not, which changes nothing.
         """
+        # A study that was refused has held models, too, and their owner may have set them otherwise since.
+        self._held = {model: held for model, held in self._held.items() if held.now != held.original}
         found: dict[Endpoint, list[Cell]] = {}
         for cell in cells:
             if cell.adjustable and wants(cell):
@@ -79,14 +82,14 @@ class ModelControl:
         """
         try:
             if cell.endpoint.backend == GATEWAY:
-                loaded = [held.endpoint for held in self._held.values() if self._load(held, held.original)]
+                loaded = [held.endpoint for held in self._held.values() if self._set(held, held.original)]
                 return [*loaded, cell.endpoint] if loaded else []
             if not cell.adjustable or not (wants(cell) or self._held):
                 return []
             held = self._hold(cell.endpoint)
             if problem := lacking(held.original, [cell]):
                 raise ModelControlError(problem)
-            if not self._load(held, configured(held.original, cell)):
+            if not self._set(held, configured(held.original, cell)):
                 return []
             # An ensemble comes after its parts.
             wait_until_ready(cell.endpoint, self._clock, self._sleep)
@@ -119,14 +122,27 @@ class ModelControl:
             self._held[key] = Held(model, original, original)
         return self._held[key]
 
+    def _set(self, held: Held, config: Mapping[str, Any]) -> bool:
+        """As `_load`, and it looks at what there is: another may have set it since, or the same model held by
+        another name of its host. Raises ModelControlError.
+        """
+        if held.now == config and triton_serving(config_of(held.endpoint)) != triton_serving(config):
+            held.now = None
+        return self._load(held, config)
+
     def _load(self, held: Held, config: Mapping[str, Any]) -> bool:
         """Load the model so, unless it is; whether it was loaded. Raises ModelControlError."""
         if held.now == config:
             return False
         # A load that is cut off may go through after all.
         held.now = None
-        load(held.endpoint, config)
-        wait_until_ready(held.endpoint, self._clock, self._sleep)
+        text = f"{held.endpoint.model} is still being loaded with other settings; an engine may be being built"
+        announcement = gevent.spawn_later(ANNOUNCE_S, self._say, text)
+        try:
+            load(held.endpoint, config)
+            wait_until_ready(held.endpoint, self._clock, self._sleep)
+        finally:
+            announcement.kill()
         asked, told = triton_serving(config), triton_serving(config_of(held.endpoint))
         if told != asked:
             raise ModelControlError(

@@ -15,6 +15,7 @@ from swarm.plan import Size, Study
 KIND = "operators"
 MODEL = "onnx"
 """The embedded server whose file is profiled."""
+CUDA = "CUDAExecutionProvider"
 PATIENCE_S = 600.0
 SHARE, LEAST_ITERATIONS = 3, 3
 """A third of the study's iterations: a batch of 32 takes seconds without a GPU."""
@@ -25,11 +26,12 @@ def wanted(study: Study, options: Options, ready: Mapping[str, Any]) -> bool:
     return study.operators and options.embedded and MODEL in ready.get("endpoints", {})
 
 
-def command_of(options: Options, size: Size) -> list[str]:
-    """What profiles the file that the embedded server runs, at the study's own batches."""
+def command_of(options: Options, size: Size, ready: Mapping[str, Any]) -> list[str]:
+    """What profiles the file that the embedded server runs, where it runs it, at the study's own batches."""
     made = [sys.executable, "-m", "server", "profile", "--json"]
     made += ["--batches", ",".join(map(str, size.batches))]
     made += ["--iterations", str(max(LEAST_ITERATIONS, size.iterations // SHARE))]
+    made += ["--providers", "cuda"] if ready["endpoints"][MODEL].get("provider") == CUDA else []
     return made + (["--pretrained", options.pretrained] if options.pretrained else [])
 
 

@@ -64,6 +64,7 @@ def _cells(study: Study) -> Iterator[Runs]:
 def _row(study: Study, runs: Runs, theirs: Mapping[float, Published], notes: Notes) -> tuple[Cell, ...]:
     run = runs[0]
     said, it = stand_in(study, run.endpoint), theirs.get(run.level)
+    it = it if it and it.payload == run.payload else None
     published = (it.images_per_s, it.latency_p50_ms) if it else (None, None)
     rate, p50 = (sourced(value, it, notes) if it else Cell(MISSING) for value in published)
     return (

@@ -97,7 +97,11 @@ def of_the_session(found: OperatorProfile) -> Table:
     ran = ", ".join(f"{name} {counted(nodes)}" for name, nodes in found.providers.items())
     fell = ", ".join(f"{name} {counted(nodes)}" for name, nodes in found.fallbacks.items()) or "none"
     rows = (
-        (Cell("file, MB (10⁶ bytes)"), Cell(known(found.file_bytes, 1e6)), _told(theirs["file_mb"], notes)),
+        (
+            Cell("file, MiB; published as MB"),
+            Cell(known(found.file_bytes, 2**20)),
+            _told(theirs["file_mb"], notes),
+        ),
         (Cell("nodes in the file"), Cell(counted(found.file_nodes)), _told(theirs["file_nodes"], notes)),
         (Cell("nodes that ran"), Cell(counted(found.executed_nodes)), Cell(MISSING)),
         (Cell("opset"), Cell(str(found.opset)), _told(theirs["opset"], notes)),

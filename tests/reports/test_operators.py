@@ -76,7 +76,7 @@ def test_shares_stand_beside_the_published(tmp_path: Path) -> None:
 def test_the_file_and_its_session(tmp_path: Path) -> None:
     table = by_title(written(tmp_path))["ONNX Runtime 1.31.1: file and session"]
     assert texts(table) == [
-        ["file, MB (10⁶ bytes)", "351", "335"],
+        ["file, MiB; published as MB", "335", "335"],
         ["nodes in the file", "2,091", "2,272"],
         ["nodes that ran", "960", "–"],
         ["opset", "17", "14"],

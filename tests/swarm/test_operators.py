@@ -37,11 +37,13 @@ def test_only_a_study_that_asks_on_an_embedded_engine(options: Options) -> None:
 
 def test_the_command_names_the_studys_batches_and_weights(options: Options) -> None:
     size = Asking.sizes["quick"]
-    assert command_of(options, size)[1:] == [
+    assert command_of(options, size, READY)[1:] == [
         *("-m", "server", "profile", "--json", "--batches", "1,8,32", "--iterations", "10")
     ]
-    assert command_of(replace(options, pretrained="laion2b"), size)[-2:] == ["--pretrained", "laion2b"]
-    assert command_of(options, replace(size, iterations=6))[-1] == "3"
+    assert command_of(replace(options, pretrained="laion2b"), size, READY)[-2:] == ["--pretrained", "laion2b"]
+    assert command_of(options, replace(size, iterations=6), READY)[-1] == "3"
+    on_cuda = {"endpoints": {"onnx": {"provider": "CUDAExecutionProvider"}}}
+    assert command_of(options, size, on_cuda)[-2:] == ["--providers", "cuda"]
 
 
 def ran(code: str, patience_s: float = 30) -> dict[str, object]:

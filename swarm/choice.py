@@ -98,8 +98,8 @@ def check_own_axes(cells: Sequence[Cell], options: Options) -> None:
         "channels": all(cell.channels for cell in cells),
         "client": all(cell.client for cell in cells),
         "topology": all(cell.workers for cell in cells),
-        "queue_delay_us": adjustable and all(cell.queue_delay_us is not None for cell in adjustable),
-        "instances": adjustable and all(cell.instances for cell in adjustable),
+        "queue_delay_us": bool(adjustable) and all(cell.queue_delay_us is not None for cell in adjustable),
+        "instances": bool(adjustable) and all(cell.instances for cell in adjustable),
     }
     for name, own in settled.items():
         if own and getattr(options, name) != TEXTS[name][0]:

@@ -75,8 +75,8 @@ KINDS = (
 def chosen(own: Sequence[str], asked: str, skip_trt: bool) -> list[Kind]:
     """The kinds that a study asks by its `own` patterns, or by those `asked` for in their place.
 
-    `asked`: patterns between commas, or `all`; empty for none. Raises UsageError where one matches nothing, or where nothing
-    is left.
+    `asked`: patterns between commas, or `all`; empty for none. Raises UsageError where one matches nothing,
+    or where nothing is left.
     """
     patterns = patterns_of(own, asked)
     found = [kind for kind in KINDS if kind.matches(patterns)]
@@ -86,7 +86,9 @@ def chosen(own: Sequence[str], asked: str, skip_trt: bool) -> list[Kind]:
             raise UsageError(f"--endpoints {pattern}: names no endpoint; they are {names}, or {ALL}")
     left = [kind for kind in found if not (skip_trt and kind.compiled)]
     if not left:
-        raise UsageError("--skip-trt: leaves no endpoint of these; leave it out, or name others by --endpoints")
+        raise UsageError(
+            "--skip-trt: leaves no endpoint of these; leave it out, or name others by --endpoints"
+        )
     return left
 
 

@@ -14,7 +14,7 @@ from swarm.gpus import is_local
 from swarm.launch import Launch, relocated
 from swarm.options import Options
 from swarm.preflight import check_targets, first_reply
-from swarm.targets import endpoints_from_options, endpoints_from_ready, flag_of
+from swarm.targets import endpoints_from_options, endpoints_from_ready, flag_of, unasked
 from users.endpoint import Endpoint
 from users.images import ImageSet
 from users.transport import Transport
@@ -52,6 +52,8 @@ class Servers:
             self.endpoints = endpoints_from_ready(self.ready, kinds)
         else:
             self.endpoints = endpoints_from_options(options, kinds)
+            if text := unasked(options, self.endpoints):
+                self._say(text)
             for endpoint in self.endpoints:
                 check_far(far if is_local(endpoint) else [], f"{flag_of(endpoint)} {endpoint.address}")
         if options.floor:

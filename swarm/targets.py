@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from swarm.endpoints import SERVICES, Kind
+from swarm.endpoints import ALL, SERVICES, Kind, patterns_of
 from swarm.errors import UsageError
 from swarm.option_table import URLS, flag
 from swarm.options import Options
@@ -36,7 +36,32 @@ def endpoints_from_options(options: Options, kinds: Sequence[Kind]) -> list[Endp
         wanted = dict.fromkeys(url_option(kind.backend, kind.protocol) for kind in kinds)
         given = " or ".join(flag(name) for name in wanted if name in URLS)
         raise UsageError(f"no endpoint is left to test: give {given or 'other --endpoints'}")
+    check_named(options, kinds, {endpoint.name for endpoint in made})
     return made
+
+
+def check_named(options: Options, kinds: Iterable[Kind], made: Collection[str]) -> None:
+    """Raises UsageError where --endpoints names what has no URL; `all` is all that have one."""
+    named = [] if options.endpoints.strip() == ALL else patterns_of((), options.endpoints)
+    for pattern in named:
+        meant = [kind for kind in kinds if kind.matches([pattern])]
+        if meant and not any(kind.name in made for kind in meant):
+            option = url_option(meant[0].backend, meant[0].protocol)
+            raise UsageError(f"--endpoints {pattern}: has no URL; give {flag(option)}, or leave it out")
+
+
+def unasked(options: Options, endpoints: Collection[Endpoint]) -> str:
+    """Which URLs were given that a study asks no endpoint of, as a sentence; empty where there is none."""
+    asked = {url_option(endpoint.server, endpoint.protocol) for endpoint in endpoints}
+    backends = {endpoint.server for endpoint in endpoints}
+    left = [
+        flag(name)
+        for name in options.urls
+        if name not in asked
+        and name.removesuffix("_metrics_url") not in backends
+        and not (options.skip_trt and name.startswith("trt_"))
+    ]
+    return f"{', '.join(left)}: this study asks no endpoint there; --endpoints names others" if left else ""
 
 
 def parse_address(flag: str, url: str) -> str:

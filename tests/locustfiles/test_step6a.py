@@ -33,6 +33,6 @@ def test_every_backend_at_every_batch_with_one_user(size: str, batches: tuple[in
 
 def test_it_starts_the_three_servers_and_takes_a_tensorrt_by_url_in_the_place_of_openvino() -> None:
     kinds = chosen(Step6a.endpoints, "", skip_trt=False)
-    assert servers_for(kinds, emulated=False) == (["pytorch", "onnx", "openvino"], ["fp32"])
+    assert servers_for(kinds, emulated=False) == (["pytorch", "onnx", "compiled"], ["fp32"])
     assert "trt-http" in [kind.name for kind in kinds]
     assert not [kind.name for kind in kinds if kind.protocol == "grpc"]

@@ -53,6 +53,17 @@ def test_each_level_stands_beside_the_published_one(tmp_path: Path) -> None:
     assert 1 - 560 / 721 == 0.22330097087378642
 
 
+def test_another_payload_has_no_published_figure_beside_it(tmp_path: Path) -> None:
+    book = Book(study="step6b")
+    for name in ("onnx-http", "onnx-json-http"):
+        book.add(name, 1, 32, {"w0": [80 * MS] * 320})
+    rows = texts(growth_beside(load_study(book.write(tmp_path))))
+    assert {row[0]: (row[3], row[5]) for row in rows} == {
+        "onnx-http": ("43.2", "416"),
+        "onnx-json-http": ("–", "–"),
+    }
+
+
 def test_other_studies_have_no_such_table(tmp_path: Path) -> None:
     study = study_of(tmp_path, name="step7")
     assert (growth_beside(study).rows, costs_beside(study).rows) == ((), ())

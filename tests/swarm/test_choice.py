@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from locustfiles.step6b import Step6b
+from locustfiles.step7 import Step7
 from locustfiles.step8 import Step8
 from swarm.cell import Cell
 from swarm.choice import programme_of
@@ -27,7 +29,7 @@ def cells(study: StudyShape, *given: str) -> Sequence[Cell]:
 
 def test_step_8_has_a_peak_and_a_course_of_its_own() -> None:
     (cell,) = cells(Step8())
-    assert (cell.name, cell.profile) == ("pytorch-http/b1/r6/profile", "ramp:20,hold:40,cool:20")
+    assert (cell.name, cell.profile) == ("pytorch-http/b1/r4/profile", "ramp:20,hold:40,cool:20")
     assert (cell.arrivals, cell.max_in_flight, cell.channels) == ("constant", 100, "per-request")
     (cell,) = cells(Step8(), "--study", "full")
     assert (cell.level, cell.seconds) == (20, 600)
@@ -80,9 +82,31 @@ def test_a_search_is_at_rates_that_stay() -> None:
 
 
 def test_any_study_takes_a_course_with_rates() -> None:
-    from locustfiles.step7 import Step7
-
     (cell,) = cells(Step7(), "--rates", "30", "--load-profile", "hold:5", "--channels", "per-request")
     assert (cell.name, cell.seconds, cell.channels) == ("pytorch-http/b1/r30/profile", 5, "per-request")
     with pytest.raises(UsageError, match="--load-profile: is of open load; give --rates, its peaks, too"):
         cells(Step7(), "--load-profile", "hold:5")
+
+
+ONNX = Endpoint("onnx-http", "onnx", "http", "fp32", "h:1", "clip")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--instances", "2"), "--instances: is of Triton's models, and no cell asks one of them"),
+        (("--queue-delay-us", "0"), "--queue-delay-us: is of Triton's models"),
+    ],
+)
+def test_settings_that_no_server_would_take_are_refused(given: tuple[str, str], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        cells(Step7(), *given)
+
+
+def test_a_floor_does_not_hide_that_a_study_settles_its_instances() -> None:
+    asked = [ONNX, ONNX.floor()]
+    with pytest.raises(UsageError, match="--instances: this study settles it itself"):
+        programme_of(Step6b(), asked, options("--instances", "2"), Launch(), NO_GATE)
+    programme, _ = programme_of(Step6b(), asked, options("--queue-delay-us", "0"), Launch(), NO_GATE)
+    found = {(run.cell.endpoint.name, run.cell.queue_delay_us) for run in programme.planned}
+    assert found == {("onnx-http", 0), ("onnx-http-floor", None)}

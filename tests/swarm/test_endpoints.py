@@ -2,9 +2,11 @@
 
 import pytest
 
+from swarm.embedded import arguments
 from swarm.endpoints import EVERY, FIVE, KINDS, chosen, servers_for
 from swarm.errors import UsageError
-from swarm.targets import endpoints_from_ready
+from swarm.targets import endpoints_from_options, endpoints_from_ready, unasked
+from tests.swarm.test_folder import options
 
 READY = {
     "endpoints": {
@@ -52,6 +54,47 @@ def test_a_pattern_that_names_nothing() -> None:
         UsageError, match=r"--endpoints onx-http: names no endpoint; they are pytorch-http, gate"
     ):
         names(asked="onnx-http,onx-http")
+    with pytest.raises(UsageError, match="--skip-trt: leaves no endpoint of these"):
+        names(asked="trt-*", skip_trt=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--emulate", "a100", "--endpoints", "pytorch-http"), "which alone emulates; name some of Triton's"),
+        (("--endpoints", "emulated-http"), "these are of an emulated model; give --emulate, e.g. a100"),
+    ],
+)
+def test_endpoints_that_servers_of_our_own_do_not_have(given: tuple[str, ...], said: str) -> None:
+    asked = options(*given)
+    with pytest.raises(UsageError, match=f"--endpoints: .*{said}"):
+        arguments(asked, chosen(FIVE, asked.endpoints, False))
+
+
+def by_urls(*given: str) -> tuple[list[str], str]:
+    asked = options(*given)
+    made = endpoints_from_options(asked, chosen(FIVE, asked.endpoints, asked.skip_trt))
+    return [endpoint.name for endpoint in made], unasked(asked, made)
+
+
+def test_what_is_named_by_endpoints_needs_a_url() -> None:
+    grpc, gateway = ("--onnx-grpc-url", "h:1"), ("--gateway-url", "h:3")
+    with pytest.raises(
+        UsageError, match="--endpoints gateway-http: has no URL; give --gateway-url, or leave"
+    ):
+        by_urls(*grpc, "--endpoints", "onnx-grpc,gateway-http")
+    assert by_urls(*grpc, "--endpoints", "all")[0] == ["onnx-grpc", "onnx-jpeg-grpc", "onnx-uint8-grpc"]
+    assert by_urls("--emulated-grpc-url", "h:1", "--endpoints", "onnx-grpc")[0] == ["emulated-grpc"]
+    both = by_urls(*grpc, *gateway, "--endpoints", "onnx-grpc,gateway-http")
+    assert both == (["gateway-http", "onnx-grpc"], "")
+
+
+def test_a_url_that_no_endpoint_is_asked_of_is_told() -> None:
+    grpc, metrics = ("--onnx-grpc-url", "h:1"), ("--onnx-metrics-url", "h:2")
+    names, told = by_urls(*grpc, *metrics, "--gateway-url", "h:3", "--trt-metrics-url", "h:4")
+    assert names == ["onnx-grpc"]
+    assert told.startswith("--trt-metrics-url, --gateway-url: this study asks no endpoint there")
+    assert by_urls(*grpc, "--trt-http-url", "h:4", "--skip-trt") == (["onnx-grpc"], "")
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,8 @@ from swarm.errors import UsageError
 from swarm.kubernetes import (
     NO_COUNTERS,
     PROXY,
-    autoscaler_reading,
     cluster_of,
-    deployment_reading,
-    millicores,
     pods_path,
-    pods_reading,
 )
 from swarm.options import Options
 from swarm.sampler import Sampler, open_sources
@@ -151,41 +147,8 @@ def test_an_api_that_does_not_tell(api: Api, status: str, words: str) -> None:
     assert words in refused(named(api.url))
 
 
-def test_a_count_that_is_zero_is_not_in_the_answer() -> None:
-    failure = {"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"}
-    found = deployment_reading({"spec": {"replicas": 4}, "status": {"replicas": 3, "conditions": [failure]}})
-    assert found == {
-        "replicas": 3,
-        "desired_replicas": 4,
-        "ready_replicas": 0,
-        "unavailable_replicas": 0,
-        "replica_failure": "exceeded quota",
-    }
-
-
-def test_an_autoscaler_without_metrics_says_so_and_invents_nothing() -> None:
-    inactive = {"type": "ScalingActive", "status": "False", "reason": "FailedGetResourceMetric"}
-    found = autoscaler_reading({"spec": {"maxReplicas": 6}, "status": {"conditions": [inactive]}})
-    assert found == {"hpa_min": 1, "hpa_max": 6, "hpa_inactive": "FailedGetResourceMetric"}
-
-
-def test_pods_that_wait_and_pods_that_restarted() -> None:
-    pods = [{"status": {"phase": "Pending"}}, {"status": {"containerStatuses": [{"restartCount": 3}]}}]
-    assert pods_reading({"items": pods}) == {"pending_pods": 1, "restarts": 3}
-
-
 def test_pods_are_chosen_by_labels_alone() -> None:
     labels = {"app": "x", "app.kubernetes.io/name": "y"}
     path = pods_path("/api/v1/namespaces/n", {"spec": {"selector": {"matchLabels": labels}}})
     assert path == "/api/v1/namespaces/n/pods?labelSelector=app%3Dx%2Capp.kubernetes.io%2Fname%3Dy"
     assert not pods_path("", {"spec": {"selector": {"matchLabels": labels, "matchExpressions": [{}]}}})
-
-
-@pytest.mark.parametrize(("text", "found"), [("250m", 250), ("2", 2_000), ("0.5", 500), ("1500000n", 1.5)])
-def test_quantities(text: str, found: float) -> None:
-    assert millicores(text) == found
-
-
-def test_other_units_are_refused() -> None:
-    with pytest.raises(ValueError, match="'5Mi' is no quantity of CPU"):
-        millicores("5Mi")

@@ -1,8 +1,11 @@
 """What the master decides before it acts."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from swarm.master import emulation
+from swarm.master import Master, emulation
 
 
 @pytest.mark.parametrize(
@@ -17,3 +20,19 @@ from swarm.master import emulation
 )
 def test_what_embedded_servers_emulate(asked: str, own: str, emulated: str) -> None:
     assert emulation(asked, own) == emulated
+
+
+def test_settings_are_put_back_though_the_report_fails() -> None:
+    done: list[str] = []
+
+    def close(status: str, reason: str) -> tuple[str, int]:
+        done.append("report")
+        raise RuntimeError("a bug in a table")
+
+    master, ending = Master.__new__(Master), SimpleNamespace(close=close)
+    environment: Any = SimpleNamespace(process_exit_code=None)
+    control: Any = SimpleNamespace(restore=lambda: done.append("put back"))
+    master._environment, master._control = environment, control
+    with pytest.raises(RuntimeError, match="a bug"):
+        master._end(ending, "complete", "")  # type: ignore[arg-type]
+    assert (done, environment.process_exit_code) == (["report", "put back"], 3)

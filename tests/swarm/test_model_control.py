@@ -14,7 +14,7 @@ from swarm.cell import Cell
 from swarm.embedded import EmbeddedServers
 from swarm.errors import RunFailedError, UsageError
 from swarm.model_api import config_of, load
-from swarm.model_control import ModelControl, configured, groups
+from swarm.model_control import ModelControl
 from swarm.serving import read_serving
 from tests.swarm.fakes import FakeClock
 from tests.swarm.wsgi import serving
@@ -204,6 +204,35 @@ def test_of_an_ensemble_the_model_that_computes_is_loaded_and_a_gateway_gets_it_
     assert triton.configs["clip"] == BATCHED
 
 
+def test_a_model_held_by_two_names_of_its_host_is_set_again_for_each() -> None:
+    with fake(BATCHED) as (triton, one):
+        other = Endpoint(
+            "onnx-grpc", "onnx", "http", "fp32", one.address.replace("127.0.0.1", "localhost"), "clip"
+        )
+        assert one.host != other.host
+        control = ModelControl(lambda text: None)
+        control.check([of(one, 0), of(other, 500)])
+        control.apply(of(one, 0))
+        assert control.apply(of(other, 500)) == [other]
+        assert control.apply(of(one, 0)) == [one], "it was the other's meanwhile"
+        assert triton.configs["clip"]["dynamic_batching"]["max_queue_delay_microseconds"] == 0
+        control.restore()
+        assert triton.configs["clip"] == BATCHED
+
+
+def test_a_study_after_one_that_was_refused_finds_its_models_anew() -> None:
+    with fake(BATCHED) as (triton, endpoint):
+        control = ModelControl(lambda text: None)
+        control.check([of(endpoint, 0)])
+        theirs = {**BATCHED, "max_batch_size": 8}
+        triton.configs["clip"] = theirs
+        control.check([of(endpoint, 0)])
+        control.apply(of(endpoint, 0))
+        assert triton.configs["clip"]["max_batch_size"] == 8
+        control.restore()
+        assert triton.configs["clip"] == theirs
+
+
 def test_a_model_is_waited_for_until_it_is_ready() -> None:
     clock = FakeClock()
     with fake(BATCHED) as (triton, endpoint):
@@ -225,33 +254,3 @@ def test_what_cannot_be_put_back_is_said() -> None:
     (text,) = said
     assert text.startswith(f"inferswarm: clip at {endpoint.address} could not be put back as it was (")
     assert text.endswith("); load it again, or restart its server")
-
-
-@pytest.mark.parametrize(
-    ("gpus", "instances", "made"),
-    [
-        ([], 3, [(3, [])]),
-        ([[0, 1, 2, 3]], 1, [(1, [0])]),
-        ([[0, 1, 2, 3]], 2, [(1, [0, 1])]),
-        ([[0, 1, 2, 3]], 4, [(1, [0, 1, 2, 3])]),
-        ([[0, 1, 2, 3]], 6, [(2, [0, 1]), (1, [2, 3])]),
-        ([[0], [1]], 2, [(1, [0, 1])]),
-    ],
-)
-def test_instances_are_shared_out_over_gpus(
-    gpus: list[list[int]], instances: int, made: list[tuple[int, list[int]]]
-) -> None:
-    kind = "KIND_GPU" if gpus else "KIND_CPU"
-    own = [{"name": f"g{n}", "kind": kind, "count": 2, "gpus": some} for n, some in enumerate(gpus or [[]])]
-    found = list(groups(own, instances))
-    assert [(group["count"], group["gpus"]) for group in found] == made
-    assert {group["kind"] for group in found} == {kind}
-    assert len({group["name"] for group in found}) == len(found)
-
-
-def test_a_configuration_is_the_original_where_it_has_the_settings_already() -> None:
-    assert configured(BATCHED, of(SERVICE, 10_000, 1)) is BATCHED
-    made = configured(BATCHED, of(SERVICE, 0, 2))
-    assert made["dynamic_batching"] == {"max_queue_delay_microseconds": 0, "preserve_ordering": False}
-    assert made["instance_group"] == [{"name": "clip_0", "kind": "KIND_CPU", "count": 2, "gpus": []}]
-    assert BATCHED["instance_group"][0]["count"] == 1

@@ -1,11 +1,13 @@
 from locust.env import Environment
 
 import signal
+from collections.abc import Callable
 
+import gevent
 import psutil
 import pytest
 
-from swarm.signals import send_workers_home
+from swarm.signals import INTERRUPTED, MasterSignals, send_workers_home
 
 
 class Runner:
@@ -44,3 +46,18 @@ def test_going_home_signals_the_forked_workers_alone_and_passes_over_one_that_ha
     send_workers_home(runner)  # type: ignore[arg-type]
     assert heard == []
     assert (runner.quitted, twin.signals, stranger.signals) == (1, [signal.SIGINT], [])
+
+
+def test_a_signal_before_the_study_ends_the_process_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    handlers: list[Callable[[], None]] = []
+    monkeypatch.setattr(gevent, "signal_handler", lambda number, handler: handlers.append(handler))
+    monkeypatch.setattr(psutil.Process, "children", lambda _: [])
+    runner = Runner()
+    signals = MasterSignals(runner.environment, runner, None)  # type: ignore[arg-type]
+    gevent.get_hub().loop.run_callback(handlers[0])
+    with pytest.raises(SystemExit) as left, signals.preparing():
+        gevent.sleep(60)
+    assert (left.value.code, runner.quitted) == (INTERRUPTED, 1)
+    assert capsys.readouterr().err == "inferswarm: stopped before the study began\n"

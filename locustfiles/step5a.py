@@ -40,7 +40,7 @@ class Step5a(StudyShape):
             *((1, 8, 32), (1, 2, 8)),
             iterations=10,
             seconds=2,
-            warm_up=3,
+            warm_up=5,
             delays_us=(0, 5_000, 20_000),
             json_images=80,
         ),

@@ -71,10 +71,17 @@ class Sweep:
         many = f"{self.level:g} requests/s" if self.load == "open" else f"{self.level:g} users"
         return f"batch {self.batch} and {'1 user' if many == '1 users' else many}"
 
+    @property
+    def unranked(self) -> str:
+        """Why no setting has the most images/s: the rate is asked for, or nobody is there to share with."""
+        if self.load == "open":
+            return "open load: the rate is asked for, and no setting's speed"
+        return "one user has nobody to share an execution with" if self.level == 1 else ""
+
     def fastest(self, bound_ms: float | None = None) -> Best | None:
         """The one with the most images/s, of those with p95 within the bound in each repeat; or None."""
-        if self.load == "open":
-            return None  # the rate is asked for
+        if self.unranked:
+            return None
         kept = [it for it in self._sound() if bound_ms is None or (it.p95_ms and it.p95_ms.high <= bound_ms)]
         return _best(kept, images_per_s, most=True)
 

@@ -24,7 +24,6 @@ BEST_HEADS = (
     *("lowest p95 with", "p95 ms", "images/s"),
 )
 NOTHING_SOUND = "each delay is disqualified or has no success"
-ASKED = "open load: the rate is asked for, and no setting's speed"
 ONE_RUN = "one run"
 MOST_SAID = 3
 """Loads that the finding names one by one."""
@@ -118,7 +117,7 @@ def _best_row(study: Study, sweep: Sweep, bound: float | None, notes: Notes) -> 
     lacking = NOTHING_SOUND
     if quickest is not None:
         kept = f"none kept p95 at {bound:g} ms in each repeat" if bound else ""
-        lacking = ASKED if sweep.load == "open" else kept
+        lacking = sweep.unranked or kept
     return (
         *_head(study, sweep, notes),
         *_named(fastest, (images_per_s, p95_ms), lacking, notes),
@@ -171,7 +170,7 @@ def _said(sweep: Sweep, bound: float | None, mixed: bool) -> str:
     if quickest is None:
         return f"{where} not known ({NOTHING_SOUND})"
     lowest = f"{quickest.setting.name} ({_figure(quickest, p95_ms, 'ms', mixed)})"
-    if sweep.load == "open":
+    if sweep.unranked:
         return f"{where} lowest p95 with {lowest}"
     if fastest is None:
         return f"{where} none keeps p95 at {bound:g} ms, the lowest is with {lowest}"

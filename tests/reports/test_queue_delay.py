@@ -189,3 +189,17 @@ def test_the_finding_names_the_busiest_loads_and_counts_the_others(tmp_path: Pat
     assert [f"{users} users" in said for users in (2, 4, 8)] == [True] * 3
     assert "1 user " not in said
     assert "; 1 more load in the table. One run is behind a figure" in said
+
+
+def test_one_user_has_nobody_to_share_with_so_no_delay_is_called_faster(tmp_path: Path) -> None:
+    book = Book()
+    for delay_ms, latency_ms in ((0, 20), (5, 25)):
+        axes = {"queue_delay_us": delay_ms * 1000, "variant": f"delay-{delay_ms}ms"}
+        book.add("onnx-http", 1, 1, {"w0": [latency_ms * MS] * REQUESTS}, axes=axes)
+    study = load_study(book.write(tmp_path))
+    ((*_, fastest, rate, p95, quickest, lowest, _),) = texts(best_delays(study))
+    assert (fastest, rate, p95) == ("–", "–", "–")
+    assert (quickest, lowest) == ("0 ms", "20.0")
+    assert "one user has nobody to share an execution with" in best_delays(study).notes
+    assert "lowest p95 with 0 ms" in delay_finding(study)
+    assert "most images/s" not in delay_finding(study)

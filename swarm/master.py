@@ -28,6 +28,7 @@ from swarm.errors import SwarmError, TimeIsOverError, UsageError
 from swarm.exporter import start_exporter
 from swarm.folder import header, make_folder, new_folder, open_ledger
 from swarm.gating import Gate
+from swarm.hands import Hands
 from swarm.kubernetes import NO_COUNTERS, cluster_of
 from swarm.launch import Launch
 from swarm.live import Live
@@ -119,32 +120,20 @@ class Master:
     def conduct(self) -> None:
         """One study, from its folder to its report; killed by a stop, it still ends in order."""
         try:
-            options = self._resolved()
-            gate = self._gate = Gate.of(options, self._say)
-            options = replace(options, baseline=gate.baseline)
-            workers = self._launch.workers if isinstance(self._runner, MasterRunner) else 1
-            endpoints = self._servers.endpoints
-            programme, size = programme_of(
-                self._study, endpoints, options, self._launch, gate, workers, self._control.check
-            )
+            options, programme, size = self._planned()
             folder = new_folder(Path(options.results_dir), self._study.name)
-            gate.keep(folder)
+            self._gate.keep(folder)
             ledger = self._new_ledger(folder, options, programme, size)
         except UsageError as error:
             self._say(f"inferswarm: {error}")
             self._watch.refused(str(error))
             self._environment.process_exit_code = USAGE
             return
-        terms = Terms(options.request_timeout, size.warm_up, options.seed)
-        crew, collector, servers = self._crew, self._collector, self._servers
-        acting = (self._users, crew, collector, self._sampler, servers, self._launch, self._control)
-        hands = hands_of(*acting, gate.stopped, self._say)
-        if self._cluster:
-            hands.probe = lambda _: {"error": NO_COUNTERS}
-        conductor = Conductor(hands, programme, terms)
-        own, ratio = self._servers.embedded, options.max_failure_ratio
-        logs = self._launch.logs
-        ending = Ending(conductor, self._collector, ledger, folder, own, self._say, ratio, gate, logs)
+        conductor = Conductor(
+            self._hands(), programme, Terms(options.request_timeout, size.warm_up, options.seed)
+        )
+        own, logs, ratio = self._servers.embedded, self._launch.logs, options.max_failure_ratio
+        ending = Ending(conductor, self._collector, ledger, folder, own, self._say, ratio, self._gate, logs)
         status, reason = "interrupted", "stopped before its end"
         try:
             with gevent.Timeout(self._run_time_s(), TimeIsOverError("--run-time is over")):
@@ -162,6 +151,22 @@ class Master:
             raise
         finally:
             to_the_end(lambda: self._end(ending, status, reason))
+
+    def _planned(self) -> tuple[Options, Programme, Size]:
+        """What this press of Start asks for, judged by the gate as it is now. Raises UsageError."""
+        options = self._resolved()
+        gate = self._gate = Gate.of(options, self._say)
+        options = replace(options, baseline=gate.baseline)
+        workers = self._launch.workers if isinstance(self._runner, MasterRunner) else 1
+        study, endpoints, check = self._study, self._servers.endpoints, self._control.check
+        return options, *programme_of(study, endpoints, options, self._launch, gate, workers, check)
+
+    def _hands(self) -> Hands:
+        """What the conductor acts through; several replicas have no counters in common."""
+        crew, collector, servers = self._crew, self._collector, self._servers
+        acting = (self._users, crew, collector, self._sampler, servers, self._launch, self._control)
+        hands = hands_of(*acting, self._gate.stopped, self._say)
+        return replace(hands, probe=lambda _: {"error": NO_COUNTERS}) if self._cluster else hands
 
     def _new_ledger(self, folder: Path, options: Options, programme: Programme, size: Size) -> LedgerWriter:
         """A ledger with its header. Raises UsageError."""

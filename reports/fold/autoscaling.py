@@ -9,38 +9,12 @@ from typing import Any
 from reports.buckets import Buckets, percentiles_ns, together
 from reports.fold.runs import Run
 from reports.fold.seconds import epoch_s
+from reports.fold.stages import Stage, stages_of
 from reports.fold.windows import recorded
 from reports.ledger import Record
 
 Stated = Mapping[str, Any]
 AFTER = "after"
-
-
-@dataclass(frozen=True)
-class Stage:
-    """So many seconds from `begin_s` on, whose rate went in a straight line from one to another, in 1/s."""
-
-    name: str
-    begin_s: float
-    seconds: float
-    first_per_s: float
-    last_per_s: float
-
-    @property
-    def end_s(self) -> float:
-        """When the next begins."""
-        return self.begin_s + self.seconds
-
-    @property
-    def asked_per_s(self) -> float:
-        """Its mean rate."""
-        return (self.first_per_s + self.last_per_s) / 2
-
-    def arrivals(self, from_s: float, to_s: float) -> float:
-        """The integral of its rate over the part of a span that lies in it."""
-        low, high = max(from_s, self.begin_s), min(to_s, self.end_s)
-        middle = ((low + high) / 2 - self.begin_s) / self.seconds
-        return max(0.0, high - low) * (self.first_per_s + (self.last_per_s - self.first_per_s) * middle)
 
 
 @dataclass(frozen=True)
@@ -191,15 +165,6 @@ def scaling_of(whole: Run, by_second: Run, width_s: int = 1) -> Scaling | None:
     planned = whole.planned
     moments = tuple(moments_of(by_second, began_s, stages, width_s))
     return Scaling(planned["cell"], planned["repeat"], planned["endpoint"], stages, moments, dropped)
-
-
-def stages_of(planned: Iterable[Sequence[Any]]) -> tuple[Stage, ...]:
-    """The stages of a plan, each with its beginning."""
-    found, begin_s = [], 0.0
-    for name, seconds, first_per_s, last_per_s in planned:
-        found.append(Stage(name, begin_s, seconds, first_per_s, last_per_s))
-        begin_s += seconds
-    return tuple(found)
 
 
 def moments_of(run: Run, began_s: float, stages: Sequence[Stage], width_s: int) -> Iterable[Moment]:

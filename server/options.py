@@ -76,6 +76,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     )
     add_model_options(parser)
     _add_server_options(parser)
+    _add_triton_options(parser)
     _add_own_options(parser)
     options = parser.parse_args(argv)
     if options.queue_delay_us < 0:
@@ -97,13 +98,6 @@ def _add_server_options(parser: argparse.ArgumentParser) -> None:
         f"before {EMULATED} with --emulate, and brings it",
     )
     parser.add_argument(
-        "--payloads",
-        type=_payloads,
-        default=(FP32,),
-        metavar="NAME,...",
-        help=f"have tritonservers take {', '.join(PAYLOADS)}, or some of these (default: {FP32})",
-    )
-    parser.add_argument(
         "--emulate",
         metavar="PROFILE",
         help=f"start a tritonserver whose model only sleeps: {FORMS}",
@@ -115,6 +109,16 @@ def _add_server_options(parser: argparse.ArgumentParser) -> None:
         help="what they compute on (default: CUDA where a GPU and onnxruntime-gpu are there, else the CPU)",
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+
+
+def _add_triton_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--payloads",
+        type=_payloads,
+        default=(FP32,),
+        metavar="NAME,...",
+        help=f"have tritonservers take {', '.join(PAYLOADS)}, or some of these (default: {FP32})",
+    )
     parser.add_argument(
         "--queue-delay-us",
         type=int,

@@ -41,7 +41,7 @@ servers: setup ## start the embedded servers and keep them up until Ctrl-C
 BROWSER := tests/reports/test_browser.py
 ALONE := tests/locustfiles/test_real.py tests/locustfiles/test_trace.py \
   tests/readme/test_make.py tests/readme/test_networks.py
-CALM := tests/locustfiles/test_mistakes.py tests/locustfiles/test_web_page.py \
+CALM := tests/locustfiles/test_mistakes.py tests/locustfiles/test_web_page.py tests/locustfiles/test_payloads.py \
   tests/readme/test_commands.py tests/readme/test_servers.py
 test: setup ## run all tests, real servers included
 	$(BIN)/python -m pytest tests/server $(BROWSER)

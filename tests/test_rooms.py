@@ -59,6 +59,13 @@ def test_the_check_can_fail() -> None:
     assert is_allowed("reports.histogram.empty", ALLOWED["swarm"])
 
 
+def test_what_servers_are_tested_with_is_not_patched() -> None:
+    """Locust patches threads: in one process with it, requests at the same time would come one by one."""
+    for path in (ROOT / "tests" / "server").glob("*.py"):
+        tops = {name.partition(".")[0] for name in imports(path)}
+        assert not tops & {"locust", "gevent", "users", "swarm"}, path
+
+
 @pytest.mark.parametrize(
     "program", ["swarm.__main__", "swarm.run", "swarm.hosts.command", "swarm.links.command"]
 )

@@ -7,7 +7,7 @@ ARGS   ?=
 SET_UP := $(VENV)/.set-up
 
 .DEFAULT_GOAL := help
-.PHONY: help setup step7 web servers test test-studies test-parts test-reports test-calm check clean
+.PHONY: help setup step7 web servers test test-studies test-readme test-parts test-calm test-reports check clean
 
 help: ## show this help
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
@@ -37,22 +37,24 @@ servers: setup ## start the embedded servers and keep them up until Ctrl-C
 
 # The first apart: elsewhere Locust patches sockets and threads, which torch and uvicorn need as they are. The last
 # need both cores, the default ports, or the network for themselves. Those between wait more than they work, so two
-# processes share them; the calm ones measure nothing that another study would disturb.
+# processes share them; the calm ones measure nothing that another study would disturb. Links are measured, so nothing
+# else runs beside them, and in a process that Locust has not patched.
 BROWSER := tests/reports/test_browser.py
 ALONE := tests/locustfiles/test_real.py tests/locustfiles/test_trace.py \
   tests/readme/test_make.py tests/readme/test_networks.py
-CALM := tests/locustfiles/test_mistakes.py tests/locustfiles/test_web_page.py tests/locustfiles/test_payloads.py \
-  tests/readme/test_commands.py tests/readme/test_servers.py
+CALM := tests/locustfiles/test_mistakes.py tests/locustfiles/test_web_page.py tests/locustfiles/test_payloads.py
+README := tests/readme/test_commands.py tests/readme/test_servers.py
 test: setup ## run all tests, real servers included
 	$(BIN)/python -m pytest tests/server $(BROWSER)
-	$(MAKE) --jobs=2 --output-sync=target --no-print-directory test-studies test-parts test-reports test-calm
+	$(MAKE) --jobs=2 --output-sync=target --no-print-directory test-studies test-parts test-calm test-readme test-reports
+	$(BIN)/python -m pytest tests/swarm/links --confcutdir=tests/swarm/links
 	$(BIN)/python -m pytest $(ALONE)
 
-# Whole studies, then links, which would see their devices, in a process that Locust has not patched; by then the other
-# process has ended, and nothing disturbs what is measured of them.
 test-studies:
 	$(BIN)/python -m pytest tests/locustfiles $(addprefix --ignore=,$(ALONE) $(CALM))
-	$(BIN)/python -m pytest tests/swarm/links --confcutdir=tests/swarm/links
+
+test-readme:
+	$(BIN)/python -m pytest $(README)
 
 test-parts:
 	$(BIN)/python -m pytest tests --ignore=tests/server --ignore=tests/reports --ignore=tests/locustfiles \

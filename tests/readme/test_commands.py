@@ -40,7 +40,8 @@ def test_make_test_runs_this_folder() -> None:
     makefile = (ROOT / "Makefile").read_text()
     assert "pytest tests/server $(BROWSER)\n" in makefile
     assert "pytest tests/reports --ignore=$(BROWSER)\n" in makefile
-    assert "test-studies test-parts test-reports test-calm\n" in makefile
+    assert "test-studies test-parts test-calm test-readme test-reports\n" in makefile
+    assert "pytest $(README)\n" in makefile
     assert "pytest tests/swarm/links --confcutdir=tests/swarm/links\n" in makefile
     assert "pytest tests/locustfiles $(addprefix --ignore=,$(ALONE) $(CALM))\n" in makefile
     assert "pytest $(CALM)\n" in makefile

@@ -33,10 +33,10 @@ def check_row(row: dict[str, str]) -> None:
 
 @pytest.mark.timeout(580)
 def test_make_step7(tmp_path: Path) -> None:
-    shorter = ["--iterations", "5", "--seconds", "1", "--warm-up", "2"]
+    shorter = ["--iterations", "5", "--seconds", "1", "--warm-up", "2", "--cells", "'*/b[14]/*'"]
     console = run([*command("make step7"), f"ARGS={' '.join(shorter)}"], tmp_path, 540)
     (folder,) = re.findall(r"results in (results/\S+)/", console.text)
-    assert "[20/20]" in console.text
+    assert "[15/15]" in console.text
     for table in (
         "Serial latency, p50",
         "Serial throughput",
@@ -47,7 +47,7 @@ def test_make_step7(tmp_path: Path) -> None:
         assert table in console.text
     rows = list(csv.DictReader((ROOT / folder / "cells.csv").read_text().splitlines()))
     assert {row["endpoint"] for row in rows} == set(ENDPOINTS)
-    assert len(rows) == 5 * 4
+    assert len(rows) == 5 * 3
     for row in rows:
         check_row(row)
     assert "random (seed 0)" in (ROOT / folder / "report.html").read_text()

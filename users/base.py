@@ -61,7 +61,8 @@ class InferenceUser(User):
         shift = self.seat % len(self.mine.pool)
         self.requests = itertools.cycle(self.mine.pool[shift:] + self.mine.pool[:shift])
         self.sampled_phase, self.answers = "", 0
-        self.client = self.transport(self.mine.endpoint, self.mine.timeout_s, self.mine.channels)
+        by_library = self.mine.images is not None
+        self.client = self.transport(self.mine.endpoint, self.mine.timeout_s, self.mine.channels, by_library)
         self.client.open()
         self.connected = False
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,7 @@ from users.errors import ErrorKind, RequestError
 from users.transport import EMBEDDING_SIZE, Prepared, Reply
 
 NORM_TOLERANCE = 1e-2
+LEAST_SQUARE, MOST_SQUARE = (1 - NORM_TOLERANCE) ** 2, (1 + NORM_TOLERANCE) ** 2
 SAMPLE_EVERY = 8
 """A user's first answer of a phase and every eighth after it are held against the golden embeddings."""
 
@@ -18,11 +21,10 @@ def check_form(reply: Reply, images: int) -> None:
     embeddings = reply.embeddings
     if embeddings.shape != (images, EMBEDDING_SIZE):
         raise RequestError(ErrorKind.BAD_REPLY, f"shape {embeddings.shape} for {images} images")
-    norms = np.linalg.norm(embeddings, axis=1)
-    if not np.all(np.isfinite(norms)):
-        raise RequestError(ErrorKind.BAD_REPLY, "an embedding that is not finite")
-    if np.max(np.abs(norms - 1)) > NORM_TOLERANCE:
-        raise RequestError(ErrorKind.BAD_REPLY, "an embedding whose length is not 1")
+    for square in np.einsum("ij,ij->i", embeddings, embeddings).tolist():
+        if not LEAST_SQUARE <= square <= MOST_SQUARE:
+            fault = "whose length is not 1" if math.isfinite(square) else "that is not finite"
+            raise RequestError(ErrorKind.BAD_REPLY, f"an embedding {fault}")
 
 
 def check_embeddings(

@@ -77,7 +77,12 @@ def translated() -> Iterator[None]:
     except RequestError:
         raise
     except (Exception, gevent.Timeout) as error:
-        raise RequestError(kind_of(error), short(error)) from error
+        raise request_error(error) from error
+
+
+def request_error(error: BaseException) -> RequestError:
+    """What a client library raised, as a RequestError."""
+    return RequestError(kind_of(error), short(error))
 
 
 def kind_of(error: BaseException) -> ErrorKind:

@@ -5,19 +5,23 @@ from __future__ import annotations
 import base64
 import json
 import re
-import time
+import struct
 from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
+import orjson
+from numpy.typing import NDArray
 
 from users.base import InferenceUser
 from users.endpoint import Endpoint, Payload
-from users.http_client import HttpTransport
+from users.http_answer import Answer
+from users.http_transport import HttpTransport
 from users.images import ImageSet
-from users.transport import Prepared, Reply
+from users.transport import EMBEDDING_SIZE, Prepared
 
 HEADERS = {"Content-Type": "application/json"}
+ROW = struct.Struct(f"{EMBEDDING_SIZE}f")
 TIMING = re.compile(r"\s*([\w-]+)\s*;\s*dur=([0-9.]+)")
 
 
@@ -35,15 +39,28 @@ class JpegHttp(HttpTransport):
         encoded = [base64.b64encode(images.jpegs[index]).decode("ascii") for index in indices]
         return Prepared(json.dumps({"images": encoded}).encode(), indices, HEADERS)
 
-    def exchange(self, prepared: Prepared) -> Reply:
-        """POST and parse."""
-        assert self._connection is not None, "open() comes before send()"
-        path = "/embed" if self.endpoint.computes else "/null"
-        answer = self._connection.post(path, prepared.body, prepared.headers)
-        received_ns = time.perf_counter_ns()
-        embeddings = np.array(json.loads(answer.body)["embeddings"], dtype=np.float32)
-        phases_ns = {**answer.phases_ns, "decode": time.perf_counter_ns() - received_ns}
-        return Reply(embeddings, len(answer.body), phases_ns, server_timing(answer.headers))
+    @property
+    def path(self) -> str:
+        """Its null path answers without a model's work."""
+        return "/embed" if self.endpoint.computes else "/null"
+
+    def embeddings(self, answer: Answer) -> NDArray[np.float32]:
+        """float32 of shape [batch, 512]."""
+        if self.by_library:
+            return np.array(json.loads(answer.body)["embeddings"], dtype=np.float32)
+        return rows_of(orjson.loads(answer.body)["embeddings"])
+
+    def server_ns(self, answer: Answer) -> Mapping[str, int]:
+        """By its header `Server-Timing`."""
+        return server_timing(answer.headers)
+
+
+def rows_of(rows: list[list[float]]) -> NDArray[np.float32]:
+    """Lists of numbers as float32, by struct where they are embeddings: a third of NumPy's time."""
+    try:
+        return np.frombuffer(b"".join([ROW.pack(*row) for row in rows]), np.float32).reshape(len(rows), -1)
+    except (struct.error, OverflowError):
+        return np.array(rows, dtype=np.float32)
 
 
 def server_timing(headers: Mapping[str, str]) -> dict[str, int]:

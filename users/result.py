@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
 
 from users.errors import RequestError
 
+NONE: Mapping[str, int] = MappingProxyType({})
 
-@dataclass(frozen=True, slots=True)
-class Result:
+
+class Result(NamedTuple):
     """What one request was, when it ran and how it ended.
 
     `cell`, `repeat`, `phase`: the run it belongs to, by the phase it *started* in. `user`: which of this
@@ -32,8 +34,8 @@ class Result:
     response_bytes: int = 0
     error: RequestError | None = None
     abandoned: bool = False
-    phases_ns: Mapping[str, int] = field(default_factory=dict)
-    server_ns: Mapping[str, int] = field(default_factory=dict)
+    phases_ns: Mapping[str, int] = NONE
+    server_ns: Mapping[str, int] = NONE
     request_id: str = ""
 
     @property

@@ -5,15 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
+import gevent
 import numpy as np
 from numpy.typing import NDArray
 
 from users.channels import PER_USER, parse
 from users.endpoint import Endpoint, Payload, Protocol
-from users.errors import translated
+from users.errors import RequestError, request_error
 from users.images import ImageSet
+from users.result import NONE
 
 EMBEDDING_SIZE = 512
 PLACEHOLDER = "0" * 16
@@ -24,13 +26,20 @@ PLACEHOLDER = "0" * 16
 class Prepared:
     """A request ready to send: its bytes, its headers, and the indices of its pictures in the ImageSet.
 
-    `id_at`: where in the body its id begins, or -1 where it has none.
+    `id_at`: where in the body its id begins, or -1 where it has none. `head`: the headers as HTTP writes them
+    behind a request line and its Host, to the empty line before the body.
     """
 
     body: bytes
     indices: tuple[int, ...]
     headers: Mapping[str, str] = field(default_factory=dict)
     id_at: int = -1
+    head: bytes = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        lines = [f"{name}: {value}\r\n" for name, value in self.headers.items()]
+        head = f"{''.join(lines)}Content-Length: {len(self.body)}\r\n\r\n".encode("latin-1")
+        object.__setattr__(self, "head", head)
 
     def renamed(self, request_id: str) -> Prepared:
         """The same request under another id of the same length; the body is copied once."""
@@ -39,8 +48,7 @@ class Prepared:
         return replace(self, body=b"".join((view[: self.id_at], request_id.encode(), view[end:])))
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """The server's answer: float32 of shape [batch, 512], its size on the wire, and the parts it stated.
 
     `phases_ns`: the parts of the request's time that this client saw, by DESIGN's names of phases.
@@ -48,15 +56,16 @@ class Reply:
 
     embeddings: NDArray[np.float32]
     response_bytes: int
-    phases_ns: Mapping[str, int] = field(default_factory=dict)
-    server_ns: Mapping[str, int] = field(default_factory=dict)
+    phases_ns: Mapping[str, int] = NONE
+    server_ns: Mapping[str, int] = NONE
 
 
 class Transport(ABC):
     """One user's way to one endpoint. Opened and closed by the greenlet that uses it.
 
     `channels`: whether users have connections of their own, or share them, in the words of users.channels.
-    Raises ValueError where they are others.
+    `by_library`: send as a plain client does, by tritonclient's codec and the HTTP library it stands on, and
+    not by the suite's own client. Raises ValueError where channels are others.
     """
 
     protocol: ClassVar[Protocol]
@@ -64,10 +73,13 @@ class Transport(ABC):
     names_model: ClassVar[bool] = True
     """Whether requests name a model, as Triton's do; a service has only one."""
 
-    def __init__(self, endpoint: Endpoint, timeout_s: float, channels: str = PER_USER) -> None:
+    def __init__(
+        self, endpoint: Endpoint, timeout_s: float, channels: str = PER_USER, by_library: bool = False
+    ) -> None:
         self.endpoint = endpoint
         self.timeout_s = timeout_s
         self.channels = parse(channels)
+        self.by_library = by_library
 
     @classmethod
     def speaks(cls, endpoint: Endpoint) -> bool:
@@ -96,8 +108,12 @@ class Transport(ABC):
 
     def send(self, prepared: Prepared) -> Reply:
         """Send one request and wait for its answer. Raises RequestError and nothing else."""
-        with translated():
+        try:
             return self.exchange(prepared)
+        except RequestError:
+            raise
+        except (Exception, gevent.Timeout) as error:
+            raise request_error(error) from error
 
     @abstractmethod
     def exchange(self, prepared: Prepared) -> Reply:

@@ -30,33 +30,46 @@ from tests.users.slow_server import (
 from users.base import InferenceUser
 from users.endpoint import Endpoint
 from users.http_client import HttpConnection
+from users.http_library import LibraryConnection
+from users.http_transport import Connection
 from users.images import ImageSet
 from users.jpeg_http import JpegHttpUser
 from users.result import Result
 from users.stage import Stage
-from users.stamped import StampedClient, Stamps
+from users.stamps import Stamps
+from users.transport import Prepared
 from users.triton_grpc import TritonGrpcUser
 from users.triton_http import HEADER_LENGTH, TritonHttp
 
 IMAGES = ImageSet(
     (b"one", b"two", b"three"), np.arange(3 * 3 * 224 * 224, dtype=np.float32).reshape(3, 3, 224, 224), "test"
 )
+KINDS = [HttpConnection, LibraryConnection]
 EMBEDDING = [1.0, *[0.0] * 511]
 
 
-def posted(handle: Callable[[Server, Any], None], body: bytes) -> tuple[Mapping[str, int], list[int], int]:
+def connected(kind: type[Connection], server: Server) -> Connection:
+    """A connection to that server, which is told of its moments."""
+    made = kind(Endpoint("x", "x", "http", "jpeg", f"127.0.0.1:{server.port}"), 20)
+    server.stamps = made._stamps
+    return made
+
+
+def posted(
+    kind: type[Connection], handle: Callable[[Server, Any], None], body: bytes
+) -> tuple[Mapping[str, int], list[int], int]:
     """One request's phases, the server's pauses, and the time of it all, in nanoseconds."""
-    stamps = Stamps()
-    with serving(handle, stamps) as server:
-        client = StampedClient(stamps, "127.0.0.1", server.port, 20)
+    with serving(handle) as server:
+        connection = connected(kind, server)
         began_ns = time.perf_counter_ns()
-        response = client.post("/", body=body)
-        assert bytes(response.read()) == b"ok"
+        answer = connection.post("/", Prepared(body, ()))
         took_ns = time.perf_counter_ns() - began_ns
-        client.close()
-    return stamps.phases_ns(), server.pauses_ns, took_ns
+        assert answer.body == b"ok"
+        connection.close()
+    return answer.phases_ns, server.pauses_ns, took_ns
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("handle", "body", "phase"),
     [
@@ -67,9 +80,9 @@ def posted(handle: Callable[[Server, Any], None], body: bytes) -> tuple[Mapping[
     ],
 )
 def test_a_pause_lies_in_its_own_phase(
-    handle: Callable[[Server, Any], None], body: bytes, phase: str
+    kind: type[Connection], handle: Callable[[Server, Any], None], body: bytes, phase: str
 ) -> None:
-    phases_ns, (pause_ns,), took_ns = posted(handle, body)
+    phases_ns, (pause_ns,), took_ns = posted(kind, handle, body)
     assert list(phases_ns) == ["send", "wait", "receive"]
     assert phases_ns[phase] >= pause_ns
     assert all(value >= 0 for value in phases_ns.values())
@@ -77,8 +90,9 @@ def test_a_pause_lies_in_its_own_phase(
     assert sum(phases_ns.values()) <= took_ns
 
 
-def test_an_early_answer_to_a_request_that_broke_off_has_no_negative_phase() -> None:
-    phases_ns, _, took_ns = posted(answers_early_and_hangs_up, LARGE)
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_early_answer_to_a_request_that_broke_off_has_no_negative_phase(kind: type[Connection]) -> None:
+    phases_ns, _, took_ns = posted(kind, answers_early_and_hangs_up, LARGE)
     assert all(value >= 0 for value in phases_ns.values())
     assert sum(phases_ns.values()) <= took_ns
 
@@ -91,12 +105,13 @@ def test_an_answer_before_the_end_of_sending_is_not_waited_for() -> None:
     assert stamps.phases_ns() == {"send": 0, "wait": 0, "receive": 0}
 
 
-def test_a_kept_connection_begins_each_request_anew() -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kept_connection_begins_each_request_anew(kind: type[Connection]) -> None:
     with serving(waits) as server:
-        connection = HttpConnection(Endpoint("x", "x", "http", "jpeg", f"127.0.0.1:{server.port}"), 20)
+        connection = connected(kind, server)
         for number in range(3):
             began_ns = time.perf_counter_ns()
-            answer = connection.post("/", b"small", {})
+            answer = connection.post("/", Prepared(b"small", ()))
             took_ns = time.perf_counter_ns() - began_ns
             assert answer.body == b"ok"
             assert answer.phases_ns["wait"] >= server.pauses_ns[number]
@@ -106,11 +121,12 @@ def test_a_kept_connection_begins_each_request_anew() -> None:
     assert server.connections == 1
 
 
-def test_a_connection_that_broke_is_replaced_and_stamped_again() -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_connection_that_broke_is_replaced_and_stamped_again(kind: type[Connection]) -> None:
     with serving(reads_slowly) as server:  # which hangs up after each answer, and does not say so
-        connection = HttpConnection(Endpoint("x", "x", "http", "jpeg", f"127.0.0.1:{server.port}"), 20)
+        connection = connected(kind, server)
         for number in range(2):
-            answer = connection.post("/", LARGE, {})
+            answer = connection.post("/", Prepared(LARGE, ()))
             assert answer.phases_ns["send"] >= server.pauses_ns[number]
         connection.close()
     assert server.connections == 2

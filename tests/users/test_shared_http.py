@@ -16,7 +16,7 @@ from gevent.event import Event
 from tests.users.slow_server import Server, answer_of, serving
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
-from users.http_client import HttpTransport, LentConnections
+from users.http_transport import HttpTransport, LentConnections
 from users.jpeg_http import JpegHttp
 from users.transport import Prepared, Reply
 

@@ -1,34 +1,20 @@
-"""A socket that stamps when bytes go and come, under geventhttpclient: the phases of an HTTP request."""
+"""HTTP/1.1 by geventhttpclient, as tritonclient has it: for studies of that client, its requests stamped."""
 
 from __future__ import annotations
 
 import time
 from typing import Any
 
+import gevent
 import gevent.socket
 from geventhttpclient import HTTPClient
 from geventhttpclient.connectionpool import ConnectionPool
 
-
-class Stamps:
-    """The moments of one request on the wire, in `perf_counter_ns`; 0 where it has not come so far."""
-
-    def __init__(self) -> None:
-        self.clear()
-
-    def clear(self) -> None:
-        """Before a request."""
-        self.send_began = self.send_ended = self.first_byte = self.last_byte = 0
-
-    def phases_ns(self) -> dict[str, int]:
-        """`send`: first to last byte handed to the kernel. `wait`: from there to the answer's first byte, 0
-        where that came earlier. `receive`: from its first byte to its last.
-        """
-        return {
-            "send": self.send_ended - self.send_began,
-            "wait": max(0, self.first_byte - self.send_ended),
-            "receive": self.last_byte - self.first_byte,
-        }
+from users.endpoint import Endpoint
+from users.errors import status_error
+from users.http_answer import Answer
+from users.stamps import Stamps
+from users.transport import Prepared
 
 
 class StampedSocket(gevent.socket.socket):  # type: ignore[misc]
@@ -80,3 +66,45 @@ class StampedClient(HTTPClient):
         )
         # The library has no hook for the sockets of its pool; the pool itself has connected nothing yet.
         self._connection_pool = StampedPool(stamps, host, port, timeout_s)
+
+
+class LibraryConnection:
+    """POSTs over one kept-alive connection, or over a `fresh` one each time.
+
+    `timeout_s` is for a whole request.
+    """
+
+    def __init__(self, endpoint: Endpoint, timeout_s: float, fresh: bool = False) -> None:
+        self._endpoint, self._timeout_s, self._fresh = endpoint, timeout_s, fresh
+        self._stamps = Stamps()
+        self._client = self._new_client()
+
+    def _new_client(self) -> StampedClient:
+        return StampedClient(self._stamps, self._endpoint.host, self._endpoint.port, self._timeout_s)
+
+    def post(self, path: str, prepared: Prepared) -> Answer:
+        """The answer to one request. Raises RequestError on any status but 200.
+
+        The library's own timeouts are for each read: an answer that trickles in would outlive them.
+        """
+        self._stamps.clear()
+        try:
+            with gevent.Timeout(self._timeout_s):
+                response = self._client.post(path, body=prepared.body, headers=dict(prepared.headers))
+                data = bytes(response.read())
+        except BaseException:
+            # Cut off in the middle, the connection is of no more use.
+            self.close()
+            self._client = self._new_client()
+            raise
+        if self._fresh:
+            self.close()
+            self._client = self._new_client()
+        if response.status_code != 200:
+            raise status_error(response.status_code, data)
+        named = {name.lower(): value for name, value in response.items()}
+        return Answer(200, named, data, not self._fresh, self._stamps.phases_ns())
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()

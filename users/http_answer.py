@@ -1,0 +1,112 @@
+"""One answer of HTTP/1.1, read off a socket: its usual form here, all others by geventhttpclient's parser."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Mapping
+from dataclasses import dataclass
+from time import perf_counter_ns
+
+import gevent.socket
+from geventhttpclient.response import HTTPSocketResponse
+
+from users.stamps import Stamps
+
+CHUNK_BYTES = 1 << 16
+LONGEST_HEAD_BYTES = 1 << 16
+END_OF_HEAD = b"\r\n\r\n"
+BODILESS = frozenset({204, 304})
+
+
+@dataclass(slots=True)
+class Answer:
+    """An answer: its status, its headers (names in lower case), its body, whether its connection can be used
+    again, and the request's phases on the wire.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes | bytearray
+    lasts: bool
+    phases_ns: dict[str, int]
+
+
+def read_answer(sock: gevent.socket.socket, stamps: Stamps) -> Answer:
+    """The answer that comes next, its first and last byte stamped.
+
+    Raises ConnectionResetError where the connection ends before it does, ValueError and the library's own
+    where it is no HTTP.
+    """
+    data = received(sock)
+    stamps.first_byte = perf_counter_ns()
+    while (end := data.find(END_OF_HEAD)) < 0:
+        if len(data) > LONGEST_HEAD_BYTES or not data.startswith(b"HTTP/1."[: len(data)]):
+            raise ValueError("an answer that is not HTTP/1.1")
+        data += received(sock)
+    version, status, headers = parsed(data[:end])
+    length = headers.get("content-length", "")
+    usual = status >= 200 and status not in BODILESS and "transfer-encoding" not in headers
+    if not usual or not length.isdecimal():
+        return read_by_library(sock, data, stamps)
+    body = whole(sock, data[end + len(END_OF_HEAD) :], int(length))
+    stamps.last_byte = perf_counter_ns()
+    wish = headers.get("connection", "").lower()
+    lasts = wish != "close" if version == "HTTP/1.1" else wish == "keep-alive"
+    return Answer(status, headers, body, lasts, stamps.phases_ns())
+
+
+def parsed(head: bytes) -> tuple[str, int, dict[str, str]]:
+    """Version, status and headers. Raises ValueError.
+
+    >>> parsed(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2")
+    ('HTTP/1.1', 200, {'content-length': '2'})
+    """
+    first, *lines = head.decode("latin-1").split("\r\n")
+    version, _, rest = first.partition(" ")
+    if not version.startswith("HTTP/1."):
+        raise ValueError("an answer that is not HTTP/1.1")
+    headers = {}
+    for line in lines:
+        name, _, value = line.partition(":")
+        headers[name.lower()] = value.strip()
+    return version, int(rest[:3]), headers
+
+
+def whole(sock: gevent.socket.socket, begun: bytes, length: int) -> bytes | bytearray:
+    """A body of so many bytes, of which some have come; each is copied once. Raises ValueError."""
+    missing = length - len(begun)
+    if missing < 0:
+        raise ValueError("an answer with more bytes than its Content-Length says")
+    if not missing:
+        return begun
+    body = bytearray(length)
+    body[: len(begun)] = begun
+    room = memoryview(body)[len(begun) :]
+    while room:
+        count = sock.recv_into(room)
+        if not count:
+            raise broken()
+        room = room[count:]
+    return body
+
+
+def read_by_library(sock: gevent.socket.socket, begun: bytes, stamps: Stamps) -> Answer:
+    """An answer in chunks, until the connection's end, without a body, or behind an interim one."""
+    response = HTTPSocketResponse(sock, method="POST", pre_buffered=begun)
+    body = bytes(response.read())
+    stamps.last_byte = perf_counter_ns()
+    headers = {name.lower(): value for name, value in response.items()}
+    return Answer(response.status_code, headers, body, not response.should_close(), stamps.phases_ns())
+
+
+def received(sock: gevent.socket.socket) -> bytes:
+    """What has come, at least one byte."""
+    data: bytes = sock.recv(CHUNK_BYTES)
+    if not data:
+        raise broken()
+    return data
+
+
+def broken() -> ConnectionResetError:
+    """The other side has hung up."""
+    return ConnectionResetError(errno.ECONNRESET, "connection closed before the whole answer had come")

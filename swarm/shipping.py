@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 import gevent
+from gevent.lock import RLock
 
 from swarm.connections import Connections
 from swarm.health import Health
@@ -29,6 +30,7 @@ class Shipping:
         self._health = Health()
         self._connections = Connections()
         self._path_phase, self._path_since_ns = "", 0
+        self._looking = RLock()
         self._told: tuple[Any, ...] = ()
         self._second = 0
         self._since_ns = time.perf_counter_ns()
@@ -42,12 +44,12 @@ class Shipping:
             now_ns = time.perf_counter_ns()
             records = self._recorder.take_closed(now_ns)
             second = self._recorder.second(now_ns)
-            if second > self._second:
-                if now_ns - self._since_ns >= LEAST_HEALTH_NS:
-                    records += self._health_of(second - 1, now_ns)
-                records += self._path_of(second - 1, now_ns)
-                self._second = second
+            is_over, self._second = second > self._second, second
+            if is_over and now_ns - self._since_ns >= LEAST_HEALTH_NS:
+                records += self._health_of(second - 1, now_ns)
             self._send(records)
+            if is_over:
+                self._send_path(second - 1)
             self._tell_progress()
 
     def flush(self) -> None:
@@ -63,20 +65,25 @@ class Shipping:
     def begin_path(self, phase: str) -> None:
         """What connections do from now on belongs to this phase, until `end_path`."""
         assert self.stage is not None
-        self._connections.watch(self.stage.endpoint.port)
-        self._path_phase, self._path_since_ns = phase, time.perf_counter_ns()
+        with self._looking:
+            self._connections.watch(self.stage.endpoint.port)
+            self._path_phase, self._path_since_ns = phase, time.perf_counter_ns()
 
     def end_path(self) -> None:
         """The phase's last request has come back."""
-        now_ns = time.perf_counter_ns()
-        self._send(self._path_of(self._recorder.second(now_ns), now_ns))
+        self._send_path(self._recorder.second(time.perf_counter_ns()))
         self._path_phase = ""
 
-    def _path_of(self, second: int, now_ns: int) -> list[dict[str, Any]]:
-        stage, span_ns = self.stage, now_ns - self._path_since_ns
+    def _send_path(self, second: int) -> None:
+        # Others run while many connections are looked at: who comes then waits, and finds this one sent.
+        with self._looking:
+            self._send(self._path_of(second))
+
+    def _path_of(self, second: int) -> list[dict[str, Any]]:
+        stage, now_ns = self.stage, time.perf_counter_ns()
         if stage is None or not self._path_phase:
             return []
-        self._path_since_ns = now_ns
+        span_ns, self._path_since_ns = now_ns - self._path_since_ns, now_ns
         figures = self._connections.take()
         if not figures:
             return []

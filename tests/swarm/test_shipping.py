@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import gevent
 import pytest
 from gevent.pool import Group
 
@@ -95,3 +96,26 @@ def test_no_connections_make_no_record(ship: Ship) -> None:
     ship.shipping.begin_path("measure")
     ship.shipping.end_path()
     assert ship.path() == []
+
+
+def test_two_looks_at_once_count_nothing_twice(ship: Ship, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others have turns while many connections are looked at: the end of a phase, for one."""
+    ship.shipping.begin_path("measure")
+
+    def slow(port: int) -> Any:
+        seen = ship.kernel(port)
+        gevent.sleep(0.01)
+        return seen
+
+    monkeypatch.setattr(ship.shipping._connections, "_read", slow)
+    ship.kernel.seen = {"a": info_of(bytes_sent=100)}
+    first = gevent.spawn(ship.shipping._send_path, 7)
+    gevent.sleep(0)
+    ship.kernel.seen = {"a": info_of(bytes_sent=130)}
+    ship.shipping.end_path()
+    assert first.ready()
+    assert [(record["phase"], record["bytes_sent"]) for record in ship.path()] == [
+        ("measure", 100),
+        ("measure", 30),
+    ]
+    assert all(record["span_ns"] > 0 for record in ship.path())

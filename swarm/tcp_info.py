@@ -38,7 +38,7 @@ def parse_tcp_info(data: bytes) -> TcpInfo:
 
 @functools.cache
 def _form(size: int) -> tuple[list[str], struct.Struct]:
-    """The names and the form of the fields that a kernel tells in so many bytes; a thousand sockets share it."""
+    """The names and the form of the fields in so many bytes, worked out once for all connections."""
     names, form = ["state"], f"=B{_BYTES - 1}x"
     for field in _FIELDS.split():
         kind, _, name = field.partition(":")

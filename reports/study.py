@@ -144,6 +144,8 @@ def notices(study: Study) -> Iterator[str]:
         yield "The ledger's last line is cut off; it was left out, and everything before it was read."
     if missing := len(study.runs) - len(study.started):
         yield f"Not started: {missing} of {plural(len(study.runs), 'planned run')}."
+    if said := built_anew(study.started):
+        yield said
     if study.operators and study.operators.error:
         yield f"The operators were not profiled: {study.operators.error}."
     if study.coarse > 1:
@@ -151,3 +153,16 @@ def notices(study: Study) -> Iterator[str]:
             f"Seconds were merged by {study.coarse} for the timeline: there are too many to show each. "
             "All other numbers are of every one."
         )
+
+
+def built_anew(runs: Sequence[Summary]) -> str:
+    """The sentence on runs whose requests the client library made and sent; empty without any."""
+    built = sum(run.built_anew for run in runs)
+    if not built:
+        return ""
+    some = built < len(runs)
+    whose = f" of {built} of {plural(len(runs), 'run')}" if some else ""
+    return (
+        f"Requests{whose} were built anew while measuring and sent by the client library (client: library): "
+        f"both are in {'their latencies' if some else 'every latency'}."
+    )

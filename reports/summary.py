@@ -28,7 +28,8 @@ class Summary:
     or poisson, `offered_per_s` what was sent, `due` are the arrivals whose time came, `dropped` those of them
     that were never sent. `late` are requests that began more than 5 ms after their time.
     The generator's own figures, from `worker_cpu_pct` to `gc_max_ns`, are each of the worst worker, as
-    reports.fold.health defines them; `in_flight` is of all.
+    reports.fold.health defines them; `in_flight` is of all. `client_cpu_ns` is what one of `requests` cost
+    all workers together, and `client_cpu_doubts` says where that is coarse or mostly fixed work.
     `loop_lag_p95_ns` is of `lag_worker`.
 
     The phases from `encode_ns` to `decode_ns` and the server's parts are means per request, `server_parts`
@@ -115,6 +116,8 @@ class Summary:
     request_bytes: float | None = None
     response_bytes: float | None = None
     executed_batch: float | None = None
+    client_cpu_ns: float | None = None
+    client_cpu_doubts: tuple[str, ...] = ()
     worker_cpu_pct: float | None = None
     loop_cpu_pct: float | None = None
     cpu_wait_pct: float | None = None
@@ -169,6 +172,11 @@ class Summary:
     def succeeded(self) -> int:
         """Requests that came back right."""
         return (self.requests or 0) - (self.failures or 0)
+
+    @property
+    def built_anew(self) -> bool:
+        """Whether each request was made while measuring, by the client library."""
+        return self.client == "library"
 
     @property
     def timeouts(self) -> int:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import gevent
-import psutil
 
 from reports import histogram
 
@@ -66,11 +65,11 @@ class Health:
         self,
         clock: Callable[[], int] = time.perf_counter_ns,
         sleep: Callable[[float], None] = gevent.sleep,
-        cpu_s: Callable[[], float] | None = None,
+        cpu_s: Callable[[], float] = time.process_time,
         thread_ns: Callable[[], tuple[int, int] | None] = loop_thread_ns,
     ) -> None:
         self._clock, self._sleep = clock, sleep
-        self._cpu_s, self._thread_ns = cpu_s or own_cpu_s(), thread_ns
+        self._cpu_s, self._thread_ns = cpu_s, thread_ns
         self._thread_last_ns = thread_ns()
         self._random = random.Random()
         self._lags_ns: list[int] = []
@@ -114,14 +113,3 @@ class Health:
     def end(self) -> None:
         """Leave the garbage collector alone again."""
         gc.callbacks.remove(self._pauses)
-
-
-def own_cpu_s() -> Callable[[], float]:
-    """A function that reads this process's processor time in seconds."""
-    process = psutil.Process()
-
-    def read() -> float:
-        times = process.cpu_times()
-        return float(times.user + times.system)
-
-    return read

@@ -1,6 +1,6 @@
 """The generator's own health in the measure phase: was it the server that was slow, or the client?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -13,6 +13,20 @@ LEAST_LOOKS = 50
 """A second's worth: the p95 of fewer looks at the event loop is one hiccup."""
 STOP_NS, LEAST_STOPS = 20_000_000, 3
 """A lag so long is a stop of the loop; one or two of them in a phase are hiccups, too."""
+TICKS_NS = 20_000_000
+"""A worker's processor time may be off by two of the kernel's ticks: one of its own, one of the system's."""
+EDGES_NS = 200_000_000
+"""A worker tells of nothing shorter than 0.1 s, so that much at either end may count for the phase beside."""
+COARSE_SHARE = 0.2
+COARSE = (
+    "coarse: ticks of the kernel's clock, the phase's edges and requests under way at its end may come to "
+    "more than a fifth of it"
+)
+IDLE_PCT = 10.0
+"""Five times what an idle worker was seen to take of a core."""
+MOSTLY_FIXED = (
+    f"high: workers used less than {IDLE_PCT:g} % of a core, much of it the fixed work of each second"
+)
 
 
 @dataclass(frozen=True)
@@ -42,6 +56,14 @@ class Health:
     in_flight: float | None = None
 
 
+@dataclass(frozen=True)
+class ClientCpu:
+    """The generator's processor time for a request in nanoseconds, None where unknown; why to doubt it."""
+
+    ns: float | None = None
+    doubts: tuple[str, ...] = ()
+
+
 def health(records: Sequence[Record]) -> Health:
     """The health of one phase; a worker has one record a second, and two of one in which a phase ended."""
     busiest, cpu_pct = _greatest(_cpu_of_workers(records))
@@ -66,6 +88,22 @@ def health(records: Sequence[Record]) -> Health:
         gc_max_ns=max(pauses, default=None),
         in_flight=fmean(in_flight) if in_flight else None,
     )
+
+
+def client_cpu(records: Sequence[Record], senders: Iterable[str], finished: int) -> ClientCpu:
+    """What each of the requests that came back, right or wrong, cost all workers with all their threads.
+
+    Unknown where nothing came back, or one of those who sent did not tell: their sum would be too small.
+    """
+    stated = [record for record in records if record.get("cpu_pct") is not None]
+    used_ns = sum(float(record["cpu_pct"]) / 100 * _span_ns(record) for record in stated)
+    workers, spans_ns = {record["worker"] for record in stated}, sum(map(_span_ns, stated))
+    if not finished or not used_ns or not workers.issuperset(senders):
+        return ClientCpu()
+    under_way = (standing(records, "in_flight") or 0) / finished
+    share = len(workers) * (TICKS_NS / used_ns + EDGES_NS / spans_ns) + under_way
+    doubted = {COARSE: share > COARSE_SHARE, MOSTLY_FIXED: 100 * used_ns / spans_ns < IDLE_PCT}
+    return ClientCpu(used_ns / finished, tuple(text for text, holds in doubted.items() if holds))
 
 
 def busiest_pct(records: Sequence[Record]) -> float | None:

@@ -11,7 +11,7 @@ from reports.doubt.run import doubts, varying_load
 from reports.fold.arrivals import Arrivals, arrivals
 from reports.fold.attribution import attributed, given, on_path, on_server
 from reports.fold.cost import costs, gpu_count
-from reports.fold.health import Health, health
+from reports.fold.health import ClientCpu, Health, client_cpu, health
 from reports.fold.memory import memory_of
 from reports.fold.path_fold import path_of
 from reports.fold.runs import Run
@@ -47,6 +47,7 @@ def _numbers(run: Run, status: str, note: str) -> dict[str, Any]:
     load = run.planned["load"]
     kept = arrivals(load, windows, drained)
     fit, server = health(run.measured("health")), server_side(run.of_kind("server"), windows, status)
+    spent = client_cpu(run.measured("health"), {line["worker"] for line in windows}, counts.finished)
     phase_ns = measure_ns(load, windows, drained) if counts.finished else None
     doubted = (
         *_stated(run),
@@ -61,7 +62,7 @@ def _numbers(run: Run, status: str, note: str) -> dict[str, Any]:
         **found,
         **on_server(server, serving_of(run.of_kind("serving")), phase_ns),
         **on_path(path_of(run.measured("path"), counts.images)),
-        **_generator(kept, fit),
+        **_generator(kept, fit, spent),
         **_sampled(run),
         "trace": trace_of(run.of_kind("trace")),
         "memory": memory_of(run.of_kind("memory")),
@@ -89,12 +90,14 @@ def _per_s(total: int, elapsed_ns: float | None) -> float | None:
     return total / (elapsed_ns / 1e9) if elapsed_ns else None
 
 
-def _generator(kept: Arrivals, fit: Health) -> dict[str, Any]:
+def _generator(kept: Arrivals, fit: Health, spent: ClientCpu) -> dict[str, Any]:
     return {
         "late": kept.late,
         "due": kept.due,
         "dropped": kept.dropped,
         "offered_per_s": kept.offered.per_s if kept.offered else None,
+        "client_cpu_ns": spent.ns,
+        "client_cpu_doubts": spent.doubts,
         "worker_cpu_pct": fit.worker_cpu_pct,
         "loop_cpu_pct": fit.loop_cpu_pct,
         "cpu_wait_pct": fit.cpu_wait_pct,

@@ -32,6 +32,7 @@ _OF_RUN = (
     *("cell", "repeat", "status", "tainted", "requests", "timeouts", "abandoned"),
     *("failed_p50_ns", "timeout_p50_ns"),
     *("arrivals", "offered_per_s", "late", "due", "dropped"),
+    *("client_cpu_ns", "client_cpu_doubts"),
     *("worker_cpu_pct", "loop_lag_p99_ns", "send_delay_p99_ns", "gc_max_ns", "in_flight"),
     *("loop_cpu_pct", "cpu_wait_pct", "awake_pct", "loop_delay_ns", "loop_lag_p95_ns"),
     *("lag_worker", "host_cpu_pct"),

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from reports.fold.health import COARSE
 from reports.page import build_page
 from reports.study import Study, load_study
 from reports.tables.health import generator_health
@@ -56,9 +57,11 @@ def test_the_table_of_health_marks_what_bound_the_client(tmp_path: Path) -> None
     book.add("onnx-http", 1, 1, {"w0": [MS] * 10})
     table = generator_health(load_study(book.write(tmp_path)))
     assert texts(table) == [
-        ["onnx-http/b1/r100", "1", "93.0", "12.5", "2.00", "1.50", "0", "3", "0"],
-        ["onnx-http/b1/c1", "1", "–", "–", "–", "–", "0", "–", "0"],
+        ["onnx-http/b1/r100", "–", "1", "930", "93.0", "12.5", "2.00", "1.50", "0", "3", "0"],
+        ["onnx-http/b1/c1", "–", "1", "–", "–", "–", "–", "–", "0", "–", "0"],
     ]
+    assert notes_at(table, 0, 3) == [COARSE]
+    assert notes_at(table, 1, 3) == []
     assert notes_at(table, 0, 0) == ["client-bound: worker w0 used 93.0 % of a core"]
 
 

@@ -13,7 +13,8 @@ from geventhttpclient.response import HTTPSocketResponse
 from users.stamps import Stamps
 
 CHUNK_BYTES = 1 << 16
-LONGEST_HEAD_BYTES = 1 << 16
+LONGEST_HEAD_BYTES, LARGEST_BODY_BYTES = 1 << 16, 1 << 30
+"""What is larger is no answer with embeddings, and no memory is set aside for it."""
 END_OF_HEAD = b"\r\n\r\n"
 BODILESS = frozenset({204, 304})
 
@@ -77,6 +78,8 @@ def whole(sock: gevent.socket.socket, begun: bytes, length: int) -> bytes | byte
     missing = length - len(begun)
     if missing < 0:
         raise ValueError("an answer with more bytes than its Content-Length says")
+    if length > LARGEST_BODY_BYTES:
+        raise ValueError(f"an answer of {length:,} bytes")
     if not missing:
         return begun
     body = bytearray(length)

@@ -108,6 +108,7 @@ def test_a_body_that_ends_with_the_connection() -> None:
         ([b"HTTP/2 200\r\n\r\n"], ErrorKind.BAD_REPLY),
         ([b"HTTP/1.1 many\r\nContent-Length: 2\r\n\r\nok"], ErrorKind.BAD_REPLY),
         ([answer_of(b"ok") + b"and more"], ErrorKind.BAD_REPLY),
+        ([answer_of(b"ok").replace(b": 2", b": 20000000000000")], ErrorKind.BAD_REPLY),
         ([OK.encode() + b"x: y\r\n" * CHUNK_BYTES], ErrorKind.BAD_REPLY),
         ([answer_of(b"no").replace(b"200", b"404")], ErrorKind.REJECTED),
         ([answer_of(b"no").replace(b"200", b"503")], ErrorKind.SERVER_ERROR),

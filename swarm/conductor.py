@@ -116,6 +116,7 @@ class Conductor:
             "endpoint": cell.endpoint.to_dict(),
             "addresses": self._hands.addresses(cell),
             "batch": cell.batch,
+            "users": cell.users,
             "channels": cell.channels,
             "client": cell.client,
         }

@@ -156,13 +156,18 @@ class Crew:
         for index, worker in enumerate(asked):
             self._runner.send_message(ASK, {**message, "share": (index, len(asked))}, worker)
         deadline = time.monotonic() + patience_s
-        while any(w not in answers.replies for w in asked if w in self.workers()):
+        while not self._answered(asked, answers):
             if time.monotonic() > deadline:
                 break
             gevent.sleep(0.005)
         del self._open[seq]
         answers.lost = [worker for worker in asked if worker not in answers.replies]
         return answers
+
+    def _answered(self, asked: list[str], answers: Answers) -> bool:
+        """Whether nobody is left who was asked, is there, and has not answered."""
+        there = set(self.workers())
+        return all(worker in answers.replies for worker in asked if worker in there)
 
     def _remember(self, op: str, message: dict[str, Any]) -> None:
         """Keep what a late worker must be told: the study, the cell, and the phase while it lasts."""

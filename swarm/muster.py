@@ -43,7 +43,7 @@ class Muster:
         if now - self._looked > BUSY_S:
             self._since = now
         self._looked = now
-        there = self._crew.workers()
+        there = set(self._crew.workers())
         return [worker for worker in self.workers if worker not in there or self._silent(worker, now)]
 
     def _silent(self, worker: str, now: float) -> bool:
@@ -60,8 +60,9 @@ class Muster:
 
     def joined(self) -> Iterator[str]:
         """Take in those that have come since the run began; their names."""
+        known = set(self.workers)
         for worker in self._crew.workers():
-            if worker not in self.workers:
+            if worker not in known:
                 self.workers.append(worker)
                 self._came[worker] = self._clock()
                 yield self._crew.name(worker)

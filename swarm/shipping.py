@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from locust.runners import Runner
 
+import itertools
 import time
 from typing import Any
 
@@ -18,6 +19,8 @@ from users.stage import Stage
 
 SHIP_EVERY_S = 0.1
 NS_PER_S = 1_000_000_000
+PROGRESS_PER_S = 1_000
+"""Messages of progress that all workers together send in a second at most: ten times that stop a master."""
 LEAST_HEALTH_NS = NS_PER_S // 10
 """Figures over less than this are noise."""
 
@@ -35,22 +38,20 @@ class Shipping:
         self._second = 0
         self._since_ns = time.perf_counter_ns()
         self.stage: Stage | None = None
+        self.workers = 1
+        """How many share the load."""
         runner.greenlet.spawn(self._ship)
         runner.greenlet.spawn(self._health.watch)
 
     def _ship(self) -> None:
-        while True:
+        for tick in itertools.count():
             gevent.sleep(SHIP_EVERY_S)
-            now_ns = time.perf_counter_ns()
-            records = self._recorder.take_closed(now_ns)
-            second = self._recorder.second(now_ns)
-            is_over, self._second = second > self._second, second
-            if is_over and now_ns - self._since_ns >= LEAST_HEALTH_NS:
-                records += self._health_of(second - 1, now_ns)
-            self._send(records)
-            if is_over:
-                self._send_path(second - 1)
-            self._tell_progress()
+            second = self._recorder.second(time.perf_counter_ns())
+            if second > self._second:
+                self._second = second
+                self._send_second(second - 1)
+            if tick % ticks_between(self.workers) == 0:
+                self._tell_progress()
 
     def flush(self) -> None:
         """Ship everything recorded so far: a phase has ended, or this process is about to."""
@@ -71,13 +72,19 @@ class Shipping:
 
     def end_path(self) -> None:
         """The phase's last request has come back."""
-        self._send_path(self._recorder.second(time.perf_counter_ns()))
-        self._path_phase = ""
-
-    def _send_path(self, second: int) -> None:
-        # Others run while many connections are looked at: who comes then waits, and finds this one sent.
         with self._looking:
-            self._send(self._path_of(second))
+            self._send(self._path_of(self._recorder.second(time.perf_counter_ns())))
+            self._path_phase = ""
+
+    def _send_second(self, second: int) -> None:
+        # In one message, since a thousand workers send it. Others run while many connections are looked at:
+        # who ends the phase then waits, and finds this second sent.
+        with self._looking:
+            path, now_ns = self._path_of(second), time.perf_counter_ns()
+            records = self._recorder.take_closed(now_ns)
+            if now_ns - self._since_ns >= LEAST_HEALTH_NS:
+                records += self._health_of(second, now_ns)
+            self._send(records + path)
 
     def _path_of(self, second: int) -> list[dict[str, Any]]:
         stage, now_ns = self.stage, time.perf_counter_ns()
@@ -110,3 +117,12 @@ class Shipping:
         if counts and counts != self._told:
             self._runner.send_message(PROGRESS, dict(zip(PROGRESS_FIELDS, counts, strict=True)))
             self._told = counts
+
+
+def ticks_between(workers: int) -> int:
+    """Ticks of `SHIP_EVERY_S` from one message of progress to the next, where so many share the load.
+
+    >>> ticks_between(100), ticks_between(1_000)
+    (1, 10)
+    """
+    return max(1, round(workers / SHIP_EVERY_S / PROGRESS_PER_S))

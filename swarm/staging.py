@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
 from collections.abc import Mapping
 from typing import Any
@@ -19,6 +20,8 @@ from users.stage import LIBRARY, Stage, prepare_pool
 from users.transport import PLACEHOLDER, Prepared, Transport, rotation
 
 REACH_S = 5.0
+OTHER_FILES = 64
+"""What a worker has open beside a connection for each user."""
 
 
 def user_class_for(endpoint: Endpoint, classes: list[type[Any]]) -> type[InferenceUser]:
@@ -77,6 +80,17 @@ def named_pool(
     # Whether its requests have a place for an id, one picture tells.
     id_at = transport.prepare(images, (0,), endpoint, request_id).id_at if request_id else -1
     return [Prepared(b"", indices, id_at=id_at) for indices in rotation(len(images), batch)]
+
+
+def check_files(users: int) -> None:
+    """Raises StudyError where this process may not have a connection for each of so many users."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if users + OTHER_FILES > most:
+        raise StudyError(
+            f"host {own_host()}: {users:,} users of one worker need some {users + OTHER_FILES:,} open files,"
+            f" and a process there may have {most:,}; raise `ulimit -n`, or spread them over more workers"
+            " (--processes)"
+        )
 
 
 def check_reach(endpoint: Endpoint) -> None:

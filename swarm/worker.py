@@ -17,7 +17,7 @@ from swarm.errors import StudyError, SwarmError
 from swarm.messages import ASK, HELLO, PARTING, REPLY
 from swarm.recorder import Recorder
 from swarm.shipping import Shipping
-from swarm.staging import check_reach, located, own_host, stage_of, user_class_for
+from swarm.staging import check_files, check_reach, located, own_host, stage_of, user_class_for
 from users.base import InferenceUser
 from users.endpoint import Endpoint
 from users.images import ImageSet, ImageSetError, load_images
@@ -111,6 +111,7 @@ class Worker:
         """Set the stage for a cell: its users, spawned next, find everything prepared."""
         if self._images is None:
             raise StudyError("it was given a cell before a study")
+        check_files(math.ceil(data["users"] / data["share"][1]))
         user_class = user_class_for(Endpoint.from_dict(data["endpoint"]), self._environment.user_classes)
         stage = stage_of(data, self._settings, self._images, user_class)
         user_class.stage = self._stage = self._shipping.stage = stage
@@ -123,6 +124,7 @@ class Worker:
         if data["seq"] < self._drained_seq:
             return {}  # it waited behind a longer task while that phase came to its end
         self._shipping.mark()
+        self._shipping.workers = data["share"][1]
         self._recorder.begin_phase()
         self._entered_ns = start_ns(data["start_utc_ns"], time.time_ns(), time.perf_counter_ns())
         self._shipping.begin_path(data["phase"])

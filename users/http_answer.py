@@ -1,4 +1,4 @@
-"""One answer of HTTP/1.1, read off a socket: its usual form here, all others by geventhttpclient's parser."""
+"""One answer of HTTP/1.1, read off a wire: its usual form here, all others by geventhttpclient's parser."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from time import perf_counter_ns
 
-import gevent.socket
 from geventhttpclient.response import HTTPSocketResponse
 
 from users.stamps import Stamps
+from users.wire import Wire
 
 CHUNK_BYTES = 1 << 16
 LONGEST_HEAD_BYTES, LARGEST_BODY_BYTES = 1 << 16, 1 << 30
@@ -32,24 +32,24 @@ class Answer:
     phases_ns: dict[str, int]
 
 
-def read_answer(sock: gevent.socket.socket, stamps: Stamps) -> Answer:
+def read_answer(wire: Wire, stamps: Stamps) -> Answer:
     """The answer that comes next, its first and last byte stamped.
 
     Raises ConnectionResetError where the connection ends before it does, ValueError and the library's own
     where it is no HTTP.
     """
-    data = received(sock)
+    data = received(wire)
     stamps.first_byte = perf_counter_ns()
     while (end := data.find(END_OF_HEAD)) < 0:
         if len(data) > LONGEST_HEAD_BYTES or not data.startswith(b"HTTP/1."[: len(data)]):
             raise ValueError("an answer that is not HTTP/1.1")
-        data += received(sock)
+        data += received(wire)
     version, status, headers = parsed(data[:end])
     length = headers.get("content-length", "")
     usual = status >= 200 and status not in BODILESS and "transfer-encoding" not in headers
     if not usual or not length.isdecimal():
-        return read_by_library(sock, data, stamps)
-    body = whole(sock, data[end + len(END_OF_HEAD) :], int(length))
+        return read_by_library(wire, data, stamps)
+    body = whole(wire, data[end + len(END_OF_HEAD) :], int(length))
     stamps.last_byte = perf_counter_ns()
     wish = headers.get("connection", "").lower()
     lasts = wish != "close" if version == "HTTP/1.1" else wish == "keep-alive"
@@ -73,7 +73,7 @@ def parsed(head: bytes) -> tuple[str, int, dict[str, str]]:
     return version, int(rest[:3]), headers
 
 
-def whole(sock: gevent.socket.socket, begun: bytes, length: int) -> bytes | bytearray:
+def whole(wire: Wire, begun: bytes, length: int) -> bytes | bytearray:
     """A body of so many bytes, of which some have come; each is copied once. Raises ValueError."""
     missing = length - len(begun)
     if missing < 0:
@@ -86,25 +86,25 @@ def whole(sock: gevent.socket.socket, begun: bytes, length: int) -> bytes | byte
     body[: len(begun)] = begun
     room = memoryview(body)[len(begun) :]
     while room:
-        count = sock.recv_into(room)
+        count = wire.recv_into(room)
         if not count:
             raise broken()
         room = room[count:]
     return body
 
 
-def read_by_library(sock: gevent.socket.socket, begun: bytes, stamps: Stamps) -> Answer:
+def read_by_library(wire: Wire, begun: bytes, stamps: Stamps) -> Answer:
     """An answer in chunks, until the connection's end, without a body, or behind an interim one."""
-    response = HTTPSocketResponse(sock, method="POST", pre_buffered=begun)
+    response = HTTPSocketResponse(wire, method="POST", pre_buffered=begun)
     body = bytes(response.read())
     stamps.last_byte = perf_counter_ns()
     headers = {name.lower(): value for name, value in response.items()}
     return Answer(response.status_code, headers, body, not response.should_close(), stamps.phases_ns())
 
 
-def received(sock: gevent.socket.socket) -> bytes:
+def received(wire: Wire) -> bytes:
     """What has come, at least one byte."""
-    data: bytes = sock.recv(CHUNK_BYTES)
+    data: bytes = wire.recv(CHUNK_BYTES)
     if not data:
         raise broken()
     return data

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import select
-import socket
 import time
-from collections.abc import Sequence
 
 import gevent
-import gevent.socket
-from gevent import monkey
 
 from users.endpoint import Endpoint
 from users.errors import status_error
 from users.http_answer import Answer, read_answer
 from users.stamps import Stamps
 from users.transport import Prepared
-
-poll = monkey.get_original("select", "poll")
-"""The kernel's own: it is asked without waiting, and unlike select it knows sockets beyond the 1,023rd."""
+from users.wire import Wire
 
 
 class HttpConnection:
@@ -31,8 +24,7 @@ class HttpConnection:
         self._endpoint, self._timeout_s, self._fresh = endpoint, timeout_s, fresh
         self._stamps = Stamps()
         self._start, self._path = b"", ""
-        self._socket: gevent.socket.socket | None = None
-        self._watch = poll()
+        self._wire: Wire | None = None
 
     def post(self, path: str, prepared: Prepared) -> Answer:
         """The answer to one request. Raises RequestError on any status but 200."""
@@ -55,44 +47,32 @@ class HttpConnection:
     def _exchange(self, prepared: Prepared) -> Answer:
         stamps = self._stamps
         stamps.clear()
-        sock = self._connected()
+        wire = self._connected()
         refused: OSError | None = None
         stamps.send_began = time.perf_counter_ns()
         try:
-            send_all(sock, (self._start, prepared.head, prepared.body))
+            wire.send_all((self._start, prepared.head, prepared.body))
         except OSError as error:
             # A server may answer and hang up before it has all: that answer counts, too.
             refused = error
         stamps.send_ended = time.perf_counter_ns()
         try:
-            answer = read_answer(sock, stamps)
+            answer = read_answer(wire, stamps)
         except OSError as error:
             raise refused or error from None
         answer.lasts &= refused is None
         return answer
 
-    def _connected(self) -> gevent.socket.socket:
+    def _connected(self) -> Wire:
         """The connection, made anew where there is none, or the server has closed it since."""
-        if self._socket is not None and self._watch.poll(0):
+        if self._wire is not None and self._wire.stale:
             self.close()
-        if self._socket is None:
-            self._socket = gevent.socket.create_connection((self._endpoint.host, self._endpoint.port))
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._watch = poll()
-            self._watch.register(self._socket.fileno(), select.POLLIN)
-        return self._socket
+        if self._wire is None:
+            self._wire = Wire(self._endpoint.host, self._endpoint.port)
+        return self._wire
 
     def close(self) -> None:
         """Close the connection; the next request makes another."""
-        sock, self._socket = self._socket, None
-        if sock is not None:
-            sock.close()
-
-
-def send_all(sock: gevent.socket.socket, parts: Sequence[bytes]) -> None:
-    """All parts, one after the other, without putting them together."""
-    sent = sock.sendmsg(parts)
-    for part in parts:
-        if sent < len(part):
-            sock.sendall(memoryview(part)[sent:])
-        sent = max(0, sent - len(part))
+        wire, self._wire = self._wire, None
+        if wire is not None:
+            wire.close()

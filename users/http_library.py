@@ -90,6 +90,9 @@ class LibraryConnection:
         self._stamps.clear()
         try:
             with gevent.Timeout(self._timeout_s):
+                gevent.sleep(
+                    0
+                )  # an answer that is there at once is not waited for: others would have no turn
                 response = self._client.post(path, body=prepared.body, headers=dict(prepared.headers))
                 data = bytes(response.read())
         except BaseException:

@@ -11,6 +11,7 @@ import numpy as np
 from gevent.event import Event
 from numpy.typing import NDArray
 
+from users.arena import settled
 from users.channels import PER_USER
 from users.endpoint import Endpoint
 from users.images import ImageSet
@@ -80,4 +81,4 @@ def prepare_pool(
     for indices in rotation(len(images), batch):
         pool.append(transport.prepare(images, indices, endpoint, request_id))
         gevent.sleep(0)  # megabytes each, and Locust's heart must beat meanwhile
-    return pool
+    return settled(pool) if transport.protocol == "http" else pool

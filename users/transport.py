@@ -26,11 +26,13 @@ PLACEHOLDER = "0" * 16
 class Prepared:
     """A request ready to send: its bytes, its headers, and the indices of its pictures in the ImageSet.
 
+    `body`: bytes where gRPC sends it, which takes nothing else; over HTTP a view of bytes will do.
+
     `id_at`: where in the body its id begins, or -1 where it has none. `head`: the headers as HTTP writes them
     behind a request line and its Host, to the empty line before the body.
     """
 
-    body: bytes
+    body: bytes | memoryview
     indices: tuple[int, ...]
     headers: Mapping[str, str] = field(default_factory=dict)
     id_at: int = -1

@@ -109,7 +109,7 @@ def test_two_looks_at_once_count_nothing_twice(ship: Ship, monkeypatch: pytest.M
 
     monkeypatch.setattr(ship.shipping._connections, "_read", slow)
     ship.kernel.seen = {"a": info_of(bytes_sent=100)}
-    first = gevent.spawn(ship.shipping._send_path, 7)
+    first = gevent.spawn(ship.shipping._send_second, 7)
     gevent.sleep(0)
     ship.kernel.seen = {"a": info_of(bytes_sent=130)}
     ship.shipping.end_path()

@@ -2,6 +2,7 @@
 
 from locust.env import Environment
 
+import resource
 import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -96,7 +97,7 @@ def staged(
     assert "error" not in runner.ask("study", **study)
     task = {
         "cell": f"{endpoint.name}/b2/c1", "repeat": 1, "endpoint": endpoint.to_dict(), "addresses": {},
-        "batch": 2, "channels": "per-user", "client": "prepared", **cell,
+        "batch": 2, "users": 1, "channels": "per-user", "client": "prepared", **cell,
     }  # fmt: skip
     assert "error" not in runner.ask("cell", **task)
     assert AnyUser.stage is not None
@@ -158,3 +159,15 @@ def test_a_host_that_does_not_reach_an_endpoint_says_so(
 def test_a_traced_stage_has_a_place_for_ids(runner: WorkerRunner, trace: bool, has_a_place: bool) -> None:
     stage = staged(runner, EMULATED, b"", trace=trace)
     assert [prepared.id_at >= 0 for prepared in stage.pool] == [has_a_place] * len(stage.pool)
+
+
+def test_more_users_than_a_process_may_have_files(
+    runner: WorkerRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (300, 20_000))
+    assert staged(runner, ONNX, b"", {"users": 236}).pool
+    monkeypatch.setattr(AnyUser, "stage", None)
+    task = {"cell": "onnx-http/b2/c237", "endpoint": ONNX.to_dict(), "users": 237}
+    error = runner.ask("cell", **task)["error"]
+    assert "237 users of one worker need some 301 open files" in error
+    assert "may have 300; raise `ulimit -n`, or spread them over more workers (--processes)" in error

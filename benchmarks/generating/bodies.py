@@ -1,0 +1,69 @@
+"""Write the requests that the suite itself would send to files, so that every arm sends the same bytes.
+
+python -m benchmarks.generating.bodies FOLDER
+"""
+
+from __future__ import annotations
+
+import locust  # noqa: F401  (first: it patches sockets and threads)
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import users
+from benchmarks.generating.kinds import KINDS, MACHINE, MODEL, PICTURES, TENSORS, Kind
+from swarm.fingerprint import cpu_model, git_commit
+from users.images import ImageSet, load_images
+from users.transport import Transport, rotation
+
+CLASSES = {
+    "jpeg-http": users.JpegHttpUser,
+    "fp32-http": users.TritonHttpUser,
+    "fp32-grpc": users.TritonGrpcUser,
+    "fp32-http-b32": users.TritonHttpUser,
+}
+
+
+def endpoint_of(kind: Kind, address: str) -> users.Endpoint:
+    """The endpoint that a kind of request is sent to."""
+    if kind.is_jpeg:
+        return users.Endpoint("pytorch-http", "pytorch", "http", "jpeg", address)
+    protocol = CLASSES[kind.name].transport.protocol
+    return users.Endpoint(f"onnx-{protocol}", "onnx", protocol, "fp32", address, MODEL)
+
+
+def write_bodies(images: ImageSet, kind: Kind, folder: Path) -> None:
+    """The pool of one kind, as the suite prepares it."""
+    transport: type[Transport] = CLASSES[kind.name].transport
+    place = folder / kind.name
+    place.mkdir()
+    for number, indices in enumerate(rotation(len(images), kind.batch)):
+        prepared = transport.prepare(images, indices, endpoint_of(kind, "127.0.0.1:1"))
+        (place / f"{number:03d}.body").write_bytes(prepared.body)
+        (place / "headers.json").write_text(json.dumps(dict(prepared.headers)))
+
+
+def write_pictures(images: ImageSet, folder: Path) -> None:
+    """The pictures as JPEG files and as one array, float32 of shape [n, 3, 224, 224]."""
+    np.save(folder / TENSORS, images.tensors)
+    (folder / PICTURES).mkdir()
+    for number, jpeg in enumerate(images.jpegs):
+        (folder / PICTURES / f"{number:03d}.jpg").write_bytes(jpeg)
+
+
+def main() -> int:
+    """Write everything once."""
+    folder, images = Path(sys.argv[1]), load_images("")
+    write_pictures(images, folder)
+    # Asked here: what imports Locust is patched for gevent, and the benchmark's own process is not.
+    (folder / MACHINE).write_text(json.dumps({"cpu": cpu_model(), "commit": git_commit()}))
+    for kind in KINDS.values():
+        write_bodies(images, kind, folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+"""Processes pinned to a core: null servers, arms and peers, none of which outlives the benchmark."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+
+ROOT = Path(__file__).parent.parent.parent
+POLL_S, LISTENING_S = 0.02, 20.0
+UNTIL_STDIN_CLOSES = "--until-stdin-closes"
+
+
+@dataclass(frozen=True)
+class Done:
+    """A process that has ended: what it printed, its exit code, its seconds by the wall and on processors."""
+
+    text: str
+    code: int
+    wall_s: float
+    cpu_s: float
+
+
+class Hung(Exception):
+    """A process that had to be killed."""
+
+
+@contextmanager
+def pinned(core: int) -> Iterator[None]:
+    """Processes that are started in this block run on one core."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def run(command: Sequence[str], core: int, limit_s: float) -> Done:
+    """Run to the end. Raises Hung where it takes longer than `limit_s`."""
+    with tempfile.TemporaryFile("w+") as output:
+        with pinned(core):
+            process = subprocess.Popen(
+                command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+            )
+        began = time.perf_counter()
+        try:
+            status, cpu_s = _waited(process.pid, began + limit_s)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        finally:
+            if process.returncode is None:
+                process.kill()
+                process.wait()
+        wall_s = time.perf_counter() - began
+        output.seek(0)
+        return Done(output.read(), process.returncode, wall_s, cpu_s)
+
+
+def _waited(pid: int, deadline: float) -> tuple[int, float]:
+    """The exit status, and the user and system seconds, of a process that ends in time."""
+    while time.perf_counter() < deadline:
+        ended, status, usage = os.wait4(pid, os.WNOHANG)
+        if ended:
+            return status, usage.ru_utime + usage.ru_stime
+        time.sleep(POLL_S)
+    raise Hung
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        port: int = held.getsockname()[1]
+        return port
+
+
+def server_options(what: str | None) -> int:
+    """The port that a null server was asked for; on demand the process ends with the one that started it."""
+    parser = argparse.ArgumentParser(description=what)
+    parser.add_argument("port", type=int)
+    parser.add_argument(UNTIL_STDIN_CLOSES, action="store_true", help="end when standard input does")
+    options = parser.parse_args()
+    if options.until_stdin_closes:
+        Thread(target=lambda: (sys.stdin.buffer.read(), os._exit(0)), daemon=True).start()
+    port: int = options.port
+    return port
+
+
+@contextmanager
+def null_server(module: str, core: int) -> Iterator[int]:
+    """The port of a null server of benchmarks.generating, once it listens."""
+    port = free_port()
+    with pinned(core):
+        process = subprocess.Popen(
+            [sys.executable, "-m", f"benchmarks.generating.{module}", str(port), UNTIL_STDIN_CLOSES],
+            cwd=ROOT, stdin=subprocess.PIPE,
+        )  # fmt: skip
+    try:
+        _await_listening(port, process)
+        yield port
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def _await_listening(port: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + LISTENING_S
+    while process.poll() is None and time.monotonic() < deadline:
+        with socket.socket() as asked:
+            if asked.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(POLL_S)
+    raise SystemExit("a null server did not start; what it printed stands above")

@@ -1,0 +1,121 @@
+"""The bounds of benchmarks/generator.py, each a figure of two arms of the same cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from benchmarks.bounds import WIDTHS, Bounds
+from benchmarks.generating.arm import Told
+from benchmarks.generating.figures import UNSTABLE, Cell, Measured, Over, cpu_ms, paired, per_core, per_s
+from benchmarks.generating.kinds import KINDS
+from benchmarks.generating.peers import PERF_ANALYZER
+from reports.format import digits
+
+OURS, FLOOR, STOCK = "inferswarm", "socket", "stock"
+ADDED_MS = 0.15
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A figure of ours over another arm's, and its bound."""
+
+    cell: Cell
+    of: str
+    other: str
+    bound: float
+    least: bool = False
+
+
+FIGURES: dict[str, Callable[[Told], float]] = {
+    "CPU": cpu_ms,
+    "requests/s": per_s,
+    "requests/s per core": per_core,
+}
+RATIOS = (
+    Ratio(("fp32-http", 16), "CPU", FLOOR, 1.5),
+    Ratio(("fp32-http", 16), "CPU", STOCK, 0.7),
+    Ratio(("fp32-http", 16), "CPU", PERF_ANALYZER, 0.35),
+    Ratio(("fp32-grpc", 16), "CPU", STOCK, 0.75),
+    Ratio(("fp32-grpc", 16), "CPU", PERF_ANALYZER, 0.8),
+    Ratio(("jpeg-http", 16), "requests/s", STOCK, 1.2, least=True),
+    Ratio(("fp32-http-b32", 16), "requests/s per core", STOCK, 3.0, least=True),
+)
+SHOWN = (Ratio(("fp32-http-b32", 1), "requests/s per core", STOCK, 0.0),)
+
+
+class Judged(Bounds):
+    """Bounds that may be floors too, of figures that have a range."""
+
+    def at_least(self, name: str, figure: float, bound: float, unit: str = "") -> None:
+        """A figure that must not fall short of its bound."""
+        self._judge(name, figure, f"≥ {digits(bound)}", unit, figure >= bound)
+
+    def ranged(self, found: Over) -> None:
+        """The range of the figure above."""
+        print(f"{'  over the repeats':<{WIDTHS[0]}}{found.range:>{WIDTHS[1]}}", flush=True)
+
+
+def judge(measured: Measured, absent: Sequence[str]) -> int:
+    """Every bound whose cell was measured, printed; the exit code."""
+    bounds = Judged(f"{OURS} over the other: medians of the ratios of the same repeat")
+    for ratio in RATIOS:
+        if ratio.cell in measured:
+            judge_ratio(bounds, ratio, measured, absent)
+    for ratio in SHOWN:
+        found = ratio_of(ratio, measured)
+        if found:
+            bounds.beside(named(ratio), found.median, "x")
+            bounds.ranged(found)
+    for kind in KINDS:
+        if (kind, 1) in measured:
+            judge_latency(bounds, kind, measured)
+    bounds.exactly(f"failures of {OURS}", failures(measured), 0)
+    return bounds.exit_code()
+
+
+def judge_ratio(bounds: Judged, ratio: Ratio, measured: Measured, absent: Sequence[str]) -> None:
+    """One ratio; a peer that is absent, or gave no figures, holds nobody to anything."""
+    name, found = named(ratio), ratio_of(ratio, measured)
+    if found is None:
+        if ratio.other in absent:
+            print(f"{name}: skipped, {ratio.other} was not found (--perf-analyzer PATH)", flush=True)
+        elif ratio.other == PERF_ANALYZER:
+            print(f"{name}: skipped, {ratio.other} gave {UNSTABLE}", flush=True)
+        else:
+            bounds.unread(name)
+        return
+    judged = bounds.at_least if ratio.least else bounds.at_most
+    judged(name, found.median, ratio.bound, "x")
+    bounds.ranged(found)
+
+
+def ratio_of(ratio: Ratio, measured: Measured) -> Over | None:
+    """Over repeats; None where either arm gave nothing."""
+    arms = measured.get(ratio.cell, {})
+    figure = FIGURES[ratio.of]
+    return paired(
+        arms.get(OURS, []), arms.get(ratio.other) or [None] * len(arms.get(OURS, [])),
+        lambda mine, other: figure(mine) / figure(other),
+    )  # fmt: skip
+
+
+def named(ratio: Ratio) -> str:
+    """What a row is called."""
+    return f"{ratio.cell[0]} {ratio.cell[1]}: {ratio.of} / {ratio.other}"
+
+
+def judge_latency(bounds: Judged, kind: str, measured: Measured) -> None:
+    """What the generator adds to the p50 of a plain socket, with one user."""
+    arms = measured[(kind, 1)]
+    added = paired(arms[OURS], arms[FLOOR], lambda mine, other: (mine.p50_ms or 0) - (other.p50_ms or 0))
+    if added is None:
+        bounds.unread(f"{kind} 1: p50 added")
+    else:
+        bounds.at_most(f"{kind} 1: p50 added", added.median, ADDED_MS, "ms")
+        bounds.ranged(added)
+
+
+def failures(measured: Measured) -> int:
+    """Failed requests of ours, in all cells."""
+    return sum(told.failures for arms in measured.values() for told in arms[OURS] if told is not None)

@@ -1,0 +1,195 @@
+"""A real master in a process of its own: Locust's runner, and our crew, conductor, collector and ledger.
+
+python -m benchmarks.scaling.head PORT WORKERS SECONDS FOLDER
+"""
+
+from __future__ import annotations
+
+from locust import events
+from locust.argument_parser import get_parser
+from locust.env import Environment
+from locust.runners import MasterRunner
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, cast
+
+import gevent
+
+from benchmarks.scaling.seen import Seen, Span, ms, quantiles
+from reports import histogram
+from reports.ledger import FILE_NAME, VERSION, LedgerWriter
+from swarm.cell import Cell, Run
+from swarm.collector import Collector
+from swarm.conductor import Conductor
+from swarm.crew import Answers, Crew
+from swarm.folder import utc_now
+from swarm.hands import Hands
+from swarm.health import Health
+from swarm.programme import Listed
+from swarm.runner_hands import Users
+from swarm.tuning import tune_locust
+from swarm.under_way import Terms
+from users import JpegHttpUser
+from users.endpoint import Endpoint
+
+ENDPOINT = Endpoint("null-http", "null", "http", "jpeg", "127.0.0.1:9")
+READY_S, WARM_UP_S, ASKS, PATIENCE_S = 120.0, 3.0, 30, 60.0
+
+
+class SimulatedUser(JpegHttpUser):
+    """Never made: the workers are simulated."""
+
+
+class Silent:
+    """In the place of sampler and first calls: no server is there."""
+
+    def __getattr__(self, _: str) -> Callable[..., tuple[()]]:
+        return lambda *args: ()
+
+
+class Head:
+    """One master."""
+
+    def __init__(self, port: int, workers: int, seconds: float, folder: Path) -> None:
+        tune_locust()
+        self.seen, self._workers = Seen(), workers
+        environment = Environment(user_classes=[SimulatedUser], events=events)
+        environment.parsed_options = get_parser().parse_args(["--headless", "--master"])
+        self.runner: MasterRunner = environment.create_master_runner("127.0.0.1", port)
+        self.crew = Crew(self.runner, self._say)
+        self.collector = Collector(self.runner, self.crew.name)
+        self.users = Users(environment, self.runner)
+        self._cell = Cell(ENDPOINT, 1, workers, 1, seconds)
+        self._path = folder / FILE_NAME
+        self._to_ledger_ns: list[int] = []
+        self._mark = (0.0, 0.0, 0)
+        self._health = Health()
+        self.runner.greenlet.spawn(self._health.watch)
+        self.runner.greenlet.spawn(self._watch_heartbeats)
+        self.collector.listeners.append(self._on_record)
+        self.ledger = LedgerWriter(self._path)
+        self.ledger.write(self._header())
+        self.collector.begin_study(self.ledger)
+
+    def _header(self) -> dict[str, Any]:
+        header = {"kind": "header", "version": VERSION, "study": "scale", "title": "Simulated workers"}
+        return header | {"size": "", "started_utc": utc_now(), "plan": [Run(self._cell, 1).to_record()]}
+
+    def _say(self, text: str) -> None:
+        self.seen.caveats.append(text)
+
+    def _watch_heartbeats(self) -> None:
+        while True:
+            gevent.sleep(0.5)
+            left = min((node.heartbeat for node in self.runner.clients.all), default=3)
+            self.seen.least_heartbeats = min(self.seen.least_heartbeats, left)
+
+    def _on_record(self, record: dict[str, Any]) -> None:
+        kind = record["kind"]
+        if kind == "health":
+            self._to_ledger_ns.append(time.perf_counter_ns() - record["sent_ns"])
+        elif kind == "window":
+            self.seen.windows += 1
+        elif kind == "caveat" and record["code"] == "worker-lost":
+            self.seen.lost += 1
+        elif kind == "phase":
+            if record["phase"] == "measure":
+                self.seen.warm_up = self._span()
+                self._to_ledger_ns.clear()
+            elif record["phase"] == "drain":
+                self.seen.measure = self._span()
+            else:
+                self._span()
+
+    def _span(self) -> Span:
+        """Since the last look."""
+        now, size = (time.monotonic(), time.process_time()), self._path.stat().st_size
+        elapsed, cores = now[0] - self._mark[0], now[1] - self._mark[1]
+        lag = histogram.merged([self._health.take()["lag"]])
+        p99, most = histogram.percentiles_ns(lag, [99.0, 100.0])
+        span = Span(cores / elapsed, ms(p99), ms(most), (size - self._mark[2]) / elapsed)
+        self._mark = (*now, size)
+        return span
+
+    def go(self, idle_s: float) -> None:
+        """Wait for the workers, look at the bare link, ask and spawn, then walk one run."""
+        began = time.monotonic()
+        while len(self.crew.workers()) < self._workers or self.crew.strangers:
+            if time.monotonic() > began + READY_S:
+                raise SystemExit(f"{len(self.crew.workers())} of {self._workers} workers came")
+            gevent.sleep(0.01)
+        self.seen.ready_s, self.seen.ready_cpu_s = time.monotonic() - began, time.process_time()
+        gevent.sleep(1)
+        self._span()
+        gevent.sleep(idle_s)
+        self.seen.link = self._span()
+        self.seen.asks_ms = [timed(lambda: self._asked("share")) for _ in range(ASKS)]
+        self._walk()
+        self.seen.to_ledger_ms = quantiles([ns / 1e6 for ns in self._to_ledger_ns])
+        self.ledger.write({"kind": "footer", "status": "complete", "reason": ""})
+
+    def _asked(self, op: str) -> Answers:
+        answers = self.crew.ask(op, {}, PATIENCE_S)
+        self.seen.lost += len(answers.lost)
+        return answers
+
+    def _walk(self) -> None:
+        ask = self.crew.ask
+
+        def timed_ask(op: str, data: Any, patience_s: float) -> Answers:
+            began = time.monotonic()
+            answers = ask(op, data, patience_s)
+            self.seen.orders_ms.setdefault(op, []).append((time.monotonic() - began) * 1e3)
+            return answers
+
+        self.crew.ask = timed_ask  # type: ignore[method-assign]
+        self.seen.spawns_ms.append(timed(lambda: self.users.spawn(0, ENDPOINT)))
+        Conductor(self._hands(), Listed([Run(self._cell, 1)]), Terms(10, WARM_UP_S, 0)).walk()
+
+    def _spawn(self, count: int, endpoint: Endpoint) -> None:
+        self.seen.spawns_ms.append(timed(lambda: self.users.spawn(count, endpoint)))
+
+    def _hands(self) -> Hands:
+        nothing = cast(Any, Silent())
+        return Hands(
+            crew=self.crew,
+            collector=self.collector,
+            sampler=nothing,
+            spawn=self._spawn,
+            probe=lambda _: {},
+            serving=lambda _: {},
+            traced=lambda _: None,
+            first_calls=nothing,
+            server_fault=lambda _: "",
+            addresses=lambda _: {},
+            stopped=lambda: "",
+            say=self._say,
+            clock=time.monotonic,
+            sleep=gevent.sleep,
+        )
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Milliseconds that some work took."""
+    began = time.monotonic()
+    work()
+    return (time.monotonic() - began) * 1e3
+
+
+def main(argv: list[str]) -> int:
+    """One study of one cell; prints what was seen."""
+    head = Head(int(argv[0]), int(argv[1]), float(argv[2]), Path(argv[3]))
+    head.go(idle_s=min(5.0, float(argv[2])))
+    head.runner.send_message("quit")
+    gevent.sleep(0.5)
+    print(json.dumps(asdict(head.seen)), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

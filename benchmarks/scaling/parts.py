@@ -1,0 +1,98 @@
+"""What each part of the master's bookkeeping costs: the same messages through one part after the other."""
+
+from __future__ import annotations
+
+from locust.rpc.protocol import Message
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.long_ledger import planned
+from benchmarks.scaling import told
+from benchmarks.stand_in import Link
+from reports.ledger import FILE_NAME, LedgerWriter
+from swarm.collector import Collector
+from swarm.live import Live
+from swarm.pulse import Pulse
+from swarm.web.seconds import KINDS as KINDS_SHOWN
+from swarm.web.seconds import Seconds
+
+TAG = ("a-http/b1/c16", 1, "measure")
+KINDS, SECOND = 16, 1_795_258_800
+
+
+def second_of(workers: int) -> list[bytes]:
+    """The messages of records that so many workers send in one second."""
+    heads = [told.stamped(told.told(told.records(TAG, seed)), SECOND, 0) for seed in range(KINDS)]
+    path = told.stamped(told.told(told.path(TAG)), SECOND, 0)
+    return [
+        told.whole(head, f"w{index}") for index in range(workers) for head in (heads[index % KINDS], path)
+    ]
+
+
+def progress_of(workers: int) -> list[bytes]:
+    """One message of progress of each."""
+    return [told.whole(told.progress(TAG, 1_000), f"w{index}") for index in range(workers)]
+
+
+def shares(workers: int, times: int = 3) -> dict[str, float]:
+    """Cores that each part takes for a second's messages of so many workers; the best of some times."""
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = LedgerWriter(Path(folder) / FILE_NAME)
+        parts = dict(works(second_of(workers), progress_of(workers), ledger))
+        try:
+            return {name: min(cpu_s(work) for _ in range(times)) for name, work in parts.items()}
+        finally:
+            ledger.close()
+
+
+def works(
+    messages: Sequence[bytes], progress: Sequence[bytes], ledger: LedgerWriter
+) -> Iterator[tuple[str, Callable[[], None]]]:
+    """The parts by name; the last is decoding, merging and ledger in one, as the master has them."""
+    records = [record for message in messages for record in records_of(message)]
+    windows = [record for record in records if record["kind"] == "window"]
+    pulse, live, link = Pulse(), Live(), Link()
+    collector = Collector(link, lambda worker: worker)  # type: ignore[arg-type]
+    collector.begin_phase(*TAG)
+    yield "decoding messages of records", lambda: each(Message.unserialize, messages)
+    yield "merging histograms (pulse)", lambda: each(pulse.add_window, windows)
+    yield "writing the ledger", lambda: each(ledger.write, records)
+    yield "figures for Prometheus", lambda: each(live.on_record, records)
+    shows = [record for record in records if record["kind"] in KINDS_SHOWN]
+    yield "the live page, where the web UI is on", lambda: shown(shows)
+    yield "progress, one message each", lambda: each(link.deliver, progress)
+    whole = Collector(whole_link := Link(), lambda worker: worker)  # type: ignore[arg-type]
+    whole.begin_study(ledger)
+    whole.begin_phase(*TAG)
+    yield "decoding, merging and ledger together", lambda: each(whole_link.deliver, messages)
+
+
+def shown(records: Sequence[dict[str, Any]]) -> None:
+    """A second as the live page folds it."""
+    seconds = Seconds(planned("a-http", 1, 16))
+    for record in records:
+        list(seconds.add(record, 0.0))
+    list(seconds.rest())
+
+
+def records_of(message: bytes) -> list[dict[str, Any]]:
+    """What a message tells, with the worker's name, as the collector adds it."""
+    found = Message.unserialize(message)
+    return [{**record, "worker": found.node_id} for record in found.data["records"]]
+
+
+def each(work: Callable[[Any], object], those: Sequence[Any]) -> None:
+    """Do it to each."""
+    for one in those:
+        work(one)
+
+
+def cpu_s(work: Callable[[], None]) -> float:
+    """The processor time of some work."""
+    before = time.process_time()
+    work()
+    return time.process_time() - before

@@ -1,0 +1,31 @@
+"""One batch, more and more users: what `benchmarks/growth.py` runs against null servers."""
+
+from typing import ClassVar
+
+from swarm import Size, StudyShape
+from users import JpegHttpUser, TritonGrpcUser, TritonHttpUser
+
+LEVELS = (1, 10, 100, 1_000)
+
+
+class ServiceUser(JpegHttpUser):
+    """Base64 JPEG over HTTP."""
+
+
+class TritonBinaryHttpUser(TritonHttpUser):
+    """float32 tensors over binary HTTP."""
+
+
+class TritonBinaryGrpcUser(TritonGrpcUser):
+    """float32 tensors over gRPC."""
+
+
+class Growth(StudyShape):
+    """Each endpoint at batch 1 with 1 user to 1,000; `full` has one level, for studies that vary workers."""
+
+    name = "growth"
+    title = "How cost grows"
+    sizes: ClassVar = {
+        "quick": Size(batches=(1,), levels=LEVELS, iterations=1, seconds=5),
+        "full": Size(batches=(1,), levels=(64,), iterations=1, seconds=5),
+    }

@@ -1,0 +1,57 @@
+"""The processes of benchmarks/generator.py: on their core, in their time, and never left over."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+
+import pytest
+
+from benchmarks.generating.children import Hung, null_server, pinned, run
+
+CORE = min(os.sched_getaffinity(0))
+TELL = "import os; print(*os.sched_getaffinity(0)); sum(range(10**6)); raise SystemExit(3)"
+
+
+def test_a_process_runs_on_its_core_and_leaves_ours_alone() -> None:
+    before = os.sched_getaffinity(0)
+    done = run([sys.executable, "-c", TELL], CORE, 60)
+    assert (done.text, done.code) == (f"{CORE}\n", 3)
+    assert 0 < done.cpu_s <= done.wall_s
+    assert os.sched_getaffinity(0) == before
+
+
+def test_a_process_that_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    began: list[int] = []
+    wait4 = os.wait4
+    monkeypatch.setattr(os, "wait4", lambda pid, flags: (began.append(pid), wait4(pid, flags))[1])
+    with pytest.raises(Hung):
+        run([sys.executable, "-c", "import time; time.sleep(600)"], CORE, 0.1)
+    with pytest.raises(ProcessLookupError):
+        os.kill(began[0], 0)
+
+
+def test_pinning_ends_with_its_block_even_by_an_error() -> None:
+    before = os.sched_getaffinity(0)
+    with pytest.raises(RuntimeError), pinned(CORE):
+        raise RuntimeError
+    assert os.sched_getaffinity(0) == before
+
+
+def test_a_null_server_listens_and_ends_with_its_block() -> None:
+    with null_server("null_http", CORE) as port, socket.create_connection(("127.0.0.1", port)) as sock:
+        sock.sendall(b"GET /v2/health/ready HTTP/1.1\r\n\r\n")
+        assert sock.recv(100).startswith(b"HTTP/1.1 200 OK")
+    assert refused(port)
+
+
+def refused(port: int) -> bool:
+    """Whether nobody listens there any more."""
+    for _ in range(100):
+        with socket.socket() as asked:
+            if asked.connect_ex(("127.0.0.1", port)):
+                return True
+        time.sleep(0.02)
+    return False

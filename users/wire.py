@@ -1,0 +1,71 @@
+"""A TCP connection under gevent with the least work a request: bytes go out in parts, come as they come."""
+
+from __future__ import annotations
+
+import select
+import socket
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gevent
+import gevent.socket
+from gevent import monkey
+
+READ, WRITE = 1, 2
+"""Of gevent's loop, as libev has them."""
+poll = monkey.get_original("select", "poll")
+"""The kernel's own: it is asked without waiting, and unlike select it knows sockets beyond the 1,023rd."""
+plain_socket = monkey.get_original("socket", "socket")
+
+
+class Wire:
+    """A connection to `host` and `port`; who must wait for it lets others run. Raises OSError."""
+
+    def __init__(self, host: str, port: int) -> None:
+        made = gevent.socket.create_connection((host, port))
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket: Any = plain_socket(made.family, made.type, made.proto, fileno=made.detach())
+        self._socket.setblocking(False)
+        hub = gevent.get_hub()
+        self._wait = hub.wait
+        self._readable = hub.loop.io(self._socket.fileno(), READ)
+        self._writable = hub.loop.io(self._socket.fileno(), WRITE)
+        self._poll = poll()
+        self._poll.register(self._socket.fileno(), select.POLLIN)
+
+    @property
+    def stale(self) -> bool:
+        """Whether the other side has hung up, or said something unasked."""
+        return bool(self._poll.poll(0))
+
+    def send_all(self, parts: Sequence[bytes | memoryview]) -> None:
+        """All parts, one after the other, without putting them together."""
+        sent = self._done(self._socket.sendmsg, parts, self._writable)
+        for part in parts:
+            if sent < len(part):
+                rest = memoryview(part)[sent:]
+                while rest:
+                    rest = rest[self._done(self._socket.send, rest, self._writable) :]
+            sent = max(0, sent - len(part))
+
+    def recv(self, size: int) -> bytes:
+        """The next bytes, up to so many; none where the other side has hung up."""
+        return self._done(self._socket.recv, size, self._readable)  # type: ignore[no-any-return]
+
+    def recv_into(self, room: memoryview) -> int:
+        """As `recv`, to a place of the caller's; the number of bytes."""
+        return self._done(self._socket.recv_into, room, self._readable)  # type: ignore[no-any-return]
+
+    def _done(self, call: Callable[[Any], Any], argument: Any, ready: Any) -> Any:
+        """What a call gives, once the kernel does not put it off."""
+        while True:
+            try:
+                return call(argument)
+            except BlockingIOError:
+                self._wait(ready)
+
+    def close(self) -> None:
+        """Close it. Safe to call twice."""
+        self._readable.close()
+        self._writable.close()
+        self._socket.close()

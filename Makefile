@@ -39,13 +39,14 @@ servers: setup ## start the embedded servers and keep them up until Ctrl-C
 # need both cores, the default ports, or the network for themselves. Those between wait more than they work, so two
 # processes share them; the calm ones measure nothing that another study would disturb. Links are measured, so nothing
 # else runs beside them, and in a process that Locust has not patched.
+UNPATCHED := tests/server tests/benchmarks/generating
 BROWSER := tests/reports/test_browser.py
 ALONE := tests/locustfiles/test_real.py tests/locustfiles/test_trace.py \
   tests/readme/test_make.py tests/readme/test_networks.py
 CALM := tests/locustfiles/test_mistakes.py tests/locustfiles/test_web_page.py tests/locustfiles/test_payloads.py
 README := tests/readme/test_commands.py tests/readme/test_servers.py
 test: setup ## run all tests, real servers included
-	$(BIN)/python -m pytest tests/server $(BROWSER)
+	$(BIN)/python -m pytest $(UNPATCHED) $(BROWSER)
 	$(MAKE) --jobs=2 --output-sync=target --no-print-directory test-studies test-parts test-calm test-readme test-reports
 	$(BIN)/python -m pytest tests/swarm/links --confcutdir=tests/swarm/links
 	$(BIN)/python -m pytest $(ALONE)
@@ -58,7 +59,7 @@ test-readme:
 
 test-parts:
 	$(BIN)/python -m pytest tests --ignore=tests/server --ignore=tests/reports --ignore=tests/locustfiles \
-	  --ignore=tests/swarm/links --ignore=tests/readme
+	  --ignore=tests/swarm/links --ignore=tests/readme --ignore=tests/benchmarks/generating
 
 test-reports:
 	$(BIN)/python -m pytest tests/reports --ignore=$(BROWSER)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -47,32 +48,29 @@ def pinned(core: int) -> Iterator[None]:
 
 def run(command: Sequence[str], core: int, limit_s: float) -> Done:
     """Run to the end. Raises Hung where it takes longer than `limit_s`."""
+    began, before_s = time.perf_counter(), _children_cpu_s()
     with tempfile.TemporaryFile("w+") as output:
         with pinned(core):
             process = subprocess.Popen(
                 command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
             )
-        began = time.perf_counter()
         try:
-            status, cpu_s = _waited(process.pid, began + limit_s)
-            process.returncode = os.waitstatus_to_exitcode(status)
+            code = process.wait(limit_s)
+        except subprocess.TimeoutExpired as error:
+            raise Hung from error
         finally:
-            if process.returncode is None:
+            if process.poll() is None:
                 process.kill()
                 process.wait()
-        wall_s = time.perf_counter() - began
+        wall_s, cpu_s = time.perf_counter() - began, _children_cpu_s() - before_s
         output.seek(0)
-        return Done(output.read(), process.returncode, wall_s, cpu_s)
+        return Done(output.read(), code, wall_s, cpu_s)
 
 
-def _waited(pid: int, deadline: float) -> tuple[int, float]:
-    """The exit status, and the user and system seconds, of a process that ends in time."""
-    while time.perf_counter() < deadline:
-        ended, status, usage = os.wait4(pid, os.WNOHANG)
-        if ended:
-            return status, usage.ru_utime + usage.ru_stime
-        time.sleep(POLL_S)
-    raise Hung
+def _children_cpu_s() -> float:
+    """User and system seconds of all processes of ours that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def free_port() -> int:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import sys
 import time
+from typing import Any
 
 import pytest
 
@@ -24,13 +26,18 @@ def test_a_process_runs_on_its_core_and_leaves_ours_alone() -> None:
 
 
 def test_a_process_that_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    began: list[int] = []
-    wait4 = os.wait4
-    monkeypatch.setattr(os, "wait4", lambda pid, flags: (began.append(pid), wait4(pid, flags))[1])
+    began: list[subprocess.Popen[str]] = []
+    popen = subprocess.Popen
+
+    def noted(*args: Any, **more: Any) -> Any:
+        began.append(popen(*args, **more))
+        return began[0]
+
+    monkeypatch.setattr(subprocess, "Popen", noted)
     with pytest.raises(Hung):
         run([sys.executable, "-c", "import time; time.sleep(600)"], CORE, 0.1)
     with pytest.raises(ProcessLookupError):
-        os.kill(began[0], 0)
+        os.kill(began[0].pid, 0)
 
 
 def test_pinning_ends_with_its_block_even_by_an_error() -> None:

@@ -18,6 +18,7 @@ from swarm.messages import ASK, HELLO, PARTING, REPLY
 from swarm.recorder import Recorder
 from swarm.shipping import Shipping
 from swarm.staging import check_files, check_reach, located, own_host, stage_of, user_class_for
+from swarm.tuning import settle_memory
 from users.base import InferenceUser
 from users.endpoint import Endpoint
 from users.images import ImageSet, ImageSetError, load_images
@@ -116,6 +117,7 @@ class Worker:
         stage = stage_of(data, self._settings, self._images, user_class)
         user_class.stage = self._stage = self._shipping.stage = stage
         self._recorder.begin_phase()
+        settle_memory()
         return {}
 
     def _do_phase(self, data: dict[str, Any]) -> dict[str, Any]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import time
 
-import gevent
-
 from users.endpoint import Endpoint
 from users.errors import status_error
 from users.http_answer import Answer, read_answer
 from users.stamps import Stamps
 from users.transport import Prepared
-from users.wire import Wire
+from users.wire import Deadline, Wire
 
 
 class HttpConnection:
@@ -21,10 +19,11 @@ class HttpConnection:
     """
 
     def __init__(self, endpoint: Endpoint, timeout_s: float, fresh: bool = False) -> None:
-        self._endpoint, self._timeout_s, self._fresh = endpoint, timeout_s, fresh
+        self._endpoint, self._fresh = endpoint, fresh
         self._stamps = Stamps()
         self._start, self._path = b"", ""
         self._wire: Wire | None = None
+        self._deadline = Deadline(timeout_s)
 
     def post(self, path: str, prepared: Prepared) -> Answer:
         """The answer to one request. Raises RequestError on any status but 200."""
@@ -32,7 +31,7 @@ class HttpConnection:
             self._path = path
             self._start = f"POST {path} HTTP/1.1\r\nHost: {self._endpoint.address}\r\n".encode()
         try:
-            with gevent.Timeout(self._timeout_s):
+            with self._deadline:
                 answer = self._exchange(prepared)
         except BaseException:
             # Cut off in the middle, the connection is of no more use.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import functools
+from typing import Any, ClassVar
 
 import numpy as np
 import orjson
@@ -61,17 +62,35 @@ class TritonHttp(HttpTransport):
 def embeddings_of(body: bytes | bytearray, head_bytes: int) -> NDArray[np.float32]:
     """The output `embedding` of an answer with a JSON head so long: the bytes behind it, or numbers in it.
 
-    Source: the KServe v2 protocol with Triton's binary tensor data extension. Raises ValueError, KeyError.
+    Raises ValueError, KeyError, TypeError.
     """
-    at = head_bytes
-    for output in orjson.loads(memoryview(body)[:head_bytes])["outputs"]:
-        size = output.get("parameters", {}).get("binary_data_size", 0)
+    if head_bytes == len(body):
+        output, _ = embedding_in(bytes(body))
+        return np.array(output["data"], dtype=np.float32).reshape(output["shape"])
+    at, count, shape = place_of(bytes(body[:head_bytes]))
+    return np.frombuffer(body, np.float32, count, head_bytes + at).reshape(shape)
+
+
+@functools.lru_cache(maxsize=64)
+def place_of(head: bytes) -> tuple[int, int, tuple[int, ...]]:
+    """Where behind a JSON head the embedding's bytes begin, how many numbers they are, and their shape.
+
+    A model's answers have the same head, answer for answer, but for the id of a request that is traced.
+    Source: the KServe v2 protocol with Triton's binary tensor data extension.
+    """
+    output, at = embedding_in(head)
+    return at, output["parameters"]["binary_data_size"] // 4, tuple(output["shape"])
+
+
+def embedding_in(head: bytes) -> tuple[dict[str, Any], int]:
+    """What a JSON head says of the output `embedding`, and the bytes of outputs before it."""
+    at = 0
+    for output in orjson.loads(head)["outputs"]:
         if output["name"] == "embedding":
             if output["datatype"] != "FP32":
                 raise ValueError(f"an embedding of {output['datatype']}")
-            found = np.frombuffer(body, np.float32, size // 4, at) if size else output["data"]
-            return np.asarray(found, dtype=np.float32).reshape(output["shape"])
-        at += size
+            return output, at
+        at += output.get("parameters", {}).get("binary_data_size", 0)
     raise KeyError("embedding")
 
 

@@ -69,3 +69,23 @@ class Wire:
         self._readable.close()
         self._writable.close()
         self._socket.close()
+
+
+class Deadline:
+    """Throws gevent's Timeout into who is still in its block after so many seconds; for one block at a time.
+
+    gevent.Timeout is made anew for each use, with a timer of its own: a dozen times the work.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._timer = gevent.get_hub().loop.timer(seconds)
+
+    def __enter__(self) -> None:
+        self._timer.start(self._expire, gevent.getcurrent())
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.stop()
+
+    def _expire(self, greenlet: gevent.Greenlet) -> None:
+        greenlet.throw(gevent.Timeout(self._seconds))

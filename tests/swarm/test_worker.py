@@ -2,6 +2,7 @@
 
 from locust.env import Environment
 
+import gc
 import resource
 import socket
 from collections.abc import Iterator, Mapping
@@ -15,7 +16,7 @@ from gevent.pool import Group
 
 from swarm import worker
 from swarm.messages import ASK, REPLY
-from swarm.tuning import three_digits
+from swarm.tuning import YOUNG_OBJECTS, three_digits
 from swarm.worker import Worker, start_ns
 from tests.swarm.fakes import FakeRunner
 from users.base import InferenceUser
@@ -171,3 +172,14 @@ def test_more_users_than_a_process_may_have_files(
     error = runner.ask("cell", **task)["error"]
     assert "237 users of one worker need some 301 open files" in error
     assert "may have 300; raise `ulimit -n`, or spread them over more workers (--processes)" in error
+
+
+def test_a_cells_memory_is_settled(runner: WorkerRunner) -> None:
+    before = gc.get_threshold()
+    try:
+        staged(runner, ONNX, b"")
+        assert gc.get_freeze_count() > 10_000
+        assert gc.get_threshold()[0] == YOUNG_OBJECTS
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*before)

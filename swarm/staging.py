@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from swarm.allocator import keep_memory
+from swarm.allocator import prepare_memory
 from swarm.errors import StudyError
 from swarm.launch import HOST_VARIABLE
 from users.base import InferenceUser
@@ -52,6 +52,7 @@ def stage_of(
     data: Mapping[str, Any], study: Mapping[str, Any], images: ImageSet, user_class: type[InferenceUser]
 ) -> Stage:
     """A stage with every request at hand, from the messages about the cell and the study."""
+    prepare_memory()
     endpoint = located(data["endpoint"], data["addresses"])
     golden = np.frombuffer(study["golden"], dtype=np.float32).reshape(len(images), -1)
     request_id = PLACEHOLDER if study["trace"] else ""
@@ -76,7 +77,6 @@ def named_pool(
 
     Bodies that nobody sends would cost time and memory: 200 MB, and seconds, where tensors are JSON.
     """
-    keep_memory()
     # Whether its requests have a place for an id, one picture tells.
     id_at = transport.prepare(images, (0,), endpoint, request_id).id_at if request_id else -1
     return [Prepared(b"", indices, id_at=id_at) for indices in rotation(len(images), batch)]

@@ -7,8 +7,23 @@ from types import SimpleNamespace
 
 import pytest
 
-from swarm.allocator import KEPT_BYTES, M_MMAP_MAX, M_TRIM_THRESHOLD, keep_memory
+from swarm.allocator import KEPT_BYTES, M_MMAP_MAX, M_TRIM_THRESHOLD, ask_for_huge_pages, keep_memory
 
+HUGE = """
+import re, sys
+from pathlib import Path
+from swarm.allocator import prepare_memory
+
+def huge_kb() -> int:
+    told = Path("/proc/self/smaps_rollup").read_text()
+    return int(re.search(r"AnonHugePages: +(\\d+)", told)[1])
+
+setting = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+if not prepare_memory() or not setting.exists() or "[never]" in setting.read_text():
+    sys.exit(3)
+before, block = huge_kb(), bytes(b"x" * 40_000_000)
+print(huge_kb() - before)
+"""
 ROOT = Path(__file__).parent.parent.parent
 PROGRAM = """
 import resource, sys
@@ -43,3 +58,20 @@ def test_what_is_freed_serves_again_without_page_faults() -> None:
     if done.returncode == 3:
         pytest.skip("this C library cannot be told to keep memory")
     assert int(done.stdout) < 1_000, "without it they are 48,000"
+
+
+def test_copies_lie_in_huge_pages() -> None:
+    done = subprocess.run([sys.executable, "-c", HUGE], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode == 3:
+        pytest.skip("this kernel or C library gives no huge pages")
+    assert int(done.stdout) > 30_000, "without it they are 0"
+
+
+def test_without_madvise_or_memory_nothing_is_asked() -> None:
+    assert not ask_for_huge_pages(1 << 22, SimpleNamespace())  # type: ignore[arg-type]
+
+    def nothing(_: int) -> int:
+        return 0
+
+    poor = SimpleNamespace(malloc=nothing, free=nothing, madvise=nothing)
+    assert not ask_for_huge_pages(1 << 22, poor)  # type: ignore[arg-type]

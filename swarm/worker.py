@@ -112,7 +112,8 @@ class Worker:
         """Set the stage for a cell: its users, spawned next, find everything prepared."""
         if self._images is None:
             raise StudyError("it was given a cell before a study")
-        check_files(math.ceil(data["users"] / data["share"][1]))
+        if of := data["share"][1]:  # none for who comes late
+            check_files(math.ceil(data["users"] / of))
         user_class = user_class_for(Endpoint.from_dict(data["endpoint"]), self._environment.user_classes)
         stage = stage_of(data, self._settings, self._images, user_class)
         user_class.stage = self._stage = self._shipping.stage = stage

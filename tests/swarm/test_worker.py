@@ -67,7 +67,7 @@ class WorkerRunner(FakeRunner):
 
     def ask(self, op: str, **data: Any) -> dict[str, Any]:
         seq = len(self.sent) + 1
-        self.deliver(ASK, {"op": op, "seq": seq, "share": (0, 1), **data})
+        self.deliver(ASK, {"share": (0, 1), **data, "op": op, "seq": seq})
         for _ in range(1000):
             answers = [reply for kind, reply, _ in self.sent if kind == REPLY and reply["seq"] == seq]
             if answers:
@@ -167,6 +167,8 @@ def test_more_users_than_a_process_may_have_files(
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (300, 20_000))
     assert staged(runner, ONNX, b"", {"users": 236}).pool
+    assert staged(runner, ONNX, b"", {"users": 300, "share": (0, 2)}).pool
+    assert staged(runner, ONNX, b"", {"users": 300, "share": (0, 0)}).pool, "who comes late has no share yet"
     monkeypatch.setattr(AnyUser, "stage", None)
     task = {"cell": "onnx-http/b2/c237", "endpoint": ONNX.to_dict(), "users": 237}
     error = runner.ask("cell", **task)["error"]

@@ -32,8 +32,8 @@ def check_embeddings(
     reply: Reply, prepared: Prepared, golden: NDArray[np.float32], min_cosine: float
 ) -> None:
     """Each row against the golden embedding of its picture. Raises RequestError(wrong-embedding)."""
-    cosines = np.sum(reply.embeddings * golden[list(prepared.indices)], axis=1)
-    if np.min(cosines) < min_cosine:
+    pairs = zip(reply.embeddings, prepared.indices, strict=True)
+    if not all(float(row.dot(golden[index])) >= min_cosine for row, index in pairs):
         raise RequestError(
             ErrorKind.WRONG_EMBEDDING, f"cosine below {min_cosine:g} with the golden embedding"
         )

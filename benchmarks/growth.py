@@ -5,6 +5,7 @@ python -m benchmarks.growth [users] [rate] [workers] [cells]
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -30,10 +31,15 @@ Study = Callable[..., dict[Tag, Grown]]
 
 def main(argv: Sequence[str]) -> int:
     """Measure what is asked for, all by default, and say by the exit code whether the bounds hold."""
-    bounds = Bounds("How the generator's cost grows; one host, null servers on the same cores")
     parts = {"users": users, "rate": rate, "workers": workers, "cells": cells}
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.growth", description=__doc__)
+    parser.add_argument("part", nargs="*", help=f"what to measure: {', '.join(parts)} (default: all)")
+    asked = parser.parse_args(argv).part
+    if unknown := [name for name in asked if name not in parts]:
+        parser.error(f"{unknown[0]}: no such part; give some of {', '.join(parts)}")
+    bounds = Bounds("How the generator's cost grows; one host, null servers on the same cores")
     with tempfile.TemporaryDirectory() as folder, null_servers(Path(folder)) as study:
-        for name in argv or parts:
+        for name in asked or parts:
             parts[name](bounds, study)
     return bounds.exit_code()
 

@@ -20,6 +20,14 @@ class Bounds:
         """A figure that must not exceed its bound."""
         self._judge(name, figure, f"≤ {digits(bound)}", unit, figure <= bound)
 
+    def at_least(self, name: str, figure: float, bound: float, unit: str = "") -> None:
+        """A figure that must not fall short of its bound."""
+        self._judge(name, figure, f"≥ {digits(bound)}", unit, figure >= bound)
+
+    def ranged(self, text: str) -> None:
+        """The range of the figure above."""
+        print(_row("  over the repeats", text, ""), flush=True)
+
     def exactly(self, name: str, figure: float, bound: float, unit: str = "") -> None:
         """A figure that must equal its bound."""
         self._judge(name, figure, f"= {digits(bound)}", unit, figure == bound, lambda value: f"{value:,}")

@@ -143,7 +143,7 @@ def null_servers(folder: Path) -> Iterator[Study]:
     """A function that runs a study against null servers with some options, and gives its runs."""
     ports = {kind: free_port() for kind in ("http", "grpc")}
     consoles = [
-        Console((sys.executable, "-m", "benchmarks.scaling.null", kind, str(port)), folder, kind)
+        Console((sys.executable, "-m", f"benchmarks.generating.null_{kind}", str(port)), folder, kind)
         for kind, port in ports.items()
     ]
     http, grpc = (f"127.0.0.1:{port}" for port in ports.values())

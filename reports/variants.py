@@ -15,5 +15,5 @@ def variant_rank(run: Summary) -> tuple[Any, ...]:
     pooled = int(size) if size.isdigit() else 0
     topology = (run.workers_asked, run.hosts_asked)
     of_server = (run.instances_asked, -1 if run.queue_delay_us is None else run.queue_delay_us)
-    built = run.client == "library"
+    built = run.built_anew
     return (run.link, built, run.congestion, topology, place, pooled, of_server, run.variant)

@@ -27,7 +27,6 @@ class Prepared:
     """A request ready to send: its bytes, its headers, and the indices of its pictures in the ImageSet.
 
     `body`: bytes where gRPC sends it, which takes nothing else; over HTTP a view of bytes will do.
-
     `id_at`: where in the body its id begins, or -1 where it has none. `head`: the headers as HTTP writes them
     behind a request line and its Host, to the empty line before the body.
     """

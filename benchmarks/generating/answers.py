@@ -29,7 +29,7 @@ METADATA = {
     "inputs": [{"name": "input", "datatype": "FP32", "shape": [-1, 3, 224, 224]}],
     "outputs": [{"name": "embedding", "datatype": "FP32", "shape": [-1, EMBEDDING_SIZE]}],
 }
-SERVER = {"name": "triton", "version": "2.51.0", "extensions": ["statistics", "model_configuration"]}
+SERVER = {"name": "triton", "version": "2.51.0", "extensions": ["binary_tensor_data", "statistics"]}
 
 
 @cache

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from benchmarks.bounds import WIDTHS, Bounds
+from benchmarks.bounds import Bounds
 from benchmarks.generating.arm import Told
 from benchmarks.generating.figures import UNSTABLE, Cell, Measured, Over, cpu_ms, paired, per_core, per_s
 from benchmarks.generating.kinds import KINDS
 from benchmarks.generating.peers import PERF_ANALYZER
-from reports.format import digits
 
 OURS, FLOOR, STOCK = "inferswarm", "socket", "stock"
 ADDED_MS = 0.15
@@ -44,21 +43,9 @@ RATIOS = (
 SHOWN = (Ratio(("fp32-http-b32", 1), "requests/s per core", STOCK, 0.0),)
 
 
-class Judged(Bounds):
-    """Bounds that may be floors too, of figures that have a range."""
-
-    def at_least(self, name: str, figure: float, bound: float, unit: str = "") -> None:
-        """A figure that must not fall short of its bound."""
-        self._judge(name, figure, f"≥ {digits(bound)}", unit, figure >= bound)
-
-    def ranged(self, found: Over) -> None:
-        """The range of the figure above."""
-        print(f"{'  over the repeats':<{WIDTHS[0]}}{found.range:>{WIDTHS[1]}}", flush=True)
-
-
 def judge(measured: Measured, absent: Sequence[str]) -> int:
     """Every bound whose cell was measured, printed; the exit code."""
-    bounds = Judged(f"{OURS} over the other: medians of the ratios of the same repeat")
+    bounds = Bounds(f"{OURS} over the other: medians of the ratios of the same repeat")
     for ratio in RATIOS:
         if ratio.cell in measured:
             judge_ratio(bounds, ratio, measured, absent)
@@ -66,7 +53,7 @@ def judge(measured: Measured, absent: Sequence[str]) -> int:
         found = ratio_of(ratio, measured)
         if found:
             bounds.beside(named(ratio), found.median, "x")
-            bounds.ranged(found)
+            bounds.ranged(found.range)
     for kind in KINDS:
         if (kind, 1) in measured:
             judge_latency(bounds, kind, measured)
@@ -74,7 +61,7 @@ def judge(measured: Measured, absent: Sequence[str]) -> int:
     return bounds.exit_code()
 
 
-def judge_ratio(bounds: Judged, ratio: Ratio, measured: Measured, absent: Sequence[str]) -> None:
+def judge_ratio(bounds: Bounds, ratio: Ratio, measured: Measured, absent: Sequence[str]) -> None:
     """One ratio; a peer that is absent, or gave no figures, holds nobody to anything."""
     name, found = named(ratio), ratio_of(ratio, measured)
     if found is None:
@@ -87,7 +74,7 @@ def judge_ratio(bounds: Judged, ratio: Ratio, measured: Measured, absent: Sequen
         return
     judged = bounds.at_least if ratio.least else bounds.at_most
     judged(name, found.median, ratio.bound, "x")
-    bounds.ranged(found)
+    bounds.ranged(found.range)
 
 
 def ratio_of(ratio: Ratio, measured: Measured) -> Over | None:
@@ -105,7 +92,7 @@ def named(ratio: Ratio) -> str:
     return f"{ratio.cell[0]} {ratio.cell[1]}: {ratio.of} / {ratio.other}"
 
 
-def judge_latency(bounds: Judged, kind: str, measured: Measured) -> None:
+def judge_latency(bounds: Bounds, kind: str, measured: Measured) -> None:
     """What the generator adds to the p50 of a plain socket, with one user."""
     arms = measured[(kind, 1)]
     added = paired(arms[OURS], arms[FLOOR], lambda mine, other: (mine.p50_ms or 0) - (other.p50_ms or 0))
@@ -113,7 +100,7 @@ def judge_latency(bounds: Judged, kind: str, measured: Measured) -> None:
         bounds.unread(f"{kind} 1: p50 added")
     else:
         bounds.at_most(f"{kind} 1: p50 added", added.median, ADDED_MS, "ms")
-        bounds.ranged(added)
+        bounds.ranged(added.range)
 
 
 def failures(measured: Measured) -> int:

@@ -12,7 +12,6 @@ from reports.tables.grid import Runs, Value, resting_on
 from reports.way import Way
 
 JSON, BINARY = "json", "fp32"
-LIBRARY = "library"
 KB = 1024
 NUMBERS = 3 * 224 * 224
 """Of an image."""
@@ -50,7 +49,7 @@ def _by_batch(name: str, json: Way, binary: Way, serial: Runs) -> Iterator[Pair]
 
 def encode_ms(run: Summary) -> float | None:
     """Making a request from its array, where that was done while measuring."""
-    return run.encode_ns / 1e6 if run.client == LIBRARY and run.encode_ns else None
+    return run.encode_ns / 1e6 if run.built_anew and run.encode_ns else None
 
 
 def payload_kb(run: Summary) -> float | None:

@@ -50,7 +50,7 @@ def pairs(runs: Runs, value: Value) -> Iterator[Comparison]:
     """gRPC over HTTP for each backend, payload, batch, level and link; many users on one gRPC connection."""
     groups: dict[tuple[str, str, str, float, int], list[Summary]] = {}
     for run in runs:
-        if run.client != "library" and not run.congestion:
+        if not run.built_anew and not run.congestion:
             groups.setdefault((run.link, run.backend, run.payload, run.level, run.batch), []).append(run)
     for (link, backend, payload, level, batch), here in sorted(groups.items()):
         shared = "per-user" if level == 1 else "shared"

@@ -135,6 +135,6 @@ def _lag_said(run: Summary) -> list[str]:
 def _advice(run: Summary) -> str:
     if total(run.cpu_wait_pct) > total(run.worker_cpu_pct) or _starved(run):
         return "Stop what else computes on the client's host, or give the client a host with free cores."
-    if run.client == "library" and _coding(run):
+    if run.built_anew and _coding(run):
         return "Use --client prepared, or add workers (--processes): building requests takes the time."
     return "Add workers (--processes) or hosts: each worker has one core."

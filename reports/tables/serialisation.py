@@ -6,7 +6,6 @@ from operator import attrgetter
 
 from reports.analysis.serialisation import (
     KB,
-    LIBRARY,
     Pair,
     bytes_per_number,
     encode_ms,
@@ -144,7 +143,7 @@ def _side(runs: Runs, kind: Kind, notes: Notes) -> Cell:
     behind = resting_on(runs, kind.value)
     found = spread_of(behind, kind.value)
     if found is None:
-        made = kind is ENCODING and any(run.succeeded and run.client != LIBRARY for run in runs)
+        made = kind is ENCODING and any(run.succeeded and not run.built_anew for run in runs)
         return Cell(MISSING, notes.marks([PREPARED if made else absence(runs)]))
     return Cell(str(found), notes.marks(doubts_of(behind, kind)), found.median)
 

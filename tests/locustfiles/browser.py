@@ -1,15 +1,16 @@
 """Look at a page with a real browser, in a process of its own: Locust's patches and Playwright do not mix.
 
-    python tests/locustfiles/browser.py CHROMIUM URL SELECTOR COUNT [BLOCKED]
+    python tests/locustfiles/browser.py CHROMIUM URL SELECTOR COUNT [--start URL | --blocked FILE]
 
 Opens the page at 1280 and 390 px, waits for so many elements there, reloads it and waits again; what was seen
-comes out as JSON, by width. Where a file's name is BLOCKED: what the page does without it, and out of sight.
+comes out as JSON, by width. With --start: a study is started there once the page has been seen without one. With
+--blocked: what the page does without that file, and out of sight.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -23,7 +24,7 @@ HIDDEN = """hidden => {
 WIDTHS = (1280, 390)
 
 
-def look(browser: Browser, url: str, selector: str, count: int, width: int) -> dict[str, Any]:
+def look(browser: Browser, url: str, selector: str, count: int, width: int, start: str) -> dict[str, Any]:
     """What the page shows, what it said on its console, and whom it asked."""
     page = browser.new_page(viewport={"width": width, "height": 900})
     said: list[str] = []
@@ -33,7 +34,10 @@ def look(browser: Browser, url: str, selector: str, count: int, width: int) -> d
     page.on("dialog", lambda dialog: said.append(f"dialog: {dialog.message}"))
     page.on("request", lambda request: asked.add("/".join(request.url.split("/")[:3])))
     page.goto(url)
-    seen = {"at once": page.locator(selector).count(), "first": rows(page, selector, count)}
+    seen: dict[str, Any] = {"at once": page.locator(selector).count()}
+    if start:
+        seen["started"] = page.request.post(start, form={"user_count": "1", "spawn_rate": "1"}).json()["success"]
+    seen["first"] = rows(page, selector, count)
     page.reload()
     seen |= {"again": rows(page, selector, count), "text": page.locator("body").inner_text()}
     page.wait_for_timeout(1500)  # charts have been drawn, and drawn again
@@ -69,16 +73,24 @@ def rows(page: Page, selector: str, count: int) -> list[str]:
     return [" ".join(text.split()) for text in found.all_inner_texts()]
 
 
-def main(chromium: str, url: str, selector: str, count: str, blocked: str = "") -> None:
+def main() -> None:
     """Print what was seen."""
+    parser = argparse.ArgumentParser()
+    for name, kind in (("chromium", str), ("url", str), ("selector", str), ("count", int)):
+        parser.add_argument(name, type=kind)
+    parser.add_argument("--start", default="")
+    parser.add_argument("--blocked", default="")
+    asked = parser.parse_args()
+    page = (asked.url, asked.selector, asked.count)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        if blocked:
-            print(json.dumps(hindered(browser, url, selector, int(count), blocked)))
+        browser = playwright.chromium.launch(executable_path=asked.chromium, args=["--no-sandbox"])
+        if asked.blocked:
+            print(json.dumps(hindered(browser, *page, asked.blocked)))
         else:
-            print(json.dumps({width: look(browser, url, selector, int(count), width) for width in WIDTHS}))
+            starts = (asked.start, "")
+            print(json.dumps({w: look(browser, *page, w, s) for w, s in zip(WIDTHS, starts, strict=True)}))
         browser.close()
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -71,9 +71,9 @@ def opened(
     return console, Page(port, base)
 
 
-def seen(url: str, selector: str, count: int) -> Iterator[dict[str, Any]]:
+def seen(url: str, selector: str, count: int, *options: str) -> Iterator[dict[str, Any]]:
     """What a browser sees there at either width; nothing may be wrong with the page as such."""
-    for look in browsed(url, selector, str(count)).values():
+    for look in browsed(url, selector, str(count), *options).values():
         assert look["said"] == []
         assert look["asked"] == ["/".join(url.split("/")[:3])]
         assert not look["wide"]
@@ -134,10 +134,8 @@ def test_cells_arrive_in_the_live_page_and_in_locusts_tab(
 ) -> None:
     service = start_service("--delay-ms", "20")
     console, page = opened(consoles, tmp_path, service, "/load", *SHORT)
-    page.start()
-    console.wait_for("results in", 20)
-    wide, narrow = seen(f"{page.url}/inferswarm", "#cells tr", 4)
-    assert wide["at once"] < 4
+    wide, narrow = seen(f"{page.url}/inferswarm", "#cells tr", 4, "--start", f"{page.url}/swarm")
+    assert (wide["at once"], wide["started"]) == (0, True)
     assert {text.split()[0] for text in wide["first"]} == CELLS
     assert all("few-samples" in text for text in wide["first"])
     assert narrow["first"] == wide["first"]
@@ -190,7 +188,7 @@ def test_a_page_that_cannot_draw_says_so_and_asks_on_while_it_is_in_sight(tmp_pa
     for record in whole_run(tag):
         live.on_record(record)
     with serving(ui.app) as address:
-        found = browsed(f"http://{address}/inferswarm", "#cells tr", "1", "echarts.min.js")
+        found = browsed(f"http://{address}/inferswarm", "#cells tr", "1", "--blocked", "echarts.min.js")
     assert "This page cannot draw what it was told: reload it." in found["text"]
     assert found["in sight"] > 0
     assert found["out of sight"] == 0

@@ -60,7 +60,8 @@ class StudyShape(LoadTestShape):
 
 
 def on_parser(parser: LocustArgumentParser, **_: Any) -> None:
-    """Locust builds a parser: add our options."""
+    """Locust builds a parser, before all else: add our options."""
+    tune_locust()
     add_options(parser)
     logging.getLogger("locust.main").addFilter(keep_run_time_out)
 
@@ -70,7 +71,6 @@ def on_init(environment: Environment, runner: Runner, web_ui: Any, **_: Any) -> 
     shape = environment.shape_class
     if not isinstance(shape, StudyShape):
         return
-    tune_locust()
     # Users are held still and drained by us; Locust's own patience would wait for users who wait at the gate.
     environment.stop_timeout = 0
     if isinstance(runner, (WorkerRunner, LocalRunner)):

@@ -1,11 +1,13 @@
-"""What we change in Locust, and in Python: rounding, patience with a dead master, looking for garbage."""
+"""What we change in Locust, and in Python: statistics, patience with a dead master, looking for garbage."""
 
 from __future__ import annotations
 
-from locust import runners, stats
+from locust import env, runners, stats
 from locust.stats import StatsCSV, StatsEntry
 
 import gc
+
+from swarm.tallied import TalliedStats
 
 YOUNG_OBJECTS = 10_000
 """So many new ones are there before Python looks for garbage among them; its own bound is 700."""
@@ -14,7 +16,8 @@ MASTER_PATIENCE_S = 15
 
 
 def tune_locust() -> None:
-    """Before any request: Locust looks these up at each use."""
+    """Before Locust's Environment is made: it looks these up at each use."""
+    env.RequestStats = TalliedStats  # type: ignore[attr-defined]
     stats.bucket_response_time = three_digits  # type: ignore[assignment]
     StatsCSV._percentile_fields = percentile_fields  # type: ignore[method-assign,assignment]
     runners.MASTER_HEARTBEAT_TIMEOUT = MASTER_PATIENCE_S

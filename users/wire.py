@@ -49,7 +49,11 @@ class Wire:
             sent = max(0, sent - len(part))
 
     def recv(self, size: int) -> bytes:
-        """The next bytes, up to so many; none where the other side has hung up."""
+        """The next bytes, up to so many; none where the other side has hung up.
+
+        It is not tried first: right after a request nothing has come, and who waits lets others send.
+        """
+        self._wait(self._readable)
         return self._done(self._socket.recv, size, self._readable)  # type: ignore[no-any-return]
 
     def recv_into(self, room: memoryview) -> int:

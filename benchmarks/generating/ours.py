@@ -113,18 +113,18 @@ def main() -> int:
     runner.start(options.users, spawn_rate=1000)
     master.phase("warm-up")
     gevent.sleep(options.warm_up)
-    total = environment.stats.total
+    stats = environment.stats
     master.ask("drain", patience_s=PATIENCE_S)
     took_s = service_times(master, options.listen)
     master.phase("measure")
     gevent.sleep(options.listen)
-    before = total.num_requests
+    before = stats.num_requests
     with measured() as span:
         gevent.sleep(options.seconds)
-        after = total.num_requests
+        after = stats.num_requests
     master.ask("drain", patience_s=PATIENCE_S)
     # A failure is one wherever it happens, the warm-up included.
-    told(Told.of(span, after - before, took_s, total.num_failures))
+    told(Told.of(span, after - before, took_s, stats.num_failures))
     return ended()
 
 

@@ -3,8 +3,8 @@
     python tests/locustfiles/browser.py CHROMIUM URL SELECTOR COUNT [--start URL | --blocked FILE]
 
 Opens the page at 1280 and 390 px, waits for so many elements there, reloads it and waits again; what was seen
-comes out as JSON, by width. With --start: a study is started there once the page has been seen without one. With
---blocked: what the page does without that file, and out of sight.
+comes out as JSON, by width. With --start: a study is started there once the page has been seen without one.
+With --blocked: what the page does without that file, and out of sight.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def look(browser: Browser, url: str, selector: str, count: int, width: int, star
     page.goto(url)
     seen: dict[str, Any] = {"at once": page.locator(selector).count()}
     if start:
-        seen["started"] = page.request.post(start, form={"user_count": "1", "spawn_rate": "1"}).json()["success"]
+        seen["started"] = page.request.post(start, form={"user_count": "1", "spawn_rate": "1"}).json()[
+            "success"
+        ]
     seen["first"] = rows(page, selector, count)
     page.reload()
     seen |= {"again": rows(page, selector, count), "text": page.locator("body").inner_text()}

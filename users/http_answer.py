@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from time import perf_counter_ns
+from types import MappingProxyType
 
 from geventhttpclient.response import HTTPSocketResponse
 
@@ -56,11 +58,14 @@ def read_answer(wire: Wire, stamps: Stamps) -> Answer:
     return Answer(status, headers, body, lasts, stamps.phases_ns())
 
 
-def parsed(head: bytes) -> tuple[str, int, dict[str, str]]:
+@functools.lru_cache(maxsize=64)
+def parsed(head: bytes) -> tuple[str, int, Mapping[str, str]]:
     """Version, status and headers. Raises ValueError.
 
+    A server's answers have the same head, answer for answer, or for as long as its `Date` stays the same.
+
     >>> parsed(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2")
-    ('HTTP/1.1', 200, {'content-length': '2'})
+    ('HTTP/1.1', 200, mappingproxy({'content-length': '2'}))
     """
     first, *lines = head.decode("latin-1").split("\r\n")
     version, _, rest = first.partition(" ")
@@ -70,7 +75,7 @@ def parsed(head: bytes) -> tuple[str, int, dict[str, str]]:
     for line in lines:
         name, _, value = line.partition(":")
         headers[name.lower()] = value.strip()
-    return version, int(rest[:3]), headers
+    return version, int(rest[:3]), MappingProxyType(headers)
 
 
 def whole(wire: Wire, begun: bytes, length: int) -> bytes | bytearray:

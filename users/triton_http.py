@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from users.images import ImageSet
 from users.tensors import TENSORS
 from users.transport import Prepared, id_place
 
+FP32_BYTES = 4
 HEADER_LENGTH = "Inference-Header-Content-Length"
 
 
@@ -67,19 +69,22 @@ def embeddings_of(body: bytes | bytearray, head_bytes: int) -> NDArray[np.float3
     if head_bytes == len(body):
         output, _ = embedding_in(bytes(body))
         return np.array(output["data"], dtype=np.float32).reshape(output["shape"])
-    at, count, shape = place_of(bytes(body[:head_bytes]))
-    return np.frombuffer(body, np.float32, count, head_bytes + at).reshape(shape)
+    at, shape = place_of(bytes(body[:head_bytes]))
+    return np.ndarray(shape, np.float32, body, head_bytes + at)
 
 
 @functools.lru_cache(maxsize=64)
-def place_of(head: bytes) -> tuple[int, int, tuple[int, ...]]:
-    """Where behind a JSON head the embedding's bytes begin, how many numbers they are, and their shape.
+def place_of(head: bytes) -> tuple[int, tuple[int, ...]]:
+    """Where behind a JSON head the embedding's bytes begin, and their shape.
 
     A model's answers have the same head, answer for answer, but for the id of a request that is traced.
     Source: the KServe v2 protocol with Triton's binary tensor data extension.
     """
     output, at = embedding_in(head)
-    return at, output["parameters"]["binary_data_size"] // 4, tuple(output["shape"])
+    shape, size = tuple(output["shape"]), output["parameters"]["binary_data_size"]
+    if math.prod(shape) * FP32_BYTES != size:
+        raise ValueError(f"an embedding of shape {shape} in {size} bytes")
+    return at, shape
 
 
 def embedding_in(head: bytes) -> tuple[dict[str, Any], int]:

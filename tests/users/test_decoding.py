@@ -54,6 +54,9 @@ def test_numbers_in_json() -> None:
         ([{"name": "embedding", "datatype": "FP32", "shape": [3, 512]}], b""),
         ([{**output("embedding", ROWS, "FP32"), "shape": [4, 512]}], ROWS.tobytes()),
         ([{**output("embedding", ROWS, "FP32"), "shape": "many"}], ROWS.tobytes()),
+        ([{**output("embedding", ROWS, "FP32"), "shape": [3, -1]}], ROWS.tobytes()),
+        ([{**output("embedding", ROWS, "FP32"), "shape": [-3, -512]}], ROWS.tobytes()),
+        ([{**output("embedding", ROWS, "FP32"), "shape": [3.0, 512]}], ROWS.tobytes()),
     ],
 )
 def test_what_is_no_embedding_is_a_bad_reply(outputs: list[dict[str, Any]], raw: bytes) -> None:

@@ -1,6 +1,6 @@
 """What does a request cost the generator? Against a plain socket, stock Locust and other load generators.
 
-python -m benchmarks.generator [--quick] [--write]     some 5 minutes with --quick, 25 without
+python -m benchmarks.generator [--quick] [--write]     some 10 minutes with --quick, 25 without
 
 Every arm is a process pinned to one core; null servers, which answer at once, are pinned to another. In each
 repeat all arms of a cell follow one another, in an order drawn by a seed; ratios are of the same repeat.
@@ -28,7 +28,7 @@ from benchmarks.generating.page import about, write_page
 from reports.format import plural
 
 BODIES_S = 120.0
-QUICK_REPEATS, REPEATS = 3, 5
+REPEATS = 5
 USERS = (1, 16, 128)
 FEW_CORES = 2
 
@@ -41,7 +41,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("benchmarks.generator needs two cores, one for the client and one for the server: it has one")
         return 2
     cells = cells_of(options.quick, options.kinds, options.users)
-    repeats = options.repeats or (QUICK_REPEATS if options.quick else REPEATS)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         machine = write_bodies(folder, cores[0])
@@ -50,10 +49,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             for protocol in ("http", "grpc")
         }
         arms = Arms(folder, ports, cores[0], options.seconds, options.perf_analyzer)
-        measured = measure(arms, cells, repeats, options.quick, random.Random(options.seed))
+        measured = measure(arms, cells, options.repeats, options.quick, random.Random(options.seed))
     shown = table(measured, OURS)
     print(f"\n{shown}\n")
-    facts = about(machine, arms.versions, repeats, options)
+    facts = about(machine, arms.versions, options)
     print(f"{facts}\n")
     code = judge(measured, arms.absent)
     if options.write:
@@ -64,8 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def read_options(argv: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.generator", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="only what has a bound, 3 repeats")
-    parser.add_argument("--repeats", type=at_least_one, help="of each cell (default: 5; with --quick, 3)")
+    parser.add_argument("--quick", action="store_true", help="only what has a bound")
+    parser.add_argument("--repeats", type=at_least_one, default=REPEATS, help="of each cell (default: 5)")
     parser.add_argument("--seconds", type=positive, default=2.0, help="on the clock, of each arm")
     parser.add_argument("--seed", type=int, default=0, help="draws the order of the arms")
     parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS), metavar="KIND",

@@ -22,6 +22,7 @@ OWN = {
     "inferswarm": ("ours",),
     "stock": ("stock",),
     "library": ("ours", "--client", "library"),
+    "grpcio": ("plain_grpc",),
 }
 COMPARED = 16
 """Peers, and the suite with tritonclient's path, are measured at so many users."""
@@ -31,15 +32,17 @@ LONGER = 4
 
 
 def arms_of(cell: Cell, quick: bool, peers: Sequence[str]) -> list[str]:
-    """The names of a cell's arms; with `quick`, of those that a bound needs."""
+    """The names of a cell's arms; with `quick`, of those that a bound needs, or that explain it."""
     kind, users = cell
+    made = KINDS[kind]
     able = [peer.name for peer in PEERS if peer.name in peers and kind in peer.kinds]
+    arms = ["socket", *(["grpcio"] if made.protocol == "grpc" else []), "inferswarm"]
     if not quick:
-        return ["socket", "inferswarm", "stock", *(["library", *able] if users == COMPARED else [])]
+        return [*arms, "stock", *(["library", *able] if users == COMPARED else [])]
     if users != COMPARED:
-        return ["socket", "inferswarm", *(["stock"] if KINDS[kind].batch > 1 else [])]
-    bound = [PERF_ANALYZER] if PERF_ANALYZER in able and KINDS[kind].batch == 1 else []
-    return ["socket", "inferswarm", "stock", *bound]
+        return [*arms, *(["stock"] if made.batch > 1 else [])]
+    bound = [PERF_ANALYZER] if PERF_ANALYZER in able and made.batch == 1 else []
+    return [*arms, "stock", *bound]
 
 
 class Arms:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.bounds import Bounds
@@ -11,7 +11,7 @@ from benchmarks.generating.figures import UNSTABLE, Cell, Measured, Over, cpu_ms
 from benchmarks.generating.kinds import KINDS
 from benchmarks.generating.peers import PERF_ANALYZER
 
-OURS, FLOOR, STOCK = "inferswarm", "socket", "stock"
+OURS, FLOOR, STOCK, GRPCIO = "inferswarm", "socket", "stock", "grpcio"
 ADDED_MS = 0.15
 
 
@@ -95,12 +95,21 @@ def named(ratio: Ratio) -> str:
 def judge_latency(bounds: Bounds, kind: str, measured: Measured) -> None:
     """What the generator adds to the p50 of a plain socket, with one user."""
     arms = measured[(kind, 1)]
-    added = paired(arms[OURS], arms[FLOOR], lambda mine, other: (mine.p50_ms or 0) - (other.p50_ms or 0))
+    added = added_p50(arms, OURS, FLOOR)
     if added is None:
         bounds.unread(f"{kind} 1: p50 added")
     else:
         bounds.at_most(f"{kind} 1: p50 added", added.median, ADDED_MS, "ms")
         bounds.ranged(added.range)
+    library = added_p50(arms, GRPCIO, FLOOR) if GRPCIO in arms else None
+    if library is not None:
+        bounds.beside("  of that by grpcio alone", library.median, "ms")
+        bounds.ranged(library.range)
+
+
+def added_p50(arms: Mapping[str, Sequence[Told | None]], arm: str, floor: str) -> Over | None:
+    """Milliseconds by which an arm's p50 is above another's, over repeats."""
+    return paired(arms[arm], arms[floor], lambda mine, other: (mine.p50_ms or 0) - (other.p50_ms or 0))
 
 
 def failures(measured: Measured) -> int:

@@ -18,9 +18,7 @@ PACKAGES = ("locust", "gevent", "geventhttpclient", "grpcio", "tritonclient", "o
 ALL_PEERS = ("perf_analyzer", "wrk", "hey", "h2load", "ghz")
 
 
-def about(
-    machine: Mapping[str, str], versions: Mapping[str, str], repeats: int, options: argparse.Namespace
-) -> str:
+def about(machine: Mapping[str, str], versions: Mapping[str, str], options: argparse.Namespace) -> str:
     """The fingerprint, and what was run and what was not, as a list in Markdown."""
     packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     quick = ", --quick" if options.quick else ""
@@ -31,7 +29,7 @@ def about(
         f"- {machine['cpu']}, {os.cpu_count()} cores, one for the client and one for the server",
         f"- {platform.platform()}, Python {platform.python_version()}",
         f"- {packages}",
-        f"- {plural(repeats, 'repeat')} of {options.seconds:g} s each{quick}",
+        f"- {plural(options.repeats, 'repeat')} of {options.seconds:g} s each{quick}",
         f"- peers found: {', '.join(run) or 'no peer'}",
         f"- peers not found, and not run: {', '.join(absent) or 'none'}",
     ))  # fmt: skip

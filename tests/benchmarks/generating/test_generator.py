@@ -79,6 +79,19 @@ def test_the_p50_that_is_added_is_bound(added_ms: float, code: int) -> None:
     assert judge({("jpeg-http", 1): {"inferswarm": [ours], "socket": [TOLD]}}, []) == code
 
 
+def test_what_grpcio_alone_adds_stands_beside(capsys: pytest.CaptureFixture[str]) -> None:
+    arms = {
+        "inferswarm": [replace(TOLD, p50_ms=0.9)],
+        "grpcio": [replace(TOLD, p50_ms=0.7)],
+        "socket": [TOLD],
+    }
+    assert judge({("fp32-grpc", 1): arms}, []) == 1
+    said = capsys.readouterr().out
+    assert "of that by grpcio alone" in said
+    assert "0.200 ms" in said
+    assert "broken: fp32-grpc 1: p50 added\n" in said
+
+
 def test_a_failed_request_of_ours_breaks_a_bound() -> None:
     assert judge({("jpeg-http", 128): {"inferswarm": [replace(TOLD, failures=1)]}}, []) == 1
 
@@ -97,7 +110,8 @@ def test_quick_has_what_a_bound_needs() -> None:
 
 def test_all_has_every_peer_that_can_send_the_kind() -> None:
     own = ["socket", "inferswarm", "stock"]
-    assert arms_of(("fp32-grpc", 16), False, ["wrk", "h2load", "ghz"]) == [*own, "library", "h2load", "ghz"]
+    found = arms_of(("fp32-grpc", 16), False, ["wrk", "h2load", "ghz"])
+    assert found == ["socket", "grpcio", *own[1:], "library", "h2load", "ghz"]
     assert arms_of(("jpeg-http", 128), False, ["wrk"]) == own
 
 

@@ -5,30 +5,46 @@ from __future__ import annotations
 from locust import stats
 from locust.stats import RequestStats, StatsEntry
 
-import itertools
 import time
 from collections import Counter
-from collections.abc import Sequence
-from typing import NamedTuple
 
-MOST_PENDING = 64
+MOST_TALLIED = 64
 """To count so many takes a tenth of a millisecond, in which no request is sent and no answer is heard."""
 
+Key = tuple[str, str, int]
+"""Name, method, second of the wall clock."""
 Entries = dict[tuple[str, str], StatsEntry]
 
 
-class Logged(NamedTuple):
-    """A request that is still to be counted."""
+class Tally:
+    """Requests of one key that are still to be counted."""
 
-    entry: StatsEntry
-    ended_s: float
-    response_ms: float | None
-    content_bytes: int
+    __slots__ = ("content_bytes", "key", "last_s", "times_ms")
 
-    @property
-    def group(self) -> tuple[int, int]:
-        """What is counted together: an entry's requests of a second of the wall clock."""
-        return id(self.entry), int(self.ended_s)
+    def __init__(self, key: Key | None) -> None:
+        self.key = key
+        self.times_ms: list[float | None] = []
+        self.content_bytes = 0
+        self.last_s = 0.0
+
+    def count(self, entry: StatsEntry) -> None:
+        """What StatsEntry.log does for each of them."""
+        second = int(self.last_s)
+        if entry.use_response_times_cache and second > int(entry.last_request_timestamp or second):
+            entry._cache_response_times(second - 1)
+        times_ms = [time_ms for time_ms in self.times_ms if time_ms is not None]
+        entry.num_requests += len(self.times_ms)
+        entry.num_none_requests += len(self.times_ms) - len(times_ms)
+        entry.num_reqs_per_sec[second] += len(self.times_ms)
+        entry.last_request_timestamp = self.last_s
+        entry.total_content_length += self.content_bytes
+        entry.total_response_time = sum(times_ms, entry.total_response_time)  # type: ignore[assignment]
+        if times_ms:
+            so_far = times_ms if entry.min_response_time is None else [entry.min_response_time, *times_ms]
+            entry.min_response_time = min(so_far)  # type: ignore[assignment]
+            entry.max_response_time = max(entry.max_response_time, *times_ms)  # type: ignore[assignment]
+        for bucket, times in Counter(map(stats.bucket_response_time, times_ms)).items():
+            entry.response_times[bucket] += times
 
 
 class TalliedStats(RequestStats):
@@ -38,7 +54,7 @@ class TalliedStats(RequestStats):
     """
 
     def __init__(self, use_response_times_cache: bool = True) -> None:
-        self._pending: list[Logged] = []
+        self._tally = Tally(None)
         super().__init__(use_response_times_cache)
 
     @property
@@ -64,35 +80,20 @@ class TalliedStats(RequestStats):
         self._entries = entries
 
     def log_request(self, method: str, name: str, response_time: float | None, content_length: int) -> None:
-        """Keep a request until somebody asks, or there are many."""
-        entry = self._entries[name, method]
-        self._pending.append(Logged(entry, time.time(), response_time, content_length))
-        if len(self._pending) == MOST_PENDING:
+        """Keep a request until somebody asks, another name or second comes, or there are many."""
+        now_s = time.time()
+        tally, key = self._tally, (name, method, int(now_s))
+        if key != tally.key or len(tally.times_ms) == MOST_TALLIED:
             self._count()
+            tally = self._tally = Tally(key)
+            self._entries[name, method]  # made now, at its first request
+        tally.times_ms.append(response_time)
+        tally.content_bytes += content_length
+        tally.last_s = now_s
 
     def _count(self) -> None:
-        if self._pending:
-            pending, self._pending = self._pending, []
-            for (_, second), group in itertools.groupby(pending, lambda logged: logged.group):
-                requests = list(group)
-                for entry in (self._total, requests[0].entry):
-                    count(entry, second, requests)
-
-
-def count(entry: StatsEntry, second: int, requests: Sequence[Logged]) -> None:
-    """Count the requests of a second, in the order they ended: what StatsEntry.log does for each of them."""
-    if entry.use_response_times_cache and second > int(entry.last_request_timestamp or second):
-        entry._cache_response_times(second - 1)
-    times_ms = [request.response_ms for request in requests if request.response_ms is not None]
-    entry.num_requests += len(requests)
-    entry.num_none_requests += len(requests) - len(times_ms)
-    entry.num_reqs_per_sec[second] += len(requests)
-    entry.last_request_timestamp = requests[-1].ended_s
-    entry.total_content_length += sum(request.content_bytes for request in requests)
-    entry.total_response_time = sum(times_ms, entry.total_response_time)  # type: ignore[assignment]
-    if times_ms:
-        so_far = times_ms if entry.min_response_time is None else [entry.min_response_time, *times_ms]
-        entry.min_response_time = min(so_far)  # type: ignore[assignment]
-        entry.max_response_time = max(entry.max_response_time, *times_ms)  # type: ignore[assignment]
-    for bucket, times in Counter(map(stats.bucket_response_time, times_ms)).items():
-        entry.response_times[bucket] += times
+        tally, self._tally = self._tally, Tally(None)
+        if tally.key is not None:
+            name, method, _ = tally.key
+            for entry in (self._total, self._entries[name, method]):
+                tally.count(entry)

@@ -52,7 +52,7 @@ class TritonHttp(HttpTransport):
         return f"/v2/models/{self.endpoint.model}/infer"
 
     def embeddings(self, answer: Answer) -> NDArray[np.float32]:
-        """float32 of shape [batch, 512], a view of the answer's own bytes where tensors are binary."""
+        """float32 of shape [batch, 512], the answer's own bytes where tensors are binary."""
         head_bytes = int(answer.headers[HEADER_LENGTH.lower()]) if self.binary else len(answer.body)
         if not self.by_library:
             return embeddings_of(answer.body, head_bytes)
@@ -70,7 +70,8 @@ def embeddings_of(body: bytes | bytearray, head_bytes: int) -> NDArray[np.float3
         output, _ = embedding_in(bytes(body))
         return np.array(output["data"], dtype=np.float32).reshape(output["shape"])
     at, shape = place_of(bytes(body[:head_bytes]))
-    return np.ndarray(shape, np.float32, body, head_bytes + at)
+    # A copy, since numbers that begin at an odd address numpy would copy for each thing it does with them.
+    return np.ndarray(shape, np.float32, body[head_bytes + at :])
 
 
 @functools.lru_cache(maxsize=64)

@@ -15,7 +15,10 @@ from swarm.mark import is_marked
 from swarm.tcp_info import ESTABLISHED, TcpInfo, read_tcp_info
 
 LOOKED_AT = 50
-"""So many descriptors are looked at between two chances for others to run."""
+BREATH_S = 0.001
+"""So many descriptors are looked at between two chances for others to run, of so long. Whoever sleeps for no
+time at all comes behind every user who wants to send: a thousand of them would draw a look out over seconds.
+"""
 Seen = Mapping[Any, TcpInfo]
 """By the address of a connection's own end."""
 
@@ -45,7 +48,7 @@ def own_connections(port: int) -> dict[Any, TcpInfo]:
         return {}  # no /proc, or no descriptor left to read it with
     for number, descriptor in enumerate(descriptors, 1):
         if number % LOOKED_AT == 0:
-            gevent.sleep(0)  # a thousand take 20 ms, and users send meanwhile
+            gevent.sleep(BREATH_S)  # a thousand take 20 ms, and users send meanwhile
         try:
             if os.readlink(f"/proc/self/fd/{descriptor}").startswith("socket:"):
                 found |= _looked_at(int(descriptor), port)

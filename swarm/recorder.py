@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from array import array
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +20,7 @@ Key = tuple[str, int, str, int]
 
 @dataclass
 class Window:
-    """One second of one run on one worker; its times stay plain numbers until it is closed: that is cheap."""
+    """One second of one run on one worker; until it is closed its times stay plain numbers: that is cheap."""
 
     ok: int = 0
     failures: dict[str, int] = field(default_factory=dict)
@@ -32,7 +33,7 @@ class Window:
     server_count: int = 0
     first_start_ns: int = 0
     last_end_ns: int = 0
-    times: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    times: defaultdict[str, array[int]] = field(default_factory=lambda: defaultdict(lambda: array("q")))
 
     def add(self, result: Result) -> None:
         """Count one Result."""
@@ -125,6 +126,11 @@ class Recorder:
     def take_all(self) -> list[dict[str, Any]]:
         """The records of all windows, the current one too."""
         return [self._take(key) for key in sorted(self._windows)]
+
+    @property
+    def raw_waiting(self) -> int:
+        """How many raw Results `take_raw` would give."""
+        return len(self._raw)
 
     def take_raw(self) -> list[Rows]:
         """The raw Results kept since the last take, by columns."""

@@ -18,6 +18,8 @@ from swarm.recorder import Recorder
 from users.stage import Stage
 
 SHIP_EVERY_S = 0.1
+RAW_AT_ONCE = 200
+"""So many raw Results do not wait for their second's end: all at once they would hold a worker up."""
 NS_PER_S = 1_000_000_000
 PROGRESS_PER_S = 1_000
 """Messages of progress that all workers together send in a second at most: ten times that stop a master."""
@@ -50,6 +52,8 @@ class Shipping:
             if second > self._second:
                 self._second = second
                 self._send_second(second - 1)
+            if self._recorder.raw_waiting >= RAW_AT_ONCE:
+                self._send([])
             if tick % ticks_between(self.workers) == 0:
                 self._tell_progress()
 
@@ -107,8 +111,8 @@ class Shipping:
         return [{**head, "second": second, "span_ns": span_ns, **figures, **counts}]
 
     def _send(self, records: list[dict[str, Any]]) -> None:
-        raw = self._recorder.take_raw() if records else []
-        if records:
+        raw = self._recorder.take_raw()
+        if records or raw:
             self._runner.send_message(RECORDS, {"records": records, "raw": raw})
 
     def _tell_progress(self) -> None:

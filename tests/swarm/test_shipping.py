@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,10 +14,11 @@ from swarm import shipping
 from swarm.connections import Connections
 from swarm.messages import RECORDS
 from swarm.recorder import Recorder
-from swarm.shipping import Shipping
+from swarm.shipping import RAW_AT_ONCE, SHIP_EVERY_S, Shipping
 from tests.swarm.fakes import FakeRunner
 from tests.swarm.kernel import Kernel, info_of
 from users.endpoint import Endpoint
+from users.result import Result
 from users.stage import Stage
 
 
@@ -96,6 +98,20 @@ def test_no_connections_make_no_record(ship: Ship) -> None:
     ship.shipping.begin_path("measure")
     ship.shipping.end_path()
     assert ship.path() == []
+
+
+def test_many_raw_results_do_not_wait_for_the_end_of_their_second(ship: Ship) -> None:
+    recorder = ship.shipping._recorder
+    recorder.raw_left = 2 * RAW_AT_ONCE
+    now_ns = time.perf_counter_ns()
+    for number in range(RAW_AT_ONCE):
+        recorder.add(Result("a/b1/c1", 1, "measure", number, 1, now_ns, now_ns, now_ns + 1_000, 10))
+    gevent.sleep(2 * SHIP_EVERY_S)
+    rows = [rows for message, data, _ in ship.runner.sent if message == RECORDS for rows in data["raw"]]
+    assert [(each["cell"], each["columns"]["user"]) for each in rows] == [
+        ("a/b1/c1", list(range(RAW_AT_ONCE)))
+    ]
+    assert recorder.raw_waiting == 0
 
 
 def test_two_looks_at_once_count_nothing_twice(ship: Ship, monkeypatch: pytest.MonkeyPatch) -> None:

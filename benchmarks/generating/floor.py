@@ -17,7 +17,7 @@ from typing import Protocol
 
 from benchmarks.generating.arm import Told, arm_options, measured, told
 from benchmarks.generating.http2 import Buffers, Calls, message_of
-from benchmarks.generating.kinds import KINDS, Bodies, http_head, read_bodies
+from benchmarks.generating.kinds import KINDS, Bodies, http_head, in_turn, read_bodies
 
 RECEIVE_BYTES, MOST_BUFFERS = 65_536, 512
 GOOD = b"HTTP/1.1 200"
@@ -41,8 +41,7 @@ class Posts:
     """The session of HTTP/1.1."""
 
     def __init__(self, requests: Sequence[Buffers], first: int = 0) -> None:
-        shift = first % len(requests)
-        self._requests = itertools.cycle([*requests[shift:], *requests[:shift]])
+        self._requests = in_turn(requests, first)
         self._left = 0
         self.failures = 0
 

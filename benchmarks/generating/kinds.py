@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
+Item = TypeVar("Item")
 GRPC_METHOD = "/inference.GRPCInferenceService/ModelInfer"
 MODEL = "null"
 TENSORS, PICTURES, MACHINE = "tensors.npy", "pictures", "machine.json"
@@ -52,6 +56,16 @@ def read_bodies(folder: Path, kind: str) -> Bodies:
     """What benchmarks.generating.bodies wrote."""
     headers = json.loads((folder / kind / "headers.json").read_text())
     return Bodies(headers, [path.read_bytes() for path in body_files(folder, kind)])
+
+
+def in_turn(items: Sequence[Item], first: int) -> Iterator[Item]:
+    """All of them, again and again; each user begins at another, `first` being which user it is.
+
+    >>> list(itertools.islice(in_turn("abc", 4), 4))
+    ['b', 'c', 'a', 'b']
+    """
+    shift = first % len(items)
+    return itertools.cycle([*items[shift:], *items[:shift]])
 
 
 def body_files(folder: Path, kind: str) -> list[Path]:

@@ -1,5 +1,5 @@
 """grpcio as it comes, as an arm: blocking calls of prepared bytes from a thread for each user, without gevent
-and without Locust. What it takes is the library's, and no client that stands on it can take less.
+and without Locust. What it takes is the library's, whoever calls its blocking stub.
 """
 
 from __future__ import annotations
@@ -7,12 +7,12 @@ from __future__ import annotations
 import itertools
 import sys
 import time
-from threading import Thread
+from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 
 from benchmarks.generating.arm import Told, arm_options, ended, measured, told
-from benchmarks.generating.kinds import GRPC_METHOD, read_bodies
+from benchmarks.generating.kinds import GRPC_METHOD, in_turn, read_bodies
 
 TIMEOUT_S = 60.0
 CHANNEL_OPTIONS = (
@@ -28,8 +28,7 @@ class Caller:
     def __init__(self, address: str, bodies: list[bytes], first: int) -> None:
         channel = grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
         self._call = channel.unary_unary(GRPC_METHOD, request_serializer=None, response_deserializer=None)
-        shift = first % len(bodies)
-        self._bodies = itertools.cycle([*bodies[shift:], *bodies[:shift]])
+        self._bodies = in_turn(bodies, first)
 
     def spin(self, seconds: float) -> list[float]:
         """Call after call; the seconds that each took. Raises grpc.RpcError."""
@@ -42,14 +41,9 @@ class Caller:
 
 
 def spin(callers: list[Caller], seconds: float) -> list[float]:
-    """All callers at once."""
-    took: list[float] = []
-    threads = [Thread(target=lambda user=user: took.extend(user.spin(seconds))) for user in callers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return took
+    """All callers at once. Raises grpc.RpcError where any call fails: there are no figures then."""
+    with ThreadPoolExecutor(len(callers)) as pool:
+        return list(itertools.chain.from_iterable(pool.map(lambda caller: caller.spin(seconds), callers)))
 
 
 def main() -> int:

@@ -19,7 +19,7 @@ import gevent
 import numpy as np
 
 from benchmarks.generating.arm import Told, arm_options, ended, measured, told
-from benchmarks.generating.kinds import KINDS, MODEL, TENSORS, Bodies, read_bodies
+from benchmarks.generating.kinds import KINDS, MODEL, TENSORS, Bodies, in_turn, read_bodies
 
 SPARE_THREADS = 8
 
@@ -34,8 +34,7 @@ class Fast(FastHttpUser):
 
     def on_start(self) -> None:
         """Begin at another body than the others."""
-        first = next(self.seats) % len(self.bodies.bodies)
-        self.mine = itertools.cycle([*self.bodies.bodies[first:], *self.bodies.bodies[:first]])
+        self.mine = in_turn(self.bodies.bodies, next(self.seats))
 
     @task
     def embed(self) -> None:
@@ -58,8 +57,7 @@ class Triton(User):
     def on_start(self) -> None:
         """A client for each user, as in the examples."""
         self.triton = self.library.InferenceServerClient(self.address)
-        first = next(self.seats) % len(self.tensors)
-        self.mine = itertools.cycle([*self.tensors[first:], *self.tensors[:first]])
+        self.mine = in_turn(self.tensors, next(self.seats))
 
     def on_stop(self) -> None:
         """Close it."""

@@ -70,10 +70,10 @@ def test_a_regression_is_one_beyond_what_is_tolerated(tmp_path: Path) -> None:
     assert outcomes(11.5) == {"images_per_s": "pass", "latency_p50_ms": "fail", "latency_p95_ms": "fail"}
 
 
-def floors(grpc_ms: float) -> Book:
+def floors(http_ms: float, grpc_ms: float) -> Book:
     """Open load on the null model, three repeats of each."""
     book = Book()
-    for way, each_ms in (("emulated-http-floor", 3.0), ("emulated-grpc-floor", grpc_ms)):
+    for way, each_ms in (("emulated-http-floor", http_ms), ("emulated-grpc-floor", grpc_ms)):
         book.endpoint(way, "127.0.0.1:8030")
         for repeat, jitter in enumerate(JITTER[:3], 1):
             book.add_open(way, 50, {"w0": [round(each_ms * jitter * MS)] * 100}, repeat=repeat)
@@ -82,8 +82,9 @@ def floors(grpc_ms: float) -> Book:
 
 
 def test_the_own_gate_holds_for_a_client_as_it_is_and_breaks_for_one_twice_as_slow(tmp_path: Path) -> None:
-    assert exit_code(judged(tmp_path / "as-is", OWN, floors(3.0))) == 0
-    slow_grpc = judged(tmp_path / "grpc", OWN, floors(6.0))
-    assert serious(slow_grpc, "fail") == {"emulated-grpc-floor/b1/r50 / emulated-http-floor/b1/r50"}
-    slow_http = judged(tmp_path / "http", OWN, floors(1.5))
-    assert serious(slow_http, "fail") == {"emulated-http-floor/b1/r50 / emulated-grpc-floor/b1/r50"}
+    for grpc_ms in (2.8 * 1.14, 2.8 * 1.30):
+        assert exit_code(judged(tmp_path / f"as-is-{grpc_ms}", OWN, floors(2.8, grpc_ms))) == 0
+        slow_grpc = judged(tmp_path / f"grpc-{grpc_ms}", OWN, floors(2.8, 2 * grpc_ms))
+        assert serious(slow_grpc, "fail") == {"emulated-grpc-floor/b1/r50 / emulated-http-floor/b1/r50"}
+        slow_http = judged(tmp_path / f"http-{grpc_ms}", OWN, floors(2 * 2.8, grpc_ms))
+        assert serious(slow_http, "fail") == {"emulated-http-floor/b1/r50 / emulated-grpc-floor/b1/r50"}

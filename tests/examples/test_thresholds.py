@@ -82,7 +82,7 @@ def floors(http_ms: float, grpc_ms: float) -> Book:
 
 
 def test_the_own_gate_holds_for_a_client_as_it_is_and_breaks_for_one_twice_as_slow(tmp_path: Path) -> None:
-    for grpc_ms in (2.8 * 1.14, 2.8 * 1.30):
+    for grpc_ms in (2.8 * 1.13, 2.8 * 1.30):
         assert exit_code(judged(tmp_path / f"as-is-{grpc_ms}", OWN, floors(2.8, grpc_ms))) == 0
         slow_grpc = judged(tmp_path / f"grpc-{grpc_ms}", OWN, floors(2.8, 2 * grpc_ms))
         assert serious(slow_grpc, "fail") == {"emulated-grpc-floor/b1/r50 / emulated-http-floor/b1/r50"}

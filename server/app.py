@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 
-from server.body import read_body, while_wanted
+from server import openapi
+from server.admission import SHED, Admission
+from server.bearer import Guarded
+from server.body import CLOSE, drop_body, read_body, while_wanted
 from server.embedder import Closable, Embedder
 from server.errors import NotYet, Refusal, not_loaded
 from server.gpu import read_gpus
@@ -20,6 +24,7 @@ from server.reply import unit_vectors, write_reply
 from server.settings import Settings, decode_threads
 
 LOADING = "the model is still loading"
+STOPPING = "the service was stopped before the answer was ready: send the request again"
 AGAIN = ": try again when GET /readyz answers 200"
 RETRY_S = 0.2
 
@@ -34,6 +39,7 @@ class Service:
         self.embedder = embedder
         self.settings = settings
         self.metrics = Metrics(parts=settings.parts)
+        self.admission = Admission(settings.at_once, settings.max_queue)
         self.ready = False
         self.waiting = LOADING
         self.failure = ""
@@ -62,14 +68,16 @@ class Service:
         `queue` is its waits for a decoding and for a computing thread. In no part: its way through the
         event loop, receiving the body, and writing and sending the reply.
         """
-        self._check_ready()
         decoding = await self._decoders.run(prepare, body, self.settings)
+        # While it waits for the model, a request holds its pixels and no longer its body.
+        del body
         prepared = decoding.value
         computing = await self._compute.run(self.embedder.embed, prepared.pixels)
         queue_ns = decoding.waited_ns + computing.waited_ns
         parts = self._parts(prepared.decode_ns, prepared.preprocess_ns, queue_ns, computing.took_ns)
         reply = (await self._writer.run(write_reply, computing.value, self.embedder.model, parts)).value
         self.metrics.succeeded(len(computing.value), parts)
+        self._note(decoding.took_ns, computing.took_ns)
         return reply
 
     async def null(self, body: bytes) -> Response:
@@ -77,10 +85,10 @@ class Service:
 
         As there, a decoding thread parses the body; that the texts are base64 images is not checked.
         """
-        self._check_ready()
         parsing = await self._decoders.run(parse, body, self.settings.max_batch)
         parts = self._parts(parsing.took_ns, 0, parsing.waited_ns, 0)
         answer = unit_vectors(len(parsing.value), self.embedder.dim)
+        self._note(parsing.took_ns, 0)
         return (await self._writer.run(write_reply, answer, "null", parts)).value
 
     def status(self) -> dict[str, object]:
@@ -102,6 +110,31 @@ class Service:
 
     def _parts(self, *took_ns: int) -> dict[str, int]:
         return dict(zip(self.settings.parts, took_ns, strict=True))
+
+    async def answer(
+        self, request: Request, work: Callable[[bytes], Coroutine[Any, Any, Response]]
+    ) -> Response:
+        """What `work` makes of a body; whether the request is taken is decided before its body is read."""
+        try:
+            self._check_ready()
+            self.admission.take()
+        except Refusal as refusal:
+            if refusal.status == SHED:
+                self.metrics.shed.inc()
+            if not await drop_body(request, self.settings):
+                refusal.headers.update(CLOSE)
+            raise
+        try:
+            return await while_wanted(request, work(await read_body(request, self.settings)))
+        except asyncio.CancelledError:
+            # Only uvicorn cancels requests: at the end of its patience, once it has been told to stop.
+            raise Refusal(503, STOPPING, CLOSE) from None
+        finally:
+            self.admission.leave()
+
+    def _note(self, decode_ns: int, compute_ns: int) -> None:
+        each_ns = max(decode_ns / decode_threads(), compute_ns / self.settings.at_once)
+        self.admission.answered(each_ns / 1e9)
 
     def _check_ready(self) -> None:
         if not self.ready:
@@ -134,46 +167,55 @@ def create_app(
         loading.cancel()
         service.close()
 
-    app = FastAPI(title="inferswarm", lifespan=lifespan)
+    # A path with one slash more is another path, and its answer 404, not a redirection.
+    app = FastAPI(title="inferswarm", lifespan=lifespan, redirect_slashes=False)
     add_routes(app, service)
+    if settings.token:
+        app.add_middleware(Guarded, settings=settings)
     return app
 
 
 def add_routes(app: FastAPI, service: Service) -> None:
     """Connect the service to its paths."""
 
-    @app.post("/embed")
+    settings = service.settings
+
+    @app.post("/embed", **openapi.embedding(settings))
     async def embed(request: Request) -> Response:
+        """Embeddings of images, in the order sent."""
         metrics = service.metrics
         metrics.requests.inc()
         with metrics.in_flight.track_inprogress(), metrics.failures.count_exceptions():
-            body = await read_body(request, service.settings.max_body_bytes)
-            return await while_wanted(request, service.embed(body))
+            return await service.answer(request, service.embed)
 
-    # Not counted: the counters are those of /embed.
-    @app.post("/null")
+    # Not counted, save in what was shed: the counters are those of /embed.
+    @app.post("/null", **openapi.embedding(settings))
     async def null(request: Request) -> Response:
-        body = await read_body(request, service.settings.max_body_bytes)
-        return await while_wanted(request, service.null(body))
+        """The same without decoding and without the model: what a request costs at least."""
+        return await service.answer(request, service.null)
 
-    @app.get("/healthz")
+    @app.get("/healthz", responses=openapi.ALIVE)
     async def healthz() -> dict[str, str]:
+        """Whether the process answers."""
         return {"status": "alive"}
 
-    @app.get("/readyz")
+    @app.get("/readyz", responses=openapi.READY)
     async def readyz() -> Response:
+        """Whether the model is loaded, and what it is."""
         return JSONResponse(service.status(), status_code=200 if service.ready else 503)
 
     # Plain functions run in a thread: NVML may take its time.
-    @app.get("/gpu-info")
+    @app.get("/gpu-info", responses=openapi.guarded(settings, openapi.GPUS))
     def gpu_info() -> dict[str, object]:
+        """The GPUs of this host, read now."""
         return {"gpus": [gpu.as_json() for gpu in read_gpus()]}
 
-    @app.get("/metrics")
+    @app.get("/metrics", responses=openapi.guarded(settings, openapi.METRICS))
     def metrics() -> Response:
+        """Counters and times in Prometheus' text format."""
         return Response(service.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     @app.exception_handler(Refusal)
     async def refuse(_: Request, error: Refusal) -> Response:
         headers = {"Retry-After": "1"} if error.status == 503 else {}
-        return JSONResponse({"detail": error.detail}, status_code=error.status, headers=headers)
+        return JSONResponse({"detail": error.detail}, error.status, {**headers, **error.headers})

@@ -1,5 +1,9 @@
 """What can go wrong before a server runs, and what a client can do wrong once it does."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+
 
 class SetUpError(Exception):
     """Something this machine or the command line lacks; the message is one sentence naming the mend.
@@ -18,10 +22,11 @@ class Refusal(Exception):
     4xx is the client's to mend, 502 the upstream's, 503 a service that is not ready.
     """
 
-    def __init__(self, status: int, detail: str) -> None:
+    def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(detail)
         self.status = status
         self.detail = detail
+        self.headers = dict(headers or {})
 
 
 class NotYet(Exception):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, PngImagePlugin
 
 from server.errors import Refusal
 from server.preprocess import preprocess, resized
@@ -20,6 +20,11 @@ from server.settings import Settings
 FORMATS = ("JPEG", "PNG", "WEBP")
 SHAPE = 'send {"images": [base64 JPEG, ...]}'
 SPARE_COMMAS = 1000
+MAX_SCANS = 100
+"""Of a progressive JPEG, which has some 10; each costs a pass over all its pixels, and next to no bytes."""
+SPARE_STEPS, BYTES_A_STEP = 1000, 256
+PngImagePlugin.MAX_TEXT_MEMORY = 2**22
+"""Bytes of a PNG's unpacked texts, of which nothing is used."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,13 @@ class Prepared:
 
 
 def prepare(body: bytes, settings: Settings) -> Prepared:
-    """Decode and preprocess every image of a request, or raise Refusal."""
+    """Decode and preprocess every image of a request, or raise Refusal.
+
+    Pillow cannot be interrupted, so the time is looked at between images: a request takes at most
+    `max_decode_s` of CPU time and one image more. What one image takes is bounded by its pixels, a JPEG's
+    scans, and the steps in which its file is read; with 40 million pixels that is some 2 seconds.
+    """
+    began_s = time.thread_time()
     start = time.perf_counter_ns()
     texts = parse(body, settings.max_batch)
     decode_ns = time.perf_counter_ns() - start
@@ -40,6 +51,13 @@ def prepare(body: bytes, settings: Settings) -> Prepared:
     pixels = []
     # One at a time: 32 photographs decoded at once would take gigabytes.
     for index, text in enumerate(texts):
+        # Of this thread: what others compute meanwhile is not the client's fault.
+        if time.thread_time() - began_s > settings.max_decode_s:
+            raise Refusal(
+                413,
+                f"images[{index}] and those after it were left: the ones before took more than "
+                f"{settings.max_decode_s:g} s to decode, so send fewer or smaller ones a request",
+            )
         start = time.perf_counter_ns()
         image = decode(text, f"images[{index}]", settings.max_pixels)
         decoded = time.perf_counter_ns()
@@ -79,8 +97,9 @@ def decode(text: str, name: str, max_pixels: int) -> Image.Image:
     except ValueError:
         raise Refusal(400, f"{name} is not base64") from None
     try:
-        image = Image.open(io.BytesIO(data), formats=FORMATS)
+        image = Image.open(File(data, name), formats=FORMATS)
         _check_size(image, name, max_pixels)
+        _check_scans(data, image, name)
         image.load()
     except Refusal:
         raise
@@ -90,6 +109,32 @@ def decode(text: str, name: str, max_pixels: int) -> Image.Image:
         # Pillow's decoders raise many kinds of errors on damaged files; all mean the same here.
         raise Refusal(400, f"{name} is not a whole JPEG, PNG or WebP image") from None
     return image
+
+
+class File(io.BytesIO):
+    """An image's bytes, which Pillow has to read in reasonable steps.
+
+    It reads a JPEG's markers and a PNG's chunks in Python, one or more steps each: millions of empty ones
+    would hold Python's lock, and so the event loop, for seconds.
+    """
+
+    def __init__(self, data: bytes, name: str) -> None:
+        super().__init__(data)
+        self._name = name
+        self._steps = SPARE_STEPS + len(data) // BYTES_A_STEP
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """As io.BytesIO does; Refusal where it was asked far too often."""
+        self._steps -= 1
+        if self._steps < 0:
+            raise Refusal(413, f"{self._name} is in far too many pieces: send it as a plain JPEG")
+        return super().read(size)
+
+
+def _check_scans(data: bytes, image: Image.Image, name: str) -> None:
+    # No other place of a JPEG's pixels holds these two bytes.
+    if image.format in ("JPEG", "MPO") and data.count(b"\xff\xda") > MAX_SCANS:
+        raise Refusal(413, f"{name} has more than {MAX_SCANS} scans: send it as a plain JPEG")
 
 
 def _strings(images: list[object]) -> Iterator[str]:

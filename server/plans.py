@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from server.payloads import FP32, served
 from server.probe import with_libraries
 from server.providers import CPU, CPU_ALONE, CUDA, TENSORRT, TRT, Device
 from server.repository import make_backends, make_repository, triton_command, triton_environment
-from server.settings import Settings
+from server.settings import PREFIX, Settings
 from server.spec import CACHE, ModelSpec
 from server.tracing import trace_file, trace_options
 from server.wheel import Wheel
@@ -26,6 +26,13 @@ from server.wheel import Wheel
 PYTORCH_PORT = 8002
 ONNX = "onnx"
 GATEWAY = "gateway"
+NAMED = (
+    *("MODEL", "PRETRAINED", "SEED", "DEVICE", "HOST", "PORT", "UPSTREAM", "UPSTREAM_MODEL"),
+    *("TLS_CERT", "TLS_KEY", "MAX_DRAIN_S"),
+)
+"""Settings that an embedded service is given; the others are those of the environment."""
+DRAIN_S = 2
+"""Less than the supervisor's patience with what it stops (server/child.py)."""
 GATEWAY_PORT = 8040
 # HTTP, gRPC, metrics.
 TRITON_PORTS = {
@@ -74,12 +81,16 @@ def gateway_plan(engine: str, upstream: str, hosting: Hosting) -> Plan:
 
 
 def _service_plan(name: str, settings: Settings, about: Mapping[str, str]) -> Plan:
-    """The service, which takes from our environment what is not named here."""
+    """The service, which takes from our environment what is not named here, its token too.
+
+    Not TLS: its address is known as http, and on the loopback address nobody listens in. Nor the time for
+    draining: when the servers are stopped, nobody waits for an answer.
+    """
     address = f"{reachable(settings.host)}:{settings.port}"
-    named = ("MODEL", "PRETRAINED", "SEED", "DEVICE", "HOST", "PORT", "UPSTREAM", "UPSTREAM_MODEL")
+    settings = replace(settings, max_drain_s=DRAIN_S)
     environ = {
         **os.environ,
-        **{key: settings.to_env()[key] for key in (f"INFERSWARM_{name}" for name in named)},
+        **{key: settings.to_env()[key] for key in (f"{PREFIX}{name}" for name in NAMED)},
     }
     return Plan(
         name,

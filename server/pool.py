@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -29,13 +30,19 @@ class Pool:
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Done[T]:
         """Call a function on one of the threads; the event loop goes on meanwhile."""
         asked = time.perf_counter_ns()
+        call = [functools.partial(function, *args, **kwargs)]
 
         def work() -> Done[T]:
             entered = time.perf_counter_ns()
-            value = function(*args, **kwargs)
+            value = call.pop()()
             return Done(value, entered - asked, time.perf_counter_ns() - entered)
 
-        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+        except asyncio.CancelledError:
+            # A pool keeps cancelled work until a thread comes to it: not with the bodies of all who gave up.
+            call.clear()
+            raise
 
     def close(self) -> None:
         """Let the threads go; what they are doing now is finished first."""

@@ -4,21 +4,56 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import socket
+import ssl
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from server.embedder import Embedder
 from server.errors import SetUpError, not_loaded, sentence
+from server.net import is_loopback
 from server.settings import Settings
+
+if TYPE_CHECKING:
+    import uvicorn
+    from starlette.types import ASGIApp
+
+OPEN = (
+    "INFERSWARM_HOST is {host} and INFERSWARM_TOKEN is not set: whoever reaches port {port} can use the "
+    "service and read its metrics; set a token, or INFERSWARM_HOST to 127.0.0.1."
+)
 
 
 def main(argv: list[str]) -> int:
     """Serve until a signal; 2 where the settings, the port or the model will not do."""
     argparse.ArgumentParser(prog="python -m server service", description=__doc__).parse_args(argv)
     settings = Settings.from_env(os.environ)
+    check_certificate(settings)
     # Before PyTorch is imported and the model loaded, which takes much longer than finding a port taken.
     with bind(settings) as listener:
+        if not (settings.token or is_loopback(settings.host)):
+            print(OPEN.format(host=settings.host, port=settings.port), file=sys.stderr, flush=True)
         return serve(settings, listener)
+
+
+def check_certificate(settings: Settings) -> None:
+    """SetUpError where TLS is asked for and its two files will not do."""
+    if not settings.tls_cert:
+        return
+    try:
+        # An empty password: where a key has one, OpenSSL would ask for it on the terminal.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
+            settings.tls_cert, settings.tls_key, password=lambda: b""
+        )
+    except (OSError, ValueError) as error:
+        raise SetUpError(
+            f"INFERSWARM_TLS_CERT {settings.tls_cert} and INFERSWARM_TLS_KEY {settings.tls_key} will not do "
+            f"({sentence(error)}): give a certificate and its key without a password, as PEM files."
+        ) from error
 
 
 def bind(settings: Settings) -> socket.socket:
@@ -49,18 +84,58 @@ def serve(settings: Settings, listener: socket.socket) -> int:
         server.should_exit = True
 
     app = create_app(embedder_of(settings), settings, on_failure=stop)
-    # An access log line for each request would be measured with the request.
-    config = uvicorn.Config(app, access_log=False, log_level="warning", timeout_graceful_shutdown=2)
+    config = configured(app, settings)
     server = uvicorn.Server(config)
     try:
         # Two processes can bind a port that neither listens on yet; here the later one finds out.
         listener.listen(config.backlog)
     except OSError as error:
         raise _cannot_listen(settings, error) from error
-    server.run(sockets=[listener])
+    with stopped_by_signals(), warnings.catch_warnings():
+        # Pillow's remarks on odd files, which anybody could fill the log with.
+        warnings.filterwarnings("ignore", module=r"PIL\.")
+        server.run(sockets=[listener])
     for failure in failures:
         print(sentence(failure) if isinstance(failure, SetUpError) else not_loaded(failure), file=sys.stderr)
     return 0 if server.started and not failures else 2
+
+
+def configured(app: ASGIApp, settings: Settings) -> uvicorn.Config:
+    """uvicorn as the service runs on it."""
+    import uvicorn
+
+    from server.patience import impatient
+
+    return uvicorn.Config(
+        app,
+        http=impatient(settings.max_receive_s),
+        ws="none",
+        # A line for each request would be measured with the request; one for each that is no HTTP, a way to
+        # fill the log.
+        access_log=False,
+        log_level="error",
+        timeout_graceful_shutdown=settings.max_drain_s,
+        ssl_certfile=settings.tls_cert or None,
+        ssl_keyfile=settings.tls_key or None,
+    )
+
+
+@contextmanager
+def stopped_by_signals() -> Iterator[None]:
+    """Have SIGTERM and SIGINT end the service, and not the process.
+
+    uvicorn ends what is under way and then sends itself the signal once more.
+    """
+    before = {number: signal.signal(number, _ignore) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _ignore(*_: object) -> None:
+    pass
 
 
 def embedder_of(settings: Settings) -> Embedder:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from server.errors import SetUpError
 from server.spec import ModelSpec
 
 PREFIX = "INFERSWARM_"
+MAX_TOKEN = 4096
+MAX_SECONDS = 86_400
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,17 @@ class Settings:
     upstream_model: str = "openclip_vit_b32"
     upstream_calls: int = 16
     """Calls in flight at once; so many requests its batcher has to choose from."""
+    max_queue: int = 256
+    """Requests taken and not yet answered, beyond those that are computed; 0: none may wait."""
+    max_decode_s: float = 10.0
+    """CPU seconds for decoding all images of one request."""
+    max_receive_s: float = 120.0
+    """For receiving a request's head, then its body; for a client that does not read its answer."""
+    max_drain_s: int = 20
+    """For answering what was taken before a signal to stop."""
+    token: str = field(default="", repr=False)
+    tls_cert: str = ""
+    tls_key: str = ""
 
     @property
     def at_once(self) -> int:
@@ -71,6 +85,12 @@ class Settings:
             upstream=_address(environ, "UPSTREAM", cls.upstream),
             upstream_model=environ.get(PREFIX + "UPSTREAM_MODEL", cls.upstream_model),
             upstream_calls=_number(environ, "UPSTREAM_CALLS", cls.upstream_calls, at_least=1),
+            max_queue=_number(environ, "MAX_QUEUE", cls.max_queue, at_least=0),
+            max_decode_s=_seconds(environ, "MAX_DECODE_S", cls.max_decode_s),
+            max_receive_s=_seconds(environ, "MAX_RECEIVE_S", cls.max_receive_s),
+            max_drain_s=_number(environ, "MAX_DRAIN_S", cls.max_drain_s, at_least=1),
+            token=_token(environ),
+            **_certificate(environ),
         )
 
     def to_env(self) -> dict[str, str]:
@@ -84,6 +104,28 @@ def _address(environ: Mapping[str, str], name: str, default: str) -> str:
     if text and not (host and "/" not in host and port.isdecimal() and 1 <= int(port) <= 65535):
         raise SetUpError(f"{PREFIX}{name} is {text!r}: it takes host:port of a Triton's gRPC.")
     return text
+
+
+def _token(environ: Mapping[str, str]) -> str:
+    text = environ.get(PREFIX + "TOKEN", "")
+    # The sentence does not quote it: it is a secret, even a wrong one.
+    if len(text) > MAX_TOKEN or not all("!" <= character <= "~" for character in text):
+        raise SetUpError(
+            f"{PREFIX}TOKEN will not do: it takes at most {MAX_TOKEN:,} characters of ASCII, "
+            "without spaces and control characters."
+        )
+    return text
+
+
+def _certificate(environ: Mapping[str, str]) -> dict[str, str]:
+    """Both files of TLS, or neither."""
+    found = {name.lower(): environ.get(PREFIX + name, "") for name in ("TLS_CERT", "TLS_KEY")}
+    if any(found.values()) and not all(found.values()):
+        missing = next(name.upper() for name, value in found.items() if not value)
+        raise SetUpError(
+            f"{PREFIX}{missing} is not set: TLS takes {PREFIX}TLS_CERT and {PREFIX}TLS_KEY, two PEM files."
+        )
+    return found
 
 
 def decode_threads() -> int:
@@ -102,4 +144,17 @@ def _number(
         value = at_least - 1
     if value < at_least or (at_most is not None and value > at_most):
         raise SetUpError(f"{PREFIX}{name} is {text!r}: it takes a whole number {bounds}.")
+    return value
+
+
+def _seconds(environ: Mapping[str, str], name: str, default: float) -> float:
+    text = environ.get(PREFIX + name, str(default))
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value <= MAX_SECONDS:
+        raise SetUpError(
+            f"{PREFIX}{name} is {text!r}: it takes seconds, more than 0 and at most {MAX_SECONDS:,}."
+        )
     return value

@@ -8,40 +8,15 @@ import threading
 import time
 from contextlib import contextmanager
 
-import numpy as np
 import pytest
 import uvicorn
 from PIL import Image
 from prometheus_client.parser import text_string_to_metric_families
 
 from server.app import create_app
-from server.preprocess import MEAN, STD
+from server.service import configured
 from server.settings import Settings
-
-DEADLINE_S = 20
-
-
-class ColourEmbedder:
-    """An embedding is the mean colour; `gate` holds every inference until it is set."""
-
-    model, weights, weights_sha256, dim, device = "colour", "none", "0", 3, "cpu"
-
-    def __init__(self):
-        self.gate = threading.Event()
-        self.gate.set()
-        self.load_gate = threading.Event()
-        self.load_gate.set()
-        self.entered = threading.Event()
-        self.batches = []
-
-    def load(self):
-        assert self.load_gate.wait(DEADLINE_S)
-
-    def embed(self, pixels):
-        self.batches.append(len(pixels))
-        self.entered.set()
-        assert self.gate.wait(DEADLINE_S)
-        return (pixels.mean(axis=(2, 3)) * np.float32(STD) + np.float32(MEAN)).astype(np.float32)
+from tests.server.colour import DEADLINE_S, ColourEmbedder
 
 
 class Client:
@@ -54,10 +29,10 @@ class Client:
     def connect(self):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE_S)
 
-    def request(self, method, path, body=None):
+    def request(self, method, path, body=None, headers=None):
         connection = self.connect()
         try:
-            connection.request(method, path, body)
+            connection.request(method, path, body, headers or {})
             reply = connection.getresponse()
             return reply.status, reply.headers, reply.read()
         finally:
@@ -95,7 +70,9 @@ def wait_until(condition):
 
 @contextmanager
 def serve(embedder, settings=None):
-    config = uvicorn.Config(create_app(embedder, settings or Settings()), port=0, log_level="error")
+    settings = settings or Settings()
+    config = configured(create_app(embedder, settings), settings)
+    config.port = 0
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -60,7 +60,7 @@ def test_probes_ask_paths_and_ports_that_the_service_has() -> None:
         "readiness": "/readyz",
         "liveness": "/healthz",
     }
-    assert all(f'@app.get("{probe["path"]}")' in source for probe in probes.values())
+    assert all(f'@app.get("{probe["path"]}"' in source for probe in probes.values())
     assert {probe["port"] for probe in probes.values()} == {port["name"]}
     assert str(port["containerPort"]) == base()["ConfigMap"]["data"]["INFERSWARM_PORT"]
 

@@ -1,0 +1,64 @@
+"""uvicorn's HTTP with two deadlines that it lacks: for a request's head, and for an answer to be read."""
+
+from __future__ import annotations
+
+import asyncio
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+
+class Impatient(H11Protocol):
+    """One connection, which is closed when its client leaves the service waiting for `patience_s`.
+
+    A body's deadline is the app's (server/body.py).
+    """
+
+    patience_s: float
+    _head: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A client has come: its request's head is waited for."""
+        super().connection_made(transport)
+        self._head = self._close_later()
+
+    def data_received(self, data: bytes) -> None:
+        """Some of a request; a head has one deadline from its first byte to its last."""
+        super().data_received(data)
+        if self.cycle is None or self.cycle.response_complete:
+            self._head = self._head or self._close_later()
+        elif self._head:
+            self._head.cancel()
+            self._head = None
+
+    def pause_writing(self) -> None:
+        """The client has not read what it was sent."""
+        super().pause_writing()
+        self._unread = self._unread or self._close_later()
+
+    def resume_writing(self) -> None:
+        """It reads on."""
+        super().resume_writing()
+        if self._unread:
+            self._unread.cancel()
+            self._unread = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing is waited for any more."""
+        super().connection_lost(exc)
+        for timer in (self._head, self._unread):
+            if timer:
+                timer.cancel()
+
+    def _close_later(self) -> asyncio.TimerHandle:
+        # Not `close`, which would first wait until all that is written has been read.
+        return self.loop.call_later(self.patience_s, self.transport.abort)
+
+
+def impatient(seconds: float) -> type[Impatient]:
+    """What uvicorn takes for its `http`."""
+
+    class Told(Impatient):
+        patience_s = seconds
+
+    return Told

@@ -1,9 +1,13 @@
 """Real servers, started as a caller starts them, and one question to a tritonserver."""
 
+import http.client
 import json
+import os
 import socket
+import ssl
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 
 import psutil
@@ -69,3 +73,64 @@ def embed_triton(module, address, model, pixels):
         tensor = module.InferInput("input", pixels.shape, "FP32")
         tensor.set_data_from_numpy(pixels)
         return client.infer(model, [tensor]).as_numpy("embedding")
+
+
+class Live:
+    """`python -m server service` as a process of its own, whose model takes a while and tells colours."""
+
+    def __init__(self, process, port, context):
+        self.process = process
+        self.port = port
+        self._context = context
+
+    def connect(self):
+        if self._context:
+            return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=60, context=self._context)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+
+    def request(self, method, path, body=None, headers=None):
+        connection = self.connect()
+        try:
+            connection.request(method, path, body, headers or {})
+            reply = connection.getresponse()
+            return reply.status, reply.headers, reply.read()
+        finally:
+            connection.close()
+
+    def ready(self):
+        assert self.process.poll() is None, self.process.communicate()
+        try:
+            return self.request("GET", "/readyz")[0] == 200
+        except (ConnectionError, ssl.SSLError):
+            return False
+
+    def stop(self):
+        """Ask it to end; its exit code and what it has written to stderr."""
+        self.process.terminate()
+        _, said = self.process.communicate(timeout=DEADLINE_S)
+        return self.process.returncode, said
+
+
+@contextmanager
+def live(seconds=0.0, context=None, **settings):
+    with socket.create_server(("127.0.0.1", 0)) as freed:
+        port = freed.getsockname()[1]
+    given = {f"INFERSWARM_{name}": str(value) for name, value in {"PORT": port, **settings}.items()}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.server.colour", str(seconds)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, **given},
+    )
+    with process:
+        try:
+            service = Live(process, port, context)
+            deadline = time.monotonic() + DEADLINE_S
+            while not service.ready():
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            yield service
+        finally:
+            process.kill()

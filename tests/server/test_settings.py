@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from server.errors import SetUpError
@@ -14,7 +16,10 @@ def test_an_empty_environment_gives_the_defaults():
 
 def test_settings_survive_the_environment():
     settings = Settings("ViT-B-16", "tag", 7, "cpu", "0.0.0.0", 9000, 8, 1000, 2000, 3, "gpu:8001", "clip", 4)
+    limits = {"max_queue": 0, "max_decode_s": 0.5, "max_receive_s": 1e-3, "max_drain_s": 9}
+    settings = replace(settings, **limits, token="secret", tls_cert="a.pem", tls_key="b.pem")
     assert Settings.from_env(settings.to_env()) == settings
+    assert not [name for name, value in vars(Settings()).items() if getattr(settings, name) == value]
 
 
 @pytest.mark.parametrize(
@@ -32,6 +37,16 @@ def test_settings_survive_the_environment():
         ),
         ("UPSTREAM", "gpu:0", "INFERSWARM_UPSTREAM is 'gpu:0': it takes host:port of a Triton's gRPC."),
         ("UPSTREAM_CALLS", "0", "INFERSWARM_UPSTREAM_CALLS is '0': it takes a whole number of 1 or more."),
+        ("MAX_QUEUE", "-1", "INFERSWARM_MAX_QUEUE is '-1': it takes a whole number of 0 or more."),
+        ("MAX_DRAIN_S", "0", "INFERSWARM_MAX_DRAIN_S is '0': it takes a whole number of 1 or more."),
+        *(
+            (
+                "MAX_DECODE_S",
+                value,
+                f"INFERSWARM_MAX_DECODE_S is '{value}': it takes seconds, more than 0 and at most 86,400.",
+            )
+            for value in ("0", "-1", "nan", "inf", "ten", "", "86401")
+        ),
         ("DEVICE", "tpu", "INFERSWARM_DEVICE is 'tpu': it takes auto, cpu, mps, cuda or cuda:N."),
     ],
 )

@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse
 
 from server import openapi
 from server.admission import SHED, Admission
-from server.bearer import Guarded
+from server.bearer import OPEN, Guarded
 from server.body import CLOSE, drop_body, read_body, while_wanted
 from server.embedder import Closable, Embedder
 from server.errors import NotYet, Refusal, not_loaded
@@ -172,6 +172,7 @@ def create_app(
     add_routes(app, service)
     if settings.token:
         app.add_middleware(Guarded, settings=settings)
+        openapi.demand_token(app.openapi(), OPEN)
     return app
 
 
@@ -205,12 +206,12 @@ def add_routes(app: FastAPI, service: Service) -> None:
         return JSONResponse(service.status(), status_code=200 if service.ready else 503)
 
     # Plain functions run in a thread: NVML may take its time.
-    @app.get("/gpu-info", responses=openapi.guarded(settings, openapi.GPUS))
+    @app.get("/gpu-info", responses=openapi.GPUS)
     def gpu_info() -> dict[str, object]:
         """The GPUs of this host, read now."""
         return {"gpus": [gpu.as_json() for gpu in read_gpus()]}
 
-    @app.get("/metrics", responses=openapi.guarded(settings, openapi.METRICS))
+    @app.get("/metrics", responses=openapi.METRICS)
     def metrics() -> Response:
         """Counters and times in Prometheus' text format."""
         return Response(service.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")

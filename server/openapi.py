@@ -55,10 +55,13 @@ METRICS: Responses = {
 }
 
 
-def guarded(settings: Settings, responses: Responses) -> Responses:
-    """The same, and 401 where the service wants a token."""
-    unknown: Responses = {401: _json("no token, or another", DETAIL)}
-    return responses | (unknown if settings.token else {})
+def demand_token(schema: dict[str, Any], without: tuple[str, ...]) -> None:
+    """Have all operations want the bearer token, but for those of the paths `without`."""
+    schema.setdefault("components", {})["securitySchemes"] = {"bearer": {"type": "http", "scheme": "bearer"}}
+    for path, operations in schema["paths"].items():
+        for operation in operations.values() if path not in without else ():
+            operation["security"] = [{"bearer": []}]
+            operation["responses"]["401"] = _json("no token, or another", DETAIL)
 
 
 def embedding(settings: Settings) -> dict[str, Any]:
@@ -68,7 +71,7 @@ def embedding(settings: Settings) -> dict[str, Any]:
         refused[status]["headers"] = WAIT
     answered = _json("an embedding for each image, and `Server-Timing`", _embeddings(settings))
     return {
-        "responses": guarded(settings, {**refused, 200: answered}),
+        "responses": {**refused, 200: answered},
         "openapi_extra": {
             "requestBody": {
                 "required": True,

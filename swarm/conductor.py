@@ -66,6 +66,8 @@ class Conductor:
         current = self._current = UnderWay(run, self._hands, self._notes, self._terms)
         try:
             current.check(missing)
+            for code, text in self._hands.doubts(run.cell.endpoint):
+                self._notes.caveat(run, code, text)
             self._set_up(run)
             self._prepare(current)
             self._warm_up(current)

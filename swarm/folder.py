@@ -53,10 +53,12 @@ def header(
     endpoints: Sequence[Endpoint],
     images: ImageSet,
     ready: Mapping[str, Any],
+    targets: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The first line of a ledger.
 
-    `command` makes the study again; `ready` is what the embedded servers said, empty for servers by URL.
+    `command` makes the study again; `ready` is what the embedded servers said, empty for servers by URL;
+    `targets` is where each endpoint was found.
     """
     return {
         "kind": "header",
@@ -67,7 +69,7 @@ def header(
         "started_utc": utc_now(),
         "plan": [run.to_record() for run in runs],
         "options": {**options.to_record(), "command": shlex.join(command)},
-        "fingerprint": fingerprint(),
+        "fingerprint": {**fingerprint(), "targets": targets},
         "images": {
             "count": len(images),
             "source": images.source,
@@ -83,10 +85,11 @@ def about(endpoint: Endpoint, options: Options, ready: Mapping[str, Any]) -> dic
     server = ready.get("endpoints", {}).get(endpoint.server, {})
     told = {name: server[name] for name in TOLD if server.get(name)}
     return {
-        "url": endpoint.address,
+        "url": endpoint.shown,
         "model": endpoint.model or (ready.get("model", "") if endpoint.computes else endpoint.backend),
         "weights": ready.get("weights", "unknown") if endpoint.computes else "none",
         "embedded": options.embedded,
+        **({"tls": True} if endpoint.tls else {}),
         **({"floor_of": endpoint.floor_of} if endpoint.floor_of else told),
     }
 

@@ -29,7 +29,7 @@ def golden_embeddings(
                 golden[list(indices)] = reply.embeddings
     except RequestError as error:
         raise UsageError(
-            f"{endpoint.name} {endpoint.address}: no golden embeddings from it ({error})"
+            f"{endpoint.name} {endpoint.shown}: no golden embeddings from it ({error})"
         ) from error
     return golden
 

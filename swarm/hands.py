@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,5 +44,7 @@ class Hands:
     utc: Callable[[], str] = utc_now
     set_up: Callable[[Cell], Sequence[Endpoint]] = lambda cell: ()
     """Sets a cell's server as the cell says; the endpoints whose models were loaded again for it."""
+    doubts: Callable[[Endpoint], Iterable[tuple[str, str]]] = lambda endpoint: ()
+    """Caveats, as code and text, of every run of an endpoint."""
     memory: Callable[[Endpoint], dict[str, Any]] = lambda endpoint: {}
     """What a server holds in memory; nothing for those that were not started here."""

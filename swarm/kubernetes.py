@@ -14,12 +14,12 @@ from urllib.parse import quote, urlencode
 
 import requests
 
+from swarm.addresses import parse_address
 from swarm.errors import UsageError
 from swarm.option_table import flag
 from swarm.options import Options
 from swarm.query import PATIENCE_S, Line, Read
 from swarm.replicas import autoscaler_reading, deployment_reading, items, pods_reading
-from swarm.targets import parse_address
 from users.errors import ErrorKind, RequestError
 
 PROXY = "run `kubectl proxy` and give its address, e.g. http://127.0.0.1:8001"
@@ -86,7 +86,7 @@ def cluster_of(options: Options, say: Callable[[str], None]) -> Cluster | None:
 
 def plain_address(url: str) -> str:
     """`host:port` of `kubectl proxy`. Raises UsageError; credentials are never taken, and so never kept."""
-    if url.startswith("https:") or "@" in url or "token" in url.lower():
+    if url.startswith("https:") or "@" in url or "?" in url or "token" in url.lower():
         raise UsageError(f"--kube-url: takes neither https nor credentials; {PROXY}")
     try:
         return parse_address("--kube-url", url)

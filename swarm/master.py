@@ -45,6 +45,7 @@ from swarm.signals import MasterSignals, to_the_end
 from swarm.triton_metrics import check_metrics, metrics_addresses
 from swarm.under_way import Terms
 from swarm.watch import watch_for
+from swarm.whereabouts import doubts, elsewhere
 from users.images import ImageSet, ImageSetError, load_images
 
 logger = logging.getLogger("inferswarm")
@@ -73,6 +74,8 @@ class Master:
         self._launch = Launch.of(os.environ)
         self._live = Live()
         self._closing_text = ""
+        self._elsewhere: dict[str, str] = {}
+        """Endpoints that are somewhere else for some workers, and where."""
         self._watch = watch_for(web_ui)
         self._gate = Gate(self._say)
         self._collector.listeners += [self._watch.on_record, lambda record: self._gate.on_record(record)]
@@ -96,7 +99,7 @@ class Master:
         if options.prometheus_port:
             start_exporter(options.prometheus_host, options.prometheus_port, self._live)
             self._collector.listeners.append(self._live.on_record)
-        check_metrics(options.urls)
+        check_metrics(options.urls, options.security)
         self._cluster = cluster_of(options, self._say)
         with self._signals.preparing():
             self._servers.prepare(options, kinds, self.images, self._launch)
@@ -166,6 +169,7 @@ class Master:
         crew, collector, servers = self._crew, self._collector, self._servers
         acting = (self._users, crew, collector, self._sampler, servers, self._launch, self._control)
         hands = hands_of(*acting, self._gate.stopped, self._say)
+        hands.doubts = lambda endpoint: doubts(endpoint, self._elsewhere)
         return replace(hands, probe=lambda _: {"error": NO_COUNTERS}) if self._cluster else hands
 
     def _new_ledger(self, folder: Path, options: Options, programme: Programme, size: Size) -> LedgerWriter:
@@ -174,7 +178,7 @@ class Master:
         command = [*began, *changes(self._options, options)]
         about, runs = options.resolved(size), programme.planned
         endpoints, ready = self._servers.endpoints, self._servers.ready
-        head = header(self._study, about, command, runs, endpoints, self.images, ready)
+        head = header(self._study, about, command, runs, endpoints, self.images, ready, self._servers.targets)
         whole = {**head, **self._launch.facts(head["fingerprint"])}
         ledger = open_ledger(folder, whole)
         self._watch.begun(folder, whole)
@@ -192,7 +196,9 @@ class Master:
         size = f"{runs} ({options.size}), {count} worker(s)"
         self._say(f"{self._study.title}: {size}, results in {folder}/")
         hand_out(self._crew, first, self._users.transport(first), self.images, options)
-        check_reach(self._crew, self._servers.endpoints, self._launch.ways(options.axes.links))
+        told = check_reach(self._crew, self._servers.endpoints, self._launch.ways(options.axes.links))
+        here = {name: target["resolved"] for name, target in self._servers.targets.items()}
+        self._elsewhere = elsewhere(here, told)
 
     def _profile_operators(self, options: Options, size: Size) -> None:
         """Where the study asks for it; one that fails is told in the report, and ends nothing."""

@@ -8,11 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import grpc
-import requests
 from tritonclient.grpc import service_pb2
 
 from swarm.model_config import model_config, steps_of
-from swarm.query import PATIENCE_S, get, post, triton_stub
+from swarm.query import PATIENCE_S, Told, get, post, triton_stub
 from users.endpoint import Endpoint
 from users.errors import RequestError, short, translated
 
@@ -72,18 +71,18 @@ def load(endpoint: Endpoint, config: Mapping[str, Any] | None = None) -> None:
             return
         path = f"/v2/repository/models/{endpoint.model}/load"
         answer = post(endpoint, path, {"parameters": given}, LOAD_S)
-    except (grpc.RpcError, requests.RequestException) as error:
+    except (grpc.RpcError, RequestError) as error:
         raise ModelControlError(short(error)) from error
     if not answer.ok:
         raise ModelControlError(said(answer))
 
 
-def said(answer: requests.Response) -> str:
+def said(answer: Told) -> str:
     """What is wrong, by a server's answer over HTTP: Triton's `error`, or the status."""
     try:
         return str(answer.json()["error"])
     except (ValueError, KeyError, TypeError):
-        return f"HTTP {answer.status_code}"
+        return f"HTTP {answer.status}"
 
 
 def wait_until_ready(endpoint: Endpoint, clock: Callable[[], float], sleep: Callable[[float], None]) -> None:
@@ -103,5 +102,5 @@ def is_ready(endpoint: Endpoint) -> bool:
                 request = service_pb2.ModelReadyRequest(name=endpoint.model)
                 return bool(stub.ModelReady(request, timeout=PATIENCE_S).ready)
         return bool(get(endpoint, f"/v2/models/{endpoint.model}/ready").ok)
-    except (grpc.RpcError, requests.RequestException) as error:
+    except (grpc.RpcError, RequestError) as error:
         raise ModelControlError(short(error)) from error

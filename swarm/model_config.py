@@ -34,7 +34,7 @@ def model_config(endpoint: Endpoint) -> Mapping[str, Any]:
         with triton_stub(endpoint) as stub:
             made: Mapping[str, Any] = plain(stub.ModelConfig(request, timeout=PATIENCE_S))["config"]
             return made
-    with closing(Line(endpoint.address, PATIENCE_S)) as line:
+    with closing(Line.to(endpoint, PATIENCE_S)) as line:
         read: Mapping[str, Any] = json.loads(line.get(f"/v2/models/{endpoint.model}/config"))
         return read
 

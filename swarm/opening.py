@@ -9,7 +9,7 @@ from typing import Any
 import gevent
 
 from swarm.conductor import PREPARE_S
-from swarm.crew import Crew
+from swarm.crew import Answers, Crew
 from swarm.errors import StudyError
 from swarm.golden import golden_embeddings
 from swarm.options import Options
@@ -59,16 +59,23 @@ def hand_out(
     ask_all(crew, "study", study)
 
 
-def check_reach(crew: Crew, endpoints: Sequence[Endpoint], ways: Sequence[Mapping[str, str]]) -> None:
+def check_reach(
+    crew: Crew, endpoints: Sequence[Endpoint], ways: Sequence[Mapping[str, str]]
+) -> dict[str, dict[str, list[str]]]:
     """Every worker connects to every endpoint, by each way that cells will take. Raises StudyError.
 
-    A way is the servers' address by host; one without any takes the endpoints' own.
+    A way is the servers' address by host; one without any takes the endpoints' own. What comes back is, by
+    worker and endpoint, which IP addresses its host has there.
     """
-    ask_all(crew, "reach", {"endpoints": [endpoint.to_dict() for endpoint in endpoints], "ways": list(ways)})
+    answers = ask_all(
+        crew, "reach", {"endpoints": [endpoint.to_dict() for endpoint in endpoints], "ways": list(ways)}
+    )
+    return {crew.name(worker): reply["resolved"] for worker, reply in answers.replies.items()}
 
 
-def ask_all(crew: Crew, op: str, data: Mapping[str, Any]) -> None:
-    """Ask every worker there is. Raises StudyError where one cannot do it, or none answers."""
+def ask_all(crew: Crew, op: str, data: Mapping[str, Any]) -> Answers:
+    """Ask every worker there is; what they say. Raises StudyError where one cannot do it, or none answers."""
     answers = crew.ask(op, data, PREPARE_S)
     if answers.errors or not answers.replies:
         raise StudyError("; ".join(answers.errors) or f"no worker answered ({op})")
+    return answers

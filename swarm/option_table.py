@@ -10,9 +10,9 @@ from users.stage import LIBRARY, PREPARED
 
 SIZES = ("quick", "full")
 URLS = {
-    "pytorch_url": "the PyTorch service, e.g. http://gpu-host:8002",
+    "pytorch_url": "the PyTorch service, e.g. http://gpu-host:8002, or https:// for TLS",
     "onnx_http_url": "Triton with ONNX Runtime over HTTP, e.g. gpu-host:8010",
-    "onnx_grpc_url": "the same over gRPC, e.g. gpu-host:8011",
+    "onnx_grpc_url": "the same over gRPC, e.g. gpu-host:8011, or grpcs://gpu-host:8011 for TLS",
     "onnx_metrics_url": "its metrics, for GPU figures, e.g. http://gpu-host:8012/metrics",
     "trt_http_url": "Triton with the compiled engine over HTTP, e.g. gpu-host:8020",
     "trt_grpc_url": "the same over gRPC, e.g. gpu-host:8021",
@@ -152,6 +152,13 @@ TEXTS = {
         "Serve a model that only sleeps: a100, rtx4080, rtx4090, or BASE+PER ms as 40+1.3; none: real ones",
     ),
     "pretrained": ("", "TAG|PATH", "Weights of the embedded servers (default: random, from a seed)"),
+    "tls_ca": (
+        "",
+        "FILE",
+        "Authorities to trust over TLS, in place of the system's: their certificates in PEM form",
+    ),
+    "tls_cert": ("", "FILE", "This client's own certificate in PEM form, where servers demand one"),
+    "tls_key": ("", "FILE", "The private key of --tls-cert, in PEM form and without a passphrase"),
     "onnx_model": ("openclip_vit_b32", "NAME", "Model behind the ONNX Runtime endpoints"),
     "trt_model": ("openclip_vit_b32_trt", "NAME", "Model behind the compiled engine's endpoints"),
     "kube_url": (
@@ -167,6 +174,7 @@ TEXTS = {
 SWITCHES = {
     "skip_trt": "Leave the compiled engine out",
     "floor": "Run every cell against the servers' null model, too: the floor beneath its figures",
+    "tls_no_verify": "Take any server's certificate (HTTP only): answers may be anybody's; reports say so",
     "trace": "Join Triton's own trace of each request to ours (embedded servers); costs time",
 }
 IN_THE_FORM = frozenset(

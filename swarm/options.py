@@ -27,7 +27,9 @@ from swarm.option_table import (
     Number,
     flag,
 )
+from swarm.option_tls import FILES, check_tls
 from swarm.plan import Size
+from users.security import Security
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class Options:
     skip_trt: bool
     floor: bool
     trace: bool
+    tls_no_verify: bool
     iterations: int
     seconds: float
     warm_up: float
@@ -72,6 +75,9 @@ class Options:
     cells: str
     emulate: str
     pretrained: str
+    tls_ca: str
+    tls_cert: str
+    tls_key: str
     onnx_model: str
     trt_model: str
     kube_url: str
@@ -91,6 +97,11 @@ class Options:
         links, topologies = links_of(self.link), topologies_of(self.topology)
         of_servers = queue_delays_of(self.queue_delay_us), instances_of(self.instances)
         return Axes(channels_of(self.channels), links, topologies, self.client, *of_servers)
+
+    @property
+    def security(self) -> Security:
+        """How targets are reached over TLS; the token's variable is each backend's own."""
+        return Security(self.tls_ca, self.tls_cert, self.tls_key, not self.tls_no_verify)
 
     def resolved(self, size: Size) -> Options:
         """The same with the numbers that the study really uses."""
@@ -140,7 +151,7 @@ def resolve(parsed: argparse.Namespace | None) -> Options:
     for name, known in CHOICES.items():
         if texts[name] not in known:
             raise UsageError(f"{flag(name)} {texts[name]}: give one of {', '.join(known)}")
-    for name in ("images", "gate", "baseline"):
+    for name in ("images", "gate", "baseline", *FILES):
         texts[name] = os.path.abspath(texts[name]) if texts[name] else ""
     if os.path.exists(texts["pretrained"]):
         texts["pretrained"] = os.path.abspath(texts["pretrained"])
@@ -150,11 +161,13 @@ def resolve(parsed: argparse.Namespace | None) -> Options:
         skip_trt=bool(parsed.skip_trt),
         floor=bool(parsed.floor),
         trace=bool(parsed.trace),
+        tls_no_verify=bool(parsed.tls_no_verify),
         rates=rates_of(parsed.rates),
         **{name: checked(name, number, getattr(parsed, name)) for name, number in NUMBERS.items()},
         **texts,
     )
     check_load(made)
+    check_tls(made)
     check_servers(made)
     check_kubernetes(made)
     check_gate(made)

@@ -5,24 +5,25 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gevent
 import grpc
 import numpy as np
-import requests
 from numpy.typing import NDArray
 from tritonclient.grpc import service_pb2
 
 from swarm.errors import UsageError
 from swarm.first_calls import ANNOUNCE_S, LONGEST_S
-from swarm.query import PATIENCE_S, get, post, triton_stub
+from swarm.greeting import check_tls, speaks_tls
+from swarm.query import PATIENCE_S, Told, get, post, triton_stub
 from swarm.targets import flag_of
 from users.check import check_form
 from users.endpoint import NULL, Endpoint
 from users.errors import RequestError
 from users.images import ImageSet
+from users.security import TOKEN, hidden
 from users.transport import Reply, Transport
 
 PYTORCH, GATEWAY = "pytorch", "gateway"
@@ -57,9 +58,9 @@ def verdict(
     """One endpoint, checked; what a stranger's answer leads to becomes a sentence, too. Raises UsageError."""
     try:
         return check_target(endpoint, transport, images, say)
-    except (requests.RequestException, grpc.RpcError, ValueError, KeyError, TypeError) as error:
+    except (RequestError, grpc.RpcError, ValueError, KeyError, TypeError) as error:
         raise UsageError(
-            f"{flag_of(endpoint)} {endpoint.address}: answers, but not as it should ({type(error).__name__})"
+            f"{flag_of(endpoint)} {endpoint.shown}: answers, but not as it should ({type(error).__name__})"
         ) from error
 
 
@@ -67,20 +68,51 @@ def check_target(
     endpoint: Endpoint, transport: type[Transport], images: ImageSet, say: Callable[[str], None]
 ) -> First:
     """One endpoint: reachable, of the right kind, its model there, and able to embed a picture."""
-    name = f"{flag_of(endpoint)} {endpoint.address}"
+    name = f"{flag_of(endpoint)} {endpoint.shown}"
     check_reachable(name, endpoint)
+    if endpoint.tls:
+        check_tls(name, endpoint)
+    try:
+        check_kind(name, endpoint)
+    except UsageError:
+        if not endpoint.tls and speaks_tls(endpoint):
+            raise UsageError(f"{name}: speaks TLS; give {replace(endpoint, tls=True).shown}") from None
+        raise
+    try:
+        reply, took_ns = first_reply(endpoint, transport, images, 1, say)
+        check_form(reply, 1)
+    except RequestError as error:
+        if refuses_token(error):
+            raise UsageError(f"{name}: {no_token(endpoint)}") from error
+        raise UsageError(f"{name}: {no_embedding(endpoint)} ({error})") from error
+    return First(reply.embeddings[0], took_ns)
+
+
+def check_kind(name: str, endpoint: Endpoint) -> None:
+    """What the URL's option says that it is. Raises UsageError."""
     if not endpoint.model:
         check_service(name, endpoint)
     elif endpoint.protocol == "http":
         check_triton_http(name, endpoint)
     else:
         check_triton_grpc(name, endpoint)
-    try:
-        reply, took_ns = first_reply(endpoint, transport, images, 1, say)
-        check_form(reply, 1)
-    except RequestError as error:
-        raise UsageError(f"{name}: {no_embedding(endpoint)} ({error})") from error
-    return First(reply.embeddings[0], took_ns)
+
+
+def refuses_token(error: BaseException | None) -> bool:
+    """Whether a failure says that the token is missing, or is not the right one."""
+    if isinstance(error, grpc.Call):
+        return error.code() in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
+    if isinstance(error, RequestError):
+        return error.detail.startswith(("HTTP 401", "HTTP 403")) or refuses_token(error.__cause__)
+    return False
+
+
+def no_token(endpoint: Endpoint) -> str:
+    """What is wrong where the token is not taken, or none is sent."""
+    if endpoint.security.token:
+        return f"does not take the token of {endpoint.security.token}; export the one that it takes"
+    own = f"INFERSWARM_{endpoint.server.upper()}_TOKEN"
+    return f"demands a token; export it as {TOKEN}, or for this server alone as {own}"
 
 
 def no_embedding(endpoint: Endpoint) -> str:
@@ -126,16 +158,23 @@ def check_service(name: str, endpoint: Endpoint) -> None:
     """Speaks HTTP; and where it has a `/readyz`, says it is ready."""
     try:
         reply = get(endpoint, "/readyz")
-    except requests.RequestException as error:
+    except RequestError as error:
         raise UsageError(f"{name}: answers, but not over HTTP; give the service's HTTP port") from error
-    if reply.status_code == 503:
+    check_taken(name, endpoint, reply)
+    if reply.status == 503:
         raise UsageError(
-            f"{name}: the service is not ready, look at its /readyz ({reply.text[:160].strip()})"
+            f"{name}: the service is not ready, look at its /readyz ({hidden(reply.text)[:160].strip()})"
         )
     check_role(name, endpoint, told_by(reply))
 
 
-def told_by(reply: requests.Response) -> Mapping[str, Any]:
+def check_taken(name: str, endpoint: Endpoint, reply: Told) -> None:
+    """Raises UsageError where an answer over HTTP says that the token is missing or wrong."""
+    if reply.status in (401, 403):
+        raise UsageError(f"{name}: {no_token(endpoint)}")
+
+
+def told_by(reply: Told) -> Mapping[str, Any]:
     """What a service of ours says of itself; nothing from one of another make."""
     try:
         told = reply.json()
@@ -156,8 +195,10 @@ def check_role(name: str, endpoint: Endpoint, told: Mapping[str, Any]) -> None:
 def check_triton_http(name: str, endpoint: Endpoint) -> None:
     """A Triton, and with the model ready."""
     try:
-        extensions = get(endpoint, "/v2").json()["extensions"]
-    except (requests.RequestException, ValueError, KeyError, TypeError):
+        reply = get(endpoint, "/v2")
+        check_taken(name, endpoint, reply)
+        extensions = reply.json()["extensions"]
+    except (RequestError, ValueError, KeyError, TypeError):
         extensions = []
     if "binary_tensor_data" not in extensions:
         raise UsageError(f"{name}: answers, but not as a Triton server; give Triton's HTTP port")
@@ -173,6 +214,8 @@ def check_triton_grpc(name: str, endpoint: Endpoint) -> None:
         try:
             stub.ServerMetadata(service_pb2.ServerMetadataRequest(), timeout=PATIENCE_S)
         except grpc.RpcError as error:
+            if refuses_token(error):
+                raise UsageError(f"{name}: {no_token(endpoint)}") from error
             sentence = f"{name}: answers, but not as a Triton server; give Triton's gRPC port"
             raise UsageError(sentence) from error
         ready = stub.ModelReady(service_pb2.ModelReadyRequest(name=endpoint.model), timeout=PATIENCE_S)

@@ -75,7 +75,7 @@ def counter_reader(endpoint: Endpoint, timeout_s: float, batches: bool = False) 
         with triton_stub(endpoint) as stub:
             yield triton_reader(endpoint, lambda name: grpc_statistics(stub, name, timeout_s), batches)
         return
-    with closing(Line(endpoint.address, timeout_s)) as line:
+    with closing(Line.to(endpoint, timeout_s)) as line:
         if endpoint.model:
             yield triton_reader(endpoint, lambda name: http_statistics(line, name), batches)
         else:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import json
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 import gevent
 import gevent.socket
 import grpc
-import requests
 from geventhttpclient import HTTPClient
 from geventhttpclient.connectionpool import ConnectionPool
 from prometheus_client.parser import text_string_to_metric_families
@@ -20,7 +22,9 @@ from tritonclient.grpc import service_pb2_grpc
 from swarm.mark import GRPC_MARK, mark
 from users.endpoint import Endpoint
 from users.errors import status_error, translated
-from users.grpc_channels import CHANNEL_OPTIONS, patch_grpc
+from users.grpc_channels import CHANNEL_OPTIONS, Metadata, metadata_of, open_channel
+from users.http_library import TlsPool
+from users.security import OPEN, Security, authorization, context_of
 
 PATIENCE_S = 5.0
 
@@ -28,78 +32,110 @@ Read = Callable[[], dict[str, Any]]
 """Asks once more, over what is open already, and gives keys of a ledger's record."""
 
 
-def get(endpoint: Endpoint, path: str) -> requests.Response:
-    """GET a path of the endpoint's server. Raises requests.RequestException."""
-    return _ask("GET", endpoint, path)
+@dataclass(frozen=True)
+class Told:
+    """An answer: its status and its text."""
+
+    status: int
+    text: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether the server has done what it was asked."""
+        return self.status == 200
+
+    def json(self) -> Any:
+        """Its text as JSON. Raises ValueError."""
+        return json.loads(self.text)
 
 
-def post(
-    endpoint: Endpoint, path: str, body: Any = None, patience_s: float = PATIENCE_S
-) -> requests.Response:
-    """POST nothing, or a body as JSON, to a path of the endpoint's server.
+class Marking:
+    """Before a pool's class: its sockets are marked before they connect."""
 
-    Raises requests.RequestException.
-    """
-    return _ask("POST", endpoint, path, body, patience_s)
-
-
-def _ask(
-    method: str, endpoint: Endpoint, path: str, body: Any = None, patience_s: float = PATIENCE_S
-) -> requests.Response:
-    """Straight to the target: a proxy from the environment is no part of what is tested."""
-    with requests.Session() as session:
-        session.trust_env = False
-        # A connection is made at once or never; an answer may take longer.
-        patience = (PATIENCE_S, patience_s)
-        return session.request(method, f"http://{endpoint.address}{path}", json=body, timeout=patience)
+    def _create_tcp_socket(self, *kind: int) -> gevent.socket.socket:
+        made = super()._create_tcp_socket(*kind)  # type: ignore[misc]
+        mark(made)
+        return made
 
 
-class MarkedPool(ConnectionPool):
+class MarkedPool(Marking, ConnectionPool):
     """geventhttpclient's pool, on marked sockets."""
 
-    def after_connect(self, sock: gevent.socket.socket) -> None:
-        """Mark it."""
-        mark(sock)
+
+class MarkedTlsPool(Marking, TlsPool):
+    """The same over TLS."""
 
 
 class Line:
     """One kept-alive HTTP connection for asking every second: `get` costs a sixth of what `requests` does.
 
+    It goes straight to the target, and follows nobody elsewhere: the token is for this server alone.
     `address` is `host:port`; `timeout_s` is for a whole answer, however slowly it trickles in.
     """
 
-    def __init__(self, address: str, timeout_s: float) -> None:
+    def __init__(self, address: str, timeout_s: float, tls: bool = False, security: Security = OPEN) -> None:
         self._place, self._timeout_s = urlsplit(f"//{address}"), timeout_s
+        self._tls, self._security = tls, security
         self._client = self._new_client()
+
+    @classmethod
+    def to(cls, endpoint: Endpoint, timeout_s: float) -> Line:
+        """To an endpoint's server."""
+        return cls(endpoint.address, timeout_s, endpoint.tls, endpoint.security)
 
     def _new_client(self) -> HTTPClient:
         host, port, timeout_s = self._place.hostname or "", self._place.port or 80, self._timeout_s
-        client = HTTPClient(host, port=port)
+        client = HTTPClient(host, port=port, headers=authorization(self._security))
         # The library has no hook for the sockets of its pool; the pool itself has connected nothing yet.
-        client._connection_pool = MarkedPool(
-            host, port, host, port, size=1, connection_timeout=timeout_s, network_timeout=timeout_s
-        )
+        # A connection is made at once or never; an answer may take longer.
+        connect_s = min(timeout_s, PATIENCE_S)
+        if self._tls:
+            pool: ConnectionPool = MarkedTlsPool(context_of(self._security), host, port, connect_s, timeout_s)
+        else:
+            pool = MarkedPool(
+                host, port, host, port, size=1, connection_timeout=connect_s, network_timeout=timeout_s
+            )
+        client._connection_pool = pool
         return client
 
     def get(self, path: str) -> str:
         """The answer's text. Raises RequestError, on any status but 200 too."""
+        told = self.ask("GET", path)
+        if not told.ok:
+            raise status_error(told.status, told.text.encode())
+        return told.text
+
+    def ask(self, method: str, path: str, body: Any = None) -> Told:
+        """The answer to a request without a body, or with one as JSON. Raises RequestError."""
+        given = b"" if body is None else json.dumps(body).encode()
+        named = {"Content-Type": "application/json"} if given else {}
         with translated():
             try:
                 with gevent.Timeout(self._timeout_s):
-                    response = self._client.get(path)
+                    response = self._client.request(method, path, given, named)
                     data = bytes(response.read())
             except BaseException:
                 # Cut off in the middle, the connection is of no more use.
                 self.close()
                 self._client = self._new_client()
                 raise
-            if response.status_code != 200:
-                raise status_error(response.status_code, data)
-            return data.decode()
+            return Told(response.status_code, data.decode())
 
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
+
+
+def get(endpoint: Endpoint, path: str) -> Told:
+    """GET a path of the endpoint's server, once. Raises RequestError."""
+    with closing(Line.to(endpoint, PATIENCE_S)) as line:
+        return line.ask("GET", path)
+
+
+def post(endpoint: Endpoint, path: str, body: Any = None, patience_s: float = PATIENCE_S) -> Told:
+    """POST nothing, or a body as JSON, to a path of the endpoint's server, once. Raises RequestError."""
+    with closing(Line.to(endpoint, patience_s)) as line:
+        return line.ask("POST", path, body)
 
 
 def samples(page: str, names: Collection[str]) -> Iterator[Sample]:
@@ -113,9 +149,18 @@ def samples(page: str, names: Collection[str]) -> Iterator[Sample]:
         yield from (sample for sample in family.samples if sample.name in names)
 
 
+class Called:
+    """Triton's gRPC methods, each called with the metadata."""
+
+    def __init__(self, channel: grpc.Channel, metadata: Metadata) -> None:
+        self._stub, self._metadata = service_pb2_grpc.GRPCInferenceServiceStub(channel), metadata
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return functools.partial(getattr(self._stub, name), metadata=self._metadata)
+
+
 @contextmanager
 def triton_stub(endpoint: Endpoint) -> Iterator[Any]:
     """Triton's gRPC methods on a channel that is closed at the end. Calls raise grpc.RpcError."""
-    patch_grpc()
-    with grpc.insecure_channel(endpoint.address, options=(*CHANNEL_OPTIONS, *GRPC_MARK)) as channel:
-        yield service_pb2_grpc.GRPCInferenceServiceStub(channel)
+    with open_channel(endpoint, (*CHANNEL_OPTIONS, *GRPC_MARK)) as channel:
+        yield Called(channel, metadata_of(endpoint))

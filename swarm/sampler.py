@@ -49,7 +49,8 @@ def open_sources(
             reads["server"] = stack.enter_context(counter_reader(endpoint, GIVE_UP_S))
         if endpoint.server in metrics:
             url = metrics[endpoint.server]
-            reads["metrics"] = stack.enter_context(metrics_reader(url, queues_of(endpoint), GIVE_UP_S))
+            told = metrics_reader(url, queues_of(endpoint), GIVE_UP_S, endpoint.security)
+            reads["metrics"] = stack.enter_context(told)
         reads["host"] = (Host(traffic=lambda: None) if namespace else Host()).read
         yield reads
 

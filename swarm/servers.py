@@ -15,6 +15,7 @@ from swarm.launch import Launch, relocated
 from swarm.options import Options
 from swarm.preflight import check_targets, first_reply
 from swarm.targets import endpoints_from_options, endpoints_from_ready, flag_of, unasked
+from swarm.whereabouts import in_clear, record_of, resolved, told
 from users.endpoint import Endpoint
 from users.images import ImageSet
 from users.transport import Transport
@@ -24,7 +25,7 @@ class Servers:
     """`transport_of` says how an endpoint is spoken to, `say` tells a person.
 
     `endpoints` are all that are asked, floors last; `ready` is what servers of our own said of themselves,
-    empty for servers by URL.
+    empty for servers by URL; `targets` is where each endpoint was found, as the fingerprint keeps it.
     """
 
     _images: ImageSet
@@ -37,6 +38,7 @@ class Servers:
         self.first_calls = FirstCalls(self._call)
         self.endpoints: list[Endpoint] = []
         self.ready: dict[str, Any] = {}
+        self.targets: dict[str, dict[str, Any]] = {}
 
     def prepare(self, options: Options, kinds: Sequence[Kind], images: ImageSet, launch: Launch) -> None:
         """Start those behind `kinds` where no URL was given, and ask each endpoint for the first embedding.
@@ -58,7 +60,18 @@ class Servers:
                 check_far(far if is_local(endpoint) else [], f"{flag_of(endpoint)} {endpoint.address}")
         if options.floor:
             self.endpoints += [endpoint.floor() for endpoint in self.endpoints if endpoint.has_floor]
+        self._locate()
         self._check(options.min_cosine)
+
+    def _locate(self) -> None:
+        """Say where each target is, before the first request to any; floors are where their endpoints are."""
+        for endpoint in self.endpoints:
+            addresses = resolved(endpoint)
+            self.targets[endpoint.name] = record_of(endpoint, addresses)
+            if not endpoint.floor_of:
+                self._say(f"target {told(endpoint, addresses)}")
+        if warning := in_clear(self.targets):
+            self._say(warning)
 
     def _check(self, min_cosine: float) -> None:
         transports = [self._transport_of(endpoint) for endpoint in self.endpoints]

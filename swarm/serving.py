@@ -49,7 +49,7 @@ def triton_serving(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def service_serving(endpoint: Endpoint) -> dict[str, Any]:
     """From the PyTorch service's own word; a service of another make does not tell, and that is no error."""
-    with closing(Line(endpoint.address, PATIENCE_S)) as line:
+    with closing(Line.to(endpoint, PATIENCE_S)) as line:
         try:
             told = json.loads(line.get("/readyz"))
         except (RequestError, ValueError):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import resource
 import socket
+import ssl
 from collections.abc import Mapping
 from typing import Any
 
+import gevent
 import numpy as np
 
 from swarm.allocator import prepare_memory
@@ -15,8 +17,11 @@ from swarm.errors import StudyError
 from swarm.launch import HOST_VARIABLE
 from users.base import InferenceUser
 from users.endpoint import Endpoint
+from users.errors import tls_fault
 from users.images import ImageSet
+from users.security import SecurityError, check_here
 from users.stage import LIBRARY, Stage, prepare_pool
+from users.tls_wire import connect
 from users.transport import PLACEHOLDER, Prepared, Transport, rotation
 
 REACH_S = 5.0
@@ -54,6 +59,7 @@ def stage_of(
     """A stage with every request at hand, from the messages about the cell and the study."""
     prepare_memory()
     endpoint = located(data["endpoint"], data["addresses"])
+    check_secured(endpoint)  # of one that comes late nobody has asked whether it reaches its endpoints
     golden = np.frombuffer(study["golden"], dtype=np.float32).reshape(len(images), -1)
     request_id = PLACEHOLDER if study["trace"] else ""
     pool_of = named_pool if data["client"] == LIBRARY else prepare_pool
@@ -94,11 +100,26 @@ def check_files(users: int) -> None:
 
 
 def check_reach(endpoint: Endpoint) -> None:
-    """Raises StudyError where this host gets no connection to an endpoint."""
+    """Raises StudyError where this host gets no connection to an endpoint, or lacks what secures it."""
+    check_secured(endpoint)
     try:
-        socket.create_connection((endpoint.host, endpoint.port), REACH_S).close()
+        with gevent.Timeout(REACH_S, TimeoutError("no answer in time")):
+            connect(endpoint).close()
+    except ssl.SSLError as error:
+        raise StudyError(
+            f"host {own_host()} gets no TLS with {endpoint.name} at {endpoint.address}: {tls_fault(error)};"
+            " see its clock, and the files of --tls-ca and --tls-cert there"
+        ) from error
     except OSError as error:
         raise StudyError(
             f"host {own_host()} gets no connection to {endpoint.name} at {endpoint.address}"
             f" ({error.strerror or error}); give a URL that every host can reach"
         ) from error
+
+
+def check_secured(endpoint: Endpoint) -> None:
+    """Raises StudyError where this process lacks the token of an endpoint, or a file that its TLS needs."""
+    try:
+        check_here(endpoint.security)
+    except SecurityError as error:
+        raise StudyError(f"host {own_host()}: {error}") from error

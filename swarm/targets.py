@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
-from urllib.parse import urlsplit
 
+from swarm.addresses import Place, place_of
 from swarm.endpoints import ALL, SERVICES, Kind, patterns_of
 from swarm.errors import UsageError
 from swarm.option_table import URLS, flag
 from swarm.options import Options
 from users.endpoint import EMULATED, Endpoint
+from users.security import OPEN, Security, SecurityError, token_of, variable_of
 
 
 def flag_of(endpoint: Endpoint) -> str:
@@ -31,7 +33,9 @@ def endpoints_from_options(options: Options, kinds: Sequence[Kind]) -> list[Endp
     for kind in kinds:
         name = url_option(kind.backend, kind.protocol)
         if url := options.urls.get(name, ""):
-            made.append(kind.at(parse_address(flag(name), url), models.get(kind.backend, "")))
+            place = place_of(flag(name), url, kind.protocol)
+            security = security_for(kind.backend, options.security)
+            made.append(reached(kind, place, models.get(kind.backend, ""), security))
     if not made:
         wanted = dict.fromkeys(url_option(kind.backend, kind.protocol) for kind in kinds)
         given = " or ".join(flag(name) for name in wanted if name in URLS)
@@ -64,18 +68,19 @@ def unasked(options: Options, endpoints: Collection[Endpoint]) -> str:
     return f"{', '.join(left)}: this study asks no endpoint there; --endpoints names others" if left else ""
 
 
-def parse_address(flag: str, url: str) -> str:
-    """`host:port` of a URL with or without its scheme. Raises UsageError."""
+def security_for(backend: str, security: Security) -> Security:
+    """How a backend's server is reached: with the variable of its token, if any. Raises UsageError."""
+    made = replace(security, token=variable_of(backend))
     try:
-        parts = urlsplit(url if "//" in url else f"//{url}")
-        port = parts.port
-    except ValueError:
-        parts, port = urlsplit(""), None
-    extra = parts.path.strip("/") or parts.query or parts.fragment or parts.username
-    if parts.scheme not in ("", "http", "grpc") or not parts.hostname or port is None or extra:
-        raise UsageError(f"{flag} {url!r}: give host:port or http://host:port, and no path")
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return f"{host}:{port}"
+        token_of(made)
+    except SecurityError as error:
+        raise UsageError(str(error)) from error
+    return made
+
+
+def reached(kind: Kind, place: Place, model: str, security: Security) -> Endpoint:
+    """The endpoint of a kind at a place."""
+    return replace(kind.at(place.address, model), tls=place.tls, security=security)
 
 
 def endpoints_from_ready(ready: Mapping[str, Any], kinds: Iterable[Kind]) -> list[Endpoint]:
@@ -84,6 +89,9 @@ def endpoints_from_ready(ready: Mapping[str, Any], kinds: Iterable[Kind]) -> lis
     for kind in kinds:
         server = ready["endpoints"].get(kind.backend)
         if server is not None:
-            address = server.get(kind.protocol) or parse_address(kind.backend, server["url"])
-            made.append(kind.at(address, server.get("model", "")))
+            # Only services of ours take a token, and all of them the one.
+            security = replace(OPEN, token=variable_of("")) if kind.backend in SERVICES else OPEN
+            address = server.get(kind.protocol)
+            place = Place(address) if address else place_of(kind.backend, server["url"])
+            made.append(reached(kind, place, server.get("model", ""), security))
     return made

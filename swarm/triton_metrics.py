@@ -7,12 +7,14 @@ from contextlib import closing, contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
+from swarm.addresses import check_secrets, place_of
 from swarm.errors import UsageError
 from swarm.gpus import gpu_records
 from swarm.option_table import flag
 from swarm.query import PATIENCE_S, Line, Read, samples
-from swarm.targets import parse_address
+from swarm.targets import security_for
 from users.errors import RequestError, translated
+from users.security import OPEN, Security
 
 PENDING = "nv_inference_pending_request_count"
 GPU_FIELDS = {
@@ -42,33 +44,39 @@ def metrics_url(option: str, url: str) -> str:
     >>> metrics_url("--onnx-metrics-url", "gpu-host:8012")
     'http://gpu-host:8012/metrics'
     """
+    check_secrets(option, url)
     scheme, _, rest = url.rpartition("://")
     place, _, path = rest.partition("/")
     try:
-        if scheme not in ("", "http"):
+        if scheme not in ("", "http", "https"):
             raise UsageError
-        return f"http://{parse_address(option, place)}/{path or 'metrics'}"
+        return f"{scheme or 'http'}://{place_of(option, place).address}/{path or 'metrics'}"
     except UsageError:
-        raise UsageError(f"{option} {url!r}: give host:port or http://host:port/metrics") from None
+        raise UsageError(
+            f"{option} {url!r}: give host:port or http://host:port/metrics, https for TLS"
+        ) from None
 
 
-def check_metrics(urls: Mapping[str, str]) -> None:
+def check_metrics(urls: Mapping[str, str], security: Security = OPEN) -> None:
     """Can the metrics that the options name be read? Raises UsageError."""
-    for option in OPTIONS.values():
+    for backend, option in OPTIONS.items():
         if urls.get(option):
             url = metrics_url(flag(option), urls[option])
             try:
-                with translated(), metrics_reader(url, (), PATIENCE_S) as read:
+                secured = security_for(backend, security)
+                with translated(), metrics_reader(url, (), PATIENCE_S, secured) as read:
                     read()
             except RequestError as error:
                 raise UsageError(f"{flag(option)} {url}: cannot be read ({error})") from error
 
 
 @contextmanager
-def metrics_reader(url: str, models: Sequence[str], timeout_s: float) -> Iterator[Read]:
+def metrics_reader(
+    url: str, models: Sequence[str], timeout_s: float, security: Security = OPEN
+) -> Iterator[Read]:
     """Reads `parse` of the page at `url` over one connection. Readings raise RequestError or ValueError."""
     parts = urlsplit(url)
-    with closing(Line(parts.netloc, timeout_s)) as line:
+    with closing(Line(parts.netloc, timeout_s, parts.scheme == "https", security)) as line:
         yield lambda: parse(line.get(parts.path), models)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
+from users.security import OPEN, Security
+
 Protocol = Literal["http", "grpc"]
 Payload = Literal["jpeg", "fp32", "json", "uint8"]
 
@@ -17,7 +19,8 @@ FLOOR = "-floor"
 class Endpoint:
     """Where and how to ask for embeddings.
 
-    `address` is `host:port`; `model` is Triton's model name, empty for the PyTorch service.
+    `address` is `host:port`; `model` is Triton's model name, empty for the PyTorch service. `tls`: whether
+    its server is reached over TLS; `security` says how, and has the name of the token's variable.
 
         Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "127.0.0.1:8011", "openclip_vit_b32")
     """
@@ -28,6 +31,8 @@ class Endpoint:
     payload: Payload
     address: str
     model: str = ""
+    tls: bool = False
+    security: Security = OPEN
 
     @property
     def host(self) -> str:
@@ -38,6 +43,12 @@ class Endpoint:
     def port(self) -> int:
         """The port part of the address."""
         return int(self.address.rpartition(":")[2])
+
+    @property
+    def shown(self) -> str:
+        """The address as reports have it: over TLS with the scheme that asks for it."""
+        scheme = {"http": "https", "grpc": "grpcs"}[self.protocol]
+        return f"{scheme}://{self.address}" if self.tls else self.address
 
     @property
     def computes(self) -> bool:
@@ -75,5 +86,5 @@ class Endpoint:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Endpoint:
-        """The inverse of `to_dict`."""
-        return cls(**values)
+        """The inverse of `to_dict`; older records say nothing of TLS."""
+        return cls(**{**values, "security": Security(**values.get("security", {}))})

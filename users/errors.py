@@ -5,6 +5,7 @@ RequestError(kind, detail)
     dns                the host name has no address
     timeout            no complete answer in time
     reset              the connection broke before the answer was complete
+    tls                no TLS with the server: its certificate, its name, ours, or that it speaks none
     rejected           the server says the request is at fault (HTTP 4xx and its gRPC likes)
     server-error       the server says it is at fault (HTTP 5xx and its gRPC likes)
     bad-reply          an answer that is not what was asked for: shape, not finite, norm, not parseable
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import errno
 import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -23,6 +25,8 @@ from enum import StrEnum
 import gevent
 import grpc
 from geventhttpclient.response import HTTPConnectionClosed, HTTPParseError
+
+from users.security import hidden
 
 
 class ErrorKind(StrEnum):
@@ -32,6 +36,7 @@ class ErrorKind(StrEnum):
     DNS = "dns"
     TIMEOUT = "timeout"
     RESET = "reset"
+    TLS = "tls"
     REJECTED = "rejected"
     SERVER_ERROR = "server-error"
     BAD_REPLY = "bad-reply"
@@ -66,6 +71,16 @@ GRPC_KINDS = {
     grpc.StatusCode.UNKNOWN: ErrorKind.SERVER_ERROR,
 }
 
+TLS_WORDS = {
+    "WRONG_VERSION": "it speaks no TLS",
+    "RECORD_LAYER_FAILURE": "it speaks no TLS",
+    "CERTIFICATE_REQUIRED": "it demands a client certificate",
+    "HANDSHAKE_FAILURE": "it refuses the handshake, as one that demands a client certificate may",
+    "BAD_CERTIFICATE": "it does not accept the client certificate",
+    "ALERT_UNKNOWN_CA": "it does not know who signed the client certificate",
+    "UNEXPECTED_EOF": "it hung up in the handshake",
+}
+"""By parts of OpenSSL's reasons, whose names differ from version to version."""
 RESET_ERRNOS = {errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED, errno.ENOTCONN}
 
 
@@ -95,6 +110,9 @@ def kind_of(error: BaseException) -> ErrorKind:
         return ErrorKind.DNS
     if isinstance(error, ConnectionRefusedError):
         return ErrorKind.REFUSED
+    if isinstance(error, ssl.SSLError):
+        ended = isinstance(error, (ssl.SSLEOFError, ssl.SSLZeroReturnError))
+        return ErrorKind.RESET if ended else ErrorKind.TLS
     if isinstance(error, HTTPConnectionClosed) or "Incomplete response" in str(error):
         return ErrorKind.RESET
     if isinstance(error, OSError):
@@ -111,7 +129,7 @@ def grpc_kind(error: grpc.RpcError) -> ErrorKind:
         return GRPC_KINDS.get(code, ErrorKind.OTHER)
     text = (error.details() or "").lower()
     told = {"dns": ErrorKind.DNS, "resolution": ErrorKind.DNS, "refused": ErrorKind.REFUSED}
-    told["timed out"] = ErrorKind.TIMEOUT
+    told |= {"timed out": ErrorKind.TIMEOUT, "handshake failed": ErrorKind.TLS, "peer name": ErrorKind.TLS}
     return next((kind for word, kind in told.items() if word in text), ErrorKind.RESET)
 
 
@@ -120,10 +138,20 @@ def status_error(status: int, body: bytes) -> RequestError:
     kind = ErrorKind.REJECTED if 400 <= status < 500 else ErrorKind.SERVER_ERROR
     if not 400 <= status < 600:
         kind = ErrorKind.BAD_REPLY
-    return RequestError(kind, f"HTTP {status} {body[:120].decode('utf-8', 'replace')}".strip())
+    return RequestError(kind, f"HTTP {status} {hidden(body.decode('utf-8', 'replace'))[:120]}".strip())
 
 
 def short(error: BaseException) -> str:
-    """One line of at most 160 characters."""
+    """One line of at most 160 characters, without our token."""
+    if isinstance(error, ssl.SSLError):
+        return tls_fault(error)
     details = error.details() if isinstance(error, grpc.Call) else str(error)
-    return " ".join((details or type(error).__name__).split())[:160]
+    return " ".join(hidden(details or type(error).__name__).split())[:160]
+
+
+def tls_fault(error: ssl.SSLError) -> str:
+    """What was wrong with TLS, in words; OpenSSL's own where they are not known."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not accepted: {error.verify_message.rstrip('.')}"
+    reason = error.reason or str(error)
+    return next((words for part, words in TLS_WORDS.items() if part in reason), reason)[:160]

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 from typing import ClassVar
 
 import gevent
 import grpc
 from grpc.experimental import gevent as grpc_gevent
 
+from users.endpoint import Endpoint
+from users.security import Security, authorization
 from users.sharing import Shelf, Spread
+
+Options = tuple[tuple[str, int], ...]
+Metadata = tuple[tuple[str, str], ...] | None
 
 JOINED_OPTIONS = (
     ("grpc.max_send_message_length", -1),
     ("grpc.max_receive_message_length", -1),
+    ("grpc.enable_http_proxy", 0),
 )
-"""All channels of a process to the same address with the same options share one TCP connection."""
+"""All channels of a process to the same address with the same options share one TCP connection.
+
+A proxy from the environment is no part of what is tested, and the token is not for it.
+"""
 CHANNEL_OPTIONS = (*JOINED_OPTIONS, ("grpc.use_local_subchannel_pool", 1))
 """Each channel with these has a TCP connection of its own."""
 SPARE_THREADS = 8
@@ -36,17 +46,43 @@ def size_thread_pool(users: int) -> None:
     pool.maxsize = max(pool.maxsize, users + SPARE_THREADS)
 
 
-def new_channel(address: str, joined: bool = False) -> grpc.Channel:
-    """A channel with a TCP connection of its own, or, `joined`, with that of all others made so."""
+@functools.lru_cache(maxsize=16)
+def credentials_of(security: Security) -> grpc.ChannelCredentials:
+    """TLS as secured so. Made once: gRPC joins channels only where theirs are the same object.
+
+    Raises OSError. gRPC always verifies; without authorities of ours it trusts those it comes with.
+    """
+    ca, key, cert = (Path(path).read_bytes() if path else None for path in _files(security))
+    return grpc.ssl_channel_credentials(ca, key, cert)
+
+
+def _files(security: Security) -> tuple[str, str, str]:
+    return security.ca, security.key, security.cert
+
+
+def open_channel(endpoint: Endpoint, options: Options) -> grpc.Channel:
+    """A channel to an endpoint's server, over TLS where its URL says so."""
     patch_grpc()
-    return grpc.insecure_channel(address, options=JOINED_OPTIONS if joined else CHANNEL_OPTIONS)
+    if endpoint.tls:
+        return grpc.secure_channel(endpoint.address, credentials_of(endpoint.security), options=options)
+    return grpc.insecure_channel(endpoint.address, options=options)
+
+
+def new_channel(endpoint: Endpoint, joined: bool = False) -> grpc.Channel:
+    """A channel with a TCP connection of its own, or, `joined`, with that of all others made so."""
+    return open_channel(endpoint, JOINED_OPTIONS if joined else CHANNEL_OPTIONS)
+
+
+def metadata_of(endpoint: Endpoint) -> Metadata:
+    """What every call to an endpoint carries, which is the token; None without one. Raises SecurityError."""
+    return tuple(authorization(endpoint.security).items()) or None
 
 
 class OwnChannel:
     """A channel that no other user has; `joined` as in `new_channel`."""
 
-    def __init__(self, address: str, joined: bool) -> None:
-        self._channel = new_channel(address, joined)
+    def __init__(self, endpoint: Endpoint, joined: bool) -> None:
+        self._channel = new_channel(endpoint, joined)
 
     def take(self) -> grpc.Channel:
         """The channel."""
@@ -63,9 +99,9 @@ class SharedChannel:
     shelf: ClassVar[Shelf[Spread[grpc.Channel]]] = Shelf()
     _channel: grpc.Channel | None = None
 
-    def __init__(self, address: str, size: int) -> None:
-        self._name = (address, size)
-        self._spread = self.shelf.join(self._name, lambda: Spread(size, lambda: new_channel(address)))
+    def __init__(self, endpoint: Endpoint, size: int) -> None:
+        self._name = (endpoint.address, endpoint.tls, endpoint.security, size)
+        self._spread = self.shelf.join(self._name, lambda: Spread(size, lambda: new_channel(endpoint)))
 
     def take(self) -> grpc.Channel:
         """The channel with fewest users, for good; asked for once, by the first request.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ssl
 import time
 
 from users.endpoint import Endpoint
 from users.errors import status_error
 from users.http_answer import Answer, read_answer
+from users.security import authorization
 from users.stamps import Stamps
+from users.tls_wire import connect
 from users.transport import Prepared
 from users.wire import Deadline, Wire
 
@@ -28,8 +31,7 @@ class HttpConnection:
     def post(self, path: str, prepared: Prepared) -> Answer:
         """The answer to one request. Raises RequestError on any status but 200."""
         if path != self._path:
-            self._path = path
-            self._start = f"POST {path} HTTP/1.1\r\nHost: {self._endpoint.address}\r\n".encode()
+            self._start, self._path = self._start_of(path), path
         try:
             with self._deadline:
                 answer = self._exchange(prepared)
@@ -42,6 +44,12 @@ class HttpConnection:
         if answer.status != 200:
             raise status_error(answer.status, bytes(answer.body))
         return answer
+
+    def _start_of(self, path: str) -> bytes:
+        """What every request to a path begins with; the token is here alone, since prepared ones are kept."""
+        named = {"Host": self._endpoint.address, **authorization(self._endpoint.security)}
+        lines = [f"{name}: {value}\r\n" for name, value in named.items()]
+        return f"POST {path} HTTP/1.1\r\n{''.join(lines)}".encode("latin-1")
 
     def _exchange(self, prepared: Prepared) -> Answer:
         stamps = self._stamps
@@ -58,7 +66,8 @@ class HttpConnection:
         try:
             answer = read_answer(wire, stamps)
         except OSError as error:
-            raise refused or error from None
+            # TLS says what was wrong only when it is listened to.
+            raise (error if isinstance(error, ssl.SSLError) else refused or error) from None
         answer.lasts &= refused is None
         return answer
 
@@ -67,7 +76,7 @@ class HttpConnection:
         if self._wire is not None and self._wire.stale:
             self.close()
         if self._wire is None:
-            self._wire = Wire(self._endpoint.host, self._endpoint.port)
+            self._wire = connect(self._endpoint)
         return self._wire
 
     def close(self) -> None:

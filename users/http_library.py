@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import functools
+import ssl
 import time
 from typing import Any
 
 import gevent
 import gevent.socket
+import gevent.ssl
 from geventhttpclient import HTTPClient
-from geventhttpclient.connectionpool import ConnectionPool
+from geventhttpclient.connectionpool import ConnectionPool, SSLConnectionPool
 
 from users.endpoint import Endpoint
 from users.errors import status_error
 from users.http_answer import Answer
+from users.security import Security, authorization, new_context
 from users.stamps import Stamps
 from users.transport import Prepared
 
 
-class StampedSocket(gevent.socket.socket):  # type: ignore[misc]
-    """gevent's socket, whose sends and receives leave their times in `stamps`."""
+class Stamping:
+    """Before a socket's class: its sends and receives leave their times in `stamps`."""
 
     stamps: Stamps
 
@@ -28,18 +32,58 @@ class StampedSocket(gevent.socket.socket):  # type: ignore[misc]
         now_ns = time.perf_counter_ns()
         stamps.send_began = stamps.send_began or now_ns
         try:
-            super().sendall(data, flags)
+            super().sendall(data, flags)  # type: ignore[misc]
         finally:
             # A server may answer and hang up before it has all: that answer counts, too.
             stamps.send_ended = time.perf_counter_ns()
 
     def recv(self, *args: Any) -> bytes:
         """Receive, stamped when there was something."""
-        data: bytes = super().recv(*args)
+        data: bytes = super().recv(*args)  # type: ignore[misc]
         stamps, now_ns = self.stamps, time.perf_counter_ns()
         stamps.first_byte = stamps.first_byte or now_ns
         stamps.last_byte = now_ns
         return data
+
+
+class StampedSocket(Stamping, gevent.socket.socket):  # type: ignore[misc]
+    """gevent's socket, stamping."""
+
+
+class StampedTlsSocket(Stamping, gevent.ssl.SSLSocket):  # type: ignore[misc]
+    """gevent's socket over TLS, stamping."""
+
+
+@functools.lru_cache(maxsize=16)
+def stamping_context(security: Security) -> ssl.SSLContext:
+    """TLS on sockets that stamp."""
+    made = new_context(security)
+    made.sslsocket_class = StampedTlsSocket
+    return made
+
+
+class TlsPool(SSLConnectionPool):
+    """geventhttpclient's pool of one connection over TLS as a context says."""
+
+    def __init__(
+        self, context: ssl.SSLContext, host: str, port: int, connect_s: float, timeout_s: float
+    ) -> None:
+        super().__init__(
+            host, port, host, port, size=1, connection_timeout=connect_s, network_timeout=timeout_s,
+            insecure=not context.check_hostname, ssl_context_factory=lambda **_: context,
+        )  # fmt: skip
+
+
+class StampedTlsPool(TlsPool):
+    """The same on a StampedTlsSocket."""
+
+    def __init__(self, stamps: Stamps, security: Security, host: str, port: int, timeout_s: float) -> None:
+        super().__init__(stamping_context(security), host, port, timeout_s, timeout_s)
+        self._stamps = stamps
+
+    def after_connect(self, sock: StampedTlsSocket) -> None:
+        """Its handshake is done, and requests come next."""
+        sock.stamps = self._stamps
 
 
 class StampedPool(ConnectionPool):
@@ -60,12 +104,17 @@ class StampedPool(ConnectionPool):
 class StampedClient(HTTPClient):
     """geventhttpclient's client with one kept-alive connection whose requests are stamped."""
 
-    def __init__(self, stamps: Stamps, host: str, port: int, timeout_s: float) -> None:
+    def __init__(self, stamps: Stamps, endpoint: Endpoint, timeout_s: float) -> None:
+        host, port, security = endpoint.host, endpoint.port, endpoint.security
         super().__init__(
-            host, port=port, concurrency=1, connection_timeout=timeout_s, network_timeout=timeout_s
-        )
+            host, port=port, headers=authorization(security), concurrency=1,
+            connection_timeout=timeout_s, network_timeout=timeout_s,
+        )  # fmt: skip
         # The library has no hook for the sockets of its pool; the pool itself has connected nothing yet.
-        self._connection_pool = StampedPool(stamps, host, port, timeout_s)
+        if endpoint.tls:
+            self._connection_pool = StampedTlsPool(stamps, security, host, port, timeout_s)
+        else:
+            self._connection_pool = StampedPool(stamps, host, port, timeout_s)
 
 
 class LibraryConnection:
@@ -80,7 +129,7 @@ class LibraryConnection:
         self._client = self._new_client()
 
     def _new_client(self) -> StampedClient:
-        return StampedClient(self._stamps, self._endpoint.host, self._endpoint.port, self._timeout_s)
+        return StampedClient(self._stamps, self._endpoint, self._timeout_s)
 
     def post(self, path: str, prepared: Prepared) -> Answer:
         """The answer to one request. Raises RequestError on any status but 200.

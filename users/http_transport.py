@@ -35,7 +35,8 @@ class LentConnections:
     shelf: ClassVar[Shelf[Lending[Connection]]] = Shelf()
 
     def __init__(self, made_by: type[Connection], endpoint: Endpoint, timeout_s: float, size: int) -> None:
-        self._name, self._timeout_s, self._new = (made_by, endpoint.address, size), timeout_s, True
+        server = endpoint.address, endpoint.tls, endpoint.security
+        self._name, self._timeout_s, self._new = (made_by, *server, size), timeout_s, True
         self._lending = self.shelf.join(
             self._name, lambda: Lending(size, lambda: made_by(endpoint, ENDLESS_S))
         )

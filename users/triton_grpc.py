@@ -14,7 +14,7 @@ from users.base import InferenceUser
 from users.channels import SAME_ARGS
 from users.endpoint import Endpoint, Payload, Protocol
 from users.errors import ErrorKind, RequestError
-from users.grpc_channels import OwnChannel, SharedChannel, patch_grpc, size_thread_pool
+from users.grpc_channels import Metadata, OwnChannel, SharedChannel, metadata_of, patch_grpc, size_thread_pool
 from users.images import ImageSet
 from users.tensors import TENSORS, raw
 from users.transport import EMBEDDING_SIZE, Prepared, Reply, Transport, id_place
@@ -31,6 +31,7 @@ class TritonGrpc(Transport):
     """How many of this process are open."""
     _channel: OwnChannel | SharedChannel | None = None
     _infer: Callable[..., bytes] | None = None
+    _metadata: Metadata = None
 
     @classmethod
     def prepare(
@@ -55,11 +56,12 @@ class TritonGrpc(Transport):
         patch_grpc()
         TritonGrpc.users += 1
         size_thread_pool(TritonGrpc.users)
-        address, channels = self.endpoint.address, self.channels
+        endpoint, channels = self.endpoint, self.channels
+        self._metadata = metadata_of(endpoint)
         if channels.size:
-            self._channel = SharedChannel(address, channels.size)
+            self._channel = SharedChannel(endpoint, channels.size)
         else:
-            self._channel = OwnChannel(address, joined=channels.kind == SAME_ARGS)
+            self._channel = OwnChannel(endpoint, joined=channels.kind == SAME_ARGS)
 
     def exchange(self, prepared: Prepared) -> Reply:
         """Call and parse. `wait` is the whole call in flight: gRPC shows neither sending nor receiving, nor
@@ -67,7 +69,7 @@ class TritonGrpc(Transport):
         """
         infer = self._infer or self._first_infer()
         began_ns = time.perf_counter_ns()
-        body = infer(prepared.body, timeout=self.timeout_s)
+        body = infer(prepared.body, timeout=self.timeout_s, metadata=self._metadata)
         received_ns = time.perf_counter_ns()
         embeddings = embeddings_of(ModelInferResponse.FromString(body))
         decode_ns = time.perf_counter_ns() - received_ns

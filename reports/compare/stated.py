@@ -11,9 +11,10 @@ IDLE_OPTIONS = frozenset(
     (
         *("command", "results_dir", "size", "prometheus_port", "prometheus_host", "raw_results"),
         *("gate", "baseline", "repeat_until_decided", "kube_url"),
+        *("tls_ca", "tls_cert", "tls_key", "tls_no_verify"),
     )
 )
-OF_ENDPOINT = ("model", "weights", "emulated", "embedded")
+OF_ENDPOINT = ("model", "weights", "emulated", "embedded", "tls")
 OF_LINK = ("name", "one_way_ms", "mbit_per_s", "loss_pct", "queue_bytes", "congestion_control", "emulator")
 OF_HOST = ("name", "kind", "workers", "cores", "system", "tcp_congestion_control")
 
@@ -39,7 +40,7 @@ def _of_header(header: Mapping[str, Any], endpoints: Collection[str]) -> dict[st
         "images": header.get("images") or {},
         **_listed("link", header.get("links") or (), OF_LINK),
         **_listed("host", hosts, OF_HOST),
-        **(header.get("fingerprint") or {}),
+        **{name: fact for name, fact in (header.get("fingerprint") or {}).items() if name != "targets"},
         "options": {name: value for name, value in options.items() if name not in IDLE_OPTIONS},
     }
 

@@ -39,6 +39,8 @@ _ADVICE = {
     "results-lost": "Look for a worker that died or a full disk; run the cell again.",
     "settings-differ": "Keep others from loading the model while the study runs, then run the cell again.",
     "server-lost": "Look at the server's log; restart it and run the cell again.",
+    "targets-differ": "Give IP addresses, or let the name stand for the same ones on every host.",
+    "tls-unverified": "Give the server's authority by --tls-ca in place of --tls-no-verify.",
     "topology-differs": "Start as many workers and hosts as the cell asks for, then run it again.",
     "trace-gap": "Read the trace as of the requests found alone; for all of them, raise --raw-results.",
     "unexplained": "See docs/attribution.md for what can hide there; do not read the parts as the whole.",

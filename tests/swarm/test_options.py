@@ -10,7 +10,7 @@ import pytest
 from swarm.endpoints import FIVE, chosen
 from swarm.errors import UsageError
 from swarm.options import Options, add_options, changes, resolve
-from swarm.targets import endpoints_from_options, endpoints_from_ready, parse_address
+from swarm.targets import endpoints_from_options, endpoints_from_ready
 from users.channels import GIVE
 
 FIVE_WAYS = chosen(FIVE, "", skip_trt=False)
@@ -208,40 +208,6 @@ def test_the_web_form_sends_text() -> None:
 def test_the_web_form_sends_nonsense(field: str, value: str) -> None:
     with pytest.raises(UsageError, match=f"--{field}"):
         resolve(parsed(**{field: value}))
-
-
-@pytest.mark.parametrize(
-    ("url", "address"),
-    [
-        ("gpu:8010", "gpu:8010"),
-        ("http://gpu:8010", "gpu:8010"),
-        ("http://gpu:8010/", "gpu:8010"),
-        ("grpc://10.0.0.1:8011", "10.0.0.1:8011"),
-        ("http://[::1]:8010", "[::1]:8010"),
-    ],
-)
-def test_addresses(url: str, address: str) -> None:
-    assert parse_address("--onnx-http-url", url) == address
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "gpu",
-        "ftp://gpu:1",
-        "http://:80",
-        "gpu:port",
-        "gpu:99999",
-        "https://gpu:1",
-        "::",
-        "http://gpu:1/embed",
-        "gpu:1?x=1",
-        "http://me@gpu:1",
-    ],
-)
-def test_addresses_that_are_none(url: str) -> None:
-    with pytest.raises(UsageError, match=r"--onnx-http-url .*: give host:port"):
-        parse_address("--onnx-http-url", url)
 
 
 def test_only_the_named_targets_are_tested() -> None:

@@ -106,8 +106,13 @@ def test_addresses_from_the_ready_event_and_from_options() -> None:
     assert metrics_addresses({}, {}) == {}
 
 
-@pytest.mark.parametrize("url", ["gpu", "https://gpu:8012", "gpu:x/metrics", "http://gpu:99999", "http:///m"])
+@pytest.mark.parametrize(
+    "url", ["gpu", "https://gpu", "grpc://gpu:8012", "gpu:x/metrics", "http://gpu:99999", "http:///m"]
+)
 def test_addresses_that_are_none(url: str) -> None:
     with pytest.raises(UsageError) as caught:
         metrics_addresses({"trt_metrics_url": url}, {})
-    assert str(caught.value) == f"--trt-metrics-url {url!r}: give host:port or http://host:port/metrics"
+    assert (
+        str(caught.value)
+        == f"--trt-metrics-url {url!r}: give host:port or http://host:port/metrics, https for TLS"
+    )

@@ -1,0 +1,124 @@
+"""How connections to a target are secured: whom they trust, as whom they come, and with which token."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import ssl
+from dataclasses import dataclass
+
+import gevent.ssl
+
+PREFIX, SUFFIX = "INFERSWARM_", "TOKEN"
+TOKEN = PREFIX + SUFFIX
+"""The variable with the bearer token of all targets."""
+LONGEST_TOKEN = 4_096
+SHORTEST_HIDDEN = 4
+"""Shorter ones are no secrets, and to cut them out of a text would leave nothing to read."""
+
+
+class SecurityError(Exception):
+    """A token or a file that is not as it must be on this host; the text never has a secret in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Security:
+    """Paths of PEM files, and the name of the variable with the token: never what they hold.
+
+    `ca`: the only authorities to trust, in place of the system's. `cert` and `key`: this client's own.
+    `verify`: whether the server must prove its name. Each process reads them for itself when it connects.
+    """
+
+    ca: str = ""
+    cert: str = ""
+    key: str = ""
+    verify: bool = True
+    token: str = ""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Those that are named."""
+        return tuple(path for path in (self.ca, self.cert, self.key) if path)
+
+
+OPEN = Security()
+"""The system's authorities, no certificate of one's own, no token."""
+
+
+@functools.lru_cache(maxsize=16)
+def context_of(security: Security, *alpn: str) -> ssl.SSLContext:
+    """TLS as secured so, on gevent's sockets; made once, since to read the authorities takes milliseconds.
+
+    Raises OSError and ssl.SSLError where the files do not serve.
+    """
+    return new_context(security, *alpn)
+
+
+def new_context(security: Security, *alpn: str) -> ssl.SSLContext:
+    """As `context_of`, and nobody else's."""
+    made: ssl.SSLContext = gevent.ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if security.ca:
+        made.load_verify_locations(security.ca)
+    elif security.verify:
+        made.load_default_certs()
+    if security.cert:
+        # Who has no terminal must not be asked for a passphrase.
+        made.load_cert_chain(security.cert, security.key, password=lambda: "")
+    if alpn:
+        made.set_alpn_protocols(list(alpn))
+    if not security.verify:
+        made.check_hostname = False
+        made.verify_mode = ssl.CERT_NONE
+    return made
+
+
+def variable_of(backend: str) -> str:
+    """The name of the variable with the token of a backend's server, as this process has it; or nothing.
+
+    Without a backend it is that of all.
+    """
+    names = [f"{PREFIX}{backend.upper()}_{SUFFIX}", TOKEN] if backend else [TOKEN]
+    return next((name for name in names if os.environ.get(name)), "")
+
+
+def token_of(security: Security) -> str:
+    """The token, or nothing where none is to be sent. Raises SecurityError where it is missing or none."""
+    if not security.token:
+        return ""
+    token = os.environ.get(security.token, "")
+    if not token:
+        raise SecurityError(f"{security.token} is not set; export the token that the servers take")
+    if len(token) > LONGEST_TOKEN or not re.fullmatch(r"[!-~]+", token):
+        raise SecurityError(
+            f"{security.token} is no token: give printable ASCII without blanks, at most {LONGEST_TOKEN:,}"
+            " characters"
+        )
+    return token
+
+
+def authorization(security: Security) -> dict[str, str]:
+    """The header, or gRPC's metadata, that carries the token; empty without one. Raises SecurityError."""
+    token = token_of(security)
+    return {"authorization": f"Bearer {token}"} if token else {}
+
+
+def check_here(security: Security) -> None:
+    """Raises SecurityError where this process lacks the token or one of the files."""
+    token_of(security)
+    for path in security.files:
+        try:
+            with open(path, "rb"):
+                pass
+        except OSError as error:
+            raise SecurityError(
+                f"{path} cannot be read ({error.strerror}); put the same file there, or name another"
+            ) from error
+
+
+def hidden(text: str) -> str:
+    """A foreign text without our tokens, which some servers repeat."""
+    for name, value in os.environ.items():
+        if name.startswith(PREFIX) and name.endswith(SUFFIX) and len(value) >= SHORTEST_HIDDEN:
+            text = text.replace(value, "…")
+    return text

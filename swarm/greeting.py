@@ -77,7 +77,7 @@ def mend(error: ssl.SSLError, endpoint: Endpoint) -> str:
 
 def plain(endpoint: Endpoint) -> str:
     """The mend where there is no TLS."""
-    return f"give {endpoint.protocol}://{endpoint.address} if it speaks none"
+    return f"give {endpoint.protocol}://{endpoint.address}, or the port that does"
 
 
 def speaks_tls(endpoint: Endpoint) -> bool:

@@ -84,7 +84,7 @@ def check_target(
     except RequestError as error:
         if refuses_token(error):
             raise UsageError(f"{name}: {no_token(endpoint)}") from error
-        raise UsageError(f"{name}: {no_embedding(endpoint)} ({error})") from error
+        raise UsageError(f"{name}: {no_embedding(endpoint, error)} ({error})") from error
     return First(reply.embeddings[0], took_ns)
 
 
@@ -115,10 +115,12 @@ def no_token(endpoint: Endpoint) -> str:
     return f"demands a token; export it as {TOKEN}, or for this server alone as {own}"
 
 
-def no_embedding(endpoint: Endpoint) -> str:
+def no_embedding(endpoint: Endpoint, error: RequestError) -> str:
     """What is wrong with an endpoint that answers, but not its first request."""
     if endpoint.floor_of and not endpoint.model:
         return "has no floor to ask, which is POST /null; leave --floor out"
+    if not endpoint.model and error.detail.startswith("HTTP 404"):
+        return "has no POST /embed; give the service's URL, or a Triton's by --onnx-http-url"
     return "answers, but does not embed a picture"
 
 

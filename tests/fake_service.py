@@ -2,8 +2,9 @@
 
     python tests/fake_service.py PORT [--delay-ms 5] [--stall-s 2 --stall-every-s 20] [--wrong-after N] …
 
-It costs next to no compute, so tests and benchmarks of the generator measure the generator. Misbehaviour is
-asked for by option; a stall begins at each whole multiple of its period on the wall clock.
+It costs next to no compute, so tests and benchmarks of the generator measure the generator. With
+--token it answers none but those who send it; with --cert and --key it speaks TLS. Misbehaviour is asked for
+by option; a stall begins at each whole multiple of its period on the wall clock.
 """
 
 from __future__ import annotations
@@ -77,9 +78,18 @@ class Service:
 
     def __call__(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:
         """The WSGI application."""
-        status, headers, body = self.answer(environ["PATH_INFO"], environ)
+        status, headers, body = self.refusal(environ) or self.answer(environ["PATH_INFO"], environ)
         start(status, [*headers.items(), ("Content-Length", str(len(body)))])
         return [body]
+
+    def refusal(self, environ: dict[str, Any]) -> tuple[str, dict[str, str], bytes] | None:
+        """What one without the token gets, who is told imprudently what he came with; None for all others."""
+        came = environ.get("HTTP_AUTHORIZATION", "")
+        if not self.options.token or came == f"Bearer {self.options.token}":
+            return None
+        environ["wsgi.input"].read()
+        body = json.dumps({"detail": f"not for {came}"}).encode()
+        return "401 Unauthorized", {"Content-Type": JSON, "WWW-Authenticate": "Bearer"}, body
 
     def answer(self, path: str, environ: dict[str, Any]) -> tuple[str, dict[str, str], bytes]:
         """Status, headers, body."""
@@ -133,8 +143,11 @@ def main() -> None:
         parser.add_argument(option, type=float, default=0)
     for option in ("--wrong-after", "--die-after", "--status-after"):
         parser.add_argument(option, type=int, default=0)
+    for option in ("--token", "--cert", "--key"):
+        parser.add_argument(option)
     options = parser.parse_args()
-    server = WSGIServer((options.host, options.port), Service(options), log=None, backlog=512)
+    tls = {"certfile": options.cert, "keyfile": options.key} if options.cert else {}
+    server = WSGIServer((options.host, options.port), Service(options), log=None, backlog=512, **tls)
     server.init_socket()
     # Connections inherit it: an answer is two writes, and the second must not wait for Nagle's algorithm.
     server.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

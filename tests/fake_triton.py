@@ -1,6 +1,6 @@
 """A stand-in for Triton's gRPC: infers, and tells of its model, at next to no cost; no gevent here.
 
-    python tests/fake_triton.py PORT [--delay-ms 5] [--no-statistics]
+    python tests/fake_triton.py PORT [--delay-ms 5] [--no-statistics] [--token T] [--cert F --key F …]
 
 Any picture's embedding is the first unit vector. The one execution so far was of 4 pictures and took 6 ns.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -60,18 +61,42 @@ class Triton(service_pb2_grpc.GRPCInferenceServiceServicer):
         return answer
 
 
+class Door(grpc.ServerInterceptor):
+    """Calls without the token are refused, and told imprudently what they came with."""
+
+    def __init__(self, token: str) -> None:
+        self.token = token
+
+    def intercept_service(self, continuation: Any, call: Any) -> Any:
+        came = dict(call.invocation_metadata).get("authorization", "")
+        if came == f"Bearer {self.token}":
+            return continuation(call)
+        return grpc.unary_unary_rpc_method_handler(
+            lambda _, context: context.abort(grpc.StatusCode.UNAUTHENTICATED, f"not for {came}")
+        )
+
+
 def main() -> None:
     """Serve until killed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("port", type=int)
     parser.add_argument("--delay-ms", type=float, default=2)
     parser.add_argument("--no-statistics", action="store_true")
+    for option in ("--token", "--cert", "--key", "--client-ca"):
+        parser.add_argument(option)
     options = parser.parse_args()
     unlimited = (("grpc.max_receive_message_length", -1),)
-    server = grpc.server(ThreadPoolExecutor(32), options=unlimited)
+    doors = [Door(options.token)] if options.token else []
+    server = grpc.server(ThreadPoolExecutor(32), options=unlimited, interceptors=doors)
     made = Triton(options.delay_ms / 1000, not options.no_statistics)
     service_pb2_grpc.add_GRPCInferenceServiceServicer_to_server(made, server)
-    server.add_insecure_port(f"127.0.0.1:{options.port}")
+    if options.cert:
+        ca = Path(options.client_ca).read_bytes() if options.client_ca else None
+        own = [(Path(options.key).read_bytes(), Path(options.cert).read_bytes())]
+        proof = grpc.ssl_server_credentials(own, ca, require_client_auth=ca is not None)
+        server.add_secure_port(f"127.0.0.1:{options.port}", proof)
+    else:
+        server.add_insecure_port(f"127.0.0.1:{options.port}")
     server.start()
     server.wait_for_termination()
 

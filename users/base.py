@@ -140,7 +140,10 @@ class InferenceUser(User):
         if not self.connected:
             self.connected = True
             self.mine.connected += 1
-            self.mine.connections = self.transport.connections(self.mine.connected, self.mine.channels)
+            stage = self.mine
+            stage.connections = self.transport.connections(
+                stage.connected, stage.channels, stage.endpoint.tls
+            )
 
     def _encoded(self, prepared: Prepared, request_id: str) -> Prepared:
         """The same request under its own id, or built anew from its pictures. Raises RequestError."""

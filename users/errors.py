@@ -72,13 +72,13 @@ GRPC_KINDS = {
 }
 
 TLS_WORDS = {
-    "WRONG_VERSION": "it speaks no TLS",
-    "RECORD_LAYER_FAILURE": "it speaks no TLS",
-    "CERTIFICATE_REQUIRED": "it demands a client certificate",
-    "HANDSHAKE_FAILURE": "it refuses the handshake, as one that demands a client certificate may",
-    "BAD_CERTIFICATE": "it does not accept the client certificate",
-    "ALERT_UNKNOWN_CA": "it does not know who signed the client certificate",
-    "UNEXPECTED_EOF": "it hung up in the handshake",
+    "WRONG_VERSION": "speaks no TLS",
+    "RECORD_LAYER_FAILURE": "speaks no TLS",
+    "CERTIFICATE_REQUIRED": "demands a client certificate",
+    "HANDSHAKE_FAILURE": "refuses the handshake, as one that demands a client certificate may",
+    "BAD_CERTIFICATE": "does not accept the client certificate",
+    "ALERT_UNKNOWN_CA": "does not know who signed the client certificate",
+    "UNEXPECTED_EOF": "hung up in the handshake",
 }
 """By parts of OpenSSL's reasons, whose names differ from version to version."""
 RESET_ERRNOS = {errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED, errno.ENOTCONN}
@@ -129,7 +129,7 @@ def grpc_kind(error: grpc.RpcError) -> ErrorKind:
         return GRPC_KINDS.get(code, ErrorKind.OTHER)
     text = (error.details() or "").lower()
     told = {"dns": ErrorKind.DNS, "resolution": ErrorKind.DNS, "refused": ErrorKind.REFUSED}
-    told |= {"timed out": ErrorKind.TIMEOUT, "handshake failed": ErrorKind.TLS, "peer name": ErrorKind.TLS}
+    told |= {"timed out": ErrorKind.TIMEOUT, "handshake failed": ErrorKind.TLS, "verification": ErrorKind.TLS}
     return next((kind for word, kind in told.items() if word in text), ErrorKind.RESET)
 
 

@@ -48,9 +48,9 @@ def size_thread_pool(users: int) -> None:
 
 @functools.lru_cache(maxsize=16)
 def credentials_of(security: Security) -> grpc.ChannelCredentials:
-    """TLS as secured so. Made once: gRPC joins channels only where theirs are the same object.
+    """TLS as secured so; made once, since files are read for it. Raises OSError.
 
-    Raises OSError. gRPC always verifies; without authorities of ours it trusts those it comes with.
+    gRPC always verifies; without authorities of ours it trusts those it comes with.
     """
     ca, key, cert = (Path(path).read_bytes() if path else None for path in _files(security))
     return grpc.ssl_channel_credentials(ca, key, cert)

@@ -89,7 +89,7 @@ class Transport(ABC):
         return asked == (cls.protocol, cls.payload, cls.names_model)
 
     @classmethod
-    def connections(cls, users: int, channels: str) -> int:
+    def connections(cls, users: int, channels: str, tls: bool = False) -> int:
         """How many TCP connections so many users of one process should have, once each has sent."""
         return min(users, parse(channels).size or users)
 

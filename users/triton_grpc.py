@@ -47,9 +47,13 @@ class TritonGrpc(Transport):
         return Prepared(body, indices, id_at=id_place(body, request_id))
 
     @classmethod
-    def connections(cls, users: int, channels: str) -> int:
-        """As many as there are channels, save that gRPC joins those made with the same arguments."""
-        return min(users, 1) if channels == SAME_ARGS else super().connections(users, channels)
+    def connections(cls, users: int, channels: str, tls: bool = False) -> int:
+        """As many as there are channels, save that gRPC joins those made with the same arguments.
+
+        Over TLS it has none to join: grpcio makes each channel's credentials anew, which are other arguments.
+        """
+        joined = channels == SAME_ARGS and not tls
+        return min(users, 1) if joined else super().connections(users, channels, tls)
 
     def open(self) -> None:
         """Make a channel of its own, or take a place among the shared ones."""

@@ -72,7 +72,11 @@ def mend(error: ssl.SSLError, endpoint: Endpoint) -> str:
     if "WRONG_VERSION" in reason or "RECORD_LAYER" in reason:
         return plain(endpoint)
     own = endpoint.security.cert
-    return "give one that it knows by --tls-cert and --tls-key" if own else "give --tls-cert and --tls-key"
+    return (
+        "give one that it knows by --tls-client-cert and --tls-client-key"
+        if own
+        else "give --tls-client-cert and --tls-client-key"
+    )
 
 
 def plain(endpoint: Endpoint) -> str:

@@ -157,8 +157,12 @@ TEXTS = {
         "FILE",
         "Authorities to trust over TLS, in place of the system's: their certificates in PEM form",
     ),
-    "tls_cert": ("", "FILE", "This client's own certificate in PEM form, where servers demand one"),
-    "tls_key": ("", "FILE", "The private key of --tls-cert, in PEM form and without a passphrase"),
+    "tls_client_cert": ("", "FILE", "This client's own certificate in PEM form, where servers demand one"),
+    "tls_client_key": (
+        "",
+        "FILE",
+        "The private key of --tls-client-cert, in PEM form and without a passphrase",
+    ),
     "onnx_model": ("openclip_vit_b32", "NAME", "Model behind the ONNX Runtime endpoints"),
     "trt_model": ("openclip_vit_b32_trt", "NAME", "Model behind the compiled engine's endpoints"),
     "kube_url": (

@@ -14,7 +14,7 @@ from users.security import Security, new_context
 if TYPE_CHECKING:
     from swarm.options import Options
 
-FILES = ("tls_ca", "tls_cert", "tls_key")
+FILES = ("tls_ca", "tls_client_cert", "tls_client_key")
 NO_VERIFY = "tls_no_verify"
 PEM = "name a file in PEM form"
 
@@ -27,8 +27,12 @@ def check_tls(options: Options) -> None:
         raise UsageError(
             f"{flag(given[0])}: is of TLS; give a target as https://host:port or grpcs://host:port, too"
         )
-    if bool(options.tls_cert) != bool(options.tls_key):
-        one, other = ("tls_cert", "tls_key") if options.tls_cert else ("tls_key", "tls_cert")
+    if bool(options.tls_client_cert) != bool(options.tls_client_key):
+        one, other = (
+            ("tls_client_cert", "tls_client_key")
+            if options.tls_client_cert
+            else ("tls_client_key", "tls_client_cert")
+        )
         raise UsageError(f"{flag(one)}: a certificate and its key belong together; give {flag(other)}, too")
     if options.tls_no_verify:
         check_no_verify(options, secure)
@@ -62,16 +66,18 @@ def check_files(security: Security) -> None:
                 open(path, "rb").close()
         except OSError as error:
             raise UsageError(f"{flag(name)} {path}: cannot be read ({error.strerror}); {PEM}") from error
-    for name, path in (("tls_ca", security.ca), ("tls_cert", security.cert)):
+    for name, path in (("tls_ca", security.ca), ("tls_client_cert", security.cert)):
         if path and fault(lambda path=path: new_context(Security(ca=path))):  # type: ignore[misc]
             raise UsageError(f"{flag(name)} {path}: holds no certificate; {PEM}")
     if not security.cert:
         return
     wrong = fault(lambda: new_context(Security(cert=security.cert, key=security.key, verify=False)))
     if "MISMATCH" in wrong:
-        raise UsageError(f"--tls-key {security.key}: is not the key of {security.cert}; name the one that is")
+        raise UsageError(
+            f"--tls-client-key {security.key}: is not the key of {security.cert}; name the one that is"
+        )
     if wrong:
-        raise UsageError(f"--tls-key {security.key}: holds no private key without a passphrase; {PEM}")
+        raise UsageError(f"--tls-client-key {security.key}: holds no private key without a passphrase; {PEM}")
 
 
 def fault(make: Callable[[], ssl.SSLContext]) -> str:

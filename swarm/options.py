@@ -76,8 +76,8 @@ class Options:
     emulate: str
     pretrained: str
     tls_ca: str
-    tls_cert: str
-    tls_key: str
+    tls_client_cert: str
+    tls_client_key: str
     onnx_model: str
     trt_model: str
     kube_url: str
@@ -101,7 +101,7 @@ class Options:
     @property
     def security(self) -> Security:
         """How targets are reached over TLS; the token's variable is each backend's own."""
-        return Security(self.tls_ca, self.tls_cert, self.tls_key, not self.tls_no_verify)
+        return Security(self.tls_ca, self.tls_client_cert, self.tls_client_key, not self.tls_no_verify)
 
     def resolved(self, size: Size) -> Options:
         """The same with the numbers that the study really uses."""

@@ -108,7 +108,7 @@ def check_reach(endpoint: Endpoint) -> None:
     except ssl.SSLError as error:
         raise StudyError(
             f"host {own_host()} gets no TLS with {endpoint.name} at {endpoint.address}: {tls_fault(error)};"
-            " see its clock, and the files of --tls-ca and --tls-cert there"
+            " see its clock, and the files of --tls-ca and --tls-client-cert there"
         ) from error
     except OSError as error:
         raise StudyError(

@@ -11,7 +11,7 @@ IDLE_OPTIONS = frozenset(
     (
         *("command", "results_dir", "size", "prometheus_port", "prometheus_host", "raw_results"),
         *("gate", "baseline", "repeat_until_decided", "kube_url"),
-        *("tls_ca", "tls_cert", "tls_key", "tls_no_verify"),
+        *("tls_ca", "tls_client_cert", "tls_client_key", "tls_no_verify"),
     )
 )
 OF_ENDPOINT = ("model", "weights", "emulated", "embedded", "tls")

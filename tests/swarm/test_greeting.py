@@ -147,6 +147,7 @@ def test_without_tls(places: dict[str, str], place: str, transport: type[Transpo
     refused(places[place], transport, sentence)
 
 
+NO_CERTIFICATE = "demands a client certificate; give --tls-client-cert and --tls-client-key"
 EXPIRED = "its certificate is not valid now (certificate has expired)"
 MISNAMED = "its certificate is for another name (Hostname mismatch, certificate is not valid for 'localhost')"
 
@@ -160,8 +161,8 @@ MISNAMED = "its certificate is for another name (Hostname mismatch, certificate 
         ("tls misnamed", SERVICE, f"{MISNAMED}; give the name that stands in it"),
         ("tls triton misnamed", TRITON_GRPC, f"{MISNAMED}; give the name that stands in it"),
         ("tls expired", SERVICE, f"{EXPIRED}; renew it there, or set this host's clock"),
-        ("tls mutual", SERVICE, "demands a client certificate; give --tls-cert and --tls-key"),
-        ("tls triton mutual", TRITON_GRPC, "demands a client certificate; give --tls-cert and --tls-key"),
+        ("tls mutual", SERVICE, NO_CERTIFICATE),
+        ("tls triton mutual", TRITON_GRPC, NO_CERTIFICATE),
         ("tls", TRITON, f"{NO_TRITON} HTTP port"),
         ("tls", TRITON_GRPC, f"{NO_TRITON} gRPC port"),
         ("tls triton", SERVICE, "answers, but not over HTTP; give the service's HTTP port"),

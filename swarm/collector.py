@@ -11,6 +11,7 @@ from typing import Any
 from hdrh.histogram import HdrHistogram
 
 from reports.ledger import LedgerWriter
+from swarm.forms import are_records, careful, is_progress
 from swarm.messages import PROGRESS, RECORDS
 from swarm.pulse import Pulse
 from swarm.raw import RawResults
@@ -41,8 +42,8 @@ class Collector:
         """Why the ledger cannot be written any more, or nothing."""
         self.listeners: list[Callable[[dict[str, Any]], None]] = []
         """Who else wants every record."""
-        runner.register_message(RECORDS, self._on_records)
-        runner.register_message(PROGRESS, self._on_progress)
+        runner.register_message(RECORDS, careful(RECORDS, are_records, self._on_records))
+        runner.register_message(PROGRESS, careful(PROGRESS, is_progress, self._on_progress))
 
     def begin_study(self, ledger: LedgerWriter, raw_results: int = 0) -> None:
         """Write into this ledger from now on, and keep so many raw Results."""

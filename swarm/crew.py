@@ -12,6 +12,7 @@ from typing import Any
 
 import gevent
 
+from swarm.forms import careful, is_hello, is_parting, is_reply
 from swarm.messages import ASK, HELLO, PARTING, REPLY
 from swarm.seating import seated
 
@@ -44,9 +45,9 @@ class Crew:
         self._hosts: dict[str, str] = {}
         self._seated: set[str] | None = None
         """Who has a part in the cell under way, where it names a number; else everybody has."""
-        runner.register_message(REPLY, self._on_reply)
-        runner.register_message(HELLO, self._on_hello)
-        runner.register_message(PARTING, self._on_parting)
+        runner.register_message(REPLY, careful(REPLY, is_reply, self._on_reply))
+        runner.register_message(HELLO, careful(HELLO, is_hello, self._on_hello))
+        runner.register_message(PARTING, careful(PARTING, is_parting, self._on_parting))
 
     def workers(self) -> list[str]:
         """The ids of the workers that are alive and have a part in the cell under way."""
@@ -184,9 +185,9 @@ class Crew:
     def _on_reply(self, msg: Any, **_: Any) -> None:
         data = dict(msg.data)
         answers = self._open.get(data.pop("seq"))
-        if answers is not None:
+        if answers is not None and (answers.op != "drain" or "error" in data or is_parting(data)):
             answers.replies[msg.node_id] = data
-        elif "error" in data:
+        elif answers is None and "error" in data:
             # Only a late worker answers a question that is closed; with others' pictures it is of no use.
             self._say(f"worker {self.name(msg.node_id)} cannot take part and is sent home: {data['error']}")
             self._runner.send_message("quit", None, msg.node_id)

@@ -8,6 +8,7 @@ from locust.env import Environment
 from locust.runners import LocalRunner, MasterRunner, Runner, WorkerRunner
 
 import logging
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -15,6 +16,8 @@ from typing import Any, ClassVar
 from swarm.cell import Cell
 from swarm.endpoints import FIVE
 from swarm.errors import SwarmError
+from swarm.launch import VARIABLE
+from swarm.listening import bind_loopback, for_other_machines, open_listeners
 from swarm.master import Master
 from swarm.options import add_options
 from swarm.plan import Size, serial_and_concurrent
@@ -63,6 +66,7 @@ def on_parser(parser: LocustArgumentParser, **_: Any) -> None:
     """Locust builds a parser, before all else: add our options."""
     tune_locust()
     add_options(parser)
+    bind_loopback(parser)
     logging.getLogger("locust.main").addFilter(keep_run_time_out)
 
 
@@ -79,6 +83,7 @@ def on_init(environment: Environment, runner: Runner, web_ui: Any, **_: Any) -> 
         obey_signals_on_worker(environment, runner, worker)
         worker.hello()
     if isinstance(runner, (MasterRunner, LocalRunner)):
+        say_who_may_connect(environment)
         shape.master = Master(environment, runner, web_ui, shape)
         try:
             shape.master.prepare()
@@ -86,6 +91,17 @@ def on_init(environment: Environment, runner: Runner, web_ui: Any, **_: Any) -> 
             print(f"inferswarm: {error}", file=sys.stderr, flush=True)
             send_workers_home(runner)
             sys.exit(2)
+
+
+def say_who_may_connect(environment: Environment) -> None:
+    """Loudly, where other machines may; and what a master needs for that, where they may not."""
+    options = environment.parsed_options
+    if options is None:
+        return
+    for sentence in open_listeners(options):
+        print(f"inferswarm: WARNING: {sentence}", file=sys.stderr, flush=True)
+    if (sentence := for_other_machines(options)) and VARIABLE not in os.environ:
+        print(f"inferswarm: {sentence}", file=sys.stderr, flush=True)
 
 
 events.init_command_line_parser.add_listener(on_parser)

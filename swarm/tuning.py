@@ -1,12 +1,18 @@
-"""What we change in Locust, and in Python: statistics, patience with a dead master, looking for garbage."""
+"""What we change in Locust, and in Python: statistics, the master's ears, patience, looking for garbage."""
 
 from __future__ import annotations
 
 from locust import env, runners, stats
+from locust.rpc import zmqrpc
+from locust.runners import WorkerRunner
 from locust.stats import StatsCSV, StatsEntry
 
+import functools
 import gc
+import sys
+from collections.abc import Callable
 
+from swarm.ears import Ears
 from swarm.tallied import TalliedStats
 
 YOUNG_OBJECTS = 10_000
@@ -21,6 +27,27 @@ def tune_locust() -> None:
     stats.bucket_response_time = three_digits  # type: ignore[assignment]
     StatsCSV._percentile_fields = percentile_fields  # type: ignore[method-assign,assignment]
     runners.MASTER_HEARTBEAT_TIMEOUT = MASTER_PATIENCE_S
+    zmqrpc.Server = Ears  # type: ignore[misc]
+    if not hasattr(WorkerRunner.connect_to_master, "__wrapped__"):
+        WorkerRunner.connect_to_master = telling(WorkerRunner.connect_to_master)  # type: ignore[method-assign]
+
+
+def telling(connect: Callable[[WorkerRunner], None]) -> Callable[[WorkerRunner], None]:
+    """Locust's way to the master, which calls itself; after a try in vain it says what it waits for."""
+
+    @functools.wraps(connect)
+    def connect_to_master(runner: WorkerRunner) -> None:
+        if runner.retry == 1:
+            print(
+                f"inferswarm: no master answers at {runner.master_host}:{runner.master_port}: is it there,"
+                " does it listen for other machines (--master-bind-host), does a firewall let this one in?"
+                f" Trying for {runners.CONNECT_RETRY_COUNT * runners.CONNECT_TIMEOUT / 60:g} minutes",
+                file=sys.stderr,
+                flush=True,
+            )
+        connect(runner)
+
+    return connect_to_master
 
 
 def settle_memory() -> None:

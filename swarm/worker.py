@@ -14,6 +14,7 @@ import gevent
 from gevent.queue import Queue
 
 from swarm.errors import StudyError, SwarmError
+from swarm.forms import careful, is_question
 from swarm.messages import ASK, HELLO, PARTING, REPLY
 from swarm.recorder import Recorder
 from swarm.shipping import Shipping
@@ -54,7 +55,7 @@ class Worker:
             if issubclass(user_class, InferenceUser):
                 user_class.staged = True
         environment.events.request.add_listener(self._on_request)
-        runner.register_message(ASK, self._on_ask)
+        runner.register_message(ASK, careful(ASK, is_question, self._on_ask))
         runner.greenlet.spawn(self._serve)
 
     def hello(self) -> None:

@@ -10,7 +10,10 @@ import pytest
 from swarm.crew import Crew
 from swarm.errors import RunFailedError
 from swarm.messages import ASK, HELLO, PARTING, REPLY
+from swarm.worker import NOTHING_DONE
 from tests.swarm.fakes import FakeRunner
+
+PARTED = {**NOTHING_DONE, "users": 3}
 
 
 class Node:
@@ -91,10 +94,10 @@ def test_a_silent_worker_is_waited_for_no_longer_than_told(said: list[str]) -> N
 def test_one_that_parts_is_gone_and_has_answered_the_next_drain(said: list[str]) -> None:
     master = FakeMaster("a_1", "b_2")
     crew = crew_of(master, said)
-    master.deliver(PARTING, {"users": 3}, "b_2")
+    master.deliver(PARTING, PARTED, "b_2")
     assert crew.workers() == ["a_1"]
     assert crew.ask("phase", {}, 0).replies == {}
-    assert crew.ask("drain", {}, 0).replies == {"b_2": {"users": 3}}
+    assert crew.ask("drain", {}, 0).replies == {"b_2": PARTED}
     assert crew.ask("drain", {}, 0).replies == {}
 
 
@@ -103,9 +106,9 @@ def test_one_that_parts_while_it_is_asked_to_drain_has_answered(said: list[str])
     crew = crew_of(master, said)
     asking = gevent.spawn(crew.ask, "drain", {}, 5)
     gevent.sleep(0)
-    master.deliver(PARTING, {"users": 3}, "a_1")
+    master.deliver(PARTING, PARTED, "a_1")
     answers = asking.get(timeout=5)
-    assert (answers.replies, answers.lost) == ({"a_1": {"users": 3}}, [])
+    assert (answers.replies, answers.lost) == ({"a_1": PARTED}, [])
     assert crew.ask("drain", {}, 0).replies == {}
 
 

@@ -1,0 +1,127 @@
+"""What the messages of the link look like: whoever reaches the port may send others."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from swarm.raw import NUMBERS, OTHERS
+
+logger = logging.getLogger("inferswarm")
+Form = Callable[[Any], bool]
+KINDS = ("window", "health", "path")
+"""Of the records that workers send."""
+HISTOGRAM = "HIST"
+"""How every encoded histogram begins."""
+COLUMNS = {*NUMBERS, *OTHERS}
+DRAINED = ("users", "finished", "abandoned", "sent", "phase_ns", "due", "dropped", "overslept")
+"""What a worker says that has drained."""
+
+
+def is_text(value: Any) -> bool:
+    """Whether it is text."""
+    return isinstance(value, str)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether it is a whole number."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a number, and no truth value."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def are_counts(value: Any) -> bool:
+    """Whether it counts something by name."""
+    return isinstance(value, dict) and all(is_text(name) and is_whole(count) for name, count in value.items())
+
+
+def has(data: Any, **fields: Form) -> bool:
+    """Whether it is a table in which each of the fields is there and of its form."""
+    return isinstance(data, dict) and all(name in data and form(data[name]) for name, form in fields.items())
+
+
+def are_histograms(value: Any) -> bool:
+    """Whether it has encoded histograms by name; what is in them is looked at where they are read."""
+    return isinstance(value, dict) and all(
+        is_text(name) and is_text(text) and text.startswith(HISTOGRAM) for name, text in value.items()
+    )
+
+
+def is_of_run(data: Any) -> bool:
+    """Whether it says to which phase of which run it belongs."""
+    return has(data, cell=is_text, repeat=is_whole, phase=is_text)
+
+
+def is_record(data: Any) -> bool:
+    """Whether it is a record for the ledger, of a kind that workers send."""
+    if not is_of_run(data) or not has(data, kind=lambda kind: kind in KINDS, second=is_whole):
+        return False
+    if data["kind"] == "window":
+        return has(data, ok=is_whole, failures=are_counts, histograms=are_histograms)
+    return data["kind"] != "health" or has(data, cpu_pct=is_number, lag=is_text)
+
+
+def are_rows(data: Any) -> bool:
+    """Whether it holds single Results by columns, each as long as the others."""
+    if not has(data, cell=is_text, repeat=is_whole, columns=lambda found: isinstance(found, dict)):
+        return False
+    columns = data["columns"]
+    if columns.keys() != COLUMNS or not all(isinstance(values, list) for values in columns.values()):
+        return False
+    return len({len(values) for values in columns.values()}) == 1
+
+
+def are_records(data: Any) -> bool:
+    """Whether it is a message of records, and of single Results."""
+    return has(
+        data,
+        records=lambda found: isinstance(found, list) and all(map(is_record, found)),
+        raw=lambda found: isinstance(found, list) and all(map(are_rows, found)),
+    )
+
+
+def is_progress(data: Any) -> bool:
+    """Whether it says how far a phase has come."""
+    return is_of_run(data) and has(data, ok=is_whole, failed=is_whole)
+
+
+def is_reply(data: Any) -> bool:
+    """Whether it answers a question of ours."""
+    return has(data, seq=is_whole) and is_text(data.get("error", ""))
+
+
+def is_parting(data: Any) -> bool:
+    """Whether it says with what a worker has drained."""
+    return isinstance(data, dict) and all(
+        name in data and (data[name] is None or is_number(data[name])) for name in DRAINED
+    )
+
+
+def is_hello(data: Any) -> bool:
+    """Whether it says where a worker is."""
+    return isinstance(data, dict) and is_text(data.get("host", ""))
+
+
+def is_question(data: Any) -> bool:
+    """Whether a worker can answer it."""
+    return has(data, op=is_text, seq=is_whole)
+
+
+def careful(kind: str, form: Form, listener: Callable[..., None]) -> Callable[..., None]:
+    """The listener, for messages of that form alone; that others are dropped is told once."""
+    told: list[str] = []
+
+    def listen(msg: Any, **about: Any) -> None:
+        if form(msg.data):
+            listener(msg=msg, **about)
+        elif not told:
+            told.append(msg.node_id)
+            logger.warning(
+                "a malformed %s message of %.60r: dropped, as are all that follow, untold", kind, msg.node_id
+            )
+
+    return listen

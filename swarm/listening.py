@@ -1,0 +1,89 @@
+"""Who may connect to this process: this machine unless told otherwise, and loud words where others may."""
+
+from __future__ import annotations
+
+from locust.argument_parser import LocustArgumentParser
+
+import argparse
+import ipaddress
+import socket
+from collections.abc import Iterator
+
+LOOPBACK = "127.0.0.1"
+BOUND = {
+    "web_host": f"Host to bind the web interface to. Defaults to {LOOPBACK}; '*' is all interfaces",
+    "master_bind_host": f"IP address for the master to listen on. Defaults to {LOOPBACK}, which workers on"
+    " other machines do not reach; '*' is all interfaces",
+}
+"""Locust's own options that we bind to loopback, with what their help says then."""
+
+
+def bind_loopback(parser: LocustArgumentParser) -> None:
+    """Locust binds every interface by default; options, LOCUST_… variables and its files win as ever."""
+    parser.set_defaults(**dict.fromkeys(BOUND, LOOPBACK))
+    for action in parser._actions:
+        action.help = BOUND.get(action.dest, action.help)
+
+
+def open_listeners(options: argparse.Namespace) -> Iterator[str]:
+    """A sentence for each way in from other machines that asks for no password; `options` are Locust's."""
+    if not options.headless and not options.web_login and not only_here(options.web_host):
+        yield (
+            f"--web-host {shown(options.web_host)}: whoever reaches port {options.web_port} can start and"
+            " stop studies, change their load and read their results, without a login; leave the option out"
+            f" and take an ssh tunnel (ssh -L {options.web_port}:127.0.0.1:{options.web_port} HOST), or give"
+            " --web-login"
+        )
+    if options.master and not only_here(options.master_bind_host):
+        yield (
+            f"--master-bind-host {shown(options.master_bind_host)}: whoever reaches port"
+            f" {options.master_bind_port} can join as a worker, read the study's options and send false"
+            " results: Locust's link has neither login nor encryption; take `python -m swarm run` with ssh"
+            " hosts, an ssh tunnel, or a network that is yours alone"
+        )
+    if options.prometheus_port and not only_here(options.prometheus_host):
+        yield (
+            f"--prometheus-host {shown(options.prometheus_host)}: whoever reaches port"
+            f" {options.prometheus_port} can read the study's figures, without a login; leave the option out"
+            " and scrape through a tunnel, or let a firewall decide who may"
+        )
+
+
+def only_here(host: str) -> bool:
+    """Whether what is bound to `host` is reached from this machine alone; a name counts as all its addresses.
+
+    >>> only_here("127.0.0.1"), only_here("::1"), only_here("*"), only_here(""), only_here("10.0.0.7")
+    (True, True, False, False, False)
+    """
+    if host in ("", "*"):
+        return False
+    try:
+        found = {host} if is_address(host) else {str(it[4][0]) for it in socket.getaddrinfo(host, None)}
+    except (OSError, UnicodeError):
+        # Nothing can listen there: whoever binds it says so.
+        return True
+    return all(ipaddress.ip_address(address.partition("%")[0]).is_loopback for address in found)
+
+
+def is_address(host: str) -> bool:
+    """Whether it is an IP address and no name."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def shown(host: str) -> str:
+    """As it is typed in a shell."""
+    return host if host not in ("", "*") else f"'{host}'"
+
+
+def for_other_machines(options: argparse.Namespace) -> str:
+    """What the person is told who starts a master that only this machine's workers reach, or nothing."""
+    if not options.master or options.processes or not only_here(options.master_bind_host):
+        return ""
+    return (
+        f"the master listens on {options.master_bind_host}:{options.master_bind_port}, for workers of this"
+        " machine and of ssh tunnels; --master-bind-host ADDRESS lets other machines in"
+    )

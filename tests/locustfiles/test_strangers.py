@@ -1,0 +1,64 @@
+"""A stranger at the master's port, for real: the study goes on as if nobody had been there."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgpack
+import pytest
+import zmq.green as zmq
+
+from swarm.ears import MOST_BYTES
+from tests.locustfiles.conftest import StartService
+from tests.locustfiles.console import Console
+from tests.locustfiles.test_workers import distributed, wait_until_measuring
+
+pytestmark = pytest.mark.system
+
+WINDOW = {"kind": "footer", "status": "complete", "cell": "x", "repeat": 0, "phase": "measure", "second": 1}
+BEFORE = [
+    b"",
+    b"\xc1",
+    os.urandom(1_000),
+    msgpack.dumps(5),
+    msgpack.dumps(["heartbeat", None, "evil"]),
+    msgpack.dumps(["client_ready", 5, "evil"]),
+    msgpack.dumps(["locustfile", None, "evil"]),
+    msgpack.dumps(["swarm-records", {"records": [WINDOW], "raw": []}, "evil"]),
+    msgpack.dumps(["quit", None, "evil"]),
+]
+
+
+@pytest.fixture
+def stranger() -> Iterator[zmq.Socket[bytes]]:
+    """A socket of Locust's protocol, not yet connected."""
+    context = zmq.Context()
+    made: zmq.Socket[bytes] = context.socket(zmq.DEALER)
+    made.setsockopt(zmq.IDENTITY, b"evil")
+    yield made
+    context.destroy(linger=0)
+
+
+def test_what_strangers_send_to_the_masters_port_changes_no_study(
+    start_service: StartService, consoles: list[Console], tmp_path: Path, stranger: zmq.Socket[bytes]
+) -> None:
+    cells = ("--cells", "*/b1/c1", "--warm-up", "1", "--seconds", "3")
+    master, _, _ = distributed(consoles, tmp_path, start_service(), 1, *cells)
+    wait_until_measuring(master)
+    arguments = master.process.args
+    assert isinstance(arguments, list)
+    port = int(arguments[arguments.index("--master-bind-port") + 1])
+    stranger.connect(f"tcp://127.0.0.1:{port}")
+    for message in (*BEFORE, b"x" * (MOST_BYTES + 1)):
+        stranger.send(message)
+    with socket.create_connection(("127.0.0.1", port)) as raw:
+        raw.sendall(b"GET / HTTP/1.1\r\n\r\n" + os.urandom(5_000))
+    assert master.wait(40) == 0, master.text
+    (row,) = master.cells()
+    assert (row["failures"], row["workers"]) == ("0", "1")
+    assert {record["worker"] for record in master.ledger() if record["kind"] == "window"} == {"w0"}
+    assert master.text.count("the master's port got no message of Locust's") == 1
+    assert "Traceback" not in master.text

@@ -16,7 +16,8 @@ from gevent.event import AsyncResult
 from swarm.endpoints import Kind, servers_for
 from swarm.errors import UsageError
 from swarm.options import Options
-from swarm.orphans import new_folder
+from swarm.orphans import new_folder, remove_folders
+from swarm.veil import copy_veiled
 
 STOP_S = 8.0
 TRACES = "traces"
@@ -63,6 +64,7 @@ class EmbeddedServers:
         listen on, as each link has one of its own.
         """
         self._traced = trace
+        remove_folders()
         self._logs = new_folder("logs")
         command = [*prefix, sys.executable, "-m", "server", "up", "--json", "--until-stdin-closes"]
         command += ["--host", "0.0.0.0"] if prefix else []
@@ -124,7 +126,7 @@ class EmbeddedServers:
         """The servers' logs so far, into `folder`."""
         if self._logs is not None:
             ignore = shutil.ignore_patterns(TRACES)
-            shutil.copytree(self._logs, folder, ignore=ignore, dirs_exist_ok=True)
+            shutil.copytree(self._logs, folder, ignore=ignore, copy_function=copy_veiled, dirs_exist_ok=True)
 
     def stop(self) -> None:
         """Close its standard input, wait, and kill it if it does not end. Safe to call twice."""

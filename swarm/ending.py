@@ -16,6 +16,7 @@ from swarm.embedded import EmbeddedServers
 from swarm.folder import utc_now
 from swarm.gating import Gate
 from swarm.launch import BEGAN
+from swarm.veil import copy_veiled
 
 PASSED, FAILED, USAGE, INCONCLUSIVE = 0, 1, 2, 3
 
@@ -45,8 +46,10 @@ class Ending:
             self.ledger.close()
             self.servers.copy_logs(self.folder / "logs")
             if self.worker_logs:
-                ignored = shutil.ignore_patterns(BEGAN)
-                shutil.copytree(self.worker_logs, self.folder / "logs", ignore=ignored, dirs_exist_ok=True)
+                ignored, logs = shutil.ignore_patterns(BEGAN), self.folder / "logs"
+                shutil.copytree(
+                    self.worker_logs, logs, ignore=ignored, copy_function=copy_veiled, dirs_exist_ok=True
+                )
         except OSError as error:
             self.say(f"inferswarm: {self.folder} cannot be written ({error.strerror}); it may lack its end")
         self._write_raw()

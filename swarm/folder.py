@@ -15,6 +15,7 @@ from swarm.errors import UsageError
 from swarm.fingerprint import fingerprint
 from swarm.options import Options
 from swarm.plan import Study
+from swarm.veil import VeiledLedger
 from users.endpoint import Endpoint
 from users.images import ImageSet
 
@@ -97,7 +98,7 @@ def about(endpoint: Endpoint, options: Options, ready: Mapping[str, Any]) -> dic
 def open_ledger(folder: Path, head: Mapping[str, Any]) -> LedgerWriter:
     """A new ledger that begins with `head`. Raises UsageError where it cannot be written."""
     try:
-        ledger = LedgerWriter(folder / FILE_NAME)
+        ledger = VeiledLedger(folder / FILE_NAME)
         ledger.write(head)
     except OSError as error:
         text = f"--results-dir: {folder} cannot be written ({error.strerror}); name another"

@@ -23,7 +23,8 @@ from users.check import check_form
 from users.endpoint import NULL, Endpoint
 from users.errors import RequestError
 from users.images import ImageSet
-from users.security import TOKEN, hidden
+from users.redact import redacted
+from users.security import TOKEN
 from users.transport import Reply, Transport
 
 PYTORCH, GATEWAY = "pytorch", "gateway"
@@ -165,7 +166,7 @@ def check_service(name: str, endpoint: Endpoint) -> None:
     check_taken(name, endpoint, reply)
     if reply.status == 503:
         raise UsageError(
-            f"{name}: the service is not ready, look at its /readyz ({hidden(reply.text)[:160].strip()})"
+            f"{name}: the service is not ready, look at its /readyz ({redacted(reply.text)[:160].strip()})"
         )
     check_role(name, endpoint, told_by(reply))
 

@@ -112,4 +112,4 @@ def main(argv: list[str]) -> int:
 
 def ways_of(web: bool) -> list[str]:
     """How Locust's master presents itself."""
-    return ["--web-host", "127.0.0.1"] if web else ["--headless"]
+    return [] if web else ["--headless"]

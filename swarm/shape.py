@@ -24,6 +24,7 @@ from swarm.plan import Size, serial_and_concurrent
 from swarm.quiet import keep_run_time_out
 from swarm.signals import obey_signals_on_worker, send_workers_home
 from swarm.tuning import tune_locust
+from swarm.veil import veil_output
 from swarm.worker import Worker
 from users.endpoint import Endpoint
 
@@ -64,6 +65,7 @@ class StudyShape(LoadTestShape):
 
 def on_parser(parser: LocustArgumentParser, **_: Any) -> None:
     """Locust builds a parser, before all else: add our options."""
+    veil_output()
     tune_locust()
     add_options(parser)
     bind_loopback(parser)

@@ -25,6 +25,7 @@ from users.base import InferenceUser
 from users.endpoint import Endpoint
 from users.images import ImageSet, ImageSetError, load_images
 from users.pacer import ClosedPacer, OpenPacer, Pacer, offsets_ns
+from users.redact import redacted
 from users.result import Result
 from users.stage import Stage
 
@@ -83,10 +84,10 @@ class Worker:
         try:
             reply = getattr(self, f"_do_{data['op']}")(data)
         except (SwarmError, ImageSetError) as error:
-            reply = {"error": str(error)}
+            reply = {"error": redacted(str(error))}
         except Exception as error:
             traceback.print_exc()
-            reply = {"error": f"{type(error).__name__}: {error}"}
+            reply = {"error": redacted(f"{type(error).__name__}: {error}")}
         self._runner.send_message(REPLY, {"seq": data["seq"], **reply})
 
     def _do_study(self, data: dict[str, Any]) -> dict[str, Any]:

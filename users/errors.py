@@ -26,7 +26,7 @@ import gevent
 import grpc
 from geventhttpclient.response import HTTPConnectionClosed, HTTPParseError
 
-from users.security import hidden
+from users.redact import redacted
 
 
 class ErrorKind(StrEnum):
@@ -81,6 +81,8 @@ TLS_WORDS = {
     "UNEXPECTED_EOF": "hung up in the handshake",
 }
 """By parts of OpenSSL's reasons, whose names differ from version to version."""
+MOST_READ = 8_192
+"""Bytes of an error's body that are looked at: more than the longest token and the words before it."""
 RESET_ERRNOS = {errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED, errno.ENOTCONN}
 
 
@@ -138,7 +140,9 @@ def status_error(status: int, body: bytes) -> RequestError:
     kind = ErrorKind.REJECTED if 400 <= status < 500 else ErrorKind.SERVER_ERROR
     if not 400 <= status < 600:
         kind = ErrorKind.BAD_REPLY
-    return RequestError(kind, f"HTTP {status} {hidden(body.decode('utf-8', 'replace'))[:120]}".strip())
+    # Redacted before it is cut: a part of a token is too much, too.
+    said = redacted(body[:MOST_READ].decode("utf-8", "replace"))[:120]
+    return RequestError(kind, f"HTTP {status} {said}".strip())
 
 
 def short(error: BaseException) -> str:
@@ -146,7 +150,7 @@ def short(error: BaseException) -> str:
     if isinstance(error, ssl.SSLError):
         return tls_fault(error)
     details = error.details() if isinstance(error, grpc.Call) else str(error)
-    return " ".join(hidden(details or type(error).__name__).split())[:160]
+    return " ".join(redacted(details or type(error).__name__).split())[:160]
 
 
 def tls_fault(error: ssl.SSLError) -> str:

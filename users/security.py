@@ -14,8 +14,6 @@ PREFIX, SUFFIX = "INFERSWARM_", "TOKEN"
 TOKEN = PREFIX + SUFFIX
 """The variable with the bearer token of all targets."""
 LONGEST_TOKEN = 4_096
-SHORTEST_HIDDEN = 4
-"""Shorter ones are no secrets, and to cut them out of a text would leave nothing to read."""
 
 
 class SecurityError(Exception):
@@ -114,11 +112,3 @@ def check_here(security: Security) -> None:
             raise SecurityError(
                 f"{path} cannot be read ({error.strerror}); put the same file there, or name another"
             ) from error
-
-
-def hidden(text: str) -> str:
-    """A foreign text without our tokens, which some servers repeat."""
-    for name, value in os.environ.items():
-        if name.startswith(PREFIX) and name.endswith(SUFFIX) and len(value) >= SHORTEST_HIDDEN:
-            text = text.replace(value, "…")
-    return text

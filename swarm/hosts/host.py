@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 from swarm.errors import UsageError
 from swarm.hosts.ssh import PYTHON, in_checkout, ssh_command, tunnel_to
 from swarm.hosts.table import HostSpec
+from swarm.hosts.tokens import token_variables
 
 ROOT = Path(__file__).resolve().parents[2]
 LEASH, FACTS = "swarm/hosts/leash.py", "swarm/hosts/facts.py"
@@ -43,9 +45,12 @@ class Host:
         if self.spec.kind == "ssh":
             port = next(self.ports)
             worker = _worker(PYTHON, arguments, ("127.0.0.1", port))
-            there = in_checkout(self.spec, [PYTHON, "-I", "-S", LEASH, *named, "--", *worker])
+            # What is on a command line, everybody on that machine can read.
+            secrets = token_variables(os.environ)
+            tell, told = ([f"--tell={','.join(secrets)}"], ["--told"]) if secrets else ([], [])
+            there = in_checkout(self.spec, [PYTHON, "-I", "-S", LEASH, *told, *named, "--", *worker])
             tunnel = tunnel_to(port, *master)
-            return [*_own_leash(), "--far", "--", *ssh_command(self.spec, there, tunnel)]
+            return [*_own_leash(), "--far", *tell, "--", *ssh_command(self.spec, there, tunnel)]
         worker = _worker(sys.executable, arguments, master)
         return [*_own_leash(), *named, "--", *self._inside(worker)]
 

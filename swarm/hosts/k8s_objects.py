@@ -61,6 +61,8 @@ def master_job(study: ClusterStudy) -> Object:
     arguments = [
         "--headless",
         "--master",
+        # For the workers' pods; the policies above keep all others out.
+        "--master-bind-host=*",
         f"--expect-workers={study.workers}",
         f"--expect-workers-max-wait={WORKERS_WAIT_S}",
         "--results-dir=/results",
@@ -80,10 +82,8 @@ def master_job(study: ClusterStudy) -> Object:
 
 def worker_job(study: ClusterStudy) -> Object:
     """The workers, spread over the nodes; one that is lost is replaced once, and takes no other with it."""
-    running = locust(study, "worker", ["--worker", f"--master-host={study.master}"])
-    running["env"] = [
-        {"name": "INFERSWARM_HOST", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
-    ]
+    node = {"name": "INFERSWARM_HOST", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
+    running = locust(study, "worker", ["--worker", f"--master-host={study.master}"], [node])
     template = pod(study, "worker", [running])
     template["spec"]["topologySpreadConstraints"] = [spread(labels(study, "worker"))]
     counts = {"completions": study.workers, "parallelism": study.workers}

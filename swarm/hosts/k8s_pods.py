@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from swarm.hosts.k8s_network import Labels
-from swarm.hosts.k8s_study import ClusterStudy, Object, labels
+from swarm.hosts.k8s_study import ClusterStudy, Object, TokenSecret, labels
 
 NOBODY = 65532
 """The user and group that every container runs as; the Dockerfile makes it."""
@@ -42,12 +44,19 @@ def pod(study: ClusterStudy, component: str, containers: list[Object]) -> Object
     return {"metadata": {"labels": labels(study, component), "annotations": keep}, "spec": spec}
 
 
-def locust(study: ClusterStudy, name: str, arguments: list[str]) -> Object:
-    """A container that runs Locust on the mounted locustfile."""
+def locust(study: ClusterStudy, name: str, arguments: list[str], env: Sequence[Object] = ()) -> Object:
+    """A container that runs Locust on the mounted locustfile, with these variables and the study's tokens."""
     words = ["python", "-m", "locust", "-f", f"/study/{study.file}", *arguments]
     # Kubernetes replaces $(NAME) in commands; a doubled $ is one that means itself.
     command = [word.replace("$", "$$") for word in words]
-    return container(study, name, command, {"cpu": str(study.cpu), "memory": study.memory})
+    running = container(study, name, command, {"cpu": str(study.cpu), "memory": study.memory})
+    return {**running, "env": env} if (env := [*env, *map(token, study.tokens)]) else running
+
+
+def token(held: TokenSecret) -> Object:
+    """A variable that the cluster fills from its Secret; what is in there never stands in a manifest."""
+    key = {"name": held.secret, "key": held.variable}
+    return {"name": held.variable, "valueFrom": {"secretKeyRef": key}}
 
 
 def container(study: ClusterStudy, name: str, command: list[str], size: dict[str, str]) -> Object:

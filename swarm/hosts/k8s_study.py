@@ -11,6 +11,14 @@ Object = dict[str, Any]
 
 
 @dataclass(frozen=True)
+class TokenSecret:
+    """The Secret that holds a token, under the name of the variable that both processes read it from."""
+
+    variable: str
+    secret: str
+
+
+@dataclass(frozen=True)
 class ClusterStudy:
     """A study as a cluster is told of it.
 
@@ -28,6 +36,7 @@ class ClusterStudy:
     workers: int
     cpu: int
     memory: str
+    tokens: tuple[TokenSecret, ...] = ()
 
     @property
     def master(self) -> str:

@@ -1,4 +1,4 @@
-"""`leash.py [--far] [--patience=S] [KEY=VALUE ...] -- COMMAND...`: a command that never outlives its starter.
+"""`leash.py [OPTIONS] [KEY=VALUE ...] -- COMMAND...`: a command that never outlives its starter.
 
 The command runs with these variables until it ends by itself; its exit code is passed on. When standard input
 closes, however the process at its other end came to its end, or on SIGINT, SIGTERM or SIGHUP, the command's
@@ -6,13 +6,16 @@ process group gets SIGTERM, then 10 s or its patience, then SIGKILL. On Linux it
 is killed.
 
 `--far`: the command is an ssh that leads to another leash. Closing its standard input stops what runs there,
-while the connection lasts until that has said its last.
+while the connection lasts until that has said its last. `--tell=KEY,KEY` writes these of our own variables to
+its standard input, and `--told` on the other leash takes them from there for its command: no command line, so
+no list of processes, ever shows them. `--patience=S` is in seconds.
 
 Started by its file's name, on hosts with Pythons of their own: standard library and Python 3.8 only.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import signal
@@ -29,24 +32,30 @@ FAR_S = STOP_S + 3.0
 """So long the other leash may take, and the connection to it."""
 PR_SET_PDEATHSIG = 1
 USAGE, NOT_RUN = 2, 127
+SWITCHES = ("--far", "--told")
+MOST_TOLD = 65536
+"""Bytes of the line with variables."""
 
 
 def main(argv: list[str]) -> int:
     """Run the command; its exit code, or 128 + the signal that ended it."""
     head, command = split(argv)
-    words = [word.partition("=") for word in head if word != "--far"]
+    words = [word.partition("=") for word in head if word not in SWITCHES]
     if not command or not all(key and equals for key, equals, _ in words):
-        print("usage: leash.py [--far] [--patience=S] [KEY=VALUE ...] -- COMMAND...", file=sys.stderr)
+        print("usage: leash.py [OPTIONS] [KEY=VALUE ...] -- COMMAND...", file=sys.stderr)
         return USAGE
     settings = {key: value for key, _, value in words}
     patience_s = float(settings.pop("--patience", STOP_S))
-    environ = {**os.environ, **settings}
+    secrets = settings.pop("--tell", "")
+    environ = {**os.environ, **settings, **(told(STDIN) if "--told" in head else {})}
     woken = wake_on_signals()
     try:
         process = start(command, environ)
     except OSError as error:
         print(f"leash: cannot run {command[0]}: {error.strerror}", file=sys.stderr)
         return NOT_RUN
+    if secrets:
+        tell(process, {name: os.environ[name] for name in secrets.split(",")})
     if not until_end(process, woken, STDIN):
         stop(process, woken, "--far" in head, patience_s)
     # Helpers that it has left behind.
@@ -58,6 +67,27 @@ def split(argv: list[str]) -> tuple[list[str], list[str]]:
     """What stands before the first `--`, and the command after it."""
     at = argv.index("--") if "--" in argv else len(argv)
     return argv[:at], argv[at + 1 :]
+
+
+def tell(process: subprocess.Popen[bytes], variables: dict[str, str]) -> None:
+    """Write variables to the other leash, on one line; it may have ended by then."""
+    assert process.stdin is not None
+    with suppress(BrokenPipeError):
+        process.stdin.write(json.dumps(variables).encode() + b"\n")
+        process.stdin.flush()
+
+
+def told(descriptor: int) -> dict[str, str]:
+    """The variables that the other leash tells; none where it ends before it has told them."""
+    line = b""
+    # Byte by byte: what comes after the line is not ours to read yet.
+    while not line.endswith(b"\n") and len(line) < MOST_TOLD:
+        more = os.read(descriptor, 1)
+        if not more:
+            return {}
+        line += more
+    variables: dict[str, str] = json.loads(line)
+    return variables
 
 
 def wake_on_signals() -> int:

@@ -18,8 +18,9 @@ from typing import Any, NoReturn
 from swarm.errors import UsageError
 from swarm.hosts.k8s_network import targets_of
 from swarm.hosts.k8s_objects import objects
-from swarm.hosts.k8s_study import ClusterStudy
+from swarm.hosts.k8s_study import ClusterStudy, TokenSecret
 from swarm.hosts.k8s_yaml import MARK, stream, write_folder
+from swarm.hosts.tokens import TOKEN, VARIABLE
 from swarm.launching import GIVEN
 
 DEFAULTS = {"image": "", "namespace": "inferswarm", "workers": 1, "cpu": 1, "memory": "1Gi"}
@@ -30,6 +31,7 @@ EMBEDDED = frozenset({"--emulate", "--pretrained", "--trace"})
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")
 """Shorter than a label, so that `-worker-0` still fits; and a Service's name begins with a letter."""
+_SECRET = re.compile(r"(?!.{254})[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _MEMORY = re.compile(r"[1-9][0-9]*(Mi|Gi)")
 
 
@@ -46,7 +48,7 @@ def main(argv: list[str]) -> int:
     try:
         parsed, options = parse(argv)
         made = objects(study_of(parsed, options))
-        origin = MARK + shlex.join(argv).replace("\n", " ")
+        origin = MARK + one_line(shlex.join(argv))
         if parsed.output:
             write_folder(parsed.output, made, origin)
         else:
@@ -55,6 +57,11 @@ def main(argv: list[str]) -> int:
         print(error, file=sys.stderr)
         return 2
     return 0
+
+
+def one_line(text: str) -> str:
+    """As it can stand in a comment: YAML ends lines at more characters than one thinks."""
+    return "".join(char if char.isprintable() else " " for char in text)
 
 
 def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -73,6 +80,11 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         "--cpu", metavar="CORES", help="Whole cores of each worker and the master (default: 1)"
     )
     parser.add_argument("--memory", help="Memory of each worker and the master (default: 1Gi)")
+    parser.add_argument(
+        "--token-secret", action="append", default=[], metavar="[VARIABLE=]SECRET",
+        help="Take a token from this Secret of the namespace, under the variable's name"
+        " (default: INFERSWARM_TOKEN); may be given again",
+    )  # fmt: skip
     parser.add_argument(
         "--output", type=Path, metavar="DIR", help="Write one file an object into this folder"
     )
@@ -123,7 +135,17 @@ def study_of(parsed: argparse.Namespace, options: Sequence[str]) -> ClusterStudy
         workers=parsed.workers,
         cpu=int(parsed.cpu),
         memory=parsed.memory,
+        tokens=tuple(map(token_secret, parsed.token_secret)),
     )
+
+
+def token_secret(text: str) -> TokenSecret:
+    """`triton` or `INFERSWARM_ONNX_TOKEN=triton`. Raises UsageError."""
+    variable, _, secret = text.rpartition("=")
+    if VARIABLE.fullmatch(variable or TOKEN) and _SECRET.fullmatch(secret):
+        return TokenSecret(variable or TOKEN, secret)
+    # Not quoted: whoever took it for the token's own place has typed the token.
+    raise UsageError("--token-secret: name a Secret, of a-z, 0-9, - and ., or INFERSWARM_…_TOKEN=SECRET")
 
 
 def check_options(options: Sequence[str]) -> None:

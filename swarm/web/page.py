@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from swarm.watch import Watch
+from swarm.web.guarding import guard_pages
 from swarm.web.locust_tab import add_tab
 from swarm.web.routes import add_routes
 from swarm.web.seconds import COLUMNS
@@ -110,6 +111,7 @@ class LivePage(Watch):
 
 def open_page(web_ui: Any) -> LivePage:
     """Add the page and the tab to Locust's web UI, before its server starts."""
+    guard_pages(web_ui)
     page = LivePage()
     base = str(web_ui.app.blueprints["locust"].url_prefix or "").rstrip("/")
     page.place = add_routes(web_ui, base, page.data, page.file)

@@ -61,6 +61,20 @@ def test_a_worker_over_ssh_reaches_the_master_through_a_tunnel() -> None:
     )
 
 
+def test_an_ssh_host_is_told_of_tokens_by_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("INFERSWARM_TOKEN", "INFERSWARM_ONNX_TOKEN"):
+        monkeypatch.setenv(name, "the secret")
+    monkeypatch.setenv("INFERSWARM_TRT_TOKEN", "")
+    command = Host(FAR).worker_command(["-f", "a.py"], MASTER, 1)
+    assert command[len(LEASH) :][:4] == [
+        "--far", "--tell=INFERSWARM_ONNX_TOKEN,INFERSWARM_TOKEN", "--", "ssh",
+    ]  # fmt: skip
+    assert "leash.py --told INFERSWARM_HOST=far" in command[-1]
+    assert not any("the secret" in word for word in command)
+    near = Host(HostSpec("h1", "process"), inside).worker_command(["-f", "a.py"], MASTER, 1)
+    assert not any("TOKEN" in word for word in near), "children inherit"
+
+
 def test_every_tunnel_has_a_port_of_its_own() -> None:
     host = Host(FAR)
     tunnels = set()
@@ -82,6 +96,8 @@ def test_what_ssh_is_told() -> None:
         "ControlMaster=no",
         "ServerAliveInterval=5",
     } <= settings
+    # Whose key a host must show is the user's own ssh to say: we never weaken it.
+    assert not any(setting.startswith(("StrictHostKeyChecking", "UserKnownHosts")) for setting in settings)
     plain = ssh_command(HostSpec("far", "ssh", address="far"), "true")
     assert not {"-F", "-i", "-p", "-R"} & set(plain)
 

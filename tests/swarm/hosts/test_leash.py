@@ -66,6 +66,32 @@ def test_output_variables_and_exit_code_come_through() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (7, "near a=b c\n", "oh\n")
 
 
+def test_secrets_go_from_leash_to_leash_and_stand_on_no_command_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    secrets = {"INFERSWARM_TOKEN": "a secret 'of' \"this\" $(test)", "INFERSWARM_TRT_TOKEN": "another"}
+    for name, value in secrets.items():
+        monkeypatch.setenv(name, value)
+    # The far leash inherits nothing here, as by ssh.
+    shell = 'echo $$; echo "$INFERSWARM_TOKEN|$INFERSWARM_TRT_TOKEN|$HOST"; read forever'
+    far = ["env", "-i", *LEASH, "--told", "HOST=far", "--", "/bin/sh", "-c", shell]
+    process = started("--far", f"--tell={','.join(secrets)}", "--", *far)
+    pid = number_of(process)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "|".join([*secrets.values(), "far\n"])
+    for each in (process.pid, *children(process.pid), pid):
+        line = Path(f"/proc/{each}/cmdline").read_text()
+        assert not any(value in line for value in secrets.values())
+    process.communicate()
+    assert eventually(lambda: not alive(pid))
+
+
+@pytest.mark.parametrize("said", ["", "{", '{"A": "b"'])
+def test_a_leash_that_is_told_nothing_ends(said: str) -> None:
+    done = subprocess.run([*LEASH, "--told", "--", "sleep", "100"], input=said, text=True, check=False)
+    assert done.returncode == 143
+
+
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGKILL, 137), (signal.SIGTERM, 143), (signal.SIGABRT, 134)]
 )
@@ -166,7 +192,7 @@ def test_a_far_command_that_does_not_heed_it_is_signalled_then_killed() -> None:
 def test_a_wrong_command_line_is_told(words: list[str]) -> None:
     done = subprocess.run([*LEASH, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr == "usage: leash.py [--far] [--patience=S] [KEY=VALUE ...] -- COMMAND...\n"
+    assert done.stderr == "usage: leash.py [OPTIONS] [KEY=VALUE ...] -- COMMAND...\n"
 
 
 def test_a_command_that_is_not_there() -> None:

@@ -80,6 +80,43 @@ def check(made: Made, version: str) -> None:
         kubernetes_validate.validate(one, version, strict=True)
 
 
+# Tokens
+
+
+def test_tokens_come_from_secrets_and_no_manifest_holds_them(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INFERSWARM_TOKEN", "the-secret")
+    made = make(
+        *GIVEN, *URL, "--token-secret", "targets", "--token-secret", "INFERSWARM_ONNX_TOKEN=triton.prod"
+    )
+    assert "the-secret" not in str(made)
+    expected = {
+        "INFERSWARM_TOKEN": {"secretKeyRef": {"name": "targets", "key": "INFERSWARM_TOKEN"}},
+        "INFERSWARM_ONNX_TOKEN": {"secretKeyRef": {"name": "triton.prod", "key": "INFERSWARM_ONNX_TOKEN"}},
+    }
+    for spec in pods(made).values():
+        running = spec["containers"][0]
+        told = {one["name"]: one["valueFrom"] for one in running["env"] if one["name"] != "INFERSWARM_HOST"}
+        assert told == expected
+    assert "env" not in pods(made)["master"]["containers"][1]
+    for version in VERSIONS:
+        check(made, version)
+
+
+@pytest.mark.parametrize(
+    "typed", ["S3cr-et!", "INFERSWARM_TOKEN=", "PATH=x", "a" * 254, "-x", "$(id)", "a b"]
+)
+def test_what_names_no_secret_is_refused_and_not_repeated(sentence: Sentence, typed: str) -> None:
+    said = sentence(*GIVEN, *URL, f"--token-secret={typed}")
+    assert said.startswith("--token-secret: name a Secret")
+    assert len(typed) < 2 or typed not in said
+
+
+def test_a_master_in_a_pod_lets_the_workers_in(make: Make) -> None:
+    assert "--master-bind-host=*" in command(pods(make(*GIVEN, *URL))["master"], "study")
+
+
 # What Kubernetes makes of it
 
 
@@ -160,7 +197,7 @@ def test_the_master_gets_the_studys_options_as_they_were_typed(make: Make) -> No
     odd = ["--find-rate", "p99<=100", "--seconds", "1e3", "--cells=$(onnx)*", "--floor"]
     made = make(*GIVEN, *URL, *odd)
     assert command(pods(made)["master"], "study")[5:] == [
-        "--headless", "--master", "--expect-workers=4", "--expect-workers-max-wait=600",
+        "--headless", "--master", "--master-bind-host=*", "--expect-workers=4", "--expect-workers-max-wait=600",
         "--results-dir=/results", *URL, "--find-rate", "p99<=100", "--seconds", "1e3", "--cells=$$(onnx)*",
         "--floor",
     ]  # fmt: skip

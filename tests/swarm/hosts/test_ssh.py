@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from swarm.hosts.host import Host
@@ -34,6 +35,7 @@ where = sys.argv[sys.argv.index("--master-host") + 1], int(sys.argv[-1])
 with socket.create_connection(where) as master:
     told = {"argv": sys.argv[1:], "cwd": os.getcwd(), "pid": os.getpid()}
     told["host"] = os.environ["INFERSWARM_HOST"]
+    told["token"] = os.environ.get("INFERSWARM_TOKEN")
     master.sendall(json.dumps(told).encode() + b"\\n")
     print("a line from afar", flush=True)
     if sys.argv[1] != "wait":
@@ -99,6 +101,25 @@ def test_what_a_worker_is_told_and_what_it_says(spec: HostSpec, master: Master) 
     assert told["argv"][:5] == ["7", odd, "--worker", "--master-host", "127.0.0.1"]
     assert (told["host"], told["cwd"]) == ("far", spec.path)
     assert not list(Path(spec.path).glob("made"))
+
+
+def test_a_token_comes_to_the_worker_and_to_no_command_line(
+    spec: HostSpec, master: Master, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "it's $HOME `secret`"
+    monkeypatch.setenv("INFERSWARM_TOKEN", secret)
+    with started(Host(spec).worker_command(["wait"], master.address, 0)) as process:
+        connection, told = master.hears()
+        assert told["token"] == secret
+        shown = [path.read_bytes() for path in map(command_line, psutil.pids()) if path.exists()]
+        assert not [line for line in shown if secret.encode() in line]
+        connection.close()
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+def command_line(pid: int) -> Path:
+    return Path(f"/proc/{pid}/cmdline")
 
 
 def test_it_may_say_goodbye_through_the_tunnel_when_our_end_is_closed(spec: HostSpec, master: Master) -> None:

@@ -1,0 +1,73 @@
+"""What a process of ours prints, logs and keeps, without the tokens that it was given."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import sys
+from pathlib import Path
+from typing import Any, TextIO
+
+from reports.ledger import LedgerWriter
+from users.redact import redacted, spellings
+
+
+def veil_output() -> None:
+    """From here on; nothing is in the way of a process that has no token. Doing it twice does no harm."""
+    if not spellings() or isinstance(sys.stdout, Veiled):
+        return
+    sys.stdout, sys.stderr = Veiled(sys.stdout), Veiled(sys.stderr)
+    made = logging.getLogRecordFactory()
+    formatter = logging.Formatter()
+
+    def veiled(*args: Any, **kwargs: Any) -> logging.LogRecord:
+        record = made(*args, **kwargs)
+        text = record.getMessage()
+        if (shown := redacted(text)) != text:
+            record.msg, record.args = shown, ()
+        if record.exc_info:
+            # What a handler writes of it: formatters take what is there already.
+            record.exc_text = redacted(formatter.formatException(record.exc_info))
+        return record
+
+    logging.setLogRecordFactory(veiled)
+
+
+class Veiled:
+    """A stream that is written to through `redacted`, and otherwise itself."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """As a stream's own; the length is that of the text as it was given."""
+        self._stream.write(redacted(text))
+        return len(text)
+
+    def writelines(self, lines: list[str]) -> None:
+        """As a stream's own."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+class VeiledLedger(LedgerWriter):
+    """A ledger's lines as they were written, but for tokens."""
+
+    def written(self, line: str) -> str:
+        """The line as it goes into the file."""
+        return redacted(line)
+
+
+def copy_veiled(source: str, target: str) -> None:
+    """Copy a log, for `shutil.copytree`: servers and libraries write them, too."""
+    if not spellings():
+        shutil.copy2(source, target)
+        return
+    with (
+        Path(source).open(encoding="utf-8", errors="surrogateescape", newline="") as lines,
+        Path(target).open("w", encoding="utf-8", errors="surrogateescape", newline="") as copied,
+    ):
+        copied.writelines(map(redacted, lines))

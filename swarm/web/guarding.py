@@ -1,0 +1,39 @@
+"""Who is answered by the web UI, Locust's own pages included, and what no page shows."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from flask import Response, request
+
+from users.redact import redacted, spellings
+
+
+def guard_pages(web_ui: Any) -> None:
+    """Before anything else is added to the web UI: what is added later is guarded, too."""
+    web_ui.app.before_request(refuse_other_pages)
+    web_ui.app.after_request(veiled)
+
+
+def refuse_other_pages() -> Response | None:
+    """A page from elsewhere, open in the same browser, reaches loopback as its reader does.
+
+    Locust would let it read every answer, and press Start.
+    """
+    origin = request.headers.get("Origin")
+    # A proxy before us says under which name it was asked; a page cannot.
+    names = (request.host, request.headers.get("X-Forwarded-Host"))
+    if origin is None or urlsplit(origin).netloc in names:
+        return None
+    return Response("Another page's requests are not answered.\n", 403, mimetype="text/plain")
+
+
+def veiled(response: Response) -> Response:
+    """Without tokens, whatever a server or a library has put into an error; files of studies have none."""
+    is_text = response.is_json or str(response.mimetype).startswith("text/")
+    if spellings() and is_text and not response.direct_passthrough:
+        text = response.get_data(as_text=True)
+        if (shown := redacted(text)) != text:
+            response.set_data(shown)
+    return response

@@ -1,0 +1,37 @@
+"""Tokens are for servers alone: in any text for a person or a file their variables' names stand for them."""
+
+from __future__ import annotations
+
+import functools
+import html
+import json
+import os
+import re
+from urllib.parse import quote
+
+VARIABLE = re.compile(r"INFERSWARM_(?:[A-Z0-9]+_)?TOKEN")
+SHORTEST = 4
+"""A shorter one keeps no secret, and words that have it in them would be spoilt."""
+
+
+@functools.cache
+def spellings() -> tuple[tuple[str, str], ...]:
+    """What each token of this process looks like as text, JSON, URL or HTML, and what stands for it.
+
+    Read once: a failing request must not cost more than that. Longest first, since one may hold another.
+    """
+    tokens = {name: value for name, value in os.environ.items() if VARIABLE.fullmatch(name)}
+    found = {
+        spelt: f"[{name}]"
+        for name, value in sorted(tokens.items(), reverse=True)
+        if len(value) >= SHORTEST
+        for spelt in (value, json.dumps(value)[1:-1], quote(value, safe=""), html.escape(value))
+    }
+    return tuple(sorted(found.items(), key=lambda pair: -len(pair[0])))
+
+
+def redacted(text: str) -> str:
+    """The text with `[INFERSWARM_TOKEN]`, or another token's name, wherever that token stood."""
+    for spelt, name in spellings():
+        text = text.replace(spelt, name)
+    return text

@@ -54,6 +54,13 @@ def stall_left_s(now_s: float, stall_s: float, every_s: float) -> float:
     return max(0, stall_s - now_s % every_s) if every_s else 0
 
 
+def leaked(environ: dict[str, Any]) -> bytes:
+    """What no server should say: the token that it was sent, or would have taken, and every header."""
+    headers = {name: value for name, value in environ.items() if name.startswith("HTTP_")}
+    token = environ.get("HTTP_AUTHORIZATION", f"Bearer {os.environ.get('INFERSWARM_TOKEN')}")
+    return json.dumps({"detail": f"who sent {token}?", **headers}).encode()
+
+
 class Service:
     """POST /embed, GET /readyz, GET /metrics; counts what it served."""
 
@@ -94,6 +101,9 @@ class Service:
     def answer(self, path: str, environ: dict[str, Any]) -> tuple[str, dict[str, str], bytes]:
         """Status, headers, body."""
         if path == "/embed":
+            self.requests += 1
+            if self.options.leak_after and self.requests > self.options.leak_after:
+                return "500 Planted", {"Content-Type": JSON}, leaked(environ)
             return self.embed(environ["wsgi.input"].read())
         if path == "/metrics":
             return "200 OK", {"Content-Type": "text/plain"}, self.metrics().encode()
@@ -103,9 +113,7 @@ class Service:
 
     def embed(self, body: bytes) -> tuple[str, dict[str, str], bytes]:
         """After the delay, the embeddings, or what was asked for instead."""
-        options = self.options
-        self.requests += 1
-        number = self.requests
+        options, number = self.options, self.requests
         if options.die_after and number > options.die_after:
             os._exit(9)
         gevent.sleep(options.delay_ms / 1000)
@@ -141,7 +149,7 @@ def main() -> None:
     parser.add_argument("--delay-ms", type=float, default=2)
     for option in ("--stall-s", "--stall-every-s"):
         parser.add_argument(option, type=float, default=0)
-    for option in ("--wrong-after", "--die-after", "--status-after"):
+    for option in ("--wrong-after", "--die-after", "--status-after", "--leak-after"):
         parser.add_argument(option, type=int, default=0)
     for option in ("--token", "--cert", "--key"):
         parser.add_argument(option)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from flask import Response, request
 
@@ -19,14 +19,21 @@ def guard_pages(web_ui: Any) -> None:
 def refuse_other_pages() -> Response | None:
     """A page from elsewhere, open in the same browser, reaches loopback as its reader does.
 
-    Locust would let it read every answer, and press Start.
+    Locust would let it read every answer, and press Start or Stop.
     """
-    origin = request.headers.get("Origin")
+    if of_another_page(dict(request.headers), request.host):
+        return Response("Another page's requests are not answered.\n", 403, mimetype="text/plain")
+    return None
+
+
+def of_another_page(headers: Mapping[str, str], host: str) -> bool:
+    """Whether a browser says so; links may stand anywhere, since what they lead to only shows."""
+    origin = headers.get("Origin")
     # A proxy before us says under which name it was asked; a page cannot.
-    names = (request.host, request.headers.get("X-Forwarded-Host"))
-    if origin is None or urlsplit(origin).netloc in names:
-        return None
-    return Response("Another page's requests are not answered.\n", 403, mimetype="text/plain")
+    if origin is not None and origin.partition("://")[2] not in (host, headers.get("X-Forwarded-Host")):
+        return True
+    elsewhere = headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
+    return elsewhere and headers.get("Sec-Fetch-Mode") != "navigate"
 
 
 def veiled(response: Response) -> Response:

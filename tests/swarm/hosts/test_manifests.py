@@ -197,9 +197,9 @@ def test_the_master_gets_the_studys_options_as_they_were_typed(make: Make) -> No
     odd = ["--find-rate", "p99<=100", "--seconds", "1e3", "--cells=$(onnx)*", "--floor"]
     made = make(*GIVEN, *URL, *odd)
     assert command(pods(made)["master"], "study")[5:] == [
-        "--headless", "--master", "--master-bind-host=*", "--expect-workers=4", "--expect-workers-max-wait=600",
-        "--results-dir=/results", *URL, "--find-rate", "p99<=100", "--seconds", "1e3", "--cells=$$(onnx)*",
-        "--floor",
+        "--headless", "--master", "--master-bind-host=*", "--expect-workers=4",
+        "--expect-workers-max-wait=600", "--results-dir=/results", *URL, "--find-rate", "p99<=100",
+        "--seconds", "1e3", "--cells=$$(onnx)*", "--floor",
     ]  # fmt: skip
     assert command(pods(made)["worker"], "worker")[5:] == ["--worker", "--master-host=step7-master"]
 

@@ -1,0 +1,44 @@
+"""Tokens' names stand for them, however a text spells them."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import pytest
+
+from users.errors import status_error
+from users.redact import redacted, spellings
+
+TOKEN = 'abc/+"&<def'
+
+
+@pytest.fixture(autouse=True)
+def tokens(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("INFERSWARM_TOKEN", TOKEN)
+    monkeypatch.setenv("INFERSWARM_ONNX_TOKEN", f"{TOKEN}-longer")
+    monkeypatch.setenv("INFERSWARM_TRT_TOKEN", "abc")
+    monkeypatch.setenv("ANOTHER_TOKEN", "not ours")
+    spellings.cache_clear()
+    yield
+    spellings.cache_clear()
+
+
+@pytest.mark.parametrize("spelt", [TOKEN, json.dumps(TOKEN)[1:-1], quote(TOKEN, safe=""), html.escape(TOKEN)])
+def test_however_it_is_spelt(spelt: str) -> None:
+    assert redacted(f"<{spelt}> and {spelt}") == "<[INFERSWARM_TOKEN]> and [INFERSWARM_TOKEN]"
+
+
+def test_one_that_holds_another_is_named_whole() -> None:
+    assert redacted(f"{TOKEN}-longer") == "[INFERSWARM_ONNX_TOKEN]"
+
+
+def test_what_is_no_token_of_ours_or_too_short_to_be_one_stays() -> None:
+    assert redacted("abc, not ours") == "abc, not ours"
+
+
+def test_a_servers_words_are_redacted_before_they_are_cut() -> None:
+    error = status_error(401, b"x" * 115 + TOKEN.encode())
+    assert str(error) == f"rejected: HTTP 401 {'x' * 115}[INFE"

@@ -33,6 +33,11 @@ def plain(text: object) -> str:
     return "".join(char if char.isprintable() else " " for char in str(text))
 
 
+def plain_lines(text: object) -> str:
+    """The same of a text that may have several lines, which it keeps."""
+    return "\n".join(map(plain, str(text).splitlines()))
+
+
 def plural(count: int, noun: str) -> str:
     """1 run, 2 runs."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

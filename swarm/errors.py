@@ -6,9 +6,14 @@ SwarmError
 └── RunFailedError  this run has no figures, the study goes on
 """
 
+from reports.format import plain_lines
+
 
 class SwarmError(Exception):
-    """The text is one sentence for a person."""
+    """The text is one sentence for a person; what it quotes of others moves no cursor and rings no bell."""
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(plain_lines(text))
 
 
 class UsageError(SwarmError):

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Self
 
+from reports.format import plain_lines
 from swarm.errors import UsageError
 from swarm.hosts.host import LEASH, ROOT
 from swarm.hosts.table import HostSpec
@@ -160,4 +161,4 @@ class Child:
     def tail(self) -> str:
         """The last lines that it wrote."""
         said = self._output.read_text(errors="replace").strip() if self._output else ""
-        return "\n".join(said.splitlines()[-TAIL_LINES:])
+        return plain_lines("\n".join(said.splitlines()[-TAIL_LINES:]))

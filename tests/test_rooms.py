@@ -74,3 +74,76 @@ def test_what_starts_processes_from_threads_is_not_patched(program: str) -> None
     code = f"import sys, {program}; print(sorted({{'locust', 'gevent', 'numpy'}} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout == "[]\n", done.stderr
+
+
+PROGRAMS = (*sorted(OURS), "benchmarks", "triton_repo")
+RUNS_DATA = {"pickle", "cPickle", "_pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
+RUNS_TEXT = {
+    *("eval", "exec", "compile", "os.system", "os.popen", "pty.spawn", "subprocess.getoutput"),
+    *("subprocess.getstatusoutput", "asyncio.create_subprocess_shell"),
+}
+LOADS_OBJECTS = {"yaml.load", "yaml.load_all", "yaml.unsafe_load", "yaml.full_load", "yaml.unsafe_load_all"}
+TORCH_LOAD = "torch.load"
+
+
+def dotted(node: ast.expr) -> str:
+    """`a.b.c` as it is called; nothing for what is called by a value."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and (before := dotted(node.value)):
+        return f"{before}.{node.attr}"
+    return ""
+
+
+def dangers(source: str) -> list[str]:
+    """What runs data, or text, as a program."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names = [alias.name for alias in node.names]
+            names = names if isinstance(node, ast.Import) else [node.module or ""]
+            found += [name for name in names if name.partition(".")[0] in RUNS_DATA]
+        elif isinstance(node, ast.Call):
+            name = dotted(node.func)
+            found += [name] if name in RUNS_TEXT | LOADS_OBJECTS else []
+            given = {word.arg: word.value for word in node.keywords if word.arg}
+            for word in ("shell", "allow_pickle"):
+                value = given.get(word)
+                if value is not None and not (isinstance(value, ast.Constant) and value.value is False):
+                    found.append(f"{name}({word})")
+            weights = given.get("weights_only")
+            if name == TORCH_LOAD and not (isinstance(weights, ast.Constant) and weights.value is True):
+                found.append(TORCH_LOAD)
+    return found
+
+
+@pytest.mark.parametrize("room", PROGRAMS)
+def test_what_strangers_write_is_data_and_never_a_program(room: str) -> None:
+    files = list((ROOT / room).rglob("*.py"))
+    assert files
+    assert {str(path): found for path in files if (found := dangers(path.read_text()))} == {}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import pickle",
+        "from marshal import loads",
+        "import a, shelve",
+        "eval(text)",
+        "os.system(f'rm {name}')",
+        "subprocess.run(line, shell=True)",
+        "subprocess.run(line, shell=asked)",
+        "yaml.load(text)",
+        "numpy.load(file, allow_pickle=True)",
+        "torch.load(file)",
+        "torch.load(file, weights_only=False)",
+    ],
+)
+def test_that_check_can_fail(source: str) -> None:
+    assert dangers(source)
+
+
+def test_that_check_can_pass() -> None:
+    harmless = "model.eval(); re.compile(text); subprocess.run(words, shell=False); yaml.safe_load(text)"
+    assert dangers(f"{harmless}; torch.load(file, weights_only=True)") == []

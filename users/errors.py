@@ -26,7 +26,7 @@ import gevent
 import grpc
 from geventhttpclient.response import HTTPConnectionClosed, HTTPParseError
 
-from users.redact import redacted
+from users.redact import quoted
 
 
 class ErrorKind(StrEnum):
@@ -140,8 +140,7 @@ def status_error(status: int, body: bytes) -> RequestError:
     kind = ErrorKind.REJECTED if 400 <= status < 500 else ErrorKind.SERVER_ERROR
     if not 400 <= status < 600:
         kind = ErrorKind.BAD_REPLY
-    # Redacted before it is cut: a part of a token is too much, too.
-    said = redacted(body[:MOST_READ].decode("utf-8", "replace"))[:120]
+    said = quoted(body[:MOST_READ].decode("utf-8", "replace"), 120)
     return RequestError(kind, f"HTTP {status} {said}".strip())
 
 
@@ -150,7 +149,7 @@ def short(error: BaseException) -> str:
     if isinstance(error, ssl.SSLError):
         return tls_fault(error)
     details = error.details() if isinstance(error, grpc.Call) else str(error)
-    return " ".join(redacted(details or type(error).__name__).split())[:160]
+    return quoted(details or type(error).__name__, 160)
 
 
 def tls_fault(error: ssl.SSLError) -> str:

@@ -35,3 +35,9 @@ def redacted(text: str) -> str:
     for spelt, name in spellings():
         text = text.replace(spelt, name)
     return text
+
+
+def quoted(text: str, most: int) -> str:
+    """A foreign text on one line, cut to so many characters; redacted first, since a part says too much."""
+    shown = "".join(char if char.isprintable() else " " for char in redacted(text))
+    return " ".join(shown.split())[:most]

@@ -2,18 +2,29 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
 
+from reports.format import plain
+
+_FORMULA = re.compile(r"[=+\-@\t\r]")
 _NS_PER = {"ms": 1e6, "s": 1e9}
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """Heads and rows; None becomes an empty field."""
+    """Heads and rows; None becomes an empty field, and what a spreadsheet would compute stays a text."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(rows)
+    writer.writerows([_safe(value) for value in row] for row in rows)
     return out.getvalue()
+
+
+def _safe(value: object) -> object:
+    """A text on one line; `'` before one that begins like a formula, as spreadsheets write texts."""
+    if not isinstance(value, str):
+        return value
+    return f"'{plain(value)}" if _FORMULA.match(value) else plain(value)
 
 
 def column_of(thing: object, column: str) -> object:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from reports.format import plain_lines
+
 
 def public_path(directory: Path, here: Path) -> str:
     """The directory as seen from here, or its name alone where it is not below: reports are passed around."""
@@ -25,5 +27,5 @@ class PatientConsole(Console):
 
 def refused(sentence: str, code: int = 2) -> int:
     """Says on standard error why a command does not do it; the exit code, 2 where the input is to blame."""
-    print(f"reports: {sentence}", file=sys.stderr)
+    print(f"reports: {plain_lines(sentence)}", file=sys.stderr)
     return code

@@ -11,7 +11,9 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from reports.format import plain
 from swarm.errors import SwarmError
 from swarm.hosts.checking import Checked, check, check_all
 from swarm.hosts.fitness import Facts, Problem, problems
@@ -135,7 +137,7 @@ def report(hosts: Sequence[Host]) -> int:
     console.print(table(found))
     wrong = [problem for checked in found for problem in judged(checked, own)]
     for problem in wrong:
-        console.print(str(problem), markup=False, soft_wrap=True)
+        console.print(plain(problem), markup=False, soft_wrap=True)
     return UNFIT if any(problem.fatal for problem in wrong) else OK
 
 
@@ -155,7 +157,7 @@ def table(found: Sequence[Checked]) -> Table:
     for title in ("cores", "load", "file limit", "clock offset"):
         made.add_column(title, justify="right", no_wrap=True)
     for checked in found:
-        made.add_row(*row(checked))
+        made.add_row(*(Text(plain(cell)) for cell in row(checked)))
     return made
 
 

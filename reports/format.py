@@ -35,7 +35,7 @@ def plain(text: object) -> str:
 
 def plain_lines(text: object) -> str:
     """The same of a text that may have several lines, which it keeps."""
-    return "\n".join(map(plain, str(text).splitlines()))
+    return "\n".join(map(plain, str(text).split("\n")))
 
 
 def plural(count: int, noun: str) -> str:

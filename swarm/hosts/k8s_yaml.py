@@ -14,6 +14,7 @@ from swarm.errors import UsageError
 
 MARK = "# python -m swarm hosts manifests "
 """How every file of ours begins."""
+_IN_BLOCKS = str.maketrans("", "", "\n\t")
 _LIKE_A_NUMBER = re.compile(r"[-+]?\.?\d")
 
 
@@ -26,8 +27,9 @@ class Dumper(yaml.SafeDumper):
 
 
 def represent(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    """A text; quoted where some reader of YAML might take it for a number (`1e3`)."""
-    style = "|" if "\n" in text else '"' if _LIKE_A_NUMBER.match(text) else None
+    """A text; quoted where some reader might take it for a number (`1e3`), or see a line's end that is none."""
+    odd = _LIKE_A_NUMBER.match(text) or not text.translate(_IN_BLOCKS).isprintable()
+    style = '"' if odd else "|" if "\n" in text else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

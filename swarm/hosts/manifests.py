@@ -32,6 +32,7 @@ _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")
 """Shorter than a label, so that `-worker-0` still fits; and a Service's name begins with a letter."""
 _SECRET = re.compile(r"(?!.{254})[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]*")
 _MEMORY = re.compile(r"[1-9][0-9]*(Mi|Gi)")
 
 
@@ -92,6 +93,9 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     for field, value in asked(table).items():
         if getattr(parsed, field) is None:
             setattr(parsed, field, value)
+        elif getattr(parsed, field) == []:
+            # What argparse makes of `--memory=--`.
+            setattr(parsed, field, "")
     return parsed, options
 
 
@@ -112,7 +116,7 @@ def study_of(parsed: argparse.Namespace, options: Sequence[str]) -> ClusterStudy
     """The study, checked. Raises UsageError naming the option and the mend."""
     file: Path = parsed.locustfile
     check_options(options)
-    if not parsed.image or re.search(r"\s", parsed.image):
+    if not _IMAGE.fullmatch(parsed.image or ""):
         raise UsageError("--image: name the client's image, built from examples/k8s/Dockerfile")
     if not _LABEL.fullmatch(parsed.namespace) or re.match("default$|kube-", parsed.namespace):
         raise UsageError(

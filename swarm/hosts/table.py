@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import tomllib
 from collections import Counter
@@ -121,7 +122,8 @@ def _resolved(spec: HostSpec, folder: Path) -> HostSpec:
     """With paths here absolute, and the path there as it is from the user's home, where ssh begins."""
 
     def absolute(path: str) -> str:
-        return str(folder / Path(path).expanduser()) if path else ""
+        # Path's own raises where there is no such user.
+        return str(folder / os.path.expanduser(path)) if path else ""
 
     there = spec.path.removeprefix("~/") if spec.path != "~" else "."
     return replace(spec, identity=absolute(spec.identity), config=absolute(spec.config), path=there)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from server import logs, shared_memory
+from server.environments import Environments
 from server.errors import SetUpError
 from server.export import current_stamp
 from server.fleet import Fleet
@@ -65,9 +66,13 @@ def run(options: argparse.Namespace, voice: Voice) -> None:
     logs.remove_old()
     pause = _pause(options.until_stdin_closes)
     # The fleet ends before the turn: servers that fail to start are gone when the next `up` chooses ports.
-    with ExitStack() as turn, Fleet(options.log_dir.resolve(), voice, pause) as fleet:
+    with ExitStack() as turn, ExitStack() as left:
+        fleet = Fleet(options.log_dir.resolve(), voice, pause)
         turn.enter_context(turn_to_start(voice, pause, options.start_timeout_s))
+        environments = left.enter_context(Environments())
+        left.enter_context(fleet)
         about = start(options, chosen, device, fleet, wheel, voice)
+        environments.note()
         turn.close()
         found = {name: fleet.endpoints[name] for name in SERVERS if name in fleet.endpoints}
         is_open = wheel and not is_loopback(options.host)

@@ -27,7 +27,7 @@ class Dumper(yaml.SafeDumper):
 
 
 def represent(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    """A text; quoted where some reader might take it for a number (`1e3`), or see a line's end that is none."""
+    """A text; quoted where some reader might take it for a number (`1e3`), or see a line end."""
     odd = _LIKE_A_NUMBER.match(text) or not text.translate(_IN_BLOCKS).isprintable()
     style = '"' if odd else "|" if "\n" in text else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)

@@ -12,7 +12,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 
 import psutil
 
+from swarm.orphans import new_folder, remove_folders
 from users.images import load_images
 
 ROOT = Path(__file__).parent.parent.parent
@@ -103,7 +103,8 @@ class Console:
 @functools.cache
 def few_pictures() -> tuple[str, str]:
     """The option for eight pictures, not 64: before its load a study asks for a golden embedding of each."""
-    folder = tempfile.mkdtemp(prefix="inferswarm-pictures-")
+    remove_folders()
+    folder = str(new_folder("pictures"))
     atexit.register(shutil.rmtree, folder)
     for number, jpeg in enumerate(load_images("").jpegs[:8]):
         Path(folder, f"{number}.jpg").write_bytes(jpeg)

@@ -1,4 +1,4 @@
-"""Names and paths from outside, through whatever builds a command line or a manifest, come out as they went in
+"""Names and paths from outside, through whatever builds a command line or a manifest, come out as they were
 or are refused in one sentence; no shell reads them.
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -35,7 +36,7 @@ class Pulse:
         self._latencies: dict[int, list[str]] = {}
         self.latency = histogram.empty()
         """Of all successes that have come, merged."""
-        self._counters: list[Mapping[str, int]] = []
+        self._counters: deque[Mapping[str, int]] = deque(maxlen=KEPT)
 
     def add_window(self, window: Mapping[str, Any]) -> None:
         """One worker's second."""
@@ -43,8 +44,9 @@ class Pulse:
         self._finished[at] = self._finished.get(at, 0) + window["ok"] + sum(window["failures"].values())
         if "latency" in window["histograms"]:
             self._latencies.setdefault(at, []).append(window["histograms"]["latency"])
-            self._latencies.pop(at - KEPT, None)
             histogram.add(self.latency, window["histograms"]["latency"])
+        forget(self._finished, at - KEPT)
+        forget(self._latencies, at - KEPT)
 
     def add_health(self, health: Mapping[str, Any]) -> None:
         """A worker's second is over."""
@@ -55,9 +57,12 @@ class Pulse:
         return int(record["second"]) - first
 
     def add_sample(self, sample: Mapping[str, Any]) -> None:
-        """The server's counters, where this second's reading has them."""
-        if "compute_ns" in sample.get("server", {}):
-            self._counters.append(sample["server"])
+        """The server's counters, where this second's reading has them and it has computed since the last."""
+        counters = sample.get("server", {})
+        if "compute_ns" not in counters:
+            return
+        if not self._counters or counters["executions"] != self._counters[-1]["executions"]:
+            self._counters.append(counters)
 
     @property
     def complete(self) -> int:
@@ -66,7 +71,7 @@ class Pulse:
 
     @property
     def compute_ns(self) -> list[float]:
-        """The server's compute time per execution, between each reading and the next that had any."""
+        """The server's compute time per execution, from each of the latest readings to the next with any."""
         return [
             (after["compute_ns"] - before["compute_ns"]) / executions
             for before, after in pairwise(self._counters)
@@ -80,3 +85,9 @@ class Pulse:
             Second(self._finished.get(at, 0), tuple(self._latencies.get(at, ())))
             for at in range(max(1, self.complete + 1 - KEPT), self.complete + 1)
         ]
+
+
+def forget(held: dict[int, Any], last: int) -> None:
+    """Drop the seconds up to `last`, which came first: a phase may last for days."""
+    while held and (oldest := next(iter(held))) <= last:
+        del held[oldest]

@@ -1,5 +1,7 @@
 """Raw Results on their way to results.parquet."""
 
+import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -59,3 +61,22 @@ def test_only_the_measure_phase_and_only_so_many(recorder: Recorder, tmp_path: P
 def test_nothing_kept_leaves_no_file(tmp_path: Path) -> None:
     RawResults(5).write(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_row_takes_little_memory(tmp_path: Path) -> None:
+    recorder, count = Recorder(), 10_000
+    recorder.raw_left = count
+    for number in range(count):
+        recorder.add(result(number * 1_000_000, 1_000_000 + number))
+    sent = json.dumps(recorder.take_raw())
+    tracemalloc.start()
+    store = RawResults(count)
+    for _ in range(2):
+        store.add("w0", json.loads(sent)[0])
+    held_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held_bytes / count < 140
+    store.write(tmp_path)
+    table = parquet.read_table(tmp_path / FILE_NAME)
+    assert table.num_rows == count
+    assert table["service_ns"].to_pylist() == [1_000_000 + number for number in range(count)]

@@ -5,22 +5,27 @@ BIN    := $(VENV)/bin
 STUDY  ?= quick
 ARGS   ?=
 SET_UP := $(VENV)/.set-up
+SUPPLY := $(VENV)/supply/.set-up
 
 .DEFAULT_GOAL := help
-.PHONY: help setup step7 web servers test test-studies test-readme test-parts test-calm test-reports check clean
+.PHONY: help setup step7 web servers test test-studies test-readme test-parts test-calm test-reports test-soak check \
+  soak lock licences audit clean
 
 help: ## show this help
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
 	  while IFS='|' read -r name text; do printf '  make %-9s %s\n' "$$name" "$$text"; done
 
-setup: $(SET_UP) ## create .venv with everything pinned in requirements-dev.txt
+setup: $(SET_UP) ## create .venv with everything that requirements.lock pins, by its hashes
 
-$(SET_UP): requirements.txt requirements-client.txt requirements-server.txt requirements-dev.txt
+# By hash first, then what is pinned by version alone: the lock's head says why. Nothing else may come with those two
+# but what their build asks for.
+$(SET_UP): requirements.lock requirements-server.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if v in ((3, 11), (3, 12)) else \
 	  "inferswarm needs Python 3.11 or 3.12, and this is %d.%d: run make PYTHON=/path/to/python3.11" % v)'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip==25.3
-	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r requirements.lock
+	$(BIN)/python -m pip install --quiet $$(grep -E '^torch(vision)?==' requirements-server.txt)
+	$(BIN)/python -m pip check
 	@# The checkout's own packages, wherever a command is run from.
 	@$(BIN)/python -c 'import pathlib, sysconfig; \
 	  pathlib.Path(sysconfig.get_path("purelib"), "inferswarm.pth").write_text("$(CURDIR)\n")'
@@ -79,6 +84,24 @@ check: setup ## formatting, lint, types, scripts; Triton's configurations, Docke
 	$(BIN)/hadolint server/Dockerfile server/Dockerfile.cuda server/Dockerfile.triton examples/k8s/Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows examples/ci/github-actions.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.gitlab-ci --data-transform gitlab-ci examples/ci/gitlab-ci.yml
+
+soak: setup ## an hour of the null model: does memory, descriptors or a percentile grow? (ARGS=--quick: two minutes)
+	$(BIN)/python -m benchmarks.soak $(ARGS)
+
+# An environment of its own: what looks after the lock need not agree with what is locked.
+$(SUPPLY): requirements-supply.lock $(SET_UP)
+	$(PYTHON) -m venv $(VENV)/supply
+	$(VENV)/supply/bin/python -m pip install --quiet --require-hashes --no-deps -r requirements-supply.lock
+	@touch $@
+
+lock: $(SUPPLY) ## pin what the requirements lead to, with hashes (ARGS=--upgrade takes the newest)
+	$(BIN)/python -m supply lock $(ARGS)
+
+licences: setup ## write LICENSES.md anew
+	$(BIN)/python -m supply licences
+
+audit: $(SUPPLY) ## look the locked packages up in a database of vulnerabilities; exit code 3 where there is none
+	$(BIN)/python -m supply audit $(ARGS)
 
 clean: ## remove built models and caches; results stay
 	rm -rf .cache .mypy_cache .ruff_cache .pytest_cache

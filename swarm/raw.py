@@ -111,7 +111,9 @@ class RawResults:
         names, wait_ns = self._names, self._numbers["wait_ns"]
         wanted = (names["cell"].code(cell), repeat, names["error"].code(""), 0)
         tags = (names["cell"].codes, self._numbers["repeat"], names["error"].codes, self._abandoned)
-        return {of: wait_ns[row] for row, of in self._ids.items() if tuple(tag[row] for tag in tags) == wanted}
+        return {
+            of: wait_ns[row] for row, of in self._ids.items() if tuple(tag[row] for tag in tags) == wanted
+        }
 
     def write(self, folder: Path) -> None:
         """`results.parquet`, whole or not at all, and none where nothing was kept. Raises OSError."""

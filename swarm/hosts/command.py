@@ -87,7 +87,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=form,
         help="send this checkout to every ssh host and install what workers need there",
         description="For every ssh host: sends this checkout's last commit, makes .venv there, installs\n"
-        "requirements-client.txt, and checks the host. It may be done again at any time.\n"
+        "requirements-client.lock, and checks the host. It may be done again at any time.\n"
         "Exit code: 0 where all hosts are fit, 2 where one is not.",
         epilog=EXAMPLE,
     )

@@ -16,6 +16,7 @@ from swarm.hosts.ssh import FAILED, PYTHON, folder, ssh_command
 from swarm.hosts.table import HostSpec
 
 WHEELS = ".wheels"
+LOCK = "requirements-client.lock"
 OWN_GIT = "a git checkout of its own lies there, and is left as it is"
 """What is said of a host that follows a repository by itself: its files are not ours to overwrite."""
 LOOK = """\
@@ -76,13 +77,13 @@ def make_environment(spec: HostSpec) -> Step:
 
 
 def install(spec: HostSpec, from_wheels: bool) -> Step:
-    """What workers need."""
-    pip = f"{PYTHON} -m pip install --quiet --no-input --disable-pip-version-check"
-    line = f"{pip} -r requirements-client.txt"
+    """What workers need, each file by its hash."""
+    pip = f"{PYTHON} -m pip install --quiet --no-input --disable-pip-version-check --require-hashes --no-deps"
+    line = f"{pip} -r {LOCK}"
     if from_wheels:
-        line = f"{pip} --no-index --find-links {WHEELS} -r requirements-client.txt && rm -rf {WHEELS}"
+        line = f"{pip} --no-index --find-links {WHEELS} -r {LOCK} && rm -rf {WHEELS}"
     return Step(
-        "installs requirements-client.txt",
+        f"installs {LOCK}",
         within(spec, line),
         mend="a host without internet takes the packages from here, with --wheels DIR",
     )

@@ -36,7 +36,7 @@ def pack(wheels: Path, file: Path) -> Path:
     if not found:
         raise UsageError(
             f"--wheels {wheels}: no wheels are there: fill it with "
-            f"`python -m pip download -r requirements-client.txt -d {wheels}`"
+            f"`python -m pip download --no-deps -r requirements-client.lock -d {wheels}`"
         )
     with tarfile.open(file, "w") as packed:
         for wheel in found:

@@ -46,7 +46,7 @@ def test_hosts(tmp_path: Path) -> None:
     with Sshd(tmp_path) as sshd:
         there = checkout_at(tmp_path / "load-2")
         (there / ".git").symlink_to(ROOT / ".git")
-        (there / "requirements-client.txt").symlink_to(ROOT / "requirements-client.txt")
+        (there / "requirements-client.lock").symlink_to(ROOT / "requirements-client.lock")
         assert 'address = "bench@load-2"\n' in text
         near = text.partition('[[host]]\nname = "far"')[0]
         hosts = tmp_path / "hosts.toml"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import subprocess
 import sys
 import tarfile
@@ -31,7 +33,31 @@ from tests.swarm.hosts.repository import commit_all, repository
 from tests.swarm.hosts.sshd import Sshd, needs_sshd
 
 FAR = HostSpec("far", "ssh", address="far", path="a b", python="python3.11")
-REQUIRED = {"requirements-client.txt": "small==1.0\n", "swarm/note.txt": "first\n"}
+
+
+def small() -> bytes:
+    """A wheel of a package without anything in it, the same each time."""
+    made, about = io.BytesIO(), "small-1.0.dist-info"
+    with zipfile.ZipFile(made, "w") as files:
+        metadata = "Metadata-Version: 2.1\nName: small\nVersion: 1.0\n"
+        files.writestr(zipfile.ZipInfo(f"{about}/METADATA"), metadata)
+        files.writestr(
+            zipfile.ZipInfo(f"{about}/WHEEL"),
+            "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
+        files.writestr(zipfile.ZipInfo(f"{about}/RECORD"), "")
+    return made.getvalue()
+
+
+LOCKED = f"small==1.0 --hash=sha256:{hashlib.sha256(small()).hexdigest()}\n"
+REQUIRED = {"requirements-client.lock": LOCKED, "swarm/note.txt": "first\n"}
+
+
+def wheel(folder: Path, content: bytes = b"") -> Path:
+    """A folder with that wheel, or with another content under its name."""
+    folder.mkdir()
+    (folder / "small-1.0-py3-none-any.whl").write_bytes(content or small())
+    return folder
 
 
 @pytest.fixture
@@ -39,17 +65,6 @@ def source(tmp_path: Path) -> Source:
     (tmp_path / "sent").mkdir()
     repository(tmp_path / "here", REQUIRED)
     return gather(tmp_path / "sent", checkout=tmp_path / "here")
-
-
-def wheel(folder: Path) -> Path:
-    """A folder with one wheel, of a package without anything in it."""
-    folder.mkdir()
-    with zipfile.ZipFile(folder / "small-1.0-py3-none-any.whl", "w") as made:
-        about = "small-1.0.dist-info"
-        made.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: small\nVersion: 1.0\n")
-        made.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        made.writestr(f"{about}/RECORD", "")
-    return folder
 
 
 def test_a_commit_is_sent_and_nothing_that_is_not_committed(tmp_path: Path) -> None:
@@ -92,19 +107,22 @@ def test_the_steps_in_their_order(source: Source) -> None:
         "looks for python3.11",
         f"sends the checkout at {source.commit} (0.0 MB)",
         "makes .venv",
-        "installs requirements-client.txt",
+        "installs requirements-client.lock",
     ]
     assert [step.sent for step in found] == [None, source.files, None, None]
     assert found[3].line == (
         "mkdir -p './a b' && cd './a b' && { .venv/bin/python -m pip install --quiet --no-input "
-        "--disable-pip-version-check -r requirements-client.txt; }"
+        "--disable-pip-version-check --require-hashes --no-deps -r requirements-client.lock; }"
     )
 
 
 def test_with_wheels_nothing_is_fetched(source: Source) -> None:
     found = steps(FAR, replace(source, wheels=source.files))
-    assert [step.about for step in found][3:] == ["sends wheels (0.0 MB)", "installs requirements-client.txt"]
-    assert "--no-index --find-links .wheels -r requirements-client.txt" in found[4].line
+    assert [step.about for step in found][3:] == [
+        "sends wheels (0.0 MB)",
+        "installs requirements-client.lock",
+    ]
+    assert "--no-index --find-links .wheels -r requirements-client.lock" in found[4].line
 
 
 def run(step: Step) -> subprocess.CompletedProcess[str]:
@@ -175,6 +193,18 @@ def test_a_host_is_made_ready_and_made_ready_again(far: HostSpec, tmp_path: Path
     prepare(far, steps(far, again), said.append)
     assert (there / ".inferswarm-commit").read_text() == f"{again.commit}\n"
     assert (there / "swarm/note.txt").read_text() == "second\n"
+
+
+@needs_sshd
+def test_a_wheel_that_is_not_the_locked_one_is_not_installed(far: HostSpec, tmp_path: Path) -> None:
+    there = replace(far, path=str(tmp_path / "there"))
+    repository(tmp_path / "here", REQUIRED)
+    other = wheel(tmp_path / "wheels", small() + b" ")
+    source = gather(tmp_path, other, checkout=tmp_path / "here")
+    with pytest.raises(HostError, match=r"^host far: it installs requirements-client.lock, which failed"):
+        prepare(there, steps(there, source), list[str]().append)
+    listed = [Path(there.path) / ".venv/bin/python", "-m", "pip", "list", "--format=freeze"]
+    assert "small" not in subprocess.run(listed, capture_output=True, text=True, check=True).stdout
 
 
 @needs_sshd

@@ -1,0 +1,1 @@
+"""Where packages come from: the lock with their hashes, their licences, their known vulnerabilities."""

@@ -10,7 +10,6 @@ import numpy as np
 
 from reports.buckets import mean_ns, percentiles_ns
 from reports.doubt.client import own_slowness
-from reports.fold.health import health
 from reports.fold.readable import readable
 from reports.format import NS_PER_MS
 from reports.gates.absolute import of_seconds
@@ -22,6 +21,7 @@ from reports.gates.select import cells_of
 from reports.gates.thresholds import Threshold
 from reports.gates.verdict import measured
 from swarm.certainty import chance_of, is_certain, look_at
+from swarm.health_so_far import HealthSoFar
 
 Record = dict[str, Any]
 
@@ -83,7 +83,7 @@ class Phase:
         columns = {one.require.column for one in thresholds}
         self._names = {"latency", *(name for of, (name, _) in PERCENTILES.items() if of in columns)}
         self._held: list[Record] = []
-        self._health: list[Record] = []
+        self._health = HealthSoFar()
         self._first_s = self._newest_s = 0
         self._width_s = 1
         self._blocks: dict[int, Block] = {}
@@ -105,7 +105,7 @@ class Phase:
             needed = {name: text for name, text in record["histograms"].items() if name in self._names}
             self._held.append({**record, "histograms": needed})
         else:
-            self._health.append(record)
+            self._health.add(record)
         return found
 
     def _take_in(self) -> None:
@@ -168,4 +168,4 @@ class Phase:
         whole = self._whole.histograms["latency"]
         (p95_ns,) = percentiles_ns(whole, [95.0])
         times = {"latency_p95_ns": p95_ns, "latency_mean_ns": mean_ns(whole)}
-        return bool(own_slowness(health(readable(self._health)), times))
+        return bool(own_slowness(self._health.found, times))

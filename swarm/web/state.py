@@ -42,7 +42,8 @@ class StudyState:
         """Whether older seconds had to go."""
         self._count, self._clock = count, clock
         self._entry: Record = {}
-        self._records: list[Record] = []
+        self._records: list[Record] | None = []
+        """Of the running cell, for its fold; None once they are too many, which are let go."""
         self._running: Seconds | None = None
         self._late = 0
 
@@ -66,8 +67,10 @@ class StudyState:
 
     def _follow(self, record: Record) -> None:
         assert self._running is not None
-        if len(self._records) <= MOST_RECORDS:
+        if self._records is not None:
             self._records.append(record)
+            if len(self._records) > MOST_RECORDS:
+                self._records = None
         if record["kind"] == "phase":
             self.progress.phase = record["phase"]
         if record["kind"] in KINDS:
@@ -92,7 +95,7 @@ class StudyState:
         self._records, self._running = [], None
         self.progress.ended(status, self._clock())
         self._late += running.late
-        if len(records) > MOST_RECORDS:
+        if records is None:
             cell = untold(self._entry, TOO_LONG, f"more than {MOST_RECORDS:,} records, too many to hold")
         else:
             cell = cell_of(summary_of(self.header, self._entry, records))

@@ -8,8 +8,8 @@ SET_UP := $(VENV)/.set-up
 SUPPLY := $(VENV)/supply/.set-up
 
 .DEFAULT_GOAL := help
-.PHONY: help setup step7 web servers test test-studies test-readme test-parts test-calm test-reports test-soak check \
-  soak lock licences audit clean
+.PHONY: help setup step7 web servers test test-soak test-shared test-studies test-readme test-parts test-calm \
+  test-reports check soak lock licences audit clean
 
 help: ## show this help
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
@@ -42,8 +42,8 @@ servers: setup ## start the embedded servers and keep them up until Ctrl-C
 
 # The first apart: elsewhere Locust patches sockets and threads, which torch and uvicorn need as they are. The last
 # need both cores, the default ports, or the network for themselves. Those between wait more than they work, so two
-# processes share them; the calm ones measure nothing that another study would disturb. Links are measured, so nothing
-# else runs beside them, and in a process that Locust has not patched.
+# processes share them, and a soak runs beside; the calm ones measure nothing that another study would disturb. Links
+# are measured, so nothing else runs beside them, and in a process that Locust has not patched.
 UNPATCHED := tests/server tests/benchmarks/generating
 BROWSER := tests/reports/test_browser.py
 ALONE := tests/locustfiles/test_real.py tests/locustfiles/test_trace.py \
@@ -52,9 +52,19 @@ CALM := tests/locustfiles/test_mistakes.py tests/locustfiles/test_web_page.py te
 README := tests/readme/test_commands.py tests/readme/test_servers.py
 test: setup ## run all tests, real servers included
 	$(BIN)/python -m pytest $(UNPATCHED) $(BROWSER)
-	$(MAKE) --jobs=2 --output-sync=target --no-print-directory test-studies test-parts test-calm test-readme test-reports
+	$(MAKE) --jobs=2 --no-print-directory test-soak test-shared
 	$(BIN)/python -m pytest tests/swarm/links --confcutdir=tests/swarm/links
 	$(BIN)/python -m pytest $(ALONE)
+
+# Two minutes of a study that takes a fifth of a core, beside the others: it judges memory, descriptors and counts,
+# which do not mind, and no times, which would.
+test-soak:
+	$(BIN)/python -m benchmarks.soak --quick
+
+# With jobs of its own beside the one that waits for the soak.
+test-shared:
+	@MAKEFLAGS= $(MAKE) --jobs=2 --output-sync=target --no-print-directory \
+	  test-studies test-parts test-calm test-readme test-reports
 
 test-studies:
 	$(BIN)/python -m pytest tests/locustfiles $(addprefix --ignore=,$(ALONE) $(CALM))

@@ -14,6 +14,7 @@ class Bounds:
 
     def __init__(self, title: str) -> None:
         self._broken: list[str] = []
+        self._untold: list[str] = []
         print(f"{title}\n\n{_row('', 'figure', 'bound')}")
 
     def at_most(self, name: str, figure: float, bound: float, unit: str = "") -> None:
@@ -41,6 +42,14 @@ class Bounds:
         self._broken.append(name)
         print(_row(name, "not read", "") + "   BROKEN", flush=True)
 
+    def verdict(self, name: str, figure: str, bound: str, verdict: str) -> None:
+        """A figure that was judged elsewhere: `holds`, `BROKEN`, or another word where it cannot be told."""
+        if verdict == "BROKEN":
+            self._broken.append(name)
+        elif verdict != "holds":
+            self._untold.append(name)
+        print(_row(name, figure, bound) + ("" if verdict == "holds" else f"   {verdict}"), flush=True)
+
     def _judge(
         self,
         name: str,
@@ -55,9 +64,10 @@ class Bounds:
         print(_row(name, f"{shown(figure)} {unit}", bound) + ("" if holds else "   BROKEN"), flush=True)
 
     def exit_code(self) -> int:
-        """0 where every bound holds, else 1, with what does not."""
-        print(f"\n{'every bound holds' if not self._broken else 'broken: ' + '; '.join(self._broken)}")
-        return 1 if self._broken else 0
+        """0 where every bound holds, 1 with what is broken, 3 where nothing is and some cannot be told."""
+        untold = f"cannot be told: {'; '.join(self._untold)}" if self._untold else "every bound holds"
+        print(f"\n{'broken: ' + '; '.join(self._broken) if self._broken else untold}")
+        return 1 if self._broken else 3 if self._untold else 0
 
 
 def _row(*texts: str) -> str:

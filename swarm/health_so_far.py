@@ -8,8 +8,8 @@ from typing import Any
 from reports.buckets import compact
 from reports.fold.health import SECOND_NS, Health, health
 from reports.fold.readable import readable
+from reports.ledger import Record
 
-Record = dict[str, Any]
 HELD = 1_000
 """Records that are kept one by one: some minutes of a few workers, or a second of a thousand."""
 SUMS = ("loop_ran_ns", "cpu_wait_ns")
@@ -30,7 +30,7 @@ class HealthSoFar:
 
     @property
     def found(self) -> Health:
-        """What all of them say of processor time and event loops; pauses and what stood in flight are left out."""
+        """What all of them say of processor time and event loops, without pauses and what was in flight."""
         return health([*self._old, *readable(self._new)])
 
 

@@ -43,15 +43,15 @@ def version(package: str) -> str:
         return "(not installed)"
 
 
-def between(page: str, text: str) -> str:
+def between(page: str, text: str, begin: str = BEGIN, end: str = END) -> str:
     """The page with a text between its markers. Raises ValueError where it lacks one."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"benchmarks/README.md lacks the line {BEGIN} or {END}; put both back")
-    return f"{before}{BEGIN}\n\n{text}\n\n{END}{after}"
+    before, found, rest = page.partition(begin)
+    _, ended, after = rest.partition(end)
+    if not found or not ended:
+        raise ValueError(f"benchmarks/README.md lacks the line {begin} or {end}; put both back")
+    return f"{before}{begin}\n\n{text}\n\n{end}{after}"
 
 
-def write_page(facts: str, table: str) -> None:
+def write_page(facts: str, table: str, begin: str = BEGIN, end: str = END) -> None:
     """Replace what an earlier run left."""
-    PAGE.write_text(between(PAGE.read_text(), f"{facts}\n\n{table}"))
+    PAGE.write_text(between(PAGE.read_text(), f"{facts}\n\n{table}", begin, end))

@@ -1,0 +1,1 @@
+"""The parts of `benchmarks/soak.py`: looking at processes, reading the ledger, judging."""

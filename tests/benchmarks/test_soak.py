@@ -1,0 +1,289 @@
+"""A soak judges growth by slopes with intervals: a leak is caught, noise is none, and doubt is said."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.bounds import Bounds
+from benchmarks.soak import CELLS, EVERY_CELL, command, length, parsed
+from benchmarks.soaking.figures import judge
+from benchmarks.soaking.judging import (
+    BROKEN,
+    HOLDS,
+    UNTOLD,
+    Interval,
+    Point,
+    blocks,
+    growth,
+    pairs_outside,
+    ratio,
+    sameness,
+    slope,
+    stays,
+)
+from benchmarks.soaking.measured import Cell, Soak, soak_of
+from benchmarks.soaking.watching import Look, Size, Track, Watcher, role_of, sizes_of
+from reports.ledger import FILE_NAME
+from tests.reports.lines import FIRST_SECOND, window
+
+MB = 1_000_000
+MS = 1_000_000
+
+
+def looked(value: Callable[[float], float], minutes: float = 1.25, every_s: float = 1.0) -> list[Point]:
+    """Looks at a figure of this course, by the minute, for so long."""
+    times = [number * every_s / 60 for number in range(round(minutes * 60 / every_s))]
+    return [Point(at_min, value(at_min)) for at_min in times]
+
+
+def noisy(per_min: float, seed: int) -> Callable[[float], float]:
+    """Growth beside an allocator that takes and gives back half a megabyte now and then."""
+    chance, held = random.Random(seed), [0.0]
+
+    def value(at_min: float) -> float:
+        if chance.random() < 0.1:
+            held[0] = chance.uniform(-0.25, 0.25)
+        return 190 + per_min * at_min + held[0]
+
+    return value
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_planted_leak_is_caught_in_the_time_of_a_quick_soak(seed: int) -> None:
+    assert growth(slope(looked(noisy(3.0, seed))), 1.0) == BROKEN
+
+
+def test_memory_that_stays_holds_beside_the_same_noise() -> None:
+    verdicts = [growth(slope(looked(noisy(0.1, seed))), 1.0) for seed in range(20)]
+    assert BROKEN not in verdicts
+    assert verdicts.count(HOLDS) >= 19
+
+
+def test_a_slope_beside_the_bound_cannot_be_told() -> None:
+    assert growth(slope(looked(noisy(1.0, 1))), 1.0) == UNTOLD
+
+
+def test_a_slope_is_what_it_is() -> None:
+    found = slope(looked(lambda at_min: 100 + 0.5 * at_min, 17.0, 5.0))
+    assert found is not None
+    assert (found.estimate, found.low, found.high) == pytest.approx((0.5, 0.5, 0.5), rel=0.05)
+    assert slope(looked(lambda at_min: 23.0)) == Interval(0.0, 0.0, 0.0)
+
+
+def test_one_step_is_no_growth_and_steps_all_along_are() -> None:
+    one = slope(looked(lambda at_min: 190.0 + (at_min > 0.3)))
+    assert one is not None
+    assert one.low <= 0 <= one.high
+    stairs = slope(looked(lambda at_min: 190.0 + 2 * (at_min // 0.2)))
+    assert growth(stairs, 1.0) == BROKEN
+
+
+def test_too_few_looks_tell_nothing() -> None:
+    assert slope([]) is None
+    assert slope(looked(lambda at_min: at_min)[:7]) is None
+    assert growth(None, 1.0) == UNTOLD
+
+
+def test_blocks_are_medians_of_equal_times() -> None:
+    points = [Point(0.0, 1.0), Point(0.1, 9.0), Point(0.2, 2.0), Point(0.9, 5.0), Point(1.0, 7.0)]
+    assert blocks(points, 2) == [Point(0.1, 2.0), Point(0.95, 6.0)]
+
+
+@pytest.mark.parametrize(
+    ("course", "verdict"),
+    [
+        (lambda at_min: 66.0, HOLDS),
+        (lambda at_min: 66.0 + (0.2 < at_min < 0.3), HOLDS),
+        (lambda at_min: 66.0 + (at_min > 1.2), HOLDS),
+        (lambda at_min: 66.0 + 20 * at_min // 1, BROKEN),
+    ],
+)
+def test_descriptors_may_come_and_go_and_not_grow(course: Callable[[float], float], verdict: str) -> None:
+    assert stays(looked(course)) == verdict
+    assert stays([]) == UNTOLD
+
+
+def test_ranks_give_an_interval_of_a_ratio() -> None:
+    assert [pairs_outside(size, size) for size in (4, 5, 6, 10)] == [0, 2, 5, 23]
+    found = ratio([10.0, 11.0, 12.0, 10.5, 11.5], [20.0, 22.0, 24.0, 21.0, 23.0])
+    assert found == Interval(2.0, pytest.approx(21 / 12), pytest.approx(24 / 10.5))
+    assert ratio([1.0] * 4, [1.0] * 4) is None
+    assert ratio([0.0] * 5, [1.0] * 5) is None
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict"),
+    [
+        (Interval(1.02, 0.98, 1.06), HOLDS),
+        (Interval(1.04, 1.02, 1.06), HOLDS),
+        (Interval(1.03, 0.7, 1.4), HOLDS),
+        (Interval(1.2, 0.9, 1.5), UNTOLD),
+        (Interval(1.09, 1.02, 1.2), UNTOLD),
+        (Interval(1.4, 1.2, 1.6), BROKEN),
+        (Interval(0.6, 0.5, 0.7), BROKEN),
+        (None, UNTOLD),
+    ],
+)
+def test_percentiles_are_equal_within_their_doubt(found: Interval | None, verdict: str) -> None:
+    assert sameness(found) == verdict
+
+
+def test_roles_are_told_by_command_lines() -> None:
+    python = "/somewhere/.venv/bin/python"
+    lines = {
+        "leash": f"{python} -I -S /x/swarm/hosts/leash.py --patience=90 -- {python} -m locust --master",
+        "master": f"{python} -m locust -f locustfiles/step7.py --headless --master --master-bind-port 1",
+        "worker": f"{python} -m locust -f locustfiles/step7.py --worker --master-port 1",
+        "servers": f"{python} -m server up --json --until-stdin-closes",
+        "tritonserver": "/x/tritonserver --model-repository /y",
+        "stub": "/x/triton_python_backend_stub /y/model.py",
+        "report": f"{python} -m reports show results",
+        "other": "sleep 9",
+    }
+    assert {role: role_of(line.split()) for role, line in lines.items()} == {role: role for role in lines}
+
+
+GROWING = """
+import sys, time
+kept, files = [], []
+print("there", flush=True)
+while sys.stdin.readline():
+    kept.append(bytearray(b"x") * 4_000_000)
+    files.append(open("/dev/null"))
+    print("grown", flush=True)
+"""
+
+
+def test_a_process_and_its_children_are_seen_as_they_are() -> None:
+    starter = (
+        "import subprocess, sys; sys.exit(subprocess.run([sys.executable, '-c', sys.argv[1]]).returncode)"
+    )
+    command = [sys.executable, "-c", starter, GROWING]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as started:
+        assert started.stdin is not None
+        assert started.stdout is not None
+        started.stdout.readline()
+        watcher = Watcher(started.pid)
+        for _ in range(3):
+            watcher.look()
+            started.stdin.write("more\n")
+            started.stdin.flush()
+            started.stdout.readline()
+        started.stdin.close()
+    watcher.look()
+    launcher, child = sorted(watcher.tracks.values(), key=lambda track: track.role)
+    assert (launcher.role, child.role) == ("launcher", "other 1")
+    assert (launcher.ours, Track("stub 2").ours) == (True, False)
+    first, _, last = child.looks
+    assert last.fds == first.fds + 2
+    assert 7 * MB < last.rss_bytes - first.rss_bytes < 12 * MB
+    assert 0 < last.pss_bytes <= last.rss_bytes
+    assert last.threads == 1
+
+
+def ledger(folder: Path, seconds: int, failures: int = 0) -> None:
+    """A study of one cell of so long, whose latencies come to 2 ms and more with every minute."""
+    tag: dict[str, Any] = {"cell": "a-floor/b1/r50", "repeat": 1}
+    began = FIRST_SECOND
+    phase = {"kind": "phase", **tag, "phase": "measure", "utc": utc(began)}
+    lines: list[dict[str, Any]] = [{"kind": "header"}, phase]
+    for second in range(seconds):
+        made = window(tag, "w0", [(2 + second // 60) * MS] * 5, 1)
+        lines.append(made | {"second": began + second, "failures": {"timeout": failures} if failures else {}})
+    lines += [
+        {"kind": "phase", **tag, "phase": "drain", "utc": utc(began + seconds)},
+        {"kind": "drained", **tag, "phase": "measure", "abandoned": 1, "dropped": 2},
+        {"kind": "footer", "status": "complete"},
+    ]
+    (folder / FILE_NAME).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+def utc(second: int) -> str:
+    """As ledgers write the time."""
+    return datetime.fromtimestamp(second, UTC).isoformat().replace("+00:00", "Z")
+
+
+def test_a_ledger_tells_of_minutes_and_losses(tmp_path: Path) -> None:
+    ledger(tmp_path, 320, failures=1)
+    soak = soak_of(tmp_path)
+    (cell,) = soak.cells
+    assert (soak.status, cell.ok, cell.lost) == ("complete", 320 * 5, 320 + 3)
+    assert cell.minutes == pytest.approx(320 / 60)
+    per_minute = cell.by_minute(60)
+    assert [minute[0] for minute in per_minute] == pytest.approx([3.0, 4.0, 5.0, 6.0], rel=0.001)
+    assert 100 < cell.ledger_bytes / 320 < 2_000
+
+
+def soaked(per_min: float, kinds: tuple[str, ...] = ("master", "worker")) -> list[Track]:
+    """A process of each kind that grows by so much, looked at for 100 s."""
+    looks = [
+        Look(FIRST_SECOND + at, round((100 + per_min * at / 60) * MB), 0, 20, 4, at / 10) for at in range(100)
+    ]
+    return [Track(f"{kind} 1", looks) for kind in kinds]
+
+
+@pytest.mark.parametrize(
+    ("tracks", "code"),
+    [(soaked(0.2), 0), (soaked(3.0), 1), (soaked(0.2, ("master",)), 1), (soaked(9.0, ("stub",)), 1), ([], 1)],
+)
+def test_a_soak_is_judged_by_its_processes(
+    tracks: list[Track], code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ledger(tmp_path, 100)
+    soak = soak_of(tmp_path)
+    soak.cells[0].lost = 0
+    bounds = Bounds("test")
+    shown = judge(bounds, soak, tracks, {FILE_NAME: [Size(0.0, MB)]}, 25.0, quick=True)
+    assert bounds.exit_code() == code
+    assert [line.split(" | ")[1] for line in shown.splitlines()[2:]] == [track.role for track in tracks]
+    assert "ledger.jsonl at its end" in capsys.readouterr().out
+
+
+def test_losses_and_a_study_that_was_cut_off_break_it(tmp_path: Path) -> None:
+    ledger(tmp_path, 100)
+    soak = soak_of(tmp_path)
+    for spoilt in (soak, Soak([Cell("a", 1.0, 2.0)], "failed"), Soak([], "complete")):
+        bounds = Bounds("test")
+        judge(bounds, spoilt, soaked(0.2), {}, 25.0, quick=True)
+        assert bounds.exit_code() == 1
+
+
+def test_an_hour_too_short_for_its_percentiles_is_inconclusive(tmp_path: Path) -> None:
+    ledger(tmp_path, 100)
+    soak = soak_of(tmp_path)
+    soak.cells[0].lost = 0
+    bounds = Bounds("test")
+    judge(bounds, soak, soaked(0.2), {}, 25.0, quick=False)
+    assert bounds.exit_code() == 3
+
+
+def test_how_long_a_soak_takes() -> None:
+    hour, quick = length(60, "", quick=False), length(60, "", quick=True)
+    assert (hour.cells, hour.seconds, hour.skipped_s, hour.every_s) == (EVERY_CELL, 1_200, 180, 5)
+    assert (quick.cells, quick.seconds, quick.skipped_s, quick.every_s) == (CELLS["grpc"], 100, 25, 1)
+    assert (hour.seconds - hour.skipped_s) // 60 // 3 >= 5
+
+
+def test_it_runs_the_command_that_a_user_would(tmp_path: Path) -> None:
+    words = command(tmp_path, length(60, "", quick=True), 50.0, 0.0)
+    assert words[1:8] == ["-m", "swarm", "run", "-f", "locustfiles/step7.py", "--workers", "2"]
+    assert words[words.index("--rates") + 1] == "50"
+    assert "benchmarks/studies/leaking.py" in command(tmp_path, length(60, "", quick=True), 50.0, 50.0)
+    with pytest.raises(SystemExit):
+        parsed(["--minutes", "2"])
+
+
+def test_sizes_are_of_the_files_of_a_study(tmp_path: Path) -> None:
+    (tmp_path / "console.log").write_text("no")
+    (tmp_path / "step7" / "logs").mkdir(parents=True)
+    (tmp_path / "step7" / FILE_NAME).write_text("12345")
+    assert list(sizes_of(tmp_path, 3.0)) == [(FILE_NAME, Size(3.0, 5))]

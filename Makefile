@@ -99,7 +99,7 @@ soak: setup ## an hour of the null model: does memory, descriptors or a percenti
 	$(BIN)/python -m benchmarks.soak $(ARGS)
 
 # An environment of its own: what looks after the lock need not agree with what is locked.
-$(SUPPLY): requirements-supply.lock $(SET_UP)
+$(SUPPLY): requirements-supply.lock | $(SET_UP)
 	$(PYTHON) -m venv $(VENV)/supply
 	$(VENV)/supply/bin/python -m pip install --quiet --require-hashes --no-deps -r requirements-supply.lock
 	@touch $@
@@ -110,7 +110,7 @@ lock: $(SUPPLY) ## pin what the requirements lead to, with hashes (ARGS=--upgrad
 licences: setup ## write LICENSES.md anew
 	$(BIN)/python -m supply licences
 
-audit: $(SUPPLY) ## look the locked packages up in a database of vulnerabilities; exit code 3 where there is none
+audit: $(SUPPLY) ## look the locked packages up in a database of vulnerabilities
 	$(BIN)/python -m supply audit $(ARGS)
 
 clean: ## remove built models and caches; results stay

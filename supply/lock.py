@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -47,12 +48,24 @@ def main(argv: Sequence[str]) -> int:
     """Make every lock anew, `argv` being uv's own options; 0, or 2 with uv's sentence."""
     for name, (source, about) in LOCKS.items():
         same = ("--constraints", "requirements.lock") if name == "requirements-client.lock" else ()
-        done = subprocess.run([UV, *COMPILE, *same, *argv, source, "--output-file", name], cwd=ROOT)
-        if done.returncode:
+        lock = ROOT / name
+        known = lock.read_text() if lock.exists() else ""
+        made = compiled(known, [*same, *argv, source])
+        if made is None:
             return 2
-        path = ROOT / name
-        path.write_text(whole(path.read_text(), source, about))
+        # One that has not changed keeps its time, so that make installs nothing again.
+        if (text := whole(made, source, about)) != known:
+            lock.write_text(text)
     return 0
+
+
+def compiled(known: str, words: Sequence[str]) -> str | None:
+    """What uv makes of its words, with the versions that are known where they fit; None where it cannot."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "made.lock")
+        file.write_text(known)
+        done = subprocess.run([UV, *COMPILE, *words, "--output-file", str(file)], cwd=ROOT)
+        return None if done.returncode else file.read_text()
 
 
 def whole(made: str, source: str, about: str) -> str:

@@ -123,7 +123,7 @@ class Live:
 
     def _on_drained(self, drained: Mapping[str, Any]) -> None:
         series = Series(endpoint_of(drained["cell"]), drained["cell"], drained["phase"])
-        self._dropped[series] += drained["dropped"] or 0
+        self._dropped[series] += drained.get("dropped") or 0
 
     def _on_phase(self, record: Mapping[str, Any]) -> None:
         self._run = (self._clock(), (record["cell"], record["repeat"], record["phase"]))

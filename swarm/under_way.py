@@ -118,7 +118,9 @@ class UnderWay:
         if self._measuring:
             for worker, reply in answers.replies.items():
                 self._notes.drained(self.run, self._hands.crew.name(worker), reply)
-            self._judge(list(answers.replies.values()))
+            for error in answers.errors:
+                self._doubt("results-lost", error)
+            self._judge([reply for reply in answers.replies.values() if "error" not in reply])
         self._measuring = False
         self._note_lost(answers.lost)
 

@@ -318,3 +318,11 @@ def test_what_was_known_and_never_told_is_told_before_it_is_forgotten(stand: Sta
         (9_000, True, False),
         (40_000_000, False, True),
     ]
+
+
+def test_a_worker_that_cannot_drain_taints_the_run_and_the_study_goes_on(stand: Stand) -> None:
+    stand.crew.errors["drain"] = "OSError: [Errno 24] Too many open files"
+    stand.conductor(a_run()).walk()
+    texts = [r["text"] for r in stand.records() if r["kind"] == "caveat" and r["code"] == "results-lost"]
+    assert texts == [f"host{at}: OSError: [Errno 24] Too many open files" for at in ("1_a", "2_b")]
+    assert [r["status"] for r in stand.records() if r.get("event") == "end"] == ["done"]

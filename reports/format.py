@@ -3,6 +3,8 @@
 from math import floor, log10
 
 NS_PER_MS = 1e6
+LONGEST = 400
+"""Characters of a sentence that quotes what somebody gave."""
 MISSING = "–"
 
 
@@ -36,6 +38,20 @@ def plain(text: object) -> str:
 def plain_lines(text: object) -> str:
     """The same of a text that may have several lines, which it keeps."""
     return "\n".join(map(plain, str(text).split("\n")))
+
+
+def one_line(sentence: str) -> str:
+    """A sentence on what somebody gave, whatever that is: its end, which says the mend, stays.
+
+    What no terminal should be told is escaped, and the middle left out where it is long.
+    """
+    shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in _middle_out(sentence))
+    return _middle_out(shown)
+
+
+def _middle_out(text: str) -> str:
+    half = LONGEST // 2 - 2
+    return text if len(text) <= LONGEST else f"{text[:half]} … {text[-half:]}"
 
 
 def plural(count: int, noun: str) -> str:

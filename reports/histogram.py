@@ -23,8 +23,13 @@ HIGHEST_US = 3_600_000_000
 SIGNIFICANT_DIGITS = 3
 OUTER_HEAD, INNER_HEAD = 8, 40
 """Bytes before the compressed payload, and of those that the payload itself begins with."""
+LARGEST = INNER_HEAD + 9 * 23_552
+"""Bytes of a payload, every bucket filled: zlib makes a thousand times as much of what it is given."""
 AT_ONCE = 2_000
 """Histograms whose numbers are worked on together: some 20 MB."""
+
+MOST = 2**53
+"""Of one value: more has nobody counted, and sums would run over."""
 
 _UNREADABLE = (
     *(ValueError, TypeError, IndexError, AssertionError, RuntimeError, OverflowError, zlib.error),
@@ -68,6 +73,7 @@ def _scratch() -> HdrHistogram:
 def decoded(text: str) -> Buckets:
     """The counts of one histogram; HistogramError where it cannot be decoded."""
     try:
+        _inflated(b64decode(text)[OUTER_HEAD:])
         payload = HdrHistogramEncoder.decode(text)
         head = payload.payload
         bounds = (head.lowest_trackable_value, head.highest_trackable_value, head.significant_figures)
@@ -95,7 +101,7 @@ def _decoded_at_once(texts: Sequence[str]) -> list[Buckets] | None:
     """None where any of them is not just what `encoded_ns` writes; then `decoded` knows better."""
     try:
         wraps = [b64decode(text) for text in texts]
-        payloads = [zlib.decompress(wrap[OUTER_HEAD:]) for wrap in wraps]
+        payloads = [_inflated(wrap[OUTER_HEAD:]) for wrap in wraps]
     except (ValueError, TypeError, zlib.error):
         return None
     outer, cookie, bounds = _own_head()
@@ -105,6 +111,15 @@ def _decoded_at_once(texts: Sequence[str]) -> list[Buckets] | None:
     )
     bodies = [payload[INNER_HEAD:] for payload in payloads]
     return varints.buckets_of(bodies, _scratch().counts_len) if own else None
+
+
+def _inflated(compressed: bytes) -> bytes:
+    """A payload; zlib.error where it is none, or would be larger than any."""
+    inflating = zlib.decompressobj()
+    found = inflating.decompress(compressed, LARGEST)
+    if not inflating.eof:
+        raise zlib.error("it is cut off, or larger than any histogram")
+    return found
 
 
 @cache
@@ -140,4 +155,6 @@ def percentiles_ns(histogram: HdrHistogram, percents: Iterable[float]) -> list[f
 
 def _nonzero(counts: npt.NDArray[np.uint64]) -> Buckets:
     indices = np.flatnonzero(counts)
+    if counts.max(initial=0) >= MOST:
+        raise HistogramError(f"a histogram counts {counts.max()} of one value")
     return Buckets(indices, counts[indices].astype(np.int64))

@@ -8,10 +8,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from reports.data_file import check_regular
+from reports.records import check_record
 from reports.strict_json import parsed
 
 FILE_NAME = "ledger.jsonl"
 VERSION = 1
+LONGEST_LINE = 64_000_000
+"""Bytes: a hundred times the longest that a study writes, its header with the whole plan."""
 
 Record = Mapping[str, Any]
 Tag = tuple[str, int]
@@ -113,10 +117,16 @@ def outline(path: Path | str) -> Outline:
 
 
 def records_of_runs(found: Outline) -> Iterator[tuple[int, Record]]:
-    """Every record of a run with the number of its line, in order; LedgerError at a line that is broken."""
+    """Every record of a run with the number of its line, in order; LedgerError at one that cannot be true."""
     for number, line in enumerate(islice(_lines(found.path), found.lines), 1):
         record = _whole(_parse(line), number, found.path)
         if _of_run(record):
+            try:
+                check_record(record)
+            except ValueError as error:
+                raise LedgerError(
+                    f"{found.path}: line {number}: {error}: mend or delete that line, then show it again."
+                ) from error
             yield number, record
 
 
@@ -142,8 +152,14 @@ def _tag(found: re.Match[bytes], known: dict[tuple[bytes, ...], Tag]) -> Tag | N
 
 def _lines(path: Path | str) -> Iterator[bytes]:
     try:
+        check_regular(path)
         with open(path, "rb") as file:
-            yield from file
+            number = 0
+            while line := file.readline(LONGEST_LINE):
+                number += 1
+                if len(line) == LONGEST_LINE:
+                    raise LedgerError(f"{path}: line {number} is endless: this is not a ledger, or damaged.")
+                yield line
     except OSError as error:
         raise LedgerError(
             f"{path}: cannot be read ({error.strerror}): name a directory that a study wrote."

@@ -42,7 +42,7 @@ def summarise(
 
 
 def _numbers(run: Run, status: str, note: str) -> dict[str, Any]:
-    windows, drained = run.measured("window"), run.measured("drained")
+    windows, drained = run.measured("window"), run.drained
     counts, found = count(windows, drained), times(windows)
     load = run.planned["load"]
     kept = arrivals(load, windows, drained)
@@ -113,8 +113,8 @@ def _generator(kept: Arrivals, fit: Health, spent: ClientCpu) -> dict[str, Any]:
 
 def _workers(run: Run, load: str) -> tuple[WorkerShare, ...]:
     names = [name for record in run.of_kind("run") for name in record.get("workers") or ()]
-    kinds = ("window", "drained", "health", "path")
-    return worker_shares(names, load, *(run.measured(kind) for kind in kinds))
+    windows, health_lines, path = (run.measured(kind) for kind in ("window", "health", "path"))
+    return worker_shares(names, load, windows, run.drained, health_lines, path)
 
 
 def _sampled(run: Run) -> dict[str, float | None]:

@@ -9,6 +9,7 @@ from reports.fold.coarse import Bins, binned
 from reports.fold.long_run import LongRun
 from reports.fold.readable import readable
 from reports.ledger import Outline, Record, Tag, records_of_runs, tag_of
+from reports.records import check_planned
 
 PLAN_FIELDS = ("cell", "repeat", "endpoint", "backend", "protocol", "payload", "batch", "load", "level")
 AXES = ("arrivals", "channels", "client", "link", "congestion", "variant", "profile")
@@ -34,6 +35,11 @@ class Run:
     def measured(self, kind: str) -> list[Record]:
         """Its records of one kind that belong to the measure phase."""
         return [record for record in self.of_kind(kind) if record["phase"] == "measure"]
+
+    @property
+    def drained(self) -> list[Record]:
+        """What workers said at the end of the measure phase; one that failed to drain says only its error."""
+        return [record for record in self.measured("drained") if "error" not in record]
 
 
 @dataclass(frozen=True)
@@ -74,9 +80,19 @@ class ShortRun:
 
 
 def whole_plan(found: Outline) -> list[Record]:
-    """The header's plan and what was planned later, as a search for a rate does, in order."""
+    """The header's plan and what was planned later, as a search for a rate does, in order.
+
+    KeyError or ValueError where an entry is not what a plan holds, or plans what another one does.
+    """
     later = (entry for record in found.of_kind("plan") for entry in record["runs"])
-    return [*found.header["plan"], *later]
+    plan = [*found.header["plan"], *later]
+    tags = set[Tag]()
+    for entry in plan:
+        check_planned(entry)
+        if (tag := tag_of(entry)) in tags:
+            raise ValueError(f"repeat {tag[1]} of {tag[0]:.60} is planned twice")
+        tags.add(tag)
+    return plan
 
 
 def planned_runs(found: Outline, bins: Bins, long_bytes: int = LONG_BYTES) -> Iterator[Seen]:

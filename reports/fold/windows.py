@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from reports.buckets import Buckets, mean_ns, percentiles_ns, together
 from reports.ledger import Record
+from reports.records import DURATIONS
 
 LATENCY_PERCENTS = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p999": 99.9, "max": 100.0}
 MEDIAN = {"p50": 50.0}
 SERVICE_PERCENTS = {"p50": 50.0, "p95": 95.0, "p99": 99.0}
-DURATIONS = ("latency", "service_time", "send_delay")
 PHASES = ("encode", "send", "wait", "receive", "decode")
 """Of the service time on the client; an endpoint measures those that it can tell apart."""
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from reports.format import plain_lines
+from reports.format import one_line
 
 
 def public_path(directory: Path, here: Path) -> str:
@@ -27,5 +27,5 @@ class PatientConsole(Console):
 
 def refused(sentence: str, code: int = 2) -> int:
     """Says on standard error why a command does not do it; the exit code, 2 where the input is to blame."""
-    print(f"reports: {plain_lines(sentence)}", file=sys.stderr)
+    print(f"reports: {one_line(sentence)}", file=sys.stderr)
     return code

@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from tests.reports.builder import Book
@@ -109,3 +110,20 @@ def damaged(lines: list[str], chance: random.Random) -> bytes:
     tree, key = chance.choice(list(places(record)))
     chance.choice(DAMAGES)(chance, tree, key)
     return "".join([*lines[:at], json.dumps(record, separators=(",", ":")) + "\n", *lines[at + 1 :]]).encode()
+
+
+def edited(**fields: Any) -> Callable[[Record], Record]:
+    return lambda record: record | fields
+
+
+def without(*names: str) -> Callable[[Record], Record]:
+    return lambda record: {name: value for name, value in record.items() if name not in names}
+
+
+def with_each(folder: Path, kind: str, change: Callable[[Record], Record]) -> Path:
+    """The small study with the records of a kind changed."""
+    book = small()
+    if kind == "header":
+        book.header = change(book.header)
+    book.records = [change(record) if record["kind"] == kind else record for record in book.records]
+    return book.write(folder)

@@ -155,7 +155,7 @@ def test_when_records_are_merged_makes_no_difference(
 
 def test_a_wider_second_has_rates_per_second_and_the_percentiles_of_all(tmp_path: Path) -> None:
     def ended(at: int, worker: str, values: list[int]) -> Record:
-        texts = {"latency": encoded(values)}
+        texts = dict.fromkeys(("latency", "service_time", "send_delay"), encoded(values))
         counts = {"ok": len(values), "images": 2 * len(values), "request_bytes": 0, "response_bytes": 0}
         line = {"kind": "window", **TAG, "worker": worker, "phase": "measure", "second": FIRST_SECOND + at}
         return line | counts | {"failures": {"timeout": 2}, "abandoned": 0, "histograms": texts}

@@ -18,7 +18,7 @@ from reports.hypotheses.figures import pairs
 from reports.ledger import LedgerError
 from reports.study import load_study
 from tests.reports.builder import Book
-from tests.reports.damage import damaged, small
+from tests.reports.damage import damaged, edited, small, with_each, without
 from tests.reports.lines import Record, encoded
 
 MUTATIONS = 120
@@ -74,32 +74,19 @@ def ledger(folder: Path, text: bytes) -> Path:
     return folder
 
 
-def edited(**fields: Any) -> Callable[[Record], Record]:
-    return lambda record: record | fields
-
-
-def without(*names: str) -> Callable[[Record], Record]:
-    return lambda record: {name: value for name, value in record.items() if name not in names}
-
-
-def with_each(folder: Path, kind: str, change: Callable[[Record], Record]) -> Path:
-    """The small study with the records of a kind changed."""
-    book = small()
-    if kind == "header":
-        book.header = change(book.header)
-    book.records = [change(record) if record["kind"] == kind else record for record in book.records]
-    return book.write(folder)
-
-
 @pytest.mark.parametrize(
     ("kind", "change", "sentence"),
     [
         ("cold", without("endpoint"), "a record is not what a ledger holds (KeyError('endpoint'))"),
         ("cold", without("batch"), "a record is not what a ledger holds (KeyError('batch'))"),
-        ("window", edited(failures=None), "a record is not what a ledger holds ("),
+        (
+            "window",
+            edited(failures=None),
+            "line 6: failures is None, and must be whole numbers from 0",
+        ),
         ("caveat", edited(code=None), "a record is not what a ledger holds ("),
         ("health", edited(cpu_pct=[40]), "a record is not what a ledger holds (TypeError("),
-        ("window", edited(images=10**400), "a record is not what a ledger holds (OverflowError("),
+        ("window", edited(images=10**400), "line 6: images is 1000000000"),
         ("header", edited(fingerprint=[1]), "the header's fingerprint is not an object: mend line 1, or run"),
         ("header", edited(images="64"), "the header's images is not an object"),
         ("header", edited(endpoints={"a": 1}), "the header's endpoints is not an object of objects"),
@@ -164,7 +151,7 @@ def test_half_a_character_is_shown_as_a_question_mark(tmp_path: Path) -> None:
 def nothing_in(study: Book, **zeros: Any) -> None:
     """Lets no window of HTTP's serial runs have counted something."""
     for record in study.records:
-        if record["kind"] == "window" and record["cell"] == "onnx-http/b1/c1":
+        if record["kind"] == "window" and record["cell"] == "onnx-http/b1/c1" and record["ok"] == 20:
             record |= zeros
 
 
@@ -193,3 +180,16 @@ def test_parts_that_no_answer_stated_are_unknown() -> None:
     window = {"server_count": 0, "server_ns": {"compute": 5}}
     assert server_side([], [window], "done").server_ns is None
     assert server_side([], [window | {"server_count": 1}], "done").server_ns == 5
+
+
+def test_a_worker_that_failed_to_drain_has_said_no_end_of_its_phase(tmp_path: Path) -> None:
+    book = small()
+    for record in book.records:
+        if record["kind"] == "drained" and record["cell"] == "onnx-http/b1/c1":
+            for name in ("users", "finished", "abandoned"):
+                del record[name]
+            record["error"] = "OSError: [Errno 24] Too many open files"
+    run = next(run for run in load_study(book.write(tmp_path)).runs if run.cell == "onnx-http/b1/c1")
+    assert [one.text for one in run.caveats if one.code == "cut-short"] == [
+        "no end of the measure phase from w0"
+    ]

@@ -59,7 +59,7 @@ def test_only_samples_of_the_measure_phase_count(tmp_path: Path) -> None:
 
 
 def read(at: int, **stated: object) -> Record:
-    return sample_line({}, FIRST_SECOND + at, server=triton(at, 1, MS), **stated)
+    return sample_line({}, FIRST_SECOND + at, server=triton(max(at, 0), 1, MS), **stated)
 
 
 def unread(at: int, *missing: str) -> Record:

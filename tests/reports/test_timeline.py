@@ -7,6 +7,7 @@ import pytest
 
 from reports.fold.timeline import Second
 from reports.ledger import LedgerError
+from reports.records import DURATIONS
 from reports.render.timeline_csv import COLUMNS, render_timeline
 from reports.study import load_study
 from tests.reports.builder import Book
@@ -154,6 +155,6 @@ def test_the_file_has_the_agreed_columns_and_leaves_the_unknown_empty(tmp_path: 
 
 
 def test_a_broken_histogram_of_a_warm_up_is_one_sentence(tmp_path: Path) -> None:
-    broken = ended(0, "w0", [MS], phase="warm-up", histograms={"latency": "zzzz"})
+    broken = ended(0, "w0", [MS], phase="warm-up", histograms=dict.fromkeys(DURATIONS, "zzzz"))
     with pytest.raises(LedgerError, match=r"ledger\.jsonl: a record is not what a ledger holds"):
         seconds(tmp_path, broken)

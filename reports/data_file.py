@@ -1,0 +1,30 @@
+"""Small files from outside, read whole: what would never end is refused as the system refuses a file."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+MOST_BYTES = 64_000_000
+"""Of a file that people or other studies wrote by hand or in one piece: a hundred times the largest known."""
+
+
+def whole_file(path: Path | str, most: int = MOST_BYTES) -> bytes:
+    """All of a regular file; OSError where it cannot be read, and where it is none or larger than `most`."""
+    check_regular(path)
+    with open(path, "rb") as file:
+        found = file.read(most + 1)
+    if len(found) > most:
+        raise OSError(errno.EFBIG, f"larger than {most / 1e6:g} MB", str(path))
+    return found
+
+
+def check_regular(path: Path | str) -> None:
+    """OSError where nothing is there, or no regular file: opening a pipe would wait for somebody to write."""
+    if "\0" in str(path):
+        raise OSError(errno.EINVAL, "no path has a NUL in it", str(path))
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))

@@ -1,0 +1,97 @@
+"""The shape of a run's records: a count that is none would be summed, and the sum would look right."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+MOST = 2**63
+DURATIONS = ("latency", "service_time", "send_delay")
+"""Histograms that a window has of all its successes."""
+WHOLE = {
+    "window": (
+        *("second", "ok", "abandoned", "late", "images", "request_bytes", "response_bytes"),
+        *("server_count", "first_start_ns", "last_end_ns"),
+    ),
+    "drained": ("users", "finished", "abandoned", "sent", "due", "dropped", "overslept", "phase_ns"),
+    "health": ("second", "span_ns", "in_flight", "users"),
+    "path": ("second", "span_ns", "asked", "connections"),
+    "sample": ("second",),
+    "trace": ("requests", "joined"),
+}
+"""Fields of each kind that are whole numbers, where they are there."""
+COUNTS = {"window": ("failures", "server_ns", "out_of_range")}
+"""Fields that hold a whole number for each of some names."""
+TEXTS = ("worker", "phase", "event", "when", "status")
+"""Fields that are texts, where they are there, whatever the kind."""
+
+
+def check_record(record: Mapping[str, Any]) -> None:
+    """ValueError, with what stands there and what it is to be, where a record of a run cannot be true."""
+    kind = record["kind"]
+    if not isinstance(kind, str):
+        raise _wrong("kind", kind, "a text")
+    for name in TEXTS:
+        if name in record and not isinstance(record[name], str):
+            raise _wrong(name, record[name], "a text")
+    for name in WHOLE.get(kind, ()):
+        if not is_whole(record.get(name)):
+            raise _wrong(name, record[name], "a whole number from 0")
+    for name in COUNTS.get(kind, ()):
+        if name in record and not _are_counts(record[name]):
+            raise _wrong(name, record[name], "whole numbers from 0 by name")
+    if kind == "window" and record.get("ok") and "histograms" in record:
+        lacking = [name for name in DURATIONS if name not in record["histograms"]]
+        if lacking:
+            raise ValueError(f"a window of {record['ok']} successes has no {lacking[0]}")
+    if not _least_0(record.values()):
+        name = next(name for name, value in record.items() if not _least_0((value,)))
+        raise _wrong(name, record[name], "nowhere negative")
+
+
+def is_whole(value: Any) -> bool:
+    """Whether it is a count of something, or is not known."""
+    return value is None or (type(value) is int and 0 <= value < MOST)
+
+
+def _are_counts(value: Any) -> bool:
+    return isinstance(value, dict) and all(type(one) is int for one in value.values())
+
+
+def _least_0(values: Iterable[Any]) -> bool:
+    """Whether no number among them or within is negative: none that a ledger has of a run is."""
+    for value in values:
+        kind = type(value)
+        if kind is int or kind is float:
+            if value < 0:
+                return False
+        elif kind is dict:
+            if not _least_0(value.values()):
+                return False
+        elif kind is list and not _least_0(value):
+            return False
+    return True
+
+
+def _wrong(name: str, value: Any, wanted: str) -> ValueError:
+    return ValueError(f"{name} is {value!r:.60}, and must be {wanted}")
+
+
+Rule = tuple[Callable[[Any], bool], str]
+_TEXT: Rule = (lambda value: isinstance(value, str), "a text")
+_COUNT: Rule = (lambda value: type(value) is int and 1 <= value < MOST, "a whole number from 1")
+PLANNED: Mapping[str, Rule] = {
+    **dict.fromkeys(("cell", "endpoint", "backend", "protocol", "payload"), _TEXT),
+    **dict.fromkeys(("repeat", "batch"), _COUNT),
+    "load": (lambda value: value in ("closed", "open"), "closed or open"),
+    "level": (
+        lambda value: type(value) in (int, float) and 0 < value < MOST,
+        "a number of users or of requests a second",
+    ),
+}
+"""What an entry of a plan must tell."""
+
+
+def check_planned(entry: Mapping[str, Any]) -> None:
+    """KeyError where an entry of a plan lacks something; ValueError where something is not as it must be."""
+    for name, (holds, wanted) in PLANNED.items():
+        if not holds(entry[name]):
+            raise _wrong(f"{name} of a planned run", entry[name], wanted)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.data_file import check_regular
-from reports.records import check_record
+from reports.records import OF_RUNS, check_record
 from reports.strict_json import parsed
 
 FILE_NAME = "ledger.jsonl"
@@ -108,6 +108,8 @@ def outline(path: Path | str) -> Outline:
             broken = number
         elif _of_run(record):
             runs.setdefault(tag_of(record), Extent()).reach(number, len(line), record.get("second"))
+        elif record["kind"] in OF_RUNS:
+            raise refused_line(path, number, f"a {record['kind']} of no run")
         else:
             others.append(record)
     if not number:
@@ -124,15 +126,18 @@ def records_of_runs(found: Outline) -> Iterator[tuple[int, Record]]:
             try:
                 check_record(record)
             except ValueError as error:
-                raise LedgerError(
-                    f"{found.path}: line {number}: {error}: mend or delete that line, then show it again."
-                ) from error
+                raise refused_line(found.path, number, str(error)) from error
             yield number, record
 
 
 def tag_of(record: Record) -> Tag:
     """Which run a record or an entry of a plan belongs to; KeyError where it does not tell."""
     return record["cell"], record["repeat"]
+
+
+def refused_line(path: Path | str, number: int, why: str) -> LedgerError:
+    """That a line cannot be true, as a sentence."""
+    return LedgerError(f"{path}: line {number}: {why}: mend or delete that line, then show it again.")
 
 
 def _of_run(record: Record) -> bool:

@@ -16,12 +16,18 @@ WHOLE = {
     "path": ("second", "span_ns", "asked", "connections"),
     "sample": ("second",),
     "trace": ("requests", "joined"),
+    "run": ("hosts",),
 }
 """Fields of each kind that are whole numbers, where they are there."""
 COUNTS = {"window": ("failures", "server_ns", "out_of_range")}
 """Fields that hold a whole number for each of some names."""
-TEXTS = ("worker", "phase", "event", "when", "status")
+TEXTS = ("worker", "phase", "event", "when", "status", "code", "text")
 """Fields that are texts, where they are there, whatever the kind."""
+OF_RUNS = frozenset(
+    ("run", "phase", "window", "drained", "health", "path", "sample", "server", "serving", "memory", "trace")
+) | {"caveat"}
+OF_STUDIES = frozenset(("header", "plan", "cold", "operators", "footer"))
+"""Kinds of records; one that is in neither was written by a later program, and is left out."""
 
 
 def check_record(record: Mapping[str, Any]) -> None:
@@ -38,13 +44,32 @@ def check_record(record: Mapping[str, Any]) -> None:
     for name in COUNTS.get(kind, ()):
         if name in record and not _are_counts(record[name]):
             raise _wrong(name, record[name], "whole numbers from 0 by name")
-    if kind == "window" and record.get("ok") and "histograms" in record:
-        lacking = [name for name in DURATIONS if name not in record["histograms"]]
-        if lacking:
-            raise ValueError(f"a window of {record['ok']} successes has no {lacking[0]}")
+    if kind == "window":
+        _check_window(record)
+    if kind == "drained":
+        _check_drained(record)
+    if not _are_texts(record.get("workers", ())):
+        raise _wrong("workers", record["workers"], "a list of texts")
     if not _least_0(record.values()):
         name = next(name for name, value in record.items() if not _least_0((value,)))
         raise _wrong(name, record[name], "nowhere negative")
+
+
+def _check_window(window: Mapping[str, Any]) -> None:
+    """ValueError where one thing in it contradicts another."""
+    ok, first_ns, last_ns = (window.get(name) for name in ("ok", "first_start_ns", "last_end_ns"))
+    lacking = [name for name in DURATIONS if ok and name not in window.get("histograms", DURATIONS)]
+    if lacking:
+        raise ValueError(f"a window of {ok} successes has no {lacking[0]}")
+    if (first_ns is None) != (last_ns is None) or (ok and last_ns is not None and first_ns > last_ns):
+        raise ValueError(f"a window goes from first_start_ns {first_ns} to last_end_ns {last_ns}")
+
+
+def _check_drained(line: Mapping[str, Any]) -> None:
+    """ValueError where the arrivals that were due are not those that were sent and those that were not."""
+    due, *parts = (line.get(name) for name in ("due", "sent", "dropped"))
+    if None not in (due, *parts) and due != sum(int(part or 0) for part in parts):
+        raise ValueError(f"{due} requests were due, {parts[0]} were sent and {parts[1]} were not")
 
 
 def is_whole(value: Any) -> bool:
@@ -54,6 +79,10 @@ def is_whole(value: Any) -> bool:
 
 def _are_counts(value: Any) -> bool:
     return isinstance(value, dict) and all(type(one) is int for one in value.values())
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value)
 
 
 def _least_0(values: Iterable[Any]) -> bool:
@@ -95,3 +124,7 @@ def check_planned(entry: Mapping[str, Any]) -> None:
     for name, (holds, wanted) in PLANNED.items():
         if not holds(entry[name]):
             raise _wrong(f"{name} of a planned run", entry[name], wanted)
+    letter = "r" if entry["load"] == "open" else "c"
+    begin = f"{entry['endpoint']}/b{entry['batch']}/{letter}{entry['level']:g}"
+    if not entry["cell"].startswith(begin):
+        raise _wrong("cell of a planned run", entry["cell"], f"a name that begins with {begin:.60}")

@@ -18,6 +18,7 @@ from reports.fold.timeline import Second, timeline
 from reports.format import plural
 from reports.header import check_header
 from reports.ledger import FILE_NAME, Outline, Record, Tag, outline, tag_of
+from reports.records import OF_RUNS, OF_STUDIES
 from reports.summary import Summary
 from reports.variants import variant_rank
 from reports.way import Way
@@ -32,8 +33,8 @@ class Study:
 
     `colds` are the first requests of each batch shape, in the order they were made. `operators` is the
     profile of the servers' model, None where the study had none made. `coarse` says how many
-    seconds of the load one of the timeline is. `scalings` are of runs whose load had a course. `footer` is
-    empty without one.
+    seconds of the load one of the timeline is. `scalings` are of runs whose load had a course. `strange` are
+    kinds of records that this program does not know. `footer` is empty without one.
     """
 
     header: Record
@@ -47,6 +48,7 @@ class Study:
     coarse: int = 1
     scalings: tuple[Scaling, ...] = ()
     operators: OperatorProfile | None = None
+    strange: tuple[str, ...] = ()
     footer: Record = field(default_factory=dict)
 
     @property
@@ -105,7 +107,9 @@ def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
     runs: dict[Tag, Summary] = {}
     seconds: dict[Tag, tuple[Second, ...]] = {}
     scalings: dict[Tag, Scaling] = {}
+    kinds = {str(record["kind"]) for record in found.others}
     for seen in planned_runs(found, Bins(coarse, began)):
+        kinds |= seen.whole.kinds.keys()
         tag = tag_of(seen.whole.planned)
         runs[tag] = summarise(seen.whole, options, found.header.get("links") or ())
         seconds[tag] = tuple(timeline([seen.by_second], began, coarse))
@@ -123,6 +127,7 @@ def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
         coarse=coarse,
         scalings=tuple(scalings[tag] for entry in plan if (tag := tag_of(entry)) in scalings),
         operators=operator_profile(found.of_kind("operators")),
+        strange=tuple(sorted(kinds - OF_RUNS - OF_STUDIES)),
         footer=footer,
     )
 
@@ -148,6 +153,11 @@ def notices(study: Study) -> Iterator[str]:
         yield said
     if study.operators and study.operators.error:
         yield f"The operators were not profiled: {study.operators.error}."
+    if study.strange:
+        yield (
+            f"Left out, since this program knows no such records: {', '.join(study.strange)}. The inferswarm "
+            "that wrote the ledger does."
+        )
     if study.coarse > 1:
         yield (
             f"Seconds were merged by {study.coarse} for the timeline: there are too many to show each. "

@@ -30,6 +30,8 @@ def summarise(
     """One run's Summary, with `options` and `links` of the header; without numbers where it was not begun."""
     edges = {record["event"]: record for record in run.of_kind("run")}
     if "start" not in edges:
+        if run.of_kind("window"):
+            raise ValueError(f"{run.planned['cell']:.60} has windows and was never begun")
         return Summary(**run.planned, status="not-run")
     start, end = edges["start"], edges.get("end", {})
     status, note = end.get("status", "unfinished"), end.get("note", "")
@@ -44,6 +46,11 @@ def summarise(
 def _numbers(run: Run, status: str, note: str) -> dict[str, Any]:
     windows, drained = run.measured("window"), run.drained
     counts, found = count(windows, drained), times(windows)
+    if counts.images not in (0, counts.ok * run.planned["batch"]):
+        raise ValueError(
+            f"{run.planned['cell']:.60} has {counts.ok} successes of batch {run.planned['batch']}, and "
+            f"{counts.images} images"
+        )
     load = run.planned["load"]
     kept = arrivals(load, windows, drained)
     fit, server = health(run.measured("health")), server_side(run.of_kind("server"), windows, status)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from reports.fold.coarse import Bins, binned
 from reports.fold.long_run import LongRun
 from reports.fold.readable import readable
-from reports.ledger import Outline, Record, Tag, records_of_runs, tag_of
+from reports.ledger import Outline, Record, Tag, records_of_runs, refused_line, tag_of
 from reports.records import check_planned
 
 PLAN_FIELDS = ("cell", "repeat", "endpoint", "backend", "protocol", "payload", "batch", "load", "level")
@@ -105,7 +105,7 @@ def planned_runs(found: Outline, bins: Bins, long_bytes: int = LONG_BYTES) -> It
     for number, record in records_of_runs(found):
         tag = tag_of(record)
         if tag not in plan:
-            continue
+            raise refused_line(found.path, number, f"is of {tag[0]!r:.60}, which was not planned")
         extent = found.runs[tag]
         if tag not in held:
             held[tag] = LongRun(bins) if extent.size > long_bytes else ShortRun(bins)

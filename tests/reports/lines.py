@@ -86,6 +86,12 @@ def path_line(tag: Record, worker: str, second: int = FIRST_SECOND, **stated: ob
     return line | {"span_ns": 1_000_000_000, "asked": 1, "connections": 1} | stated
 
 
+def start_line(tag: Record, *workers: str) -> Record:
+    """The begin of a run."""
+    edge = {"kind": "run", **tag, "utc": "2026-11-21T11:00:01Z", "event": "start"}
+    return edge | {"workers": list(workers), "hosts": 1}
+
+
 def phase_line(tag: Record, phase: str, utc: str) -> Record:
     """The begin of a phase."""
     return {"kind": "phase", **tag, "phase": phase, "utc": utc, "t_ns": 1}

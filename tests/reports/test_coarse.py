@@ -25,6 +25,7 @@ from tests.reports.lines import (
     encoded,
     phase_line,
     sample_line,
+    start_line,
     triton,
 )
 
@@ -48,7 +49,10 @@ def window(chance: Random, at: int, worker: str, phase: str) -> Record:
         "server_ns": {"queue": 5 * ok, "compute": 7 * ok} if at % 3 else {},
         "server_count": ok if at % 3 else 0,
     }
-    line |= {"out_of_range": {"send": 1} if at == 7 else {}, "first_start_ns": FIRST_NS + at * 10**9}
+    line |= {
+        "out_of_range": {"send": 1} if at == 7 else {},
+        "first_start_ns": FIRST_NS + at * 10**9 if at % 5 else 0,
+    }
     return line | {"last_end_ns": FIRST_NS + at * 10**9 + 987_654_321 if at % 5 else 0}
 
 
@@ -104,7 +108,8 @@ def busy_run(chance: Random, late: int = 0) -> list[Record]:
 def written(folder: Path, lines: list[Record]) -> Path:
     book = Book()
     book.plan("onnx-grpc", 2, 4)
-    book.records = lines
+    started = [] if any(line["kind"] == "run" for line in lines) else [start_line(TAG)]
+    book.records = [*started, *lines]
     return book.write(folder) / FILE_NAME
 
 

@@ -84,7 +84,7 @@ def ledger(folder: Path, text: bytes) -> Path:
             edited(failures=None),
             "line 6: failures is None, and must be whole numbers from 0",
         ),
-        ("caveat", edited(code=None), "a record is not what a ledger holds ("),
+        ("caveat", edited(code=None), "line 17: code is None, and must be a text"),
         ("health", edited(cpu_pct=[40]), "a record is not what a ledger holds (TypeError("),
         ("window", edited(images=10**400), "line 6: images is 1000000000"),
         ("header", edited(fingerprint=[1]), "the header's fingerprint is not an object: mend line 1, or run"),

@@ -30,28 +30,28 @@ def test_what_was_written_is_read_back(tmp_path: Path) -> None:
 
 def test_each_record_is_on_disk_at_once_as_one_compact_line(tmp_path: Path) -> None:
     writer = LedgerWriter(tmp_path / "ledger.jsonl")
-    writer.write({"kind": "run", "n": 1})
-    assert (tmp_path / "ledger.jsonl").read_text() == '{"kind":"run","n":1}\n'
+    writer.write({"kind": "cold", "n": 1})
+    assert (tmp_path / "ledger.jsonl").read_text() == '{"kind":"cold","n":1}\n'
     writer.close()
 
 
 def test_a_number_that_json_lacks_is_refused(tmp_path: Path) -> None:
     writer = LedgerWriter(tmp_path / "ledger.jsonl")
     with pytest.raises(ValueError, match="JSON compliant"):
-        writer.write({"kind": "run", "n": float("nan")})
+        writer.write({"kind": "cold", "n": float("nan")})
     writer.close()
 
 
-@pytest.mark.parametrize("cut", ['{"kind":"run","ce', '{"kind":"run"', "{", '{"kind":"run","n":NaN}'])
+@pytest.mark.parametrize("cut", ['{"kind":"cold","ce', '{"kind":"cold"', "{", '{"kind":"cold","n":NaN}'])
 def test_a_cut_last_line_is_left_out_and_said(tmp_path: Path, cut: str) -> None:
-    ledger = read_ledger(ledger_file(tmp_path, HEADER + '{"kind":"run"}\n' + cut))
-    assert ledger.records == ({"kind": "run"},)
+    ledger = read_ledger(ledger_file(tmp_path, HEADER + '{"kind":"cold"}\n' + cut))
+    assert ledger.records == ({"kind": "cold"},)
     assert ledger.cut_line
 
 
 def test_a_whole_last_line_without_its_newline_is_kept(tmp_path: Path) -> None:
-    ledger = read_ledger(ledger_file(tmp_path, HEADER + '{"kind":"run"}'))
-    assert ledger.records == ({"kind": "run"},)
+    ledger = read_ledger(ledger_file(tmp_path, HEADER + '{"kind":"cold"}'))
+    assert ledger.records == ({"kind": "cold"},)
     assert not ledger.cut_line
 
 
@@ -59,15 +59,15 @@ def test_a_whole_last_line_without_its_newline_is_kept(tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         ("", "is empty: the study stopped before its header, run it again."),
-        ('{"kind":"run"}\n', "line 1 is no header"),
+        ('{"kind":"cold"}\n', "line 1 is no header"),
         ("PK\x03\x04", "line 1 is no header"),
         (HEADER.replace("1", "7", 1), "has version 7 and this program reads 1"),
-        (HEADER + "oops\n" + '{"kind":"run"}\n', "line 2 is broken: mend or delete that line"),
-        (HEADER + "[1]\n" + '{"kind":"run"}\n', "line 2 is broken"),
-        (HEADER + "[" * 100_000 + "\n" + '{"kind":"run"}\n', "line 2 is broken"),
-        (HEADER + '{"kind":"run","n":NaN}\n' + '{"kind":"run"}\n', "line 2 is broken"),
-        (HEADER + '{"kind":"run","n":[-Infinity]}\n' + '{"kind":"run"}\n', "line 2 is broken"),
-        (HEADER + '{"kind":"run","n":1e999}\n' + '{"kind":"run"}\n', "line 2 is broken"),
+        (HEADER + "oops\n" + '{"kind":"cold"}\n', "line 2 is broken: mend or delete that line"),
+        (HEADER + "[1]\n" + '{"kind":"cold"}\n', "line 2 is broken"),
+        (HEADER + "[" * 100_000 + "\n" + '{"kind":"cold"}\n', "line 2 is broken"),
+        (HEADER + '{"kind":"cold","n":NaN}\n' + '{"kind":"cold"}\n', "line 2 is broken"),
+        (HEADER + '{"kind":"cold","n":[-Infinity]}\n' + '{"kind":"cold"}\n', "line 2 is broken"),
+        (HEADER + '{"kind":"cold","n":1e999}\n' + '{"kind":"cold"}\n', "line 2 is broken"),
         (HEADER.replace("1", "NaN", 1), "line 1 is no header"),
     ],
 )
@@ -81,7 +81,7 @@ def test_what_is_no_ledger_is_refused_in_one_sentence(tmp_path: Path, text: str,
 def test_numbers_and_texts_are_as_json_has_them_and_half_a_character_is_a_question_mark(
     tmp_path: Path,
 ) -> None:
-    line = '{"kind":"run","n":[1.5,1e3,18446744073709551616],"t":"\\ud83d\\ude00 \\udce9 \\\\ud800"}\n'
+    line = '{"kind":"cold","n":[1.5,1e3,18446744073709551616],"t":"\\ud83d\\ude00 \\udce9 \\\\ud800"}\n'
     (record,) = read_ledger(ledger_file(tmp_path, HEADER + line)).records
     assert record["n"] == [1.5, 1000.0, 2**64]
     assert record["t"] == "\U0001f600 ? \\ud800"

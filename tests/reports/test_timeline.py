@@ -11,7 +11,16 @@ from reports.records import DURATIONS
 from reports.render.timeline_csv import COLUMNS, render_timeline
 from reports.study import load_study
 from tests.reports.builder import Book
-from tests.reports.lines import FIRST_SECOND, Record, health_line, phase_line, sample_line, triton, window
+from tests.reports.lines import (
+    FIRST_SECOND,
+    Record,
+    health_line,
+    phase_line,
+    sample_line,
+    start_line,
+    triton,
+    window,
+)
 
 MS = 1_000_000
 TAG = {"cell": "onnx-http/b2/c4", "repeat": 1}
@@ -19,8 +28,8 @@ TAG = {"cell": "onnx-http/b2/c4", "repeat": 1}
 
 def seconds(folder: Path, *lines: Record) -> tuple[Second, ...]:
     book = Book()
-    book.plan("onnx-http", 2, 4)
-    book.records = list(lines)
+    tag = book.plan("onnx-http", 2, 4)
+    book.records = [start_line(tag), *lines]
     return load_study(book.write(folder)).timeline
 
 
@@ -138,7 +147,7 @@ def test_gpus_and_the_masters_host(tmp_path: Path) -> None:
 def test_each_run_has_seconds_of_its_own(tmp_path: Path) -> None:
     book = Book()
     for repeat in (1, 2):
-        book.plan("onnx-http", 2, 4, repeat)
+        book.records.append(start_line(book.plan("onnx-http", 2, 4, repeat)))
         book.records.append(ended(0, "w0", [MS] * repeat) | {"repeat": repeat})
     book.plan("onnx-grpc", 2, 4)
     found = load_study(book.write(tmp_path)).timeline
@@ -147,8 +156,8 @@ def test_each_run_has_seconds_of_its_own(tmp_path: Path) -> None:
 
 def test_the_file_has_the_agreed_columns_and_leaves_the_unknown_empty(tmp_path: Path) -> None:
     book = Book()
-    book.plan("onnx-http", 2, 4)
-    book.records = [ended(0, "w0", [1_500_000]), sample(0, gpus=[])]
+    tag = book.plan("onnx-http", 2, 4)
+    book.records = [start_line(tag), ended(0, "w0", [1_500_000]), sample(0, gpus=[])]
     heads, row = render_timeline(load_study(book.write(tmp_path))).splitlines()
     assert (heads, len(COLUMNS)) == (",".join(COLUMNS), 27)
     assert row == "0,2026-11-21T11:00:00Z,onnx-http/b2/c4,1,measure,onnx-http,1,2,0,1.5,1.5,1.5" + "," * 15

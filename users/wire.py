@@ -83,10 +83,11 @@ class Deadline:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._timer = gevent.get_hub().loop.timer(seconds)
+        # Started plainly, a timer that was stopped goes on with the time it had left; `again` is the whole.
+        self._timer = gevent.get_hub().loop.timer(seconds, seconds)
 
     def __enter__(self) -> None:
-        self._timer.start(self._expire, gevent.getcurrent())
+        self._timer.again(self._expire, gevent.getcurrent())
 
     def __exit__(self, *_: object) -> None:
         self._timer.stop()

@@ -42,14 +42,19 @@ GPU_FIELDS = {
 
 
 def read_counters(endpoint: Endpoint) -> dict[str, Any]:
-    """`{"counters": {…}}`, cumulative since the server's start, or `{"error": sentence}`; it never raises."""
+    """`{"counters": {…}}`, cumulative since the server's start; it never raises.
+
+    Where they cannot be read, `{"error": sentence, "error_kind": …}`, by which a reader tells a server that is
+    gone from one that does not say.
+    """
     if not (endpoint.model or endpoint.computes):
         return {"counters": {}}  # the service counts what it embeds, and its floor embeds nothing
     try:
         with translated(), counter_reader(endpoint, PATIENCE_S, batches=True) as read:
             return {"counters": read()["server"]}
     except RequestError as error:
-        return {"error": f"the counters of {endpoint.name} cannot be read ({error.kind})"}
+        text = f"the counters of {endpoint.name} cannot be read ({error.kind})"
+        return {"error": text, "error_kind": str(error.kind)}
 
 
 def settled(read: Callable[[], dict[str, Any]], sleep: Callable[[float], None]) -> dict[str, Any]:

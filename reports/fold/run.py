@@ -53,7 +53,8 @@ def _numbers(run: Run, status: str, note: str) -> dict[str, Any]:
         )
     load = run.planned["load"]
     kept = arrivals(load, windows, drained)
-    fit, server = health(run.measured("health")), server_side(run.of_kind("server"), windows, status)
+    fit = health(run.measured("health"))
+    server = server_side(run.of_kind("server"), windows, status, run.measured("sample"))
     spent = client_cpu(run.measured("health"), {line["worker"] for line in windows}, counts.finished)
     phase_ns = measure_ns(load, windows, drained) if counts.finished else None
     doubted = (

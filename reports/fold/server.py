@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from reports.doubt.caveat import Caveat, caveat
@@ -11,6 +12,11 @@ from reports.ledger import Record
 
 PARTS = ("decode", "preprocess", "queue", "input", "compute", "output", "upstream")
 """What a server states of the time it had a request: Triton and the services name different ones."""
+
+
+GONE = frozenset({"refused", "reset", "timeout", "dns"})
+"""Kinds of error of a reading that nobody answered."""
+RESTARTED = "the server's counters went backwards: it restarted"
 
 
 @dataclass(frozen=True)
@@ -55,12 +61,17 @@ class ServerSide:
         return min(1.0, self.executing_ns / (phase_ns * float(instances)))
 
 
-def server_side(readings: Sequence[Record], windows: Sequence[Record], status: str) -> ServerSide:
+def server_side(
+    readings: Sequence[Record], windows: Sequence[Record], status: str, samples: Sequence[Record] = ()
+) -> ServerSide:
     """What the counters say; parts as the answers in `windows` state them, where they do.
 
-    The answers' parts are of exactly the requests that were measured.
+    The answers' parts are of exactly the requests that were measured. `samples` are the seconds between the
+    readings: a server that came back may have counted more by the end than it had at the beginning.
     """
     counted = counted_side(readings, status)
+    if counted.gap is None and restarted(readings, samples):
+        counted = ServerSide(gap=caveat("server-lost", RESTARTED))
     stated = stated_ns(windows)
     answers = sum(window["server_count"] for window in windows) if stated else 0
     if not answers:
@@ -91,9 +102,24 @@ def counted_side(readings: Sequence[Record], status: str) -> ServerSide:
             said = f"the server was not asked {when} the measure phase"
             return ServerSide(gap=caveat("probe-gap", said) if status == "done" else None)
         if "counters" not in reading:
-            return ServerSide(gap=caveat("probe-gap", reading["error"]))
+            return ServerSide(gap=unread(reading))
         counters.append(reading["counters"])
     return between(*counters)
+
+
+def unread(reading: Record) -> Caveat:
+    """Why there are no counters: nobody answered any more after the measure phase, or they are not told."""
+    if reading["when"] == "after" and reading.get("error_kind") in GONE:
+        return caveat("server-lost", f"after the measure phase {reading['error']}")
+    return caveat("probe-gap", reading["error"])
+
+
+def restarted(readings: Sequence[Record], samples: Sequence[Record]) -> bool:
+    """Whether the count of requests ever fell, from the reading before over the samples to the one after."""
+    first, last = (_reading(readings, when) or {} for when in ("before", "after"))
+    whole = [first.get("counters"), *(sample.get("server") for sample in samples), last.get("counters")]
+    counts = [one["requests"] for one in whole if one and "requests" in one]
+    return any(later < earlier for earlier, later in pairwise(counts))
 
 
 def between(before: Mapping[str, Any], after: Mapping[str, Any]) -> ServerSide:
@@ -103,7 +129,7 @@ def between(before: Mapping[str, Any], after: Mapping[str, Any]) -> ServerSide:
     old, new = batches_of(before), batches_of(after)
     sized = old is not None and new is not None
     if any(value < 0 for value in delta.values()) or (sized and went_backwards(old or {}, new or {})):
-        return ServerSide(gap=caveat("server-lost", "the server's counters went backwards: it restarted"))
+        return ServerSide(gap=caveat("server-lost", RESTARTED))
     means = _means(delta)
     # Some backends count their executions and not by size: nothing grew there, and that is no idle server.
     told = sized and bool(growth(old or {}, new or {}))

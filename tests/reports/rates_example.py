@@ -59,4 +59,6 @@ def master(at: int, rate: int) -> Record:
     known = {"gpus": [gpu], "host": host, "pending_requests": at}
     if at == 1 and rate == 20:
         return known | {"missing": ["server: read timed out"]}
-    return known | {"server": triton(rate * at, 1, 9 * MS)}
+    # As in the readings around the phase, counters begin at 1,000.
+    counted = {name: 1_000 + value for name, value in triton(rate * at, 1, 9 * MS).items()}
+    return known | {"server": counted}

@@ -51,6 +51,39 @@ def test_a_run_that_did_not_end_well_is_no_gap_of_the_probe(
     assert run.server_compute_ns == (MS if read == 2 else None)
 
 
+@pytest.mark.parametrize(
+    ("when", "kind", "code"),
+    [
+        ("after", "refused", "server-lost"),
+        ("after", "timeout", "server-lost"),
+        ("after", "rejected", "probe-gap"),
+        ("before", "refused", "probe-gap"),
+    ],
+)
+def test_a_server_that_answers_no_more_is_lost(tmp_path: Path, when: str, kind: str, code: str) -> None:
+    book = Book()
+    tag = book.add("onnx-http", 1, 1, {"w0": [MS] * 100}, counters=triton(100, 1, MS))
+    error = {"error": f"the counters of onnx-http cannot be read ({kind})", "error_kind": kind}
+    book.records.append({"kind": "server", **tag, "when": when, **error})
+    run = folded(book, tmp_path)
+    assert set(codes(run)) & {"server-lost", "probe-gap"} == {code}
+    assert text_of(run, code).endswith(f"the counters of onnx-http cannot be read ({kind})")
+    assert run.tainted == (code == "server-lost")
+
+
+@pytest.mark.parametrize(("counts", "lost"), [([310, 350], False), ([310, 2], True), ([2, 350], True)])
+def test_a_server_that_has_caught_up_since_its_restart_is_still_found(
+    tmp_path: Path, counts: list[int], lost: bool
+) -> None:
+    book = Book()
+    tag = book.add("onnx-http", 1, 1, {"w0": [MS] * 100}, counters=triton(100, 1, MS))
+    before = next(r["counters"] for r in book.of(tag) if r["kind"] == "server")["requests"]
+    for second, count in enumerate(counts):
+        reading = {"server": {"requests": before - 300 + count}}
+        book.records.append({"kind": "sample", **tag, "phase": "measure", "second": second, **reading})
+    assert ("server-lost" in codes(folded(book, tmp_path))) == lost
+
+
 def test_a_probe_that_failed_is_a_gap_with_its_own_words(tmp_path: Path) -> None:
     book = Book()
     tag = book.add("onnx-http", 1, 1, {"w0": [MS] * 100}, counters=triton(100, 1, MS))

@@ -141,7 +141,8 @@ def test_others_requests_to_the_model_are_counted() -> None:
 def test_a_step_that_is_not_told_of() -> None:
     with answering({"model_stats": STATS["model_stats"][:3]}) as address:
         assert read_counters(triton(address)) == {
-            "error": "the counters of onnx-jpeg-http cannot be read (bad-reply)"
+            "error": "the counters of onnx-jpeg-http cannot be read (bad-reply)",
+            "error_kind": "bad-reply",
         }
 
 

@@ -207,7 +207,7 @@ def test_nobody_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = f"127.0.0.1:{listener.getsockname()[1]}"
     sentence = "the counters of pytorch-http cannot be read (refused)"
-    assert read_counters(pytorch(address)) == {"error": sentence}
+    assert read_counters(pytorch(address)) == {"error": sentence, "error_kind": "refused"}
 
 
 @pytest.mark.parametrize("body", [b"<html>", b'{"model_stats": []}', b'{"error": "no"}', b"[1]", b"\xff"])

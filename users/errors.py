@@ -25,6 +25,7 @@ from enum import StrEnum
 import gevent
 import grpc
 from geventhttpclient.response import HTTPConnectionClosed, HTTPParseError
+from google.protobuf.message import DecodeError
 
 from users.redact import quoted
 
@@ -119,7 +120,7 @@ def kind_of(error: BaseException) -> ErrorKind:
         return ErrorKind.RESET
     if isinstance(error, OSError):
         return ErrorKind.RESET if error.errno in RESET_ERRNOS else ErrorKind.OTHER
-    if isinstance(error, (HTTPParseError, ValueError, KeyError, TypeError)):
+    if isinstance(error, (HTTPParseError, DecodeError, ValueError, LookupError, TypeError)):
         return ErrorKind.BAD_REPLY
     return ErrorKind.OTHER
 

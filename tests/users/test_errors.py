@@ -7,6 +7,7 @@ import geventhttpclient.response
 import grpc
 import pytest
 from geventhttpclient.response import HTTPConnectionClosed, HTTPParseError, HTTPProtocolViolationError
+from google.protobuf.message import DecodeError
 
 from users.endpoint import Endpoint
 from users.errors import GRPC_KINDS, ErrorKind, RequestError, kind_of, status_error, translated
@@ -46,6 +47,8 @@ FakeRpcError.__abstractmethods__ = frozenset()
         (HTTPProtocolViolationError("bad"), ErrorKind.BAD_REPLY),
         (ValueError("not JSON"), ErrorKind.BAD_REPLY),
         (KeyError("embeddings"), ErrorKind.BAD_REPLY),
+        (IndexError("no output"), ErrorKind.BAD_REPLY),
+        (DecodeError("not a message"), ErrorKind.BAD_REPLY),
         (ZeroDivisionError(), ErrorKind.OTHER),
         (FakeRpcError(grpc.StatusCode.DEADLINE_EXCEEDED, ""), ErrorKind.TIMEOUT),
         (FakeRpcError(grpc.StatusCode.INTERNAL, "boom"), ErrorKind.SERVER_ERROR),

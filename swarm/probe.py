@@ -44,8 +44,8 @@ GPU_FIELDS = {
 def read_counters(endpoint: Endpoint) -> dict[str, Any]:
     """`{"counters": {…}}`, cumulative since the server's start; it never raises.
 
-    Where they cannot be read, `{"error": sentence, "error_kind": …}`, by which a reader tells a server that is
-    gone from one that does not say.
+    Where they cannot be read, `{"error": sentence, "error_kind": …}`: a server that is gone is told from one
+    that does not say.
     """
     if not (endpoint.model or endpoint.computes):
         return {"counters": {}}  # the service counts what it embeds, and its floor embeds nothing

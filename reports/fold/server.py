@@ -8,6 +8,7 @@ from typing import Any
 from reports.doubt.caveat import Caveat, caveat
 from reports.fold.executions import Batches, Cold, batches_of, cold, growth, went_backwards
 from reports.fold.ratio import ratio
+from reports.format import plural
 from reports.ledger import Record
 
 PARTS = ("decode", "preprocess", "queue", "input", "compute", "output", "upstream")
@@ -16,6 +17,8 @@ PARTS = ("decode", "preprocess", "queue", "input", "compute", "output", "upstrea
 
 GONE = frozenset({"refused", "reset", "timeout", "dns"})
 """Kinds of error of a reading that nobody answered."""
+REFUSED = "server: refused"
+"""How a sample tells of a second in which nobody listened."""
 RESTARTED = "the server's counters went backwards: it restarted"
 
 
@@ -70,8 +73,8 @@ def server_side(
     readings: a server that came back may have counted more by the end than it had at the beginning.
     """
     counted = counted_side(readings, status)
-    if counted.gap is None and restarted(readings, samples):
-        counted = ServerSide(gap=caveat("server-lost", RESTARTED))
+    if counted.gap is None and (lost := loss_between(readings, samples)):
+        counted = ServerSide(gap=caveat("server-lost", lost))
     stated = stated_ns(windows)
     answers = sum(window["server_count"] for window in windows) if stated else 0
     if not answers:
@@ -112,6 +115,16 @@ def unread(reading: Record) -> Caveat:
     if reading["when"] == "after" and reading.get("error_kind") in GONE:
         return caveat("server-lost", f"after the measure phase {reading['error']}")
     return caveat("probe-gap", reading["error"])
+
+
+def loss_between(readings: Sequence[Record], samples: Sequence[Record]) -> str:
+    """How the server was lost between the readings, or nothing: it was away for a while, or began anew."""
+    refusals = [
+        text for sample in samples for text in sample.get("missing") or () if text.startswith(REFUSED)
+    ]
+    if refusals:
+        return f"nobody listened at the server's address in {plural(len(refusals), 'second')} of the phase"
+    return RESTARTED if restarted(readings, samples) else ""
 
 
 def restarted(readings: Sequence[Record], samples: Sequence[Record]) -> bool:

@@ -99,7 +99,7 @@ def test_seconds_without_a_reading_of_the_server_are_counted(
 
 def test_a_gap_gives_the_reason_that_was_given_most(tmp_path: Path) -> None:
     silent = [unread(at, "server: read timed out") for at in (1, 2)]
-    run = with_samples(tmp_path, read(0), *silent, unread(3, "server: refused"))
+    run = with_samples(tmp_path, read(0), *silent, unread(3, "server: rejected"))
     assert gaps(run) == ["3 of 4 seconds without a server reading (read timed out)"]
     assert not run.tainted
 

@@ -84,6 +84,16 @@ def test_a_server_that_has_caught_up_since_its_restart_is_still_found(
     assert ("server-lost" in codes(folded(book, tmp_path))) == lost
 
 
+def test_a_server_that_was_away_is_lost_whatever_it_has_counted_since(tmp_path: Path) -> None:
+    book = Book()
+    tag = book.add("onnx-http", 1, 1, {"w0": [MS] * 100}, counters=triton(100, 1, MS))
+    for second, why in enumerate(("refused: [Errno 111]", "timeout: 0.9 seconds", "refused: [Errno 111]")):
+        missing = {"missing": [f"server: {why}"]}
+        book.records.append({"kind": "sample", **tag, "phase": "measure", "second": second, **missing})
+    run = folded(book, tmp_path)
+    assert text_of(run, "server-lost") == "nobody listened at the server's address in 2 seconds of the phase"
+
+
 def test_a_probe_that_failed_is_a_gap_with_its_own_words(tmp_path: Path) -> None:
     book = Book()
     tag = book.add("onnx-http", 1, 1, {"w0": [MS] * 100}, counters=triton(100, 1, MS))

@@ -1,0 +1,162 @@
+"""What a drill must have seen, as values; and where what was seen differs. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from benchmarks.drilling.seen import FILES, Seen
+from reports.format import plural
+
+SOME, MAYBE = "some", "maybe"
+COMPLETE, INTERRUPTED, FAILED = "complete", "interrupted", "failed"
+CLIENT_BOUND, INCONCLUSIVE = "client-bound", 3
+"""Others on the machine may hold the generator up: the study must say so, and is then inconclusive."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What must be seen of a drill.
+
+    `failures`: kinds that may occur; each `some` (at least one), `maybe`, or the names of the server's
+    faults, joined by `+`, that must have been met exactly as often. Others must not. `caveats`, `never`:
+    codes that must be there, and must not. `limit`: the named limit, empty where any may be named. `says`:
+    patterns of what the terminal must show. `in_flight`: how many answers that the server gave may be missing
+    from the ledger, beside those that came after their requests had timed out. `left`: whether the study has
+    made its report; `folder`: whether there are results at all. `temporary`: whether files may be left.
+    """
+
+    exit_code: int
+    failures: Mapping[str, str] = field(default_factory=dict)
+    caveats: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+    limit: str = "inconclusive"
+    status: str = COMPLETE
+    says: tuple[str, ...] = ()
+    in_flight: int = 0
+    left: bool = True
+    folder: bool = True
+    temporary: bool = False
+
+    def told(self) -> str:
+        """In words, for the table."""
+        kinds = [f"{kind} {in_words(often)}" for kind, often in self.failures.items()]
+        parts = [
+            f"exit {self.exit_code}",
+            f"study {self.status}" if self.folder else "no results folder",
+            f"failures: {', '.join(kinds)}" if kinds else "no failures",
+            f"caveats {', '.join(self.caveats)}" if self.caveats else "",
+            f"limit {self.limit}" if self.limit else "",
+            "every answer in the ledger" if not self.in_flight else f"answers but {self.in_flight} in flight",
+            *(f"says “{shorn(text)}”" for text in self.says),
+        ]
+        return "; ".join(part for part in parts if part)
+
+
+def in_words(often: str) -> str:
+    """How often, of `Expected.failures` in words."""
+    return {SOME: "≥ 1", MAYBE: "≥ 0"}.get(often, f"= those answered by {often}")
+
+
+def shorn(pattern: str) -> str:
+    """A pattern as a reader sees it."""
+    return pattern.replace(".*", "…").replace("\\", "")
+
+
+def told(seen: Seen) -> str:
+    """What was seen, in words, for the table."""
+    kinds = [f"{kind} {count:,}" for kind, count in sorted(seen.failures.items())]
+    parts = [
+        "did not end" if seen.exit_code is None else f"exit {seen.exit_code}",
+        f"study {seen.status}" if seen.status else "no results folder",
+        f"failures: {', '.join(kinds)}" if kinds else "no failures",
+        f"caveats {', '.join(sorted(seen.caveats))}" if seen.caveats else "",
+        f"limit {seen.limit}" if seen.limit else "",
+        f"{seen.ok:,} of {plural(seen.answered, 'answer')} in the ledger" if seen.status else "",
+    ]
+    return "; ".join(part for part in parts if part)
+
+
+def differences(expected: Expected, seen: Seen) -> list[str]:
+    """Every way in which a drill went otherwise than it must; empty where it is as expected."""
+    return [
+        *_ending(expected, seen),
+        *_failures(expected, seen),
+        *_doubts(expected, seen),
+        *_counted(expected, seen),
+        *_left(expected, seen),
+        *seen.notes,
+    ]
+
+
+def _ending(expected: Expected, seen: Seen) -> Iterator[str]:
+    if seen.exit_code is None:
+        yield "the study did not end by its deadline"
+    elif seen.exit_code != expected.exit_code and not _held_up(seen):
+        yield f"exit code {seen.exit_code}, not {expected.exit_code}"
+    if "Traceback" in seen.text:
+        yield "a traceback on the terminal"
+    for pattern in expected.says:
+        if not re.search(pattern, flat(seen.text)):
+            yield f"the terminal lacks “{shorn(pattern)}”"
+
+
+def _held_up(seen: Seen) -> bool:
+    return CLIENT_BOUND in seen.caveats and seen.exit_code == INCONCLUSIVE
+
+
+def flat(text: str) -> str:
+    """Without the line ends that a terminal's width brings."""
+    return " ".join(text.split())
+
+
+def _failures(expected: Expected, seen: Seen) -> Iterator[str]:
+    for kind, count in seen.failures.items():
+        if count and kind not in expected.failures:
+            yield f"{count} failures of kind {kind}, which must not occur"
+    for kind, often in expected.failures.items():
+        found = seen.failures.get(kind, 0)
+        if often == SOME and not found:
+            yield f"no failure of kind {kind}"
+        if often not in (SOME, MAYBE):
+            planted = sum(seen.spoilt.get(name, 0) for name in often.split("+"))
+            if not planted:
+                yield f"no request met the fault {often}"
+            if found != planted:
+                yield f"{found} failures of kind {kind}, and the server met {planted} requests so"
+
+
+def _doubts(expected: Expected, seen: Seen) -> Iterator[str]:
+    for code in expected.caveats:
+        if code not in seen.caveats:
+            yield f"no caveat {code}"
+    for code in expected.never:
+        if code in seen.caveats:
+            yield f"a caveat {code}"
+    if expected.limit and seen.limit != expected.limit:
+        yield f"limit {seen.limit or 'none'}, not {expected.limit}"
+
+
+def _counted(expected: Expected, seen: Seen) -> Iterator[str]:
+    """Nothing is lost that finished, and nothing is invented."""
+    missing, late = seen.answered - seen.ok, seen.failures.get("timeout", 0)
+    if not 0 <= missing <= expected.in_flight + late:
+        yield f"{seen.ok} successes in the ledger, and the server gave {seen.answered} answers"
+
+
+def _left(expected: Expected, seen: Seen) -> Iterator[str]:
+    if seen.status != (expected.status if expected.folder else ""):
+        yield f"the study's status is {seen.status or 'unknown'}, not {expected.status}"
+    if expected.folder and seen.shown != 0:
+        yield f"reports show ended with {seen.shown}: {flat(seen.shown_text)[-200:]}"
+    if "Traceback" in seen.shown_text:
+        yield "a traceback of reports show"
+    if expected.left and (missing := set(FILES) - seen.files):
+        yield f"missing: {', '.join(sorted(missing))}"
+    if broken := [name for name in seen.files if name.startswith(".")]:
+        yield f"half-written: {', '.join(broken)}"
+    if seen.processes:
+        yield f"left running: {'; '.join(seen.processes)}"
+    if seen.temporary and not expected.temporary:
+        yield f"left in the temporary folder: {', '.join(seen.temporary)}"

@@ -1,0 +1,67 @@
+"""Drills of the answers: wrong, broken off, refused, too slow; 32 requests meet each."""
+
+from __future__ import annotations
+
+from benchmarks.drilling.drill import Drill, planted
+from benchmarks.drilling.judging import Expected
+from benchmarks.drilling.of_servers import grpc
+from benchmarks.drilling.rig import USERS, Rig
+
+PLANTED = 32
+"""More than a tenth of a short study's requests, so that no limit may be named."""
+
+
+def spoilt(kind: str, *faults: str) -> Expected:
+    """As many failures of one kind as the server met requests with these faults, and nothing else."""
+    return Expected(1, {kind: "+".join(faults)}, ("failures",), ("results-lost", "server-lost"))
+
+
+def over_http(name: str, cause: str, kind: str) -> Drill:
+    """A fault of the stand-in for the service."""
+    return Drill(name, cause, spoilt(kind, name), planted(name, PLANTED))
+
+
+def over_grpc(name: str, cause: str, kind: str) -> Drill:
+    """A fault of the stand-in for Triton."""
+    return Drill(f"{name}-grpc", cause, spoilt(kind, name), planted(name, PLANTED), grpc(3))
+
+
+def long_and_large(rig: Rig) -> None:
+    """One user whose requests are of 32 pictures, which take long to read."""
+    rig.serve()
+    rig.before_load += 1  # two first requests of 32 pictures, and none but the very first of one
+    rig.ordinary("--study", "full", "--cells", "*/b32/c1", "--seconds", "5", "--repeats", "1")
+
+
+DRILLS = (
+    over_http("not-http", "answers that are no HTTP", "bad-reply"),
+    over_http("not-json", "answers that are no JSON", "bad-reply"),
+    over_http("binary", "answers of random bytes", "bad-reply"),
+    over_grpc("junk", "gRPC answers that are no message", "bad-reply"),
+    over_http("half", "half of an answer, then the end", "reset"),
+    over_http("511", "511 floats a picture", "bad-reply"),
+    over_http("batch", "one embedding too many", "bad-reply"),
+    over_grpc("511", "511 floats a picture over gRPC", "bad-reply"),
+    over_grpc("batch", "one embedding too many over gRPC", "bad-reply"),
+    over_http("nan", "NaN embeddings", "bad-reply"),
+    over_grpc("nan", "NaN embeddings over gRPC", "bad-reply"),
+    over_http("500", "a burst of HTTP 500", "server-error"),
+    over_http("503", "a burst of HTTP 503", "server-error"),
+    over_http("429", "a burst of HTTP 429 with Retry-After", "rejected"),
+    over_grpc("internal", "a burst of gRPC INTERNAL", "server-error"),
+    over_grpc("unavailable", "a burst of gRPC UNAVAILABLE", "server-error"),
+    over_http("reset", "connections reset (RST) in place of answers", "reset"),
+    Drill(
+        "trickle",
+        "answers that trickle, 80 bytes a second",
+        Expected(1, {"timeout": "trickle"}, ("failures",), ("results-lost", "server-lost"), limit=""),
+        planted("trickle", USERS),
+    ),
+    Drill(
+        "slow-read",
+        "bodies of 400 kB that the server reads a byte at a time",
+        Expected(3, {"timeout": "slow-read"}, ("failures", "counts-mismatch"), limit=""),
+        planted("slow-read", 2),
+        long_and_large,
+    ),
+)  # fmt: skip

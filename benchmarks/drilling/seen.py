@@ -1,0 +1,70 @@
+"""What a drill has seen: read from the folder that the study left and from what was printed."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+UNFINISHED = "unfinished"
+"""The status of a study without an end."""
+FILES = ("study.json", "cells.csv", "timeline.csv", "summary.md", "report.html")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """`exit_code` is None where the study had not ended by its deadline.
+
+    `ok`, `failures`: of warm-up and measure phase, as the ledger's windows count them. `answered`: requests
+    of the load that the server says it answered as it should; `spoilt`: those it met with each fault.
+    `shown`: the exit code of `python -m reports show` on what was left, None where nothing was.
+    """
+
+    exit_code: int | None
+    text: str
+    status: str = ""
+    ok: int = 0
+    failures: Mapping[str, int] = field(default_factory=dict)
+    answered: int = 0
+    spoilt: Mapping[str, int] = field(default_factory=dict)
+    caveats: frozenset[str] = frozenset()
+    limit: str = ""
+    shown: int | None = None
+    shown_text: str = ""
+    files: frozenset[str] = frozenset()
+    processes: tuple[str, ...] = ()
+    temporary: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What a drill itself found to be other than it should."""
+
+
+def records(folder: Path) -> list[dict[str, Any]]:
+    """The whole records of a ledger, which may end in half a line."""
+    place = folder / "ledger.jsonl"
+    lines = place.read_text().splitlines() if place.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("}")]
+
+
+def in_ledger(found: list[dict[str, Any]]) -> tuple[int, Counter[str]]:
+    """Successes, and failures by kind, of all windows."""
+    ok, failures = 0, Counter[str]()
+    for record in found:
+        if record["kind"] == "window":
+            ok += record["ok"]
+            failures.update(record["failures"])
+    return ok, failures
+
+
+def reported(folder: Path) -> tuple[frozenset[str], str]:
+    """The caveats of all rows of cells.csv, and their limits."""
+    place = folder / "cells.csv"
+    if not place.exists():
+        return frozenset(), ""
+    with place.open() as lines:
+        rows = list(csv.DictReader(lines))
+    codes = frozenset(code for row in rows for code in row["caveats"].split(";") if code)
+    return codes, ", ".join(sorted({row["limit"] for row in rows if row["limit"]}))

@@ -2,6 +2,7 @@
 
 RequestError(kind, detail)
     refused            nobody listens at the address
+    unreachable        there is no way to the address: a link or a route is down
     dns                the host name has no address
     timeout            no complete answer in time
     reset              the connection broke before the answer was complete
@@ -10,6 +11,7 @@ RequestError(kind, detail)
     server-error       the server says it is at fault (HTTP 5xx and its gRPC likes)
     bad-reply          an answer that is not what was asked for: shape, not finite, norm, not parseable
     wrong-embedding    a well-formed embedding, but not that of the image sent
+    exhausted          the client's own machine has no port, open file or memory left for a connection
     other              anything else
 """
 
@@ -34,6 +36,7 @@ class ErrorKind(StrEnum):
     """Why a request failed; the values are what ledgers and reports show."""
 
     REFUSED = "refused"
+    UNREACHABLE = "unreachable"
     DNS = "dns"
     TIMEOUT = "timeout"
     RESET = "reset"
@@ -42,6 +45,7 @@ class ErrorKind(StrEnum):
     SERVER_ERROR = "server-error"
     BAD_REPLY = "bad-reply"
     WRONG_EMBEDDING = "wrong-embedding"
+    EXHAUSTED = "exhausted"
     OTHER = "other"
 
 
@@ -85,6 +89,13 @@ TLS_WORDS = {
 MOST_READ = 8_192
 """Bytes of an error's body that are looked at: more than the longest token and the words before it."""
 RESET_ERRNOS = {errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED, errno.ENOTCONN}
+EXHAUSTED_ERRNOS = {errno.EADDRNOTAVAIL, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+UNREACHABLE_ERRNOS = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN, errno.EHOSTDOWN}
+KINDS_OF_ERRNOS = {
+    **dict.fromkeys(RESET_ERRNOS, ErrorKind.RESET),
+    **dict.fromkeys(EXHAUSTED_ERRNOS, ErrorKind.EXHAUSTED),
+    **dict.fromkeys(UNREACHABLE_ERRNOS, ErrorKind.UNREACHABLE),
+}
 
 
 @contextmanager
@@ -119,7 +130,7 @@ def kind_of(error: BaseException) -> ErrorKind:
     if isinstance(error, HTTPConnectionClosed) or "Incomplete response" in str(error):
         return ErrorKind.RESET
     if isinstance(error, OSError):
-        return ErrorKind.RESET if error.errno in RESET_ERRNOS else ErrorKind.OTHER
+        return KINDS_OF_ERRNOS.get(error.errno or 0, ErrorKind.OTHER)
     if isinstance(error, (HTTPParseError, DecodeError, ValueError, LookupError, TypeError)):
         return ErrorKind.BAD_REPLY
     return ErrorKind.OTHER
@@ -133,6 +144,8 @@ def grpc_kind(error: grpc.RpcError) -> ErrorKind:
     text = (error.details() or "").lower()
     told = {"dns": ErrorKind.DNS, "resolution": ErrorKind.DNS, "refused": ErrorKind.REFUSED}
     told |= {"timed out": ErrorKind.TIMEOUT, "handshake failed": ErrorKind.TLS, "verification": ErrorKind.TLS}
+    told |= dict.fromkeys(("cannot assign requested address", "too many open files"), ErrorKind.EXHAUSTED)
+    told |= dict.fromkeys(("no route to host", "unreachable"), ErrorKind.UNREACHABLE)
     return next((kind for word, kind in told.items() if word in text), ErrorKind.RESET)
 
 

@@ -20,6 +20,9 @@ class Caveat:
 _ADVICE = {
     "aborted": "Run the study again; what was measured until then is kept.",
     "client-bound": "Add workers or hosts, or lower the load: this is the client's speed, not the server's.",
+    "client-exhausted": "Keep connections (--channels per-user), raise `ulimit -n` and the range of local "
+    "ports, or add hosts: these failures are not the server's.",
+    "clock-stepped": "Read times of day as of the clock before it was set; durations are not touched by it.",
     "cold-shape": "Let the server meet this batch size before measuring it, by a longer warm-up; run again.",
     "connections-differ": "Look for a proxy or a pool: what is said of connections rests on those seen.",
     "counts-mismatch": "Keep other clients away from the server while measuring, then run again.",
@@ -57,6 +60,7 @@ _TAINTING = frozenset(
     {
         "aborted",
         "client-bound",
+        "client-exhausted",
         "cold-shape",
         "counts-mismatch",
         "cut-short",

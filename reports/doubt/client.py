@@ -20,6 +20,8 @@ OVERSLEPT_SHARE = 0.05
 LATE_SHARE = 0.01
 RATE_SHARE = 0.01
 POISSON_SIGMAS = 3
+EXHAUSTED = "exhausted"
+"""The kind of failure that is the client's machine's own."""
 
 
 def client_doubts(
@@ -40,6 +42,8 @@ def client_doubts(
     if kept.dropped:
         few = f"{kept.dropped:,} of {kept.due or 0:,} arrivals were never sent"
         yield caveat("dropped-arrivals", f"{few}: the slowest are missing from the percentiles")
+    if count := sum(window["failures"].get(EXHAUSTED, 0) for window in windows):
+        yield caveat("client-exhausted", f"{count:,} of {sent:,} requests found no port or open file left")
     yield from _rate_missed(planned, kept.offered)
     yield from _out_of_range(windows)
 

@@ -10,6 +10,8 @@ from reports.ledger import Record
 
 ENOUGH = {"p50": 20, "p90": 100, "p95": 200, "p99": 1_000, "p99.9": 10_000}
 """Results behind a percentile that is to be trusted: ten of them must lie beyond it."""
+UNANSWERED = ("refused", "unreachable", "reset", "timeout", "dns", "exhausted")
+"""Kinds of failures that the server may have counted, or may never have heard of."""
 # Below each size these percentiles are doubtful.
 SAMPLES = {200: "p95, p99 and p99.9 are", 1_000: "p99 and p99.9 are", 10_000: "p99.9 is"}
 
@@ -39,8 +41,13 @@ def doubts(
         )
     if windows and server.gap:
         yield server.gap
-    if server.requests is not None and server.requests != counts.sent:
+    if server.requests is not None and not _least_counted(counts) <= server.requests <= counts.sent:
         yield caveat("counts-mismatch", f"sent {counts.sent} requests, the server counted {server.requests}")
+
+
+def _least_counted(counts: Counts) -> int:
+    """How many of the requests sent the server must have counted."""
+    return counts.sent - sum(counts.failure_kinds.get(kind, 0) for kind in UNANSWERED)
 
 
 def _samples(count: int) -> Iterator[Caveat]:

@@ -15,7 +15,7 @@ PARTS = ("decode", "preprocess", "queue", "input", "compute", "output", "upstrea
 """What a server states of the time it had a request: Triton and the services name different ones."""
 
 
-GONE = frozenset({"refused", "reset", "timeout", "dns"})
+GONE = frozenset({"refused", "unreachable", "reset", "timeout"})
 """Kinds of error of a reading that nobody answered."""
 REFUSED = "server: refused"
 """How a sample tells of a second in which nobody listened."""

@@ -24,7 +24,10 @@ _BROKEN = {
     "no-data": "no request succeeded",
 }
 # Where its latency is within the bound, since a client at its limit makes failures and drops by itself:
-_CLIENT = {"client-bound": "the client was the limit"}
+_CLIENT = {
+    "client-bound": "the client was the limit",
+    "client-exhausted": "the client had no port or file left",
+}
 # Where nothing failed or was dropped either, which often brings these along:
 _ODD = {"rate-missed": "the rate was not kept", "counts-mismatch": "the server counted other requests"}
 _WHY = _BROKEN | _CLIENT | _ODD

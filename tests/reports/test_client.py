@@ -54,6 +54,14 @@ def test_health_is_that_of_the_worst_worker_in_the_measure_phase(tmp_path: Path)
     assert set(texts(run)) == {"few-samples"}
 
 
+def test_failures_for_want_of_ports_or_files_are_the_clients_own(tmp_path: Path) -> None:
+    book = Book()
+    book.add("onnx-http", 1, 8, {"w0": [20 * MS] * 600}, failures={"exhausted": 40, "reset": 2})
+    run = folded(book, tmp_path)
+    assert texts(run)["client-exhausted"] == "40 of 642 requests found no port or open file left"
+    assert run.tainted
+
+
 def test_what_covers_less_than_a_second_counts_for_less(tmp_path: Path) -> None:
     run = with_health(
         tmp_path,

@@ -94,6 +94,20 @@ def test_a_server_that_was_away_is_lost_whatever_it_has_counted_since(tmp_path: 
     assert text_of(run, "server-lost") == "nobody listened at the server's address in 2 seconds of the phase"
 
 
+@pytest.mark.parametrize(
+    ("kind", "counted", "doubted"),
+    [("refused", 100, False), ("refused", 120, False), ("refused", 99, True), ("refused", 121, True),
+     ("server-error", 100, True), ("server-error", 120, False)],
+)  # fmt: skip
+def test_a_request_that_got_no_answer_may_never_have_come(
+    tmp_path: Path, kind: str, counted: int, doubted: bool
+) -> None:
+    book = Book()
+    counters = triton(counted, 1, MS)
+    book.add("onnx-http", 1, 1, {"w0": [MS] * 100}, counters=counters, failures={kind: 20})
+    assert ("counts-mismatch" in codes(folded(book, tmp_path))) == doubted
+
+
 def test_a_probe_that_failed_is_a_gap_with_its_own_words(tmp_path: Path) -> None:
     book = Book()
     tag = book.add("onnx-http", 1, 1, {"w0": [MS] * 100}, counters=triton(100, 1, MS))

@@ -19,6 +19,8 @@ from users.errors import RequestError
 
 PREPARE_S = 60.0
 PARTING_S = 4.0
+STEP_S = 1.0
+"""A clock that is further off than this was set; before that it was at most disciplined."""
 WARM_UP_REQUESTS = 5
 """As the seeds did; and at least two a user."""
 
@@ -32,6 +34,7 @@ class Conductor:
         self._terms = terms
         self._notes = Notes(hands.collector.write, hands.clock, hands.utc)
         self._current: UnderWay | None = None
+        self._step_s = 0.0
 
     @property
     def doubtful(self) -> set[Run]:
@@ -80,6 +83,15 @@ class Conductor:
             self._end("done", "")
         self._hands.spawn(0, run.cell.endpoint)
         return self._outcome(current)
+
+    def _look_at_clock(self, run: Run) -> None:
+        """Say where the machine's clock was set: ours is as it was, so that seconds stay whole."""
+        step_s = self._hands.step_s()
+        if abs(step_s - self._step_s) > STEP_S:
+            self._notes.caveat(
+                run, "clock-stepped", f"the master's clock was set by {step_s - self._step_s:+,.0f} s"
+            )
+            self._step_s = step_s
 
     def _choose(self, run: Run) -> str:
         """Seat the cell's workers; what is missing, or nothing."""
@@ -163,6 +175,7 @@ class Conductor:
         current.send("measure", lambda sent, passed: sent >= least and passed >= seconds)
         current.settle(self._terms.drain_s)
         self._read_server(current.run, "after")
+        self._look_at_clock(current.run)
         self._notes.memory(current.run, "after", self._hands.memory(cell.endpoint))
         if found := self._hands.traced(current.run):
             self._notes.traced(current.run, found)

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from reports.ledger import LedgerWriter
 from swarm import raw, rendering
+from swarm.clock import utc_now
 from swarm.collector import Collector
 from swarm.conductor import Conductor
 from swarm.embedded import EmbeddedServers
-from swarm.folder import utc_now
 from swarm.gating import Gate
 from swarm.launch import BEGAN
 from swarm.veil import copy_veiled

@@ -11,6 +11,7 @@ from typing import Any
 
 from reports.ledger import FILE_NAME, VERSION, LedgerWriter
 from swarm.cell import Run
+from swarm.clock import utc_now
 from swarm.errors import UsageError
 from swarm.fingerprint import fingerprint
 from swarm.options import Options
@@ -104,8 +105,3 @@ def open_ledger(folder: Path, head: Mapping[str, Any]) -> LedgerWriter:
         text = f"--results-dir: {folder} cannot be written ({error.strerror}); name another"
         raise UsageError(text) from error
     return ledger
-
-
-def utc_now() -> str:
-    """ISO 8601 with a Z."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from swarm import clock as wall_clock
 from swarm.cell import Cell, Run
 from swarm.collector import Collector
 from swarm.crew import Crew
 from swarm.first_calls import FirstCalls
-from swarm.folder import utc_now
 from swarm.sampler import Sampler
 from swarm.traces import Joined
 from users.endpoint import Endpoint
@@ -23,7 +22,8 @@ class Hands:
     set up; `traced` finds a run's requests in the server's trace, if it traces; `server_fault` says what is
     wrong with a server by its backend's name, or nothing; `addresses` has where each host reaches a cell's
     server, where it is not the endpoint's own address; `stopped` says why a threshold stops the study, or
-    nothing; `clock` and `sleep` count seconds, `wall_ns` is the time of day.
+    nothing; `clock` and `sleep` count seconds, `wall_ns` is the time of day, and `step_s` by how much the
+    machine's own clock has been set since.
     """
 
     crew: Crew
@@ -40,8 +40,9 @@ class Hands:
     say: Callable[[str], None]
     clock: Callable[[], float]
     sleep: Callable[[float], None]
-    wall_ns: Callable[[], int] = time.time_ns
-    utc: Callable[[], str] = utc_now
+    wall_ns: Callable[[], int] = wall_clock.wall_ns
+    utc: Callable[[], str] = wall_clock.utc_now
+    step_s: Callable[[], float] = wall_clock.step_s
     set_up: Callable[[Cell], Sequence[Endpoint]] = lambda cell: ()
     """Sets a cell's server as the cell says; the endpoints whose models were loaded again for it."""
     doubts: Callable[[Endpoint], Iterable[tuple[str, str]]] = lambda endpoint: ()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reports import histogram
+from swarm.clock import wall_ns
 from swarm.raw import Rows, packed
 from users.errors import ErrorKind
 from users.pacer import LATE_NS
@@ -84,7 +85,7 @@ class Recorder:
 
     def __init__(self) -> None:
         # The wall clock is read once: durations and the order of windows come from the monotonic clock.
-        self._anchor_ns = time.time_ns() - time.perf_counter_ns()
+        self._anchor_ns = wall_ns() - time.perf_counter_ns()
         self._windows: dict[Key, Window] = {}
         self._raw: list[Result] = []
         self.raw_left = 0

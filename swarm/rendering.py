@@ -52,6 +52,9 @@ def _run(words: list[str], patience: float, environment: Mapping[str, str]) -> t
     except subprocess.TimeoutExpired:
         made = f"python -m reports {' '.join(words[:2])}"
         return f"inferswarm: the report took too long; make it again with {made}", None
+    except OSError as error:
+        made = f"python -m reports {' '.join(words[:2])}"
+        return f"inferswarm: the report cannot be made ({error.strerror}); make it later with {made}", None
     return (done.stdout + done.stderr).rstrip(), done.returncode
 
 

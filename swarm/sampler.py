@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from typing import Any
 
 import gevent
 
+from swarm.clock import wall_s
 from swarm.gpus import LocalGpus, find_nvml, is_local
 from swarm.host import Host
 from swarm.kubernetes import Cluster, no_counters
@@ -65,7 +65,7 @@ class Sampler:
         self,
         write: Callable[[dict[str, Any]], None],
         sources: Callable[[Endpoint], AbstractContextManager[Mapping[str, Read]]],
-        wall: Callable[[], float] = time.time,
+        wall: Callable[[], float] = wall_s,
         sleep: Callable[[float], None] = gevent.sleep,
         late_s: float = LATE_S,
     ) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import gevent
 from gevent.queue import Queue
 
+from swarm.clock import wall_ns
 from swarm.errors import StudyError, SwarmError
 from swarm.forms import careful, is_question
 from swarm.messages import ASK, HELLO, PARTING, REPLY
@@ -133,7 +134,7 @@ class Worker:
         self._shipping.mark()
         self._shipping.workers = data["share"][1]
         self._recorder.begin_phase()
-        self._entered_ns = start_ns(data["start_utc_ns"], time.time_ns(), time.perf_counter_ns())
+        self._entered_ns = start_ns(data["start_utc_ns"], wall_ns(), time.perf_counter_ns())
         self._shipping.begin_path(data["phase"])
         self._stage.enter(data["phase"], self._pacer(data))
         return {}

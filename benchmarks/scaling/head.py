@@ -24,10 +24,10 @@ from benchmarks.scaling.seen import Seen, Span, ms, quantiles
 from reports import histogram
 from reports.ledger import FILE_NAME, VERSION, LedgerWriter
 from swarm.cell import Cell, Run
+from swarm.clock import utc_now
 from swarm.collector import Collector
 from swarm.conductor import Conductor
 from swarm.crew import Answers, Crew
-from swarm.folder import utc_now
 from swarm.hands import Hands
 from swarm.health import Health
 from swarm.programme import Listed

@@ -167,6 +167,8 @@ class Stand:
         self.settings: dict[int, str] = {}
         """By instances: nothing where the server is set so by a reload, or why it cannot be."""
         self.set: list[int] = []
+        self.step_s = 0.0
+        """By how much the master's clock has been set."""
         self.stopped = ""
         """Why a threshold stops the study."""
 
@@ -193,6 +195,7 @@ class Stand:
             sleep=self.clock.sleep,
             wall_ns=lambda: 1_000_000_000,
             utc=lambda: "then",
+            step_s=lambda: self.step_s,
             set_up=self.set_up,
             memory=lambda endpoint: self.held.pop(0) if self.held else {},
         )

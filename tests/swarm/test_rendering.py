@@ -17,6 +17,18 @@ def test_a_larger_ledger_may_take_longer(tmp_path: Path) -> None:
     assert patience_s(tmp_path) == 60 + 362.5
 
 
+def test_where_no_process_can_be_started_the_report_is_to_be_made_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(*_: Any, **__: Any) -> None:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    text, code = rendering.show(tmp_path)
+    made = f"make it later with python -m reports show {tmp_path}"
+    assert (text, code) == (f"inferswarm: the report cannot be made (Too many open files); {made}", None)
+
+
 class Ran:
     """Stands for subprocess.run, and keeps what it was asked."""
 

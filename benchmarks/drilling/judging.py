@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from benchmarks.drilling.seen import FILES, Seen
 from reports.format import plural
 
+ANY = 1 << 20
+"""Answers after a fault that leaves no ledger to write to."""
 SOME, MAYBE = "some", "maybe"
 COMPLETE, INTERRUPTED, FAILED = "complete", "interrupted", "failed"
 CLIENT_BOUND, INCONCLUSIVE = "client-bound", 3
@@ -48,10 +50,21 @@ class Expected:
             f"failures: {', '.join(kinds)}" if kinds else "no failures",
             f"caveats {', '.join(self.caveats)}" if self.caveats else "",
             f"limit {self.limit}" if self.limit else "",
-            "every answer in the ledger" if not self.in_flight else f"answers but {self.in_flight} in flight",
+            _of_answers(self.in_flight),
             *(f"says “{shorn(text)}”" for text in self.says),
         ]
         return "; ".join(part for part in parts if part)
+
+
+def _of_answers(in_flight: int) -> str:
+    """What must be in the ledger."""
+    if in_flight >= ANY:
+        return "all in the ledger that was before the fault"
+    return (
+        f"every answer in the ledger, but {in_flight} in flight"
+        if in_flight
+        else "every answer in the ledger"
+    )
 
 
 def in_words(often: str) -> str:
@@ -73,9 +86,16 @@ def told(seen: Seen) -> str:
         f"failures: {', '.join(kinds)}" if kinds else "no failures",
         f"caveats {', '.join(sorted(seen.caveats))}" if seen.caveats else "",
         f"limit {seen.limit}" if seen.limit else "",
-        f"{seen.ok:,} of {plural(seen.answered, 'answer')} in the ledger" if seen.status else "",
+        counted(seen) if seen.status else "",
     ]
     return "; ".join(part for part in parts if part)
+
+
+def counted(seen: Seen) -> str:
+    """The successes in the ledger, beside what the server says of them."""
+    if seen.answered is None:
+        return f"{plural(seen.ok, 'answer')} in the ledger"
+    return f"{seen.ok:,} of {plural(seen.answered, 'answer')} in the ledger"
 
 
 def differences(expected: Expected, seen: Seen) -> list[str]:
@@ -140,6 +160,10 @@ def _doubts(expected: Expected, seen: Seen) -> Iterator[str]:
 
 def _counted(expected: Expected, seen: Seen) -> Iterator[str]:
     """Nothing is lost that finished, and nothing is invented."""
+    if seen.ok < seen.least_ok:
+        yield f"{seen.ok} successes in the ledger, which had {seen.least_ok} before the fault"
+    if seen.answered is None:
+        return
     missing, late = seen.answered - seen.ok, seen.failures.get("timeout", 0)
     if not 0 <= missing <= expected.in_flight + late:
         yield f"{seen.ok} successes in the ledger, and the server gave {seen.answered} answers"

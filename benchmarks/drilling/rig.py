@@ -16,14 +16,15 @@ from pathlib import Path
 
 from benchmarks.drilling import processes
 from benchmarks.drilling.commanded import GOOD
+from benchmarks.drilling.places import Apart
 from benchmarks.drilling.processes import ROOT, free_port, marked, until
-from benchmarks.drilling.seen import UNFINISHED, Seen, in_ledger, records, reported
+from benchmarks.drilling.seen import UNFINISHED, Seen, in_ledger, measured, records, reported
 from benchmarks.drilling.target import HTTP, Target
 
-BIN = Path(sys.executable).parent
 USERS = 8
 STEP7 = "locustfiles/step7.py"
 STUDY = ("--warm-up", "0.5", "--seconds", "3", "--cells", "*/b1/c8", "--request-timeout", "2")
+LOCUST = (str(Path(sys.executable).with_name("locust")), "-f", STEP7)
 LOAD_S, GONE_S = 60.0, 30.0
 """How long a study may take to its measure phase, and its processes after its end to be gone."""
 MEASURED = 8
@@ -47,6 +48,10 @@ class Rig:
         self.notes: list[str] = []
         self.undo = ExitStack()
         self.target: Target | None = None
+        self.apart: Apart | None = None
+        self.least_ok = 0
+        """Successes that were in the ledger when the fault came."""
+        self._started: list[subprocess.Popen[bytes]] = []
         self.study: subprocess.Popen[bytes] | None = None
         self.before_load = BEFORE_LOAD
 
@@ -59,8 +64,8 @@ class Rig:
         if self.target is not None:
             self.target.kill()
         processes.end_all(self.mark)
-        if self.study is not None:
-            self.study.wait()
+        for started in self._started:
+            started.wait()
         self.undo.close()
 
     def environ(self) -> dict[str, str]:
@@ -77,17 +82,36 @@ class Rig:
 
     def run(self, *options: str, way: Sequence[str] = ()) -> None:
         """Start the study, as a user would from the console."""
-        command = [*(way or (str(BIN / "locust"), "-f", STEP7, "--headless")), *options]
+        command = [*(way or (*LOCUST, "--headless")), *options]
         command += ["--results-dir", str(self.results), "--images", str(self._pictures)]
-        with self.log.open("w") as log:
-            self.study = subprocess.Popen(
-                [*self.prefix, *command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log,
+        self.study = self._start([*self.prefix, *command], self.log)
+
+    def _start(self, command: Sequence[str], output: Path) -> subprocess.Popen[bytes]:
+        with output.open("w") as log:
+            started = subprocess.Popen(
+                command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log,
                 stderr=subprocess.STDOUT, start_new_session=True, env=self.environ(),
             )  # fmt: skip
+        self._started.append(started)
+        return started
 
-    def ordinary(self, *options: str) -> None:
+    def ordinary(self, *options: str, way: Sequence[str] = ()) -> None:
         """The study of the stand-in service: eight users for some seconds; `options` come last and win."""
-        self.run("--pytorch-url", f"http://{self.host}:{self.port}", *STUDY, *options)
+        self.run("--pytorch-url", f"http://{self.host}:{self.port}", *self.sizes(*options), way=way)
+
+    def master_and_workers(self, *places: Sequence[str], seconds: float) -> None:
+        """The same with a worker in each place, which is the prefix of its command."""
+        port = free_port(self.host)
+        bound = ("--master-bind-host", self.host, "--master-bind-port", str(port))
+        master = (*LOCUST, "--headless", "--master", "--expect-workers", str(len(places)), *bound)
+        self.ordinary("--seconds", f"{seconds:g}", way=master)
+        worker = (*LOCUST, "--worker", "--master-host", self.host, "--master-port", str(port))
+        for number, place in enumerate(places):
+            self._start([*place, *worker], self.folder / f"worker-{number}.log")
+
+    def sizes(self, *options: str) -> tuple[str, ...]:
+        """How much is measured; `options` come last and win."""
+        return (*STUDY, *options)
 
     def over_grpc(self, *options: str) -> None:
         """The same of the stand-in for Triton."""
@@ -116,6 +140,23 @@ class Rig:
             least = self.target.good + MEASURED
             until(lambda: self.ended() or self.target is None or self.target.good >= least, LOAD_S)
 
+    def both_measure(self) -> None:
+        """Until two workers have windows of the measure phase in the ledger."""
+
+        def measuring() -> bool:
+            folder = self.left()
+            return folder is not None and len(measured(folder)) > 1
+
+        if not until(lambda: self.ended() or measuring(), LOAD_S):
+            raise Failure(f"no two workers measured within {LOAD_S:g} s; the study printed:\n{self.text}")
+
+    def keep_what_is_there(self) -> None:
+        """What is in the ledger now must be in it at the end: some of it is of the measure phase."""
+        folder = self.left()
+        assert folder is not None
+        until(lambda: self.ended() or bool(measured(folder)), LOAD_S)
+        self.least_ok, _ = in_ledger(records(folder))
+
     def ended(self) -> bool:
         """Whether the study's process is over."""
         return self.study is None or self.study.poll() is not None
@@ -142,7 +183,8 @@ class Rig:
         made = Seen(
             exit_code,
             self.text + self._logs(folder),
-            answered=max(0, noted.pop(GOOD, 0) - self.before_load),
+            answered=max(0, noted.pop(GOOD, 0) - self.before_load) if self.target else None,
+            least_ok=self.least_ok,
             spoilt=noted,
             processes=tuple(marked(self.mark).values()),
             temporary=tuple(sorted(entry.name for entry in self.temporary.iterdir())),

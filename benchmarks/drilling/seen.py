@@ -21,6 +21,7 @@ class Seen:
 
     `ok`, `failures`: of warm-up and measure phase, as the ledger's windows count them. `answered`: requests
     of the load that the server says it answered as it should; `spoilt`: those it met with each fault.
+    `least_ok`: successes that were in the ledger when the fault came. `answered` is None without a stand-in.
     `shown`: the exit code of `python -m reports show` on what was left, None where nothing was.
     """
 
@@ -29,7 +30,8 @@ class Seen:
     status: str = ""
     ok: int = 0
     failures: Mapping[str, int] = field(default_factory=dict)
-    answered: int = 0
+    answered: int | None = None
+    least_ok: int = 0
     spoilt: Mapping[str, int] = field(default_factory=dict)
     caveats: frozenset[str] = frozenset()
     limit: str = ""
@@ -47,6 +49,11 @@ def records(folder: Path) -> list[dict[str, Any]]:
     place = folder / "ledger.jsonl"
     lines = place.read_text().splitlines() if place.exists() else []
     return [json.loads(line) for line in lines if line.endswith("}")]
+
+
+def measured(folder: Path) -> set[str]:
+    """The workers that have a window of the measure phase in the ledger so far."""
+    return {r["worker"] for r in records(folder) if r["kind"] == "window" and r["phase"] == "measure"}
 
 
 def in_ledger(found: list[dict[str, Any]]) -> tuple[int, Counter[str]]:

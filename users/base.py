@@ -13,7 +13,7 @@ import gevent
 from users.channels import PER_USER
 from users.check import SAMPLE_EVERY, check_embeddings, check_form
 from users.endpoint import Endpoint
-from users.errors import ErrorKind, RequestError, translated
+from users.errors import ErrorKind, RequestError, short
 from users.images import load_images
 from users.result import Result
 from users.stage import Stage, prepare_pool
@@ -150,8 +150,11 @@ class InferenceUser(User):
         images = self.mine.images
         if images is None:
             return prepared.renamed(request_id)
-        with translated():
+        try:
             return self.transport.prepare(images, prepared.indices, self.mine.endpoint, request_id)
+        except Exception as error:
+            # Whatever it is, no server has said it.
+            raise RequestError(ErrorKind.OTHER, short(error)) from error
 
     def _check(self, reply: Reply, prepared: Prepared, phase: str) -> RequestError | None:
         """The fault of an answer, or None; a user's first answer of each phase is always among the sample."""

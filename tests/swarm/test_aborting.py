@@ -31,10 +31,12 @@ def phase(name: str, tag: Record = TAG) -> Record:
     return {"kind": "phase", **tag, "phase": name}
 
 
-def seconds(latencies_ms: list[int], failures: int = 0, count: int = 20, **changed: Any) -> Iterator[Record]:
-    """Seconds of a worker, each with these successes twenty times over."""
+def seconds(
+    latencies_ms: list[int], failures: int = 0, count: int = 20, times: int = 20, **changed: Any
+) -> Iterator[Record]:
+    """Seconds of a worker, each with these successes so many times over."""
     for at in range(count):
-        made = window(TAG, "w0", [ms * MS for ms in latencies_ms] * 20, 1)
+        made = window(TAG, "w0", [ms * MS for ms in latencies_ms] * times, 1)
         yield made | {"second": FIRST_SECOND + at, "failures": {"timeout": failures}} | changed
 
 
@@ -73,8 +75,7 @@ def test_a_good_run_goes_on(latencies_ms: list[int], why: str) -> None:
 
 def test_what_is_beyond_but_not_certain_goes_on() -> None:
     found = aborting("require = 'failure_ratio <= 0.1'", "abort_after_s = 1")
-    few = [record | {"ok": 6, "failures": {"timeout": 1}} for record in seconds([10], count=8)]
-    assert stopped_after(found, iter(few)) is None
+    assert stopped_after(found, seconds([10], failures=1, count=8, times=6)) is None
 
 
 def test_failures_stop_a_study_in_which_nothing_succeeds() -> None:

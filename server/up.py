@@ -9,7 +9,7 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
 from server import logs, shared_memory
@@ -30,13 +30,21 @@ from server.plans import (
 )
 from server.probe import read_facts
 from server.providers import Device, Facts, choose
+from server.settings import Settings
 from server.spec import ModelSpec, model_of
 from server.turn import turn_to_start
 from server.voice import Stop, Voice
 from server.wheel import Wheel, find_wheel
 
 PAUSE_S = 0.05
-OPEN = "Whoever reaches tritonserver on {host} can load models into it, and a model may be code."
+OPEN = (
+    "Whoever reaches tritonserver on {host} can load models into it, and a model may be code; it knows no "
+    "token: give --host 127.0.0.1, or let only whom you trust reach it."
+)
+OPEN_SERVICE = (
+    "Whoever reaches the service on {host} can use it and read its metrics: set INFERSWARM_TOKEN, or give "
+    "--host 127.0.0.1."
+)
 
 
 def main(argv: list[str]) -> int:
@@ -75,9 +83,20 @@ def run(options: argparse.Namespace, voice: Voice) -> None:
         environments.note()
         turn.close()
         found = {name: fleet.endpoints[name] for name in SERVERS if name in fleet.endpoints}
-        is_open = wheel and not is_loopback(options.host)
-        voice.ready(about, found, OPEN.format(host=options.host) if is_open else "")
+        voice.ready(about, found, warnings(options.host, chosen, os.environ))
         fleet.watch()
+
+
+def warnings(host: str, chosen: Wanted, environ: Mapping[str, str]) -> list[str]:
+    """What is open to whom, a sentence for each kind of server."""
+    if is_loopback(host):
+        return []
+    services = {"pytorch", GATEWAY} & set(chosen.servers)
+    open_service = services and not Settings.from_env(environ).token
+    return [
+        *([OPEN.format(host=host)] if set(chosen.servers) - services else []),
+        *([OPEN_SERVICE.format(host=host)] if open_service else []),
+    ]
 
 
 def find_device(options: argparse.Namespace, chosen: Wanted, voice: Voice) -> Device:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -22,9 +23,13 @@ class Voice:
         """Something began or ended."""
         self._say({"event": "progress", "text": text}, text)
 
-    def ready(self, about: dict[str, Any], endpoints: dict[str, dict[str, Any]], warning: str = "") -> None:
-        """All servers answer; `about` says which model and weights they hold. A person gets the warning."""
-        self._say({"event": "ready", **about, "endpoints": endpoints}, _table(about, endpoints, warning))
+    def ready(
+        self, about: dict[str, Any], endpoints: dict[str, dict[str, Any]], warnings: Iterable[str] = ()
+    ) -> None:
+        """All servers answer; `about` says which model and weights they hold. Warnings go to stderr."""
+        for warning in warnings:
+            print(warning, file=sys.stderr, flush=True)
+        self._say({"event": "ready", **about, "endpoints": endpoints}, _table(about, endpoints))
 
     def died(self, server: str, exit_code: int, log: str, log_tail: str) -> None:
         """A server ended by itself; minus a signal's number is a signal."""
@@ -48,11 +53,11 @@ class Voice:
             raise Stop from None
 
 
-def _table(about: dict[str, Any], endpoints: dict[str, dict[str, Any]], warning: str) -> str:
+def _table(about: dict[str, Any], endpoints: dict[str, dict[str, Any]]) -> str:
     lines = [f"ready: {about['model']}, weights {about['weights']}"]
     for name, endpoint in endpoints.items():
         addresses = [
             f"{kind} {endpoint[kind]}" for kind in ("url", "http", "grpc", "metrics") if kind in endpoint
         ]
         lines.append(f"  {name:9} {'  '.join(addresses)}")
-    return "\n".join([*lines, *filter(None, [warning]), "Ctrl-C stops them."])
+    return "\n".join([*lines, "Ctrl-C stops them."])

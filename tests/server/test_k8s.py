@@ -78,6 +78,21 @@ def test_settings_are_those_that_the_service_reads() -> None:
     assert source["configMapRef"]["name"] == base()["ConfigMap"]["metadata"]["name"]
 
 
+def test_the_token_is_a_secrets_and_may_be_missing() -> None:
+    (variable,) = container(base()["Deployment"])["env"]
+    assert variable["name"] == "INFERSWARM_TOKEN"
+    assert variable["valueFrom"]["secretKeyRef"]["optional"] is True
+    assert "INFERSWARM_TOKEN" not in base()["ConfigMap"]["data"]
+
+
+def test_all_that_may_wait_fits_into_a_pod() -> None:
+    objects = base()
+    made = Settings.from_env(objects["ConfigMap"]["data"])
+    each_bytes = max(made.max_body_bytes, made.max_batch * 3 * 224 * 224 * 4)
+    assert container(objects["Deployment"])["resources"]["limits"]["memory"] == "2Gi"
+    assert (made.at_once + made.max_queue) * each_bytes < 2**30
+
+
 def test_the_autoscaler_is_as_published_and_scales_this_deployment() -> None:
     objects = base()
     scaler, deployment = objects["HorizontalPodAutoscaler"]["spec"], objects["Deployment"]

@@ -30,7 +30,7 @@ def check_tls(name: str, endpoint: Endpoint) -> None:
     By TLS 1.3 it says so only once the handshake is done, so it is greeted.
     """
     try:
-        greet(endpoint)
+        answered = greet(endpoint)
     except ssl.SSLCertVerificationError as error:
         raise UsageError(f"{name}: {untrusted(error)}") from error
     except (ssl.SSLEOFError, ConnectionError) as error:
@@ -39,10 +39,17 @@ def check_tls(name: str, endpoint: Endpoint) -> None:
         raise UsageError(f"{name}: {tls_fault(error)}; {mend(error, endpoint)}") from error
     except OSError as error:
         raise UsageError(f"{name}: no TLS within {PATIENCE_S:g} s; {plain(endpoint)}") from error
+    if not answered and endpoint.protocol == "grpc":
+        # gRPC's own servers keep to themselves what they miss.
+        own = "another" if endpoint.security.cert else "a"
+        raise UsageError(
+            f"{name}: hangs up behind the handshake of TLS; give {own} client certificate by"
+            " --tls-client-cert and --tls-client-key if it demands one, or Triton's gRPC port"
+        )
 
 
-def greet(endpoint: Endpoint) -> None:
-    """One connection, the protocol's first words, and the first of its answer. Raises OSError.
+def greet(endpoint: Endpoint) -> bool:
+    """Whether a connection that hears the protocol's first words is not closed for them. Raises OSError.
 
     Once there is TLS, only TLS' own faults are raised: what it is after all, the next question tells.
     """
@@ -50,10 +57,13 @@ def greet(endpoint: Endpoint) -> None:
     with gevent.Timeout(PATIENCE_S, TimeoutError()), closing(connect(endpoint)) as wire:
         try:
             wire.send_all((hello,))
-            wire.recv(1)
+            return bool(wire.recv(1))
+        except TimeoutError:
+            return True
         except OSError as error:
             if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
                 raise
+            return False
 
 
 def untrusted(error: ssl.SSLCertVerificationError) -> str:

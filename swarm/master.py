@@ -105,7 +105,7 @@ class Master:
             self._servers.prepare(options, kinds, self.images, self._launch)
         for user_class in self._environment.user_classes:
             # Locust's page asks for a host where a class has none; ours go to endpoints.
-            user_class.host = ", ".join(f"{e.name} at {e.address}" for e in self._servers.endpoints)
+            user_class.host = ", ".join(f"{e.name} at {e.shown}" for e in self._servers.endpoints)
         metrics = metrics_addresses(options.urls, self._servers.ready)
         place = self._launch.server_address
         sources = functools.partial(open_sources, metrics=metrics, namespace=place, cluster=self._cluster)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from swarm.embedded import EmbeddedServers, arguments
 from swarm.endpoints import Kind
@@ -15,6 +17,7 @@ from swarm.launch import Launch, relocated
 from swarm.options import Options
 from swarm.preflight import check_targets, first_reply
 from swarm.targets import endpoints_from_options, endpoints_from_ready, flag_of, unasked
+from swarm.triton_metrics import metrics_addresses
 from swarm.whereabouts import in_clear, record_of, resolved, told
 from users.endpoint import Endpoint
 from users.images import ImageSet
@@ -60,17 +63,26 @@ class Servers:
                 check_far(far if is_local(endpoint) else [], f"{flag_of(endpoint)} {endpoint.address}")
         if options.floor:
             self.endpoints += [endpoint.floor() for endpoint in self.endpoints if endpoint.has_floor]
-        self._locate()
+        self._locate(metrics_addresses(options.urls, {}))
         self._check(options.min_cosine)
 
-    def _locate(self) -> None:
-        """Say where each target is, before the first request to any; floors are where their endpoints are."""
+    def _locate(self, metrics: Mapping[str, str]) -> None:
+        """Say where each target is, before the first request to any; floors are where their endpoints are.
+
+        `metrics`: their URLs by backend, which get the token, too.
+        """
         for endpoint in self.endpoints:
             addresses = resolved(endpoint)
             self.targets[endpoint.name] = record_of(endpoint, addresses)
             if not endpoint.floor_of:
                 self._say(f"target {told(endpoint, addresses)}")
-        if warning := in_clear(self.targets):
+        asked = {}
+        for endpoint in self.endpoints:
+            if url := metrics.get(endpoint.server):
+                parts = urlsplit(url)
+                page = replace(endpoint, address=parts.netloc, tls=parts.scheme == "https")
+                asked[f"the metrics of {endpoint.server}"] = record_of(page, resolved(page))
+        if warning := in_clear({**self.targets, **asked}):
             self._say(warning)
 
     def _check(self, min_cosine: float) -> None:

@@ -52,12 +52,8 @@ def credentials_of(security: Security) -> grpc.ChannelCredentials:
 
     gRPC always verifies; without authorities of ours it trusts those it comes with.
     """
-    ca, key, cert = (Path(path).read_bytes() if path else None for path in _files(security))
-    return grpc.ssl_channel_credentials(ca, key, cert)
-
-
-def _files(security: Security) -> tuple[str, str, str]:
-    return security.ca, security.key, security.cert
+    paths = (security.ca, security.key, security.cert)
+    return grpc.ssl_channel_credentials(*(Path(path).read_bytes() if path else None for path in paths))
 
 
 def open_channel(endpoint: Endpoint, options: Options) -> grpc.Channel:

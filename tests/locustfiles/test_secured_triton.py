@@ -1,0 +1,102 @@
+"""The real tritonserver over TLS: its own of gRPC, and a proxy's before its HTTP and its metrics."""
+
+from __future__ import annotations
+
+import locust  # noqa: F401  (first: it patches sockets and threads)
+
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+
+from swarm.errors import UsageError
+from swarm.preflight import verdict
+from swarm.probe import read_counters
+from swarm.serving import read_serving
+from tests.certificates import Certificates
+from tests.locustfiles.console import ROOT, free_port, wait_until
+from tests.tls_proxy import behind_tls
+from users.endpoint import Endpoint
+from users.images import load_images
+from users.security import OPEN, Security
+from users.transport import Transport
+from users.triton_grpc import TritonGrpc
+from users.triton_http import TritonHttp
+
+pytestmark = pytest.mark.system
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return Certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(scope="module")
+def ports(made: Certificates, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, int]]:
+    """Of a tritonserver's gRPC and HTTP."""
+    grpc, http = free_port(), free_port()
+    log = tmp_path_factory.mktemp("triton") / "log"
+    command = [sys.executable, str(ROOT / "tests" / "tls_triton.py"), str(grpc), str(http)]
+    with log.open("w") as file:
+        process = subprocess.Popen(
+            [*command, made.server.cert, made.server.key, made.ca], stdout=file, stderr=file, cwd=ROOT
+        )
+    try:
+        wait_until(lambda: is_ready(http), 60, log.read_text)
+        yield grpc, http
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+
+
+def is_ready(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/v2/health/ready") as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def endpoint_at(address: str, transport: type[Transport], security: Security, tls: bool = True) -> Endpoint:
+    kind = (transport.protocol, transport.payload)
+    return Endpoint(f"onnx-{transport.protocol}", "onnx", *kind, address, "null", tls, security)
+
+
+def whole(endpoint: Endpoint, transport: type[Transport]) -> None:
+    """Checked before load, asked for its counters and its configuration."""
+    assert verdict(endpoint, transport, load_images(""), print).embedding.shape == (512,)
+    assert read_counters(endpoint)["counters"]["successes"] >= 1
+    assert read_serving(endpoint)["max_batch"] > 0
+
+
+def test_its_grpc(made: Certificates, ports: tuple[int, int]) -> None:
+    own = Security(made.ca, made.client.cert, made.client.key)
+    address = f"localhost:{ports[0]}"
+    whole(endpoint_at(address, TritonGrpc, own), TritonGrpc)
+    for security, tls, sentence in (
+        (
+            Security(made.ca),
+            True,
+            "hangs up behind the handshake of TLS; give a client certificate by --tls-client-cert",
+        ),
+        (OPEN, True, r"not trusted \(.*\); give its authority's by --tls-ca"),
+        (OPEN, False, f"speaks TLS; give grpcs://{address}"),
+        (
+            Security(made.ca, made.stranger.cert, made.stranger.key),
+            True,
+            "hangs up behind the handshake of TLS; give another client certificate by",
+        ),
+    ):
+        with pytest.raises(UsageError, match=sentence):
+            whole(endpoint_at(address, TritonGrpc, security, tls), TritonGrpc)
+
+
+def test_its_http_behind_a_proxy(made: Certificates, ports: tuple[int, int]) -> None:
+    context = made.server.server_context()
+    with behind_tls(f"127.0.0.1:{ports[1]}", context) as proxy:
+        whole(endpoint_at(proxy.address, TritonHttp, Security(made.ca)), TritonHttp)
+        with pytest.raises(UsageError, match=f"speaks TLS; give https://{proxy.address}"):
+            whole(endpoint_at(proxy.address, TritonHttp, OPEN, False), TritonHttp)

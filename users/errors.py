@@ -84,10 +84,12 @@ TLS_WORDS = {
     "BAD_CERTIFICATE": "does not accept the client certificate",
     "ALERT_UNKNOWN_CA": "does not know who signed the client certificate",
     "UNEXPECTED_EOF": "hung up in the handshake",
+    "VERIFY_FAILED": "its certificate is not accepted",
+    "Hostname Verification": "its certificate is not accepted: it is for another name",
 }
-"""By parts of OpenSSL's reasons, whose names differ from version to version."""
-MOST_READ = 8_192
-"""Bytes of an error's body that are looked at: more than the longest token and the words before it."""
+"""By parts of OpenSSL's reasons, whose names differ from version to version, and of gRPC's."""
+MOST_READ = 16_384
+"""Bytes of an error's body that are looked at: more than the longest token in JSON and the words before it."""
 RESET_ERRNOS = {errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED, errno.ENOTCONN}
 EXHAUSTED_ERRNOS = {errno.EADDRNOTAVAIL, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 UNREACHABLE_ERRNOS = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN, errno.EHOSTDOWN}
@@ -163,6 +165,8 @@ def short(error: BaseException) -> str:
     if isinstance(error, ssl.SSLError):
         return tls_fault(error)
     details = error.details() if isinstance(error, grpc.Call) else str(error)
+    if isinstance(error, grpc.Call) and grpc_kind(error) is ErrorKind.TLS:
+        details = in_words(details or "")
     return quoted(details or type(error).__name__, 160)
 
 
@@ -170,5 +174,9 @@ def tls_fault(error: ssl.SSLError) -> str:
     """What was wrong with TLS, in words; OpenSSL's own where they are not known."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not accepted: {error.verify_message.rstrip('.')}"
-    reason = error.reason or str(error)
-    return next((words for part, words in TLS_WORDS.items() if part in reason), reason)[:160]
+    return in_words(error.reason or str(error))
+
+
+def in_words(reason: str) -> str:
+    """A library's reason why there is no TLS, in words where they are known."""
+    return next((words for part, words in TLS_WORDS.items() if part in reason), reason)

@@ -89,7 +89,7 @@ TLS_WORDS = {
 }
 """By parts of OpenSSL's reasons, whose names differ from version to version, and of gRPC's."""
 MOST_READ = 16_384
-"""Bytes of an error's body that are looked at: more than the longest token in JSON and the words before it."""
+"""Bytes of an error's body that are looked at: more than the longest token takes in JSON."""
 RESET_ERRNOS = {errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED, errno.ENOTCONN}
 EXHAUSTED_ERRNOS = {errno.EADDRNOTAVAIL, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 UNREACHABLE_ERRNOS = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN, errno.EHOSTDOWN}

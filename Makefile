@@ -28,7 +28,7 @@ $(SET_UP): requirements.lock requirements-server.txt
 	$(BIN)/python -m pip check
 	@# The checkout's own packages, wherever a command is run from.
 	@$(BIN)/python -c 'import pathlib, sysconfig; \
-	  pathlib.Path(sysconfig.get_path("purelib"), "inferswarm.pth").write_text("$(CURDIR)\n")'
+	  pathlib.Path(sysconfig.get_path("purelib"), "inferswarm.pth").write_text(f"{pathlib.Path.cwd()}\n")'
 	@touch $@
 
 step7: setup ## run the five-endpoint study on embedded servers (STUDY=quick or full, ARGS=more options)

@@ -23,7 +23,7 @@ def commands() -> list[str]:
 def command(*parts: str) -> list[str]:
     """The one README command that has all these parts, its host names replaced by this machine's."""
     (found,) = [line for line in commands() if all(part in line for part in parts)]
-    return shlex.split(found.replace("gpu-host", "127.0.0.1").replace("load-master", "127.0.0.1"))
+    return shlex.split(found.replace("gpu-host", "127.0.0.1").replace("10.0.0.5", "127.0.0.1"))
 
 
 def toml_block(start: str) -> str:

@@ -14,7 +14,7 @@ import zmq.green as zmq
 from swarm.ears import MOST_BYTES
 from tests.locustfiles.conftest import StartService
 from tests.locustfiles.console import Console
-from tests.locustfiles.test_workers import distributed, wait_until_measuring
+from tests.locustfiles.test_workers import codes, distributed, wait_until_measuring
 
 pytestmark = pytest.mark.system
 
@@ -56,7 +56,11 @@ def test_what_strangers_send_to_the_masters_port_changes_no_study(
         stranger.send(message)
     with socket.create_connection(("127.0.0.1", port)) as raw:
         raw.sendall(b"GET / HTTP/1.1\r\n\r\n" + os.urandom(5_000))
-    assert master.wait(40) == 0, master.text
+    # On a machine that others use it may be client-bound, which is no stranger's doing.
+    assert master.wait(40) in (0, 3), master.text
+    assert not codes(master).get("pytorch-http/b1/c1", set()) & {"worker-lost", "worker-joined"}
+    footer = master.ledger()[-1]
+    assert (footer["kind"], footer["status"], footer["reason"]) == ("footer", "complete", "")
     (row,) = master.cells()
     assert (row["failures"], row["workers"]) == ("0", "1")
     assert {record["worker"] for record in master.ledger() if record["kind"] == "window"} == {"w0"}

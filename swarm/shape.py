@@ -24,7 +24,7 @@ from swarm.plan import Size, serial_and_concurrent
 from swarm.quiet import keep_run_time_out
 from swarm.signals import obey_signals_on_worker, send_workers_home
 from swarm.tuning import tune_locust
-from swarm.veil import veil_output
+from swarm.veil import veil_exceptions, veil_output
 from swarm.worker import Worker
 from users.endpoint import Endpoint
 
@@ -86,6 +86,7 @@ def on_init(environment: Environment, runner: Runner, web_ui: Any, **_: Any) -> 
         worker.hello()
     if isinstance(runner, (MasterRunner, LocalRunner)):
         say_who_may_connect(environment)
+        veil_exceptions(runner)
         shape.master = Master(environment, runner, web_ui, shape)
         try:
             shape.master.prepare()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from locust.runners import Runner
+
 import logging
 import shutil
 import sys
@@ -31,6 +33,16 @@ def veil_output() -> None:
         return record
 
     logging.setLogRecordFactory(veiled)
+
+
+def veil_exceptions(runner: Runner) -> None:
+    """What workers' own code raised, which Locust writes into its CSV file as they tell it."""
+    keep = runner.log_exception
+
+    def veiled(node_id: str, msg: str, formatted_tb: str) -> None:
+        keep(node_id, redacted(msg), redacted(formatted_tb))
+
+    runner.log_exception = veiled  # type: ignore[method-assign]
 
 
 class Veiled:

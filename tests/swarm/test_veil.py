@@ -7,11 +7,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from flask import Flask, Response
 
-from swarm.veil import VeiledLedger, copy_veiled
+from swarm.veil import VeiledLedger, copy_veiled, veil_exceptions
 from swarm.web.page import open_page
 from tests.swarm.web_stand import web_ui
 from users.redact import spellings
@@ -56,6 +58,14 @@ def test_without_a_token_nothing_is_in_the_way() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"
     assert logging.getLogRecordFactory() is logging.LogRecord
+
+
+def test_what_workers_code_raised(token: None) -> None:
+    kept: list[tuple[str, ...]] = []
+    runner: Any = SimpleNamespace(log_exception=lambda *told: kept.append(told))
+    veil_exceptions(runner)
+    runner.log_exception("w", f"no {TOKEN}", f"Traceback: {TOKEN}")
+    assert kept == [("w", f"no {HIDDEN}", f"Traceback: {HIDDEN}")]
 
 
 def test_ledgers_and_copied_logs(token: None, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from reports.__main__ import main
-from tests.reports.pages import ATTACK, GATES, PAGES, apart
+from tests.reports.pages import ATTACK, GATES, PAGES, apart, attacked, quick
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [
@@ -121,6 +121,21 @@ def test_a_tooltip_holds_an_attack_as_text(context: BrowserContext, folders: dic
     page.wait_for_selector(".tip strong")
     assert ATTACK in page.locator(".tip strong").first.inner_text()
     assert page.evaluate("window.hacked") is None
+
+
+def test_a_comparison_with_a_strangers_study_runs_nothing_of_theirs(
+    context: BrowserContext, tmp_path: Path
+) -> None:
+    # A folder's name is the stranger's, too, as far as a file system lets it.
+    theirs = attacked().write(tmp_path / ATTACK.replace("/", ""))
+    mine, out = quick().write(tmp_path / "mine"), tmp_path / "out"
+    assert main(["compare", str(mine), str(theirs), "--out", str(out)]) != 2
+    visit = Visit(context, out / "compare.html")
+    visit.page.evaluate("document.querySelectorAll('details').forEach((it) => { it.open = true; })")
+    assert visit.page.evaluate("window.hacked") is None
+    assert visit.page.locator("body img").count() == 0
+    assert ATTACK[:20] in visit.page.inner_text("body")
+    assert visit.is_calm(out / "compare.html")
 
 
 @pytest.mark.parametrize("width", WIDTHS)

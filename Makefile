@@ -23,6 +23,9 @@ $(SET_UP): requirements.lock requirements-server.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if v in ((3, 11), (3, 12)) else \
 	  "inferswarm needs Python 3.11 or 3.12, and this is %d.%d: run make PYTHON=/path/to/python3.11" % v)'
 	$(PYTHON) -m venv $(VENV)
+	@# The locked pip first: the one that Python brings takes longer over all the others.
+	sed -n '/^pip==/,/^    #/p' requirements.lock > $(VENV)/pip.lock
+	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r $(VENV)/pip.lock
 	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r requirements.lock
 	$(BIN)/python -m pip install --quiet $$(grep -E '^torch(vision)?==' requirements-server.txt)
 	$(BIN)/python -m pip check

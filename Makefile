@@ -8,7 +8,7 @@ SET_UP := $(VENV)/.set-up
 SUPPLY := $(VENV)/supply/.set-up
 
 .DEFAULT_GOAL := help
-.PHONY: help setup step7 web servers test test-soak test-shared test-studies test-readme test-parts test-calm \
+.PHONY: help setup step7 web servers drills test test-soak test-shared test-studies test-readme test-parts test-calm \
   test-reports check soak lock licences audit clean
 
 help: ## show this help
@@ -42,6 +42,9 @@ web: setup ## the same study from Locust's web UI at http://127.0.0.1:8089
 
 servers: setup ## start the embedded servers and keep them up until Ctrl-C
 	$(BIN)/python -m server up
+
+drills: setup ## break things in the middle of studies, and see what these say (ARGS=--only killed, some minutes)
+	$(BIN)/python -m benchmarks.drills $(ARGS)
 
 # The first apart: elsewhere Locust patches sockets and threads, which torch and uvicorn need as they are. The last
 # need both cores, the default ports, or the network for themselves. Those between wait more than they work, so two

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 
 from benchmarks.drilling.all import DRILLS
 from benchmarks.drilling.drill import Drill, Outcome, carried_out, chosen, few_pictures
-from benchmarks.drilling.table import line
+from benchmarks.drilling.table import about, line, write_page
 
 OK, WRONG, USAGE, SKIPPED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -32,18 +33,21 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"{drill.name:<16}{drill.cause}")
         return OK
     try:
+        began = time.monotonic()
         outcomes = rounds(drills, options.times)
     except KeyboardInterrupt:
         print("stopped; every process of the drill under way has been ended", flush=True)
         return INTERRUPTED
+    if options.write:
+        write_page(about(options.times, time.monotonic() - began), outcomes)
     return verdict(outcomes)
 
 
 def parser() -> argparse.ArgumentParser:
     """The options."""
-    about, _, codes = (__doc__ or "").partition("\n\n")
+    text, _, codes = (__doc__ or "").partition("\n\n")
     made = argparse.ArgumentParser(
-        prog="python -m benchmarks.drills", description=about, epilog=codes.partition("\n\n")[2]
+        prog="python -m benchmarks.drills", description=text, epilog=codes.partition("\n\n")[2]
     )
     made.add_argument(
         "--only", nargs="+", default=[], metavar="NAME", help="these drills alone (default: all)"
@@ -52,6 +56,7 @@ def parser() -> argparse.ArgumentParser:
         "--times", type=int, default=1, metavar="N", help="rounds in a row (default: %(default)s)"
     )
     made.add_argument("--list", action="store_true", help="tell the drills' names and faults, and run none")
+    made.add_argument("--write", action="store_true", help="put the table into benchmarks/README.md")
     return made
 
 

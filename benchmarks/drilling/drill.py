@@ -27,7 +27,8 @@ def serve(rig: Rig) -> None:
 class Drill:
     """`begin` starts server and study, `plant` the fault in the middle of the measure phase.
 
-    `cause`: the fault in words. `needs_root`: since it makes namespaces or mounts.
+    `cause`: the fault in words. `needs_root`: since it makes namespaces or mounts. `needs`: a file that must
+    be there.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Drill:
     plant: Callable[[Rig], None]
     begin: Callable[[Rig], None] = serve
     needs_root: bool = False
+    needs: Path | None = None
     deadline_s: float = DEADLINE_S
 
 
@@ -59,6 +61,8 @@ def carried_out(drill: Drill, pictures: Path) -> Outcome:
     """Carry one out, and judge it."""
     if drill.needs_root and os.geteuid():
         return Outcome(drill, skipped="namespaces and mounts need root")
+    if drill.needs and not drill.needs.exists():
+        return Outcome(drill, skipped=f"{drill.needs} is not there: install the package libfaketime")
     with (
         tempfile.TemporaryDirectory(prefix="inferswarm-drill-") as folder,
         Rig(Path(folder), pictures) as rig,

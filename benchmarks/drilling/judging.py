@@ -13,6 +13,8 @@ ANY = 1 << 20
 """Answers after a fault that leaves no ledger to write to."""
 SOME, MAYBE = "some", "maybe"
 COMPLETE, INTERRUPTED, FAILED = "complete", "interrupted", "failed"
+LONGEST_S = 600
+"""That any drill's study may last; a clock that jumped shows as more."""
 CLIENT_BOUND, INCONCLUSIVE = "client-bound", 3
 """Others on the machine may hold the generator up: the study must say so, and is then inconclusive."""
 
@@ -180,6 +182,8 @@ def _left(expected: Expected, seen: Seen) -> Iterator[str]:
         yield f"missing: {', '.join(sorted(missing))}"
     if broken := [name for name in seen.files if name.startswith(".")]:
         yield f"half-written: {', '.join(broken)}"
+    if seen.seconds > LONGEST_S:
+        yield f"timeline.csv reaches over {seen.seconds} seconds"
     if seen.processes:
         yield f"left running: {'; '.join(seen.processes)}"
     if seen.temporary and not expected.temporary:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from benchmarks.drilling.drill import Drill, planted
 from benchmarks.drilling.judging import Expected
-from benchmarks.drilling.of_servers import grpc
-from benchmarks.drilling.rig import USERS, Rig
+from benchmarks.drilling.of_servers import grpc, http
+from benchmarks.drilling.rig import IMPATIENT, USERS, Rig
 
 PLANTED = 32
 """More than a tenth of a short study's requests, so that no limit may be named."""
@@ -30,7 +30,7 @@ def long_and_large(rig: Rig) -> None:
     """One user whose requests are of 32 pictures, which take long to read."""
     rig.serve()
     rig.before_load += 1  # two first requests of 32 pictures, and none but the very first of one
-    rig.ordinary("--study", "full", "--cells", "*/b32/c1", "--seconds", "5", "--repeats", "1")
+    rig.ordinary("--study", "full", "--cells", "*/b32/c1", "--seconds", "5", "--repeats", "1", *IMPATIENT)
 
 
 DRILLS = (
@@ -56,6 +56,7 @@ DRILLS = (
         "answers that trickle, 80 bytes a second",
         Expected(1, {"timeout": "trickle"}, ("failures",), ("results-lost", "server-lost"), limit=""),
         planted("trickle", USERS),
+        http(3, *IMPATIENT),
     ),
     Drill(
         "slow-read",

@@ -7,7 +7,7 @@ import resource
 from benchmarks.drilling.drill import Drill
 from benchmarks.drilling.judging import ANY, MAYBE, SOME, Expected
 from benchmarks.drilling.places import NAME, Apart, in_place, with_hosts
-from benchmarks.drilling.rig import Rig
+from benchmarks.drilling.rig import IMPATIENT, Rig
 
 FRESH = ("--channels", "per-request")
 PORTS = 100
@@ -66,7 +66,7 @@ def over_link(rig: Rig) -> None:
     rig.host = rig.apart.server_address
     rig.serve()
     rig.prefix = rig.apart.prefix
-    rig.ordinary("--seconds", "16")
+    rig.ordinary("--seconds", "16", *IMPATIENT)
 
 
 def cut_link(rig: Rig) -> None:
@@ -75,6 +75,13 @@ def cut_link(rig: Rig) -> None:
     rig.apart.cut()
     rig.pause(CUT_S)
     rig.apart.heal()
+
+
+def cut_worker(rig: Rig) -> None:
+    """The same, while both workers measure."""
+    rig.both_measure()
+    rig.keep_what_is_there()
+    cut_link(rig)
 
 
 def worker_over_link(rig: Rig) -> None:
@@ -142,8 +149,14 @@ DRILLS = (
     Drill(
         "worker-cut",
         "a worker's link to master and server cut for 10 s, then healed",
-        Expected(3, {}, ("worker-lost",), in_flight=ANY),
-        cut_link,
+        Expected(
+            3,
+            {"timeout": MAYBE, "unreachable": MAYBE},
+            ("worker-lost", "cut-short"),
+            in_flight=ANY,
+            says=("worker w. was lost",),
+        ),
+        cut_worker,
         worker_over_link,
         needs_root=True,
     ),

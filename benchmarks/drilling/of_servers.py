@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from benchmarks.drilling.drill import Drill
 from benchmarks.drilling.judging import MAYBE, SOME, Expected
-from benchmarks.drilling.rig import USERS, Rig
+from benchmarks.drilling.rig import IMPATIENT, USERS, Rig
 from benchmarks.drilling.target import GRPC
 
-DOWN_S, HUNG_S = 2.0, 4.0
+DOWN_S, HUNG_S = 2.0, 6.0
 
 
 def kill(rig: Rig) -> None:
@@ -32,22 +32,22 @@ def hang(rig: Rig) -> None:
     rig.server.signal(signal.SIGCONT)
 
 
-def http(seconds: float) -> Callable[[Rig], None]:
+def http(seconds: float, *options: str) -> Callable[[Rig], None]:
     """A study of the service whose measure phase takes so long."""
 
     def begin(rig: Rig) -> None:
         rig.serve()
-        rig.ordinary("--seconds", f"{seconds:g}")
+        rig.ordinary("--seconds", f"{seconds:g}", *options)
 
     return begin
 
 
-def grpc(seconds: float) -> Callable[[Rig], None]:
+def grpc(seconds: float, *options: str) -> Callable[[Rig], None]:
     """The same of Triton over gRPC."""
 
     def begin(rig: Rig) -> None:
         rig.serve(GRPC)
-        rig.over_grpc("--seconds", f"{seconds:g}")
+        rig.over_grpc("--seconds", f"{seconds:g}", *options)
 
     return begin
 
@@ -83,16 +83,16 @@ DRILLS = (
     ),
     Drill(
         "hung",
-        "server stopped for 4 s; a request may take 2 s",
+        "server stopped for 6 s; a request may take 4 s",
         Expected(1, {"timeout": SOME}, ("failures",), ("server-lost", "results-lost")),
         hang,
-        http(6),
+        http(9, *IMPATIENT),
     ),
     Drill(
         "hung-grpc",
-        "gRPC server stopped for 4 s; a request may take 2 s",
+        "gRPC server stopped for 6 s; a request may take 4 s",
         Expected(1, {"timeout": SOME}, ("failures",), ("server-lost", "results-lost")),
         hang,
-        grpc(6),
+        grpc(9, *IMPATIENT),
     ),
 )

@@ -27,8 +27,9 @@ def marked(mark: str) -> dict[int, str]:
 
 
 def named(mark: str, *words: str) -> list[int]:
-    """The ids of those whose command line has all these words, in the order they were started."""
-    return sorted(pid for pid, line in marked(mark).items() if all(word in line.split() for word in words))
+    """The ids of those whose command line has all these words, or paths that end in them."""
+    lines = {pid: {Path(part).name for part in line.split()} for pid, line in marked(mark).items()}
+    return sorted(pid for pid, has in lines.items() if has.issuperset(words))
 
 
 def end_all(mark: str) -> None:

@@ -22,6 +22,7 @@ class Seen:
     `ok`, `failures`: of warm-up and measure phase, as the ledger's windows count them. `answered`: requests
     of the load that the server says it answered as it should; `spoilt`: those it met with each fault.
     `least_ok`: successes that were in the ledger when the fault came. `answered` is None without a stand-in.
+    `seconds`: how far timeline.csv reaches.
     `shown`: the exit code of `python -m reports show` on what was left, None where nothing was.
     """
 
@@ -37,6 +38,7 @@ class Seen:
     limit: str = ""
     shown: int | None = None
     shown_text: str = ""
+    seconds: int = 0
     files: frozenset[str] = frozenset()
     processes: tuple[str, ...] = ()
     temporary: tuple[str, ...] = ()
@@ -64,6 +66,16 @@ def in_ledger(found: list[dict[str, Any]]) -> tuple[int, Counter[str]]:
             ok += record["ok"]
             failures.update(record["failures"])
     return ok, failures
+
+
+def reach(folder: Path) -> int:
+    """The seconds from the first row of timeline.csv to the last."""
+    place = folder / "timeline.csv"
+    if not place.exists():
+        return 0
+    with place.open() as lines:
+        found = [int(row["t_s"]) for row in csv.DictReader(lines)]
+    return max(found, default=0) - min(found, default=0)
 
 
 def reported(folder: Path) -> tuple[frozenset[str], str]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import platform
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.drilling.drill import Outcome
+from reports.format import plural
 
 PAGE = Path(__file__).parent.parent / "README.md"
 BEGIN, END = "<!-- drills: begin -->", "<!-- drills: end -->"
@@ -32,6 +36,23 @@ def markdown(outcomes: Sequence[Sequence[Outcome]]) -> str:
         cells = (last.drill.cause, last.drill.expected.told(), last.seen or last.skipped, verdict)
         rows.append(f"| {' | '.join(map(escaped, cells))} |")
     return "\n".join(rows)
+
+
+def write_page(about: str, outcomes: Sequence[Sequence[Outcome]]) -> None:
+    """Replace what an earlier run left. Raises ValueError where the page lacks its markers."""
+    before, begin, rest = PAGE.read_text().partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"benchmarks/README.md lacks the line {BEGIN} or {END}; put both back")
+    PAGE.write_text(f"{before}{BEGIN}\n\n{about}\n\n{markdown(outcomes)}\n\n{END}{after}")
+
+
+def about(rounds: int, seconds: float) -> str:
+    """When and on what, as a list in Markdown."""
+    return "\n".join((
+        f"- {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {plural(rounds, 'round')} in {seconds / 60:.1f} minutes",
+        f"- {os.cpu_count()} cores, {platform.platform()}, Python {platform.python_version()}",
+    ))  # fmt: skip
 
 
 def escaped(text: str) -> str:

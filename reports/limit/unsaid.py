@@ -21,7 +21,8 @@ from reports.limit.shares import (
 from reports.summary import Summary
 
 FAILED_SHARE = 0.1
-"""Of the requests: the successes are then a choice of the easy ones, and failures load the server too."""
+"""Of the requests or of their time: the successes are then a choice of the easy ones, and failures load the
+server too."""
 LEAST_SUCCESSES = 10
 """Behind any mean: of fewer, one slow request moves it by more than a tenth."""
 VARIED = "the rate changed during the run, so no one thing holds all of it back"
@@ -43,6 +44,15 @@ def nothing_measured(run: Summary) -> Limit | None:
     return None if why is None else Limit("inconclusive", why, "Mend this or measure longer, then run again.")
 
 
+def failed_time_share(run: Summary) -> float:
+    """Of the time of all requests: a few that hang take more of it than many that fail at once."""
+    timeouts = run.failure_kinds.get("timeout", 0)
+    others = (run.failures or 0) - timeouts
+    failed_ns = timeouts * (run.timeout_p50_ns or 0.0) + others * (run.failed_p50_ns or 0.0)
+    whole_ns = failed_ns + run.succeeded * (service_ns(run) or 0.0)
+    return failed_ns / whole_ns if whole_ns else 0.0
+
+
 def nothing_explains(run: Summary) -> Limit | None:
     """No other rule holds, and what was measured does not show that there is room either."""
     for rule in _GAPS:
@@ -59,6 +69,9 @@ def _flaws(run: Summary) -> Iterator[str]:
         yield "no request succeeded"
     if failures > FAILED_SHARE * finished:
         yield f"{failures:,} of {finished:,} requests failed ({digits(100 * failures / finished)} %)"
+    elif (share := failed_time_share(run)) > FAILED_SHARE:
+        taken = f"{digits(100 * share)} % of all requests' time"
+        yield f"{failures:,} of {finished:,} requests failed, in {taken}"
     if run.succeeded < LEAST_SUCCESSES:
         yield f"only {run.succeeded:,} requests succeeded, of the {LEAST_SUCCESSES} that a mean needs"
     yield from (doubt.text for doubt in run.caveats if doubt.code in BROKEN)

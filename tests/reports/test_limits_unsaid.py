@@ -29,6 +29,10 @@ def judged(**changes: Any) -> tuple[str, str]:
         ({"status": "unfinished", "worker_cpu_pct": 99.0}, "the run ended as unfinished"),
         ({"failures": 1_000}, "no request succeeded"),
         ({"failures": 101}, "101 of 1,000 requests failed (10.1 %)"),
+        (
+            {"failures": 50, "failure_kinds": {"timeout": 50}, "timeout_p50_ns": 4_000 * MS},
+            "50 of 1,000 requests failed, in 91.3 % of all requests' time",
+        ),
         ({"requests": 9}, "only 9 requests succeeded, of the 10 that a mean needs"),
         ({"latency_mean_ns": None, "service_mean_ns": None}, "no mean latency is known"),
         ({"caveats": (caveat("server-lost", "it restarted"),)}, "it restarted"),

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import CalledProcessError
 
 from benchmarks.drilling.judging import Expected, differences, told
 from benchmarks.drilling.rig import Failure, Rig
 from benchmarks.drilling.seen import Seen
+from swarm.errors import SwarmError
 
 DEADLINE_S = 90.0
 """From the fault to the study's end, report included; a study that takes longer hangs."""
@@ -68,6 +70,10 @@ def carried_out(drill: Drill, pictures: Path) -> Outcome:
         Rig(Path(folder), pictures) as rig,
     ):
         try:
+            drill.begin(rig)
+        except (SwarmError, CalledProcessError) as error:
+            return Outcome(drill, skipped=f"this machine does not let it be built: {error}")
+        try:
             seen = watched(drill, rig)
         except Failure as failure:
             return Outcome(drill, wrong=(str(failure),), terminal=rig.text)
@@ -75,8 +81,7 @@ def carried_out(drill: Drill, pictures: Path) -> Outcome:
 
 
 def watched(drill: Drill, rig: Rig) -> Seen:
-    """What is seen of a drill that is carried out now."""
-    drill.begin(rig)
+    """What is seen of a drill whose study has begun."""
     if rig.study is not None:
         rig.under_load()
     drill.plant(rig)

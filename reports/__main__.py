@@ -4,12 +4,22 @@ import argparse
 import io
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from reports.compare.command import add_compare
+from reports.format import one_line
 from reports.gates.baseline_command import add_baseline
 from reports.gates.calibrate_command import add_calibrate
 from reports.gates.command import add_gate
 from reports.show import add_show
+
+
+class Parser(argparse.ArgumentParser):
+    """One that quotes what was typed escaped and shortened."""
+
+    def error(self, message: str) -> NoReturn:
+        """Ends the program with 2, and says how it is used."""
+        super().error(one_line(message))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -23,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The command line: one sub-command for each thing to do."""
-    top = argparse.ArgumentParser(prog="python -m reports", description=__doc__)
+    top = Parser(prog="python -m reports", description=__doc__)
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     add_show(commands)
     add_compare(commands)

@@ -3,7 +3,9 @@
 import errno
 import os
 import stat
+import tomllib
 from pathlib import Path
+from typing import Any
 
 MOST_BYTES = 64_000_000
 """Of a file that people or other studies wrote by hand or in one piece: a hundred times the largest known."""
@@ -17,6 +19,23 @@ def whole_file(path: Path | str, most: int = MOST_BYTES) -> bytes:
     if len(found) > most:
         raise OSError(errno.EFBIG, f"larger than {most / 1e6:g} MB", str(path))
     return found
+
+
+def parsed_toml(text: str) -> dict[str, Any]:
+    """What a text in TOML says; ValueError where it is none, or has a number of more than TOML's 64 bits."""
+    try:
+        found = tomllib.loads(text)
+        _check_numbers(found)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    return found
+
+
+def _check_numbers(value: Any) -> None:
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise ValueError("it has a number of more than 64 bits")
+    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _check_numbers(one)
 
 
 def check_regular(path: Path | str) -> None:

@@ -25,7 +25,7 @@ class Topology:
     @classmethod
     def parse(cls, text: str) -> Topology:
         """`4` workers, or `4@2`: 4 workers on 2 hosts. Raises UsageError."""
-        found = re.fullmatch(r"(\d+)(?:@(\d+))?", text.strip())
+        found = re.fullmatch(r"([0-9]{1,5})(?:@([0-9]{1,5}))?", text.strip())
         made = cls(int(found[1]), int(found[2] or 0)) if found else cls()
         if not made.workers or made.hosts > made.workers:
             raise UsageError(

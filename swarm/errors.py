@@ -6,7 +6,7 @@ SwarmError
 └── RunFailedError  this run has no figures, the study goes on
 """
 
-from reports.format import plain_lines
+from reports.format import one_line, plain_lines
 
 
 class SwarmError(Exception):
@@ -17,7 +17,10 @@ class SwarmError(Exception):
 
 
 class UsageError(SwarmError):
-    """Names the option or field, and the mend."""
+    """Names the option or field, and the mend; what it quotes is escaped and shortened."""
+
+    def __init__(self, sentence: str = "") -> None:
+        super().__init__(one_line(sentence))
 
 
 class StudyError(SwarmError):

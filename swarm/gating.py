@@ -151,5 +151,5 @@ def check_baseline(place: str, named: str) -> None:
     if not os.path.isdir(place):
         try:
             studies_in(found)
-        except GateError as error:
+        except (GateError, OSError) as error:
             raise UsageError(f"{named} {place}: {error}".removesuffix(".")) from error

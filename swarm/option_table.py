@@ -25,13 +25,17 @@ URLS = {
 
 @dataclass(frozen=True)
 class Number:
-    """A numeric option: its type, default (None: the study's size decides), help, and what makes sense."""
+    """A numeric option: its type, default (None: the study's size decides), help, and what makes sense.
+
+    `most`: a number beyond, or below its negative, is a slip of the hand, or would fill the memory with runs.
+    """
 
     type: Callable[[str], float]
     default: float | None
     help: str
     holds: Callable[[float], bool]
     advice: str
+    most: float = 2**63
 
 
 NUMBERS = {
@@ -45,13 +49,13 @@ NUMBERS = {
         float, None, "Most seconds of warm-up; 5 or more to be steady", lambda n: n > 0, "give more than 0"
     ),
     "repeats": Number(
-        int, None, "Times every cell is run, in a seeded order", lambda n: n >= 1, "give 1 or more"
+        int, None, "Times every cell is run, in a seeded order", lambda n: n >= 1, "give 1 or more", 10_000
     ),
     "seed": Number(
         int, 0, "Seed of the order of the runs and of arrivals", lambda _: True, "give a whole number"
     ),
     "max_in_flight": Number(
-        int, 100, "Most requests in flight under open load", lambda n: n >= 1, "give 1 or more"
+        int, 100, "Most requests in flight under open load", lambda n: n >= 1, "give 1 or more", 100_000
     ),
     "request_timeout": Number(
         float, 60.0, "Seconds until a request has failed", lambda n: n > 0, "give more than 0"
@@ -79,7 +83,7 @@ NUMBERS = {
     ),
     "repeat_until_decided": Number(
         int, 0, "Most repeats while a verdict of --gate is open and more would decide; 0 adds none",
-        lambda n: n >= 0, "give 0 or more"
+        lambda n: n >= 0, "give 0 or more", 10_000
     ),
     "prometheus_port": Number(
         int, 0, "Port of live figures for Prometheus; 0 is none", lambda n: 0 <= n < 65536, "give 0 to 65535"

@@ -189,7 +189,8 @@ def changes(first: Options, now: Options) -> list[str]:
 def rates_of(text: str) -> tuple[float, ...]:
     """`50,100`: 50 and 100 requests a second. Raises UsageError."""
     try:
-        rates = tuple(dict.fromkeys(float(part) for part in text.split(",") if part.strip()))
+        # As cells are called: two of one name would be taken for one run.
+        rates = tuple(dict.fromkeys(float(f"{float(part):g}") for part in text.split(",") if part.strip()))
     except ValueError:
         rates = (math.nan,)
     if not all(0 < rate <= MOST_PER_S for rate in rates):
@@ -203,8 +204,10 @@ def checked(name: str, number: Number, value: Any) -> Any:
         return number.default or 0
     try:
         converted = number.type(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         converted = math.nan
-    if not math.isfinite(converted) or not number.holds(converted):
+    if (isinstance(converted, float) and not math.isfinite(converted)) or not number.holds(converted):
         raise UsageError(f"{flag(name)} {value}: {number.advice}")
+    if not -number.most <= converted <= number.most:
+        raise UsageError(f"{flag(name)} {value}: give {number.most:,} at most")
     return converted

@@ -17,6 +17,8 @@ PRECISION = 1.05
 """Done when the lowest rate that misses the bound is at most this many times the highest that meets it."""
 MOST_STEPS = 16
 LEAST_PER_S = 0.1
+MOST_MS = 3_600_000.0
+"""That a histogram of latencies can tell."""
 BEYOND = 10
 """As many results must lie beyond a percentile that is to be trusted."""
 
@@ -34,7 +36,7 @@ class Bound:
     def parse(cls, text: str) -> Bound:
         """`p99<=100`: the 99th percentile is at most 100 ms. Raises UsageError."""
         found = re.fullmatch(r"p(50|90|95|99|99\.9)\s*<=\s*(\d+(?:\.\d+)?)\s*(?:ms)?", text.strip())
-        if not found or not float(found[2]):
+        if not found or not 0 < float(found[2]) <= MOST_MS:
             raise UsageError(f"--find-rate {text}: give p50, p90, p95, p99 or p99.9 and ms, e.g. 'p99<=100'")
         return cls(float(found[1]), float(found[2]))
 

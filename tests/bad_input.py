@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from hypothesis import HealthCheck, settings
 
-LONGEST = 440
+LONGEST = 480
 """Characters of a whole line: a sentence and who says it."""
 
 

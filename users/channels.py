@@ -42,7 +42,7 @@ def parse(text: str) -> Channels:
         return Channels(text)
     if text == SHARED:
         return Channels(SHARED, 1)
-    pool = re.fullmatch(rf"{POOL}:([1-9][0-9]*)", text)
+    pool = re.fullmatch(rf"{POOL}:([1-9][0-9]{{0,4}})", text)
     if pool is None:
         raise ValueError(GIVE)
     return Channels(POOL, int(pool[1]))

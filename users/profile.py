@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 BASE_SHARE = 0.1
 """Of the peak: the rate that a ramp begins at, and that a cool-down and the warm-up are held at."""
+MOST_S = 604_800
+"""Of a stage: a week."""
 NAMES = ("ramp", "hold", "cool")
 TITLES = {"cool": "cool-down"}
 GIVE = "give seconds of ramp, hold and cool in that order, each once at most, e.g. ramp:20,hold:40,cool:20"
@@ -108,7 +110,7 @@ def seconds_of(text: str) -> dict[str, float]:
         raise ValueError(GIVE) from None
     places = [NAMES.index(name) if name in NAMES else -1 for name, _ in found]
     rising = all(before < after for before, after in itertools.pairwise([-1, *places]))
-    if not rising or not all(0 < seconds < math.inf for _, seconds in found):
+    if not rising or not all(0 < seconds <= MOST_S for _, seconds in found):
         raise ValueError(GIVE)
     return dict(found)
 

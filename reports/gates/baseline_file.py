@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.damage import DAMAGED, LONGEST
+from reports.data_file import whole_file
 from reports.gates.error import GateError
 from reports.strict_json import parsed
 
@@ -14,7 +15,7 @@ KIND, VERSION = "inferswarm-baseline", 1
 def studies_in(path: Path) -> Sequence[Mapping[str, Any]]:
     """What it keeps of each study; OSError, and GateError without the path where it is no such file."""
     try:
-        kept = parsed(path.read_bytes())
+        kept = parsed(whole_file(path))
         if (kept["kind"], kept["version"]) != (KIND, VERSION):
             raise ValueError(f"its kind is {kept['kind']!r:.40}, its version {kept['version']!r:.40}")
         studies: Sequence[Mapping[str, Any]] = kept["studies"]

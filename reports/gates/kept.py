@@ -6,10 +6,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from reports.data_file import whole_file
 from reports.gates.claim import OUTCOMES
 from reports.gates.error import GateError
 from reports.gates.names import VERDICTS
 from reports.gates.verdict import Verdict, exit_code
+from reports.strict_json import parsed
 
 
 def kept_text(verdicts: Sequence[Verdict]) -> str:
@@ -24,7 +26,7 @@ def kept_in(directory: Path) -> tuple[Verdict, ...]:
     if not path.is_file():
         return ()
     try:
-        return tuple(map(_verdict, json.loads(path.read_text(encoding="utf-8"))["verdicts"]))
+        return tuple(map(_verdict, parsed(whole_file(path))["verdicts"]))
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         mend = "remove it, or judge the study again with `python -m reports gate`."
         raise GateError(f"{path}: is not what gates leave ({error}): {mend}") from error

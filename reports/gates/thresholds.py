@@ -1,13 +1,13 @@
 """thresholds.toml: what must hold, of which cells, and what happens where it does not."""
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from reports.data_file import parsed_toml, whole_file
 from reports.gates.columns import FAILURE_RATIO, Kind
 from reports.gates.error import GateError
 from reports.gates.fields import Table, number, numbers, only, text, texts
@@ -106,7 +106,7 @@ def read_gates(path: Path) -> Gates:
     A baseline that the file names is meant beside the file.
     """
     try:
-        written = path.read_bytes().decode("utf-8-sig")
+        written = whole_file(path).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise GateError(f"{path}: cannot be read ({reason}): name a file of thresholds.") from error
@@ -137,8 +137,8 @@ def parse_gates(written: str, place: str, beside: Path = Path()) -> Gates:
 
 def _parsed(written: str, place: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(written)
-    except (ValueError, RecursionError) as error:
+        return parsed_toml(written)
+    except ValueError as error:
         raise GateError(f"{place}: is no TOML ({error}): mend that line.") from error
 
 

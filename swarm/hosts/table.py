@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import os
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from reports.data_file import parsed_toml, whole_file
 from swarm.errors import UsageError
 
+MOST_HOSTS = 250
+"""On one machine: each has an address of its own in one network."""
 COMMON = ("name", "kind", "workers")
 FIELDS: dict[str, tuple[str, ...]] = {
     "process": (),
@@ -64,8 +66,8 @@ def hosts_named(text: str, apart: bool = False) -> list[HostSpec]:
     """
     if not text.isdecimal():
         return read_hosts(Path(text))
-    if not int(text):
-        raise UsageError("0 hosts: give 1 or more, or a hosts.toml")
+    if len(text) > len(str(MOST_HOSTS)) or not 1 <= int(text) <= MOST_HOSTS:
+        raise UsageError(f"{text} hosts: give 1 to {MOST_HOSTS}, or a hosts.toml")
     return made_hosts(int(text), "netns" if apart or int(text) > 1 else "process")
 
 
@@ -89,7 +91,7 @@ def read_hosts(path: Path) -> list[HostSpec]:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text())
+        return parsed_toml(whole_file(path).decode("utf-8-sig"))
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror}): name the file of your hosts") from None
     except ValueError as error:

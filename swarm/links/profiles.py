@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from reports.data_file import parsed_toml, whole_file
 from swarm.errors import UsageError
 from swarm.links.shaping import LinkSpec
 
@@ -112,10 +112,10 @@ def profiles_named(text: str, known: Mapping[str, Profile]) -> list[Profile]:
 
 def _read(file: Path) -> dict[str, Profile]:
     try:
-        tables = tomllib.loads(file.read_text(encoding="utf-8"))
+        tables = parsed_toml(whole_file(file).decode("utf-8-sig"))
     except OSError as error:
         raise UsageError(f"{file} cannot be read ({error.strerror}): name a file of link profiles") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise UsageError(f"{file} is not TOML ({error}): mend that line") from None
     return {name: _profile(f"{file}: [{name}]", name, table) for name, table in tables.items()}
 

@@ -76,7 +76,8 @@ def test_queue_delays_that_make_no_sense(text: str) -> None:
     mend = "give whole microseconds up to 10,000,000, e.g. 0,1000,10000"
     with pytest.raises(UsageError) as refused:
         queue_delays_of(text)
-    assert str(refused.value) == f"--queue-delay-us {text}: {mend}"
+    assert str(refused.value).startswith(f"--queue-delay-us {text[:100]}")
+    assert str(refused.value).endswith(f"{text[-100:]}: {mend}")
 
 
 @pytest.mark.parametrize("text", ["0", "65", "two", "1;2"])

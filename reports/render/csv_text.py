@@ -5,8 +5,6 @@ import io
 import re
 from collections.abc import Iterable, Sequence
 
-from reports.format import plain
-
 _FORMULA = re.compile(r"[=+\-@\t\r]")
 _NS_PER = {"ms": 1e6, "s": 1e9}
 
@@ -21,10 +19,11 @@ def csv_text(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def _safe(value: object) -> object:
-    """A text on one line; `'` before one that begins like a formula, as spreadsheets write texts."""
+    """A text with `'` before it where it begins like a formula, as spreadsheets write texts."""
     if not isinstance(value, str):
         return value
-    return f"'{plain(value)}" if _FORMULA.match(value) else plain(value)
+    # Python's writer leaves a carriage return unquoted, which then ends the row.
+    return ("'" if _FORMULA.match(value) else "") + value.replace("\r", " ")
 
 
 def column_of(thing: object, column: str) -> object:

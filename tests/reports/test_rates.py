@@ -101,8 +101,8 @@ def test_of_two_workers_the_one_that_took_longer_counts(tmp_path: Path) -> None:
 def slow_arrivals(folder: Path, load: str, last_end_ns: int) -> Summary:
     """Five requests, one a second, in a phase of 5 s."""
     book = Book()
-    tag = book.add_open("onnx-http", 1, {"w0": [20 * MS] * 5})
-    book.header["plan"][0]["load"] = load
+    answered = {"w0": [20 * MS] * 5}
+    tag = book.add_open("onnx-http", 1, answered) if load == "open" else book.add("onnx-http", 1, 1, answered)
     for record in book.of(tag):
         record |= {"last_end_ns": FIRST_NS + last_end_ns} if record["kind"] == "window" else {}
     return load_study(book.write(folder)).runs[0]

@@ -1,10 +1,17 @@
-"""uvicorn's HTTP with two deadlines that it lacks: for a request's head, and for an answer to be read."""
+"""uvicorn's HTTP with what it lacks: deadlines for heads and unread answers, and a limit of connections."""
 
 from __future__ import annotations
 
 import asyncio
+import resource
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+MAX_CONNECTIONS = 4096
+BACKLOG = 2048
+"""asyncio accepts so many at a time before it asks for their protocols."""
+FILES = MAX_CONNECTIONS + 2 * BACKLOG + 256
+"""Open files that suffice: without one left asyncio hangs, and writes a traceback for each connection."""
 
 
 class Impatient(H11Protocol):
@@ -18,8 +25,11 @@ class Impatient(H11Protocol):
     _unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A client has come: its request's head is waited for."""
+        """A client has come: its request's head is waited for, unless it is one too many."""
         super().connection_made(transport)
+        if len(self.connections) > MAX_CONNECTIONS:
+            transport.abort()
+            return
         self._head = self._close_later()
 
     def data_received(self, data: bytes) -> None:
@@ -53,6 +63,14 @@ class Impatient(H11Protocol):
     def _close_later(self) -> asyncio.TimerHandle:
         # Not `close`, which would first wait until all that is written has been read.
         return self.loop.call_later(self.patience_s, self.transport.abort)
+
+
+def allow_files() -> None:
+    """Let this process have so many open files, as far as its hard limit goes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def impatient(seconds: float) -> type[Impatient]:

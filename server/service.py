@@ -76,6 +76,7 @@ def serve(settings: Settings, listener: socket.socket) -> int:
     import uvicorn
 
     from server.app import create_app
+    from server.patience import allow_files
 
     failures: list[Exception] = []
 
@@ -85,6 +86,7 @@ def serve(settings: Settings, listener: socket.socket) -> int:
 
     app = create_app(embedder_of(settings), settings, on_failure=stop)
     config = configured(app, settings)
+    allow_files()
     server = uvicorn.Server(config)
     try:
         # Two processes can bind a port that neither listens on yet; here the later one finds out.
@@ -104,12 +106,13 @@ def configured(app: ASGIApp, settings: Settings) -> uvicorn.Config:
     """uvicorn as the service runs on it."""
     import uvicorn
 
-    from server.patience import impatient
+    from server.patience import BACKLOG, impatient
 
     return uvicorn.Config(
         app,
         http=impatient(settings.max_receive_s),
         ws="none",
+        backlog=BACKLOG,
         # A line for each request would be measured with the request; one for each that is no HTTP, a way to
         # fill the log.
         access_log=False,

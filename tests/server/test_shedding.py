@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from server.admission import Admission, retry_after_s
+from server.body import read_body
 from server.errors import Refusal
 from server.pool import Pool
 from server.settings import Settings
@@ -149,3 +150,25 @@ def test_a_body_is_not_kept_for_a_client_that_has_gone():
         return gone
 
     assert asyncio.run(give_up())
+
+
+def test_a_request_that_waits_for_the_model_no_longer_holds_its_body(embedder, serving, until, monkeypatch):
+    freed = threading.Event()
+
+    class Body(bytes):
+        def __del__(self):
+            freed.set()
+
+    async def watched(request, settings):
+        return Body(await read_body(request, settings))
+
+    monkeypatch.setattr("server.app.read_body", watched)
+    with serving(embedder) as client, ThreadPoolExecutor(1) as pool:
+        until(lambda: client.request("GET", "/readyz")[0] == 200)
+        embedder.gate.clear()
+        waiting = pool.submit(client.embed, [(1, 2, 3)])
+        until(embedder.entered.is_set)
+        until(freed.is_set)
+        assert not waiting.done()
+        embedder.gate.set()
+        assert waiting.result()[0] == 200

@@ -1,16 +1,19 @@
 """Clients that send a byte now and then, or do not read their answer, hold nothing for long."""
 
 import contextlib
+import http.client
 import json
 import re
+import resource
 import socket
 import time
 
 import pytest
 
+from server import patience
 from server.settings import Settings
 
-PATIENT_S = 0.5
+PATIENT_S = 1.5
 HEAD = b"POST /embed HTTP/1.1\r\nHost: here\r\nContent-Length: 100000\r\n\r\n"
 
 
@@ -52,7 +55,7 @@ def test_a_body_that_trickles_is_refused_and_gives_its_place_back(client, until)
     assert head.startswith(b"HTTP/1.1 408 ")
     assert b"connection: close" in head
     assert json.loads(detail) == {
-        "detail": "the body had not arrived within 0.5 s: send fewer images a request"
+        "detail": "the body had not arrived within 1.5 s: send fewer images a request"
     }
     assert client.embed([(1, 2, 3)])[0] == 200
 
@@ -95,10 +98,47 @@ def test_an_answer_that_nobody_reads_is_dropped(client, how):
         head = b"POST /null HTTP/1.1\r\nHost: here\r\n%sContent-Length: %d\r\n\r\n" % (how, len(body))
         held.sendall(head + body)
         begun = held.recv(1000)
-        time.sleep(3 * PATIENT_S)
+        time.sleep(2 * PATIENT_S)
         # Its sockets' buffers were full when it was given up.
         received = len(begun)
         while chunk := held.recv(2**16):
             received += len(chunk)
     whole = int(re.search(rb"content-length: (\d+)", begun)[1])
     assert len(begun) < received < whole
+
+
+def test_one_connection_too_many_is_closed_and_the_others_live(client, until, monkeypatch):
+    monkeypatch.setattr("server.patience.MAX_CONNECTIONS", 3)
+    with connect(client), connect(client):
+        connection = client.connect()
+        connection.request("GET", "/healthz")
+        assert connection.getresponse().read() == b'{"status":"alive"}'
+        with connect(client) as refused:
+            assert closed(refused)
+        connection.request("GET", "/healthz")
+        assert connection.getresponse().status == 200
+        connection.close()
+    until(lambda: answers(client))
+
+
+def closed(held):
+    try:
+        return held.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def answers(client):
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        return client.request("GET", "/healthz")[0] == 200
+    return False
+
+
+def test_the_service_has_files_for_all_connections(monkeypatch):
+    limits = [(1024, 1_000_000), (1024, 4096), (100_000, 200_000), (1024, resource.RLIM_INFINITY)]
+    given = []
+    monkeypatch.setattr(resource, "setrlimit", lambda _, both: given.append(both))
+    for both in limits:
+        monkeypatch.setattr(resource, "getrlimit", lambda _, both=both: both)
+        patience.allow_files()
+    assert given == [(8448, 1_000_000), (4096, 4096), (8448, resource.RLIM_INFINITY)]

@@ -29,7 +29,8 @@ def in_flight(service):
 
 def all_have_come(service, waiting):
     """Whether each is answered, or taken and not yet answered."""
-    return in_flight(service) + sum(answer.done() for answer in waiting) == len(waiting)
+    # In this order: one that is answered meanwhile is counted in neither, and not in both.
+    return sum(answer.done() for answer in waiting) + in_flight(service) == len(waiting)
 
 
 def ended(service, body):

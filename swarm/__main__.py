@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
+from reports.format import one_line
 from swarm.errors import SwarmError
 from swarm.links.namespace import remove_orphans
 from swarm.orphans import end_left_behind, remove_folders
@@ -47,7 +48,7 @@ def clean_up() -> None:
 
 def say(text: str) -> None:
     """A line for the person."""
-    print(f"inferswarm: {text}", file=sys.stderr, flush=True)
+    print(f"inferswarm: {one_line(text)}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

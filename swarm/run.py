@@ -13,6 +13,7 @@ from swarm.hosts.table import HostSpec, hosts_named
 from swarm.launcher import Launcher
 from swarm.launching import GIVEN, Signals, Stop, workers_wanted
 from swarm.links.profiles import Profile, profiles_named, read_profiles
+from swarm.parser import Parser
 
 USAGE, INTERRUPTED = 2, 3
 NO_LINK = "none"
@@ -20,7 +21,7 @@ NO_LINK = "none"
 
 def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     """Our options, and the study's and Locust's, which are left as they are."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m swarm run",
         allow_abbrev=False,
         description="Run a study on one or more client hosts: Locust's master here, its workers there,"

@@ -4,7 +4,7 @@ import contextlib
 import io
 from collections.abc import Callable, Sequence
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 LONGEST = 480
 """Characters of a whole line: a sentence and who says it."""
@@ -17,6 +17,7 @@ def tried(examples: int) -> settings:
         derandomize=True,
         deadline=None,
         database=None,
+        phases=(Phase.explicit, Phase.generate),
         suppress_health_check=list(HealthCheck),
     )
 

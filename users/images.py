@@ -110,6 +110,9 @@ def picture_paths(folder: Path) -> list[Path]:
 def read_jpeg(path: Path) -> bytes:
     """One picture as JPEG bytes; raises ImageSetError where the file is no picture."""
     try:
+        if not path.is_file():
+            # A pipe would wait for somebody to write.
+            raise OSError("no regular file")
         gevent.sleep(0)
         data = path.read_bytes()
         with Image.open(io.BytesIO(data)) as image:

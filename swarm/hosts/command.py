@@ -21,6 +21,7 @@ from swarm.hosts.host import Host
 from swarm.hosts.prepare import prepare, steps
 from swarm.hosts.source import gather
 from swarm.hosts.table import HostSpec, hosts_named, read_hosts
+from swarm.parser import Parser
 
 OK, UNFIT = 0, 2
 LEAST_WIDTH = 140
@@ -63,7 +64,7 @@ def main(argv: list[str]) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The command line: one sub-command for each thing to do."""
-    top = argparse.ArgumentParser(prog=PROGRAM, description="Client hosts, before a study runs on them.")
+    top = Parser(prog=PROGRAM, description="Client hosts, before a study runs on them.")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     form = argparse.RawDescriptionHelpFormatter
     checked = commands.add_parser(

@@ -23,6 +23,7 @@ from swarm.links.measuring import Measured, differences, measure
 from swarm.links.namespace import remove_orphans
 from swarm.links.network import Network
 from swarm.links.profiles import Profile, profiles_named, read_profiles
+from swarm.parser import Parser
 
 OK, USAGE_ERROR, OFF, INTERRUPTED = 0, 2, 3, 130
 SERVER_VARIABLE = "INFERSWARM_SERVER"
@@ -46,7 +47,7 @@ def main(argv: list[str]) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The command line up to `--`."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="python -m swarm link",
         usage="%(prog)s [--links FILE] [NAME [-- COMMAND…]]",
         description="Without NAME: lists the links there are. With NAME: builds that link on this machine, "

@@ -164,7 +164,7 @@ OPTIONS = st.sampled_from(
 
 
 @tried(450)
-@given(OPTIONS, TEXT)
+@given(OPTIONS, TEXT.filter(lambda text: "\0" not in text))
 def test_options(folder: Path, command: str, text: str) -> None:
     words = [word.format(folder / "study") for word in command.split()]
     if "--out" in words:

@@ -13,7 +13,7 @@ from swarm.links.profiles import read_profiles
 from tests.bad_input import Tally, is_clear, tried
 from tests.bad_toml import bad_tomls
 
-TALLY = Tally(hosts=650, profiles=650)
+TALLY = Tally(hosts=640, profiles=640)
 HOST = {
     "name": '"a"', "kind": '"ssh"', "workers": "2", "address": '"u@h"', "port": "22", "path": '"x"',
     "python": '"python3"', "identity": '"k"', "config": '"c"',

@@ -16,7 +16,7 @@ from tests.bad_input import Tally, is_clear, said_by, tried
 from tests.bad_toml import bad_tomls
 from tests.reports.bad_ledgers import WHOLE
 
-TALLY = Tally(thresholds=1_300, baselines=285, csv_files=105, verdicts=95, options_of_reports=360)
+TALLY = Tally(thresholds=1_280, baselines=270, csv_files=95, verdicts=85, options_of_reports=345)
 FIELDS = {
     "require": "'latency_p99_ms <= 120'",
     **{"cell": "'*'", "endpoint": "'onnx-http'", "batch": "1", "level": "[1, 8]", "name": "'a'"},

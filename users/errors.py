@@ -91,6 +91,9 @@ TLS_WORDS = {
 MOST_READ = 16_384
 """Bytes of an error's body that are looked at: more than the longest token takes in JSON."""
 RESET_ERRNOS = {errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED, errno.ENOTCONN}
+BROKEN_WORDS = ("closed", "reset", "broken", "goaway", "connect", "stream removed", "recvmsg", "sendmsg",
+                "keepalive", "transport")  # fmt: skip
+"""Of gRPC's own texts on connections that broke."""
 EXHAUSTED_ERRNOS = {errno.EADDRNOTAVAIL, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 UNREACHABLE_ERRNOS = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN, errno.EHOSTDOWN}
 KINDS_OF_ERRNOS = {
@@ -139,7 +142,9 @@ def kind_of(error: BaseException) -> ErrorKind:
 
 
 def grpc_kind(error: grpc.RpcError) -> ErrorKind:
-    """gRPC says UNAVAILABLE for a refused, an unresolved and a broken connection: its text tells which."""
+    """gRPC says UNAVAILABLE for a refused, an unresolved and a broken connection, and servers do: its text
+    tells which.
+    """
     code = error.code() if isinstance(error, grpc.Call) else None
     if code is not grpc.StatusCode.UNAVAILABLE:
         return GRPC_KINDS.get(code, ErrorKind.OTHER)
@@ -148,7 +153,9 @@ def grpc_kind(error: grpc.RpcError) -> ErrorKind:
     told |= {"timed out": ErrorKind.TIMEOUT, "handshake failed": ErrorKind.TLS, "verification": ErrorKind.TLS}
     told |= dict.fromkeys(("cannot assign requested address", "too many open files"), ErrorKind.EXHAUSTED)
     told |= dict.fromkeys(("no route to host", "unreachable"), ErrorKind.UNREACHABLE)
-    return next((kind for word, kind in told.items() if word in text), ErrorKind.RESET)
+    told |= dict.fromkeys(BROKEN_WORDS, ErrorKind.RESET)
+    # What none of gRPC's own words is in, a server has said: Triton does of a full queue.
+    return next((kind for word, kind in told.items() if word in text), ErrorKind.SERVER_ERROR)
 
 
 def status_error(status: int, body: bytes) -> RequestError:

@@ -61,6 +61,7 @@ FakeRpcError.__abstractmethods__ = frozenset()
         (FakeRpcError(grpc.StatusCode.UNAVAILABLE, "DNS resolution failed"), ErrorKind.DNS),
         (FakeRpcError(grpc.StatusCode.UNAVAILABLE, "Socket closed"), ErrorKind.RESET),
         (FakeRpcError(grpc.StatusCode.UNAVAILABLE, "recvmsg:Connection reset by peer"), ErrorKind.RESET),
+        (FakeRpcError(grpc.StatusCode.UNAVAILABLE, "Exceeds maximum queue size"), ErrorKind.SERVER_ERROR),
         (FakeRpcError(grpc.StatusCode.UNAVAILABLE, "GOAWAY received; connection closed"), ErrorKind.RESET),
         (FakeRpcError(grpc.StatusCode.UNAVAILABLE, "connect: Connection timed out"), ErrorKind.TIMEOUT),
         (HTTPParseError("Incomplete response"), ErrorKind.RESET),

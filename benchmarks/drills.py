@@ -13,6 +13,8 @@ import sys
 import time
 from collections.abc import Sequence
 
+import gevent
+
 from benchmarks.drilling.all import DRILLS
 from benchmarks.drilling.drill import Drill, Outcome, carried_out, chosen, few_pictures
 from benchmarks.drilling.table import about, line, write_page
@@ -30,8 +32,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return USAGE
     if options.list:
         for drill in drills:
-            print(f"{drill.name:<16}{drill.cause}")
+            print(f"{drill.name:<18}{drill.cause}")
         return OK
+    # gevent would print the interrupt before it hands it on.
+    hub = gevent.get_hub()
+    hub.NOT_ERROR = (*hub.NOT_ERROR, KeyboardInterrupt)
     try:
         began = time.monotonic()
         outcomes = rounds(drills, options.times)

@@ -52,21 +52,21 @@ class Expected:
             f"failures: {', '.join(kinds)}" if kinds else "no failures",
             f"caveats {', '.join(self.caveats)}" if self.caveats else "",
             f"limit {self.limit}" if self.limit else "",
-            _of_answers(self.in_flight),
+            _of_answers(self),
             *(f"says “{shorn(text)}”" for text in self.says),
         ]
         return "; ".join(part for part in parts if part)
 
 
-def _of_answers(in_flight: int) -> str:
+def _of_answers(expected: Expected) -> str:
     """What must be in the ledger."""
-    if in_flight >= ANY:
+    if not expected.folder:
+        return ""
+    if expected.in_flight >= ANY:
         return "all in the ledger that was before the fault"
-    return (
-        f"every answer in the ledger, but {in_flight} in flight"
-        if in_flight
-        else "every answer in the ledger"
-    )
+    but = [f"but {expected.in_flight} in flight"] if expected.in_flight else []
+    late = ["or its request had timed out"] if "timeout" in expected.failures else []
+    return ", ".join(["every answer in the ledger", *but, *late])
 
 
 def in_words(often: str) -> str:
@@ -76,7 +76,7 @@ def in_words(often: str) -> str:
 
 def shorn(pattern: str) -> str:
     """A pattern as a reader sees it."""
-    return pattern.replace(".*", "…").replace("\\", "")
+    return pattern.replace(".*", "…").replace("\\d", "N").replace("\\", "")
 
 
 def told(seen: Seen) -> str:

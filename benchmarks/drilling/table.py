@@ -19,7 +19,7 @@ def line(outcome: Outcome) -> str:
     """A drill that is over, as it comes."""
     drill = outcome.drill
     parts = [
-        f"  {drill.name:<16}{outcome.verdict:<9}{drill.cause}",
+        f"  {drill.name:<18}{outcome.verdict:<9}{drill.cause}",
         f"      expected  {drill.expected.told()}",
         f"      seen      {outcome.seen or outcome.skipped}",
         *(f"      WRONG     {text}" for text in outcome.wrong),

@@ -1,13 +1,20 @@
-"""What is said by a worker whose master does not answer."""
+"""What a process is tuned to: memory given back before a load, and words where no master answers."""
 
 from __future__ import annotations
 
+import locust  # noqa: F401  (first: it patches sockets and threads)
+
+import os
+import platform
 from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 
-from swarm.tuning import telling
+from swarm.tuning import give_back, telling
+
+MB = 1_000_000
 
 
 def test_a_worker_says_once_that_no_master_answers_and_how_long_it_tries(
@@ -25,3 +32,19 @@ def test_a_worker_says_once_that_no_master_answers_and_how_long_it_tries(
     assert said.count("inferswarm: no master answers at 10.0.0.5:5557: is it there") == 1
     assert "--master-bind-host" in said
     assert said.endswith("Trying for 5 minutes\n")
+
+
+def resident() -> int:
+    found: int = psutil.Process().memory_info().rss
+    return found
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators are not asked")
+def test_memory_between_what_is_kept_is_given_back() -> None:
+    made = [os.urandom(90_000) for _ in range(600)]
+    kept = made[::7]
+    del made
+    before = resident()
+    give_back()
+    assert before - resident() > 20 * MB
+    assert len(kept) == 86

@@ -61,7 +61,7 @@ def settle_memory() -> None:
 
 
 def give_back() -> None:
-    """Return to the kernel what is free, where that is known how (glibc): tens of megabytes that pools have left,
+    """Return to the kernel what is free, where glibc can be asked to: tens of megabytes that pools have left,
     within which a load's own memory could grow for minutes, and nobody would see it.
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)

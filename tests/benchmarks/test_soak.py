@@ -269,7 +269,7 @@ def test_an_hour_too_short_for_its_percentiles_is_inconclusive(tmp_path: Path) -
 def test_how_long_a_soak_takes() -> None:
     hour, quick = length(60, "", quick=False), length(60, "", quick=True)
     assert (hour.cells, hour.seconds, hour.skipped_s, hour.every_s) == (EVERY_CELL, 1_200, 180, 5)
-    assert (quick.cells, quick.seconds, quick.skipped_s, quick.every_s) == (CELLS["grpc"], 100, 25, 1)
+    assert (quick.cells, quick.seconds, quick.skipped_s, quick.every_s) == (CELLS["http"], 100, 25, 1)
     assert (hour.seconds - hour.skipped_s) // 60 // 3 >= 5
 
 

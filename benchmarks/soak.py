@@ -51,7 +51,7 @@ class Length:
 def length(minutes: float, only: str, quick: bool) -> Length:
     """Of the study: the first 3 minutes of a cell, or its first quarter, are for caches and pools to fill."""
     if quick:
-        # Over HTTP: what gRPC's own threads hold comes and goes by a megabyte, which is much in so short a time.
+        # Over HTTP: what gRPC's own threads hold comes and goes by a megabyte, too much for so short a time.
         return Length(CELLS[only or "http"], 100.0, 25.0, 1.0)
     seconds = 60 * minutes / (1 if only else len(CELLS))
     return Length(

@@ -63,8 +63,9 @@ def test_nearly_the_token_is_not_the_token(guarded, sent):
     assert guarded.request("POST", f"/embed?authorization=Bearer%20{TOKEN}", b"", sent)[0] == 401
 
 
-def test_a_body_of_any_length_is_not_kept_without_the_token(guarded):
-    for body in (b"x" * 300_000, iter([b"x" * 90_000] * 20)):
+def test_a_body_too_long_is_dropped_without_the_token(guarded):
+    """Of one four times too long the rest is not read, and its sender may hear a hang-up before the answer."""
+    for body in (b"x" * 300_000, iter([b"x" * 90_000] * 4)):
         assert guarded.request("POST", "/embed", body)[0] == 401
 
 

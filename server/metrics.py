@@ -21,11 +21,12 @@ class Metrics:
         self, gpus: Callable[[], list[Gpu]] = read_gpus, parts: Sequence[str] = Settings().parts
     ) -> None:
         self._registry = own = CollectorRegistry()
+        # First on the page: whoever takes it from `requests` then never counts one twice that comes meanwhile.
+        self.in_flight = Gauge("inferswarm_in_flight", "Requests to /embed not yet answered", registry=own)
         self.requests = Counter("inferswarm_requests", "Requests to /embed, failures included", registry=own)
         self.failures = Counter("inferswarm_failures", "Requests to /embed that failed", registry=own)
         self.shed = Counter("inferswarm_shed", "Requests refused with 429, /null included", registry=own)
         self.images = Counter("inferswarm_images", "Images embedded", registry=own)
-        self.in_flight = Gauge("inferswarm_in_flight", "Requests to /embed not yet answered", registry=own)
         self._parts = {part: _seconds_of(part, own) for part in parts}
         self._registry.register(GpuCollector(gpus))
 

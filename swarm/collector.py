@@ -29,6 +29,7 @@ class Collector:
         self._name_of, self._clock = name_of, clock
         self._ledger: LedgerWriter | None = None
         self._phase: Phase = ("", 0, "")
+        self._begun: set[tuple[str, int]] = set()
         self._progress: dict[str, tuple[int, int]] = {}
         self._counted = (0, 0)
         self.raw = RawResults(0)
@@ -48,6 +49,7 @@ class Collector:
     def begin_study(self, ledger: LedgerWriter, raw_results: int = 0) -> None:
         """Write into this ledger from now on, and keep so many raw Results."""
         self._ledger = ledger
+        self._begun = set()
         self.raw = RawResults(raw_results)
         self.failures = self.requests = 0
         self.fault = ""
@@ -55,6 +57,7 @@ class Collector:
     def begin_phase(self, cell: str, repeat: int, phase: str) -> None:
         """Count afresh for a phase of a run."""
         self._phase = (cell, repeat, phase)
+        self._begun.add((cell, repeat))
         self._progress = {}
         self._counted = (0, 0)
         self.pulse = Pulse()
@@ -95,6 +98,9 @@ class Collector:
         self.heard[msg.node_id] = self._clock()
         worker = self._name_of(msg.node_id)
         for record in msg.data["records"]:
+            # Between two studies workers still tell of the last one's last cell, each second.
+            if (record["cell"], record["repeat"]) not in self._begun:
+                continue
             record["worker"] = worker
             self.write(record)
             self._count(record)

@@ -110,7 +110,6 @@ class Master:
         place = self._launch.server_address
         sources = functools.partial(open_sources, metrics=metrics, namespace=place, cluster=self._cluster)
         self._sampler = Sampler(self._collector.add_sample, sources)
-        self._say(f"targets: {self._environment.user_classes[0].host}")
         if self._watch.place:
             self._say(f"live page: {self._watch.place} below the web UI's address")
 

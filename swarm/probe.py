@@ -128,8 +128,9 @@ def service_reading(page: str) -> dict[str, Any]:
         else:
             gpus.append((sample.labels["gpu"], GPU_FIELDS[sample.name], sample.value))
     # The service counts a request when it comes, and Triton when it has been answered, which is what we keep.
-    counters["requests"] -= counters.pop("in_flight", 0)
-    counters["successes"] = counters["requests"] - counters.pop("failures")
+    # Those that come while the page is written are in one of the two figures at most.
+    counters["requests"] = max(0, counters["requests"] - counters.pop("in_flight", 0))
+    counters["successes"] = max(0, counters["requests"] - counters.pop("failures"))
     if "upstream_ns" not in counters:  # whose executions only the upstream counts
         counters["executions"] = counters["successes"]
     return {"server": counters, **({"gpus": gpu_records(gpus)} if gpus else {})}

@@ -12,6 +12,8 @@ from reports.ledger import Outline, Record, Tag, records_of_runs, refused_line, 
 from reports.records import check_planned
 
 PLAN_FIELDS = ("cell", "repeat", "endpoint", "backend", "protocol", "payload", "batch", "load", "level")
+OF_IDLE = ("health", "path")
+"""What older programs also wrote of workers that had nothing to do, by the cell of the study before."""
 AXES = ("arrivals", "channels", "client", "link", "congestion", "variant", "profile")
 """What a plan tells of a cell beyond that; empty where it does not apply, and in older ledgers."""
 LONG_BYTES = 16_000_000
@@ -104,6 +106,8 @@ def planned_runs(found: Outline, bins: Bins, long_bytes: int = LONG_BYTES) -> It
     held: dict[Tag, Collecting] = {}
     for number, record in records_of_runs(found):
         tag = tag_of(record)
+        if tag not in plan and record["kind"] in OF_IDLE:
+            continue
         if tag not in plan:
             raise refused_line(found.path, number, f"is of {tag[0]!r:.60}, which was not planned")
         extent = found.runs[tag]

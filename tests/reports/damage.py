@@ -57,7 +57,7 @@ def told(book: Book, tag: Record) -> None:
         gpu = {"util_pct": 50.0, "memory_bytes": 3_300_000_000, "power_w": 70.0, "sm_clock_mhz": 1_410}
         host = {"cpu_pct": 30.0, "tx_bytes": second, "rx_bytes": second}
         book.records.append(health_line(tag, "w0", second, span_ns=1_000 * MS, cpu_wait_ns=MS))
-        book.records.append(sample_line(tag, second, gpus=[gpu], host=host, server={"requests": 1}))
+        book.records.append(sample_line(tag, second, gpus=[gpu], host=host, server={"requests": 1_020}))
 
 
 def places(tree: Any) -> Iterator[tuple[Any, Any]]:

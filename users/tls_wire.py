@@ -65,7 +65,8 @@ class TlsWire(Wire):
         for part in (b"".join(heads), body):
             rest = memoryview(part)
             while rest:
-                rest = rest[self._done(self._socket.send, rest, self._writable) :]
+                # Not `send`, which gives 0 where it must wait, and does not say for what.
+                rest = rest[self._done(self._socket.write, rest, self._writable) :]
 
     def recv(self, size: int) -> bytes:
         """As a plain one's, unless something has been deciphered already: then nothing need come."""

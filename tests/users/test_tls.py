@@ -20,12 +20,13 @@ from tests.tls_proxy import Proxy, behind_tls
 from users.channels import PER_REQUEST, PER_USER, SAME_ARGS, SHARED
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
+from users.http_client import HttpConnection
 from users.http_transport import HttpTransport
 from users.images import ImageSet
 from users.jpeg_http import JpegHttp
 from users.redact import spellings
 from users.security import OPEN, TOKEN, Security
-from users.transport import Reply, Transport
+from users.transport import Prepared, Reply, Transport
 from users.triton_grpc import TritonGrpc
 
 IMAGES = ImageSet((b"one",), np.zeros((1, 3, 224, 224), dtype=np.float32), "test")
@@ -196,6 +197,30 @@ def test_the_deadline_covers_the_handshake() -> None:
         with peer, gevent.Timeout(10):
             while peer.recv(4096):
                 pass  # a hello, and then the end: the connection is closed, not left lying
+
+
+@pytest.mark.timeout(60)
+def test_who_cannot_hand_over_lets_others_run(made: Certificates) -> None:
+    """The server is in the same event loop: it reads when the client, whose socket is full, waits."""
+    body = bytes(16_000_000)
+    heard = []
+
+    def slow(peer: socket.socket, _: object) -> None:
+        gevent.sleep(0.1)
+        data = bytearray()
+        while len(data) < len(body):
+            data += peer.recv(1 << 16)
+        heard.append(len(data))
+        peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone")
+
+    server = StreamServer(("127.0.0.1", 0), slow, ssl_context=made.server.server_context())
+    server.start()
+    endpoint = endpoint_of(OWN, f"localhost:{server.server_port}", Security(made.ca))
+    connection = HttpConnection(endpoint, 30)
+    assert connection.post("/embed", Prepared(body, (0,))).body == b"done"
+    assert heard[0] >= len(body)
+    connection.close()
+    server.stop()
 
 
 def test_an_answer_that_is_cut_off_is_no_answer(made: Certificates) -> None:

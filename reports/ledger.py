@@ -38,12 +38,8 @@ class LedgerWriter:
     def write(self, record: Record) -> None:
         """Appends one record as one line; ValueError where it holds NaN or an infinity, which JSON lacks."""
         line = json.dumps(record, separators=(",", ":"), allow_nan=False)
-        self._file.write(self.written(line) + "\n")
+        self._file.write(line + "\n")
         self._file.flush()
-
-    def written(self, line: str) -> str:
-        """The line as it goes into the file: here as it is."""
-        return line
 
     def close(self) -> None:
         """Closes the file; closing twice is fine."""

@@ -15,7 +15,8 @@ WEIGHT = 0.1
 class Admission:
     """Counts requests from before their body is read until they are answered.
 
-    So no more than `at_once + max_queue` bodies are ever in memory, each of at most `max_body_bytes`.
+    So no more than `at_once + max_queue` bodies are in memory, each of at most `max_body_bytes`, and those
+    that decoding threads still hold though their clients have gone.
     """
 
     def __init__(self, at_once: int, max_queue: int) -> None:

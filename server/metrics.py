@@ -21,7 +21,7 @@ class Metrics:
         self, gpus: Callable[[], list[Gpu]] = read_gpus, parts: Sequence[str] = Settings().parts
     ) -> None:
         self._registry = own = CollectorRegistry()
-        # First on the page: whoever takes it from `requests` then never counts one twice that comes meanwhile.
+        # First on the page: what comes while that is written is in `requests` alone.
         self.in_flight = Gauge("inferswarm_in_flight", "Requests to /embed not yet answered", registry=own)
         self.requests = Counter("inferswarm_requests", "Requests to /embed, failures included", registry=own)
         self.failures = Counter("inferswarm_failures", "Requests to /embed that failed", registry=own)

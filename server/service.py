@@ -93,7 +93,7 @@ def serve(settings: Settings, listener: socket.socket) -> int:
         listener.listen(config.backlog)
     except OSError as error:
         raise _cannot_listen(settings, error) from error
-    with stopped_by_signals(), warnings.catch_warnings():
+    with stopped_by_signals(server), warnings.catch_warnings():
         # Pillow's remarks on odd files, which anybody could fill the log with.
         warnings.filterwarnings("ignore", module=r"PIL\.")
         server.run(sockets=[listener])
@@ -124,21 +124,21 @@ def configured(app: ASGIApp, settings: Settings) -> uvicorn.Config:
 
 
 @contextmanager
-def stopped_by_signals() -> Iterator[None]:
-    """Have SIGTERM and SIGINT end the service, and not the process.
+def stopped_by_signals(server: uvicorn.Server) -> Iterator[None]:
+    """Have SIGTERM and SIGINT end the service, and not the process, also before uvicorn hears them.
 
     uvicorn ends what is under way and then sends itself the signal once more.
     """
-    before = {number: signal.signal(number, _ignore) for number in (signal.SIGTERM, signal.SIGINT)}
+
+    def stop(*_: object) -> None:
+        server.should_exit = True
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _ignore(*_: object) -> None:
-    pass
 
 
 def embedder_of(settings: Settings) -> Embedder:

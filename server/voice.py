@@ -26,10 +26,21 @@ class Voice:
     def ready(
         self, about: dict[str, Any], endpoints: dict[str, dict[str, Any]], warnings: Iterable[str] = ()
     ) -> None:
-        """All servers answer; `about` says which model and weights they hold. Warnings go to stderr."""
-        for warning in warnings:
+        """All servers answer; `about` says which model and weights they hold.
+
+        Warnings go to a person's stderr. A program gets them in the event: in a network namespace, say,
+        nobody else reaches what is open.
+        """
+        warned = list(warnings)
+        for warning in () if self._as_json else warned:
             print(warning, file=sys.stderr, flush=True)
-        self._say({"event": "ready", **about, "endpoints": endpoints}, _table(about, endpoints))
+        event = {
+            "event": "ready",
+            **about,
+            "endpoints": endpoints,
+            **({"warnings": warned} if warned else {}),
+        }
+        self._say(event, _table(about, endpoints))
 
     def died(self, server: str, exit_code: int, log: str, log_tail: str) -> None:
         """A server ended by itself; minus a signal's number is a signal."""

@@ -37,6 +37,8 @@ def place_of(option: str, url: str, protocol: str = "http") -> Place:
         parts, port = urlsplit(""), None
     host, extra = parts.hostname or "", parts.path.strip("/") or parts.fragment
     sound = host.isascii() and host.isprintable() and " " not in host
+    # Longer ones, and empty ones, are no parts of a name: the resolver would raise what is no OSError.
+    sound = sound and all(0 < len(part) < 64 for part in host.removesuffix(".").split("."))
     if parts.scheme not in SCHEMES[protocol] or not host or not sound or port is None or extra:
         over = f"{protocol}://host:port ({protocol}s for TLS)"
         raise UsageError(f"{option} {url!r}: give host:port or {over}, and no path")

@@ -105,7 +105,8 @@ class Collector:
             self.write(record)
             self._count(record)
         for rows in msg.data["raw"]:
-            self.raw.add(worker, rows)
+            if (rows["cell"], rows["repeat"]) in self._begun:
+                self.raw.add(worker, rows)
 
     def _count(self, record: dict[str, Any]) -> None:
         current = (record["cell"], record["repeat"], record["phase"]) == self._phase

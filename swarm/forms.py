@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from reports.records import check_record
 from swarm.raw import NUMBERS, OTHERS
 
 logger = logging.getLogger("inferswarm")
@@ -60,9 +61,18 @@ def is_record(data: Any) -> bool:
     """Whether it is a record for the ledger, of a kind that workers send."""
     if not is_of_run(data) or not has(data, kind=lambda kind: kind in KINDS, second=is_whole):
         return False
-    if data["kind"] == "window":
-        return has(data, ok=is_whole, failures=are_counts, histograms=are_histograms)
-    return data["kind"] != "health" or has(data, cpu_pct=is_number, lag=is_text)
+    if data["kind"] == "window" and not has(
+        data, ok=is_whole, failures=are_counts, histograms=are_histograms
+    ):
+        return False
+    if data["kind"] == "health" and not has(data, cpu_pct=is_number, lag=is_text):
+        return False
+    try:
+        # What reports refuse would make all of the ledger unreadable.
+        check_record(data)
+    except ValueError:
+        return False
+    return True
 
 
 def are_rows(data: Any) -> bool:

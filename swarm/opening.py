@@ -70,7 +70,7 @@ def check_reach(
     answers = ask_all(
         crew, "reach", {"endpoints": [endpoint.to_dict() for endpoint in endpoints], "ways": list(ways)}
     )
-    return {crew.name(worker): reply["resolved"] for worker, reply in answers.replies.items()}
+    return {crew.name(worker): reply.get("resolved") or {} for worker, reply in answers.replies.items()}
 
 
 def ask_all(crew: Crew, op: str, data: Mapping[str, Any]) -> Answers:

@@ -23,7 +23,7 @@ from users.check import check_form
 from users.endpoint import NULL, Endpoint
 from users.errors import RequestError
 from users.images import ImageSet
-from users.redact import redacted
+from users.redact import quoted
 from users.security import TOKEN
 from users.transport import Reply, Transport
 
@@ -165,9 +165,7 @@ def check_service(name: str, endpoint: Endpoint) -> None:
         raise UsageError(f"{name}: answers, but not over HTTP; give the service's HTTP port") from error
     check_taken(name, endpoint, reply)
     if reply.status == 503:
-        raise UsageError(
-            f"{name}: the service is not ready, look at its /readyz ({redacted(reply.text)[:160].strip()})"
-        )
+        raise UsageError(f"{name}: the service is not ready, look at its /readyz ({quoted(reply.text, 160)})")
     check_role(name, endpoint, told_by(reply))
 
 

@@ -7,11 +7,15 @@ from locust.runners import Runner
 import logging
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-from reports.ledger import LedgerWriter
+from reports.ledger import LedgerWriter, Record
 from users.redact import redacted, spellings
+
+OURS = frozenset(("kind", "cell", "phase", "event", "when", "status", "code", "worker", "lag", "histograms"))
+"""Fields of a ledger by which its lines belong together, and such that hold no words."""
 
 
 def veil_output() -> None:
@@ -24,7 +28,11 @@ def veil_output() -> None:
 
     def veiled(*args: Any, **kwargs: Any) -> logging.LogRecord:
         record = made(*args, **kwargs)
-        text = record.getMessage()
+        try:
+            text = record.getMessage()
+        except Exception:
+            # Logged with arguments that do not fit: its handler says so, and its caller goes on.
+            return record
         if (shown := redacted(text)) != text:
             record.msg, record.args = shown, ()
         if record.exc_info:
@@ -66,11 +74,20 @@ class Veiled:
 
 
 class VeiledLedger(LedgerWriter):
-    """A ledger's lines as they were written, but for tokens."""
+    """A ledger's records as they are, but for tokens."""
 
-    def written(self, line: str) -> str:
-        """The line as it goes into the file."""
-        return redacted(line)
+    def write(self, record: Record) -> None:
+        """As a ledger does."""
+        super().write(veiled_texts(record) if spellings() else record)
+
+
+def veiled_texts(value: Any) -> Any:
+    """The same with its texts redacted; what only we can have written stays, whatever a token looks like."""
+    if isinstance(value, str):
+        return redacted(value)
+    if isinstance(value, Mapping):
+        return {name: one if name in OURS else veiled_texts(one) for name, one in value.items()}
+    return [veiled_texts(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def copy_veiled(source: str, target: str) -> None:

@@ -14,7 +14,7 @@ def resolved(endpoint: Endpoint) -> list[str]:
     """The IP addresses that the endpoint's host has for this process, in order; none where it has none."""
     try:
         found = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
-    except OSError:
+    except (OSError, UnicodeError):
         return []
     return sorted({str(place[0]) for *_, place in found})
 

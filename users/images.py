@@ -141,7 +141,7 @@ def photograph_folder() -> Path:
     spec = importlib.util.find_spec("skimage")
     if spec is None or spec.origin is None:
         raise ImageSetError(
-            "scikit-image is not installed; install requirements-client.txt or use --images DIR"
+            "scikit-image is not installed; install requirements-client.lock or use --images DIR"
         )
     return Path(spec.origin).parent / "data"
 

@@ -39,5 +39,6 @@ def redacted(text: str) -> str:
 
 def quoted(text: str, most: int) -> str:
     """A foreign text on one line, cut to so many characters; redacted first, since a part says too much."""
-    shown = "".join(char if char.isprintable() else " " for char in redacted(text))
+    # Far more than is kept, since blanks are joined; but not all of a long page, character by character.
+    shown = "".join(char if char.isprintable() else " " for char in redacted(text)[: 8 * most])
     return " ".join(shown.split())[:most]

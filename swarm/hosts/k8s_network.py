@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from swarm.addresses import check_secrets
 from swarm.errors import UsageError
 
 Labels = dict[str, str]
@@ -55,6 +56,7 @@ def url_options(options: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def target_of(option: str, url: str) -> Target:
     """The host and port of a URL, with or without its scheme. Raises UsageError."""
+    check_secrets(option, url)
     try:
         parts = urlsplit(url if "//" in url else f"//{url}")
         host, port = parts.hostname, parts.port or _SCHEME_PORTS.get(parts.scheme)

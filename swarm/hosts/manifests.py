@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from reports.format import plain
 from swarm.errors import UsageError
 from swarm.hosts.k8s_network import targets_of
 from swarm.hosts.k8s_objects import objects
@@ -27,6 +28,7 @@ DEFAULTS = {"image": "", "namespace": "inferswarm", "workers": 1, "cpu": 1, "mem
 FIELDS = tuple(DEFAULTS)
 OURS = GIVEN | {"--results-dir", "--link"}
 """What the manifests say to Locust themselves, and what is of no use on a cluster."""
+FILES = frozenset({"--tls-ca", "--tls-client-cert", "--tls-client-key"})
 EMBEDDED = frozenset({"--emulate", "--pretrained", "--trace"})
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")
@@ -49,7 +51,8 @@ def main(argv: list[str]) -> int:
     try:
         parsed, options = parse(argv)
         made = objects(study_of(parsed, options))
-        origin = MARK + one_line(shlex.join(argv))
+        # YAML ends a comment at more characters than one thinks.
+        origin = MARK + plain(shlex.join(argv))
         if parsed.output:
             write_folder(parsed.output, made, origin)
         else:
@@ -58,11 +61,6 @@ def main(argv: list[str]) -> int:
         print(error, file=sys.stderr)
         return 2
     return 0
-
-
-def one_line(text: str) -> str:
-    """As it can stand in a comment: YAML ends lines at more characters than one thinks."""
-    return "".join(char if char.isprintable() else " " for char in text)
 
 
 def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -160,6 +158,10 @@ def check_options(options: Sequence[str]) -> None:
         option = word.partition("=")[0]
         if option in OURS:
             raise UsageError(f"{option}: is set by the manifests; leave it out")
+        if option in FILES:
+            raise UsageError(
+                f"{option}: the client image has no such file, and pods get none from here; leave it out"
+            )
         if option in EMBEDDED:
             raise UsageError(f"{option}: is of embedded servers, which the client image lacks; leave it out")
 

@@ -112,8 +112,10 @@ def few_pictures() -> tuple[str, str]:
 
 
 def study(folder: Path, *arguments: str) -> Console:
-    """A headless study."""
-    options = ("--headless", "--results-dir", str(folder), *few_pictures(), *arguments)
+    """A headless study, whose forked workers come to a port of its own: others may run at the same time."""
+    port = str(free_port())
+    own = ("--master-port", port, "--master-bind-port", port) if "--processes" in arguments else ()
+    options = ("--headless", "--results-dir", str(folder), *few_pictures(), *own, *arguments)
     return Console([*LOCUST, *options], folder)
 
 

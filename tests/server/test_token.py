@@ -64,7 +64,7 @@ def test_nearly_the_token_is_not_the_token(guarded, sent):
 
 
 def test_a_body_too_long_is_dropped_without_the_token(guarded):
-    """Of one four times too long the rest is not read, and its sender may hear a hang-up before the answer."""
+    """Of one that is four times too long the rest is not read: its sender may hear a hang-up first."""
     for body in (b"x" * 300_000, iter([b"x" * 90_000] * 4)):
         assert guarded.request("POST", "/embed", body)[0] == 401
 

@@ -1,17 +1,22 @@
 """What is said of servers that others reach."""
 
+import json
+
 from server import up
 from server.net import is_loopback
 from server.options import Wanted
 from server.voice import Voice
 
 
-def test_servers_that_others_reach_are_warned_of_on_stderr(capsys):
-    for as_json in (False, True):
-        Voice(as_json).ready({"model": "m", "weights": "w"}, {}, ["one", "two"])
-        said = capsys.readouterr()
-        assert said.err == "one\ntwo\n"
-        assert "one" not in said.out
+def test_servers_that_others_reach_are_warned_of(capsys):
+    Voice(False).ready({"model": "m", "weights": "w"}, {}, ["one", "two"])
+    said = capsys.readouterr()
+    assert said.err == "one\ntwo\n"
+    assert "one" not in said.out
+    Voice(True).ready({"model": "m", "weights": "w"}, {}, ["one", "two"])
+    said = capsys.readouterr()
+    assert said.err == ""
+    assert json.loads(said.out)["warnings"] == ["one", "two"]
     hosts = ["127.0.0.1", "localhost", "127.8.0.1", "0.0.0.0", "10.0.0.5", "gpu-host"]
     assert [is_loopback(host) for host in hosts] == [True, True, True, False, False, False]
 

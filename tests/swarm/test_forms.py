@@ -20,7 +20,7 @@ from users.errors import ErrorKind, RequestError
 from users.result import Result
 
 OF_RUN = {"cell": "a/b1/c1", "repeat": 0, "phase": "measure"}
-WINDOW = {**OF_RUN, "kind": "window", "second": 1, "ok": 1, "failures": {}, "histograms": {}}
+WINDOW = {**OF_RUN, "kind": "window", "second": 1, "ok": 0, "failures": {"timeout": 1}, "histograms": {}}
 
 
 def result(error: RequestError | None = None) -> Result:
@@ -56,6 +56,8 @@ def test_what_workers_send_has_the_forms() -> None:
         {**WINDOW, "cell": None},
         {**WINDOW, "second": "1"},
         {**WINDOW, "ok": True},
+        {**WINDOW, "ok": -1},
+        {**WINDOW, "ok": 1},
         {**WINDOW, "failures": {"timeout": "1"}},
         {**WINDOW, "histograms": {"latency": "<script>"}},
         {**WINDOW, "histograms": []},
@@ -64,6 +66,7 @@ def test_what_workers_send_has_the_forms() -> None:
 def test_a_record_of_another_form_reaches_no_ledger(record: Any, caplog: pytest.LogCaptureFixture) -> None:
     runner, seen = FakeRunner(), list[Any]()
     collector = Collector(runner, lambda worker: worker)  # type: ignore[arg-type]
+    collector.begin_phase(WINDOW["cell"], WINDOW["repeat"], "measure")
     collector.listeners.append(seen.append)
     runner.deliver(RECORDS, {"records": [record], "raw": []}, "evil")
     runner.deliver(RECORDS, {"records": [record], "raw": []}, "evil")

@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -157,6 +158,25 @@ def test_many_results_through_recorder_and_collector(tmp_path: Path) -> None:
     wanted = [50, 95, 99, 99.9]
     exact = np.sort(services)[[round(40_000 * percent / 100) - 1 for percent in wanted]]
     assert histogram.percentiles_ns(merged, wanted) == pytest.approx(list(exact), rel=1e-3)
+
+
+def test_what_idle_workers_tell_of_the_study_before_is_left_out(tmp_path: Path) -> None:
+    runner = FakeRunner()
+    collector = Collector(runner, str)  # type: ignore[arg-type]
+    recorder, seen = Recorder(), list[dict[str, Any]]()
+    collector.listeners.append(seen.append)
+    for study, cell in enumerate(("a/b4/c1", "b/b4/c1")):
+        ledger = LedgerWriter(tmp_path / f"{study}.jsonl")
+        collector.begin_study(ledger, 9)
+        recorder.add(result(time.perf_counter_ns(), 10))  # of a/b4/c1
+        records, raw = recorder.take_all(), recorder.take_raw()
+        runner.deliver(RECORDS, {"records": records, "raw": raw}, "w0")
+        assert seen == []
+        collector.begin_phase(cell, 1, "measure")
+        runner.deliver(RECORDS, {"records": records, "raw": raw}, "w0")
+        assert len(seen) == (1 if study == 0 else 0)
+        seen.clear()
+        ledger.close()
 
 
 def test_progress_of_another_phase_is_not_counted() -> None:

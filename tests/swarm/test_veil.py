@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import subprocess
 import sys
@@ -70,12 +71,33 @@ def test_what_workers_code_raised(token: None) -> None:
 
 def test_ledgers_and_copied_logs(token: None, tmp_path: Path) -> None:
     ledger = VeiledLedger(tmp_path / "ledger.jsonl")
-    ledger.write({"reason": f"<{TOKEN}>"})
+    ledger.write({"reason": f"<{TOKEN}>", "told": [{"of": (TOKEN,)}]})
     ledger.close()
-    assert (tmp_path / "ledger.jsonl").read_text() == f'{{"reason":"<{HIDDEN}>"}}\n'
+    kept = f'{{"reason":"<{HIDDEN}>","told":[{{"of":["{HIDDEN}"]}}]}}\n'
+    assert (tmp_path / "ledger.jsonl").read_text() == kept
     (tmp_path / "log").write_bytes(b"\xff a line\r\n" + TOKEN.encode() + b"\n")
     copy_veiled(str(tmp_path / "log"), str(tmp_path / "copy"))
     assert (tmp_path / "copy").read_bytes() == b"\xff a line\r\n" + HIDDEN.encode() + b"\n"
+
+
+@pytest.mark.parametrize("token", ["1234", "null", "kind", "window", "measure", "HIST", "second"])
+def test_a_token_like_a_ledgers_own_words_breaks_none(
+    token: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("INFERSWARM_TOKEN", token)
+    spellings.cache_clear()
+    record = {
+        "kind": "window",
+        "phase": "measure",
+        "second": 12345678,
+        "of": None,
+        "histograms": {"a": "HISTx"},
+    }
+    ledger = VeiledLedger(tmp_path / "ledger.jsonl")
+    ledger.write(record)
+    ledger.close()
+    spellings.cache_clear()
+    assert json.loads((tmp_path / "ledger.jsonl").read_text()) == record
 
 
 @pytest.fixture

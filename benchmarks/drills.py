@@ -17,7 +17,7 @@ import gevent
 
 from benchmarks.drilling.all import DRILLS
 from benchmarks.drilling.drill import Drill, Outcome, carried_out, chosen, few_pictures
-from benchmarks.drilling.table import about, line, write_page
+from benchmarks.drilling.table import about, line, write
 
 OK, WRONG, USAGE, SKIPPED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -26,6 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Carry the drills out, one after the other."""
     options = parser().parse_args(argv)
     try:
+        allow(options)
         drills = chosen(DRILLS, options.only)
     except ValueError as error:
         print(f"benchmarks.drills: {error}", file=sys.stderr)
@@ -44,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("stopped; every process of the drill under way has been ended", flush=True)
         return INTERRUPTED
     if options.write:
-        write_page(about(options.times, time.monotonic() - began), outcomes)
+        write(about(options.times, time.monotonic() - began), outcomes)
     return verdict(outcomes)
 
 
@@ -63,6 +64,14 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--list", action="store_true", help="tell the drills' names and faults, and run none")
     made.add_argument("--write", action="store_true", help="put the table into benchmarks/README.md")
     return made
+
+
+def allow(options: argparse.Namespace) -> None:
+    """Raises ValueError for options that ask for nothing, or for a part in the place of the whole table."""
+    if options.times < 1:
+        raise ValueError(f"--times {options.times}: give 1 or more")
+    if options.write and options.only:
+        raise ValueError("--write with --only: the table is of all drills; leave one of the two options out")
 
 
 def rounds(drills: Sequence[Drill], times: int) -> list[list[Outcome]]:

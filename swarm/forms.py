@@ -82,7 +82,10 @@ def are_rows(data: Any) -> bool:
     columns = data["columns"]
     if columns.keys() != COLUMNS or not all(isinstance(values, list) for values in columns.values()):
         return False
-    return len({len(values) for values in columns.values()}) == 1
+    if len({len(values) for values in columns.values()}) != 1:
+        return False
+    # One value that an array does not take would leave columns of different lengths.
+    return all(value is None or is_whole(value) for name in NUMBERS for value in columns[name])
 
 
 def are_records(data: Any) -> bool:

@@ -12,7 +12,7 @@ OURS = {"users", "swarm", "server", "reports", "locustfiles"}
 ALLOWED = {
     "locustfiles": {"users", "swarm", "server"},
     "swarm": {
-        *("swarm", "users", "reports.ledger", "reports.histogram", "reports.data_file"),
+        *("swarm", "users", "reports.ledger", "reports.histogram", "reports.data_file", "reports.records"),
         # The live page shows the report's own numbers.
         *("reports.fold", "reports.format", "reports.summary"),
         # A study is judged while it runs as it is afterwards.

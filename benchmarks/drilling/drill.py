@@ -8,15 +8,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import CalledProcessError
+from subprocess import SubprocessError
 
-from benchmarks.drilling.judging import Expected, differences, told
-from benchmarks.drilling.rig import Failure, Rig
+from benchmarks.drilling.judging import Expected, differences, flat, told
+from benchmarks.drilling.looking import look
+from benchmarks.drilling.processes import Failure
+from benchmarks.drilling.rig import Rig
 from benchmarks.drilling.seen import Seen
 from swarm.errors import SwarmError
 
 DEADLINE_S = 90.0
 """From the fault to the study's end, report included; a study that takes longer hangs."""
+BROKEN = (Failure, SwarmError, SubprocessError, OSError, ValueError)
+"""What ends one drill and lets the others go on; ValueError: what the study left cannot be read."""
 
 
 def serve(rig: Rig) -> None:
@@ -60,32 +64,33 @@ class Outcome:
 
 
 def carried_out(drill: Drill, pictures: Path) -> Outcome:
-    """Carry one out, and judge it."""
+    """Carry one out, and judge it; where that cannot be done it is wrong, for a reason."""
     if drill.needs_root and os.geteuid():
         return Outcome(drill, skipped="namespaces and mounts need root")
     if drill.needs and not drill.needs.exists():
         return Outcome(drill, skipped=f"{drill.needs} is not there: install the package libfaketime")
-    with (
-        tempfile.TemporaryDirectory(prefix="inferswarm-drill-") as folder,
-        Rig(Path(folder), pictures) as rig,
-    ):
-        try:
-            drill.begin(rig)
-        except (SwarmError, CalledProcessError) as error:
-            return Outcome(drill, skipped=f"this machine does not let it be built: {error}")
-        try:
-            seen = watched(drill, rig)
-        except Failure as failure:
-            return Outcome(drill, wrong=(str(failure),), terminal=rig.text)
-        return Outcome(drill, told(seen), tuple(differences(drill.expected, seen)), terminal=seen.text)
+    terminal = ""
+    try:
+        with (
+            tempfile.TemporaryDirectory(prefix="inferswarm-drill-") as folder,
+            Rig(Path(folder), pictures) as rig,
+        ):
+            try:
+                seen = watched(drill, rig)
+            finally:
+                terminal = rig.text
+    except BROKEN as error:
+        return Outcome(drill, wrong=(flat(f"it broke: {error}"),), terminal=terminal)
+    return Outcome(drill, told(seen), tuple(differences(drill.expected, seen)), terminal=seen.text)
 
 
 def watched(drill: Drill, rig: Rig) -> Seen:
-    """What is seen of a drill whose study has begun."""
-    if rig.study is not None:
-        rig.under_load()
+    """What is seen of a drill, from its begin to its study's end."""
+    drill.begin(rig)
+    rig.under_load()
+    rig.hold_logs()
     drill.plant(rig)
-    return rig.seen(rig.wait(drill.deadline_s))
+    return look(rig, rig.wait(drill.deadline_s))
 
 
 def planted(name: str, count: int) -> Callable[[Rig], None]:

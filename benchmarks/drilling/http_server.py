@@ -15,9 +15,8 @@ import time
 from dataclasses import dataclass, field
 
 from benchmarks.drilling.commanded import GOOD, NO_FAULT, Commanded
-from benchmarks.drilling.http_faults import FAULTS, SLOW_READERS
+from benchmarks.drilling.http_faults import EMBEDDING, FAULTS, SLOW_READERS
 
-EMBEDDING = [1.0] + [0.0] * 511
 JSON = "application/json"
 
 

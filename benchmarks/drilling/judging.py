@@ -10,9 +10,9 @@ from benchmarks.drilling.seen import FILES, Seen
 from reports.format import plural
 
 ANY = 1 << 20
-"""Answers after a fault that leaves no ledger to write to."""
+"""Answers after a fault that leaves no ledger to write to, or that no stand-in counts."""
 SOME, MAYBE = "some", "maybe"
-COMPLETE, INTERRUPTED, FAILED = "complete", "interrupted", "failed"
+COMPLETE = "complete"
 LONGEST_S = 600
 """That any drill's study may last; a clock that jumped shows as more."""
 CLIENT_BOUND, INCONCLUSIVE = "client-bound", 3
@@ -28,7 +28,7 @@ class Expected:
     codes that must be there, and must not. `limit`: the named limit, empty where any may be named. `says`:
     patterns of what the terminal must show. `in_flight`: how many answers that the server gave may be missing
     from the ledger, beside those that came after their requests had timed out. `left`: whether the study has
-    made its report; `folder`: whether there are results at all. `temporary`: whether files may be left.
+    made its report; `folder`: whether there are results at all.
     """
 
     exit_code: int
@@ -41,7 +41,6 @@ class Expected:
     in_flight: int = 0
     left: bool = True
     folder: bool = True
-    temporary: bool = False
 
     def told(self) -> str:
         """In words, for the table."""
@@ -108,7 +107,6 @@ def differences(expected: Expected, seen: Seen) -> list[str]:
         *_doubts(expected, seen),
         *_counted(expected, seen),
         *_left(expected, seen),
-        *seen.notes,
     ]
 
 
@@ -125,7 +123,8 @@ def _ending(expected: Expected, seen: Seen) -> Iterator[str]:
 
 
 def _held_up(seen: Seen) -> bool:
-    return CLIENT_BOUND in seen.caveats and seen.exit_code == INCONCLUSIVE
+    """For that alone: a study that is inconclusive for another reason, too, is not excused."""
+    return seen.because == {CLIENT_BOUND} and seen.exit_code == INCONCLUSIVE
 
 
 def flat(text: str) -> str:
@@ -186,5 +185,5 @@ def _left(expected: Expected, seen: Seen) -> Iterator[str]:
         yield f"timeline.csv reaches over {seen.seconds} seconds"
     if seen.processes:
         yield f"left running: {'; '.join(seen.processes)}"
-    if seen.temporary and not expected.temporary:
+    if seen.temporary:
         yield f"left in the temporary folder: {', '.join(seen.temporary)}"

@@ -50,6 +50,7 @@ DRILLS = (
     over_http("429", "a burst of HTTP 429 with Retry-After", "rejected"),
     over_grpc("internal", "a burst of gRPC INTERNAL", "server-error"),
     over_grpc("unavailable", "a burst of gRPC UNAVAILABLE", "server-error"),
+    over_grpc("exhausted", "a burst of gRPC RESOURCE_EXHAUSTED", "rejected"),
     over_http("reset", "connections reset (RST) in place of answers", "reset"),
     Drill(
         "trickle",

@@ -13,6 +13,12 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent.parent
 MARK = "INFERSWARM_DRILL"
 POLL_S = 0.05
+GONE_S = 30.0
+"""How long processes may take to be gone once they have ended or were killed."""
+
+
+class Failure(Exception):
+    """A drill that could not be carried out; the text says why."""
 
 
 def marked(mark: str) -> dict[int, str]:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import time
 import uuid
-from collections import Counter
-from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from benchmarks.drilling import processes
-from benchmarks.drilling.commanded import GOOD
 from benchmarks.drilling.places import Apart
-from benchmarks.drilling.processes import ROOT, free_port, marked, until
-from benchmarks.drilling.seen import UNFINISHED, Seen, in_ledger, measured, reach, records, reported
+from benchmarks.drilling.processes import GONE_S, ROOT, Failure, free_port, until
+from benchmarks.drilling.seen import in_ledger, measured, records
 from benchmarks.drilling.target import HTTP, Target
 
 USERS = 8
@@ -27,8 +24,8 @@ STUDY = ("--warm-up", "0.5", "--seconds", "3", "--cells", "*/b1/c8", "--request-
 IMPATIENT = ("--request-timeout", "4")
 """Of a study whose fault keeps answers away; others' requests must outlast a machine that is busy."""
 LOCUST = (str(Path(sys.executable).with_name("locust")), "-f", STEP7)
-LOAD_S, GONE_S = 60.0, 30.0
-"""How long a study may take to its measure phase, and its processes after its end to be gone."""
+LOAD_S = 60.0
+"""How long a study may take to its measure phase, and a report to be made."""
 MEASURED = 8
 """Answers of the measure phase before a fault is planted."""
 BEFORE_LOAD = 4
@@ -47,12 +44,13 @@ class Rig:
         self.host, self.port = "127.0.0.1", free_port()
         self.prefix: list[str] = []
         self.environment: dict[str, str] = {}
-        self.notes: list[str] = []
         self.undo = ExitStack()
         self.target: Target | None = None
         self.apart: Apart | None = None
         self.least_ok = 0
         """Successes that were in the ledger when the fault came."""
+        self.held: list[BinaryIO] = []
+        """Workers' outputs that the study may remove: held open, they can be read all the same."""
         self._started: list[subprocess.Popen[bytes]] = []
         self.study: subprocess.Popen[bytes] | None = None
         self.before_load = BEFORE_LOAD
@@ -63,12 +61,12 @@ class Rig:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.target is not None:
-            self.target.kill()
-        processes.end_all(self.mark)
-        for started in self._started:
-            started.wait()
-        self.undo.close()
+        with self.undo:
+            processes.end_all(self.mark)
+            if self.target is not None:
+                self.target.kill()
+            for started in self._started:
+                started.wait(GONE_S)
 
     def environ(self) -> dict[str, str]:
         """Of every process of the drill."""
@@ -128,46 +126,49 @@ class Rig:
     @property
     def text(self) -> str:
         """What the study has printed."""
-        return self.log.read_text(errors="replace")
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def left(self) -> Path | None:
         """The study's folder, once it is there."""
         return next(iter(self.results.glob("step7-*")), None)
 
     def under_load(self) -> None:
-        """Until the measure phase has some answers, or the study has ended, which the judge will see."""
-        if not until(lambda: self.ended() or self._measuring(), LOAD_S):
-            raise Failure(f"no measure phase within {LOAD_S:g} s; the study printed:\n{self.text}")
+        """Until the measure phase has some answers."""
+        self._await(self._measuring, "measure phase")
         if self.target is None:
-            until(lambda: self.ended() or self._window(), LOAD_S)
+            self._await(lambda: bool(self._workers()), "window of the measure phase")
             return
         least = self.server.good + MEASURED
-        until(lambda: self.ended() or self.server.good >= least, LOAD_S)
+        self._await(lambda: self.server.good >= least, "answers in the measure phase")
 
     def both_measure(self) -> None:
         """Until two workers have windows of the measure phase in the ledger."""
-
-        def measuring() -> bool:
-            folder = self.left()
-            return folder is not None and len(measured(folder)) > 1
-
-        if not until(lambda: self.ended() or measuring(), LOAD_S):
-            raise Failure(f"no two workers measured within {LOAD_S:g} s; the study printed:\n{self.text}")
+        self._await(lambda: len(self._workers()) > 1, "two workers that measure")
 
     def keep_what_is_there(self) -> None:
         """What is in the ledger now must be in it at the end: some of it is of the measure phase."""
-        folder = self.left()
-        assert folder is not None
-        until(lambda: self.ended() or bool(measured(folder)), LOAD_S)
-        self.least_ok, _ = in_ledger(records(folder))
+        self._await(lambda: bool(self._workers()), "window of the measure phase")
+        if folder := self.left():
+            self.least_ok, _ = in_ledger(records(folder))
+
+    def hold_logs(self) -> None:
+        """Whatever workers write from now on is read in the end, even where the study removes it."""
+        for place in self.temporary.rglob("worker-*.log"):
+            with suppress(FileNotFoundError):
+                self.held.append(self.undo.enter_context(place.open("rb")))
 
     def ended(self) -> bool:
         """Whether the study's process is over."""
         return self.study is None or self.study.poll() is not None
 
-    def _window(self) -> bool:
+    def _await(self, holds: Callable[[], bool], what: str) -> None:
+        """Until it holds, or the study has ended, which the judge will see. Raises Failure after a minute."""
+        if not until(lambda: self.ended() or holds(), LOAD_S):
+            raise Failure(f"no {what} within {LOAD_S:g} s")
+
+    def _workers(self) -> set[str]:
         folder = self.left()
-        return folder is not None and bool(measured(folder))
+        return measured(folder) if folder else set()
 
     def _measuring(self) -> bool:
         folder = self.left()
@@ -181,56 +182,6 @@ class Rig:
         except subprocess.TimeoutExpired:
             return None
 
-    def seen(self, exit_code: int | None) -> Seen:
-        """Look at all that is left."""
-        noted = self.target.noted() if self.target else Counter[str]()
-        if self.target is not None:
-            self.target.kill()
-        until(lambda: not marked(self.mark), GONE_S)
-        folder = self.left()
-        made = Seen(
-            exit_code,
-            self.text + self._logs(folder),
-            answered=max(0, noted.pop(GOOD, 0) - self.before_load) if self.target else None,
-            least_ok=self.least_ok,
-            spoilt=noted,
-            processes=tuple(marked(self.mark).values()),
-            temporary=tuple(sorted(entry.name for entry in self.temporary.iterdir())),
-            notes=tuple(self.notes),
-        )
-        return made if folder is None else self._with_results(made, folder)
-
-    def _with_results(self, made: Seen, folder: Path) -> Seen:
-        files = frozenset(entry.name for entry in folder.iterdir())
-        code, said, copy = self._shown(folder)
-        found = records(copy)
-        ok, failures = in_ledger(found)
-        caveats, limit = reported(copy)
-        ended = bool(found) and found[-1]["kind"] == "footer"
-        return replace(
-            made, status=found[-1]["status"] if ended else UNFINISHED, ok=ok, failures=failures,
-            caveats=caveats, limit=limit, seconds=reach(copy), shown=code, shown_text=said, files=files,
-        )  # fmt: skip
-
-    def _logs(self, folder: Path | None) -> str:
-        return "".join(
-            place.read_text(errors="replace") for place in (folder.rglob("logs/*.log") if folder else ())
-        )
-
-    def _shown(self, folder: Path) -> tuple[int, str, Path]:
-        """The report made again from a copy of what was left."""
-        copy = self.folder / "copy"
-        shutil.copytree(folder, copy)
-        done = subprocess.run(
-            [sys.executable, "-m", "reports", "show", str(copy)],
-            cwd=ROOT, capture_output=True, text=True, timeout=LOAD_S, env={**os.environ, "COLUMNS": "200"},
-        )  # fmt: skip
-        return done.returncode, done.stdout + done.stderr, copy
-
     def pause(self, seconds: float) -> None:
         """A fault lasts."""
         time.sleep(seconds)
-
-
-class Failure(Exception):
-    """A drill that could not be carried out."""

@@ -22,7 +22,7 @@ class Seen:
     `ok`, `failures`: of warm-up and measure phase, as the ledger's windows count them. `answered`: requests
     of the load that the server says it answered as it should; `spoilt`: those it met with each fault.
     `least_ok`: successes that were in the ledger when the fault came. `answered` is None without a stand-in.
-    `seconds`: how far timeline.csv reaches.
+    `because`: why the study calls itself inconclusive. `seconds`: how far timeline.csv reaches.
     `shown`: the exit code of `python -m reports show` on what was left, None where nothing was.
     """
 
@@ -35,6 +35,7 @@ class Seen:
     least_ok: int = 0
     spoilt: Mapping[str, int] = field(default_factory=dict)
     caveats: frozenset[str] = frozenset()
+    because: frozenset[str] = frozenset()
     limit: str = ""
     shown: int | None = None
     shown_text: str = ""
@@ -42,8 +43,6 @@ class Seen:
     files: frozenset[str] = frozenset()
     processes: tuple[str, ...] = ()
     temporary: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    """What a drill itself found to be other than it should."""
 
 
 def records(folder: Path) -> list[dict[str, Any]]:
@@ -87,3 +86,9 @@ def reported(folder: Path) -> tuple[frozenset[str], str]:
         rows = list(csv.DictReader(lines))
     codes = frozenset(code for row in rows for code in row["caveats"].split(";") if code)
     return codes, ", ".join(sorted({row["limit"] for row in rows if row["limit"]}))
+
+
+def doubted(folder: Path) -> frozenset[str]:
+    """Why study.json says that no verdict is allowed; empty where it allows one, or is not there."""
+    place = folder / "study.json"
+    return frozenset(json.loads(place.read_text())["inconclusive_because"] if place.exists() else ())

@@ -6,12 +6,11 @@ import os
 import platform
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 from benchmarks.drilling.drill import Outcome
+from benchmarks.generating.page import write_page
 from reports.format import plural
 
-PAGE = Path(__file__).parent.parent / "README.md"
 BEGIN, END = "<!-- drills: begin -->", "<!-- drills: end -->"
 
 
@@ -21,7 +20,7 @@ def line(outcome: Outcome) -> str:
     parts = [
         f"  {drill.name:<18}{outcome.verdict:<9}{drill.cause}",
         f"      expected  {drill.expected.told()}",
-        f"      seen      {outcome.seen or outcome.skipped}",
+        f"      seen      {found(outcome)}",
         *(f"      WRONG     {text}" for text in outcome.wrong),
     ]
     return "\n".join(parts)
@@ -33,18 +32,14 @@ def markdown(outcomes: Sequence[Sequence[Outcome]]) -> str:
     for of_one in outcomes:
         last, right = of_one[-1], sum(outcome.verdict == "yes" for outcome in of_one)
         verdict = last.verdict if last.skipped else f"{right} of {len(of_one)}"
-        cells = (last.drill.cause, last.drill.expected.told(), last.seen or last.skipped, verdict)
+        cells = (last.drill.cause, last.drill.expected.told(), found(last), verdict)
         rows.append(f"| {' | '.join(map(escaped, cells))} |")
     return "\n".join(rows)
 
 
-def write_page(about: str, outcomes: Sequence[Sequence[Outcome]]) -> None:
-    """Replace what an earlier run left. Raises ValueError where the page lacks its markers."""
-    before, begin, rest = PAGE.read_text().partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"benchmarks/README.md lacks the line {BEGIN} or {END}; put both back")
-    PAGE.write_text(f"{before}{BEGIN}\n\n{about}\n\n{markdown(outcomes)}\n\n{END}{after}")
+def write(facts: str, outcomes: Sequence[Sequence[Outcome]]) -> None:
+    """Replace what an earlier run left in benchmarks/README.md."""
+    write_page(facts, markdown(outcomes), BEGIN, END)
 
 
 def about(rounds: int, seconds: float) -> str:
@@ -58,3 +53,8 @@ def about(rounds: int, seconds: float) -> str:
 def escaped(text: str) -> str:
     """As a cell of a table in Markdown."""
     return text.replace("|", "\\|")
+
+
+def found(outcome: Outcome) -> str:
+    """What was seen, or why nothing was."""
+    return outcome.seen or outcome.skipped or "; ".join(outcome.wrong)

@@ -11,6 +11,7 @@ from xml.etree.ElementTree import fromstring
 
 import pytest
 
+from reports.render.csv_text import csv_text
 from tests.reports.builder import Book
 from tests.reports.example import MS
 
@@ -54,9 +55,7 @@ def test_no_field_of_a_csv_is_a_formula(tmp_path: Path, formula: str) -> None:
     assert float(row["latency_p50_ms"]) == pytest.approx(1, rel=0.01)
 
 
-def test_a_negative_number_stays_one(tmp_path: Path) -> None:
-    from reports.render.csv_text import csv_text
-
+def test_a_negative_number_stays_one() -> None:
     assert csv_text(["a", "b", "c"], [[-1.5, "-1.5", None]]) == "a,b,c\n-1.5,'-1.5,\n"
 
 

@@ -42,6 +42,8 @@ def test_places(protocol: str, url: str, place: Place) -> None:
         "gpu:1#part",
         "g pu:1",
         "gpü:1",
+        "gpu..lab:1",
+        f"{'g' * 64}:1",
     ],
 )
 def test_addresses_that_are_none(url: str) -> None:

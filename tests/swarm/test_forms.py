@@ -82,7 +82,8 @@ def test_rows_must_be_as_long_as_each_other_and_whole() -> None:
     (rows,) = packed([result()], 0)
     assert forms.are_rows(rows)
     columns = dict(rows["columns"])
-    for wrong in ({**columns, "user": []}, {**columns, "user": 5}, {"user": [1]}, [], None):
+    late = {**columns, "service_ns": ["1"]}
+    for wrong in ({**columns, "user": []}, {**columns, "user": 5}, late, {"user": [1]}, [], None):
         assert not forms.are_rows({**rows, "columns": wrong})
 
 

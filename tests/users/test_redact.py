@@ -9,14 +9,17 @@ from urllib.parse import quote
 
 import pytest
 
+from server import settings
+from swarm.hosts import tokens
+from users import security
 from users.errors import status_error
-from users.redact import redacted, spellings
+from users.redact import VARIABLE, redacted, spellings
 
 TOKEN = 'abc/+"&<def'
 
 
 @pytest.fixture(autouse=True)
-def tokens(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def own_tokens(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("INFERSWARM_TOKEN", TOKEN)
     monkeypatch.setenv("INFERSWARM_ONNX_TOKEN", f"{TOKEN}-longer")
     monkeypatch.setenv("INFERSWARM_TRT_TOKEN", "abc")
@@ -42,3 +45,10 @@ def test_what_is_no_token_of_ours_or_too_short_to_be_one_stays() -> None:
 def test_a_servers_words_are_redacted_before_they_are_cut() -> None:
     error = status_error(401, b"x" * 115 + TOKEN.encode())
     assert str(error) == f"rejected: HTTP 401 {'x' * 115}[INFE"
+
+
+def test_whoever_names_tokens_elsewhere_means_the_same() -> None:
+    assert tokens.VARIABLE.pattern == VARIABLE.pattern
+    assert tokens.TOKEN == security.TOKEN
+    assert VARIABLE.fullmatch(security.TOKEN)
+    assert settings.MAX_TOKEN == security.LONGEST_TOKEN

@@ -10,7 +10,8 @@ import pytest
 from benchmarks import drills
 from benchmarks.drilling.all import DRILLS
 from benchmarks.drilling.drill import carried_out, chosen, few_pictures
-from benchmarks.drilling.table import BEGIN, END, PAGE, markdown
+from benchmarks.drilling.table import BEGIN, END, markdown
+from benchmarks.generating.page import PAGE
 
 TELLING = ("killed", "half", "disk-full")
 
@@ -34,6 +35,24 @@ def test_a_name_that_no_drill_has(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--times", "0"], "--times 0: give 1 or more"),
+        (["--times", "-1", "--write"], "--times -1: give 1 or more"),
+        (
+            ["--write", "--only", "killed"],
+            "--write with --only: the table is of all drills; leave one of the two options out",
+        ),
+    ],
+)
+def test_options_that_are_refused(
+    options: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert drills.main(options) == 2
+    assert capsys.readouterr() == ("", f"benchmarks.drills: {sentence}\n")
+
+
 def test_every_fault_is_listed_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert drills.main(["--list"]) == 0
     names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
@@ -51,6 +70,7 @@ def test_a_drill_that_cannot_be_carried_out_is_skipped_and_decides_nothing(
     assert markdown([[outcome]]).splitlines()[-1].endswith("| namespaces and mounts need root | skipped |")
 
 
-def test_the_page_has_a_place_for_the_table() -> None:
+def test_the_page_has_a_place_for_the_table_and_the_right_number() -> None:
     text = PAGE.read_text()
+    assert f"of each of {len(DRILLS)} short studies" in text
     assert text.count(BEGIN) == text.count(END) == 1

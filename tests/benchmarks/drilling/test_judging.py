@@ -68,7 +68,6 @@ def test_what_is_as_expected() -> None:
         ({"seconds": 3_604}, "timeline.csv reaches over 3604 seconds"),
         ({"processes": ("locust",)}, "left running: locust"),
         ({"temporary": ("inferswarm-logs",)}, "left in the temporary folder: inferswarm-logs"),
-        ({"notes": ("what it found",)}, "what it found"),
     ],
 )
 def test_each_thing_that_may_be_otherwise(changes: dict[str, Any], difference: str) -> None:
@@ -76,9 +75,20 @@ def test_each_thing_that_may_be_otherwise(changes: dict[str, Any], difference: s
 
 
 def test_a_generator_that_was_held_up_makes_a_study_inconclusive() -> None:
-    held_up = replace(SEEN, exit_code=3, caveats=frozenset({"failures", "client-bound"}))
+    caveats = frozenset({"failures", "client-bound"})
+    held_up = replace(SEEN, exit_code=3, caveats=caveats, because=frozenset({"client-bound"}))
     assert differences(EXPECTED, held_up) == []
     assert differences(EXPECTED, replace(held_up, exit_code=0)) == ["exit code 0, not 1"]
+    assert differences(EXPECTED, replace(held_up, ok=91)) == [
+        "91 successes in the ledger, and the server gave 100 answers"
+    ]
+
+
+@pytest.mark.parametrize("because", [{"client-bound", "worker-lost"}, {"worker-lost"}, set()])
+def test_a_generator_that_was_held_up_excuses_no_other_doubt(because: set[str]) -> None:
+    caveats = frozenset({"failures", "client-bound", *because})
+    doubted = replace(SEEN, exit_code=3, caveats=caveats, because=frozenset(because))
+    assert differences(EXPECTED, doubted) == ["exit code 3, not 1"]
 
 
 def test_answers_to_requests_that_had_timed_out_are_missing() -> None:

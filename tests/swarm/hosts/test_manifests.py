@@ -335,6 +335,8 @@ def test_a_target_without_a_port_has_its_schemes() -> None:
         ([*GIVEN, *URL, "--cpu", "0.5"], "--cpu 0.5: give whole cores"),
         ([*GIVEN, *URL, "--memory", "lots"], "--memory lots: give a quantity such as 512Mi"),
         ([*GIVEN, *URL, "--results-dir", "/tmp"], "--results-dir: is set by the manifests; leave it out"),
+        ([*GIVEN, "--onnx-http-url", "http://me:secret@gpu:1"], "--onnx-http-url: has a name, a password"),
+        ([*GIVEN, *URL, "--tls-ca", "ca.pem"], "--tls-ca: the client image has no such file"),
         ([*GIVEN, *URL, "--emulate=a100"], "--emulate: is of embedded servers"),
         ([*GIVEN, "hosts.toml", *URL], "hosts.toml: belongs to no option; a hosts file comes first"),
         (["--image", "client:1", *URL], "the following arguments are required: -f/--locustfile"),

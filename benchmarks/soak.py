@@ -3,8 +3,9 @@
 python -m benchmarks.soak [--minutes 60 | --quick] [--rate R] [--write]
 
 A master and two workers, as `python -m swarm run` starts them, send to the embedded emulated server at a
-moderate rate; every process is looked at from outside. `--quick` takes two minutes and judges memory,
-descriptors and counts alone: its percentiles cannot be told, least of all where other work runs beside it.
+moderate rate; every process is looked at from outside. `--quick` takes two minutes and judges memory (by its
+rise: for a slope it is too short), descriptors and counts alone: its percentiles cannot be told, least of all
+where other work runs beside it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from benchmarks.bounds import Bounds
 from benchmarks.generating.page import write_page
 from benchmarks.soaking.figures import judge
 from benchmarks.soaking.measured import soak_of
+from benchmarks.soaking.validity import validity_of
 from benchmarks.soaking.watching import Size, Watcher, sizes_of
+from reports.ledger import FILE_NAME, LedgerError
 from tests.locustfiles.console import Console
 
 STUDY, LEAKING = "locustfiles/step7.py", "benchmarks/studies/leaking.py"
@@ -36,6 +39,7 @@ AROUND_S = 180.0
 WARM_UP_S = 8
 BEGIN, END = "<!-- soak: begin -->", "<!-- soak: end -->"
 LEAK = "SOAK_LEAK_KB_PER_S"
+BROKEN, REFUSED = 1, 2
 
 
 @dataclass(frozen=True)
@@ -60,18 +64,26 @@ def length(minutes: float, only: str, quick: bool) -> Length:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run, judge, and say by the exit code whether the bounds hold: 0, 1 where one is broken, 3 if untold."""
+    """Run, judge, and say by the exit code whether the bounds hold: 0, 1 where one is broken, 3 if untold; 2
+    where there was no study."""
     options = parsed(argv)
     wanted = length(options.minutes, options.only, options.quick)
     about = f"{wanted.seconds / 60:.3g} minutes a cell at {options.rate:g} requests/s, a master and 2 workers"
     bounds = Bounds(f"A long study: {about}")
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        watcher, sizes = studied(folder, wanted, options.rate, options.leak)
-        (result,) = [path for path in folder.iterdir() if path.is_dir()]
-        shown = judge(
-            bounds, soak_of(result), watcher.tracks.values(), sizes, wanted.skipped_s, options.quick
-        )
+        seen = studied(folder, wanted, options.rate, options.leak)
+        result = result_of(folder)
+        if result is None or seen.code == REFUSED:
+            print(f"\nthere was no study to judge (exit code {seen.code}); it said:\n{seen.said}")
+            return REFUSED
+        try:
+            soak, validity = soak_of(result), validity_of(result, seen.code)
+        except LedgerError as error:
+            print(f"\nthe study's ledger cannot be read (exit code {seen.code}): {error}\n{seen.said}")
+            return BROKEN
+        tracks = seen.watcher.tracks.values()
+        shown = judge(bounds, soak, validity, tracks, seen.sizes, wanted.skipped_s, options.quick)
     print(f"\n{shown}")
     if options.write:
         skipped = f"the first {wanted.skipped_s:g} s of each are not judged"
@@ -98,6 +110,8 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
     options = parser.parse_args(argv)
     if options.minutes < 6:
         parser.error(f"--minutes {options.minutes:g}: tells nothing; give 6 or more, or --quick")
+    if options.write and (options.only or options.quick):
+        parser.error("--write: the page's table is of all cells; leave out --only and --quick")
     return options
 
 
@@ -110,8 +124,23 @@ def command(folder: Path, wanted: Length, rate: float, leak: float) -> list[str]
     return [sys.executable, "-m", "swarm", "run", "-f", study, "--workers", "2", *asked, *load, *place]
 
 
-def studied(folder: Path, wanted: Length, rate: float, leak: float) -> tuple[Watcher, dict[str, list[Size]]]:
-    """Run the study and look at it until it has ended: what was seen of its processes and its files."""
+@dataclass(frozen=True)
+class Seen:
+    """A study that has ended: its processes, the sizes of its files, its exit code, what it printed."""
+
+    watcher: Watcher
+    sizes: dict[str, list[Size]]
+    code: int
+    said: str
+
+
+def result_of(folder: Path) -> Path | None:
+    """Where the study's ledger is; None where it was refused before it had one."""
+    return next((path.parent for path in folder.glob(f"*/{FILE_NAME}")), None)
+
+
+def studied(folder: Path, wanted: Length, rate: float, leak: float) -> Seen:
+    """Run the study and look at it until it has ended; one that takes far too long is killed."""
     os.environ[LEAK] = f"{leak:g}"
     console = Console(command(folder, wanted, rate, leak), folder)
     watcher, sizes = Watcher(console.process.pid), dict[str, list[Size]]()
@@ -123,10 +152,9 @@ def studied(folder: Path, wanted: Length, rate: float, leak: float) -> tuple[Wat
             for name, size in sizes_of(folder, time.time()):
                 sizes.setdefault(name, []).append(size)
             time.sleep(wanted.every_s)
-        console.wait(1)
-        return watcher, sizes
     finally:
         console.end()
+    return Seen(watcher, sizes, console.process.returncode, console.text)
 
 
 if __name__ == "__main__":

@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.bounds import Bounds
-from benchmarks.soaking.judging import Interval, Point, growth, ratio, sameness, slope, stays
+from benchmarks.soaking.judging import (
+    BROKEN,
+    HOLDS,
+    LONG_MIN,
+    STEP_MB,
+    Interval,
+    Point,
+    growth,
+    ratio,
+    rise,
+    rises,
+    sameness,
+    slope,
+    stays,
+)
 from benchmarks.soaking.measured import Cell, Soak
+from benchmarks.soaking.validity import Validity, judge_code, judge_doubts
 from benchmarks.soaking.watching import Look, Size, Track
 
 MOST_MB_PER_MIN = 1.0
 MB = 1e6
+CREW = {"master": 1, "worker": 2}
+"""How many of each must be there, the same ones, from the first judged look to the last."""
 LEAST_SHARE = 0.9
 """Of a cell's judged time: a process that was there for less of it came or went in between."""
 PERCENTILES = ("p50", "p95", "p99")
 PROCESSES = """\
-| cell | process | RSS, MB | RSS, MB/min (95 %) | PSS, MB/min (95 %) | descriptors | threads | CPU |
-| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |
+| cell | process | RSS, MB | MB/min (95 %) | rise, MB | PSS, MB/min (95 %) | descriptors | threads | CPU |
+| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 """
 MINUTES = """\
 | cell | figure | first minutes, ms | last minutes, ms | last / first (95 %) | |
@@ -32,9 +50,16 @@ class Fate:
     track: Track
     looks: Sequence[Look]
     rss: Interval | None
+    risen: float | None
+    """Of its RSS, in MB."""
     pss: Interval | None
     kept: str
     """Whether its descriptors stay."""
+
+    @property
+    def minutes(self) -> float:
+        """How long it was looked at."""
+        return (self.looks[-1].at_s - self.looks[0].at_s) / 60
 
     @property
     def row(self) -> str:
@@ -42,7 +67,7 @@ class Fate:
         first, last = self.looks[0], self.looks[-1]
         cores = (last.cpu_s - first.cpu_s) / (last.at_s - first.at_s)
         fds = [look.fds for look in self.looks]
-        memory = f"{last.rss_bytes / MB:.1f} | {told(self.rss)} | {told(self.pss)}"
+        memory = f"{last.rss_bytes / MB:.1f} | {told(self.rss)} | {in_mb(self.risen)} | {told(self.pss)}"
         return (
             f"{self.track.role} | {memory} | {min(fds)} to {max(fds)} | {last.threads} | {100 * cores:.1f}% |"
         )
@@ -51,6 +76,7 @@ class Fate:
 def judge(
     bounds: Bounds,
     soak: Soak,
+    validity: Validity,
     tracks: Iterable[Track],
     sizes: Mapping[str, Sequence[Size]],
     skipped_s: float,
@@ -59,10 +85,15 @@ def judge(
     """Every figure by its bound; the tables of processes and of minutes in Markdown."""
     if not soak.cells or soak.status != "complete":
         bounds.unread("a study that came to its end")
+    for name in soak.unmeasured:
+        bounds.unread(f"{name}: its measure phase")
+    judge_code(bounds, validity)
     rows, minutes, ordered = [], [], sorted(tracks, key=lambda track: track.role)
     for cell in soak.cells:
         counts(bounds, cell)
         fates = [fate for track in ordered for fate in fates_of(track, cell, skipped_s)]
+        judge_doubts(bounds, validity.doubts.get(cell.name, ()), quick)
+        crew(bounds, ordered, fates, cell)
         memory(bounds, fates)
         rows += [f"| {cell.name} | {fate.row}" for fate in fates]
         if not quick:
@@ -91,18 +122,36 @@ def fates_of(track: Track, cell: Cell, skipped_s: float) -> Iterator[Fate]:
     def points(name: str, unit: float = 1.0) -> list[Point]:
         return [Point((look.at_s - begin_s) / 60, getattr(look, name) / unit) for look in looks]
 
-    rss, pss = slope(points("rss_bytes", MB)), slope(points("pss_bytes", MB))
-    yield Fate(track, looks, rss, pss, stays(points("fds")))
+    rss, pss = points("rss_bytes", MB), points("pss_bytes", MB)
+    yield Fate(track, looks, slope(rss), rise(rss), slope(pss), stays(points("fds")))
+
+
+def crew(bounds: Bounds, tracks: Iterable[Track], fates: Iterable[Fate], cell: Cell) -> None:
+    """Whether those that were seen of each kind are as many as there must be, and lived through it."""
+    seen = Counter(
+        track.kind
+        for track in tracks
+        if any(cell.began_s <= look.at_s <= cell.ended_s for look in track.looks)
+    )
+    lived = Counter(fate.track.kind for fate in fates)
+    for kind, count in CREW.items():
+        verdict = HOLDS if lived[kind] == seen[kind] == count else BROKEN
+        bounds.verdict(
+            f"  {kind}: throughout", f"{lived[kind]} of {seen[kind]}", f"{count} of {count}", verdict
+        )
 
 
 def memory(bounds: Bounds, fates: Sequence[Fate]) -> None:
-    """The bounds of each of our processes."""
-    ours = [fate for fate in fates if fate.track.ours]
-    if {"master", "worker"} - {fate.track.kind for fate in ours}:
-        bounds.unread("  a master and workers that lived through it")
-    for fate in ours:
-        role, grown = fate.track.role, growth(fate.rss, MOST_MB_PER_MIN)
-        bounds.verdict(f"  {role}: RSS, MB/min", told(fate.rss), f"< {MOST_MB_PER_MIN:g}", grown)
+    """The bounds of each of our processes; of a short time the slope is shown, and the rise alone judged."""
+    for fate in fates:
+        if not fate.track.ours:
+            continue
+        role, most, long = fate.track.role, MOST_MB_PER_MIN, fate.minutes >= LONG_MIN
+        bound, grown = (f"< {most:g}", growth(fate.rss, most)) if long else ("", HOLDS)
+        bounds.verdict(f"  {role}: RSS, MB/min", told(fate.rss), bound, grown)
+        most_mb = most * fate.minutes + (0 if long else STEP_MB)
+        risen = rises(fate.risen, fate.minutes, most)
+        bounds.verdict(f"  {role}: RSS, rise in MB", in_mb(fate.risen), f"< {most_mb:.3g}", risen)
         fds = [look.fds for look in fate.looks]
         bounds.verdict(f"  {role}: descriptors", f"{fds[0]} to {fds[-1]}", "stay", fate.kept)
 
@@ -125,6 +174,11 @@ def percentiles(bounds: Bounds, cell: Cell, skipped_s: float) -> list[str]:
 def listed(values: Iterable[float]) -> str:
     """`1.9, 2.1`."""
     return ", ".join(f"{value:.3g}" for value in values)
+
+
+def in_mb(found: float | None) -> str:
+    """`0.25`."""
+    return "too short" if found is None else f"{found:.2f}"
 
 
 def told(found: Interval | None) -> str:

@@ -1,4 +1,10 @@
-"""Does a figure grow? Pure: from looks to a slope with its interval, from minutes to a ratio with its own."""
+"""Does a figure grow? Pure: from looks to a slope and a rise, from minutes to a ratio with its interval.
+
+A slope through medians of parts is robust, so that it is blind to what is late: a leak in the last sixth of
+the time, or one great step, leaves it at 0. Therefore the rise is judged beside it: from the lowest part's
+median to the last part's, whichever part is the lowest. What comes in the second half of the last part is
+seen by neither.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +22,12 @@ BLOCKS = 20
 memory grows by steps and stays; medians of parts are less so, and the interval takes its points for
 independent."""
 LEAST_BLOCKS = 8
+LONG_MIN = 5.0
+"""Judged minutes from which on a slope is judged: in less, a step of an allocator bends it past any bound."""
+STEP_MB = 1.0
+"""What memory may rise by at any time, once, beside its bound a minute: an arena of an allocator."""
+MOST_MORE = 2
+"""Descriptors at the end above the fewest before: a log that was opened late, a connection more."""
 LEAST_MINUTES = 5
 """On each side of a comparison: of 5 and 5, the ranks give a 95 % interval that is not all of them."""
 ALIKE = 0.10
@@ -78,14 +90,37 @@ def growth(found: Interval | None, most: float) -> str:
     return BROKEN if found.low >= most else UNTOLD
 
 
-def stays(points: Sequence[Point]) -> str:
-    """Whether a count stays: the most of its last third is no more than of its first, or it has no slope."""
-    third = len(points) // 3
-    if not third:
+def rise(points: Sequence[Point]) -> float | None:
+    """How far the last part's median lies above the lowest part's: at least the whole rise from the first to
+    the last, and all of a late one. None where there are too few parts.
+
+    >>> rise([Point(at / 60, 200.0 if at > 50 else 100.0) for at in range(60)])
+    100.0
+    """
+    parts = blocks(points)
+    if len(parts) < LEAST_BLOCKS:
+        return None
+    return parts[-1].value - min(part.value for part in parts)
+
+
+def rises(found: float | None, minutes: float, most: float) -> str:
+    """Whether a rise in MB within so many minutes is less than `most` a minute.
+
+    With one step more it cannot be told, or holds where the time is short; from there on it is broken.
+    """
+    if found is None:
         return UNTOLD
-    first, last = (max(point.value for point in some) for some in (points[:third], points[-third:]))
-    found = slope(points)
-    return HOLDS if last <= first or (found is not None and found.low <= 0) else BROKEN
+    if found >= STEP_MB + most * minutes:
+        return BROKEN
+    return HOLDS if found < most * minutes or minutes < LONG_MIN else UNTOLD
+
+
+def stays(points: Sequence[Point]) -> str:
+    """Whether a count stays: it ends at no more than 2 above its lowest part."""
+    found = rise(points)
+    if found is None:
+        return UNTOLD
+    return HOLDS if found <= MOST_MORE else BROKEN
 
 
 def ratio(first: Sequence[float], last: Sequence[float]) -> Interval | None:

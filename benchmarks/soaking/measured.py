@@ -58,21 +58,32 @@ class Soak:
     cells: list[Cell]
     status: str
     """`complete`, `interrupted`, `failed`; empty where the ledger does not tell."""
+    planned: list[str] = field(default_factory=list)
+    """The names of all its cells."""
+
+    @property
+    def unmeasured(self) -> list[str]:
+        """The planned cells that never came to their measure phase, or not to its end."""
+        return [name for name in self.planned if name not in {cell.name for cell in self.cells}]
 
 
 def soak_of(folder: Path) -> Soak:
-    """Read from the ledger of a study's folder."""
+    """Read from the ledger of a study's folder; a last line that was cut off is left out."""
     cells: dict[str, Cell] = {}
-    status = ""
+    status, planned = "", list[str]()
     with (folder / FILE_NAME).open() as lines:
         for line in lines:
+            if not line.endswith("\n"):
+                break
             record = json.loads(line)
             if "cell" in record and "repeat" in record:
                 cell = cells.setdefault(record["cell"], Cell(record["cell"]))
                 take(cell, record, len(line))
+            elif record["kind"] == "header":
+                planned = list(dict.fromkeys(entry["cell"] for entry in record["plan"]))
             elif record["kind"] == "footer":
                 status = record["status"]
-    return Soak([cell for cell in cells.values() if cell.ended_s > cell.began_s > 0], status)
+    return Soak([cell for cell in cells.values() if cell.ended_s > cell.began_s > 0], status, planned)
 
 
 def take(cell: Cell, record: Mapping[str, Any], size: int) -> None:
@@ -90,7 +101,8 @@ def take(cell: Cell, record: Mapping[str, Any], size: int) -> None:
             if "latency" in record["histograms"]:
                 cell.latencies[record["second"]].append(record["histograms"]["latency"])
         case "drained", _:
-            cell.lost += record["abandoned"] + (record["dropped"] or 0)
+            # A worker that could not say with what it has drained says why instead: `results-lost`.
+            cell.lost += record.get("abandoned", 0) + (record.get("dropped") or 0)
 
 
 def utc_s(text: str) -> float:

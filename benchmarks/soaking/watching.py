@@ -47,6 +47,7 @@ class Track:
 
     role: str
     looks: list[Look] = field(default_factory=list)
+    command: Sequence[str] = ()
 
     @property
     def kind(self) -> str:
@@ -88,11 +89,14 @@ class Watcher:
         with process.oneshot():
             rss_bytes, threads, cpu = process.memory_info().rss, process.num_threads(), process.cpu_times()
             fds = process.num_fds()
-            command = process.cmdline() if pid not in self.tracks else []
+            command = process.cmdline()
         pss_bytes = 0
         with suppress(OSError):
             pss_bytes = proportional_of(pid).get("resident_bytes", 0)
-        track = self.tracks.get(pid) or self.tracks.setdefault(pid, Track(self._name(pid, command)))
+        track = self.tracks.setdefault(pid, Track(""))
+        if not track.role or (command and track.command != command):
+            # Between its fork and its exec a process looks like the one that started it.
+            track.role, track.command = self._name(pid, command), command
         look = Look(self._clock(), rss_bytes, pss_bytes, fds, threads, cpu.user + cpu.system)
         track.looks.append(look)
 

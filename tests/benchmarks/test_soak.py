@@ -1,9 +1,10 @@
-"""A soak judges growth by slopes with intervals: a leak is caught, noise is none, and doubt is said."""
+"""A soak judges growth by slopes and rises: a leak is caught, noise is none, and doubt is said."""
 
 from __future__ import annotations
 
 import json
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,8 +14,9 @@ from typing import Any
 
 import pytest
 
+from benchmarks import soak as program
 from benchmarks.bounds import Bounds
-from benchmarks.soak import CELLS, EVERY_CELL, command, length, parsed
+from benchmarks.soak import CELLS, EVERY_CELL, command, length, main, parsed, result_of
 from benchmarks.soaking.figures import judge
 from benchmarks.soaking.judging import (
     BROKEN,
@@ -26,13 +28,18 @@ from benchmarks.soaking.judging import (
     growth,
     pairs_outside,
     ratio,
+    rise,
+    rises,
     sameness,
     slope,
     stays,
 )
 from benchmarks.soaking.measured import Cell, Soak, soak_of
+from benchmarks.soaking.validity import Validity, validity_of
 from benchmarks.soaking.watching import Look, Size, Track, Watcher, role_of, sizes_of
+from reports.doubt.caveat import caveat
 from reports.ledger import FILE_NAME
+from tests.reports.builder import Book
 from tests.reports.lines import FIRST_SECOND, window
 
 MB = 1_000_000
@@ -87,6 +94,54 @@ def test_one_step_is_no_growth_and_steps_all_along_are() -> None:
     assert growth(stairs, 1.0) == BROKEN
 
 
+HOUR, QUICK = (17.0, 5.0), (1.25, 1.0)
+"""Judged minutes of a cell, and seconds from look to look."""
+
+
+@pytest.mark.parametrize(
+    ("course", "of_slope", "of_rise"),
+    [
+        (lambda at_min: 190.0, HOLDS, HOLDS),
+        (lambda at_min: 190.0 + 0.5 * at_min, HOLDS, HOLDS),
+        (lambda at_min: 190.0 + 2 * at_min, BROKEN, BROKEN),
+        (lambda at_min: 190.0 + 10 * (at_min > 8), HOLDS, HOLDS),
+        (lambda at_min: 190.0 + 17.5 * (at_min > 16), HOLDS, UNTOLD),
+        (lambda at_min: 190.0 + max(0.0, 50 * (at_min - 14.5)), HOLDS, BROKEN),
+        (lambda at_min: 190.0 + 500 * (at_min > 13.7), HOLDS, BROKEN),
+        (lambda at_min: 190.0 - 400 * (2 < at_min < 16), HOLDS, BROKEN),
+    ],
+)
+def test_a_rise_sees_what_a_slope_does_not(
+    course: Callable[[float], float], of_slope: str, of_rise: str
+) -> None:
+    points = looked(course, *HOUR)
+    assert growth(slope(points), 1.0) == of_slope
+    assert rises(rise(points), HOUR[0], 1.0) == of_rise
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_late_is_seen_wherever_it_comes(seed: int) -> None:
+    chance = random.Random(seed)
+    at, noise = chance.uniform(0.1, 0.85) * HOUR[0], noisy(0.1, seed)
+    leak = 19 / (HOUR[0] * 0.97 - at)
+    for late in (lambda at_min: 19.0 * (at_min > at), lambda at_min: max(0.0, leak * (at_min - at))):
+        found = rise(looked(lambda at_min, late=late: noise(at_min) + late(at_min), *HOUR))  # type: ignore[misc]
+        assert rises(found, HOUR[0], 1.0) == BROKEN
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_in_two_minutes_a_step_is_none_and_a_leak_is_one(seed: int) -> None:
+    stays_so, leaks = noisy(0.1, seed), noisy(3.0, seed)
+    stepped = rise(looked(lambda at_min: stays_so(at_min) + (at_min > 0.6), *QUICK))
+    assert rises(stepped, QUICK[0], 1.0) == HOLDS
+    assert rises(rise(looked(leaks, *QUICK)), QUICK[0], 1.0) == BROKEN
+
+
+def test_a_rise_of_too_few_looks_cannot_be_told() -> None:
+    assert rise(looked(lambda at_min: at_min)[:7]) is None
+    assert rises(None, 17.0, 1.0) == UNTOLD
+
+
 def test_too_few_looks_tell_nothing() -> None:
     assert slope([]) is None
     assert slope(looked(lambda at_min: at_min)[:7]) is None
@@ -98,17 +153,23 @@ def test_blocks_are_medians_of_equal_times() -> None:
     assert blocks(points, 2) == [Point(0.1, 2.0), Point(0.95, 6.0)]
 
 
+@pytest.mark.parametrize("length", [HOUR, QUICK])
 @pytest.mark.parametrize(
     ("course", "verdict"),
     [
-        (lambda at_min: 66.0, HOLDS),
-        (lambda at_min: 66.0 + (0.2 < at_min < 0.3), HOLDS),
-        (lambda at_min: 66.0 + (at_min > 1.2), HOLDS),
-        (lambda at_min: 66.0 + 20 * at_min // 1, BROKEN),
+        (lambda part: 66.0, HOLDS),
+        (lambda part: 66.0 + 30 * (0.2 < part < 0.22), HOLDS),
+        (lambda part: 66.0 + (part > 0.9), HOLDS),
+        (lambda part: 66.0 + 20 * (part > 0.1), BROKEN),
+        (lambda part: 66.0 + 20 * (part > 0.9), BROKEN),
+        (lambda part: 66.0 + 1_000 * (part > 0.5), BROKEN),
+        (lambda part: 66.0 + 16 * part // 1, BROKEN),
     ],
 )
-def test_descriptors_may_come_and_go_and_not_grow(course: Callable[[float], float], verdict: str) -> None:
-    assert stays(looked(course)) == verdict
+def test_descriptors_may_come_and_go_and_not_grow(
+    course: Callable[[float], float], verdict: str, length: tuple[float, float]
+) -> None:
+    assert stays(looked(lambda at_min: course(at_min / length[0]), *length)) == verdict
     assert stays([]) == UNTOLD
 
 
@@ -190,18 +251,48 @@ def test_a_process_and_its_children_are_seen_as_they_are() -> None:
     assert last.threads == 1
 
 
-def ledger(folder: Path, seconds: int, failures: int = 0) -> None:
-    """A study of one cell of so long, whose latencies come to 2 ms and more with every minute."""
+BECOMING = """
+import os, sys
+print("there", flush=True)
+sys.stdin.readline()
+said = "import sys; print('there', flush=True); sys.stdin.readline()"
+os.execv(sys.executable, [sys.executable, "-c", said, "--wor" + "ker"])
+"""
+
+
+def test_a_process_is_called_by_what_it_has_become() -> None:
+    starter = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
+    command = [sys.executable, "-c", starter, BECOMING]
+    roles = []
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as started:
+        assert started.stdin is not None
+        assert started.stdout is not None
+        watcher = Watcher(started.pid)
+        for _ in range(2):
+            started.stdout.readline()
+            watcher.look()
+            roles.append(sorted(track.role for track in watcher.tracks.values()))
+            started.stdin.write("on\n")
+            started.stdin.flush()
+    assert roles == [["launcher", "other 1"], ["launcher", "worker 1"]]
+
+
+def ledger(folder: Path, seconds: int, failures: int = 0, others: tuple[str, ...] = ()) -> None:
+    """A study of one cell of so long, whose latencies come to 2 ms and more with every minute; the `others`
+    were planned, and never measured.
+    """
     tag: dict[str, Any] = {"cell": "a-floor/b1/r50", "repeat": 1}
     began = FIRST_SECOND
     phase = {"kind": "phase", **tag, "phase": "measure", "utc": utc(began)}
-    lines: list[dict[str, Any]] = [{"kind": "header"}, phase]
+    plan = [{"cell": cell, "repeat": 1} for cell in (tag["cell"], *others)]
+    lines: list[dict[str, Any]] = [{"kind": "header", "plan": plan}, phase]
     for second in range(seconds):
         made = window(tag, "w0", [(2 + second // 60) * MS] * 5, 1)
         lines.append(made | {"second": began + second, "failures": {"timeout": failures} if failures else {}})
     lines += [
         {"kind": "phase", **tag, "phase": "drain", "utc": utc(began + seconds)},
         {"kind": "drained", **tag, "phase": "measure", "abandoned": 1, "dropped": 2},
+        {"kind": "drained", **tag, "phase": "measure", "error": "its disk is full"},
         {"kind": "footer", "status": "complete"},
     ]
     (folder / FILE_NAME).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
@@ -223,47 +314,167 @@ def test_a_ledger_tells_of_minutes_and_losses(tmp_path: Path) -> None:
     assert 100 < cell.ledger_bytes / 320 < 2_000
 
 
-def soaked(per_min: float, kinds: tuple[str, ...] = ("master", "worker")) -> list[Track]:
-    """A process of each kind that grows by so much, looked at for 100 s."""
+def test_a_ledger_that_was_cut_off_is_read_to_its_last_whole_line(tmp_path: Path) -> None:
+    ledger(tmp_path, 100)
+    path = tmp_path / FILE_NAME
+    path.write_text(path.read_text()[:-9])
+    soak = soak_of(tmp_path)
+    assert (soak.status, [cell.ok for cell in soak.cells], soak.unmeasured) == ("", [500], [])
+
+
+ALL = ("master", "worker", "worker")
+SOUND = Validity(0, 0)
+
+
+def soaked(per_min: float, kinds: tuple[str, ...] = ALL, until: int = 100) -> list[Track]:
+    """A process of each kind that grows by so much, looked at until this second of 100."""
     looks = [
-        Look(FIRST_SECOND + at, round((100 + per_min * at / 60) * MB), 0, 20, 4, at / 10) for at in range(100)
+        Look(FIRST_SECOND + at, round((100 + per_min * at / 60) * MB), 0, 20, 4, at / 10)
+        for at in range(until)
     ]
-    return [Track(f"{kind} 1", looks) for kind in kinds]
+    return [Track(f"{kind} {number}", looks) for number, kind in enumerate(kinds, 1)]
+
+
+def measured(folder: Path, *others: str) -> Soak:
+    """A study of 100 s that lost nothing."""
+    ledger(folder, 100, others=others)
+    soak = soak_of(folder)
+    soak.cells[0].lost = 0
+    return soak
+
+
+def judged(
+    soak: Soak, validity: Validity = SOUND, tracks: list[Track] | None = None, quick: bool = True
+) -> tuple[int, str]:
+    """The exit code of a soak, and its tables."""
+    bounds = Bounds("test")
+    sizes = {FILE_NAME: [Size(0.0, MB)]}
+    shown = judge(bounds, soak, validity, soaked(0.2) if tracks is None else tracks, sizes, 25.0, quick)
+    return bounds.exit_code(), shown
 
 
 @pytest.mark.parametrize(
     ("tracks", "code"),
-    [(soaked(0.2), 0), (soaked(3.0), 1), (soaked(0.2, ("master",)), 1), (soaked(9.0, ("stub",)), 1), ([], 1)],
+    [
+        (soaked(0.2), 0),
+        (soaked(3.0), 1),
+        (soaked(0.2, ("master", "worker")), 1),
+        (soaked(0.2, ("worker", "worker")), 1),
+        (soaked(0.2, (*ALL, "worker")), 1),
+        (soaked(0.2, ("master", "worker")) + soaked(0.2, ("worker",), until=60), 1),
+        (soaked(0.2) + soaked(0.2, ("worker",), until=60), 1),
+        (soaked(0.2) + soaked(0.2, ("servers",), until=60), 0),
+        (soaked(0.2) + soaked(9.0, ("stub",)), 0),
+        (soaked(0.2) + soaked(9.0, ("servers",)), 1),
+        ([], 1),
+    ],
 )
 def test_a_soak_is_judged_by_its_processes(
     tracks: list[Track], code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ledger(tmp_path, 100)
-    soak = soak_of(tmp_path)
-    soak.cells[0].lost = 0
-    bounds = Bounds("test")
-    shown = judge(bounds, soak, tracks, {FILE_NAME: [Size(0.0, MB)]}, 25.0, quick=True)
-    assert bounds.exit_code() == code
-    assert [line.split(" | ")[1] for line in shown.splitlines()[2:]] == [track.role for track in tracks]
+    found, shown = judged(measured(tmp_path), tracks=tracks)
+    assert found == code
+    lived = sorted(track.role for track in tracks if len(track.looks) == 100)
+    assert sorted(line.split(" | ")[1] for line in shown.splitlines()[2:]) == lived
     assert "ledger.jsonl at its end" in capsys.readouterr().out
 
 
 def test_losses_and_a_study_that_was_cut_off_break_it(tmp_path: Path) -> None:
     ledger(tmp_path, 100)
-    soak = soak_of(tmp_path)
-    for spoilt in (soak, Soak([Cell("a", 1.0, 2.0)], "failed"), Soak([], "complete")):
-        bounds = Bounds("test")
-        judge(bounds, spoilt, soaked(0.2), {}, 25.0, quick=True)
-        assert bounds.exit_code() == 1
+    for spoilt in (soak_of(tmp_path), Soak([Cell("a", 1.0, 2.0)], "failed"), Soak([], "complete")):
+        assert judged(spoilt)[0] == 1
+
+
+def test_a_cell_that_was_planned_and_not_measured_breaks_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    soak = measured(tmp_path, "b-floor/b1/r50")
+    assert soak.unmeasured == ["b-floor/b1/r50"]
+    assert judged(soak)[0] == 1
+    assert "b-floor/b1/r50: its measure phase" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("code", "expected", "doubt", "of_quick", "of_hour"),
+    [
+        (0, 0, "", 0, 3),
+        (3, 3, "", 0, 3),
+        (3, 0, "", 1, 1),
+        (0, 3, "", 1, 1),
+        (-9, 0, "", 1, 1),
+        (3, 3, "client-bound", 0, 3),
+        (3, 3, "worker-lost", 1, 1),
+        (3, 3, "rate-missed", 1, 1),
+    ],
+)
+def test_what_a_study_says_of_itself_is_judged(
+    code: int, expected: int, doubt: str, of_quick: int, of_hour: int, tmp_path: Path
+) -> None:
+    soak = measured(tmp_path)
+    doubts = {soak.cells[0].name: [caveat(doubt, "so it was")]} if doubt else {}
+    validity = Validity(code, expected, doubts)
+    assert judged(soak, validity)[0] == of_quick
+    assert judged(soak, validity, quick=False)[0] == of_hour
+
+
+def test_a_client_bound_hour_cannot_be_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    soak = measured(tmp_path)
+    validity = Validity(3, 3, {soak.cells[0].name: [caveat("client-bound", "it was busy")]})
+    assert judged(soak, validity, quick=False)[0] == 3
+    said = capsys.readouterr().out
+    assert re.search(r"client-bound +not there +cannot be told", said)
+    assert "it was busy" in said
+
+
+def test_a_ledger_tells_what_disqualifies_and_which_exit_code_it_explains(tmp_path: Path) -> None:
+    book = Book()
+    floor = book.add("onnx-grpc-floor", 1, 1, {"w0": [MS] * 400})
+    model = book.add("onnx-grpc", 1, 1, {"w0": [MS] * 400})
+    book.footer()
+    sound = validity_of(book.write(tmp_path / "sound"), 0)
+    assert sound.doubts == {floor["cell"]: [], model["cell"]: []}
+    assert (sound.code, sound.expected) == (0, 0)
+    book.caveat(floor, "worker-lost", "worker w1 was lost")
+    book.caveat(floor, "unsteady", "it warmed up for too short a time")
+    spoilt = validity_of(book.write(tmp_path / "spoilt"), 0)
+    assert [doubt.code for doubt in spoilt.doubts[floor["cell"]]] == ["worker-lost"]
+    assert spoilt.expected == 0
+    only = Book()
+    only.add("onnx-grpc-floor", 1, 1, {"w0": [MS] * 400})
+    only.footer()
+    assert validity_of(only.write(tmp_path / "only"), 3).expected == 3
 
 
 def test_an_hour_too_short_for_its_percentiles_is_inconclusive(tmp_path: Path) -> None:
-    ledger(tmp_path, 100)
-    soak = soak_of(tmp_path)
-    soak.cells[0].lost = 0
-    bounds = Bounds("test")
-    judge(bounds, soak, soaked(0.2), {}, 25.0, quick=False)
-    assert bounds.exit_code() == 3
+    assert judged(measured(tmp_path), quick=False)[0] == 3
+
+
+@pytest.mark.parametrize("more", ["--quick", "--only=grpc"])
+def test_the_page_takes_no_part_for_the_whole(more: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--write", more])
+    assert ended.value.code == 2
+    assert "leave out --only and --quick" in capsys.readouterr().err
+    assert parsed(["--write"]).write
+
+
+def test_a_study_that_was_refused_says_why(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused = [sys.executable, "-c", "import sys; print('no port is free'); sys.exit(2)"]
+    monkeypatch.setattr(program, "command", lambda *_: refused)
+    assert main(["--quick"]) == 2
+    said = capsys.readouterr().out
+    assert "there was no study to judge (exit code 2)" in said
+    assert "no port is free" in said
+
+
+def test_a_result_is_where_the_ledger_is(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    assert result_of(tmp_path) is None
+    (tmp_path / "step7").mkdir()
+    (tmp_path / "step7" / FILE_NAME).touch()
+    assert result_of(tmp_path) == tmp_path / "step7"
 
 
 def test_how_long_a_soak_takes() -> None:

@@ -8,7 +8,7 @@ SET_UP := $(VENV)/.set-up
 SUPPLY := $(VENV)/supply/.set-up
 
 .DEFAULT_GOAL := help
-.PHONY: help setup step7 web servers drills test test-soak test-shared test-studies test-readme test-parts test-calm \
+.PHONY: help setup step7 web servers drills test test-soak test-shared test-studies test-unpatched test-readme test-parts test-calm \
   test-reports check soak lock licences audit clean
 
 help: ## show this help
@@ -46,10 +46,10 @@ servers: setup ## start the embedded servers and keep them up until Ctrl-C
 drills: setup ## break things in the middle of studies, and see what these say (ARGS=--only killed, some minutes)
 	$(BIN)/python -m benchmarks.drills $(ARGS)
 
-# The first apart: elsewhere Locust patches sockets and threads, which torch and uvicorn need as they are. The last
-# need both cores, the default ports, or the network for themselves. Those between wait more than they work, so two
-# processes share them, and a soak runs beside; the calm ones measure nothing that another study would disturb. Links
-# are measured, so nothing else runs beside them, and in a process that Locust has not patched.
+# Most wait more than they work, so two processes share them, and a soak runs beside: the unpatched apart, since
+# elsewhere Locust patches sockets and threads, which torch and uvicorn need as they are; the calm ones measure nothing
+# that another study would disturb. Links are measured, so nothing else runs beside them, and in a process that Locust
+# has not patched. The last need both cores, the default ports, or the network for themselves.
 UNPATCHED := tests/server tests/benchmarks/generating
 BROWSER := tests/reports/test_browser.py
 ALONE := tests/locustfiles/test_real.py tests/locustfiles/test_trace.py \
@@ -57,7 +57,6 @@ ALONE := tests/locustfiles/test_real.py tests/locustfiles/test_trace.py \
 CALM := tests/locustfiles/test_mistakes.py tests/locustfiles/test_web_page.py tests/locustfiles/test_payloads.py
 README := tests/readme/test_commands.py tests/readme/test_servers.py
 test: setup ## run all tests, real servers included
-	$(BIN)/python -m pytest $(UNPATCHED) $(BROWSER)
 	$(MAKE) --jobs=2 --no-print-directory test-soak test-shared
 	$(BIN)/python -m pytest tests/swarm/links --confcutdir=tests/swarm/links
 	$(BIN)/python -m pytest $(ALONE)
@@ -70,7 +69,10 @@ test-soak:
 # With jobs of its own beside the one that waits for the soak.
 test-shared:
 	@MAKEFLAGS= $(MAKE) --jobs=2 --output-sync=target --no-print-directory \
-	  test-studies test-parts test-calm test-readme test-reports
+	  test-studies test-unpatched test-parts test-calm test-readme test-reports
+
+test-unpatched:
+	$(BIN)/python -m pytest $(UNPATCHED) $(BROWSER)
 
 test-studies:
 	$(BIN)/python -m pytest tests/locustfiles $(addprefix --ignore=,$(ALONE) $(CALM))

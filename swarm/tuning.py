@@ -10,12 +10,15 @@ from locust.stats import StatsCSV, StatsEntry
 import ctypes
 import functools
 import gc
+import os
 import sys
 from collections.abc import Callable
 
 from swarm.ears import Ears
 from swarm.tallied import TalliedStats
 
+LOADED_BY = os.getpid()
+"""The process that loaded the locustfile, from which Locust forks the workers of `--processes`."""
 YOUNG_OBJECTS = 10_000
 """So many new ones are there before Python looks for garbage among them; its own bound is 700."""
 MASTER_PATIENCE_S = 15
@@ -33,11 +36,21 @@ def tune_locust() -> None:
         WorkerRunner.connect_to_master = telling(WorkerRunner.connect_to_master)  # type: ignore[method-assign]
 
 
+def is_orphan(own: int, parent: int) -> bool:
+    """Whether a process was forked from the one that loaded the locustfile, and that one is gone."""
+    return own != LOADED_BY and parent != LOADED_BY
+
+
 def telling(connect: Callable[[WorkerRunner], None]) -> Callable[[WorkerRunner], None]:
-    """Locust's way to the master, which calls itself; after a try in vain it says what it waits for."""
+    """Locust's way to the master, which calls itself; after a try in vain it says what it waits for.
+
+    A worker of `--processes` whose master has gone meanwhile waits for nobody, and ends.
+    """
 
     @functools.wraps(connect)
     def connect_to_master(runner: WorkerRunner) -> None:
+        if runner.retry and is_orphan(os.getpid(), os.getppid()):
+            raise SystemExit(1)
         if runner.retry == 1:
             print(
                 f"inferswarm: no master answers at {runner.master_host}:{runner.master_port}: is it there,"

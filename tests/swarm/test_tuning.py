@@ -12,7 +12,8 @@ from typing import Any
 import psutil
 import pytest
 
-from swarm.tuning import give_back, telling
+from swarm import tuning
+from swarm.tuning import give_back, is_orphan, telling
 
 MB = 1_000_000
 
@@ -32,6 +33,25 @@ def test_a_worker_says_once_that_no_master_answers_and_how_long_it_tries(
     assert said.count("inferswarm: no master answers at 10.0.0.5:5557: is it there") == 1
     assert "--master-bind-host" in said
     assert said.endswith("Trying for 5 minutes\n")
+
+
+def test_a_forked_worker_whose_master_has_gone_tries_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "LOADED_BY", os.getpid() + 1)
+    runner: Any = SimpleNamespace(retry=0)
+    tries: list[int] = []
+
+    def connect(runner: Any) -> None:
+        tries.append(runner.retry)
+        runner.retry += 1
+        telling(connect)(runner)
+
+    with pytest.raises(SystemExit):
+        telling(connect)(runner)
+    assert tries == [0]
+    loaded_by = tuning.LOADED_BY
+    assert not is_orphan(loaded_by, 1)
+    assert not is_orphan(loaded_by + 1, loaded_by)
+    assert is_orphan(loaded_by + 1, 1)
 
 
 def resident() -> int:

@@ -8,8 +8,8 @@ SET_UP := $(VENV)/.set-up
 SUPPLY := $(VENV)/supply/.set-up
 
 .DEFAULT_GOAL := help
-.PHONY: help setup step7 web servers drills test test-soak test-shared test-studies test-unpatched test-readme test-parts test-calm \
-  test-reports check soak lock licences audit clean
+.PHONY: help setup step7 web servers drills test test-soak test-shared test-studies test-unpatched test-readme \
+  test-parts test-calm test-reports check soak lock licences audit clean
 
 help: ## show this help
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \

@@ -42,7 +42,7 @@ def test_make_test_runs_this_folder() -> None:
     assert "pytest $(UNPATCHED) $(BROWSER)\n" in makefile
     assert "pytest tests/reports --ignore=$(BROWSER)\n" in makefile
     assert "test-soak test-shared\n" in makefile
-    assert "test-studies test-parts test-calm test-readme test-reports\n" in makefile
+    assert "test-studies test-unpatched test-parts test-calm test-readme test-reports\n" in makefile
     assert "pytest $(README)\n" in makefile
     assert "pytest tests/swarm/links --confcutdir=tests/swarm/links\n" in makefile
     assert "pytest tests/locustfiles $(addprefix --ignore=,$(ALONE) $(CALM))\n" in makefile

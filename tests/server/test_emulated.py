@@ -84,7 +84,7 @@ def test_the_first_of_a_batch_size_is_cold_and_the_second_is_not(emulated):
     assert 40e6 <= both_ns - cold_ns < 340e6
 
 
-def test_requests_at_the_same_time_share_executions(emulated):
+def test_requests_at_the_same_time_share_executions(emulated, until):
     end = emulated.endpoints["emulated"]
     before = statistics(end)
     # One client, connected before: on a busy machine, making eight takes longer than the executions do.
@@ -94,8 +94,9 @@ def test_requests_at_the_same_time_share_executions(emulated):
         tensor.set_data_from_numpy(np.zeros((1, 3, 224, 224), np.float32))
         for reply in pool.map(lambda _: client.infer(end["model"], [tensor]), range(16)):
             assert reply.as_numpy("embedding").shape == (1, 512)
+    # Triton counts an execution a little after it has answered.
+    until(lambda: statistics(end)["inference_count"] - before["inference_count"] == 16)
     after = statistics(end)
-    assert after["inference_count"] - before["inference_count"] == 16
     assert after["execution_count"] - before["execution_count"] < 16
     for executions, computed_ns in computing_ns(end).values():
         assert computed_ns >= 40e6 * executions

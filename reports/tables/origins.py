@@ -42,9 +42,11 @@ def fingerprint(study: Study) -> Table:
 
 
 def flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """A nested mapping as dotted names and texts; other values than text as JSON."""
+    """A nested mapping as dotted names and texts, those of a list between commas; other values as JSON."""
     for name, value in tree.items():
         if isinstance(value, Mapping):
             yield from flat(value, f"{prefix}{name}.")
+        elif isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+            yield f"{prefix}{name}", ", ".join(value)
         else:
             yield f"{prefix}{name}", value if isinstance(value, str) else json.dumps(value)

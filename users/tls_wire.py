@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import select
-import socket
 import ssl
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import gevent
-import gevent.socket
-
 from users.endpoint import Endpoint, Protocol
 from users.security import context_of
-from users.wire import READ, WRITE, Wire, poll
+from users.wire import Wire, connected
 
 ALPN: dict[Protocol, tuple[str, ...]] = {"http": (), "grpc": ("h2",)}
 """What is said of HTTP's version in the handshake: gRPC demands it."""
@@ -25,24 +20,19 @@ class TlsWire(Wire):
     """A connection to `host` and `port` over TLS, its handshake done. Raises OSError."""
 
     def __init__(self, host: str, port: int, context: ssl.SSLContext) -> None:
-        made = gevent.socket.create_connection((host, port))
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         # An end without TLS' own farewell is a broken connection, and no end of an answer.
-        self._socket: Any = context.wrap_socket(
-            made, server_hostname=host, do_handshake_on_connect=False, suppress_ragged_eofs=False
+        made: Any = context.wrap_socket(
+            connected(host, port),
+            server_hostname=host,
+            do_handshake_on_connect=False,
+            suppress_ragged_eofs=False,
         )
         try:
-            self._socket.do_handshake()
+            made.do_handshake()
         except BaseException:
-            self._socket.close()
+            made.close()
             raise
-        self._socket.setblocking(False)
-        hub = gevent.get_hub()
-        self._wait = hub.wait
-        self._readable = hub.loop.io(self._socket.fileno(), READ)
-        self._writable = hub.loop.io(self._socket.fileno(), WRITE)
-        self._poll = poll()
-        self._poll.register(self._socket.fileno(), select.POLLIN)
+        self._take(made)
 
     @property
     def stale(self) -> bool:

@@ -22,9 +22,12 @@ class Wire:
     """A connection to `host` and `port`; who must wait for it lets others run. Raises OSError."""
 
     def __init__(self, host: str, port: int) -> None:
-        made = gevent.socket.create_connection((host, port))
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._socket: Any = plain_socket(made.family, made.type, made.proto, fileno=made.detach())
+        made = connected(host, port)
+        self._take(plain_socket(made.family, made.type, made.proto, fileno=made.detach()))
+
+    def _take(self, made: Any) -> None:
+        """Go on over a socket that is connected, asked without waiting."""
+        self._socket = made
         self._socket.setblocking(False)
         hub = gevent.get_hub()
         self._wait = hub.wait
@@ -73,6 +76,13 @@ class Wire:
         self._readable.close()
         self._writable.close()
         self._socket.close()
+
+
+def connected(host: str, port: int) -> Any:
+    """gevent's socket, connected, which holds nothing back. Raises OSError."""
+    made = gevent.socket.create_connection((host, port))
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return made
 
 
 class Deadline:

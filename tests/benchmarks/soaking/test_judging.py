@@ -25,7 +25,6 @@ from benchmarks.soaking.judging import (
 )
 
 MB = 1_000_000
-MS = 1_000_000
 
 
 def looked(value: Callable[[float], float], minutes: float = 1.25, every_s: float = 1.0) -> list[Point]:

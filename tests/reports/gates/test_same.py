@@ -55,7 +55,7 @@ def part(name: str, **change: Any) -> dict[str, Any]:
             "cpu (Example CPU here, not stated in the baseline); cpu.model",
         ),
         (part("fingerprint", cores=8), "cores (4 here, 8 in the baseline)"),
-        (part("fingerprint", gpus=["H100"]), 'gpus (["A100"] here, ["H100"] in the baseline)'),
+        (part("fingerprint", gpus=["H100"]), "gpus (A100 here, H100 in the baseline)"),
         (part("fingerprint", system="Linux-6.2"), "system (Linux-6.1 here, Linux-6.2 in the baseline)"),
         (part("fingerprint", tcp_congestion_control="bbr"), "tcp_congestion_control (cubic here, bbr"),
         (part("options", client="simple"), "options.client (prepared here, simple in the baseline)"),

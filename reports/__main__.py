@@ -4,22 +4,13 @@ import argparse
 import io
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
 
 from reports.compare.command import add_compare
-from reports.format import one_line
 from reports.gates.baseline_command import add_baseline
 from reports.gates.calibrate_command import add_calibrate
 from reports.gates.command import add_gate
+from reports.parser import Parser
 from reports.show import add_show
-
-
-class Parser(argparse.ArgumentParser):
-    """One that quotes what was typed escaped and shortened."""
-
-    def error(self, message: str) -> NoReturn:
-        """Ends the program with 2, and says how it is used."""
-        super().error(one_line(message))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

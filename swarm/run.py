@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from reports.parser import Parser
 from swarm.errors import SwarmError, UsageError
 from swarm.hosts.table import HostSpec, hosts_named
 from swarm.launcher import Launcher
 from swarm.launching import GIVEN, Signals, Stop, workers_wanted
 from swarm.links.profiles import Profile, profiles_named, read_profiles
-from swarm.parser import Parser
 
 USAGE, INTERRUPTED = 2, 3
 NO_LINK = "none"

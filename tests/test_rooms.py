@@ -13,6 +13,7 @@ ALLOWED = {
     "locustfiles": {"users", "swarm", "server"},
     "swarm": {
         *("swarm", "users", "reports.ledger", "reports.histogram", "reports.data_file", "reports.records"),
+        "reports.parser",
         # The live page shows the report's own numbers.
         *("reports.fold", "reports.format", "reports.summary"),
         # A study is judged while it runs as it is afterwards.

@@ -18,7 +18,8 @@ from benchmarks.drilling.seen import UNFINISHED
 
 PORTS = 20_000
 DISK = "size=3m"
-FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
+LIBRARY = "libfaketimeMT.so.1"
+FAKETIME = next(Path("/usr/lib").glob(f"*/faketime/{LIBRARY}"), Path(LIBRARY))
 HOUR_S = 3_600
 UNSHIPPED = 64
 """Answers that four users of a lost worker may have had since its last second was shipped."""

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from reports.format import plain
+from reports.parser import Parser
 from swarm.errors import SwarmError
 from swarm.hosts.checking import Checked, check, check_all
 from swarm.hosts.fitness import Facts, Problem, problems
@@ -21,7 +22,6 @@ from swarm.hosts.host import Host
 from swarm.hosts.prepare import prepare, steps
 from swarm.hosts.source import gather
 from swarm.hosts.table import HostSpec, hosts_named, read_hosts
-from swarm.parser import Parser
 
 OK, UNFIT = 0, 2
 LEAST_WIDTH = 140

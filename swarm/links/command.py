@@ -17,13 +17,13 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
+from reports.parser import Parser
 from swarm.errors import SwarmError
 from swarm.links.link import EmulatedLink
 from swarm.links.measuring import Measured, differences, measure
 from swarm.links.namespace import remove_orphans
 from swarm.links.network import Network
 from swarm.links.profiles import Profile, profiles_named, read_profiles
-from swarm.parser import Parser
 
 OK, USAGE_ERROR, OFF, INTERRUPTED = 0, 2, 3, 130
 SERVER_VARIABLE = "INFERSWARM_SERVER"

@@ -24,13 +24,37 @@ PAGES = (
 )  # fmt: skip
 
 
-def files_below(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file()]
-
-
 def command_lines(console: Console) -> str:
     """Of the launcher, the master and the workers, as everybody on this machine may read them."""
     return "\n".join(" ".join(process.cmdline()) for process in console.family())
+
+
+def started(consoles: list[Console], folder: Path, service: int, port: int) -> Console:
+    """A study behind the web UI that writes whatever it can write, with both workers there."""
+    results, csv, html, log = (str(folder / name) for name in ("results", "table", "page.html", "locust.log"))
+    console = Console(
+        [
+            sys.executable, "-m", "swarm", "run", "-f", "locustfiles/step7.py", "--workers", "2",
+            "--web", "--web-port", str(port), "--pytorch-url", f"127.0.0.1:{service}", *few_pictures(),
+            "--cells", "*/b1/c1", "--seconds", "1", "--warm-up", "1", "--results-dir", results,
+            "--csv", csv, "--html", html, "--logfile", log, "--loglevel", "DEBUG",
+        ],
+        folder,
+    )  # fmt: skip
+    consoles.append(console)
+    wait_until(lambda: is_listening(port), 40, lambda: console.text)
+    stats = f"{Page(port).url}/stats/requests"
+    wait_until(lambda: len(requests.get(stats, timeout=5).json()["workers"]) == 2, 30)
+    return console
+
+
+def pages_of(page: Page) -> dict[str, str]:
+    """Every page of the web UI, once the study has its report."""
+    report = f"{page.url}/inferswarm/report"
+    wait_until(lambda: requests.get(report, timeout=5).status_code == 200, 60)
+    replies = {path: requests.get(f"{page.url}{path}", timeout=20) for path in PAGES}
+    assert all(reply.ok for reply in replies.values()), {path: reply.ok for path, reply in replies.items()}
+    return {path: reply.text for path, reply in replies.items()}
 
 
 def test_a_token_is_in_no_file_no_page_and_on_no_command_line(
@@ -41,47 +65,28 @@ def test_a_token_is_in_no_file_no_page_and_on_no_command_line(
 ) -> None:
     # With what JSON, URLs and HTML write otherwise.
     token = f'{secrets.token_urlsafe(32)}/+"&<{secrets.token_hex(4)}'
-    temporary, results = tmp_path / "tmp", tmp_path / "results"
+    temporary = tmp_path / "tmp"
     temporary.mkdir()
-    pictures = few_pictures()
     monkeypatch.setenv(TOKEN, token)
     monkeypatch.setenv("TMPDIR", str(temporary))
-    service, port = start_service("--leak-after", "80"), free_port()
-    console = Console(
-        [
-            sys.executable, "-m", "swarm", "run", "-f", "locustfiles/step7.py", "--workers", "2",
-            "--web", "--web-port", str(port), "--pytorch-url", f"127.0.0.1:{service}", *pictures,
-            "--cells", "*/b1/c1", "--seconds", "1", "--warm-up", "1", "--results-dir", str(results),
-            "--csv", str(tmp_path / "table"), "--html", str(tmp_path / "page.html"),
-            "--logfile", str(tmp_path / "locust.log"), "--loglevel", "DEBUG",
-        ],
-        tmp_path,
-    )  # fmt: skip
-    consoles.append(console)
-    wait_until(lambda: is_listening(port), 40, lambda: console.text)
+    port = free_port()
+    console = started(consoles, tmp_path, start_service("--leak-after", "80"), port)
     page = Page(port)
-    wait_until(lambda: len(requests.get(f"{page.url}/stats/requests", timeout=5).json()["workers"]) == 2, 30)
     page.start()
     seen = command_lines(console)
     workers = [process for process in console.family() if "--worker" in process.cmdline()]
     assert {process.environ().get(TOKEN) for process in workers} == {token}
-    report = f"{page.url}/inferswarm/report"
-    wait_until(lambda: requests.get(report, timeout=5).status_code == 200, 60, lambda: console.text)
-    pages = {path: requests.get(f"{page.url}{path}", timeout=20) for path in PAGES}
-    assert all(reply.ok for reply in pages.values()), [path for path, reply in pages.items() if not reply.ok]
+    pages = pages_of(page)
     # It did come back, and was seen as what it is.
-    assert HIDDEN in pages["/stats/requests"].text
-    assert HIDDEN in pages["/stats/failures/csv"].text
+    assert HIDDEN in pages["/stats/requests"]
+    assert HIDDEN in pages["/stats/failures/csv"]
     console.signal(signal.SIGINT)
     console.wait(60)
-    files = files_below(tmp_path)
+    files = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     kept = {path.name for path in files}
     assert {"ledger.jsonl", "report.html", "study.json", "worker-h1-1.log", "page.html", "locust.log"} <= kept
-    holders = [str(path) for path in files if token.encode() in path.read_bytes()]
-    holders += [path for path, reply in pages.items() if token in reply.text]
-    assert holders == []
-    # Nor any part of it, as a text that was cut might have.
-    part = token[:12]
-    assert not [str(path) for path in files if part.encode() in path.read_bytes()]
-    assert part not in seen
-    assert part not in "".join(reply.text for reply in pages.values())
+    # Nor its beginning, as a text that was cut might have.
+    for secret in (token, token[:12]):
+        assert [str(path) for path, held in files.items() if secret.encode() in held] == []
+        assert [path for path, text in pages.items() if secret in text] == []
+        assert secret not in seen

@@ -30,7 +30,7 @@ class Admission:
             wait_s = retry_after_s(self._taken, self._each_s)
             raise Refusal(
                 SHED,
-                f"{self._taken} requests are under way, as many as may be: try again in {wait_s} s",
+                f"as many requests are under way as may be ({self._taken}): try again in {wait_s} s",
                 {"Retry-After": str(wait_s)},
             )
         self._taken += 1

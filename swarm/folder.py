@@ -16,6 +16,7 @@ from swarm.errors import UsageError
 from swarm.fingerprint import fingerprint
 from swarm.options import Options
 from swarm.plan import Study
+from swarm.servers import Servers
 from swarm.veil import VeiledLedger
 from users.endpoint import Endpoint
 from users.images import ImageSet
@@ -52,16 +53,14 @@ def header(
     options: Options,
     command: Sequence[str],
     runs: Sequence[Run],
-    endpoints: Sequence[Endpoint],
     images: ImageSet,
-    ready: Mapping[str, Any],
-    targets: Mapping[str, Any],
+    servers: Servers,
 ) -> dict[str, Any]:
     """The first line of a ledger.
 
-    `command` makes the study again; `ready` is what the embedded servers said, empty for servers by URL;
-    `targets` is where each endpoint was found.
+    `command` makes the study again.
     """
+    ready, stated = servers.ready, servers.stated
     return {
         "kind": "header",
         "version": VERSION,
@@ -71,25 +70,28 @@ def header(
         "started_utc": utc_now(),
         "plan": [run.to_record() for run in runs],
         "options": {**options.to_record(), "command": shlex.join(command)},
-        "fingerprint": {**fingerprint(), "targets": targets},
+        "fingerprint": {**fingerprint(), "targets": servers.targets},
         "images": {
             "count": len(images),
             "source": images.source,
             "jpeg_bytes_mean": images.mean_jpeg_bytes,
             "sha256": images.sha256,
         },
-        "endpoints": {endpoint.name: about(endpoint, options, ready) for endpoint in endpoints},
+        "endpoints": {e.name: about(e, options, ready, stated.get(e.name, {})) for e in servers.endpoints},
     }
 
 
-def about(endpoint: Endpoint, options: Options, ready: Mapping[str, Any]) -> dict[str, Any]:
-    """What a reader must know of an endpoint; `ready` as for `header`."""
-    server = ready.get("endpoints", {}).get(endpoint.server, {})
+def about(
+    endpoint: Endpoint, options: Options, ready: Mapping[str, Any], stated: Mapping[str, str]
+) -> dict[str, Any]:
+    """What a reader must know of an endpoint; `ready` and `stated` as of `Servers`."""
+    held = {**stated, **ready}
+    server = {**stated, **ready.get("endpoints", {}).get(endpoint.server, {})}
     told = {name: server[name] for name in TOLD if server.get(name)}
     return {
         "url": endpoint.shown,
-        "model": endpoint.model or (ready.get("model", "") if endpoint.computes else endpoint.backend),
-        "weights": ready.get("weights", "unknown") if endpoint.computes else "none",
+        "model": endpoint.model or (held.get("model", "") if endpoint.computes else endpoint.backend),
+        "weights": held.get("weights", "unknown") if endpoint.computes else "none",
         "embedded": options.embedded,
         **({"tls": True} if endpoint.tls else {}),
         **({"floor_of": endpoint.floor_of} if endpoint.floor_of else told),

@@ -176,8 +176,7 @@ class Master:
         began = self._launch.command or ["locust", *sys.argv[1:]]
         command = [*began, *changes(self._options, options)]
         about, runs = options.resolved(size), programme.planned
-        endpoints, ready = self._servers.endpoints, self._servers.ready
-        head = header(self._study, about, command, runs, endpoints, self.images, ready, self._servers.targets)
+        head = header(self._study, about, command, runs, self.images, self._servers)
         whole = {**head, **self._launch.facts(head["fingerprint"])}
         ledger = open_ledger(folder, whole)
         self._watch.begun(folder, whole)

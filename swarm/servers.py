@@ -16,6 +16,7 @@ from swarm.gpus import is_local
 from swarm.launch import Launch, relocated
 from swarm.options import Options
 from swarm.preflight import check_targets, first_reply
+from swarm.stating import stated
 from swarm.targets import endpoints_from_options, endpoints_from_ready, flag_of, unasked
 from swarm.triton_metrics import metrics_addresses
 from swarm.whereabouts import in_clear, record_of, resolved, told
@@ -28,7 +29,8 @@ class Servers:
     """`transport_of` says how an endpoint is spoken to, `say` tells a person.
 
     `endpoints` are all that are asked, floors last; `ready` is what servers of our own said of themselves,
-    empty for servers by URL; `targets` is where each endpoint was found, as the fingerprint keeps it.
+    empty for servers by URL, and `stated` what those say, by endpoint; `targets` is where each endpoint was
+    found, as the fingerprint keeps it.
     """
 
     _images: ImageSet
@@ -41,6 +43,7 @@ class Servers:
         self.first_calls = FirstCalls(self._call)
         self.endpoints: list[Endpoint] = []
         self.ready: dict[str, Any] = {}
+        self.stated: dict[str, dict[str, str]] = {}
         self.targets: dict[str, dict[str, Any]] = {}
 
     def prepare(self, options: Options, kinds: Sequence[Kind], images: ImageSet, launch: Launch) -> None:
@@ -65,6 +68,8 @@ class Servers:
             self.endpoints += [endpoint.floor() for endpoint in self.endpoints if endpoint.has_floor]
         self._locate(metrics_addresses(options.urls, {}))
         self._check(options.min_cosine)
+        if not options.embedded:
+            self.stated = {e.name: stated(e) for e in self.endpoints if not e.floor_of}
 
     def _locate(self, metrics: Mapping[str, str]) -> None:
         """Say where each target is, before the first request to any; floors are where their endpoints are.

@@ -47,6 +47,7 @@ class Triton(service_pb2_grpc.GRPCInferenceServiceServicer):
         answer.config.name, answer.config.max_batch_size = request.name, 32
         answer.config.dynamic_batching.max_queue_delay_microseconds = 500
         answer.config.instance_group.add(count=2)
+        answer.config.parameters["weights"].string_value = "random (seed 3)"
         return answer
 
     def ModelStatistics(self, request: Any, context: Any) -> Any:

@@ -79,8 +79,13 @@ def test_prometheus(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("servers")
 def test_your_own_servers(tmp_path: Path) -> None:
     arguments = [*command("--trt-http-url"), *SHORT, *COMPILED, "--results-dir", str(tmp_path)]
-    cells = run([*arguments, "--cells", "*/b1/c1"], tmp_path).cells()
+    console = run([*arguments, "--cells", "*/b1/c1"], tmp_path)
+    cells = console.cells()
     assert len({row["endpoint"] for row in cells}) == len(cells) == 5
+    # They say so themselves: the study has not started them.
+    told = console.ledger()[0]["endpoints"].values()
+    assert {(about["embedded"], about["weights"]) for about in told} == {(False, "random (seed 0)")}
+    assert "Random weights: timings are real, embeddings mean nothing." in console.text
 
 
 @pytest.mark.usefixtures("servers")

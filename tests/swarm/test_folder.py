@@ -41,7 +41,7 @@ def options(*arguments: str) -> Options:
 
 def told(ready: dict[str, Any], name: str) -> dict[str, Any]:
     (endpoint,) = [e for e in endpoints_from_ready(ready, FIVE_WAYS) if e.name == name]
-    return about(endpoint, options(), ready)
+    return about(endpoint, options(), ready, {})
 
 
 def test_embedded_servers_tell_how_long_they_took() -> None:
@@ -76,7 +76,7 @@ def test_what_is_emulated_says_so_and_has_no_weights() -> None:
 def test_a_floor_says_whose_it_is_and_nothing_of_its_servers_model() -> None:
     pytorch, onnx, _ = endpoints_from_ready(READY, FIVE_WAYS)
     for endpoint in (pytorch, onnx):
-        assert about(endpoint.floor(), options(), READY) == {
+        assert about(endpoint.floor(), options(), READY, {}) == {
             "url": endpoint.address,
             "model": "null",
             "weights": "none",
@@ -84,14 +84,23 @@ def test_a_floor_says_whose_it_is_and_nothing_of_its_servers_model() -> None:
             "floor_of": endpoint.name,
         }
     (emulated, _) = endpoints_from_ready(EMULATED, FIVE_WAYS)
-    assert "emulated" not in about(emulated.floor(), options(), EMULATED)
+    assert "emulated" not in about(emulated.floor(), options(), EMULATED, {})
 
 
-def test_servers_by_url_tell_nothing() -> None:
+def by_url(stated: dict[str, str]) -> dict[str, Any]:
     (endpoint,) = endpoints_from_ready({"endpoints": {"pytorch": {"url": "http://gpu:8002"}}}, FIVE_WAYS)
-    assert about(endpoint, options("--pytorch-url", "gpu:8002"), {}) == {
+    return about(endpoint, options("--pytorch-url", "gpu:8002"), {}, stated)
+
+
+def test_a_server_by_url_need_not_tell() -> None:
+    assert by_url({}) == {"url": "gpu:8002", "model": "", "weights": "unknown", "embedded": False}
+
+
+def test_a_server_by_url_that_tells() -> None:
+    assert by_url({"model": "ViT-B-32", "weights": "random, seed 0", "emulated": "a100"}) == {
         "url": "gpu:8002",
-        "model": "",
-        "weights": "unknown",
+        "model": "ViT-B-32",
+        "weights": "random, seed 0",
         "embedded": False,
+        "emulated": "a100",
     }

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -12,7 +10,7 @@ from gevent import socket
 
 from swarm.serving import read_serving, triton_serving
 from tests.stand_ins import stand_in
-from tests.swarm.wsgi import serving
+from tests.swarm.wsgi import answering
 from users.endpoint import Endpoint
 
 BATCHING = {"instance_group": [{"count": 2}], "max_batch_size": 32}
@@ -24,20 +22,6 @@ def service(address: str) -> Endpoint:
 
 def triton(address: str, protocol: Any = "http") -> Endpoint:
     return Endpoint(f"onnx-{protocol}", "onnx", protocol, "fp32", address, "clip")
-
-
-@contextmanager
-def answering(status: str, body: bytes, asked: list[str] | None = None) -> Iterator[str]:
-    """The address of a server that says the same to everybody."""
-
-    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
-        if asked is not None:
-            asked.append(environ["PATH_INFO"])
-        start(status, [("Content-Type", "application/json")])
-        return [body]
-
-    with serving(answer) as address:
-        yield address
 
 
 @pytest.mark.parametrize(

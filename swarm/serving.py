@@ -48,12 +48,17 @@ def triton_serving(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def service_serving(endpoint: Endpoint) -> dict[str, Any]:
-    """From the PyTorch service's own word; a service of another make does not tell, and that is no error."""
+    """From the PyTorch service's own word; that one of another make does not tell is no error."""
+    instances = of_service(endpoint).get("instances")
+    alone = {"batching": False, "batching_delay_ns": 0} if instances else {}
+    return {"instances": instances, "max_batch": None, "batching": None, "batching_delay_ns": None, **alone}
+
+
+def of_service(endpoint: Endpoint) -> Mapping[str, Any]:
+    """What the PyTorch service or a gateway says of itself by `/readyz`; nothing of one of another make."""
     with closing(Line.to(endpoint, PATIENCE_S)) as line:
         try:
             told = json.loads(line.get("/readyz"))
         except (RequestError, ValueError):
-            told = {}
-    instances = told.get("instances") if isinstance(told, dict) else None
-    alone = {"batching": False, "batching_delay_ns": 0} if instances else {}
-    return {"instances": instances, "max_batch": None, "batching": None, "batching_delay_ns": None, **alone}
+            return {}
+    return told if isinstance(told, dict) else {}

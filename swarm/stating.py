@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from contextlib import closing
 from typing import Any
 
-from swarm.query import PATIENCE_S, Line
-from swarm.serving import computing
+from swarm.serving import computing, of_service
 from users.endpoint import Endpoint
 from users.errors import RequestError, translated
 from users.redact import quoted
@@ -32,10 +29,3 @@ def stated(endpoint: Endpoint) -> dict[str, str]:
 def of_triton(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """The parameters that `python -m server up` and `export` write into a model's configuration."""
     return {name: value["string_value"] for name, value in config.get("parameters", {}).items()}
-
-
-def of_service(endpoint: Endpoint) -> Mapping[str, Any]:
-    """Of the PyTorch service or a gateway, by its `/readyz`."""
-    with closing(Line.to(endpoint, PATIENCE_S)) as line:
-        told: Mapping[str, Any] = json.loads(line.get("/readyz"))
-        return told

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
 from swarm.stating import stated
 from tests.stand_ins import stand_in
+from tests.swarm.test_serving import service, triton
 from tests.swarm.wsgi import answering
-from users.endpoint import Endpoint
 
 READY = {
     "status": "ready",
@@ -20,14 +19,6 @@ READY = {
     "dim": 512,
 }
 HELD = {"model": "ViT-B-32", "weights": "random (seed 0)"}
-
-
-def service(address: str) -> Endpoint:
-    return Endpoint("pytorch-http", "pytorch", "http", "jpeg", address)
-
-
-def triton(address: str, protocol: Any = "http") -> Endpoint:
-    return Endpoint(f"onnx-{protocol}", "onnx", protocol, "fp32", address, "clip")
 
 
 def config(**parameters: str) -> bytes:

@@ -1,11 +1,10 @@
-"""TLS and tokens on every way of sending, against real servers and certificates good and bad."""
+"""TLS on every way of sending, against real servers and certificates good and bad."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 
 import gevent
 import numpy as np
@@ -17,25 +16,15 @@ from PIL import Image
 from tests.certificates import Certificates, Identity
 from tests.stand_ins import stand_in
 from tests.tls_proxy import Proxy, behind_tls
+from tests.users.ways import GRPC, IMAGES, LIBRARY, OWN, Way, ask, endpoint_of, user_of
 from users.channels import PER_REQUEST, PER_USER, SAME_ARGS, SHARED
-from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
 from users.http_client import HttpConnection
-from users.http_transport import HttpTransport
 from users.images import ImageSet
 from users.jpeg_http import JpegHttp
-from users.redact import spellings
-from users.security import OPEN, TOKEN, Security
-from users.transport import Prepared, Reply, Transport
+from users.security import Security
+from users.transport import Prepared
 from users.triton_grpc import TritonGrpc
-
-IMAGES = ImageSet((b"one",), np.zeros((1, 3, 224, 224), dtype=np.float32), "test")
-SECRET = "hunter2-and-more"
-
-Way = tuple[type[Transport], str, bool]
-OWN: Way = (JpegHttp, PER_USER, False)
-LIBRARY: Way = (JpegHttp, PER_USER, True)
-GRPC: Way = (TritonGrpc, PER_USER, False)
 
 
 @pytest.fixture(scope="module")
@@ -54,25 +43,6 @@ def plain() -> Iterator[dict[str, str]]:
 def before(plain: dict[str, str], way: Way, identity: Identity, client_ca: str = "") -> Iterator[Proxy]:
     with behind_tls(plain[way[0].protocol], identity.server_context(client_ca)) as proxy:
         yield proxy
-
-
-def endpoint_of(way: Way, address: str, security: Security = OPEN, tls: bool = True) -> Endpoint:
-    transport = way[0]
-    model = "m" if transport.names_model else ""
-    kind = (transport.protocol, transport.payload)
-    return Endpoint("x", "onnx", *kind, address, model, tls, security)
-
-
-def user_of(way: Way, endpoint: Endpoint, timeout_s: float = 20) -> Transport:
-    transport, channels, by_library = way
-    return transport(endpoint, timeout_s, channels, by_library)
-
-
-def ask(way: Way, address: str, security: Security = OPEN, tls: bool = True, times: int = 1) -> Reply:
-    endpoint = endpoint_of(way, address, security, tls)
-    prepared = way[0].prepare(IMAGES, (0,), endpoint)
-    with user_of(way, endpoint) as user:
-        return [user.send(prepared) for _ in range(times)][-1]
 
 
 @pytest.mark.parametrize(
@@ -235,65 +205,3 @@ def test_an_answer_that_is_cut_off_is_no_answer(made: Certificates) -> None:
         ask(OWN, f"localhost:{server.server_port}", Security(made.ca))
     assert caught.value.kind is ErrorKind.RESET
     server.stop()
-
-
-@pytest.fixture(scope="module")
-def guarded() -> Iterator[dict[str, str]]:
-    """Servers who want the token."""
-    token = ("--token", SECRET)
-    with stand_in("fake_service.py", *token) as http, stand_in("fake_triton.py", *token) as grpc:
-        yield {"http": http, "grpc": grpc}
-
-
-WAYS = [
-    OWN, LIBRARY, (JpegHttp, SHARED, False), (JpegHttp, PER_REQUEST, False), GRPC,
-    (TritonGrpc, SHARED, False), (TritonGrpc, SAME_ARGS, False),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_every_request_carries_the_token(
-    guarded: dict[str, str], way: Way, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(TOKEN, SECRET)
-    address = guarded[way[0].protocol]
-    assert ask(way, address, Security(token=TOKEN), tls=False, times=3).embeddings.shape == (1, 512)
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_token_that_a_server_repeats_is_hidden(
-    guarded: dict[str, str], way: Way, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(TOKEN, "another-secret")
-    spellings.cache_clear()
-    with pytest.raises(RequestError) as caught:
-        ask(way, guarded[way[0].protocol], Security(token=TOKEN), tls=False)
-    spellings.cache_clear()
-    assert caught.value.kind is ErrorKind.REJECTED
-    assert f"not for Bearer [{TOKEN}]" in str(caught.value)
-
-
-def test_no_token_is_in_a_prepared_request_or_in_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(TOKEN, SECRET)
-    endpoint = endpoint_of(OWN, "127.0.0.1:1", Security(token=TOKEN))
-    for way in (OWN, GRPC):
-        kept = replace(endpoint_of(way, "127.0.0.1:1", Security(token=TOKEN)))
-        prepared = way[0].prepare(IMAGES, (0,), kept)
-        assert SECRET not in repr((prepared, kept, kept.to_dict(), prepared.head))
-        assert SECRET.encode() not in bytes(prepared.body)
-    assert isinstance(JpegHttp(endpoint, 1), HttpTransport)
-
-
-def test_security_travels_with_the_endpoint_and_old_records_have_none() -> None:
-    security = Security("/ca.pem", "/c.pem", "/k.pem", False, TOKEN)
-    endpoint = endpoint_of(OWN, "gpu:1", security)
-    assert Endpoint.from_dict(endpoint.to_dict()) == endpoint
-    old = {
-        "name": "x",
-        "backend": "y",
-        "protocol": "http",
-        "payload": "jpeg",
-        "address": "gpu:1",
-        "model": "",
-    }
-    assert Endpoint.from_dict(old) == Endpoint("x", "y", "http", "jpeg", "gpu:1")

@@ -1,0 +1,79 @@
+"""Tokens on every way of sending: each request carries it, and nothing else does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.stand_ins import stand_in
+from tests.users.ways import GRPC, IMAGES, LIBRARY, OWN, Way, ask, endpoint_of
+from users.channels import PER_REQUEST, SAME_ARGS, SHARED
+from users.endpoint import Endpoint
+from users.errors import ErrorKind, RequestError
+from users.jpeg_http import JpegHttp
+from users.redact import spellings
+from users.security import TOKEN, Security
+from users.triton_grpc import TritonGrpc
+
+SECRET = "hunter2-and-more"
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[dict[str, str]]:
+    """Servers who want the token."""
+    token = ("--token", SECRET)
+    with stand_in("fake_service.py", *token) as http, stand_in("fake_triton.py", *token) as grpc:
+        yield {"http": http, "grpc": grpc}
+
+
+WAYS = [
+    OWN, LIBRARY, (JpegHttp, SHARED, False), (JpegHttp, PER_REQUEST, False), GRPC,
+    (TritonGrpc, SHARED, False), (TritonGrpc, SAME_ARGS, False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_request_carries_the_token(
+    guarded: dict[str, str], way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(TOKEN, SECRET)
+    address = guarded[way[0].protocol]
+    assert ask(way, address, Security(token=TOKEN), tls=False, times=3).embeddings.shape == (1, 512)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_token_that_a_server_repeats_is_hidden(
+    guarded: dict[str, str], way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(TOKEN, "another-secret")
+    spellings.cache_clear()
+    with pytest.raises(RequestError) as caught:
+        ask(way, guarded[way[0].protocol], Security(token=TOKEN), tls=False)
+    spellings.cache_clear()
+    assert caught.value.kind is ErrorKind.REJECTED
+    assert f"not for Bearer [{TOKEN}]" in str(caught.value)
+
+
+def test_no_token_is_in_a_prepared_request_or_in_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TOKEN, SECRET)
+    for way in (OWN, GRPC):
+        kept = endpoint_of(way, "127.0.0.1:1", Security(token=TOKEN))
+        prepared = way[0].prepare(IMAGES, (0,), kept)
+        assert SECRET not in repr((prepared, kept, kept.to_dict(), prepared.head))
+        assert SECRET.encode() not in bytes(prepared.body)
+
+
+def test_security_travels_with_the_endpoint_and_old_records_have_none() -> None:
+    security = Security("/ca.pem", "/c.pem", "/k.pem", False, TOKEN)
+    endpoint = endpoint_of(OWN, "gpu:1", security)
+    assert Endpoint.from_dict(endpoint.to_dict()) == endpoint
+    old = {
+        "name": "x",
+        "backend": "y",
+        "protocol": "http",
+        "payload": "jpeg",
+        "address": "gpu:1",
+        "model": "",
+    }
+    assert Endpoint.from_dict(old) == Endpoint("x", "y", "http", "jpeg", "gpu:1")

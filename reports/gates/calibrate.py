@@ -99,7 +99,7 @@ def alarms(found: Sequence[Alike], least_effect: float) -> tuple[list[Alarms], A
     for flip in np.flatnonzero((chances <= LEVEL).any(axis=0)):
         adjusted[:, flip] = holm(chances[:, flip].tolist())
     broken = adjusted <= LEVEL
-    return each, _shares(broken.any(axis=0), (broken & beyond).any(axis=0))
+    return each, _shares(np.any(broken, axis=0), np.any(broken & beyond, axis=0))
 
 
 def _shares(broken: npt.NDArray[np.bool_], beyond: npt.NDArray[np.bool_]) -> Alarms:

@@ -59,7 +59,7 @@ def test_what_needs_torch_is_locked_and_torch_is_not() -> None:
 
 def test_what_the_lock_believes_of_torch_is_what_torch_says_without_cuda() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["uv"]
-    (believed,) = settings["dependency-metadata"]
+    believed, _ = settings["dependency-metadata"]
     (pin,) = (one for one in asked(ROOT / "requirements-server.txt") if one.name == "torch")
     assert f"{believed['name']}=={believed['version']}" == str(pin)
     said = [Requirement(text) for text in requires("torch") or ()]

@@ -12,6 +12,7 @@ STEPS = {"jpeg": "decode_jpeg", "uint8": "normalise_uint8"}
 """By payload: the model that makes float32 pixels of it."""
 PAYLOADS = (FP32, *STEPS)
 FOLDER = ROOT / "triton_repo" / "payloads"
+TENSORS = ROOT / "triton_repo" / "tensors.py"
 TEMPLATE = "openclip_vit_b32"
 """The model that the ensembles are written for."""
 
@@ -40,5 +41,6 @@ def payload_files(model: str, payloads: Iterable[str]) -> Files:
 
 
 def model_files(folder: Path) -> Files:
-    """A model of the Python backend as it lies in triton_repo."""
-    return {f"{folder.name}/{name}": (folder / name).read_bytes() for name in ("config.pbtxt", "1/model.py")}
+    """A model of the Python backend as it lies in triton_repo, with what its model.py imports."""
+    own = {f"{folder.name}/{name}": (folder / name).read_bytes() for name in ("config.pbtxt", "1/model.py")}
+    return {**own, f"{folder.name}/1/{TENSORS.name}": TENSORS.read_bytes()}

@@ -1,9 +1,6 @@
 """The steps before the models, loaded as Triton loads them: the service's pixels, and bad files alone."""
 
 import io
-import sys
-from importlib.util import module_from_spec, spec_from_file_location
-from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,49 +8,26 @@ from PIL import Image
 
 from server.preprocess import preprocess
 from server.spec import ROOT
-
-
-class TritonError(Exception):
-    """As Triton's, with the code that becomes HTTP 400."""
-
-    INVALID_ARG = "invalid"
-
-    def __init__(self, text, code):
-        super().__init__(text)
-        self.code = code
+from tests.server.backend import Input, load
 
 
 @pytest.fixture
-def load(monkeypatch):
-    """Loads a model.py with just enough of Triton's utilities."""
-    utilities = ModuleType("triton_python_backend_utils")
-    utilities.get_input_tensor_by_name = lambda tensors, name: tensors[name]
-    utilities.Tensor = lambda name, values: (name, values)
-    utilities.InferenceResponse = lambda tensors=(), error=None: error or tensors
-    utilities.TritonError = TritonError
-    monkeypatch.setitem(sys.modules, utilities.__name__, utilities)
-
-    def load(name):
-        path = ROOT / "triton_repo" / "payloads" / name / "1" / "model.py"
-        spec = spec_from_file_location(f"model_{name}", path)
-        loaded = module_from_spec(spec)
-        spec.loader.exec_module(loaded)
-        return loaded
-
-    return load
+def model_of(monkeypatch):
+    """Loads a step's model.py."""
+    return lambda name: load(ROOT / "triton_repo" / "payloads" / name / "1" / "model.py", monkeypatch)
 
 
 @pytest.fixture
-def decoder(load):
+def decoder(model_of):
     """A decode_jpeg that is ready."""
-    model = load("decode_jpeg").TritonPythonModel()
+    model = model_of("decode_jpeg").TritonPythonModel()
     model.initialize({})
     yield model
     model.finalize()
 
 
 def request_of(tensor):
-    return {"input": SimpleNamespace(as_numpy=lambda: tensor)}
+    return {"input": Input(tensor)}
 
 
 def files(*jpegs):
@@ -84,8 +58,8 @@ def test_the_requests_of_a_batch_get_their_own_pixels(decoder):
     jpegs = [jpeg("RGB", (230, 240), seed) for seed in range(4)]
     expected = [preprocess(Image.open(io.BytesIO(file))) for file in jpegs]
     replies = decoder.execute([files(jpegs[0]), files(*jpegs[1:3]), files(jpegs[3])])
-    assert [reply[0][1].shape[0] for reply in replies] == [1, 2, 1]
-    np.testing.assert_array_equal(np.concatenate([reply[0][1] for reply in replies]), np.stack(expected))
+    assert [reply[0].values.shape[0] for reply in replies] == [1, 2, 1]
+    np.testing.assert_array_equal(np.concatenate([reply[0].values for reply in replies]), np.stack(expected))
 
 
 @pytest.mark.parametrize("bad", [b"", b"no picture", jpeg("RGB", (300, 300))[:700]])
@@ -96,7 +70,7 @@ def test_a_bad_file_fails_alone_and_is_named(decoder, bad):
         "invalid",
         "image 1 of the request is not a whole JPEG file: send its bytes as they are, not in base64",
     )
-    np.testing.assert_array_equal(first[0][1], last[0][1])
+    np.testing.assert_array_equal(first[0].values, last[0].values)
 
 
 def test_a_png_is_no_jpeg(decoder):
@@ -115,11 +89,11 @@ def test_too_many_pixels_are_not_decoded(decoder, size):
     assert str(reply) == "image 0 of the request has too many pixels: send at most 40,000,000"
 
 
-def test_pixels_are_scaled_as_the_service_does(load):
-    model = load("normalise_uint8").TritonPythonModel()
+def test_pixels_are_scaled_as_the_service_does(model_of):
+    model = model_of("normalise_uint8").TritonPythonModel()
     pixels = np.random.default_rng(1).integers(0, 256, (3, 3, 224, 224), dtype=np.uint8)
     replies = model.execute([request_of(pixels[:1]), request_of(pixels[1:])])
-    found = np.concatenate([reply[0][1] for reply in replies])
+    found = np.concatenate([reply[0].values for reply in replies])
     assert found.dtype == np.float32
     for one, expected in zip(found, pixels, strict=True):
         np.testing.assert_array_equal(one, preprocess(Image.fromarray(expected.transpose(1, 2, 0))))

@@ -1,15 +1,13 @@
 """The model.py files, loaded as Triton loads them but with their engines, or their sleep, replaced."""
 
 import json
-import sys
-from importlib.util import module_from_spec, spec_from_file_location
-from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 
 from server.emulation import Profile
 from server.spec import ROOT
+from tests.server.backend import Input, load
 
 NAMES = {
     "onnx": "openclip_vit_b32",
@@ -26,24 +24,12 @@ def module(request, monkeypatch):
 
 
 def load_model(engine, monkeypatch):
-    """A model.py with just enough of Triton's utilities."""
-    utilities = ModuleType("triton_python_backend_utils")
-    utilities.get_input_tensor_by_name = lambda tensors, name: tensors[name]
-    utilities.Tensor = lambda name, values: (name, values)
-    utilities.InferenceResponse = lambda tensors: tensors
-    monkeypatch.setitem(sys.modules, utilities.__name__, utilities)
-    for library in ("onnxruntime", "openvino"):
-        monkeypatch.setitem(sys.modules, library, ModuleType(library))
     path = ROOT / "triton_repo" / engine / NAMES[engine] / "1" / "model.py"
-    spec = spec_from_file_location(f"model_{engine}", path)
-    loaded = module_from_spec(spec)
-    spec.loader.exec_module(loaded)
-    return loaded
+    return load(path, monkeypatch, "onnxruntime", "openvino")
 
 
 def request_of(*values):
-    pixels = np.array(values, np.float32).reshape(-1, 1)
-    return {"input": SimpleNamespace(as_numpy=lambda: pixels, shape=lambda: list(pixels.shape))}
+    return {"input": Input(np.array(values, np.float32).reshape(-1, 1))}
 
 
 def test_the_requests_of_a_batch_get_their_own_embeddings(module):
@@ -56,7 +42,7 @@ def test_the_requests_of_a_batch_get_their_own_embeddings(module):
 
     model._embed = embed
     replies = model.execute([request_of(1), request_of(2, 3), request_of(4)])
-    assert [(reply[0][0], reply[0][1].ravel().tolist()) for reply in replies] == [
+    assert [(reply[0].name, reply[0].values.ravel().tolist()) for reply in replies] == [
         ("embedding", [10]),
         ("embedding", [20, 30]),
         ("embedding", [40]),
@@ -82,8 +68,8 @@ def test_other_batches_are_made_up_of_compiled_ones(module):
 
 
 def assert_unit_vectors(replies, images):
-    assert [reply[0][0] for reply in replies] == ["embedding"] * len(images)
-    assert [reply[0][1].shape for reply in replies] == [(count, 512) for count in images]
+    assert [reply[0].name for reply in replies] == ["embedding"] * len(images)
+    assert [reply[0].values.shape for reply in replies] == [(count, 512) for count in images]
     for ((_, vectors),) in replies:
         assert np.abs(np.linalg.norm(vectors, axis=1) - 1).max() < 1e-6
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
+from tensors import tensor_of
 
 MAX_BATCH, DIM = 32, 512
 
@@ -28,8 +29,7 @@ class TritonPythonModel:
         images = [pb_utils.get_input_tensor_by_name(request, "input").shape()[0] for request in requests]
         time.sleep(self._service_s(sum(images)))
         return [
-            pb_utils.InferenceResponse([pb_utils.Tensor("embedding", self._answer[:count])])
-            for count in images
+            pb_utils.InferenceResponse([tensor_of("embedding", self._answer[:count])]) for count in images
         ]
 
     def _service_s(self, batch: int) -> float:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
+from tensors import tensor_of
 
 MAX_BATCH, DIM = 32, 512
 
@@ -20,6 +21,5 @@ class TritonPythonModel:
         # The shape is read without touching the pixels, which stay where Triton has put them.
         images = [pb_utils.get_input_tensor_by_name(request, "input").shape()[0] for request in requests]
         return [
-            pb_utils.InferenceResponse([pb_utils.Tensor("embedding", self._answer[:count])])
-            for count in images
+            pb_utils.InferenceResponse([tensor_of("embedding", self._answer[:count])]) for count in images
         ]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import openvino
 import triton_python_backend_utils as pb_utils
+from tensors import array_of, tensor_of
 
 # Nothing is compiled while requests are served: a batch of another size is made up of these, 5 = 4 + 1.
 BATCHES = (32, 16, 8, 4, 2, 1)
@@ -37,11 +38,11 @@ class TritonPythonModel:
 
     def execute(self, requests: list[Any]) -> list[Any]:
         """Answer the requests of one dynamic batch with as few inferences as its size allows."""
-        inputs = [pb_utils.get_input_tensor_by_name(request, "input").as_numpy() for request in requests]
+        inputs = [array_of(request, "input") for request in requests]
         pixels = inputs[0] if len(inputs) == 1 else np.concatenate(inputs)
         ends = np.cumsum([len(one) for one in inputs])[:-1]
         return [
-            pb_utils.InferenceResponse([pb_utils.Tensor("embedding", part)])
+            pb_utils.InferenceResponse([tensor_of("embedding", part)])
             for part in np.split(self._embed(pixels), ends)
         ]
 

@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 import triton_python_backend_utils as pb_utils
 from PIL import Image, JpegImagePlugin  # noqa: F401  (the plugin, so that the first request need not import it)
+from tensors import read_strings, tensor_of
+
+read_strings()
 
 SIZE = 224
 MOST_PIXELS = 40_000_000
@@ -46,7 +49,7 @@ def respond(made: list[np.ndarray | ValueError]) -> Any:
             return pb_utils.InferenceResponse(
                 error=pb_utils.TritonError(text, pb_utils.TritonError.INVALID_ARG)
             )
-    return pb_utils.InferenceResponse([pb_utils.Tensor("pixels", np.stack(made))])
+    return pb_utils.InferenceResponse([tensor_of("pixels", np.stack(made))])
 
 
 def attempt(file: bytes) -> np.ndarray | ValueError:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
+from tensors import array_of, tensor_of
 
 # OpenAI CLIP's statistics of R, G and B.
 MEAN = np.array([0.48145466, 0.4578275, 0.40821073], np.float32).reshape(3, 1, 1)
@@ -15,10 +16,8 @@ class TritonPythonModel:
 
     def execute(self, requests: list[Any]) -> list[Any]:
         """Answer the requests of one dynamic batch, one by one."""
-        inputs = [pb_utils.get_input_tensor_by_name(request, "input").as_numpy() for request in requests]
-        return [
-            pb_utils.InferenceResponse([pb_utils.Tensor("pixels", normalised(pixels))]) for pixels in inputs
-        ]
+        inputs = [array_of(request, "input") for request in requests]
+        return [pb_utils.InferenceResponse([tensor_of("pixels", normalised(pixels))]) for pixels in inputs]
 
 
 def normalised(pixels: np.ndarray) -> np.ndarray:

@@ -13,10 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from server.spec import CACHE
+from server.cache import cache
 
 TEMPORARY, PATTERN = Path("/tmp"), "python_env_*"
-NOTES = CACHE / "triton"
+NOTES = "triton"
 NOTE = "environments-{pid}"
 PROC = Path("/proc")
 
@@ -24,8 +24,8 @@ PROC = Path("/proc")
 class Environments:
     """Those of one `up`, which are removed at its end; at its beginning, those of an `up` that was killed."""
 
-    def __init__(self, temporary: Path = TEMPORARY, notes: Path = NOTES) -> None:
-        self._temporary, self._note = temporary, notes / NOTE.format(pid=os.getpid())
+    def __init__(self, temporary: Path = TEMPORARY, notes: Path | None = None) -> None:
+        self._temporary, self._note = temporary, (notes or cache(NOTES)) / NOTE.format(pid=os.getpid())
         self._before: set[Path] = set()
         self._own: set[Path] | None = None
 
@@ -64,7 +64,7 @@ def remove(folders: Iterable[Path]) -> None:
             folder.rmdir()
 
 
-def remove_orphans(notes: Path = NOTES) -> None:
+def remove_orphans(notes: Path) -> None:
     """Remove what the servers of supervisors that are gone have left."""
     for note in notes.glob(NOTE.format(pid="*")):
         pid = note.name.rpartition("-")[2]

@@ -6,19 +6,21 @@ import argparse
 import fcntl
 import hashlib
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from server.cache import cache
 from server.errors import SetUpError
 from server.spec import ROOT, ModelSpec, add_model_options, model_of
 
 if TYPE_CHECKING:
     from server.onnx_file import Facts
 
-WEIGHTS_DIR = ROOT / "triton_repo" / "weights"
+WEIGHTS = ROOT / "triton_repo" / "weights"
 
 
 def main(argv: list[str]) -> int:
@@ -26,7 +28,11 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m server export", description=__doc__)
     add_model_options(parser)
     parser.add_argument("--force", action="store_true", help="export again though nothing has changed")
-    parser.add_argument("--out", type=Path, default=WEIGHTS_DIR, help="folder (default: triton_repo/weights)")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help="folder (default: triton_repo/weights, or the cache where that cannot be written)",
+    )
     parser.add_argument(
         "--repository",
         type=Path,
@@ -34,14 +40,20 @@ def main(argv: list[str]) -> int:
         help="lay out model repositories for Triton containers on a GPU host there, too",
     )
     options = parser.parse_args(argv)
-    spec = model_of(options)
-    export(spec, options.out, options.force)
+    spec, folder = model_of(options), options.out or weights_folder()
+    export(spec, folder, options.force)
     if options.repository:
-        _lay_out(spec, options.out, options.repository)
+        _lay_out(spec, folder, options.repository)
     return 0
 
 
-def export(spec: ModelSpec, folder: Path = WEIGHTS_DIR, force: bool = False) -> None:
+def weights_folder() -> Path:
+    """Where exported models lie: in the checkout, or in the cache where that is not ours to write to."""
+    there = WEIGHTS if WEIGHTS.exists() else WEIGHTS.parent
+    return WEIGHTS if os.access(there, os.W_OK | os.X_OK) else cache("weights")
+
+
+def export(spec: ModelSpec, folder: Path, force: bool = False) -> None:
     """Make `folder` hold the current ONNX file of `spec` and the stamp that says how it was made."""
     path = onnx_path(spec, folder)
     with _alone(folder):
@@ -55,9 +67,9 @@ def export(spec: ModelSpec, folder: Path = WEIGHTS_DIR, force: bool = False) -> 
     )
 
 
-def onnx_path(spec: ModelSpec, folder: Path = WEIGHTS_DIR) -> Path:
+def onnx_path(spec: ModelSpec, folder: Path | None = None) -> Path:
     """Where the ONNX file of `spec` lies: each model and weights has a file of its own."""
-    return folder / f"{spec.slug}.onnx"
+    return (folder or weights_folder()) / f"{spec.slug}.onnx"
 
 
 def stamp_path(onnx: Path) -> Path:
@@ -65,7 +77,7 @@ def stamp_path(onnx: Path) -> Path:
     return onnx.with_suffix(".json")
 
 
-def current_stamp(spec: ModelSpec, folder: Path = WEIGHTS_DIR) -> dict[str, object] | None:
+def current_stamp(spec: ModelSpec, folder: Path | None = None) -> dict[str, object] | None:
     """The stamp of the exported file, or None where there is none or it was made from something else."""
     path = onnx_path(spec, folder)
     try:

@@ -6,21 +6,23 @@ import os
 import shutil
 from pathlib import Path
 
-from server.spec import CACHE
+from server.cache import cache
 
-LOGS = CACHE / "logs"
+LOGS = "logs"
 PROC = Path("/proc")
 KEPT = 5
 
 
 def own_folder() -> Path:
     """This process's folder of logs."""
-    return LOGS / str(os.getpid())
+    return cache(LOGS) / str(os.getpid())
 
 
 def remove_old() -> None:
     """Remove the folders of processes that are gone, except for the latest 5, which may still be read."""
-    folders = [path for path in LOGS.glob("*") if path.name.isdigit() and not (PROC / path.name).exists()]
+    folders = [
+        path for path in cache(LOGS).glob("*") if path.name.isdigit() and not (PROC / path.name).exists()
+    ]
     for folder in sorted(folders, key=_last_changed, reverse=True)[KEPT:]:
         shutil.rmtree(folder, ignore_errors=True)
 

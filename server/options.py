@@ -6,7 +6,6 @@ import argparse
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from server import logs
 from server.emulation import FORMS, Profile, profile_of
 from server.errors import SetUpError
 from server.payloads import FP32, PAYLOADS
@@ -143,8 +142,7 @@ def _add_own_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--log-dir",
         type=Path,
-        default=logs.own_folder(),
-        help="where each server logs (default: .cache/logs/ and our process's number)",
+        help="where each server logs (default: a folder of this process's in the cache)",
     )
     parser.add_argument(
         "--start-timeout-s",

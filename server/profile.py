@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from server.errors import SetUpError
-from server.export import export, onnx_path
+from server.export import export, onnx_path, weights_folder
 from server.operators import CPU, fallbacks_of, operators_of
 from server.probe import start_with_libraries
 from server.profile_text import lines_of
@@ -45,7 +45,7 @@ def main(argv: list[str]) -> int:
         start_with_libraries(["profile", *argv])
     # The export tells what it does, and a program that reads JSON wants nothing else.
     with contextlib.redirect_stdout(sys.stderr if options.json else sys.stdout):
-        export(spec)
+        export(spec, weights_folder())
     found = {"event": "profile", "model": spec.name, "weights": spec.weights}
     found |= profile(onnx_path(spec), asked, options.batch, options.batches, options.iterations)
     if options.json:

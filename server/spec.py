@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CACHE = ROOT / ".cache"
 IMAGE_SIZE = 224
 DIM = 512
 

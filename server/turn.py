@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from server.cache import cache
 from server.errors import SetUpError
-from server.spec import CACHE
 from server.voice import Voice
 
-LOCK = CACHE / "ports.lock"
+LOCK = "ports.lock"
 
 
 @contextmanager
@@ -20,11 +20,11 @@ def turn_to_start(
     voice: Voice,
     pause: Callable[[], None],
     timeout_s: float,
-    path: Path = LOCK,
+    path: Path | None = None,
     now: Callable[[], float] = time.monotonic,
 ) -> Iterator[None]:
     """Hold the lock of those who start servers; SetUpError where another holds it for `timeout_s`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = path or cache(LOCK)
     # The lock goes with the open file, however we end.
     with path.open("w") as file:
         deadline = now() + timeout_s

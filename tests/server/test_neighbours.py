@@ -30,7 +30,7 @@ def test_shared_memory_of_supervisors_that_are_gone_is_removed(tmp_path, monkeyp
 
 
 def test_logs_are_kept_of_those_that_run_and_of_the_latest_that_are_gone(tmp_path, monkeypatch):
-    monkeypatch.setattr(logs, "LOGS", tmp_path / "logs")
+    monkeypatch.setenv("INFERSWARM_CACHE", str(tmp_path))
     monkeypatch.setattr(logs, "PROC", tmp_path / "proc")
     monkeypatch.setattr(logs, "KEPT", 2)
     (tmp_path / "proc" / "10").mkdir(parents=True)
@@ -44,7 +44,7 @@ def test_logs_are_kept_of_those_that_run_and_of_the_latest_that_are_gone(tmp_pat
 
 
 def test_the_second_to_start_waits_for_the_first(tmp_path, capsys):
-    lock, pauses = tmp_path / "cache" / "ports.lock", []
+    lock, pauses = tmp_path / "ports.lock", []
     first = turn_to_start(Voice(as_json=False), pytest.fail, 10, lock)
     first.__enter__()
 

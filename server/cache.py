@@ -1,0 +1,73 @@
+"""Where servers keep what they build: one folder of the user's, whichever checkout they are started from.
+
+tritonserver starts its Python stubs through a shell that takes a path with a space for two, so this one has
+none, whatever the checkout's.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from server.errors import SetUpError
+
+VARIABLE = "INFERSWARM_CACHE"
+FIT = re.compile(r"/[A-Za-z0-9_./+@-]*")
+"""What neither a shell nor the loader's path takes apart."""
+
+
+def cache(name: str, environ: Mapping[str, str] = os.environ) -> Path:
+    """The place of `name` in the cache; SetUpError where no folder for it can be had."""
+    return cache_folder(environ) / name
+
+
+MEND = f"set {VARIABLE} to a folder that you may write to, an absolute path without spaces or quotes."
+
+
+def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """INFERSWARM_CACHE, the user's caches, or one in the temporary folder, whichever will do; it is made."""
+    if given := environ.get(VARIABLE):
+        if fits(Path(given)):
+            return Path(given)
+        raise SetUpError(f"{VARIABLE}={given} is no such folder: {MEND}")
+    for folder in places(environ):
+        if fits(folder):
+            return folder
+    raise SetUpError(f"no folder for what servers build can be written: {MEND}")
+
+
+def places(environ: Mapping[str, str]) -> Iterator[Path]:
+    """Where a cache is looked for, the best first."""
+    if base := environ.get("XDG_CACHE_HOME"):
+        yield Path(base, "inferswarm")
+    if home := environ.get("HOME"):
+        yield Path(home, ".cache", "inferswarm")
+    for temporary in dict.fromkeys((tempfile.gettempdir(), "/tmp", "/var/tmp")):
+        yield Path(temporary, f"inferswarm-{os.getuid()}")
+
+
+def fits(folder: Path) -> bool:
+    """Whether tritonserver can take its path, and it is ours to write to; it is made, its owner's alone."""
+    if not FIT.fullmatch(str(folder)):
+        return False
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        return False
+    # Of another user, or a link to elsewhere: whoever can write to /tmp may have laid it there.
+    return (
+        stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and os.access(folder, os.W_OK | os.X_OK)
+    )
+
+
+if __name__ == "__main__":
+    try:
+        print(cache_folder())
+    except SetUpError as error:
+        sys.exit(str(error))

@@ -1,0 +1,82 @@
+"""Where servers keep what they build: never in a path that tritonserver's shell takes apart."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from server.cache import cache, cache_folder
+from server.errors import SetUpError
+from server.spec import ROOT
+
+MEND = "set INFERSWARM_CACHE to a folder that you may write to, an absolute path without spaces or quotes."
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    """A temporary folder of the test's, in which the last resort lies."""
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    return tmp_path / f"inferswarm-{os.getuid()}"
+
+
+@pytest.mark.parametrize("name", ["a b", "it's", 'a"b', "a:b", "a$b", "a;b", "ü"])
+def test_a_home_that_a_shell_would_take_apart_is_left_alone(name, tmp_path, temporary):
+    home = tmp_path / name
+    home.mkdir()
+    assert cache_folder({"HOME": str(home)}) == temporary
+    assert (
+        cache_folder({"XDG_CACHE_HOME": str(home), "HOME": str(tmp_path)}) == tmp_path / ".cache/inferswarm"
+    )
+    with pytest.raises(SetUpError) as caught:
+        cache_folder({"INFERSWARM_CACHE": str(home)})
+    assert str(caught.value) == f"INFERSWARM_CACHE={home} is no such folder: {MEND}"
+
+
+def test_the_first_that_can_be_written_is_taken(tmp_path, temporary):
+    base, home = tmp_path / "base", tmp_path / "home"
+    environ = {"XDG_CACHE_HOME": str(base), "HOME": str(home)}
+    assert cache_folder(environ) == base / "inferswarm"
+    assert cache_folder({**environ, "INFERSWARM_CACHE": str(tmp_path / "own")}) == tmp_path / "own"
+    # A home that is none, as that of many services.
+    for nothing in ("/dev/null", "/proc/self", "/proc/nobody"):
+        assert cache_folder({"HOME": nothing}) == temporary
+    with pytest.raises(SetUpError):
+        cache_folder({"INFERSWARM_CACHE": "relative"})
+
+
+def test_a_folder_that_somebody_else_has_laid_there_is_not_taken(tmp_path, temporary, monkeypatch):
+    (tmp_path / "theirs").mkdir()
+    temporary.symlink_to(tmp_path / "theirs")
+    monkeypatch.setattr("server.cache.places", lambda _: iter([temporary]))
+    with pytest.raises(SetUpError) as caught:
+        cache_folder({})
+    assert str(caught.value) == f"no folder for what servers build can be written: {MEND}"
+    temporary.unlink()
+    temporary.mkdir()
+    assert cache_folder({}) == temporary
+    monkeypatch.setattr("os.getuid", lambda: temporary.stat().st_uid + 1)
+    with pytest.raises(SetUpError):
+        cache_folder({})
+
+
+def test_it_is_its_owners_alone(tmp_path):
+    place = cache("logs", {"INFERSWARM_CACHE": str(tmp_path / "a" / "b")})
+    assert place == tmp_path / "a" / "b" / "logs"
+    assert place.parent.stat().st_mode & 0o777 == 0o700
+    assert list(place.parent.iterdir()) == []
+
+
+def test_make_clean_is_told_where_it_is(tmp_path):
+    command = [sys.executable, "-m", "server.cache"]
+    environ = {**os.environ, "INFERSWARM_CACHE": str(tmp_path)}
+    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{tmp_path}\n"
+    done = subprocess.run(
+        command, cwd=ROOT, env={**environ, "INFERSWARM_CACHE": "a b"}, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (
+        1,
+        "",
+        f"INFERSWARM_CACHE=a b is no such folder: {MEND}\n",
+    )

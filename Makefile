@@ -5,6 +5,8 @@ BIN    := $(VENV)/bin
 STUDY  ?= quick
 ARGS   ?=
 SET_UP := $(VENV)/.set-up
+# uv where it is there, which takes a third of the time.
+INSTALL := $(if $(shell command -v uv),uv pip install --python $(VENV)/bin/python,$(VENV)/bin/python -m pip install)
 SUPPLY := $(VENV)/supply/.set-up
 
 .DEFAULT_GOAL := help
@@ -17,18 +19,24 @@ help: ## show this help
 
 setup: $(SET_UP) ## create .venv with everything that requirements.lock pins, by its hashes
 
+# What starts tritonserver says so before anything is installed, where it cannot run here. A PYTHON that was named is
+# taken or refused; without one, whichever is there and can run all.
+step7 web servers test: EMBEDDED := --embedded
+CHOOSE = $(PYTHON) -m server.interpreter $(if $(filter file,$(origin PYTHON)),,--alone) $(EMBEDDED) -- $(ARGS)
+
 # By hash first, then what is pinned by version alone: the lock's head says why. Nothing else may come with those two
 # but what their build asks for.
 $(SET_UP): requirements.lock requirements-server.txt
-	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if v in ((3, 11), (3, 12)) else \
-	  "inferswarm needs Python 3.11 or 3.12, and this is %d.%d: run make PYTHON=/path/to/python3.11" % v)'
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 8) and "inferswarm needs Python 3.11 to 3.13")'
+	@$(BIN)/python -m pip --version > /dev/null 2>&1 || \
+	  { python=$$($(CHOOSE)) && set -x && "$$python" -m venv $(VENV); }
 	@# The locked pip first: the one that Python brings takes longer over all the others.
 	sed -n '/^pip==/,/^    #/p' requirements.lock > $(VENV)/pip.lock
 	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r $(VENV)/pip.lock
-	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r requirements.lock
-	$(BIN)/python -m pip install --quiet $$(grep -E '^torch(vision)?==' requirements-server.txt)
-	$(BIN)/python -m pip check
+	$(INSTALL) --quiet --require-hashes --no-deps -r requirements.lock
+	$(INSTALL) --quiet $$(grep -E '^torch(vision)?==' requirements-server.txt)
+	@# Of nvidia-pytriton only its tritonserver is used, and so not all that it asks for is there.
+	@! $(BIN)/python -m pip check | grep -v -e '^nvidia-pytriton ' -e '^No broken'
 	@# The checkout's own packages, wherever a command is run from.
 	@$(BIN)/python -c 'import pathlib, sysconfig; \
 	  pathlib.Path(sysconfig.get_path("purelib"), "inferswarm.pth").write_text(f"{pathlib.Path.cwd()}\n")'
@@ -122,5 +130,5 @@ audit: $(SUPPLY) ## look the locked packages up in a database of vulnerabilities
 	$(BIN)/python -m supply audit $(ARGS)
 
 clean: ## remove built models and caches; results stay
-	rm -rf .cache .mypy_cache .ruff_cache .pytest_cache
+	rm -rf "$$($(PYTHON) -m server.cache)" .mypy_cache .ruff_cache .pytest_cache
 	rm -rf triton_repo/weights

@@ -13,7 +13,7 @@ from typing import Any
 from server import shared_memory
 from server.child import Child, stop_all
 from server.errors import SetUpError
-from server.reason import reason_of
+from server.reason import fatal, reason_of
 from server.voice import Voice
 
 
@@ -60,7 +60,7 @@ class Fleet:
     """The processes of one `up`. `pause` waits a moment, and raises Stop once nobody wants the servers."""
 
     def __init__(self, log_dir: Path, voice: Voice, pause: Callable[[], None]) -> None:
-        self._log_dir = log_dir
+        self.log_dir = log_dir
         self._voice = voice
         self._pause = pause
         self._children: list[Child] = []
@@ -113,7 +113,7 @@ class Fleet:
             if waiting and time.monotonic() > deadline:
                 raise SetUpError(
                     f"{' and '.join(sorted(waiting))} not ready after {timeout_s:.0f} s: see the logs in "
-                    f"{self._log_dir}, or wait longer with --start-timeout-s."
+                    f"{self.log_dir}, or wait longer with --start-timeout-s."
                 )
             self._pause()
 
@@ -131,7 +131,7 @@ class Fleet:
             self._pause()
 
     def _spawn(self, name: str, command: list[str], environ: Mapping[str, str]) -> Child:
-        child = Child(name, command, environ, self._log_dir)
+        child = Child(name, command, environ, self.log_dir)
         self._children.append(child)
         return child
 
@@ -142,8 +142,10 @@ class Fleet:
     def _check_starting(self) -> None:
         for name, server in self._running.items():
             child = server.child
-            code = child.exit_code()
-            if code is not None:
+            ended, log = child.exit_code() is not None, child.log.read_text(errors="replace")
+            if ended:
                 tail = child.log_tail()
-                reason = reason_of(child.log.read_text(errors="replace"), tail)
-                raise SetUpError(f"{name} ended while starting; {child.log} {reason}", tail)
+                raise SetUpError(f"{name} ended while starting; {child.log} {reason_of(log, tail)}", tail)
+            # A tritonserver whose model has no process goes on waiting for it.
+            if line := fatal(log):
+                raise SetUpError(f"{name} cannot start; {child.log} says: {line}", child.log_tail())

@@ -9,7 +9,7 @@ from server import providers
 from server.providers import Facts
 
 PACKAGES = (
-    *("torch", "open_clip_torch", "onnx", "onnxruntime", "openvino", "nvidia-pytriton", "numpy"),
+    *("torch", "open_clip_torch", "onnx", "onnxruntime", "openvino", "numpy"),
     *("fastapi", "uvicorn"),
 )
 INSTALL = "run `pip install -r requirements.txt`"
@@ -69,10 +69,7 @@ def cpu_lacks(host: Host) -> tuple[str, ...]:
     """What is missing for the embedded servers on any device."""
     missing = [name for name in PACKAGES if name not in host.packages]
     found = [f"{', '.join(missing)} not installed: {INSTALL}"] if missing else []
-    # That pytriton is not installed has just been said.
-    if host.wheel_fault and "nvidia-pytriton" not in missing:
-        found.append(host.wheel_fault)
-    return tuple(found)
+    return (*found, *([host.wheel_fault] if host.wheel_fault else []))
 
 
 def cuda_lacks(host: Host) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from server import shared_memory
+from server.cache import cache
 from server.cold import service_loading_ns, triton_loading_ns
 from server.export import onnx_path
 from server.fleet import Plan
@@ -19,7 +20,7 @@ from server.probe import with_libraries
 from server.providers import CPU, CPU_ALONE, CUDA, TENSORRT, TRT, Device
 from server.repository import make_backends, make_repository, triton_command, triton_environment
 from server.settings import PREFIX, Settings
-from server.spec import CACHE, ModelSpec
+from server.spec import ModelSpec
 from server.tracing import trace_file, trace_options
 from server.wheel import Wheel
 
@@ -107,7 +108,7 @@ def model_parameters(spec: ModelSpec, weights_sha256: str) -> dict[str, str]:
     """What the copies of the real models' configurations are given."""
     return {
         "onnx_path": str(onnx_path(spec)),
-        "cache_dir": str(CACHE / "openvino"),
+        "cache_dir": str(cache("openvino")),
         "model": spec.name,
         "weights": spec.weights,
         "weights_sha256": weights_sha256,
@@ -117,8 +118,8 @@ def model_parameters(spec: ModelSpec, weights_sha256: str) -> dict[str, str]:
 def engine_parameters(engine: str, given: Mapping[str, str], device: Device) -> dict[str, str]:
     """The same, with what an engine is told of the device: ONNX Runtime's providers, TensorRT's cache."""
     if engine == TRT:
-        cache = str(CACHE / "tensorrt")
-        paths = {"trt_engine_cache_path": cache, "trt_timing_cache_path": cache}
+        kept = str(cache("tensorrt"))
+        paths = {"trt_engine_cache_path": kept, "trt_timing_cache_path": kept}
         return {**given, "providers": f"{TENSORRT},{CUDA},{CPU}", **paths}
     if engine == ONNX and device.provider == CUDA:
         return {**given, "providers": f"{CUDA},{CPU}", "warm_up": "1,4,8,16,32"}
@@ -134,7 +135,8 @@ def triton_plan(engine: str, parameters: Mapping[str, str], wheel: Wheel, hostin
         engine, hosting.queue_delay_us, hosting.instances, parameters, hosting.payloads
     )
     prefix = shared_memory.prefix_for(engine)
-    command = triton_command(wheel, repository, make_backends(wheel), hosting.host, ports, prefix)
+    backends = make_backends(wheel)
+    command = triton_command(wheel, repository, backends, hosting.host, ports, prefix)
     endpoint: dict[str, Any] = {"http": http, "grpc": grpc, "metrics": f"http://{metrics}/metrics"}
     endpoint |= {"model": model, "payloads": list(hosting.payloads)}
     asked = [f"/v2/models/{name}/ready" for name in served(model, hosting.payloads)]
@@ -149,7 +151,7 @@ def triton_plan(engine: str, parameters: Mapping[str, str], wheel: Wheel, hostin
     return Plan(
         engine,
         command,
-        triton_environment(wheel, with_libraries(os.environ, hosting.device.folders)),
+        triton_environment(wheel, backends, with_libraries(os.environ, hosting.device.folders)),
         endpoint,
         lambda: _answers(http, "/v2/health/live"),
         lambda: all(_answers(http, path) for path in ("/v2/health/ready", *asked)),

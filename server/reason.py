@@ -1,4 +1,4 @@
-"""Why a server ended while starting, in one line of its log."""
+"""Why a server does not start, in one line of its log."""
 
 from __future__ import annotations
 
@@ -10,6 +10,17 @@ FAILED = re.compile(
     r"\"failed to load '([^']+)' version \d+: (?:Internal: )?(?:RuntimeError: )?(.+?)(?:\\n|\"$)",
     re.MULTILINE,
 )
+
+# What a server never gets over: said by the shell that starts a model's process, the loader, or Python.
+FATAL = re.compile(
+    r"^(bash: .+|.*error while loading shared libraries: .+|Fatal Python error: .+)$", re.MULTILINE
+)
+
+
+def fatal(log: str) -> str:
+    """The line of a log that says that its server will never be ready; nothing where none does."""
+    found = FATAL.search(log)
+    return found[1] if found else ""
 
 
 def reason_of(log: str, tail: str) -> str:

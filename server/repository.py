@@ -5,18 +5,21 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from server.cache import cache
 from server.payloads import FP32, model_files, payload_files
-from server.spec import CACHE, ROOT
+from server.spec import ROOT
 from server.wheel import Wheel
 
 QUEUE_DELAY = re.compile(r"(max_queue_delay_microseconds:\s*)\d+")
 INSTANCES = re.compile(r"(instance_group.*count:\s*)\d+")
 NULL = "null"
+LIBRARIES = "libraries"
 
 
 def render_config(text: str, queue_delay_us: int, instances: int, parameters: Mapping[str, str]) -> str:
@@ -60,19 +63,31 @@ def make_repository(
             (folder / name).write_bytes(data)
 
     contents = b"".join(name.encode() + files[name] for name in sorted(files))
-    return _made_once(CACHE / "triton" / f"{engine}-{_short_hash(contents)}", fill)
+    return _made_once(cache("triton") / f"{engine}-{_short_hash(contents)}", fill)
 
 
 def make_backends(wheel: Wheel) -> Path:
-    """A backend directory whose Python backend has this Python's stub beside its library."""
+    """A backend directory whose Python backend has this Python's stub beside its library.
+
+    In its folder LIBRARIES is the shared library of this very Python, by each name that a stub asks for.
+    """
+    major, minor = wheel.stub.parent.name.split(".")
+    shipped = wheel.libraries.glob(f"libpython{major}-*.{minor}.so.*")
+    names = (wheel.libpython.name, *(path.name for path in shipped))
 
     def fill(folder: Path) -> None:
         (folder / "python").mkdir()
-        for file in (*wheel.backend.iterdir(), wheel.stub):
+        for file in wheel.backend.iterdir():
             if file.is_file():
                 (folder / "python" / file.name).symlink_to(file)
+        # No link: the loader would look beside what it leads to first, and find another Python in the wheel.
+        shutil.copy2(wheel.stub, folder / "python")
+        (folder / LIBRARIES).mkdir()
+        for name in names:
+            (folder / LIBRARIES / name).symlink_to(wheel.libpython)
 
-    return _made_once(CACHE / "triton" / f"backends-{_short_hash(str(wheel.stub).encode())}", fill)
+    made_of = [wheel.stub, wheel.stub.stat().st_mtime_ns, wheel.libpython, *names]
+    return _made_once(cache("triton") / f"backends-{_short_hash(repr(made_of).encode())}", fill)
 
 
 def triton_command(
@@ -101,12 +116,12 @@ def triton_command(
     ]
 
 
-def triton_environment(wheel: Wheel, environ: Mapping[str, str]) -> dict[str, str]:
+def triton_environment(wheel: Wheel, backends: Path, environ: Mapping[str, str]) -> dict[str, str]:
     """`environ` with what the Python backend's stubs need to find this Python and its packages.
 
     A stub ignores PYTHONPATH and PYTHONHOME; it takes the packages of the first `python3` on PATH.
     """
-    libraries = [str(wheel.libpython.parent), str(wheel.libraries), environ.get("LD_LIBRARY_PATH", "")]
+    libraries = [str(backends / LIBRARIES), str(wheel.libraries), environ.get("LD_LIBRARY_PATH", "")]
     return {
         **environ,
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), environ.get("PATH", os.defpath)]),

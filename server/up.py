@@ -75,7 +75,7 @@ def run(options: argparse.Namespace, voice: Voice) -> None:
     pause = _pause(options.until_stdin_closes)
     # The fleet ends before the turn: servers that fail to start are gone when the next `up` chooses ports.
     with ExitStack() as turn, ExitStack() as left:
-        fleet = Fleet(options.log_dir.resolve(), voice, pause)
+        fleet = Fleet((options.log_dir or logs.own_folder()).resolve(), voice, pause)
         turn.enter_context(turn_to_start(voice, pause, options.start_timeout_s))
         environments = left.enter_context(Environments())
         left.enter_context(fleet)
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace, voice: Voice) -> None:
         environments.note()
         turn.close()
         found = {name: fleet.endpoints[name] for name in SERVERS if name in fleet.endpoints}
-        voice.ready(about, found, warnings(options.host, chosen, os.environ))
+        voice.ready({**about, "logs": str(fleet.log_dir)}, found, warnings(options.host, chosen, os.environ))
         fleet.watch()
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import sys
 
+from server.emulation import Profile
 from server.net import choose_ports
-from server.repository import make_backends, triton_command, triton_environment
+from server.repository import make_backends, make_repository, triton_command, triton_environment
 from server.shared_memory import prefix_for
-from server.spec import ROOT
 from server.wheel import find_wheel
 
 
@@ -21,11 +21,13 @@ def main(grpc: str, http: str, cert: str, key: str, client_ca: str) -> None:
     """Serve until ended."""
     wheel = find_wheel()
     (metrics,) = choose_ports("127.0.0.1", [0])
-    places = (ROOT / "triton_repo" / "null", make_backends(wheel), "127.0.0.1")
-    command = triton_command(wheel, *places, [int(http), int(grpc), metrics], prefix_for("tls"))
+    repository, backends = make_repository("emulated", 0, 1, Profile(0, 0).parameters()), make_backends(wheel)
+    command = triton_command(
+        wheel, repository, backends, "127.0.0.1", [int(http), int(grpc), metrics], prefix_for("tls")
+    )
     command += ["--grpc-use-ssl-mutual=true", f"--grpc-server-cert={cert}", f"--grpc-server-key={key}"]
     command += [f"--grpc-root-cert={client_ca}", "--log-info=false"]
-    os.execve(command[0], command, triton_environment(wheel, os.environ))
+    os.execve(command[0], command, triton_environment(wheel, backends, os.environ))
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def test_a_host_without_gpu_and_docker():
 def test_every_lack_has_a_line_and_its_mend():
     host = Host(
         {**INSTALLED} | {"onnxruntime": "1.31.1 (onnxruntime-gpu)"},
-        wheel_fault="numpy is 2.4.1: run `pip install -r requirements.txt`.",
+        wheel_fault="tritonserver has no stub for Python 3.14.",
         gpu=Facts(("A100",), (CUDA, CPU), {CUDA: "no libcublas.so.13"}, True),
         docker=Docker("20.10", "", "20.10"),
     )
@@ -60,8 +60,8 @@ def test_every_lack_has_a_line_and_its_mend():
         "  container      no   docker compose is missing: install docker-compose-plugin 2.20 or later",
         "                      Docker cannot hand on the GPU: install nvidia-container-toolkit, run "
         "`nvidia-ctk runtime configure --runtime=docker` and restart Docker",
-        "  embedded CPU   no   numpy is 2.4.1: run `pip install -r requirements.txt`.",
-        "  embedded CUDA  no   numpy is 2.4.1: run `pip install -r requirements.txt`.",
+        "  embedded CPU   no   tritonserver has no stub for Python 3.14.",
+        "  embedded CUDA  no   tritonserver has no stub for Python 3.14.",
         "                      ONNX Runtime lists CUDAExecutionProvider but would compute on the CPU "
         "(no libcublas.so.13): look for NVIDIA's driver 580 or later, and for what requirements-gpu.txt "
         "installs",
@@ -118,10 +118,9 @@ def test_a_missing_package_is_named(missing, monkeypatch, capsys):
         assert said in out
 
 
-def test_a_missing_pytriton_is_said_once():
-    packages = {name: text for name, text in INSTALLED.items() if name != "nvidia-pytriton"}
-    cpu = profiles(Host(packages, wheel_fault="tritonserver is not installed"))[1]
-    assert cpu.lacks == ("nvidia-pytriton not installed: run `pip install -r requirements.txt`",)
+def test_a_missing_tritonserver_is_said_once():
+    cpu = profiles(Host(INSTALLED, wheel_fault="tritonserver is not installed."))[1]
+    assert cpu.lacks == ("tritonserver is not installed.",)
 
 
 def test_either_onnx_runtime_will_do(monkeypatch):

@@ -10,12 +10,13 @@ import onnxruntime
 import pytest
 
 from server import plans, probe, up
+from server.cache import cache
 from server.errors import SetUpError
 from server.options import parse, patience_s, wanted
 from server.plans import Hosting, engine_parameters, pytorch_plan
 from server.providers import CPU, CUDA, TENSORRT, Device, Facts, choose
 from server.reason import reason_of
-from server.spec import CACHE, ROOT, ModelSpec
+from server.spec import ROOT, ModelSpec
 from tests.server.test_triton_models import load_model
 
 A100 = ("A100",)
@@ -141,8 +142,7 @@ def test_an_engine_is_told_its_providers():
     assert engine_parameters("openvino", {"a": "b"}, device) == {"a": "b"}
     onnx = {"a": "b", "providers": f"{CUDA},{CPU}", "warm_up": "1,4,8,16,32"}
     assert engine_parameters("onnx", {"a": "b"}, device) == onnx
-    cache = str(CACHE / "tensorrt")
-    paths = {"trt_engine_cache_path": cache, "trt_timing_cache_path": cache}
+    paths = dict.fromkeys(("trt_engine_cache_path", "trt_timing_cache_path"), str(cache("tensorrt")))
     assert engine_parameters("trt", {}, device) == {"providers": ",".join(BOTH), **paths}
 
 

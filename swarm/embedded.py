@@ -20,8 +20,6 @@ from swarm.orphans import new_folder, remove_folders
 from swarm.veil import copy_veiled
 
 STOP_S = 8.0
-TRACES = "traces"
-"""A folder of the logs' that is not kept: a kilobyte a request."""
 TRACING = (
     "; some tritonservers do while they trace many users' requests: try fewer users, or leave --trace out"
 )
@@ -52,24 +50,25 @@ class EmbeddedServers:
         self._process: subprocess.Popen[str] | None = None
         self._ready: AsyncResult = AsyncResult()
         self._logs: Path | None = None
-        self._traced = False
+        self._traces: Path | None = None
         self._deaths: set[str] = set()
         self._ended = ""
 
     def start(self, arguments: list[str], trace: bool = False, prefix: Sequence[str] = ()) -> dict[str, Any]:
         """Start them and wait for their `ready` event. Raises UsageError with the supervisor's sentence.
 
-        `trace`: Triton writes what it does for each request to files that are removed with the logs.
+        `trace`: Triton writes what it does for each request to files that are removed with the logs, a
+        kilobyte a request.
         `prefix` goes before the command: it runs them in a network namespace, whose every address they then
         listen on, as each link has one of its own.
         """
-        self._traced = trace
         remove_folders()
-        self._logs = new_folder("logs")
         command = [*prefix, sys.executable, "-m", "server", "up", "--json", "--until-stdin-closes"]
         command += ["--host", "0.0.0.0"] if prefix else []
-        command += ["--log-dir", str(self._logs), *arguments]
-        command += ["--trace-dir", str(self._logs / TRACES)] if trace else []
+        command += arguments
+        if trace:
+            self._traces = new_folder("traces")
+            command += ["--trace-dir", str(self._traces)]
         # A session of its own: Ctrl-C in the terminal must reach the study first, and the servers last.
         self._process = subprocess.Popen(
             command,
@@ -102,6 +101,7 @@ class EmbeddedServers:
             case "progress":
                 self._say(f"servers: {event['text']}")
             case "ready":
+                self._logs = Path(event.pop("logs"))
                 self._ready.set(event)
             case "error":
                 if event.get("log_tail"):
@@ -118,23 +118,25 @@ class EmbeddedServers:
     def fault(self, backend: str) -> str:
         """What is wrong with the server behind `backend`, or nothing."""
         if backend in self._deaths:
-            hint = TRACING if self._traced else ""
+            hint = TRACING if self._traces else ""
             return f"the embedded {backend} server died; see its log's end above{hint}"
         return self._ended
 
     def copy_logs(self, folder: Path) -> None:
         """The servers' logs so far, into `folder`."""
         if self._logs is not None:
-            ignore = shutil.ignore_patterns(TRACES)
-            shutil.copytree(self._logs, folder, ignore=ignore, copy_function=copy_veiled, dirs_exist_ok=True)
+            shutil.copytree(self._logs, folder, copy_function=copy_veiled, dirs_exist_ok=True)
 
     def stop(self) -> None:
-        """Close its standard input, wait, and kill it if it does not end. Safe to call twice."""
+        """Close its standard input, wait, and kill it if it does not end. Safe to call twice.
+
+        Servers that never were ready leave their logs where their last words say.
+        """
         try:
             self._end_process()
         finally:
-            if self._logs is not None:
-                shutil.rmtree(self._logs, ignore_errors=True)
+            for folder in filter(None, (self._logs, self._traces)):
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _end_process(self) -> None:
         process = self._process

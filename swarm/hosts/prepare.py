@@ -21,7 +21,7 @@ OWN_GIT = "a git checkout of its own lies there, and is left as it is"
 """What is said of a host that follows a repository by itself: its files are not ours to overwrite."""
 LOOK = """\
 import sys
-if sys.version_info[:2] not in ((3, 11), (3, 12)):
+if not (3, 11) <= sys.version_info[:2] <= (3, 14):
     sys.exit("it is Python %d.%d" % sys.version_info[:2])
 """
 
@@ -50,7 +50,7 @@ def look(spec: HostSpec) -> Step:
     return Step(
         f"looks for {spec.python}",
         f"{shlex.quote(spec.python)} -c {shlex.quote(LOOK)}",
-        mend="install Python 3.11 or 3.12 there, and name it with `python` in the hosts file",
+        mend="install Python 3.11 to 3.14 there, and name it with `python` in the hosts file",
     )
 
 

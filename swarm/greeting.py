@@ -11,7 +11,7 @@ import gevent
 from swarm.errors import UsageError
 from swarm.query import PATIENCE_S
 from users.endpoint import Endpoint
-from users.errors import tls_fault
+from users.errors import is_cut_off, tls_fault
 from users.security import OPEN
 from users.tls_wire import connect
 
@@ -33,10 +33,10 @@ def check_tls(name: str, endpoint: Endpoint) -> None:
         answered = greet(endpoint)
     except ssl.SSLCertVerificationError as error:
         raise UsageError(f"{name}: {untrusted(error)}") from error
-    except (ssl.SSLEOFError, ConnectionError) as error:
+    except (ssl.SSLError, ConnectionError) as error:
+        if isinstance(error, ssl.SSLError) and not is_cut_off(error):
+            raise UsageError(f"{name}: {tls_fault(error)}; {mend(error, endpoint)}") from error
         raise UsageError(f"{name}: hangs up in the handshake of TLS; {plain(endpoint)}") from error
-    except ssl.SSLError as error:
-        raise UsageError(f"{name}: {tls_fault(error)}; {mend(error, endpoint)}") from error
     except OSError as error:
         raise UsageError(f"{name}: no TLS within {PATIENCE_S:g} s; {plain(endpoint)}") from error
     if not answered and endpoint.protocol == "grpc":
@@ -61,7 +61,7 @@ def greet(endpoint: Endpoint) -> bool:
         except TimeoutError:
             return True
         except OSError as error:
-            if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
+            if isinstance(error, ssl.SSLError) and not is_cut_off(error):
                 raise
             return False
 

@@ -88,6 +88,8 @@ TLS_WORDS = {
     "Hostname Verification": "its certificate is not accepted: it is for another name",
 }
 """By parts of OpenSSL's reasons, whose names differ from version to version, and of gRPC's."""
+CUT_OFF = "UNEXPECTED_EOF_WHILE_READING"
+"""OpenSSL's reason for what Python calls an SSLEOFError only since 3.11.4."""
 MOST_READ = 16_384
 """Bytes of an error's body that are looked at: more than the longest token takes in JSON."""
 RESET_ERRNOS = {errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED, errno.ENOTCONN}
@@ -130,8 +132,7 @@ def kind_of(error: BaseException) -> ErrorKind:
     if isinstance(error, ConnectionRefusedError):
         return ErrorKind.REFUSED
     if isinstance(error, ssl.SSLError):
-        ended = isinstance(error, (ssl.SSLEOFError, ssl.SSLZeroReturnError))
-        return ErrorKind.RESET if ended else ErrorKind.TLS
+        return ErrorKind.RESET if is_cut_off(error) else ErrorKind.TLS
     if isinstance(error, HTTPConnectionClosed) or "Incomplete response" in str(error):
         return ErrorKind.RESET
     if isinstance(error, OSError):
@@ -139,6 +140,11 @@ def kind_of(error: BaseException) -> ErrorKind:
     if isinstance(error, (HTTPParseError, DecodeError, ValueError, LookupError, TypeError)):
         return ErrorKind.BAD_REPLY
     return ErrorKind.OTHER
+
+
+def is_cut_off(error: ssl.SSLError) -> bool:
+    """Whether the other end has hung up."""
+    return isinstance(error, (ssl.SSLEOFError, ssl.SSLZeroReturnError)) or error.reason == CUT_OFF
 
 
 def grpc_kind(error: grpc.RpcError) -> ErrorKind:

@@ -72,6 +72,22 @@ class TlsPool(SSLConnectionPool):
             host, port, host, port, size=1, connection_timeout=connect_s, network_timeout=timeout_s,
             insecure=not context.check_hostname, ssl_context_factory=lambda **_: context,
         )  # fmt: skip
+        self._fault: ssl.SSLError | None = None
+
+    def _create_socket(self) -> gevent.socket.socket:
+        """Of several addresses the library tells the first one's fault, and one of TLS says more."""
+        self._fault = None
+        try:
+            return super()._create_socket()
+        except OSError as error:
+            raise self._fault or error from None
+
+    def _connect_socket(self, sock: gevent.socket.socket, address: Any) -> gevent.socket.socket:
+        try:
+            return super()._connect_socket(sock, address)
+        except ssl.SSLError as error:
+            self._fault = error
+            raise
 
 
 class StampedTlsPool(TlsPool):

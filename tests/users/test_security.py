@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import Iterator
 
 import pytest
 
-from users.errors import status_error
+from users.errors import ErrorKind, kind_of, status_error
 from users.redact import redacted, spellings
 from users.security import (
+    OPEN,
     TOKEN,
     Security,
     SecurityError,
     authorization,
     check_here,
+    new_context,
     variable_of,
 )
 
@@ -61,3 +64,13 @@ def test_a_token_that_is_gone_is_no_empty_one(monkeypatch: pytest.MonkeyPatch) -
     for use in (authorization, check_here):
         with pytest.raises(SecurityError, match="INFERSWARM_TOKEN is not set"):
             use(Security(token=TOKEN))
+
+
+def test_a_connection_that_is_cut_off_has_not_ended() -> None:
+    """Of itself, Python before 3.11.4 would say nothing of it, and then call it a fault of TLS."""
+    assert not new_context(OPEN).options & ssl.OP_IGNORE_UNEXPECTED_EOF
+    older = ssl.SSLError(1, "[SSL: UNEXPECTED_EOF_WHILE_READING] unexpected eof while reading")
+    older.reason = "UNEXPECTED_EOF_WHILE_READING"
+    assert kind_of(older) is kind_of(ssl.SSLEOFError(8, "EOF occurred")) is ErrorKind.RESET
+    older.reason = "WRONG_VERSION_NUMBER"
+    assert kind_of(older) is ErrorKind.TLS

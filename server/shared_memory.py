@@ -3,10 +3,33 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
+
+from server.errors import SetUpError
 
 FOLDER = Path("/dev/shm")
 PROC = Path("/proc")
+MB = 1 << 20
+INSTANCE_MB = 24
+"""A batch of 32 images as float32, their embeddings, and what the backend takes at first: seen 23 MB."""
+
+
+def check(instances: int) -> None:
+    """SetUpError where there is too little of it for so many instances of a model, each with a full batch.
+
+    Without it a tritonserver would die of its first large batch, in the middle of a study.
+    """
+    free_mb = 0
+    with suppress(OSError):
+        found = os.statvfs(FOLDER)
+        free_mb = found.f_bavail * found.f_frsize // MB if os.access(FOLDER, os.W_OK) else 0
+    needed_mb = instances * INSTANCE_MB
+    if free_mb < needed_mb:
+        raise SetUpError(
+            f"{FOLDER} has {free_mb} MB free for us, and tritonserver needs {needed_mb} there: "
+            f"run `mount -o remount,size=1g {FOLDER}`, or start the container with --shm-size=1g."
+        )
 
 
 def prefix_for(engine: str) -> str:

@@ -21,6 +21,7 @@ from server.net import get, is_loopback
 from server.options import EMULATED, SERVERS, Wanted, on_device, parse, patience_s, wanted
 from server.plans import (
     GATEWAY,
+    TRITON_PORTS,
     Hosting,
     engine_parameters,
     gateway_plan,
@@ -71,6 +72,8 @@ def run(options: argparse.Namespace, voice: Voice) -> None:
     chosen = on_device(chosen, device)
     options.start_timeout_s = patience_s(options, chosen)
     shared_memory.remove_orphans()
+    if wheel:
+        shared_memory.check(options.instances * len(set(chosen.servers) & set(TRITON_PORTS)))
     logs.remove_old()
     pause = _pause(options.until_stdin_closes)
     # The fleet ends before the turn: servers that fail to start are gone when the next `up` chooses ports.

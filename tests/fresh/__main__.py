@@ -105,6 +105,8 @@ def made(folder: Path, suite: str) -> Path:
         shutil.rmtree(system, ignore_errors=True)
         run("debootstrap", "--variant=minbase", f"--include={PACKAGES}", suite, system)
         run("chroot", system, "useradd", "--create-home", USERS[1])
+        # What an installer writes, and debootstrap does not.
+        (system / "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")
         (system / "ready").touch()
     for name in ("/etc/resolv.conf", CERTIFICATES):
         if Path(name).exists():

@@ -1,6 +1,7 @@
 """What several `up`s share: shared memory, folders of logs, and the turn to start."""
 
 import os
+from types import SimpleNamespace
 
 import pytest
 
@@ -27,6 +28,26 @@ def test_shared_memory_of_supervisors_that_are_gone_is_removed(tmp_path, monkeyp
     assert left == {"inferswarm_7_onnx_b", "inferswarm_7_openvino_c", "inferswarm_x_y", "other"}
     shared_memory.remove("inferswarm_7_onnx_")
     assert not (tmp_path / "inferswarm_7_onnx_b").exists()
+
+
+@pytest.mark.parametrize(("free", "said"), [(47, "47 MB"), (0, "0 MB")])
+def test_too_little_shared_memory_is_said_before_anything_starts(tmp_path, monkeypatch, free, said):
+    monkeypatch.setattr(shared_memory, "FOLDER", tmp_path)
+    monkeypatch.setattr("os.statvfs", lambda _: SimpleNamespace(f_bavail=free << 8, f_frsize=4096))
+    with pytest.raises(SetUpError) as caught:
+        shared_memory.check(2)
+    assert str(caught.value) == (
+        f"{tmp_path} has {said} free for us, and tritonserver needs 48 there: "
+        f"run `mount -o remount,size=1g {tmp_path}`, or start the container with --shm-size=1g."
+    )
+    monkeypatch.setattr("os.statvfs", lambda _: SimpleNamespace(f_bavail=48 << 8, f_frsize=4096))
+    shared_memory.check(2)
+
+
+def test_a_machine_without_shared_memory_is_told_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(shared_memory, "FOLDER", tmp_path / "none")
+    with pytest.raises(SetUpError, match=r"none has 0 MB free for us, and tritonserver needs 24 there: "):
+        shared_memory.check(1)
 
 
 def test_logs_are_kept_of_those_that_run_and_of_the_latest_that_are_gone(tmp_path, monkeypatch):

@@ -160,7 +160,7 @@ def test_a_checkout_that_was_sent_in_part_is_of_no_commit(tmp_path: Path, source
 def test_an_environment_that_is_there_is_left_as_it_is(tmp_path: Path) -> None:
     there = replace(FAR, path=str(tmp_path), python="/no/python")
     (tmp_path / ".venv/bin").mkdir(parents=True)
-    # No link to this Python: of a distribution's, which has no pip by itself, it would not find the environment.
+    # No link to this Python: a distribution's has no pip by itself, and would not find the environment.
     (tmp_path / ".venv/bin/python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     (tmp_path / ".venv/bin/python").chmod(0o755)
     assert run(make_environment(there)).returncode == 0

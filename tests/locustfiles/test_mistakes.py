@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from pathlib import Path
 
 import pytest
 
+from server.repository import make_backends
+from server.wheel import find_wheel
 from tests.locustfiles.conftest import StartService
 from tests.locustfiles.console import Console, study, wait_until
 
@@ -86,6 +89,21 @@ def test_a_machine_without_tritonserver_is_told_so_before_anything_starts(
     (line,) = [line for line in console.text.splitlines() if line.startswith("inferswarm: ")]
     assert "nvidia-pytriton has no tritonserver for Python 3.1" in line
     assert "servers: starting" not in console.text
+
+
+def test_servers_that_cannot_start_leave_their_logs_where_the_study_says(
+    consoles: list[Console], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INFERSWARM_CACHE", str(tmp_path / "cache"))
+    (make_backends(find_wheel()) / "python" / "triton_python_backend_stub").write_text("#!/no\n")
+    console = study(tmp_path, "--emulate", "1+0")
+    consoles.append(console)
+    assert console.wait(30) == 2, console.text
+    (line,) = [line for line in console.text.splitlines() if line.startswith("inferswarm: ")]
+    found = re.fullmatch(r"inferswarm: emulated cannot start; (\S+) says: (bash: .+)", line)
+    assert found, line
+    assert found[2] in Path(found[1]).read_text()
+    assert not list(tmp_path.glob("step7-*"))
 
 
 def test_a_busy_master_port_is_said(consoles: list[Console], tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from server.errors import SetUpError
 from server.net import choose_ports, get, reachable
 from server.options import wanted
 from server.plans import TRITON_MODELS
-from server.repository import make_repository, render_config
+from server.repository import make_backends, make_repository, render_config
 from server.spec import ROOT
 from server.voice import Voice
 
@@ -190,3 +190,29 @@ def test_a_server_that_cannot_start_is_an_error(tmp_path):
     log = tmp_path / "pytorch.log"
     assert error["text"].startswith(f"pytorch ended while starting; {log} ends with: open_clip has no model ")
     assert log.read_text().strip() == error["log_tail"]
+
+
+@pytest.mark.system
+def test_a_model_whose_process_cannot_be_started_is_told_at_once(tmp_path, monkeypatch):
+    """Tritonserver itself goes on waiting for it, for as long as anybody does."""
+    monkeypatch.setenv("INFERSWARM_CACHE", str(tmp_path))
+    stub = make_backends(wheel.find_wheel()) / "python" / "triton_python_backend_stub"
+    stub.write_text("#!/no/such/loader\n")
+    command = [
+        sys.executable,
+        "-m",
+        "server",
+        "up",
+        "--json",
+        "--emulate",
+        "1+0",
+        "--start-timeout-s",
+        "3600",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=DEADLINE_S)
+    assert done.returncode == 2
+    error = json.loads(done.stdout.splitlines()[-1])
+    (log,) = tmp_path.glob("logs/*/emulated.log")
+    assert error["text"].startswith(f"emulated cannot start; {log} says: bash: line ")
+    assert str(stub) in error["text"]
+    assert error["text"].partition("says: ")[2] in log.read_text()

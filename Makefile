@@ -11,11 +11,11 @@ SUPPLY := $(VENV)/supply/.set-up
 
 .DEFAULT_GOAL := help
 .PHONY: help setup step7 web servers drills test test-soak test-shared test-studies test-unpatched test-readme \
-  test-parts test-calm test-reports check soak lock licences audit clean
+  test-parts test-calm test-reports test-fresh check soak lock licences audit clean
 
 help: ## show this help
-	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
-	  while IFS='|' read -r name text; do printf '  make %-9s %s\n' "$$name" "$$text"; done
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
+	  while IFS='|' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
 
 setup: $(SET_UP) ## create .venv with everything that requirements.lock pins, by its hashes
 
@@ -98,6 +98,9 @@ test-reports:
 test-calm:
 	$(BIN)/python -m pytest $(CALM)
 
+test-fresh: ## in bare Debian 12 and 13 (root, debootstrap): clone, step 7, unit tests (ARGS=--suites trixie)
+	$(PYTHON) -m tests.fresh $(ARGS)
+
 check: setup ## formatting, lint, types, scripts; Triton's configurations, Dockerfiles, manifests and CI jobs by schema
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -108,7 +111,7 @@ check: setup ## formatting, lint, types, scripts; Triton's configurations, Docke
 	$(BIN)/python -m server.configs triton_repo
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec server/compose.yaml server/compose.sweep.yaml
 	$(BIN)/hadolint server/Dockerfile server/Dockerfile.cuda server/Dockerfile.triton examples/k8s/Dockerfile
-	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows examples/ci/github-actions.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows examples/ci/github-actions.yml examples/ci/nightly.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.gitlab-ci --data-transform gitlab-ci examples/ci/gitlab-ci.yml
 
 soak: setup ## an hour of the null model: does memory, descriptors or a percentile grow? (ARGS=--quick: two minutes)
@@ -116,7 +119,7 @@ soak: setup ## an hour of the null model: does memory, descriptors or a percenti
 
 # An environment of its own: what looks after the lock need not agree with what is locked.
 $(SUPPLY): requirements-supply.lock | $(SET_UP)
-	$(PYTHON) -m venv $(VENV)/supply
+	$(BIN)/python -m venv $(VENV)/supply
 	$(VENV)/supply/bin/python -m pip install --quiet --require-hashes --no-deps -r requirements-supply.lock
 	@touch $@
 
@@ -130,5 +133,5 @@ audit: $(SUPPLY) ## look the locked packages up in a database of vulnerabilities
 	$(BIN)/python -m supply audit $(ARGS)
 
 clean: ## remove built models and caches; results stay
-	rm -rf "$$($(PYTHON) -m server.cache)" .mypy_cache .ruff_cache .pytest_cache
+	rm -rf "$$($(PYTHON) -m server.cache)" .cache .mypy_cache .ruff_cache .pytest_cache
 	rm -rf triton_repo/weights

@@ -88,7 +88,7 @@ def findings(host: Host) -> Iterator[str]:
     yield _line("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     for name in PACKAGES:
         yield _line(name, host.packages.get(name) or f"missing: {INSTALL}")
-    yield _line("tritonserver", host.wheel_fault or host.tritonserver)
+    yield _line("tritonserver", host.tritonserver or "cannot run here: see below")
     if host.libpython:
         yield _line("libpython", host.libpython)
     unseen = f"missing: {INSTALL}; until then no GPU is seen"

@@ -28,7 +28,7 @@ STUBS = SUITE[:3]
 """Of these nvidia-pytriton has what runs a model's Python code."""
 AMONG = f"Python {STUBS[0][0]}.{STUBS[0][1]} to {STUBS[-1][0]}.{STUBS[-1][1]}"
 INSTEAD = (
-    "name servers of yours (`make step7 ARGS='--onnx-http-url HOST:PORT'`) "
+    "name servers of yours (`make step7 ARGS='--onnx-http-url HOST:PORT'`), "
     "or ask the PyTorch service alone (`make step7 ARGS='--endpoints pytorch-http'`)"
 )
 PROBE_S, FETCH_S = 20.0, 120.0
@@ -129,7 +129,7 @@ def lack(of: Interpreter) -> str:
     if of.machine != ("Linux", "x86_64"):
         return f"tritonserver's wheel runs on Linux x86-64 only: {INSTEAD}."
     if of.version[:2] not in STUBS:
-        return f"tritonserver's wheel has no stub for Python {of.minor}: make .venv with {AMONG}, {INSTEAD}."
+        return f"tritonserver's wheel has no stub for Python {of.minor}: install {AMONG}, {INSTEAD}."
     try:
         find_libpython(of)
     except SetUpError as error:

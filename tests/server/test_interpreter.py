@@ -24,7 +24,7 @@ from server.interpreter import (
 from server.spec import ROOT
 
 INSTEAD = (
-    "name servers of yours (`make step7 ARGS='--onnx-http-url HOST:PORT'`) "
+    "name servers of yours (`make step7 ARGS='--onnx-http-url HOST:PORT'`), "
     "or ask the PyTorch service alone (`make step7 ARGS='--endpoints pytorch-http'`)."
 )
 
@@ -69,7 +69,7 @@ def test_the_first_that_can_do_all_is_taken(made):
 @pytest.mark.parametrize("alone", [True, False])
 def test_what_python_314_cannot_do_is_said_before_anything_is_installed(made, alone):
     new = made("python3.14", (3, 14, 0))
-    text = f"tritonserver's wheel has no stub for Python 3.14: make .venv with Python 3.11 to 3.13, {INSTEAD}"
+    text = f"tritonserver's wheel has no stub for Python 3.14: install Python 3.11 to 3.13, {INSTEAD}"
     with pytest.raises(SetUpError) as caught:
         choose(new, True, alone, list)
     assert str(caught.value) == text

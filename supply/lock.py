@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-UV = ROOT / ".venv/supply/bin/uv"
+UV = ROOT / ".venv/bin/uv"
 LOOSE = ("torch", "torchvision")
 """Pinned by version alone: see HEAD."""
 MAKE = "# Made by `make lock` from {source}: change that, and not this.\n"

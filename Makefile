@@ -37,7 +37,7 @@ $(SET_UP): requirements.lock requirements-server.txt
 	$(PIP) --require-hashes --no-deps -r $(VENV)/first.lock
 	@# uv takes a fifth of pip's time, but knows nothing of an index that pip was told of.
 	@if $(BIN)/python -m pip config list | grep -E '[.](index-url|no-index)' > /dev/null || \
-	  ! (set -x; $(BIN)/uv pip install --quiet --python $(BIN)/python $(BY_HASH)); then (set -x; $(PIP) $(BY_HASH)); fi
+	  ! (set -x; $(BIN)/uv pip install --quiet --system-certs --python $(BIN)/python $(BY_HASH)); then (set -x; $(PIP) $(BY_HASH)); fi
 	$(PIP) $$(grep -E '^torch(vision)?==' requirements-server.txt)
 	@# Where no import may write bytecode, each would make it anew.
 	@[ -z "$$PYTHONDONTWRITEBYTECODE" ] || $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true

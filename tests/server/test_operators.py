@@ -136,7 +136,7 @@ def test_a_real_profile(small):
 @pytest.fixture
 def exported(small, monkeypatch):
     """The command finds the small model in place of the image tower."""
-    monkeypatch.setattr(command, "export", lambda spec: print("exported"))
+    monkeypatch.setattr(command, "export", lambda spec, folder: print("exported"))
     monkeypatch.setattr(command, "onnx_path", lambda spec: small)
 
 

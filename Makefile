@@ -21,9 +21,9 @@ help: ## show this help
 
 setup: $(SET_UP) ## create .venv with everything that requirements.lock pins, by its hashes
 
-# What starts tritonserver says so before anything is installed, where it cannot run here. A PYTHON that was named is
+# Targets that start tritonserver fail before anything is installed if it cannot run here. A PYTHON that was named is
 # taken or refused; without one, whichever is there and can run all.
-step7 web servers test: EMBEDDED := --embedded
+step7 web servers drills soak test: EMBEDDED := --embedded
 CHOOSE = $(PYTHON) -m server.interpreter $(if $(filter file,$(origin PYTHON)),,--alone) $(EMBEDDED) -- $(ARGS)
 
 # By hash first, then what is pinned by version alone: the lock's head says why. Nothing else may come with those two
@@ -139,5 +139,7 @@ audit: $(SUPPLY) ## look the locked packages up in a database of vulnerabilities
 	$(BIN)/python -m supply audit $(ARGS)
 
 clean: ## remove built models and caches; results stay
-	rm -rf "$$($(PYTHON) -m server.cache)" .cache .mypy_cache .ruff_cache .pytest_cache
+	@# What servers build, by its names: the folder may be one of yours.
+	cache=$$($(PYTHON) -m server.cache) && cd "$$cache" && rm -rf triton openvino tensorrt libpython weights logs
+	rm -rf .cache .mypy_cache .ruff_cache .pytest_cache
 	rm -rf triton_repo/weights

@@ -11,12 +11,13 @@ import re
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from server.errors import SetUpError
 
 VARIABLE = "INFERSWARM_CACHE"
+HOMES = (("XDG_CACHE_HOME", "inferswarm"), ("HOME", ".cache", "inferswarm"))
 FIT = re.compile(r"/[A-Za-z0-9_./+@-]*")
 """What neither a shell nor the loader's path takes apart."""
 
@@ -34,33 +35,38 @@ def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
     if given := environ.get(VARIABLE):
         if fits(Path(given)):
             return Path(given)
-        raise SetUpError(f"{VARIABLE}={given} is no such folder: {MEND}")
-    for folder in places(environ):
+        raise SetUpError(f"{VARIABLE}={given} cannot be used: {MEND}")
+    homes = [Path(environ[name], *more) for name, *more in HOMES if environ.get(name)]
+    for folder in homes:
         if fits(folder):
+            return folder
+    for folder in temporary():
+        if fits(folder, private=False):
             return folder
     raise SetUpError(f"no folder for what servers build can be written: {MEND}")
 
 
-def places(environ: Mapping[str, str]) -> Iterator[Path]:
-    """Where a cache is looked for, the best first."""
-    if base := environ.get("XDG_CACHE_HOME"):
-        yield Path(base, "inferswarm")
-    if home := environ.get("HOME"):
-        yield Path(home, ".cache", "inferswarm")
-    for temporary in dict.fromkeys((tempfile.gettempdir(), "/tmp", "/var/tmp")):
-        yield Path(temporary, f"inferswarm-{os.getuid()}")
+def temporary() -> list[Path]:
+    """The last resort: folders where others write, too."""
+    return [
+        Path(one, f"inferswarm-{os.getuid()}")
+        for one in dict.fromkeys((tempfile.gettempdir(), "/tmp", "/var/tmp"))
+    ]
 
 
-def fits(folder: Path) -> bool:
-    """Whether tritonserver can take its path, and it is ours to write to; it is made, its owner's alone."""
+def fits(folder: Path, private: bool = True) -> bool:
+    """Whether tritonserver can take its path, and it is ours to write to; it is made, its owner's alone.
+
+    `private`: nobody else may write to where it lies.
+    """
     if not FIT.fullmatch(str(folder)):
         return False
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = folder.lstat()
+        found = folder.stat() if private else folder.lstat()
     except OSError:
         return False
-    # Of another user, or a link to elsewhere: whoever can write to /tmp may have laid it there.
+    # In /tmp somebody else may have laid it there, or a link to elsewhere.
     return (
         stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and os.access(folder, os.W_OK | os.X_OK)
     )

@@ -102,17 +102,24 @@ def fetch(of: Interpreter, run: Callable[[Sequence[str], Path], str | None] | No
     wanted = [*(f"{name}={installed}" for name in names if installed), *names]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        own = [f"Dir::State::lists={folder}/lists", f"Dir::Cache={folder}/cache", "APT::Sandbox::User=root"]
-        apt = ["apt-get", *(word for option in own for word in ("-o", option)), "-qq"]
         (folder / "lists").mkdir()
-        if run([*apt, "update"], folder) is not None and any(
-            run([*apt, "download", name], folder) is not None for name in wanted
-        ):
-            for package in folder.glob("*.deb"):
-                run(["dpkg", "-x", str(package), str(folder / "unpacked")], folder)
+        known = ["apt-get", "-qq", "-o", "APT::Sandbox::User=root"]
+        own = [*known, "-o", f"Dir::State::lists={folder}/lists", "-o", f"Dir::Cache={folder}/cache"]
+        if not _downloaded(known, wanted, folder, run):
+            # Its exit code tells of other archives, too, that nobody needs here.
+            run([*own, "update"], folder)
+            _downloaded(own, wanted, folder, run)
+        for package in folder.glob("*.deb"):
+            run(["dpkg", "-x", str(package), str(folder / "unpacked")], folder)
         for found in folder.glob(f"unpacked/usr/lib/*/{of.library}"):
             return _keep(found.resolve(), of.kept)
     raise SetUpError(f"{missing}: run `apt-get install libpython{of.minor}`.")
+
+
+def _downloaded(
+    apt: Sequence[str], names: Sequence[str], folder: Path, run: Callable[[Sequence[str], Path], str | None]
+) -> bool:
+    return any(run([*apt, "download", name], folder) is not None for name in names)
 
 
 def _keep(found: Path, kept: Path) -> Path:
@@ -129,7 +136,10 @@ def lack(of: Interpreter) -> str:
     if of.machine != ("Linux", "x86_64"):
         return f"tritonserver's wheel runs on Linux x86-64 only: {INSTEAD}."
     if of.version[:2] not in STUBS:
-        return f"tritonserver's wheel has no stub for Python {of.minor}: install {AMONG}, {INSTEAD}."
+        return (
+            f"tritonserver's wheel has no stub for Python {of.minor}: "
+            f"install {AMONG} and remove .venv, {INSTEAD}."
+        )
     try:
         find_libpython(of)
     except SetUpError as error:
@@ -186,7 +196,8 @@ def unfit(of: Interpreter) -> str:
     """Why no environment can be made with it, as a sentence; nothing where one can."""
     if of.version[:2] not in SUITE:
         return (
-            f"inferswarm needs {AMONG}, and {of.executable} is {of.minor}: install one, or give make PYTHON=."
+            f"inferswarm needs {AMONG}, and {of.executable} is {of.minor}: "
+            "install one, or run `make PYTHON=/path/to/python3.12`."
         )
     if not of.has_venv:
         return f"{of.executable} cannot make virtual environments: run `apt-get install python3-venv`."

@@ -13,7 +13,8 @@ FAILED = re.compile(
 
 # What a server never gets over: said by the shell that starts a model's process, the loader, or Python.
 FATAL = re.compile(
-    r"^(bash: .+|.*error while loading shared libraries: .+|Fatal Python error: .+)$", re.MULTILINE
+    r"^(bash: (?!warning: ).+|.*error while loading shared libraries: .+|Fatal Python error: .+)$",
+    re.MULTILINE,
 )
 
 

@@ -15,8 +15,13 @@ INSTANCE_MB = 24
 """A batch of 32 images as float32, their embeddings, and what the backend takes at first: seen 23 MB."""
 
 
-def check(instances: int) -> None:
-    """SetUpError where there is too little of it for so many instances of a model, each with a full batch.
+def needed_mb(tritonservers: int, instances: int, steps: int) -> int:
+    """For so many servers, each with instances of its model, the steps before it, and the null model."""
+    return tritonservers * (INSTANCE_MB * (instances + steps) + 1)
+
+
+def check(needed_mb: int) -> None:
+    """SetUpError where there is less of it than tritonservers will take.
 
     Without it a tritonserver would die of its first large batch, in the middle of a study.
     """
@@ -24,11 +29,11 @@ def check(instances: int) -> None:
     with suppress(OSError):
         found = os.statvfs(FOLDER)
         free_mb = found.f_bavail * found.f_frsize // MB if os.access(FOLDER, os.W_OK) else 0
-    needed_mb = instances * INSTANCE_MB
+    size = f"{1 + needed_mb // 1024}g"
     if free_mb < needed_mb:
         raise SetUpError(
             f"{FOLDER} has {free_mb} MB free for us, and tritonserver needs {needed_mb} there: "
-            f"run `mount -o remount,size=1g {FOLDER}`, or start the container with --shm-size=1g."
+            f"run `mount -o remount,size={size} {FOLDER}`, or start the container with --shm-size={size}."
         )
 
 

@@ -73,7 +73,8 @@ def run(options: argparse.Namespace, voice: Voice) -> None:
     options.start_timeout_s = patience_s(options, chosen)
     shared_memory.remove_orphans()
     if wheel:
-        shared_memory.check(options.instances * len(set(chosen.servers) & set(TRITON_PORTS)))
+        tritonservers, steps = len(set(chosen.servers) & set(TRITON_PORTS)), len(options.payloads) - 1
+        shared_memory.check(shared_memory.needed_mb(tritonservers, options.instances, steps))
     logs.remove_old()
     pause = _pause(options.until_stdin_closes)
     # The fleet ends before the turn: servers that fail to start are gone when the next `up` chooses ports.

@@ -28,6 +28,8 @@ from users.security import TOKEN
 from users.transport import Reply, Transport
 
 PYTORCH, GATEWAY = "pytorch", "gateway"
+TENSORS = "triton_repo/tensors.py"
+"""What every model.py of triton_repo imports."""
 STEPS = {"jpeg": "decode_jpeg", "uint8": "normalise_uint8"}
 """What stands before a Triton's model, by payload."""
 
@@ -228,12 +230,14 @@ def check_triton_grpc(name: str, endpoint: Endpoint) -> None:
 def missing_model(name: str, endpoint: Endpoint, models: Sequence[str]) -> str:
     """The sentence for a Triton without the model."""
     mends = {"onnx": "name another by --onnx-model", "trt": "name another by --trt-model"}
-    copy = f"copy triton_repo/{endpoint.backend}/{endpoint.model} into its repository"
+    own = f"triton_repo/{endpoint.backend}/{endpoint.model}"
+    copy = f"copy {own} into its repository, and {TENSORS} into its folder 1"
     mend = mends.get(endpoint.backend, f"{copy}, or leave --floor out" if endpoint.backend == NULL else copy)
     if step := STEPS.get(endpoint.payload):
         mend = (
-            f"copy {step} and {endpoint.payload} of triton_repo/payloads into its repository, the latter as "
-            f"{endpoint.model} with an empty folder 1 in it, or leave the endpoint out by --endpoints"
+            f"copy {step} and {endpoint.payload} of triton_repo/payloads into its repository, {TENSORS} "
+            f"into the folder 1 of the former, the latter as {endpoint.model} with an empty folder 1, "
+            "or leave the endpoint out by --endpoints"
         )
     held = f"it holds {', '.join(sorted(models))}" if models else "it holds none"
     return f"{name}: has no model {endpoint.model!r} that is ready ({held}); {mend}"

@@ -47,6 +47,10 @@ held: dict[int, tuple[Managed, Any, np.ndarray]] = {}
 """What Triton has not yet let go: the structure by its address, its shape, and the array."""
 
 
+table_of_its_own: list[Any] = []
+"""Of read_strings, which must stay in memory."""
+
+
 @DELETER
 def let_go(managed: Any) -> None:
     """Triton has copied the array."""
@@ -78,7 +82,7 @@ def tensor_of(name: str, array: np.ndarray) -> Any:
 
 
 def read_strings() -> None:
-    """Have BYTES inputs read rightly, which are no business of DLPack; call it before the first request.
+    """Have BYTES inputs read rightly, which DLPack does not cover; call it before the first request.
 
     The backend takes the size of an item from where numpy 1 kept it. There numpy 2 has flags, which are 0, so
     that every byte of an input is made a copy of its first. It is given a table of numpy's functions of its
@@ -93,7 +97,7 @@ def read_strings() -> None:
         return make(kind, dtype, ndim, shape, strides if strides and any(strides[:ndim]) else None, *others)
 
     copy[MAKE_ARRAY] = ctypes.cast(make_array, ctypes.c_void_p)
-    held[ctypes.addressof(copy)] = (make_array, copy, None)
+    table_of_its_own.extend((make_array, copy))
     multiarray._ARRAY_API = new_capsule(ctypes.addressof(copy), None, None)
 
 

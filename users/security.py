@@ -57,7 +57,7 @@ def new_context(security: Security, *alpn: str) -> ssl.SSLContext:
     """As `context_of`, and nobody else's."""
     made: ssl.SSLContext = gevent.ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     # Python before 3.11.4 takes a connection that is cut off for one that has ended (gh-95494).
-    made.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF
+    made.options &= ~getattr(ssl, "OP_IGNORE_UNEXPECTED_EOF", 0)
     if security.ca:
         made.load_verify_locations(security.ca)
     elif security.verify:

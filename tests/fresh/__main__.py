@@ -28,7 +28,7 @@ USERS = ("root", "newcomer")
 PLACES = ("work", "my work/it's here")
 STUDY = """ARGS=--cells '*/b1/c1' --seconds 3 --warm-up 10"""
 TESTS = {"none": "", "unit": "test-parts test-reports", "all": "test"}
-HANDED = re.compile(r"(PIP|UV)_\w+|SSL_CERT_FILE|REQUESTS_CA_BUNDLE|https?_proxy|no_proxy")
+HANDED = re.compile(r"(?i)(PIP|UV)_\w+|SSL_CERT_FILE|REQUESTS_CA_BUNDLE|https?_proxy|no_proxy")
 """What of our environment says how packages are fetched."""
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 COUNT = re.compile(r"^=* ?(\d.*(?:passed|failed).*) in [\d.]+s", re.MULTILINE)
@@ -126,7 +126,8 @@ def tried(system: Path, case: Case, binds: Sequence[str], tests: str) -> Iterato
     """Clone, and do what the README says; each command with what came of it."""
     home = Path("/root" if case.user == "root" else f"/home/{case.user}")
     clone = home / case.place
-    shutil.rmtree(system / f".{clone}", ignore_errors=True)
+    for left in (clone, home / ".cache"):
+        shutil.rmtree(system / f".{left}", ignore_errors=True)
     (system / f".{clone.parent}").mkdir(parents=True, exist_ok=True)
     run("git", "clone", "--quiet", ROOT, system / f".{clone}")
     run("chroot", system, "chown", "-R", case.user, home)
@@ -159,7 +160,9 @@ def inside(
         done = subprocess.run(
             [*enter, *into, *there, *command], stdin=subprocess.DEVNULL, stdout=file, stderr=file
         )
-    return Outcome(done.returncode, time.monotonic() - began, tuple(COUNT.findall(log.read_text())))
+    return Outcome(
+        done.returncode, time.monotonic() - began, tuple(COUNT.findall(log.read_text(errors="replace")))
+    )
 
 
 def environment(user: str, home: Path) -> list[str]:

@@ -30,7 +30,7 @@ def test_a_home_that_a_shell_would_take_apart_is_left_alone(name, tmp_path, temp
     )
     with pytest.raises(SetUpError) as caught:
         cache_folder({"INFERSWARM_CACHE": str(home)})
-    assert str(caught.value) == f"INFERSWARM_CACHE={home} is no such folder: {MEND}"
+    assert str(caught.value) == f"INFERSWARM_CACHE={home} cannot be used: {MEND}"
 
 
 def test_the_first_that_can_be_written_is_taken(tmp_path, temporary):
@@ -48,7 +48,7 @@ def test_the_first_that_can_be_written_is_taken(tmp_path, temporary):
 def test_a_folder_that_somebody_else_has_laid_there_is_not_taken(tmp_path, temporary, monkeypatch):
     (tmp_path / "theirs").mkdir()
     temporary.symlink_to(tmp_path / "theirs")
-    monkeypatch.setattr("server.cache.places", lambda _: iter([temporary]))
+    monkeypatch.setattr("server.cache.temporary", lambda: [temporary])
     with pytest.raises(SetUpError) as caught:
         cache_folder({})
     assert str(caught.value) == f"no folder for what servers build can be written: {MEND}"
@@ -58,6 +58,13 @@ def test_a_folder_that_somebody_else_has_laid_there_is_not_taken(tmp_path, tempo
     monkeypatch.setattr("os.getuid", lambda: temporary.stat().st_uid + 1)
     with pytest.raises(SetUpError):
         cache_folder({})
+
+
+def test_a_link_to_a_larger_disk_is_followed_in_a_home(tmp_path):
+    (tmp_path / "large").mkdir()
+    (tmp_path / ".cache").mkdir()
+    (tmp_path / ".cache" / "inferswarm").symlink_to(tmp_path / "large")
+    assert cache_folder({"HOME": str(tmp_path)}) == tmp_path / ".cache" / "inferswarm"
 
 
 def test_it_is_its_owners_alone(tmp_path):
@@ -78,5 +85,5 @@ def test_make_clean_is_told_where_it_is(tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (
         1,
         "",
-        f"INFERSWARM_CACHE=a b is no such folder: {MEND}\n",
+        f"INFERSWARM_CACHE=a b cannot be used: {MEND}\n",
     )

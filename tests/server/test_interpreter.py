@@ -69,7 +69,10 @@ def test_the_first_that_can_do_all_is_taken(made):
 @pytest.mark.parametrize("alone", [True, False])
 def test_what_python_314_cannot_do_is_said_before_anything_is_installed(made, alone):
     new = made("python3.14", (3, 14, 0))
-    text = f"tritonserver's wheel has no stub for Python 3.14: install Python 3.11 to 3.13, {INSTEAD}"
+    text = (
+        "tritonserver's wheel has no stub for Python 3.14: "
+        f"install Python 3.11 to 3.13 and remove .venv, {INSTEAD}"
+    )
     with pytest.raises(SetUpError) as caught:
         choose(new, True, alone, list)
     assert str(caught.value) == text
@@ -86,7 +89,8 @@ def test_another_machine_can_only_ask_servers_elsewhere(made):
     [
         (
             {"version": (3, 10, 2)},
-            "inferswarm needs Python 3.11 to 3.13, and odd is 3.10: install one, or give make PYTHON=.",
+            "inferswarm needs Python 3.11 to 3.13, and odd is 3.10: "
+            "install one, or run `make PYTHON=/path/to/python3.12`.",
         ),
         ({"has_venv": False}, "odd cannot make virtual environments: run `apt-get install python3-venv`."),
     ],
@@ -125,7 +129,8 @@ def test_the_distributions_library_is_fetched_and_kept(made, monkeypatch, served
     of, calls = made("bare", library=False, prefix="/usr"), []
     found = fetch(of, apt([served], calls))
     assert (found, found.read_text()) == (of.kept, served)
-    assert calls[:2] == ["python3.13-minimal", "update"]
+    assert calls[:2] == ["python3.13-minimal", "libpython3.13=3.13.5-2"]
+    assert "update" not in calls
     # From then on it is there.
     assert find_libpython(of) == found
     assert lack(of) == ""

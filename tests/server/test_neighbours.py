@@ -35,19 +35,25 @@ def test_too_little_shared_memory_is_said_before_anything_starts(tmp_path, monke
     monkeypatch.setattr(shared_memory, "FOLDER", tmp_path)
     monkeypatch.setattr("os.statvfs", lambda _: SimpleNamespace(f_bavail=free << 8, f_frsize=4096))
     with pytest.raises(SetUpError) as caught:
-        shared_memory.check(2)
+        shared_memory.check(48)
     assert str(caught.value) == (
         f"{tmp_path} has {said} free for us, and tritonserver needs 48 there: "
         f"run `mount -o remount,size=1g {tmp_path}`, or start the container with --shm-size=1g."
     )
     monkeypatch.setattr("os.statvfs", lambda _: SimpleNamespace(f_bavail=48 << 8, f_frsize=4096))
-    shared_memory.check(2)
+    shared_memory.check(48)
+
+
+def test_every_model_that_computes_has_its_share():
+    """Two servers as `make step7` starts them fit into the 64 MB that a container has by itself."""
+    assert shared_memory.needed_mb(2, 1, 0) == 50
+    assert shared_memory.needed_mb(1, 2, 2) == 97
 
 
 def test_a_machine_without_shared_memory_is_told_so(tmp_path, monkeypatch):
     monkeypatch.setattr(shared_memory, "FOLDER", tmp_path / "none")
     with pytest.raises(SetUpError, match=r"none has 0 MB free for us, and tritonserver needs 24 there: "):
-        shared_memory.check(1)
+        shared_memory.check(24)
 
 
 def test_logs_are_kept_of_those_that_run_and_of_the_latest_that_are_gone(tmp_path, monkeypatch):

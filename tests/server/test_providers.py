@@ -15,7 +15,7 @@ from server.errors import SetUpError
 from server.options import parse, patience_s, wanted
 from server.plans import Hosting, engine_parameters, pytorch_plan
 from server.providers import CPU, CUDA, TENSORRT, Device, Facts, choose
-from server.reason import reason_of
+from server.reason import fatal, reason_of
 from server.spec import ROOT, ModelSpec
 from tests.server.test_triton_models import load_model
 
@@ -394,3 +394,17 @@ def test_what_is_tried_is_told_as_json():
     assert said["torch_cuda"] is True
     assert CPU in said["listed"]
     assert set(said["failed"]) <= {CUDA, TENSORRT}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "bash: line 1: /my: No such file or directory",
+        "/x/triton_python_backend_stub: error while loading shared libraries: libpython3.11.so.1.0",
+        "Fatal Python error: init_fs_encoding: failed to get the Python codec",
+    ],
+)
+def test_what_a_server_never_gets_over_is_found_in_its_log(line):
+    warning = "bash: warning: setlocale: LC_ALL: cannot change locale (en_US.UTF-8)\nI1122 loading\n"
+    assert fatal(warning) == ""
+    assert fatal(f"{warning}{line}\nmore\n") == line

@@ -21,18 +21,23 @@ HELD = "(it holds a, b)"
         (
             ONNX.floor(),
             f"X: has no model 'null' that is ready {HELD}; "
-            "copy triton_repo/null/null into its repository, or leave --floor out",
+            "copy triton_repo/null/null into its repository, and "
+            "triton_repo/tensors.py into its folder 1, "
+            "or leave --floor out",
         ),
         (
             Endpoint("emulated-http", "emulated", "http", "fp32", "gpu:8030", "emulated"),
             f"X: has no model 'emulated' that is ready {HELD}; "
-            "copy triton_repo/emulated/emulated into its repository",
+            "copy triton_repo/emulated/emulated into its repository, and "
+            "triton_repo/tensors.py into its folder 1",
         ),
         (
             Endpoint("onnx-uint8-grpc", "onnx", "grpc", "uint8", "gpu:8011", "clip_uint8"),
             f"X: has no model 'clip_uint8' that is ready {HELD}; "
-            "copy normalise_uint8 and uint8 of triton_repo/payloads into its repository, the latter as "
-            "clip_uint8 with an empty folder 1 in it, or leave the endpoint out by --endpoints",
+            "copy normalise_uint8 and uint8 of triton_repo/payloads into its repository, "
+            "triton_repo/tensors.py "
+            "into the folder 1 of the former, the latter as clip_uint8 with an empty folder 1, "
+            "or leave the endpoint out by --endpoints",
         ),
     ],
 )

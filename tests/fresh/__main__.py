@@ -32,7 +32,6 @@ HANDED = re.compile(r"(?i)(PIP|UV)_\w+|SSL_CERT_FILE|REQUESTS_CA_BUNDLE|https?_p
 """What of our environment says how packages are fetched."""
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 COUNT = re.compile(r"^=* ?(\d.*(?:passed|failed).*) in [\d.]+s", re.MULTILINE)
-PATIENCE_S = 3_600
 
 
 class Case(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -138,7 +139,7 @@ def run(step: Step) -> subprocess.CompletedProcess[str]:
 def test_the_wrong_python_is_told_by_its_version(tmp_path: Path) -> None:
     old = tmp_path / "old python"
     script = "import sys; sys.version_info = (3, 9, 2); exec(sys.argv[1])"
-    old.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{script}" "$2"\n')
+    old.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c "{script}" "$2"\n')
     old.chmod(0o755)
     done = run(look(replace(FAR, python=str(old))))
     assert (done.returncode, done.stderr) == (1, "it is Python 3.9\n")
@@ -161,7 +162,7 @@ def test_an_environment_that_is_there_is_left_as_it_is(tmp_path: Path) -> None:
     there = replace(FAR, path=str(tmp_path), python="/no/python")
     (tmp_path / ".venv/bin").mkdir(parents=True)
     # No link to this Python: a distribution's has no pip by itself, and would not find the environment.
-    (tmp_path / ".venv/bin/python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (tmp_path / ".venv/bin/python").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
     (tmp_path / ".venv/bin/python").chmod(0o755)
     assert run(make_environment(there)).returncode == 0
     (tmp_path / ".venv/bin/python").unlink()

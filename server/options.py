@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from server.errors import SetUpError
 from server.payloads import FP32, PAYLOADS
 from server.plans import GATEWAY, ONNX, TRITON_PORTS
 from server.providers import COMPILED, DEVICES, TRT, Device
+from server.restricted import VARIABLE
 from server.spec import add_model_options
 
 EMULATED = "emulated"
@@ -80,6 +82,11 @@ def parse(argv: list[str]) -> argparse.Namespace:
     options = parser.parse_args(argv)
     if options.queue_delay_us < 0:
         parser.error("--queue-delay-us takes microseconds, 0 or more")
+    if options.model_control and not os.environ.get(VARIABLE):
+        parser.error(
+            f"--model-control takes its secret from the environment: {VARIABLE}=control=$(openssl rand -hex "
+            "32), and the same where the study runs"
+        )
     if options.instances < 1:
         parser.error("--instances takes a whole number, 1 or more")
     if options.start_timeout_s is not None and not options.start_timeout_s > 0:
@@ -129,6 +136,12 @@ def _add_triton_options(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=1,
         help="how many executions a Triton model can run at once (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--model-control",
+        action="store_true",
+        help=f"let who sends the secret in {VARIABLE} (NAME=VALUE in the environment) load models, as "
+        "studies do that vary a queue delay or instances (default: nobody)",
     )
     parser.add_argument(
         "--trace-dir",

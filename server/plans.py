@@ -19,6 +19,7 @@ from server.payloads import FP32, served
 from server.probe import with_libraries
 from server.providers import CPU, CPU_ALONE, CUDA, TENSORRT, TRT, Device
 from server.repository import make_backends, make_repository, triton_command, triton_environment
+from server.restricted import VARIABLE
 from server.settings import PREFIX, Settings
 from server.spec import ModelSpec
 from server.tracing import trace_file, trace_options
@@ -61,6 +62,9 @@ class Hosting:
     trace_dir: Path | None = None
     payloads: tuple[str, ...] = (FP32,)
     device: Device = CPU_ALONE
+    model_control: bool = False
+    secret: str = ""
+    """What those must send who change a tritonserver."""
 
 
 def pytorch_plan(spec: ModelSpec, hosting: Hosting) -> Plan:
@@ -136,7 +140,7 @@ def triton_plan(engine: str, parameters: Mapping[str, str], wheel: Wheel, hostin
     )
     prefix = shared_memory.prefix_for(engine)
     backends = make_backends(wheel)
-    command = triton_command(wheel, repository, backends, hosting.host, ports, prefix)
+    command = triton_command(wheel, repository, backends, hosting.host, ports, prefix, hosting.model_control)
     endpoint: dict[str, Any] = {"http": http, "grpc": grpc, "metrics": f"http://{metrics}/metrics"}
     endpoint |= {"model": model, "payloads": list(hosting.payloads)}
     asked = [f"/v2/models/{name}/ready" for name in served(model, hosting.payloads)]
@@ -148,10 +152,11 @@ def triton_plan(engine: str, parameters: Mapping[str, str], wheel: Wheel, hostin
         trace = trace_file(hosting.trace_dir, engine)
         command += trace_options(trace)
         endpoint["trace"] = str(trace)
+    libraries = with_libraries(os.environ, hosting.device.folders)
     return Plan(
         engine,
         command,
-        triton_environment(wheel, backends, with_libraries(os.environ, hosting.device.folders)),
+        {**triton_environment(wheel, backends, libraries), VARIABLE: hosting.secret},
         endpoint,
         lambda: _answers(http, "/v2/health/live"),
         lambda: all(_answers(http, path) for path in ("/v2/health/ready", *asked)),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from server.cache import cache
 from server.payloads import FP32, model_files, payload_files
+from server.restricted import restrictions
 from server.spec import ROOT
 from server.wheel import Wheel
 
@@ -91,10 +92,17 @@ def make_backends(wheel: Wheel) -> Path:
 
 
 def triton_command(
-    wheel: Wheel, repository: Path, backends: Path, host: str, ports: list[int], shared_memory: str
+    wheel: Wheel,
+    repository: Path,
+    backends: Path,
+    host: str,
+    ports: list[int],
+    shared_memory: str,
+    model_control: bool,
 ) -> list[str]:
     """The command that serves one repository on its HTTP, gRPC and metrics ports.
 
+    All models are loaded at the start; with `model_control` also when asked to, as with another queue delay.
     The response cache stays off, which is tritonserver's default: every request is computed.
     """
     http, grpc, metrics = ports
@@ -103,9 +111,8 @@ def triton_command(
         f"--model-repository={repository}",
         f"--backend-directory={backends}",
         "--disable-auto-complete-config",
-        # All models at the start, and reloaded when asked to, as with another queue delay.
-        "--model-control-mode=explicit",
-        "--load-model=*",
+        *(("--model-control-mode=explicit", "--load-model=*") if model_control else ()),
+        *restrictions(),
         "--exit-timeout-secs=3",
         *(f"--{kind}-address={host}" for kind in ("http", "grpc", "metrics")),
         f"--http-port={http}",

@@ -31,6 +31,7 @@ from server.plans import (
 )
 from server.probe import read_facts
 from server.providers import Device, Facts, choose
+from server.restricted import VARIABLE, is_seen, secret
 from server.settings import Settings
 from server.spec import ModelSpec, model_of
 from server.turn import turn_to_start
@@ -39,8 +40,12 @@ from server.wheel import Wheel, find_wheel
 
 PAUSE_S = 0.05
 OPEN = (
-    "Whoever reaches tritonserver on {host} can load models into it, and a model may be code; it knows no "
-    "token: give --host 127.0.0.1, or let only whom you trust reach it."
+    "Whoever reaches tritonserver on {host} can use it and read its metrics; it knows no token: give "
+    "--host 127.0.0.1, or let only whom you trust reach it."
+)
+SEEN = (
+    f"Other users of this machine can read {VARIABLE} in tritonserver's command line, and so load models "
+    "into it, which may be code: the system allows no ptrace, by which it would be hidden."
 )
 OPEN_SERVICE = (
     "Whoever reaches the service on {host} can use it and read its metrics: set INFERSWARM_TOKEN, or give "
@@ -87,6 +92,8 @@ def run(options: argparse.Namespace, voice: Voice) -> None:
         environments.note()
         turn.close()
         found = {name: fleet.endpoints[name] for name in SERVERS if name in fleet.endpoints}
+        if any(is_seen(endpoint["pid"]) for endpoint in found.values()):
+            voice.progress(SEEN)
         voice.ready({**about, "logs": str(fleet.log_dir)}, found, warnings(options.host, chosen, os.environ))
         fleet.watch()
 
@@ -125,7 +132,14 @@ def start(
     spec = model_of(options)
     trace_dir = options.trace_dir and options.trace_dir.resolve()
     hosting = Hosting(
-        options.host, options.queue_delay_us, options.instances, trace_dir, options.payloads, device
+        host=options.host,
+        queue_delay_us=options.queue_delay_us,
+        instances=options.instances,
+        trace_dir=trace_dir,
+        payloads=options.payloads,
+        device=device,
+        model_control=options.model_control,
+        secret=secret(os.environ),
     )
     if "pytorch" in chosen.servers:
         fleet.start(pytorch_plan(spec, hosting))

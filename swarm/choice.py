@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from swarm.cell import Cell
+from swarm.endpoints import Kind
 from swarm.errors import UsageError
 from swarm.gating import Gate
 from swarm.launch import Launch
+from swarm.model_settings import wants
 from swarm.option_table import TEXTS, flag
 from swarm.options import Options
-from swarm.plan import Size, Study, at_rates, matching, order
+from swarm.plan import Size, Study, at_rates, is_meant, matching, order
 from swarm.programme import Listed, Programme
 from swarm.repeating import Repeating
 from swarm.search import MOST_STEPS, START_PER_S, Bound, Search
@@ -32,12 +34,7 @@ def programme_of(
     `check_servers` asks whether servers can be set as cells say. Raises UsageError where the options name
     nothing that can be run, or the gate nothing that is.
     """
-    amounts = (options.iterations, options.seconds, options.warm_up, options.repeats)
-    size = study.sizes[options.size].with_amounts(*amounts)
-    bound = Bound.parse(options.find_rate) if options.find_rate else None
-    if bound:
-        size = replace(size, iterations=options.iterations or bound.results)
-    size = replace(size, profile="" if bound else options.load_profile or size.profile)
+    size, bound = size_of(study, options)
     crossed = options.axes.cross(own_cells(study, endpoints, options, size))
     cells = matching([cell for cell in crossed if launch.offers(cell)], options.cells)
     check_settings(cells, options)
@@ -51,6 +48,23 @@ def programme_of(
         check_most(most, size.repeats)
         return Repeating(cells, size.repeats, most, options.seed, gate.wants), size
     return Listed(order(cells, size.repeats, options.seed)), size
+
+
+def varies_servers(study: Study, kinds: Sequence[Kind], options: Options) -> bool:
+    """Whether some cell sets its server otherwise: asked before there are servers. Raises UsageError."""
+    nowhere = [kind.at("nowhere:1", kind.backend) for kind in kinds]
+    cells = options.axes.cross(own_cells(study, nowhere, options, size_of(study, options)[0]))
+    return any(cell.adjustable and wants(cell) and is_meant(cell, options.cells) for cell in cells)
+
+
+def size_of(study: Study, options: Options) -> tuple[Size, Bound | None]:
+    """The amounts that the options leave or give, and the bound of a search, if it is one."""
+    amounts = (options.iterations, options.seconds, options.warm_up, options.repeats)
+    size = study.sizes[options.size].with_amounts(*amounts)
+    bound = Bound.parse(options.find_rate) if options.find_rate else None
+    if bound:
+        size = replace(size, iterations=options.iterations or bound.results)
+    return replace(size, profile="" if bound else options.load_profile or size.profile), bound
 
 
 def check_most(most: int, repeats: int) -> None:

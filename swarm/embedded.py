@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 import gevent
 from gevent.event import AsyncResult
 
+from swarm import control_key
 from swarm.endpoints import Kind, servers_for
 from swarm.errors import UsageError
 from swarm.options import Options
@@ -25,8 +27,11 @@ TRACING = (
 )
 
 
-def arguments(options: Options, kinds: Iterable[Kind]) -> list[str]:
-    """Which servers to start for these kinds of endpoints, and how, as `up` takes it. Raises UsageError."""
+def arguments(options: Options, kinds: Iterable[Kind], model_control: bool = False) -> list[str]:
+    """Which servers to start for these kinds of endpoints, and how, as `up` takes it. Raises UsageError.
+
+    `model_control`: cells set servers otherwise.
+    """
     emulated = bool(options.emulate)
     servers, payloads = servers_for(kinds, emulated)
     if not servers:
@@ -39,6 +44,7 @@ def arguments(options: Options, kinds: Iterable[Kind]) -> list[str]:
     made = ["--pretrained", options.pretrained] if options.pretrained else []
     made += ["--emulate", options.emulate] if options.emulate else []
     made += ["--payloads", ",".join(payloads)] if payloads[1:] else []
+    made += ["--model-control"] if model_control else []
     return [*made, "--only", ",".join(servers)]
 
 
@@ -76,6 +82,7 @@ class EmbeddedServers:
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            env={**os.environ, control_key.VARIABLE: control_key.secret()},
             cwd=Path(__file__).parent.parent,
         )
         gevent.spawn(self._listen, self._process)

@@ -5,14 +5,11 @@ Plain HTTP to `kubectl proxy`, which keeps the credentials; three small answers 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
-
-import requests
 
 from swarm.addresses import parse_address
 from swarm.errors import UsageError
@@ -56,7 +53,7 @@ class Cluster:
 
 def reader(line: Line, path: str, parse: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Read:
     """Asks for one object. Readings raise RequestError, or what an answer of another form leads to."""
-    return lambda: parse(json.loads(line.get(path)))
+    return lambda: parse(line.get_json(path))
 
 
 def no_counters() -> dict[str, Any]:
@@ -137,11 +134,10 @@ def pods_path(core: str, deployment: Mapping[str, Any]) -> str:
 def ask(address: str, path: str) -> tuple[int, Mapping[str, Any]]:
     """Status and object of one answer, once, before any load. Raises UsageError where nobody answers."""
     try:
-        with requests.Session() as session:
-            session.trust_env = False
-            answer = session.get(f"http://{address}{path}", timeout=PATIENCE_S)
-    except requests.RequestException as error:
-        why = "no answer in time" if isinstance(error, requests.Timeout) else "nobody answers there"
+        with closing(Line(address, PATIENCE_S)) as line:
+            answer = line.ask("GET", path)
+    except RequestError as error:
+        why = "no answer in time" if error.kind == ErrorKind.TIMEOUT else "nobody answers there"
         raise UsageError(
             f"{flag('kube_url')} http://{address}: cannot be reached ({why}); {PROXY}"
         ) from error
@@ -149,4 +145,4 @@ def ask(address: str, path: str) -> tuple[int, Mapping[str, Any]]:
         found = answer.json()
     except ValueError:
         found = {}
-    return answer.status_code, found if isinstance(found, dict) else {}
+    return answer.status, found if isinstance(found, dict) else {}

@@ -18,7 +18,7 @@ import gevent
 
 from reports.ledger import LedgerWriter
 from swarm import operators
-from swarm.choice import programme_of
+from swarm.choice import programme_of, varies_servers
 from swarm.collector import Collector
 from swarm.conductor import Conductor
 from swarm.crew import Crew
@@ -100,9 +100,11 @@ class Master:
             start_exporter(options.prometheus_host, options.prometheus_port, self._live)
             self._collector.listeners.append(self._live.on_record)
         check_metrics(options.urls, options.security)
+        # From the page, another study's settings may be asked for at any time.
+        varied = self._environment.web_ui is not None or varies_servers(self._study, kinds, options)
         self._cluster = cluster_of(options, self._say)
         with self._signals.preparing():
-            self._servers.prepare(options, kinds, self.images, self._launch)
+            self._servers.prepare(options, kinds, self.images, self._launch, varied)
         for user_class in self._environment.user_classes:
             # Locust's page asks for a host where a class has none; ours go to endpoints.
             user_class.host = ", ".join(f"{e.name} at {e.shown}" for e in self._servers.endpoints)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
@@ -35,7 +34,7 @@ def model_config(endpoint: Endpoint) -> Mapping[str, Any]:
             made: Mapping[str, Any] = plain(stub.ModelConfig(request, timeout=PATIENCE_S))["config"]
             return made
     with closing(Line.to(endpoint, PATIENCE_S)) as line:
-        read: Mapping[str, Any] = json.loads(line.get(f"/v2/models/{endpoint.model}/config"))
+        read: Mapping[str, Any] = line.get_json(f"/v2/models/{endpoint.model}/config")
         return read
 
 

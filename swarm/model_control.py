@@ -13,6 +13,7 @@ from typing import Any
 
 import gevent
 
+from swarm import control_key
 from swarm.cell import Cell
 from swarm.errors import RunFailedError, UsageError
 from swarm.first_calls import ANNOUNCE_S
@@ -25,6 +26,12 @@ GATEWAY = "gateway"
 EXPLICIT = (
     "start tritonserver with --model-control-mode=explicit --load-model=*, or leave its settings as they are:"
     " no --queue-delay-us, no --instances, no step6b, and of step5a only --cells '*/c1'"
+)
+RESTRICTED = "restricted"
+"""In what tritonserver says to who does not send the secret."""
+SECRET = (
+    f"set {control_key.VARIABLE} in the environment to NAME=VALUE, as behind the colon of its"
+    " --http-restricted-api"
 )
 
 Model = tuple[str, str, str]
@@ -71,7 +78,8 @@ class ModelControl:
             except ModelControlError as error:
                 raise UsageError(f"{name}: {error}, so its settings cannot be varied") from error
             if why:
-                raise UsageError(f"{name}: its model cannot be loaded again ({why}); {EXPLICIT}")
+                mend = SECRET if RESTRICTED in why else EXPLICIT
+                raise UsageError(f"{name}: its model cannot be loaded again ({why}); {mend}")
             if problem := lacking(held.original, own):
                 raise UsageError(f"{name}: {problem}")
 

@@ -116,11 +116,16 @@ def profiled(cell: Cell, profile: str) -> Cell:
 
 def matching(cells: list[Cell], pattern: str) -> list[Cell]:
     """The cells whose names match a shell pattern; all for an empty one. Raises UsageError where none is."""
-    found = [cell for cell in cells if fnmatchcase(cell.name, pattern or "*")]
+    found = [cell for cell in cells if is_meant(cell, pattern)]
     if not found:
         names = ", ".join(cell.name for cell in cells)
         raise UsageError(f"--cells {pattern}: matches no cell of this study; they are {names}")
     return found
+
+
+def is_meant(cell: Cell, pattern: str) -> bool:
+    """Whether a shell pattern of names, or an empty one, means the cell."""
+    return fnmatchcase(cell.name, pattern or "*")
 
 
 def order(cells: list[Cell], repeats: int, seed: int) -> list[Run]:

@@ -207,7 +207,7 @@ def check_triton_http(name: str, endpoint: Endpoint) -> None:
         raise UsageError(f"{name}: answers, but not as a Triton server; give Triton's HTTP port")
     if not get(endpoint, f"/v2/models/{endpoint.model}/ready").ok:
         index = post(endpoint, "/v2/repository/index")
-        models = [row["name"] for row in index.json()] if index.ok else []
+        models = [row["name"] for row in index.json()] if index.ok else None
         raise UsageError(missing_model(name, endpoint, models))
 
 
@@ -223,12 +223,16 @@ def check_triton_grpc(name: str, endpoint: Endpoint) -> None:
             raise UsageError(sentence) from error
         ready = stub.ModelReady(service_pb2.ModelReadyRequest(name=endpoint.model), timeout=PATIENCE_S)
         if not ready.ready:
-            index = stub.RepositoryIndex(service_pb2.RepositoryIndexRequest(), timeout=PATIENCE_S)
-            raise UsageError(missing_model(name, endpoint, [model.name for model in index.models]))
+            try:
+                index = stub.RepositoryIndex(service_pb2.RepositoryIndexRequest(), timeout=PATIENCE_S)
+                models = [model.name for model in index.models]
+            except grpc.RpcError:
+                models = None
+            raise UsageError(missing_model(name, endpoint, models))
 
 
-def missing_model(name: str, endpoint: Endpoint, models: Sequence[str]) -> str:
-    """The sentence for a Triton without the model."""
+def missing_model(name: str, endpoint: Endpoint, models: Sequence[str] | None) -> str:
+    """The sentence for a Triton without the model; None: it does not tell us which ones it has."""
     mends = {"onnx": "name another by --onnx-model", "trt": "name another by --trt-model"}
     own = f"triton_repo/{endpoint.backend}/{endpoint.model}"
     copy = f"copy {own} into its repository, and {TENSORS} into its folder 1"
@@ -240,4 +244,5 @@ def missing_model(name: str, endpoint: Endpoint, models: Sequence[str]) -> str:
             "or leave the endpoint out by --endpoints"
         )
     held = f"it holds {', '.join(sorted(models))}" if models else "it holds none"
+    held = "it does not say which it holds" if models is None else held
     return f"{name}: has no model {endpoint.model!r} that is ready ({held}); {mend}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any
@@ -110,9 +109,8 @@ def grpc_statistics(stub: Any, name: str, timeout_s: float) -> Mapping[str, Any]
 
 def http_statistics(line: Line, name: str) -> Mapping[str, Any]:
     """The same over HTTP."""
-    answer: Mapping[str, Any] = json.loads(
-        line.get(f"/v2/models/{name}/stats" if name else "/v2/models/stats")
-    )
+    path = f"/v2/models/{name}/stats" if name else "/v2/models/stats"
+    answer: Mapping[str, Any] = line.get_json(path)
     return answer
 
 

@@ -19,7 +19,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 from tritonclient.grpc import service_pb2_grpc
 
+from swarm import control_key
 from swarm.mark import GRPC_MARK, mark
+from users.bounds import bound_library
 from users.endpoint import Endpoint
 from users.errors import status_error, translated
 from users.grpc_channels import CHANNEL_OPTIONS, Metadata, metadata_of, open_channel
@@ -46,7 +48,15 @@ class Told:
 
     def json(self) -> Any:
         """Its text as JSON. Raises ValueError."""
-        return json.loads(self.text)
+        return parsed(self.text)
+
+
+def parsed(text: str) -> Any:
+    """A text as JSON. Raises ValueError."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("an answer that is nested too deeply") from None
 
 
 class Marking:
@@ -85,6 +95,7 @@ class Line:
 
     def _new_client(self) -> HTTPClient:
         host, port, timeout_s = self._place.hostname or "", self._place.port or 80, self._timeout_s
+        bound_library()
         client = HTTPClient(host, port=port, headers=authorization(self._security))
         # The library has no hook for the sockets of its pool; the pool itself has connected nothing yet.
         # A connection is made at once or never; an answer may take longer.
@@ -105,10 +116,19 @@ class Line:
             raise status_error(told.status, told.text.encode())
         return told.text
 
+    def get_json(self, path: str) -> Any:
+        """The answer as JSON. Raises RequestError where it is none, too."""
+        with translated():
+            return parsed(self.get(path))
+
     def ask(self, method: str, path: str, body: Any = None) -> Told:
-        """The answer to a request without a body, or with one as JSON. Raises RequestError."""
+        """The answer to a request without a body, or with one as JSON. Raises RequestError.
+
+        What is posted changes the server, and carries the secret for that.
+        """
         given = b"" if body is None else json.dumps(body).encode()
-        named = {"Content-Type": "application/json"} if given else {}
+        named = control_key.headers("http") if method == "POST" else {}
+        named |= {"Content-Type": "application/json"} if given else {}
         with translated():
             try:
                 with gevent.Timeout(self._timeout_s):
@@ -156,7 +176,10 @@ class Called:
         self._stub, self._metadata = service_pb2_grpc.GRPCInferenceServiceStub(channel), metadata
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        return functools.partial(getattr(self._stub, name), metadata=self._metadata)
+        control = control_key.headers("grpc") if name.startswith("Repository") else {}
+        return functools.partial(
+            getattr(self._stub, name), metadata=(*(self._metadata or ()), *control.items()) or None
+        )
 
 
 @contextmanager

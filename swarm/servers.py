@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
+from swarm import control_key
 from swarm.embedded import EmbeddedServers, arguments
 from swarm.endpoints import Kind
 from swarm.errors import UsageError
@@ -46,19 +47,24 @@ class Servers:
         self.stated: dict[str, dict[str, str]] = {}
         self.targets: dict[str, dict[str, Any]] = {}
 
-    def prepare(self, options: Options, kinds: Sequence[Kind], images: ImageSet, launch: Launch) -> None:
+    def prepare(
+        self, options: Options, kinds: Sequence[Kind], images: ImageSet, launch: Launch, varied: bool
+    ) -> None:
         """Start those behind `kinds` where no URL was given, and ask each endpoint for the first embedding.
 
-        Raises UsageError.
+        `varied`: cells set the servers otherwise. Raises UsageError.
         """
         self._images = images
         far = [str(host["name"]) for host in launch.hosts if host["kind"] == "ssh"]
         if options.embedded:
             check_far(far, "servers that are started here")
-            ready = self.embedded.start(arguments(options, kinds), options.trace, launch.server_command)
+            ready = self.embedded.start(
+                arguments(options, kinds, varied), options.trace, launch.server_command
+            )
             self.ready = relocated(ready, launch.server_address)
             self.endpoints = endpoints_from_ready(self.ready, kinds)
         else:
+            control_key.headers("http")
             self.endpoints = endpoints_from_options(options, kinds)
             if text := unasked(options, self.endpoints):
                 self._say(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -58,7 +57,7 @@ def of_service(endpoint: Endpoint) -> Mapping[str, Any]:
     """What the PyTorch service or a gateway says of itself by `/readyz`; nothing of one of another make."""
     with closing(Line.to(endpoint, PATIENCE_S)) as line:
         try:
-            told = json.loads(line.get("/readyz"))
-        except (RequestError, ValueError):
+            told = line.get_json("/readyz")
+        except RequestError:
             return {}
     return told if isinstance(told, dict) else {}

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import gevent
-import requests
 
 from swarm.cell import Run
 from swarm.collector import Collector
-from swarm.query import PATIENCE_S
+from swarm.query import PATIENCE_S, Line
 from swarm.traces import Joined, Stamps, join, latest, stamps_of
+from users.errors import RequestError, status_error
 
 PAUSE_S, TRIES = 0.1, 30
 """Triton writes a request's times once it has put the request away, which is after the answer."""
@@ -21,12 +22,12 @@ PAUSE_S, TRIES = 0.1, 30
 def write_out(address: str) -> None:
     """Have a tritonserver write the file that is not full: it does when told its settings, even to keep them.
 
-    Raises requests.RequestException.
+    Raises RequestError.
     """
-    with requests.Session() as session:
-        session.trust_env = False
-        url = f"http://{address}/v2/trace/setting"
-        session.post(url, json={}, timeout=PATIENCE_S).raise_for_status()
+    with closing(Line(address, PATIENCE_S)) as line:
+        told = line.ask("POST", "/v2/trace/setting", {})
+    if not told.ok:
+        raise status_error(told.status, told.text.encode())
 
 
 class TraceReader:
@@ -57,8 +58,8 @@ class TraceReader:
         fault = ""
         try:
             self._write_out(address)
-        except requests.RequestException as error:
-            fault = f"Triton did not write its last file: {type(error).__name__}"
+        except RequestError as error:
+            fault = f"Triton did not write its last file: {error.kind}"
         for _ in range(TRIES):
             broken = self._take(trace, wanted, found)
             if len(found) == len(wanted):

@@ -90,6 +90,8 @@ TLS_WORDS = {
 """By parts of OpenSSL's reasons, whose names differ from version to version, and of gRPC's."""
 CUT_OFF = "UNEXPECTED_EOF_WHILE_READING"
 """OpenSSL's reason for what Python calls an SSLEOFError only since 3.11.4."""
+BEYOND = (RecursionError, OverflowError)
+"""What numbers and nestings beyond all measure lead to."""
 MOST_READ = 16_384
 """Bytes of an error's body that are looked at: more than the longest token takes in JSON."""
 RESET_ERRNOS = {errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED, errno.ENOTCONN}
@@ -137,7 +139,7 @@ def kind_of(error: BaseException) -> ErrorKind:
         return ErrorKind.RESET
     if isinstance(error, OSError):
         return KINDS_OF_ERRNOS.get(error.errno or 0, ErrorKind.OTHER)
-    if isinstance(error, (HTTPParseError, DecodeError, ValueError, LookupError, TypeError)):
+    if isinstance(error, (HTTPParseError, DecodeError, ValueError, LookupError, TypeError, *BEYOND)):
         return ErrorKind.BAD_REPLY
     return ErrorKind.OTHER
 

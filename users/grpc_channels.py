@@ -10,6 +10,7 @@ import gevent
 import grpc
 from grpc.experimental import gevent as grpc_gevent
 
+from users.bounds import LARGEST_BYTES
 from users.endpoint import Endpoint
 from users.security import Security, authorization
 from users.sharing import Shelf, Spread
@@ -19,11 +20,14 @@ Metadata = tuple[tuple[str, str], ...] | None
 
 JOINED_OPTIONS = (
     ("grpc.max_send_message_length", -1),
-    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_receive_message_length", LARGEST_BYTES),
     ("grpc.enable_http_proxy", 0),
+    ("grpc.per_message_decompression", 0),
+    ("grpc.compression_enabled_algorithms_bitset", 1),
 )
 """All channels of a process to the same address with the same options share one TCP connection.
 
+Compressed answers are neither asked for nor unpacked: the limit holds for what comes over the wire.
 A proxy from the environment is no part of what is tested, and the token is not for it.
 """
 CHANNEL_OPTIONS = (*JOINED_OPTIONS, ("grpc.use_local_subchannel_pool", 1))

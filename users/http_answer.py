@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from time import perf_counter_ns
 from types import MappingProxyType
 
-from geventhttpclient.response import HTTPSocketResponse
-
+from users.bounds import BoundedResponse
 from users.stamps import Stamps
 from users.wire import Wire
 
 CHUNK_BYTES = 1 << 16
-LONGEST_HEAD_BYTES, LARGEST_BODY_BYTES = 1 << 16, 1 << 30
-"""What is larger is no answer with embeddings, and no memory is set aside for it."""
+LONGEST_HEAD_BYTES = 1 << 16
+MOST_DIGITS = 18
 END_OF_HEAD = b"\r\n\r\n"
 BODILESS = frozenset({204, 304})
 
@@ -34,8 +33,8 @@ class Answer:
     phases_ns: dict[str, int]
 
 
-def read_answer(wire: Wire, stamps: Stamps) -> Answer:
-    """The answer that comes next, its first and last byte stamped.
+def read_answer(wire: Wire, stamps: Stamps, largest_bytes: int) -> Answer:
+    """The answer that comes next, its first and last byte stamped; no memory is set aside for a larger one.
 
     Raises ConnectionResetError where the connection ends before it does, ValueError and the library's own
     where it is no HTTP.
@@ -50,7 +49,9 @@ def read_answer(wire: Wire, stamps: Stamps) -> Answer:
     length = headers.get("content-length", "")
     usual = status >= 200 and status not in BODILESS and "transfer-encoding" not in headers
     if not usual or not length.isdecimal():
-        return read_by_library(wire, data, stamps)
+        return read_by_library(wire, data, stamps, largest_bytes)
+    if len(length) > MOST_DIGITS or int(length) > largest_bytes:
+        raise ValueError(f"an answer of {length:.20} bytes")
     body = whole(wire, data[end + len(END_OF_HEAD) :], int(length))
     stamps.last_byte = perf_counter_ns()
     wish = headers.get("connection", "").lower()
@@ -83,8 +84,6 @@ def whole(wire: Wire, begun: bytes, length: int) -> bytes | bytearray:
     missing = length - len(begun)
     if missing < 0:
         raise ValueError("an answer with more bytes than its Content-Length says")
-    if length > LARGEST_BODY_BYTES:
-        raise ValueError(f"an answer of {length:,} bytes")
     if not missing:
         return begun
     body = bytearray(length)
@@ -98,9 +97,9 @@ def whole(wire: Wire, begun: bytes, length: int) -> bytes | bytearray:
     return body
 
 
-def read_by_library(wire: Wire, begun: bytes, stamps: Stamps) -> Answer:
+def read_by_library(wire: Wire, begun: bytes, stamps: Stamps, largest_bytes: int) -> Answer:
     """An answer in chunks, until the connection's end, without a body, or behind an interim one."""
-    response = HTTPSocketResponse(wire, method="POST", pre_buffered=begun)
+    response = BoundedResponse(wire, begun, largest_bytes)
     body = bytes(response.read())
     stamps.last_byte = perf_counter_ns()
     headers = {name.lower(): value for name, value in response.items()}

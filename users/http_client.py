@@ -64,7 +64,7 @@ class HttpConnection:
             refused = error
         stamps.send_ended = time.perf_counter_ns()
         try:
-            answer = read_answer(wire, stamps)
+            answer = read_answer(wire, stamps, prepared.largest_reply)
         except OSError as error:
             # TLS says what was wrong only when it is listened to.
             raise (error if isinstance(error, ssl.SSLError) else refused or error) from None

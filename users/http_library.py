@@ -13,6 +13,7 @@ import gevent.ssl
 from geventhttpclient import HTTPClient
 from geventhttpclient.connectionpool import ConnectionPool, SSLConnectionPool
 
+from users.bounds import bound_library
 from users.endpoint import Endpoint
 from users.errors import status_error
 from users.http_answer import Answer
@@ -122,6 +123,7 @@ class StampedClient(HTTPClient):
 
     def __init__(self, stamps: Stamps, endpoint: Endpoint, timeout_s: float) -> None:
         host, port, security = endpoint.host, endpoint.port, endpoint.security
+        bound_library()
         super().__init__(
             host, port=port, headers=authorization(security), concurrency=1,
             connection_timeout=timeout_s, network_timeout=timeout_s,
@@ -159,6 +161,7 @@ class LibraryConnection:
                     0
                 )  # an answer that is there at once is not waited for: others would have no turn
                 response = self._client.post(path, body=prepared.body, headers=dict(prepared.headers))
+                response.largest_bytes = prepared.largest_reply  # type: ignore[attr-defined]
                 data = bytes(response.read())
         except BaseException:
             # Cut off in the middle, the connection is of no more use.

@@ -22,7 +22,8 @@ from users.transport import EMBEDDING_SIZE, Prepared
 
 HEADERS = {"Content-Type": "application/json"}
 ROW = struct.Struct(f"{EMBEDDING_SIZE}f")
-TIMING = re.compile(r"\s*([\w-]+)\s*;\s*dur=([0-9.]+)")
+TIMING = re.compile(r"\b(decode|preprocess|queue|compute|upstream)\s*;\s*dur=([0-9]{1,9}(?:\.[0-9]{1,9})?)\b")
+"""The parts that a service states, as server/settings.py calls them; others have no place in a ledger."""
 
 
 class JpegHttp(HttpTransport):

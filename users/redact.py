@@ -10,6 +10,8 @@ import re
 from urllib.parse import quote
 
 VARIABLE = re.compile(r"INFERSWARM_(?:[A-Z0-9]+_)?TOKEN")
+CONTROL = "INFERSWARM_MODEL_CONTROL"
+"""`NAME=VALUE`: by its value, tritonservers are changed."""
 SHORTEST = 4
 """A shorter one keeps no secret, and words that have it in them would be spoilt."""
 
@@ -21,6 +23,7 @@ def spellings() -> tuple[tuple[str, str], ...]:
     Read once: a failing request must not cost more than that. Longest first, since one may hold another.
     """
     tokens = {name: value for name, value in os.environ.items() if VARIABLE.fullmatch(name)}
+    tokens[CONTROL] = os.environ.get(CONTROL, "").partition("=")[2]
     found = {
         spelt: f"[{name}]"
         for name, value in sorted(tokens.items(), reverse=True)

@@ -11,6 +11,7 @@ import gevent
 import numpy as np
 from numpy.typing import NDArray
 
+from users.bounds import largest_reply
 from users.channels import PER_USER, parse
 from users.endpoint import Endpoint, Payload, Protocol
 from users.errors import RequestError, request_error
@@ -41,6 +42,11 @@ class Prepared:
         lines = [f"{name}: {value}\r\n" for name, value in self.headers.items()]
         head = f"{''.join(lines)}Content-Length: {len(self.body)}\r\n\r\n".encode("latin-1")
         object.__setattr__(self, "head", head)
+
+    @property
+    def largest_reply(self) -> int:
+        """The most bytes that an answer to it may have."""
+        return largest_reply(len(self.indices))
 
     def renamed(self, request_id: str) -> Prepared:
         """The same request under another id of the same length; the body is copied once."""

@@ -75,6 +75,8 @@ class TritonGrpc(Transport):
         began_ns = time.perf_counter_ns()
         body = infer(prepared.body, timeout=self.timeout_s, metadata=self._metadata)
         received_ns = time.perf_counter_ns()
+        if len(body) > prepared.largest_reply:
+            raise ValueError(f"an answer of {len(body):,} bytes")
         embeddings = embeddings_of(ModelInferResponse.FromString(body))
         decode_ns = time.perf_counter_ns() - received_ns
         return Reply(embeddings, len(body), {"wait": received_ns - began_ns, "decode": decode_ns})

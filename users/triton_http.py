@@ -21,6 +21,7 @@ from users.tensors import TENSORS
 from users.transport import Prepared, id_place
 
 FP32_BYTES = 4
+LONGEST_HEAD_BYTES = 1 << 16
 HEADER_LENGTH = "Inference-Header-Content-Length"
 
 
@@ -69,6 +70,8 @@ def embeddings_of(body: bytes | bytearray, head_bytes: int) -> NDArray[np.float3
     if head_bytes == len(body):
         output, _ = embedding_in(bytes(body))
         return np.array(output["data"], dtype=np.float32).reshape(output["shape"])
+    if head_bytes > LONGEST_HEAD_BYTES:
+        raise ValueError(f"a JSON head of {head_bytes:,} bytes")
     at, shape = place_of(bytes(body[:head_bytes]))
     # A copy, since numbers that begin at an odd address numpy would copy for each thing it does with them.
     return np.ndarray(shape, np.float32, body[head_bytes + at :])

@@ -12,6 +12,7 @@ import pytest
 import tritonclient.grpc
 import tritonclient.http
 
+from server.restricted import VARIABLE
 from server.spec import ROOT
 from tests.server.running import DEADLINE_S, embed_triton, up
 
@@ -30,8 +31,10 @@ def traced(tmp_path_factory):
     """A server of two instances that traces its requests."""
     folder = tmp_path_factory.mktemp("logs")
     options = ("--emulate", "a100", "--instances", "2", "--queue-delay-us", "500", "--trace-dir", str(folder))
-    with up(*options, log_dir=folder) as running:
-        yield running.endpoints["emulated"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, "control=0123456789abcdef")
+        with up(*options, log_dir=folder) as running:
+            yield running.endpoints["emulated"]
 
 
 def ask(end, images, module=tritonclient.http):
@@ -117,11 +120,14 @@ def test_instances_and_queue_delay_are_set_for_the_model_and_not_for_null(traced
 def test_a_trace_is_written_once_its_settings_are_told_again(traced, until):
     embed_triton(tritonclient.http, traced["http"], "null", np.zeros((1, 3, 224, 224), np.float32))
     ask(traced, 2, tritonclient.grpc)
-    with urllib.request.urlopen(f"http://{traced['http']}/v2/trace/setting") as reply:
+    setting = urllib.request.Request(
+        f"http://{traced['http']}/v2/trace/setting", headers={"control": "0123456789abcdef"}
+    )
+    with urllib.request.urlopen(setting) as reply:
         settings = json.load(reply)
     assert settings["trace_level"] == ["TIMESTAMPS"]
     again = json.dumps({"log_frequency": settings["log_frequency"]}).encode()
-    urllib.request.urlopen(f"http://{traced['http']}/v2/trace/setting", again).close()
+    urllib.request.urlopen(setting, again).close()
     # Not before the server has let go of the last request, which is after the answer.
     until(lambda: read_json(Path(f"{traced['trace']}.0")))
     records = read_json(Path(f"{traced['trace']}.0"))

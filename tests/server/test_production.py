@@ -1,5 +1,8 @@
 """What a GPU host's containers are made of: configurations, model repositories, images, the compose file."""
 
+import json
+import os
+import re
 import subprocess
 import sys
 
@@ -232,11 +235,38 @@ def test_the_engine_cache_is_a_volume_that_lasts_as_long_as_building_takes(compo
 
 def test_models_are_loaded_over_the_network_only_where_sweeps_are_asked_for(compose):
     closed = (ROOT / "server" / "Dockerfile.triton").read_text()
-    assert '"--model-control-mode=none"' in closed
+    assert "--model-control-mode" not in closed
+    for option in ("http-restricted-api", "grpc-restricted-protocol"):
+        assert f"--{option}=$apis:$secret" in closed
     assert not any("command" in service for service in compose["services"].values())
     sweep = yaml.safe_load((ROOT / "server" / "compose.sweep.yaml").read_text())["services"]
     assert set(sweep) == {"triton-onnx", "triton-trt"}
-    assert "--model-control-mode=explicit" in sweep["triton-trt"]["command"]
+    for service in sweep.values():
+        told = service["environment"]
+        assert "--model-control-mode=explicit" in told["INFERSWARM_TRITON_OPTIONS"]
+        # Docker Compose ends where it is not set.
+        assert told["INFERSWARM_MODEL_CONTROL"].startswith("${INFERSWARM_MODEL_CONTROL:?")
+
+
+def test_the_images_tritonserver_has_a_secret_in_any_case(tmp_path):
+    """Its command, run by a shell with something in tritonserver's place."""
+    written = (ROOT / "server" / "Dockerfile.triton").read_text().partition('CMD ["sh"')[2]
+    command = json.loads('["sh"' + written.replace("\\\n", ""))
+    stand_in = tmp_path / "tritonserver"
+    stand_in.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    stand_in.chmod(0o755)
+
+    def words(**environ):
+        environ |= {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+        return subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout.split()
+
+    assert words()[-1].startswith("--grpc-restricted-protocol=model-repository,shared-memory,trace,logging:")
+    secrets = [word.partition("inferswarm-control=")[2] for word in words()[-2:]]
+    assert secrets[0] == secrets[1] != words()[-1].partition("inferswarm-control=")[2]
+    assert re.fullmatch("[0-9a-f]{64}", secrets[0])
+    given = words(INFERSWARM_MODEL_CONTROL="a=b", INFERSWARM_TRITON_OPTIONS="--load-model=* --x")
+    assert given[-4].endswith(":a=b")
+    assert given[-2:] == ["--load-model=*", "--x"]
 
 
 @pytest.mark.parametrize("name", ["Dockerfile", "Dockerfile.cuda", "Dockerfile.triton"])

@@ -39,7 +39,9 @@ def emulated() -> Iterator[dict[str, Endpoint]]:
     """A real tritonserver whose model only sleeps, by protocol."""
     servers = EmbeddedServers(lambda text: None)
     try:
-        ready = servers.start(["--only", "emulated", "--emulate", "1+0.1"])["endpoints"]["emulated"]
+        ready = servers.start(["--only", "emulated", "--emulate", "1+0.1", "--model-control"])["endpoints"][
+            "emulated"
+        ]
         yield {
             kind: Endpoint(f"emulated-{kind}", "emulated", kind, "fp32", ready[kind], "emulated")
             for kind in ("http", "grpc")

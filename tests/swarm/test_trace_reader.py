@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import requests
 
 from swarm.cell import Cell, Run
 from swarm.collector import Collector
@@ -102,7 +101,7 @@ def test_a_broken_file_is_a_gap_of_this_run_and_of_no_other(bench: Bench) -> Non
 
 def test_a_server_that_does_not_write_is_named(bench: Bench) -> None:
     def refuse(address: str) -> None:
-        raise requests.ConnectionError
+        raise RequestError(ErrorKind.REFUSED, "")
 
     run = bench.runs["emulated-http"]
     bench.keep(result(run, ONE))
@@ -110,7 +109,7 @@ def test_a_server_that_does_not_write_is_named(bench: Bench) -> None:
     found = bench.reader.joined(run)
     assert found is not None
     assert found.gap == (
-        "0 of 1 requests were found in Triton's trace (Triton did not write its last file: ConnectionError)"
+        "0 of 1 requests were found in Triton's trace (Triton did not write its last file: refused)"
     )
 
 

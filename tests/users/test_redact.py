@@ -9,11 +9,12 @@ from urllib.parse import quote
 
 import pytest
 
-from server import settings
+from server import guard, restricted, settings
+from swarm import control_key
 from swarm.hosts import tokens
 from users import security
 from users.errors import status_error
-from users.redact import VARIABLE, redacted, spellings
+from users.redact import CONTROL, VARIABLE, redacted, spellings
 
 TOKEN = 'abc/+"&<def'
 
@@ -51,4 +52,11 @@ def test_whoever_names_tokens_elsewhere_means_the_same() -> None:
     assert tokens.VARIABLE.pattern == VARIABLE.pattern
     assert tokens.TOKEN == security.TOKEN
     assert VARIABLE.fullmatch(security.TOKEN)
+    assert control_key.VARIABLE == CONTROL == restricted.VARIABLE == guard.SECRET
     assert settings.MAX_TOKEN == security.LONGEST_TOKEN
+
+
+def test_of_the_secret_for_model_control_the_value_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CONTROL, f"control={TOKEN}=x")
+    spellings.cache_clear()
+    assert redacted(f"control: {TOKEN}=x, control") == f"control: [{CONTROL}], control"

@@ -170,8 +170,8 @@ def create_app(
     # A path with one slash more is another path, and its answer 404, not a redirection.
     app = FastAPI(title="inferswarm", lifespan=lifespan, redirect_slashes=False)
     add_routes(app, service)
+    app.add_middleware(Guarded, settings=settings)
     if settings.token:
-        app.add_middleware(Guarded, settings=settings)
         openapi.demand_token(app.openapi(), OPEN)
     return app
 

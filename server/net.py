@@ -29,10 +29,16 @@ def reachable(host: str) -> str:
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine reaches a server bound to `host`, an IPv4 address or a name."""
+    return ipaddress.ip_address(host).is_loopback if is_address(host) else host == "localhost"
+
+
+def is_address(host: str) -> bool:
+    """Whether it is an IP address and no name."""
     try:
-        return ipaddress.ip_address(host).is_loopback
+        ipaddress.ip_address(host)
     except ValueError:
-        return host == "localhost"
+        return False
+    return True
 
 
 def get(address: str, path: str, timeout_s: float = 2.0) -> tuple[int, bytes] | None:

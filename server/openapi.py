@@ -16,8 +16,10 @@ DETAIL = {
 }
 REFUSED = {
     400: "the body will not do, or an image in it",
+    403: "another web page's request",
     408: "the body did not arrive in time",
     413: "too long a body, too many images or pixels, or too long to decode",
+    421: "a name that is not this machine's",
     429: "as many requests are under way as may be",
     502: "a gateway's upstream failed",
     503: "the model is not loaded, or the service stops",

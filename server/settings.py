@@ -44,6 +44,8 @@ class Settings:
     """For receiving a request's head, then its body; for a client that does not read its answer."""
     max_drain_s: int = 20
     """For answering what was taken before a signal to stop."""
+    names: str = ""
+    """Names of this machine besides localhost, between commas, for a service that only it reaches."""
     token: str = field(default="", repr=False)
     tls_cert: str = ""
     tls_key: str = ""
@@ -89,6 +91,7 @@ class Settings:
             max_decode_s=_seconds(environ, "MAX_DECODE_S", cls.max_decode_s),
             max_receive_s=_seconds(environ, "MAX_RECEIVE_S", cls.max_receive_s),
             max_drain_s=_number(environ, "MAX_DRAIN_S", cls.max_drain_s, at_least=1),
+            names=environ.get(PREFIX + "NAMES", cls.names),
             token=_token(environ),
             **_certificate(environ),
         )

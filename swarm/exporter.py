@@ -15,6 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from swarm.asked_as import guarded
 from swarm.errors import UsageError
 from swarm.live import BOUNDS_S, Latency, Live, Series, Snapshot, endpoint_of
 
@@ -33,7 +34,7 @@ def start_exporter(host: str, port: int, live: Live) -> Callable[[], None]:
     registry = CollectorRegistry()
     registry.register(LiveCollector(live))
     # Compressing would take longer than all the rest, in the process that measures.
-    application = make_wsgi_app(registry, disable_compression=True)
+    application = guarded(make_wsgi_app(registry, disable_compression=True))
     server = WSGIServer(listener(host, port), application, log=None)
     server.start()
     return lambda: server.stop(timeout=STOP_S)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flask import Response, request
+from flask import Response, current_app, request
 
+from swarm.asked_as import refusal
 from users.redact import redacted, spellings
 
 
 def guard_pages(web_ui: Any) -> None:
     """Before anything else is added to the web UI: what is added later is guarded, too."""
+    web_ui.app.config["LOGIN"] = web_ui.web_login
     web_ui.app.before_request(refuse_other_pages)
     web_ui.app.after_request(veiled)
 
@@ -19,8 +21,11 @@ def guard_pages(web_ui: Any) -> None:
 def refuse_other_pages() -> Response | None:
     """A page from elsewhere, open in the same browser, reaches loopback as its reader does.
 
-    Locust would let it read every answer, and press Start or Stop.
+    Locust would let it read every answer, and press Start or Stop. A browser keeps to itself which name it
+    has logged in by, so that a login is enough against a page that has our address by another one.
     """
+    if not current_app.config.get("LOGIN") and (text := refusal(request.headers.get("Host", ""))):
+        return Response(text, 421, mimetype="text/plain")
     if of_another_page(dict(request.headers), request.host):
         return Response("Another page's requests are not answered.\n", 403, mimetype="text/plain")
     return None

@@ -35,7 +35,7 @@ def test_bodies_and_answers_are_described():
         images = body["content"]["application/json"]["schema"]["properties"]["images"]
         assert (body["required"], images["minItems"], images["maxItems"]) == (True, 1, 7)
         assert images["items"]["contentEncoding"] == "base64"
-        assert set(operation["responses"]) == {"200", "400", "408", "413", "429", "502", "503"}
+        assert set(operation["responses"]) == {"200", "400", "403", "408", "413", "421", "429", "502", "503"}
         for status in ("429", "503"):
             assert operation["responses"][status]["headers"]["Retry-After"]["schema"]["minimum"] == 1
 

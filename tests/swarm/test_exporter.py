@@ -237,3 +237,15 @@ def test_bounds_rise_and_are_dense_where_it_matters() -> None:
     assert list(BOUNDS_S) == sorted(set(BOUNDS_S))
     assert max(after / before for before, after in pairwise(BOUNDS_S)) <= 2
     assert (BOUNDS_S[0], BOUNDS_S[-1]) == (0.0005, 60.0)
+
+
+def test_a_page_by_a_name_of_its_own_reads_no_figures(stand: Stand) -> None:
+    def status(host: str) -> int:
+        connection = http.client.HTTPConnection("127.0.0.1", stand.port, timeout=5)
+        connection.request("GET", "/metrics", headers={"Host": host})
+        reply = connection.getresponse()
+        reply.read()
+        connection.close()
+        return reply.status
+
+    assert [status(host) for host in ("evil.example", "localhost:9646", "10.0.0.7:9646")] == [421, 200, 200]

@@ -192,3 +192,25 @@ def test_a_headless_study_imports_nothing_of_the_page() -> None:
     code = "import sys, swarm.shape; print([name for name in sys.modules if name.startswith('swarm.web')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("path", ["/inferswarm", "/inferswarm/data", "/inferswarm/file/live.js"])
+def test_a_name_that_a_page_has_made_to_stand_for_our_address_is_not_ours(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, client, _ = opened()
+
+    def status(host: str) -> int:
+        with client.get(path, headers={"Host": host}) as reply:
+            return reply.status_code
+
+    monkeypatch.setenv("INFERSWARM_NAMES", "bench.example,other")
+    assert {status(host) for host in ("evil.example:8089", "127.0.0.1.evil.example", "[::1", "x:y")} == {421}
+    assert {status(host) for host in ("127.0.0.1:8089", "localhost:8089", "[::1]", "10.0.0.7")} == {200}
+    assert [status("BENCH.example:8089"), status("bench.example.")] == [200, 200]
+
+
+def test_behind_a_login_any_name_will_do() -> None:
+    _, client, _ = opened(login=True)
+    with client.get("/inferswarm", headers={"Host": "bench.example"}) as reply:
+        assert reply.status_code == 302

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from reports.parser import Parser
 from swarm.errors import SwarmError, UsageError
-from swarm.hosts.table import HostSpec, hosts_named
+from swarm.hosts.table import HostSpec, add_ssh_config, hosts_named
 from swarm.launcher import Launcher
 from swarm.launching import GIVEN, Signals, Stop, workers_wanted
 from swarm.links.profiles import Profile, profiles_named, read_profiles
@@ -45,6 +45,7 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         help="emulated links between hosts and embedded servers; see `python -m swarm link` (default: none)",
     )
     parser.add_argument("--links", default="", metavar="FILE", help="a file with link profiles of your own")
+    add_ssh_config(parser)
     parser.add_argument("--web", action="store_true", help="Locust's web UI at http://127.0.0.1:8089")
     options, rest = parser.parse_known_args(argv)
     if options.workers < 0:
@@ -55,9 +56,9 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     return options, rest
 
 
-def hosts_of(text: str, linked: bool) -> list[HostSpec]:
+def hosts_of(text: str, linked: bool, ssh_config: str = "") -> list[HostSpec]:
     """As `hosts_named`. Raises UsageError, too, where they cannot be started here, or have no links."""
-    specs = hosts_named(text, apart=linked)
+    specs = hosts_named(text, linked, ssh_config)
     for spec in specs:
         if spec.kind == "k8s":
             raise UsageError(
@@ -93,7 +94,7 @@ def main(argv: list[str]) -> int:
         options, rest = parse(argv)
         needed = workers_wanted(options.locustfile)
         profiles = profiles_of(options)
-        specs = hosts_of(options.hosts, bool(profiles))
+        specs = hosts_of(options.hosts, bool(profiles), options.ssh_config)
         workers = options.workers or enough(specs, needed)
         study = ["-f", options.locustfile, "--link", options.link, *rest]
         with ExitStack() as undo:

@@ -21,7 +21,7 @@ from swarm.hosts.fitness import Facts, Problem, problems
 from swarm.hosts.host import Host
 from swarm.hosts.prepare import prepare, steps
 from swarm.hosts.source import gather
-from swarm.hosts.table import HostSpec, hosts_named, read_hosts
+from swarm.hosts.table import HostSpec, add_ssh_config, hosts_named, read_hosts
 
 OK, UNFIT = 0, 2
 LEAST_WIDTH = 140
@@ -41,7 +41,6 @@ A hosts file names places that client processes run on:
   address = "bench@10.0.0.7"    # as ssh takes it; it must log in without a question
   port = 22                     # optional, as are all the following
   identity = "~/.ssh/bench"     # a private key
-  config = "ssh_config"         # an ssh -F file, beside this one
   path = "inferswarm"           # the checkout there, from the user's home
   python = "python3.11"         # what makes the virtual environment there
 """
@@ -82,6 +81,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="FILE|N",
         help="a hosts file, or how many hosts on this machine (default: hosts.toml, else this machine)",
     )
+    add_ssh_config(checked)
     checked.set_defaults(run=run_check)
     prepared = commands.add_parser(
         "prepare",
@@ -96,6 +96,7 @@ def parser() -> argparse.ArgumentParser:
     prepared.add_argument(
         "--wheels", type=Path, metavar="DIR", help="send this folder's wheels, for hosts without internet"
     )
+    add_ssh_config(prepared)
     prepared.set_defaults(run=run_prepare)
     # Dispatched before we parse: its options are its own.
     commands.add_parser("manifests", help="write the YAML that runs a study on Kubernetes", add_help=False)
@@ -105,12 +106,12 @@ def parser() -> argparse.ArgumentParser:
 def run_check(arguments: argparse.Namespace) -> int:
     """Ask, print, judge."""
     text = arguments.hosts or (str(DEFAULT_FILE) if DEFAULT_FILE.exists() else "1")
-    return report([Host(spec) for spec in hosts_named(text)])
+    return report([Host(spec) for spec in hosts_named(text, ssh_config=arguments.ssh_config)])
 
 
 def run_prepare(arguments: argparse.Namespace) -> int:
     """Take every ssh host through its steps, one after the other, then check them all."""
-    specs = read_hosts(Path(arguments.hosts))
+    specs = read_hosts(Path(arguments.hosts), arguments.ssh_config)
     with tempfile.TemporaryDirectory(prefix="inferswarm-") as folder:
         source = gather(Path(folder), arguments.wheels)
         if source.changed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -20,7 +21,7 @@ COMMON = ("name", "kind", "workers")
 FIELDS: dict[str, tuple[str, ...]] = {
     "process": (),
     "netns": (),
-    "ssh": ("address", "port", "identity", "config", "path", "python"),
+    "ssh": ("address", "port", "identity", "path", "python"),
     "k8s": ("image", "namespace", "cpu", "memory"),
 }
 """What a host of each kind may have beside `COMMON`."""
@@ -28,6 +29,7 @@ REQUIRED: dict[str, tuple[str, ...]] = {"ssh": ("address",)}
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
 # Nothing that ssh takes for an option, or that a shell in somebody's ProxyCommand takes for its own.
 WORD = r"""(?!-)[^\s@'"`$\\;&<>|(){}]+"""
+PYTHON = re.compile(r"(?:.*/)?python[0-9.]*")
 ADDRESS = re.compile(f"(?:{WORD}@)?{WORD}")
 
 
@@ -35,8 +37,9 @@ ADDRESS = re.compile(f"(?:{WORD}@)?{WORD}")
 class HostSpec:
     """A host as hosts.toml describes it; `workers` is None where the run decides.
 
-    `identity` and `config` are absolute paths here, or empty; `path` is a folder there, from the user's home.
-    What of a k8s host is empty or None is as `swarm hosts manifests` has it.
+    `identity` is an absolute path here, or empty; `path` is a folder there, from the user's home. `config` is
+    what ssh's -F takes, which no file says: ssh runs commands that stand in it. What of a k8s host is empty
+    or None is as `swarm hosts manifests` has it.
     """
 
     name: str
@@ -59,21 +62,33 @@ def made_hosts(count: int, kind: str) -> list[HostSpec]:
     return [HostSpec(f"h{number}", kind) for number in range(1, count + 1)]
 
 
-def hosts_named(text: str, apart: bool = False) -> list[HostSpec]:
+def hosts_named(text: str, apart: bool = False, ssh_config: str = "") -> list[HostSpec]:
     """`2` hosts on this machine, or those of a file. Raises UsageError.
 
     Where there are several on one machine, or they must be `apart`, each has an address of its own.
     """
     if not text.isdecimal():
-        return read_hosts(Path(text))
+        return read_hosts(Path(text), ssh_config)
     if len(text) > len(str(MOST_HOSTS)) or not 1 <= int(text) <= MOST_HOSTS:
         raise UsageError(f"{text} hosts: give 1 to {MOST_HOSTS}, or a hosts.toml")
     return made_hosts(int(text), "netns" if apart or int(text) > 1 else "process")
 
 
-def read_hosts(path: Path) -> list[HostSpec]:
+def add_ssh_config(parser: argparse.ArgumentParser) -> None:
+    """Adds the option with the configuration of ssh, which is the operator's to name."""
+    parser.add_argument(
+        "--ssh-config",
+        default="",
+        metavar="FILE",
+        help="what ssh's -F takes, for the ssh hosts of a hosts file: a file of yours, as ssh runs commands "
+        "that it names (default: ssh's own)",
+    )
+
+
+def read_hosts(path: Path, ssh_config: str = "") -> list[HostSpec]:
     """The hosts of a file, at least one. Raises UsageError, which names file, host, field and mend."""
     table = _load(path)
+    config = _checked_config(ssh_config, path)
     unknown = sorted(table.keys() - {"host"})
     if unknown:
         raise UsageError(f"{path}: {unknown[0]} is unknown: every host is a [[host]] with fields of its own")
@@ -82,11 +97,30 @@ def read_hosts(path: Path) -> list[HostSpec]:
         raise UsageError(f"{path}: host is one table: write [[host]], once for each host")
     if not entries:
         raise UsageError(f'{path}: it names no hosts: add a [[host]] with name = "near" and kind = "process"')
-    specs = [_spec(entry, _place(path, entry, number), path) for number, entry in enumerate(entries, 1)]
+    specs = [
+        replace(_spec(entry, _place(path, entry, number), path), config=config)
+        for number, entry in enumerate(entries, 1)
+    ]
     for name, times in Counter(spec.name for spec in specs).items():
         if times > 1:
             raise UsageError(f"{path}: {times} hosts have the name {name}: give each host a name of its own")
     return specs
+
+
+def _checked_config(ssh_config: str, path: Path) -> str:
+    if not ssh_config:
+        return ""
+    try:
+        if os.path.samefile(ssh_config, path):
+            raise UsageError(
+                f"--ssh-config {ssh_config}: is the hosts file: name a file that you wrote for ssh"
+            )
+        whole_file(ssh_config)
+    except OSError as error:
+        raise UsageError(
+            f"--ssh-config {ssh_config}: cannot be read ({error.strerror}): name another"
+        ) from None
+    return os.path.abspath(ssh_config)
 
 
 def _load(path: Path) -> dict[str, Any]:
@@ -109,6 +143,11 @@ def _spec(entry: dict[str, Any], place: str, file: Path) -> HostSpec:
         raise UsageError(f"{place}: kind={_shown(kind)}: choose one of {', '.join(FIELDS)}")
     known = (*COMMON, *FIELDS[kind])
     for field, value in entry.items():
+        if field == "config" and kind == "ssh":
+            raise UsageError(
+                f"{place}: config is not a file's to name, as ssh runs commands that stand in it: give "
+                "--ssh-config FILE"
+            )
         if field not in known:
             raise UsageError(f"{place}: {field} is unknown: a host of kind {kind} has {', '.join(known)}")
         holds, mend = RULES.get(field, TEXT)
@@ -128,7 +167,7 @@ def _resolved(spec: HostSpec, folder: Path) -> HostSpec:
         return str(folder / os.path.expanduser(path)) if path else ""
 
     there = spec.path.removeprefix("~/") if spec.path != "~" else "."
-    return replace(spec, identity=absolute(spec.identity), config=absolute(spec.config), path=there)
+    return replace(spec, identity=absolute(spec.identity), path=there)
 
 
 def _shown(value: Any) -> str:
@@ -167,7 +206,7 @@ RULES: dict[str, Rule] = {
         "give it a folder from the user's home there, or an absolute one",
     ),
     "python": (
-        lambda value: _is_text(value) and value[0] not in "~-",
-        "give it a command such as python3.11, or an absolute path",
+        lambda value: _is_text(value) and value[0] not in "~-" and bool(PYTHON.fullmatch(value)),
+        "give it a command such as python3.11, or an absolute path to one",
     ),
 }

@@ -97,7 +97,8 @@ def test_two_namespaces_and_a_machine_by_ssh_run_one_study(
 ) -> None:
     with Sshd(tmp_path) as sshd:
         hosts = three_hosts(sshd, tmp_path)
-        console = eight_users(consoles, tmp_path / "out", service, hosts, "--seconds", "2")
+        more = ("--ssh-config", str(sshd.config))
+        console = eight_users(consoles, tmp_path / "out", service, hosts, "--seconds", "2", *more)
         assert console.wait(90) == 0, console.text
     (row,) = console.cells()
     assert (row["workers"], row["hosts"], row["failures"]) == ("3", "3", "0")
@@ -120,7 +121,8 @@ def test_a_host_that_is_killed_is_noticed_and_the_study_ends(
 ) -> None:
     with Sshd(tmp_path) as sshd:
         hosts = three_hosts(sshd, tmp_path)
-        console = eight_users(consoles, tmp_path / "out", service, hosts, "--seconds", "6")
+        more = ("--ssh-config", str(sshd.config))
+        console = eight_users(consoles, tmp_path / "out", service, hosts, "--seconds", "6", *more)
         console.wait_for("results in", 60)
         ledger = console.result() / "ledger.jsonl"
         wait_until(lambda: '"phase":"measure"' in ledger.read_text(), 30)

@@ -53,6 +53,7 @@ def test_hosts(tmp_path: Path) -> None:
         hosts.write_text(near + sshd.host_entry("far", there, workers=8))
         for part in ("hosts prepare", "hosts check"):
             words = [str(hosts) if word == "hosts.toml" else word for word in command(part)]
+            words += ["--ssh-config", str(sshd.config)]
             said = run(words, tmp_path, 120).text
             assert re.search(r"far +ssh +yes", said), said
             assert re.search(r"near +netns +made when it runs", said), said

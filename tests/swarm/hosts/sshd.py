@@ -121,7 +121,6 @@ class Sshd:
             "name": name,
             "kind": "ssh",
             "address": "127.0.0.1",
-            "config": str(self.config),
             "path": str(path),
         }
         lines = [f'{field} = "{value}"' if isinstance(value, str) else f"{field} = {value}"

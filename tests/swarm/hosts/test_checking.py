@@ -232,7 +232,7 @@ def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostSpec]:
     with Sshd(folder) as sshd:
         table = folder / "hosts.toml"
         table.write_text(sshd.host_entry("far", checkout_at(folder / "there")))
-        yield read_hosts(table)[0]
+        yield read_hosts(table, str(sshd.config))[0]
 
 
 @needs_sshd

@@ -68,7 +68,9 @@ def test_every_word_for_the_far_shell_comes_out_as_it_went_in(tmp_path: Path) ->
 def test_every_path_on_a_far_machine_is_refused_or_is_that_folder(tmp_path: Path) -> None:
     read = 0
     for path in hostile(150, 2):
-        spec = refused_or_read(tmp_path, name="far", kind="ssh", address="far", path=path, python=path)
+        spec = refused_or_read(
+            tmp_path, name="far", kind="ssh", address="far", path=path, python=f"{path}/python3"
+        )
         if spec is None or len(spec.path.encode()) > 200 or spec.path.startswith("/"):
             continue
         read += 1

@@ -83,7 +83,7 @@ def test_hosts_that_are_fit_and_that_are_not(
     table = tmp_path / "hosts.toml"
     fit = sshd.host_entry("fit", checkout_at(tmp_path / "there"))
     table.write_text(fit)
-    assert main(["check", str(table)]) == 0
+    assert main(["check", str(table), "--ssh-config", str(sshd.config)]) == 0
     assert capsys.readouterr().out.splitlines()[1].split()[:4] == [
         "fit",
         "ssh",
@@ -91,7 +91,7 @@ def test_hosts_that_are_fit_and_that_are_not(
         platform.python_version(),
     ]
     table.write_text(fit + sshd.host_entry("bare", tmp_path / "nothing"))
-    assert main(["check", str(table)]) == 2
+    assert main(["check", str(table), "--ssh-config", str(sshd.config)]) == 2
     _, first, second, *wrong = capsys.readouterr().out.splitlines()
     assert (first.split()[0], second.split()) == ("fit", ["bare", "ssh", "no"])
     (why,) = wrong
@@ -129,7 +129,7 @@ def test_a_host_is_prepared_then_checked(
     near = '[[host]]\nname = "near"\nkind = "process"\n'
     table.write_text(near + sshd.host_entry("far", tmp_path / "there"))
     # Of another repository than ours is what it was sent, and that is found.
-    assert main(["prepare", str(table)]) == 2
+    assert main(["prepare", str(table), "--ssh-config", str(sshd.config)]) == 2
     said = capsys.readouterr().out.splitlines()
     assert said[:4] == [
         f"changes that are not committed are not sent: hosts get {commit} as it is",

@@ -81,7 +81,7 @@ def spec(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostSpec]:
     with Sshd(folder) as sshd:
         table = folder / "hosts.toml"
         table.write_text(sshd.host_entry("far", there))
-        (found,) = read_hosts(table)
+        (found,) = read_hosts(table, str(sshd.config))
         yield found
 
 

@@ -20,7 +20,6 @@ kind = "ssh"
 address = "bench@10.0.0.7"
 port = 2222
 identity = "/keys/bench"
-config = "ssh_config"
 path = "~/suite/inferswarm"
 python = "python3.11"
 [[host]]
@@ -55,7 +54,6 @@ def test_a_whole_file(tmp_path: Path) -> None:
             address="bench@10.0.0.7",
             port=2222,
             identity="/keys/bench",
-            config=str(tmp_path / "ssh_config"),
             path="suite/inferswarm",
             python="python3.11",
         ),
@@ -117,14 +115,22 @@ def ssh(**fields: object) -> str:
         (ssh(workers="2"), 'host far: workers="2": give it a whole number from 1, or leave it out'),
         (ssh(port=65536), "host far: port=65536: give it a whole number from 1 to 65535, or leave it out"),
         (ssh(identity=""), 'host far: identity="": give it a text in quotes'),
-        (ssh(config=3), "host far: config=3: give it a text in quotes"),
+        (
+            ssh(config="ssh_config"),
+            "host far: config is not a file's to name, as ssh runs commands that stand in it: give "
+            "--ssh-config FILE",
+        ),
+        (
+            ssh(python="poweroff"),
+            'host far: python="poweroff": give it a command such as python3.11, or an absolute path to one',
+        ),
         (
             ssh(path="~you/x"),
             'host far: path="~you/x": give it a folder from the user\'s home there, or an absolute one',
         ),
         (
             ssh(python="~/py"),
-            'host far: python="~/py": give it a command such as python3.11, or an absolute path',
+            'host far: python="~/py": give it a command such as python3.11, or an absolute path to one',
         ),
         (
             host(name="c", kind="k8s", cpu="2"),

@@ -24,7 +24,7 @@ class Child:
     def __init__(self, name: str, command: list[str], environ: Mapping[str, str], log_dir: Path) -> None:
         self.name = name
         self.log = log_dir / f"{name}.log"
-        log_dir.mkdir(parents=True, exist_ok=True)
+        log_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self.log.open("wb") as log:
             # A group of its own, so that Ctrl-C reaches us alone and its helpers can be stopped with it.
             self._process = subprocess.Popen(

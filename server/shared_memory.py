@@ -45,7 +45,7 @@ def prefix_for(engine: str) -> str:
 def remove(prefix: str) -> None:
     """Remove what a server that has ended left behind."""
     for leftover in FOLDER.glob(f"{prefix}*"):
-        leftover.unlink(missing_ok=True)
+        _remove(leftover)
 
 
 def remove_orphans() -> None:
@@ -53,4 +53,10 @@ def remove_orphans() -> None:
     for leftover in FOLDER.glob("inferswarm_*_*"):
         pid = leftover.name.split("_")[1]
         if pid.isdigit() and not (PROC / pid).exists():
-            leftover.unlink(missing_ok=True)
+            _remove(leftover)
+
+
+def _remove(leftover: Path) -> None:
+    # Another user may have made one of such a name.
+    with suppress(OSError):
+        leftover.unlink()

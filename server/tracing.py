@@ -13,7 +13,7 @@ A file that is not full is written when the server is told its trace settings, e
 
 def trace_file(folder: Path, engine: str) -> Path:
     """What the names of one server's trace files begin with, before `.0`, `.1`, …; old ones are removed."""
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = folder / f"{engine}.json"
     for old in folder.glob(f"{file.name}.*"):
         if old.suffix[1:].isdigit():

@@ -30,17 +30,30 @@ def make_folder(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"--results-dir: cannot make {folder} ({error.strerror}); name another") from error
+        raise cannot_make(folder, error) from error
     return folder
+
+
+def cannot_make(folder: Path, error: OSError) -> UsageError:
+    """Why a folder for results cannot be had."""
+    return UsageError(f"--results-dir: cannot make {folder} ({error.strerror}); name another")
 
 
 def new_folder(parent: Path, name: str) -> Path:
     """`<parent>/<name>-<UTC time>/`, with a number where two studies start in the same second."""
     base = parent / f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-    taken = next(number for number in itertools.count(1) if not numbered(base, number).exists())
-    folder = numbered(base, taken)
-    make_folder(folder / "logs")
-    return folder
+    for number in itertools.count(1):
+        folder = numbered(base, number)
+        try:
+            folder.mkdir(parents=True)
+            # What servers and workers say is for their operator alone.
+            (folder / "logs").mkdir(mode=0o700)
+            return folder
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise cannot_make(folder, error) from error
+    raise AssertionError("numbers have no end")
 
 
 def numbered(base: Path, number: int) -> Path:

@@ -13,6 +13,8 @@ import gevent.ssl
 PREFIX, SUFFIX = "INFERSWARM_", "TOKEN"
 TOKEN = PREFIX + SUFFIX
 """The variable with the bearer token of all targets."""
+NAMED = re.compile(rf"{PREFIX}(?:[A-Z0-9]+_)?{SUFFIX}")
+"""The variables that may be sent: a worker is told their names by whoever is its master."""
 LONGEST_TOKEN = 4_096
 
 
@@ -86,6 +88,10 @@ def token_of(security: Security) -> str:
     """The token, or nothing where none is to be sent. Raises SecurityError where it is missing or none."""
     if not security.token:
         return ""
+    if not NAMED.fullmatch(security.token):
+        raise SecurityError(
+            f"{security.token!r:.60} is no variable with a token: those are called {PREFIX}*_{SUFFIX}"
+        )
     token = os.environ.get(security.token, "")
     if not token:
         raise SecurityError(f"{security.token} is not set; export the token that the servers take")

@@ -1,6 +1,7 @@
 """The files a report leaves, each written whole or not at all."""
 
 import os
+import secrets
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,10 +29,15 @@ def write_report(directory: Path, study: Study, page: Page, verdicts: Sequence[V
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Writes beside the file and renames, so that no reader ever sees half of it."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    """Writes beside the file and renames, so that no reader ever sees half of it.
+
+    Nothing is written through a link, which a stranger's folder may have under any name that can be foretold.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(16)}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
     try:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+        with open(descriptor, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -103,6 +103,7 @@ class Fleet:
         deadline = time.monotonic() + timeout_s
         while waiting:
             self._check_starting()
+            self._close_to_others()
             for name in sorted(waiting):
                 server = self._running[name]
                 if server.is_ready():
@@ -120,6 +121,7 @@ class Fleet:
     def watch(self) -> None:
         """Report each server that dies; return when none is left."""
         while self._running:
+            self._close_to_others()
             for name, server in list(self._running.items()):
                 child = server.child
                 code = child.exit_code()
@@ -134,6 +136,11 @@ class Fleet:
         child = Child(name, command, environ, self.log_dir)
         self._children.append(child)
         return child
+
+    def _close_to_others(self) -> None:
+        for server in self._running.values():
+            if server.plan.shared_memory:
+                shared_memory.close_to_others(server.plan.shared_memory)
 
     def _clean(self, plan: Plan) -> None:
         if plan.shared_memory:

@@ -42,6 +42,14 @@ def prefix_for(engine: str) -> str:
     return f"inferswarm_{os.getpid()}_{engine}_"
 
 
+def close_to_others(prefix: str) -> None:
+    """Let its owner alone read it: the Python backend makes it readable for all, whatever the umask."""
+    for made in FOLDER.glob(f"{prefix}*"):
+        with suppress(OSError):
+            if made.stat().st_mode & 0o077:
+                made.chmod(0o600)
+
+
 def remove(prefix: str) -> None:
     """Remove what a server that has ended left behind."""
     for leftover in FOLDER.glob(f"{prefix}*"):

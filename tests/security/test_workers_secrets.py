@@ -1,0 +1,68 @@
+"""A worker sends what it was given to send, whatever its master names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+from tests.swarm.wsgi import serving
+from users.endpoint import Endpoint
+from users.errors import RequestError
+from users.images import load_images
+from users.jpeg_http import JpegHttp
+from users.security import Security, SecurityError, check_here
+
+NAMES = (
+    "AWS_SECRET_ACCESS_KEY",
+    "HOME",
+    "INFERSWARM_MODEL_CONTROL",
+    "INFERSWARM_token",
+    "XINFERSWARM_TOKEN",
+    "INFERSWARM_TOKEN\n",
+)
+SECRET = "of-nobodys-business"
+
+
+def sent_to(asked: list[str]) -> Callable[..., Iterable[bytes]]:
+    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        asked.append(environ.get("HTTP_AUTHORIZATION", ""))
+        start("500 No", [("Content-Type", "application/json")])
+        return [b"{}"]
+
+    return answer
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_other_variable_leaves_a_worker(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, SECRET)
+    security = Security(token=name)
+    with pytest.raises(SecurityError, match="no variable with a token"):
+        check_here(security)
+    asked: list[str] = []
+    with serving(sent_to(asked)) as address:
+        # As a worker makes it of its master's message.
+        told = json.loads(
+            json.dumps(
+                Endpoint("pytorch-http", "pytorch", "http", "jpeg", address, security=security).to_dict()
+            )
+        )
+        endpoint = Endpoint.from_dict(told)
+        with JpegHttp(endpoint, 5.0) as user, pytest.raises(RequestError):
+            user.send(JpegHttp.prepare(load_images(""), (0,), endpoint))
+    assert SECRET not in "".join(asked)
+
+
+def test_those_meant_for_it_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    for name in ("INFERSWARM_TOKEN", "INFERSWARM_ONNX_TOKEN"):
+        monkeypatch.setenv(name, SECRET)
+        with serving(sent_to(asked)) as address:
+            endpoint = Endpoint(
+                "pytorch-http", "pytorch", "http", "jpeg", address, security=Security(token=name)
+            )
+            with JpegHttp(endpoint, 5.0) as user, pytest.raises(RequestError):
+                user.send(JpegHttp.prepare(load_images(""), (0,), endpoint))
+    assert asked == [f"Bearer {SECRET}"] * 2

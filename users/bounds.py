@@ -19,6 +19,8 @@ LONGEST_HEAD_BYTES = 1 << 18
 """Of status lines and headers, those of interim answers too."""
 SPARE_BYTES, IMAGE_BYTES = 1 << 20, 1 << 16
 """An embedding as numbers in JSON is a sixth of that."""
+MOST_HEADERS = 1 << 12
+"""Trailers behind a body in chunks among them."""
 TURN_BYTES = 1 << 20
 """After so many, others have their turn: a timeout is one of them."""
 
@@ -46,6 +48,8 @@ class Bounded:
             self._since = 0
             gevent.sleep(0)
         super().feed(data)  # type: ignore[misc]
+        if self._header_position > MOST_HEADERS:  # type: ignore[attr-defined]
+            raise ValueError("an answer with headers without end")
 
 
 class BoundedResponse(Bounded, HTTPSocketResponse):

@@ -92,6 +92,8 @@ CUT_OFF = "UNEXPECTED_EOF_WHILE_READING"
 """OpenSSL's reason for what Python calls an SSLEOFError only since 3.11.4."""
 BEYOND = (RecursionError, OverflowError)
 """What numbers and nestings beyond all measure lead to."""
+BEYOND_WORDS = ("Received message larger than max", "Compression algorithm")
+"""Of gRPC's own texts on answers that are beyond our limits (users/bounds.py)."""
 MOST_READ = 16_384
 """Bytes of an error's body that are looked at: more than the longest token takes in JSON."""
 RESET_ERRNOS = {errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED, errno.ENOTCONN}
@@ -154,6 +156,8 @@ def grpc_kind(error: grpc.RpcError) -> ErrorKind:
     tells which.
     """
     code = error.code() if isinstance(error, grpc.Call) else None
+    if isinstance(error, grpc.Call) and any(words in (error.details() or "") for words in BEYOND_WORDS):
+        return ErrorKind.BAD_REPLY
     if code is not grpc.StatusCode.UNAVAILABLE:
         return GRPC_KINDS.get(code, ErrorKind.OTHER)
     text = (error.details() or "").lower()

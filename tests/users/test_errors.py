@@ -64,6 +64,13 @@ FakeRpcError.__abstractmethods__ = frozenset()
         (FakeRpcError(grpc.StatusCode.UNAVAILABLE, "Exceeds maximum queue size"), ErrorKind.SERVER_ERROR),
         (FakeRpcError(grpc.StatusCode.UNAVAILABLE, "GOAWAY received; connection closed"), ErrorKind.RESET),
         (FakeRpcError(grpc.StatusCode.UNAVAILABLE, "connect: Connection timed out"), ErrorKind.TIMEOUT),
+        (
+            FakeRpcError(
+                grpc.StatusCode.RESOURCE_EXHAUSTED, "CLIENT: Received message larger than max (9 vs. 8)"
+            ),
+            ErrorKind.BAD_REPLY,
+        ),
+        (FakeRpcError(grpc.StatusCode.RESOURCE_EXHAUSTED, "too busy"), ErrorKind.REJECTED),
         (HTTPParseError("Incomplete response"), ErrorKind.RESET),
     ],
 )

@@ -7,16 +7,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import torch
+from PIL import Image
 
-LIBRARY = torch.library.Library("torchvision", "DEF")
-for name in ("nms", "qnms"):
-    if not hasattr(torch.ops.torchvision, name):
-        LIBRARY.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+from server.weights import import_open_clip
 
-from open_clip.transform import image_transform  # noqa: E402
-from PIL import Image  # noqa: E402
-
+image_transform = import_open_clip().transform.image_transform
 transform = image_transform(
     224,
     is_train=False,

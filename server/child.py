@@ -43,10 +43,15 @@ class Child:
         """None while it runs; minus the signal's number where a signal ended it."""
         return self._process.poll()
 
+    def said(self) -> str:
+        """Its output so far, without characters that a terminal obeys."""
+        text = self.log.read_text(errors="replace")
+        return "".join(char if char.isprintable() or char == "\n" else " " for char in text)
+
     def log_tail(self) -> str:
         """The last lines of its output."""
         # Without the tables in which tritonserver lists its options.
-        lines = [line for line in self.log.read_text(errors="replace").splitlines() if line[:1] not in "|+"]
+        lines = [line for line in self.said().splitlines() if line[:1] not in "|+"]
         return "\n".join(lines[-TAIL_LINES:])
 
     def signal(self, number: signal.Signals) -> None:

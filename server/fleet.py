@@ -149,7 +149,7 @@ class Fleet:
     def _check_starting(self) -> None:
         for name, server in self._running.items():
             child = server.child
-            ended, log = child.exit_code() is not None, child.log.read_text(errors="replace")
+            ended, log = child.exit_code() is not None, child.said()
             if ended:
                 tail = child.log_tail()
                 raise SetUpError(f"{name} ended while starting; {child.log} {reason_of(log, tail)}", tail)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from reports.fold.readable import readable
+from reports.ledger import Record
 from reports.records import check_record
 from swarm.raw import NUMBERS, OTHERS
+from users.errors import ErrorKind
 
 logger = logging.getLogger("inferswarm")
 Form = Callable[[Any], bool]
+KINDS_OF_ERRORS = frozenset(map(str, ErrorKind))
 KINDS = ("window", "health", "path")
 """Of the records that workers send."""
 HISTOGRAM = "HIST"
@@ -30,14 +35,28 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def is_count(value: Any) -> bool:
+    """Whether it counts something."""
+    return is_whole(value) and value >= 0
+
+
 def is_number(value: Any) -> bool:
-    """Whether it is a number, and no truth value."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    """Whether it is a number that JSON has, and no truth value."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def are_counts(value: Any) -> bool:
     """Whether it counts something by name."""
     return isinstance(value, dict) and all(is_text(name) and is_whole(count) for name, count in value.items())
+
+
+def is_finite(value: Any) -> bool:
+    """Whether no number in it, however deep, is one that JSON lacks."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, dict):
+        return all(map(is_finite, value.values()))
+    return not isinstance(value, list) or all(map(is_finite, value))
 
 
 def has(data: Any, **fields: Form) -> bool:
@@ -62,8 +81,10 @@ def is_record(data: Any) -> bool:
     if not is_of_run(data) or not has(data, kind=lambda kind: kind in KINDS, second=is_whole):
         return False
     if data["kind"] == "window" and not has(
-        data, ok=is_whole, failures=are_counts, histograms=are_histograms
+        data, ok=is_whole, failures=are_failures, histograms=are_histograms
     ):
+        return False
+    if not is_finite(data):
         return False
     if data["kind"] == "health" and not has(data, cpu_pct=is_number, lag=is_text):
         return False
@@ -71,6 +92,20 @@ def is_record(data: Any) -> bool:
         # What reports refuse would make all of the ledger unreadable.
         check_record(data)
     except ValueError:
+        return False
+    return True
+
+
+def are_failures(value: Any) -> bool:
+    """Whether it counts failures by kind."""
+    return are_counts(value) and value.keys() <= KINDS_OF_ERRORS
+
+
+def are_readable(records: Sequence[Record]) -> bool:
+    """Whether their histograms are such, and hold as many values as were counted."""
+    try:
+        readable(records)
+    except (ValueError, LookupError, TypeError):
         return False
     return True
 
@@ -92,19 +127,19 @@ def are_records(data: Any) -> bool:
     """Whether it is a message of records, and of single Results."""
     return has(
         data,
-        records=lambda found: isinstance(found, list) and all(map(is_record, found)),
+        records=lambda found: isinstance(found, list) and all(map(is_record, found)) and are_readable(found),
         raw=lambda found: isinstance(found, list) and all(map(are_rows, found)),
     )
 
 
 def is_progress(data: Any) -> bool:
     """Whether it says how far a phase has come."""
-    return is_of_run(data) and has(data, ok=is_whole, failed=is_whole)
+    return is_of_run(data) and has(data, ok=is_count, failed=is_count)
 
 
 def is_reply(data: Any) -> bool:
     """Whether it answers a question of ours."""
-    return has(data, seq=is_whole) and is_text(data.get("error", ""))
+    return has(data, seq=is_whole) and is_text(data.get("error", "")) and is_finite(data)
 
 
 def is_parting(data: Any) -> bool:

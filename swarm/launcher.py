@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from reports.format import plain_lines
 from swarm.errors import SwarmError
 from swarm.hosts.checking import HostError, check, check_all, problems
 from swarm.hosts.host import Host
@@ -199,4 +200,4 @@ class Launcher:
 
 def say(text: str) -> None:
     """A line for the person."""
-    print(text, flush=True)
+    print(plain_lines(text), flush=True)

@@ -16,6 +16,7 @@ from typing import Any
 
 import gevent
 
+from reports.format import plain_lines
 from reports.ledger import LedgerWriter
 from swarm import operators
 from swarm.choice import programme_of, varies_servers
@@ -231,8 +232,11 @@ class Master:
             self._closing_text = ""
 
     def _say(self, text: str) -> None:
-        """A line for the person: on the console, or where the page's Logs tab shows it too."""
+        """A line for the person: on the console, or where the page's Logs tab shows it too.
+
+        Servers' and workers' own words may be in it, and terminals obey characters.
+        """
         if self._environment.web_ui is None:
-            print(text, flush=True)
+            print(plain_lines(text), flush=True)
         else:
-            logger.info(text)
+            logger.info(plain_lines(text))

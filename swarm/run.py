@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from reports.format import plain_lines
 from reports.parser import Parser
 from swarm.errors import SwarmError, UsageError
 from swarm.hosts.table import HostSpec, add_ssh_config, hosts_named
@@ -105,7 +106,7 @@ def main(argv: list[str]) -> int:
             finally:
                 signals.over = True
     except SwarmError as error:
-        print(f"inferswarm: {error}", file=sys.stderr, flush=True)
+        print(f"inferswarm: {plain_lines(error)}", file=sys.stderr, flush=True)
         return USAGE
     except Stop:
         print("inferswarm: stopped before the study began", file=sys.stderr, flush=True)

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from reports.format import plain_lines
 from swarm.cell import Cell
 from swarm.endpoints import FIVE
 from swarm.errors import SwarmError
@@ -91,7 +92,7 @@ def on_init(environment: Environment, runner: Runner, web_ui: Any, **_: Any) -> 
         try:
             shape.master.prepare()
         except SwarmError as error:
-            print(f"inferswarm: {error}", file=sys.stderr, flush=True)
+            print(f"inferswarm: {plain_lines(error)}", file=sys.stderr, flush=True)
             send_workers_home(runner)
             sys.exit(2)
 

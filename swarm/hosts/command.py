@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from reports.format import plain
+from reports.format import plain, plain_lines
 from reports.parser import Parser
 from swarm.errors import SwarmError
 from swarm.hosts.checking import Checked, check, check_all
@@ -57,7 +57,7 @@ def main(argv: list[str]) -> int:
     try:
         return run(arguments)
     except SwarmError as error:
-        print(f"inferswarm: {error}", file=sys.stderr)
+        print(f"inferswarm: {plain_lines(error)}", file=sys.stderr)
         return UNFIT
 
 
@@ -126,7 +126,7 @@ def run_prepare(arguments: argparse.Namespace) -> int:
 
 def say(line: str) -> None:
     """A line of progress."""
-    print(line, flush=True)
+    print(plain_lines(line), flush=True)
 
 
 def report(hosts: Sequence[Host]) -> int:

@@ -1,0 +1,217 @@
+"""Whoever reaches the master's port: floods, absurd figures, and words for the operator's terminal."""
+
+from __future__ import annotations
+
+from locust.rpc.protocol import Message
+from locust.rpc.zmqrpc import Client
+
+import base64
+import contextlib
+import math
+import resource
+from collections.abc import Iterator
+from typing import Any
+
+import gevent
+import msgpack
+import pytest
+import zmq
+
+from reports import histogram
+from swarm.ears import MOST_BYTES, MOST_NAMES, MOST_WAITING, MOST_WORKERS, Ears, Unheard
+from swarm.forms import are_records, is_progress
+from swarm.rations import BURST_S, MESSAGES_PER_S, Names, Ration
+from tests.swarm.fakes import FakeClock
+
+ESCAPES = "\x1b]0;owned\x07\x9b2J\r\x00‮"
+HEART = {"state": "ready", "current_cpu_usage": 1.5, "current_memory_usage": 7}
+ENTRY = {"name": "a/b1/c1", "method": "HTTP", "num_requests": 1, "response_times": {40: 1}}
+STATS = {"stats": [ENTRY], "stats_total": ENTRY, "errors": {}, "user_classes_count": {}}
+
+
+@pytest.fixture
+def ears() -> Iterator[Ears]:
+    made = Ears("127.0.0.1", 0)
+    made.workers.clear()
+    made.names = Names(MOST_NAMES)  # type: ignore[misc]
+    yield made
+    made.socket.context.destroy(linger=0)
+
+
+def heard(ears: Ears, kind: str, data: Any, worker: str = "w") -> Message:
+    return ears.heard([worker.encode(), msgpack.dumps([kind, data, worker])])[1]
+
+
+def test_a_worker_that_floods_is_heard_as_often_as_any_needs(ears: Ears) -> None:
+    heard(ears, "client_ready", "2.47.0")
+    got = 0
+    for _ in range(20_000):
+        with contextlib.suppress(Unheard):
+            heard(ears, "heartbeat", HEART)
+            got += 1
+    with pytest.raises(Unheard, match="more messages of a worker than any sends"):
+        heard(ears, "heartbeat", HEART)
+    assert got <= MESSAGES_PER_S * (BURST_S + 10)
+    heard(ears, "client_ready", "2.47.0", "another")
+    assert heard(ears, "heartbeat", HEART, "another").data == HEART
+
+
+def test_a_ration_grows_again() -> None:
+    clock = FakeClock()
+    ration = Ration(clock)
+    assert [ration.take(1) for _ in range(MESSAGES_PER_S * BURST_S + 1)][-2:] == [True, False]
+    clock.sleep(1.0)
+    assert sum(ration.take(1) for _ in range(1_000)) == MESSAGES_PER_S
+    clock.sleep(3_600.0)
+    assert sum(ration.take(1) for _ in range(2_000)) == MESSAGES_PER_S * BURST_S
+
+
+def flood(port: int, over: list[bool]) -> None:
+    """What is no message, as fast as it goes, from a thread that gevent does not know."""
+    with zmq.Context() as context, context.socket(zmq.DEALER) as evil:
+        evil.setsockopt(zmq.LINGER, 0)
+        evil.setsockopt(zmq.SNDTIMEO, 1_000)
+        evil.connect(f"tcp://127.0.0.1:{port}")
+        while not over:
+            with contextlib.suppress(zmq.Again):
+                evil.send(b"\xc1" * 100)
+
+
+def test_others_run_while_strangers_flood(ears: Ears) -> None:
+    over = []
+    flooding = gevent.get_hub().threadpool.spawn(flood, ears.port, over)
+    listening = gevent.spawn(ears.recv_from_client)
+    gevent.sleep(0.5)
+    began = ears._heard
+    turns = 0
+    with gevent.Timeout(20):
+        while turns < 50:
+            gevent.sleep(0.001)
+            turns += 1
+    # It has heard thousands meanwhile, and a worker is heard among them.
+    assert ears._heard > began + 100
+    worker = Client("127.0.0.1", ears.port, "w")
+    worker.send(Message("client_ready", "2.47.0", "w"))
+    with gevent.Timeout(20):
+        assert listening.get()[0] == "w"
+    over.append(True)
+    flooding.get()
+    worker.socket.context.destroy(linger=0)
+
+
+def test_what_waits_to_be_heard_takes_little_memory(ears: Ears) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    evil = Client("127.0.0.1", ears.port, "evil")
+    evil.socket.setsockopt(zmq.SNDHWM, 4)
+    body = b"x" * MOST_BYTES
+    sending = gevent.spawn(lambda: [evil.socket.send(body) for _ in range(100)])
+    gevent.sleep(2.0)
+    grown_mb = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    sending.kill()
+    evil.socket.context.destroy(linger=0)
+    # Here both ends are in one process.
+    assert grown_mb < 4 * MOST_WAITING * MOST_BYTES / 2**20
+
+
+def test_there_are_only_so_many_workers_and_names(ears: Ears) -> None:
+    for number in range(MOST_WORKERS):
+        heard(ears, "client_ready", "2.47.0", f"w{number}")
+    with pytest.raises(Unheard, match="one worker too many"):
+        heard(ears, "client_ready", "2.47.0", "one more")
+    for first in range(0, MOST_NAMES, 500):
+        entries = [{**ENTRY, "name": f"n{number}"} for number in range(first, first + 500)]
+        heard(ears, "stats", {**STATS, "stats": entries}, f"w{first // 500}")
+    with pytest.raises(Unheard, match="more names"):
+        heard(ears, "stats", {**STATS, "stats": [{**ENTRY, "name": "one more"}]}, "w1")
+    for number in range(10):
+        with pytest.raises(Unheard, match="more names"):
+            heard(ears, "exception", {"msg": "x", "traceback": f"t{number}"}, "w1")
+
+
+@pytest.mark.parametrize("worker", [f"w{ESCAPES}", "w\n", "w\x1b[2J"])
+def test_no_name_of_a_worker_tells_the_terminal_anything(ears: Ears, worker: str) -> None:
+    with pytest.raises(Unheard, match="in another's name"):
+        heard(ears, "client_ready", "2.47.0", worker)
+
+
+def test_nor_do_other_words(ears: Ears) -> None:
+    assert str(heard(ears, "client_ready", f"2.47.0{ESCAPES}").data).isprintable()
+    told = heard(ears, "exception", {"msg": ESCAPES, "traceback": f"a\n{ESCAPES}"}).data
+    assert [text.isprintable() for text in told["msg"].split("\n")] == [True]
+    assert [text.isprintable() for text in told["traceback"].split("\n")] == [True, True]
+    stats = heard(ears, "stats", {**STATS, "stats": [{**ENTRY, "name": f"a{ESCAPES}"}]}).data
+    assert stats["stats"][0]["name"].isprintable()
+    assert heard(ears, "swarm-hello", {"host": ESCAPES}).data["host"].isprintable()
+    assert heard(ears, "swarm-reply", {"seq": 1, "error": ESCAPES}).data["error"].isprintable()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"response_times": {index + 0.5: 1 for index in range(3)}},
+        {"response_times": dict.fromkeys(range(100_000), 1)},
+        {"response_times": {2**62: 1}},
+        {"response_times": {-1: 1}},
+        {"num_reqs_per_sec": dict.fromkeys(range(100_000), 1)},
+        {"total_response_time": math.inf},
+        {"total_response_time": math.nan},
+        {"name": "x" * 100_000},
+    ],
+)
+def test_absurd_tables_are_dropped(ears: Ears, change: dict[str, Any]) -> None:
+    heard(ears, "client_ready", "2.47.0")
+    heard(ears, "stats", STATS)
+    with pytest.raises(Unheard, match="malformed"):
+        heard(ears, "stats", {**STATS, "stats": [{**ENTRY, **change}]})
+    with pytest.raises(Unheard, match="malformed"):
+        heard(ears, "stats", {**STATS, "stats_total": {**ENTRY, **change}})
+
+
+ONE = histogram.encoded_ns([40_000_000])[0]
+OF = {"cell": "a/b1/c1", "repeat": 1, "phase": "measure", "second": 1_700_000_000}
+WINDOW: dict[str, Any] = {
+    "kind": "window", **OF, "ok": 1, "failures": {}, "images": 1,
+    "histograms": dict.fromkeys(("latency", "service_time", "send_delay"), ONE),
+}  # fmt: skip
+HEALTH = {"kind": "health", **OF, "cpu_pct": 12.0, "lag": ONE}
+
+
+def records(*given: dict[str, Any]) -> dict[str, Any]:
+    return {"records": list(given), "raw": []}
+
+
+def bomb() -> str:
+    """A histogram that says what it is, and unpacks to a hundred megabytes."""
+    import zlib
+
+    packed = zlib.compress(bytes(100 << 20), 9)
+    head = base64.b64decode(ONE)[:4]
+    return base64.b64encode(head + len(packed).to_bytes(4, "big") + packed).decode()
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {**WINDOW, "histograms": {**WINDOW["histograms"], "latency": ONE[:-8]}},
+        {**WINDOW, "histograms": {**WINDOW["histograms"], "latency": "HISTORY"}},
+        {**WINDOW, "histograms": {**WINDOW["histograms"], "latency": bomb()}},
+        {**WINDOW, "ok": 2},
+        {**WINDOW, "ok": 2**63},
+        {**WINDOW, "failures": {"x" * 50: 1}},
+        {**WINDOW, "more": math.nan},
+        {**WINDOW, "more": {"deep": [math.inf]}},
+        {**HEALTH, "cpu_pct": math.inf},
+        {**HEALTH, "lag": "HIST"},
+        {**HEALTH, "lag": bomb()},
+    ],
+)
+def test_absurd_records_are_dropped(record: dict[str, Any]) -> None:
+    assert are_records(records(WINDOW, HEALTH))
+    assert not are_records(records(record))
+
+
+def test_an_absurd_progress_is_dropped() -> None:
+    of = {"cell": "a", "repeat": 1, "phase": "measure"}
+    assert is_progress({**of, "ok": 1, "failed": 0})
+    assert not is_progress({**of, "ok": math.nan, "failed": 0})
+    assert not is_progress({**of, "ok": -1, "failed": 0})

@@ -2,7 +2,7 @@
 
 import zlib
 from base64 import b64decode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 import numpy as np
@@ -22,12 +22,15 @@ LOWEST_US = 1
 HIGHEST_US = 3_600_000_000
 SIGNIFICANT_DIGITS = 3
 OUTER_HEAD, INNER_HEAD = 8, 40
+OUTER_TEXT = 12
+"""Characters that hold the first."""
 """Bytes before the compressed payload, and of those that the payload itself begins with."""
 LARGEST = INNER_HEAD + 9 * 23_552
 """Bytes of a payload, every bucket filled: zlib makes a thousand times as much of what it is given."""
-AT_ONCE = 2_000
-"""Histograms whose numbers are worked on together: some 20 MB."""
+AT_ONCE, AT_ONCE_BYTES = 2_000, 2_000_000
+"""Histograms whose numbers are worked on together, and bytes of their payloads: some 20 MB, 100 at most."""
 
+LEAST_FILLED, FILLED_A_BYTE = 4_000_000, 2
 MOST = 2**53
 """Of one value: more has nobody counted, and sums would run over."""
 
@@ -87,23 +90,63 @@ def decoded(text: str) -> Buckets:
     return _nonzero(np.frombuffer(payload.counts, np.uint64)[: seen["max_nonzero_index"] + 1])
 
 
-def decoded_all(texts: Sequence[str]) -> list[Buckets]:
-    """The counts of many histograms, as `decoded` gives them one by one, in a quarter of the time."""
+class Room:
+    """How many filled buckets the histograms of so many bytes of a ledger may have.
+
+    Studies have some 0.04 a byte; who packs a hundred into one is after our memory.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._left = LEAST_FILLED + FILLED_A_BYTE * size
+
+    def take(self, some: Iterable[Buckets]) -> None:
+        """HistogramError where these are too many."""
+        self._left -= sum(len(one.indices) for one in some)
+        if self._left < 0:
+            raise HistogramError("its histograms are fuller than those of any study of its length")
+
+
+def decoded_all(texts: Iterable[str], room: Room | None = None) -> list[Buckets]:
+    """The counts of many histograms, as `decoded` gives them one by one, in a quarter of the time.
+
+    HistogramError where one is none, or where they do not fit into `room`.
+    """
     found: list[Buckets] = []
-    for first in range(0, len(texts), AT_ONCE):
-        some = texts[first : first + AT_ONCE]
-        at_once = _decoded_at_once(some)
-        found += [decoded(text) for text in some] if at_once is None else at_once
+    for some, payloads in _at_once(texts):
+        whole = [payload for payload in payloads if payload is not None]
+        at_once = _decoded_at_once(some, whole) if len(whole) == len(some) else None
+        made = [decoded(text) for text in some] if at_once is None else at_once
+        if room is not None:
+            room.take(made)
+        found += made
     return found
 
 
-def _decoded_at_once(texts: Sequence[str]) -> list[Buckets] | None:
-    """None where any of them is not just what `encoded_ns` writes; then `decoded` knows better."""
+def _at_once(texts: Iterable[str]) -> Iterator[tuple[list[str], list[bytes | None]]]:
+    """Some after the other, with their payloads; None for a payload of what is no histogram."""
+    some, payloads, size = list[str](), list[bytes | None](), 0
+    for text in texts:
+        some.append(text)
+        payloads.append(payload := _payload_of(text))
+        size += len(payload or b"")
+        if len(some) == AT_ONCE or size > AT_ONCE_BYTES:
+            yield some, payloads
+            some, payloads, size = [], [], 0
+    if some:
+        yield some, payloads
+
+
+def _payload_of(text: str) -> bytes | None:
     try:
-        wraps = [b64decode(text) for text in texts]
-        payloads = [_inflated(wrap[OUTER_HEAD:]) for wrap in wraps]
+        wrap = b64decode(text)
+        return _inflated(wrap[OUTER_HEAD:])
     except (ValueError, TypeError, zlib.error):
         return None
+
+
+def _decoded_at_once(texts: Sequence[str], payloads: Sequence[bytes]) -> list[Buckets] | None:
+    """None where any of them is not just what `encoded_ns` writes; then `decoded` knows better."""
+    wraps = [b64decode(text[:OUTER_TEXT]) for text in texts]
     outer, cookie, bounds = _own_head()
     own = all(
         wrap[:4] == outer and payload[:4] == cookie and payload[8:INNER_HEAD] == bounds

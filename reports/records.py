@@ -23,6 +23,8 @@ COUNTS = {"window": ("failures", "server_ns", "out_of_range")}
 """Fields that hold a whole number for each of some names."""
 TEXTS = ("worker", "phase", "event", "when", "status", "code", "text")
 """Fields that are texts, where they are there, whatever the kind."""
+MOST_RUNS = 5_000
+"""Of one study: each has its lines in a report."""
 OF_RUNS = frozenset(
     ("run", "phase", "window", "drained", "health", "path", "sample", "server", "serving", "memory", "trace")
 ) | {"caveat"}
@@ -48,6 +50,8 @@ def check_record(record: Mapping[str, Any]) -> None:
         _check_window(record)
     if kind == "drained":
         _check_drained(record)
+    if kind == "sample" and "samples" in record:
+        raise _wrong("samples", record["samples"], "left out: how many samples are in one, only a fold says")
     if not _are_texts(record.get("workers", ())):
         raise _wrong("workers", record["workers"], "a list of texts")
     if not _least_0(record.values()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from reports.records import MOST_RUNS
 from swarm.cell import Cell
 from swarm.endpoints import Kind
 from swarm.errors import UsageError
@@ -41,6 +42,11 @@ def programme_of(
     launch.check(cells, workers)
     check_servers(cells)
     each = MOST_STEPS if bound else options.repeat_until_decided or size.repeats
+    if each * len(cells) > MOST_RUNS:
+        raise UsageError(
+            f"--cells: {len(cells):,} cells, {each} times each, are {each * len(cells):,} runs, and a study"
+            f" has {MOST_RUNS:,} at most; name fewer of them, or give fewer --repeats"
+        )
     gate.check(cells, endpoints, each * len(cells))
     if bound:
         return Search(cells, bound), size

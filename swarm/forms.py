@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from reports.fold.readable import readable
+from reports.histogram import Room
 from reports.ledger import Record
 from reports.records import check_record
 from swarm.raw import NUMBERS, OTHERS
@@ -104,7 +105,7 @@ def are_failures(value: Any) -> bool:
 def are_readable(records: Sequence[Record]) -> bool:
     """Whether their histograms are such, and hold as many values as were counted."""
     try:
-        readable(records)
+        readable(records, Room(0))
     except (ValueError, LookupError, TypeError):
         return False
     return True

@@ -22,6 +22,7 @@ from reports.fold.coarse import (
 )
 from reports.fold.coarse_path import merged_path
 from reports.fold.readable import readable
+from reports.histogram import Room
 from reports.ledger import Record
 
 MERGED = ("window", "health", "path", "sample")
@@ -64,7 +65,8 @@ class LongRun:
     and histograms; and of every span of the timeline what a timeline shows.
     """
 
-    def __init__(self, bins: Bins, at_once: int = AT_ONCE) -> None:
+    def __init__(self, bins: Bins, room: Room, at_once: int = AT_ONCE) -> None:
+        self._filled = room
         self._at_once = self._room = at_once
         self._waiting: list[Record] = []
         self._newest = 0
@@ -76,7 +78,7 @@ class LongRun:
     def add(self, record: Record) -> None:
         """Takes in one record."""
         if record["kind"] not in MERGED:
-            self._kept[record["kind"]] += readable([record])
+            self._kept[record["kind"]] += readable([record], self._filled)
             return
         self._waiting.append(record)
         self._newest = max(self._newest, record["second"])
@@ -107,7 +109,7 @@ class LongRun:
         self._spans["sample"].add(ready["sample"])
         for kind, totals in self._totals.items():
             spans = _in_spans(*OF_WORKERS[kind], self._bins)
-            spans.add(readable(ready[kind]))
+            spans.add(readable(ready[kind], self._filled))
             self._spans[kind].add(spans.records)
             totals.add(spans.records)
 

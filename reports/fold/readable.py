@@ -3,15 +3,18 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from reports.buckets import Buckets
-from reports.histogram import decoded_all
+from reports.histogram import Room, decoded_all
 from reports.ledger import Record
 from reports.records import DURATIONS
 
 
-def readable(records: Sequence[Record]) -> list[Record]:
-    """The records with what histograms they have under `histograms`; HistogramError where one is broken."""
+def readable(records: Sequence[Record], room: Room | None = None) -> list[Record]:
+    """The records with what histograms they have under `histograms`.
+
+    HistogramError where one is broken, or where they do not fit into `room`.
+    """
     named = [_texts(record) for record in records]
-    found = iter(decoded_all([text for texts in named if texts for text in texts.values()]))
+    found = iter(decoded_all([text for texts in named if texts for text in texts.values()], room))
     made = [
         record if texts is None else {**record, "histograms": _decoded(texts, found)}
         for record, texts in zip(records, named, strict=True)

@@ -8,8 +8,9 @@ from typing import Any, Protocol
 from reports.fold.coarse import Bins, binned
 from reports.fold.long_run import LongRun
 from reports.fold.readable import readable
+from reports.histogram import Room
 from reports.ledger import Outline, Record, Tag, records_of_runs, refused_line, tag_of
-from reports.records import check_planned
+from reports.records import MOST_RUNS, check_planned
 
 PLAN_FIELDS = ("cell", "repeat", "endpoint", "backend", "protocol", "payload", "batch", "load", "level")
 OF_IDLE = ("health", "path")
@@ -65,8 +66,8 @@ class Collecting(Protocol):
 class ShortRun:
     """Keeps all records of a run."""
 
-    def __init__(self, bins: Bins) -> None:
-        self._bins = bins
+    def __init__(self, bins: Bins, room: Room) -> None:
+        self._bins, self._room = bins, room
         self._records: list[Record] = []
 
     def add(self, record: Record) -> None:
@@ -76,7 +77,7 @@ class ShortRun:
     def kinds(self) -> tuple[Mapping[str, Sequence[Record]], Mapping[str, Sequence[Record]]]:
         """All records, and those of the timeline in bins."""
         kinds: dict[str, list[Record]] = defaultdict(list)
-        for record in readable(self._records):
+        for record in readable(self._records, self._room):
             kinds[record["kind"]].append(record)
         return kinds, kinds if self._bins.width_s == 1 else binned(kinds, self._bins)
 
@@ -88,6 +89,8 @@ def whole_plan(found: Outline) -> list[Record]:
     """
     later = (entry for record in found.of_kind("plan") for entry in record["runs"])
     plan = [*found.header["plan"], *later]
+    if len(plan) > MOST_RUNS:
+        raise ValueError(f"{len(plan):,} runs are planned, and a study has {MOST_RUNS:,} at most")
     tags = set[Tag]()
     for entry in plan:
         check_planned(entry)
@@ -112,12 +115,13 @@ def planned_runs(found: Outline, bins: Bins, long_bytes: int = LONG_BYTES) -> It
             raise refused_line(found.path, number, f"is of {tag[0]!r:.60}, which was not planned")
         extent = found.runs[tag]
         if tag not in held:
-            held[tag] = LongRun(bins) if extent.size > long_bytes else ShortRun(bins)
+            made = LongRun if extent.size > long_bytes else ShortRun
+            held[tag] = made(bins, Room(extent.size))
         held[tag].add(record)
         if number == extent.last:
             yield _seen(plan.pop(tag), held.pop(tag))
     for tag, planned in plan.items():
-        yield _seen(planned, held.get(tag) or ShortRun(bins))
+        yield _seen(planned, held.get(tag) or ShortRun(bins, Room(0)))
 
 
 def _seen(planned: Mapping[str, Any], records: Collecting) -> Seen:

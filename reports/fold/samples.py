@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from reports.doubt.caveat import Caveat, caveat
-from reports.fold.seconds import epoch_s, every_second
+from reports.fold.seconds import epoch_s
 from reports.ledger import Record
 
 
@@ -68,8 +68,7 @@ def sampling_gap(samples: Sequence[Record], phases: Sequence[Record], watched: b
     seconds = _measured_seconds(samples, phases)
     if not watched or not seconds:
         return None
-    known = set(seconds)
-    inside = [sample for sample in samples if sample["second"] in known]
+    inside = [sample for sample in samples if sample["second"] in seconds]
     read = {sample["second"] for sample in inside if sample.get("server")}
     gaps = {"server": len(seconds) - len(read)} | _failed_sources(inside)
     said = [
@@ -86,13 +85,13 @@ def _failed_sources(samples: Iterable[Record]) -> dict[str, int]:
     return {name: count for name, count in sorted(names.items()) if name != "server"}
 
 
-def _measured_seconds(samples: Sequence[Record], phases: Sequence[Record]) -> Sequence[int]:
+def _measured_seconds(samples: Sequence[Record], phases: Sequence[Record]) -> range:
     """The seconds that ended in the measure phase, by the master's clock, as its samples are."""
     begins = {line["phase"]: int(epoch_s(line["utc"])) for line in phases}
-    sampled = every_second(sample["second"] for sample in samples if sample["phase"] == "measure")
-    if "measure" not in begins or "drain" not in begins:
-        return sampled
-    return every_second((begins["measure"], begins["drain"]))[:-1]
+    if "measure" in begins and "drain" in begins:
+        return range(begins["measure"], begins["drain"])
+    sampled = [sample["second"] for sample in samples if sample["phase"] == "measure"]
+    return range(min(sampled), max(sampled) + 1) if sampled else range(0)
 
 
 def _reason(samples: Iterable[Record], name: str) -> str:

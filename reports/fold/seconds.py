@@ -3,8 +3,10 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-MOST_SECONDS = 2 * 86_400
-"""In a row: a study of a day fits, and a wall clock that jumped must not become millions of empty seconds."""
+HOLES, MOST_HOLES = 4, 60
+"""Seconds that nobody tells of: so many for each one that is told, and these. A clock that jumped, or somebody
+else's ledger, must not become millions of empty seconds.
+"""
 
 
 def epoch_s(utc: str) -> float:
@@ -23,9 +25,9 @@ def iso(second: int) -> str:
 def every_second(known: Iterable[int], width_s: int = 1) -> list[int]:
     """All seconds from the first to the last known one, or every `width_s`-th of them.
 
-    Only the known ones where there would be more than two days of seconds.
+    Only the known ones where most of them would be empty.
     """
     found = sorted(set(known))
-    if not found or found[-1] - found[0] >= MOST_SECONDS * width_s:
+    if not found or (found[-1] - found[0]) // width_s > HOLES * len(found) + MOST_HOLES:
         return found
     return list(range(found[0], found[-1] + 1, width_s))

@@ -176,6 +176,15 @@ WINDOW: dict[str, Any] = {
 HEALTH = {"kind": "health", **OF, "cpu_pct": 12.0, "lag": ONE}
 
 
+def full() -> tuple[str, list[int]]:
+    """A histogram with a value in each bucket from 2 ms on, in a few hundred bytes; and these values."""
+    values_ns = [(2048 << at >> 1) + (step << at) for at in range(1, 20) for step in range(1024)]
+    return histogram.encoded_ns([us * 1_000 for us in values_ns])[0], values_ns
+
+
+FULL = full()
+
+
 def records(*given: dict[str, Any]) -> dict[str, Any]:
     return {"records": list(given), "raw": []}
 
@@ -196,6 +205,7 @@ def bomb() -> str:
         {**WINDOW, "histograms": {**WINDOW["histograms"], "latency": "HISTORY"}},
         {**WINDOW, "histograms": {**WINDOW["histograms"], "latency": bomb()}},
         {**WINDOW, "ok": 2},
+        {**WINDOW, "ok": len(FULL[1]), "histograms": {f"{number}": FULL[0] for number in range(200)}},
         {**WINDOW, "ok": 2**63},
         {**WINDOW, "failures": {"x" * 50: 1}},
         {**WINDOW, "more": math.nan},

@@ -19,6 +19,8 @@ from PIL import Image
 from users.preprocess import CHANNELS, SIZE, to_pixels, to_tensor
 
 DEFAULT_COUNT = 64
+MOST_PIXELS = 40_000_000
+"""As many as the service takes: a few kilobytes of a file may claim billions."""
 MOST_IMAGES = 256
 """More than this would only fill memory: a float32 tensor is 602 KB, and every one is kept prepared."""
 
@@ -116,6 +118,8 @@ def read_jpeg(path: Path) -> bytes:
         gevent.sleep(0)
         data = path.read_bytes()
         with Image.open(io.BytesIO(data)) as image:
+            if image.width * image.height > MOST_PIXELS:
+                raise ImageSetError(f"--images: {path} has more than {MOST_PIXELS:,} pixels; scale it down")
             image.load()
             return data if image.format == "JPEG" else encode(image.convert("RGB"), 90)
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:

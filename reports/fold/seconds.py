@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 HOLES, MOST_HOLES = 4, 60
-"""Seconds that nobody tells of: so many for each one that is told, and these. A clock that jumped, or somebody
-else's ledger, must not become millions of empty seconds.
+"""Seconds that nobody tells of: so many for each one that is told, and these.
+
+A clock that jumped, or somebody else's ledger, must not become millions of empty seconds.
 """
 
 

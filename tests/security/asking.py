@@ -1,8 +1,8 @@
-"""Asks a server once, as a worker or the master would, and tells what it came to.
+"""Asks servers once each, as a worker or the master would, and tells what each came to.
 
-    python tests/security/asking.py ADDRESS http|grpc prepared|library|control|serving
+    python tests/security/asking.py prepared|library|control|grpc ADDRESS...
 
-Prints the kind of the error, how long it took, and by how much this process has grown in the meantime.
+Prints JSON: for each address the kind of the error, how long it took, and by how much this process has grown.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from __future__ import annotations
 from locust import User  # noqa: F401 (patches first)
 
 import json
-import resource
+import re
 import sys
 import time
+from pathlib import Path
+from typing import Any
 
 from swarm.query import PATIENCE_S, Line
-from swarm.serving import read_serving
 from users.endpoint import Endpoint
 from users.errors import RequestError
 from users.images import load_images
@@ -23,37 +24,45 @@ from users.jpeg_http import JpegHttp
 from users.triton_grpc import TritonGrpc
 
 TIMEOUT_S = 20.0
+OWN = Path("/proc/self")
 
 
-def grown_mb() -> float:
-    """The most that this process has had in memory, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def most_mb() -> float:
+    """The most that this process has had in memory since `forget`, in MB."""
+    found = re.search(r"VmHWM:\s+(\d+) kB", (OWN / "status").read_text())
+    assert found is not None
+    return int(found[1]) / 1024
 
 
-def main(address: str, protocol: str, how: str) -> None:
-    """Print one JSON object."""
-    images = load_images("")
-    if protocol == "grpc":
-        endpoint = Endpoint("onnx-grpc", "onnx", "grpc", "fp32", address, "m")
-        transport = TritonGrpc
+def forget() -> None:
+    """From here on counts what is now the most."""
+    (OWN / "clear_refs").write_text("5")
+
+
+def asked(how: str, address: str) -> str:
+    """What a question came to."""
+    if how == "grpc":
+        endpoint, transport = Endpoint("onnx-grpc", "onnx", "grpc", "fp32", address, "m"), TritonGrpc
     else:
-        endpoint = Endpoint("pytorch-http", "pytorch", "http", "jpeg", address)
-        transport = JpegHttp
-    prepared = transport.prepare(images, (0,), endpoint)
-    before_mb, began, kind = grown_mb(), time.monotonic(), "none"
+        endpoint, transport = Endpoint("pytorch-http", "pytorch", "http", "jpeg", address), JpegHttp
     try:
         if how == "control":
-            Line.to(endpoint, PATIENCE_S).get_json("/v2/models/m/config")
-        elif how == "serving":
-            read_serving(endpoint)
-        else:
-            with transport(endpoint, TIMEOUT_S, by_library=how == "library") as user:
-                reply = user.send(prepared)
-                kind = f"an answer of shape {reply.embeddings.shape}"
+            return type(Line.to(endpoint, PATIENCE_S).get_json("/v2/models/m/config")).__name__
+        with transport(endpoint, TIMEOUT_S, by_library=how == "library") as user:
+            reply = user.send(transport.prepare(IMAGES, (0,), endpoint))
+            return f"an answer of shape {reply.embeddings.shape}"
     except RequestError as error:
-        kind = str(error.kind)
-    print(json.dumps({"kind": kind, "s": time.monotonic() - began, "grown_mb": grown_mb() - before_mb}))
+        return str(error.kind)
+
+
+def told(how: str, address: str) -> dict[str, Any]:
+    """The same, measured."""
+    forget()
+    before_mb, began = most_mb(), time.monotonic()
+    kind = asked(how, address)
+    return {"kind": kind, "s": time.monotonic() - began, "grown_mb": most_mb() - before_mb}
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    IMAGES = load_images("")
+    print(json.dumps({address: told(sys.argv[1], address) for address in sys.argv[2:]}))

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import json
 import socket
 import struct
+import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 MB = 1 << 20
 MOST_BYTES = 2_000 * MB
@@ -22,7 +24,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, SETTINGS, WINDOW_UPDATE = 0, 1, 4, 8
 END_STREAM, END_HEADERS, ACK = 1, 4, 1
-UNPACKED_MB = 512
+UNPACKING, UNPACKED_MB = "unpacking", 512
 
 Bomb = Callable[[socket.socket], None]
 
@@ -140,11 +142,11 @@ def serving(bomb: Bomb) -> Iterator[str]:
 
 
 def main() -> None:
-    """`python tests/security/bombs.py NAME`: prints the address, and serves until standard input ends."""
-    import sys
-
-    with serving(unpacking if sys.argv[1] == "unpacking" else BOMBS[sys.argv[1]]) as address:
-        print(address, flush=True)
+    """`python tests/security/bombs.py`: prints their addresses as JSON, and serves until its input ends."""
+    with ExitStack() as all_of_them:
+        bombs = {**BOMBS, UNPACKING: unpacking}
+        addresses = {name: all_of_them.enter_context(serving(bomb)) for name, bomb in bombs.items()}
+        print(json.dumps(addresses), flush=True)
         sys.stdin.read()
 
 

@@ -23,7 +23,7 @@ COUNTS = {"window": ("failures", "server_ns", "out_of_range")}
 """Fields that hold a whole number for each of some names."""
 TEXTS = ("worker", "phase", "event", "when", "status", "code", "text")
 """Fields that are texts, where they are there, whatever the kind."""
-MOST_RUNS = 5_000
+MOST_RUNS, MOST_WORKERS = 5_000, 2_000
 """Of one study: each has its lines in a report."""
 OF_RUNS = frozenset(
     ("run", "phase", "window", "drained", "health", "path", "sample", "server", "serving", "memory", "trace")

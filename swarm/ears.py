@@ -30,6 +30,7 @@ import zmq.green as zmq
 from zmq.error import ZMQError
 
 from reports.format import plain_lines
+from reports.records import MOST_WORKERS
 from swarm.forms import are_counts, has, is_finite, is_number, is_text, is_whole
 from swarm.messages import RECORDS
 from swarm.rations import Names, Ration
@@ -41,7 +42,7 @@ MOST_WAITING = 8
 """Messages of one peer that wait to be heard: what more there is waits where it comes from."""
 MOST_ID = 255
 """Characters of a worker's id: Locust's are a host name and 33 more."""
-MOST_WORKERS, MOST_NAMES, MOST_KEYS, LONGEST_MS = 2_000, 5_000, 5_000, 86_400_000
+MOST_NAMES, MOST_KEYS, LONGEST_MS = 5_000, 5_000, 86_400_000
 TURN = 64
 """Messages after which others have their turn."""
 READY, ASKS_FILES = "client_ready", "locustfile"

@@ -10,7 +10,7 @@ from reports.fold.long_run import LongRun
 from reports.fold.readable import readable
 from reports.histogram import Room
 from reports.ledger import Outline, Record, Tag, records_of_runs, refused_line, tag_of
-from reports.records import MOST_RUNS, check_planned
+from reports.records import MOST_RUNS, MOST_WORKERS, check_planned
 
 PLAN_FIELDS = ("cell", "repeat", "endpoint", "backend", "protocol", "payload", "batch", "load", "level")
 OF_IDLE = ("health", "path")
@@ -107,6 +107,7 @@ def planned_runs(found: Outline, bins: Bins, long_bytes: int = LONG_BYTES) -> It
     """
     plan = {tag_of(entry): planned_of(entry) for entry in whole_plan(found)}
     held: dict[Tag, Collecting] = {}
+    workers: dict[Tag, set[str | None]] = defaultdict(set)
     for number, record in records_of_runs(found):
         tag = tag_of(record)
         if tag not in plan and record["kind"] in OF_IDLE:
@@ -118,6 +119,9 @@ def planned_runs(found: Outline, bins: Bins, long_bytes: int = LONG_BYTES) -> It
             made = LongRun if extent.size > long_bytes else ShortRun
             held[tag] = made(bins, Room(extent.size))
         held[tag].add(record)
+        workers[tag].add(record.get("worker"))
+        if len(workers[tag]) > MOST_WORKERS:
+            raise refused_line(found.path, number, f"one worker more than the {MOST_WORKERS:,} of a study")
         if number == extent.last:
             yield _seen(plan.pop(tag), held.pop(tag))
     for tag, planned in plan.items():

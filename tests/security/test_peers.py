@@ -18,7 +18,8 @@ import pytest
 import zmq
 
 from reports import histogram
-from swarm.ears import MOST_BYTES, MOST_NAMES, MOST_WAITING, MOST_WORKERS, Ears, Unheard
+from reports.records import MOST_WORKERS
+from swarm.ears import MOST_BYTES, MOST_NAMES, MOST_WAITING, Ears, Unheard
 from swarm.forms import are_records, is_progress
 from swarm.rations import BURST_S, MESSAGES_PER_S, Names, Ration
 from tests.swarm.fakes import FakeClock

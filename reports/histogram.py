@@ -21,9 +21,9 @@ from reports.buckets import NS_PER_US, Buckets
 LOWEST_US = 1
 HIGHEST_US = 3_600_000_000
 SIGNIFICANT_DIGITS = 3
-OUTER_HEAD, INNER_HEAD = 8, 40
 OUTER_TEXT = 12
-"""Characters that hold the first."""
+"""Characters that hold the outer head."""
+OUTER_HEAD, INNER_HEAD = 8, 40
 """Bytes before the compressed payload, and of those that the payload itself begins with."""
 LARGEST = INNER_HEAD + 9 * 23_552
 """Bytes of a payload, every bucket filled: zlib makes a thousand times as much of what it is given."""

@@ -1,6 +1,7 @@
 """The ledger: append-only JSON lines, each with a "kind"; the only bridge from running to reporting."""
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -39,8 +40,14 @@ class LedgerWriter:
     def write(self, record: Record) -> None:
         """Appends one record as one line; ValueError where it holds NaN or an infinity, which JSON lacks."""
         left = json.dumps(record, separators=(",", ":"), allow_nan=False).encode() + b"\n"
-        while left:
-            left = left[self._file.write(left) :]
+        size = os.fstat(self._file.fileno()).st_size
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+        except OSError:
+            # Half a line would make one with the next, once there is room.
+            self._file.truncate(size)
+            raise
 
     def close(self) -> None:
         """Closes the file; closing twice is fine."""

@@ -28,8 +28,8 @@ class Guarded:
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
         self._settings = settings
-        # A token is no page's to know, and what others reach has names that only they know.
-        near = is_loopback(settings.host) and not settings.token
+        # A token is no page's to know; by which names other machines ask, only their owner knows.
+        near = (is_loopback(settings.host) or bool(settings.names)) and not settings.token
         more = (name.strip().lower() for name in settings.names.split(","))
         self._names = {"localhost", socket.gethostname().lower(), *more} if near else set()
 

@@ -25,7 +25,7 @@ class Child:
         self.name = name
         self.log = log_dir / f"{name}.log"
         log_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with self.log.open("wb") as log:
+        with open(self.log, "wb", opener=_for_us_alone) as log:
             # A group of its own, so that Ctrl-C reaches us alone and its helpers can be stopped with it.
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(GUARD), *command],
@@ -76,6 +76,11 @@ class Child:
         except subprocess.TimeoutExpired:
             return False
         return True
+
+
+def _for_us_alone(path: str, flags: int) -> int:
+    """A file that nobody else reads, and that is no link to another."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
 
 
 def stop_all(children: Iterable[Child]) -> None:

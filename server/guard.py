@@ -35,6 +35,7 @@ def main(argv: list[str]) -> None:
             os.read(asked[0], 1)
             put_in(leader, words, answer[1])
         watch(leader)
+    os.close(answer[1])
     environ = dict(os.environ)
     if words and is_watched(watcher, asked[1], answer[0]):
         environ |= {f"{WORD}{i}": word for i, word in words.items()}
@@ -55,7 +56,7 @@ def is_watched(watcher: int, ask: int, answer: int) -> bool:
     # Where Yama restricts it, only an ancestor may, unless told.
     ptrace("prctl", SET_PTRACER, watcher)
     os.write(ask, b"?")
-    return os.read(answer, 1) == b"y"
+    return os.read(answer, 1) == b"y"  # nothing, where the watcher has died of it
 
 
 def put_in(leader: int, words: dict[int, str], answer: int) -> None:
@@ -99,6 +100,8 @@ def repoint(leader: int, words: dict[int, str]) -> None:
             variables[os.fsdecode(name)] = place + len(name) + 1
             number += 1
         for i, word in words.items():
+            if not os.pread(memory.fileno(), 4096, pointer(1 + i)).split(b"\0")[0].endswith(SECRET.encode()):
+                raise ValueError(f"word {i} is another, as of a script's interpreter")
             place = variables[f"{WORD}{i}"]
             if os.pread(memory.fileno(), len(os.fsencode(word)), place) != os.fsencode(word):
                 raise ValueError(f"word {i} is not where it was looked for")

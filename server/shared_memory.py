@@ -45,9 +45,14 @@ def prefix_for(engine: str) -> str:
 def close_to_others(prefix: str) -> None:
     """Let its owner alone read it: the Python backend makes it readable for all, whatever the umask."""
     for made in FOLDER.glob(f"{prefix}*"):
-        with suppress(OSError):
-            if made.stat().st_mode & 0o077:
-                made.chmod(0o600)
+        # A link may be another's, and lead to a file of ours.
+        with suppress(OSError), open(made, "rb", opener=_of_no_link) as file:
+            if os.fstat(file.fileno()).st_mode & 0o077:
+                os.fchmod(file.fileno(), 0o600)
+
+
+def _of_no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def remove(prefix: str) -> None:

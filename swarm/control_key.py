@@ -1,4 +1,4 @@
-"""The secret by which a tritonserver lets us change it: model control, traces, and its list of models."""
+"""The secret by which a tritonserver lets us change it: its models, and its traces."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _own() -> str:
 
 
 def headers(protocol: Literal["http", "grpc"]) -> dict[str, str]:
-    """What a request carries that changes a server, or asks which models it has. Raises UsageError."""
+    """What a request carries that changes a server. Raises UsageError."""
     given = secret()
     if not FORM.fullmatch(given):
         raise UsageError(f"{VARIABLE} will not do: give NAME=VALUE, as tritonserver was given it")

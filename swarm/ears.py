@@ -43,6 +43,8 @@ MOST_WAITING = 8
 MOST_ID = 255
 """Characters of a worker's id: Locust's are a host name and 33 more."""
 MOST_NAMES, MOST_KEYS, LONGEST_MS = 5_000, 5_000, 86_400_000
+SILENT_S = 120.0
+"""Locust gives a worker up after a minute at most."""
 TURN = 64
 """Messages after which others have their turn."""
 READY, ASKS_FILES = "client_ready", "locustfile"
@@ -125,7 +127,7 @@ class Ears(Server):
     workers: ClassVar[set[str]] = set()
     """The ids of all that have ever said that they are ready; they outlive a link that Locust makes anew."""
     rations: ClassVar[dict[str, Ration]] = {}
-    names: ClassVar[Names] = Names(MOST_NAMES)
+    names: ClassVar[dict[str, Names]] = {}
 
     def __init__(self, host: str, port: int) -> None:
         # Locust's own, but for the limit, which holds for ports that are bound after it.
@@ -177,17 +179,22 @@ class Ears(Server):
             message.data = veiled_from_terminals(message.data)
         if not FORMS.get(message.type, lambda _: True)(message.data):
             raise Unheard(f"a malformed message ({message.type[:40]!r})")
-        if not self.names.take(named_in(message)):
-            raise Unheard("more names of a worker than any has")
         if message.type == READY and not known:
             self._welcome(worker)
+        elif known and not self.names[worker].take(named_in(message)):
+            raise Unheard("more names of a worker than any has")
         return worker, message
 
     def _welcome(self, worker: str) -> None:
+        """Hear it from now on; who has long been silent makes room for it."""
+        if len(self.workers) >= MOST_WORKERS:
+            for silent in [one for one, ration in self.rations.items() if ration.silent_s > SILENT_S]:
+                self.workers.discard(silent)
+                del self.rations[silent], self.names[silent]
         if len(self.workers) >= MOST_WORKERS:
             raise Unheard("one worker too many")
         self.workers.add(worker)
-        self.rations[worker] = Ration()
+        self.rations[worker], self.names[worker] = Ration(), Names(MOST_NAMES)
 
     def _tell(self, what: str) -> None:
         if what not in self._told:

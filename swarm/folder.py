@@ -41,11 +41,12 @@ def cannot_make(folder: Path, error: OSError) -> UsageError:
 
 def new_folder(parent: Path, name: str) -> Path:
     """`<parent>/<name>-<UTC time>/`, with a number where two studies start in the same second."""
+    make_folder(parent)
     base = parent / f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     for number in itertools.count(1):
         folder = numbered(base, number)
         try:
-            folder.mkdir(parents=True)
+            folder.mkdir()
             # What servers and workers say is for their operator alone.
             (folder / "logs").mkdir(mode=0o700)
             return folder

@@ -66,11 +66,11 @@ def load(endpoint: Endpoint, config: Mapping[str, Any] | None = None) -> None:
                 name: service_pb2.ModelRepositoryParameter(string_param=text) for name, text in given.items()
             }
             request = service_pb2.RepositoryModelLoadRequest(model_name=endpoint.model, parameters=typed)
-            with triton_stub(endpoint) as stub:
+            with triton_stub(endpoint, control=True) as stub:
                 stub.RepositoryModelLoad(request, timeout=LOAD_S)
             return
         path = f"/v2/repository/models/{endpoint.model}/load"
-        answer = post(endpoint, path, {"parameters": given}, LOAD_S)
+        answer = post(endpoint, path, {"parameters": given}, LOAD_S, control=True)
     except (grpc.RpcError, RequestError) as error:
         raise ModelControlError(short(error)) from error
     if not answer.ok:

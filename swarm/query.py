@@ -121,13 +121,13 @@ class Line:
         with translated():
             return parsed(self.get(path))
 
-    def ask(self, method: str, path: str, body: Any = None) -> Told:
+    def ask(self, method: str, path: str, body: Any = None, control: bool = False) -> Told:
         """The answer to a request without a body, or with one as JSON. Raises RequestError.
 
-        What is posted changes the server, and carries the secret for that.
+        `control`: it changes the server, and carries the secret for that.
         """
         given = b"" if body is None else json.dumps(body).encode()
-        named = control_key.headers("http") if method == "POST" else {}
+        named = control_key.headers("http") if control else {}
         named |= {"Content-Type": "application/json"} if given else {}
         with translated():
             try:
@@ -152,10 +152,12 @@ def get(endpoint: Endpoint, path: str) -> Told:
         return line.ask("GET", path)
 
 
-def post(endpoint: Endpoint, path: str, body: Any = None, patience_s: float = PATIENCE_S) -> Told:
+def post(
+    endpoint: Endpoint, path: str, body: Any = None, patience_s: float = PATIENCE_S, control: bool = False
+) -> Told:
     """POST nothing, or a body as JSON, to a path of the endpoint's server, once. Raises RequestError."""
     with closing(Line.to(endpoint, patience_s)) as line:
-        return line.ask("POST", path, body)
+        return line.ask("POST", path, body, control)
 
 
 def samples(page: str, names: Collection[str]) -> Iterator[Sample]:
@@ -176,14 +178,15 @@ class Called:
         self._stub, self._metadata = service_pb2_grpc.GRPCInferenceServiceStub(channel), metadata
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        control = control_key.headers("grpc") if name.startswith("Repository") else {}
-        return functools.partial(
-            getattr(self._stub, name), metadata=(*(self._metadata or ()), *control.items()) or None
-        )
+        return functools.partial(getattr(self._stub, name), metadata=self._metadata)
 
 
 @contextmanager
-def triton_stub(endpoint: Endpoint) -> Iterator[Any]:
-    """Triton's gRPC methods on a channel that is closed at the end. Calls raise grpc.RpcError."""
+def triton_stub(endpoint: Endpoint, control: bool = False) -> Iterator[Any]:
+    """Triton's gRPC methods on a channel that is closed at the end. Calls raise grpc.RpcError.
+
+    `control`: they change the server, and carry the secret for that.
+    """
+    secret = tuple(control_key.headers("grpc").items()) if control else ()
     with open_channel(endpoint, (*CHANNEL_OPTIONS, *GRPC_MARK)) as channel:
-        yield Called(channel, metadata_of(endpoint))
+        yield Called(channel, (*(metadata_of(endpoint) or ()), *secret) or None)

@@ -21,6 +21,11 @@ class Ration:
         self._clock, self._at = clock, clock()
         self._messages, self._bytes = float(MESSAGES_PER_S * BURST_S), float(BYTES_PER_S * BURST_S)
 
+    @property
+    def silent_s(self) -> float:
+        """How long nothing has come."""
+        return self._clock() - self._at
+
     def take(self, size: int) -> bool:
         """Whether a message of so many bytes is within what is left."""
         now = self._clock()

@@ -25,7 +25,7 @@ def write_out(address: str) -> None:
     Raises RequestError.
     """
     with closing(Line(address, PATIENCE_S)) as line:
-        told = line.ask("POST", "/v2/trace/setting", {})
+        told = line.ask("POST", "/v2/trace/setting", {}, control=True)
     if not told.ok:
         raise status_error(told.status, told.text.encode())
 

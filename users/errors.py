@@ -92,7 +92,7 @@ CUT_OFF = "UNEXPECTED_EOF_WHILE_READING"
 """OpenSSL's reason for what Python calls an SSLEOFError only since 3.11.4."""
 BEYOND = (RecursionError, OverflowError)
 """What numbers and nestings beyond all measure lead to."""
-BEYOND_WORDS = ("Received message larger than max", "Compression algorithm")
+BEYOND_WORDS = ("CLIENT: Received message larger than max", "Compression algorithm")
 """Of gRPC's own texts on answers that are beyond our limits (users/bounds.py)."""
 MOST_READ = 16_384
 """Bytes of an error's body that are looked at: more than the longest token takes in JSON."""

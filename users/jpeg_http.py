@@ -22,7 +22,9 @@ from users.transport import EMBEDDING_SIZE, Prepared
 
 HEADERS = {"Content-Type": "application/json"}
 ROW = struct.Struct(f"{EMBEDDING_SIZE}f")
-TIMING = re.compile(r"\b(decode|preprocess|queue|compute|upstream)\s*;\s*dur=([0-9]{1,9}(?:\.[0-9]{1,9})?)\b")
+TIMING = re.compile(
+    r"\b(decode|preprocess|queue|compute|upstream)\s*;\s*dur=([0-9]{1,9}(?:\.[0-9]{1,30})?)(?![\w.])"
+)
 """The parts that a service states, as server/settings.py calls them; others have no place in a ledger."""
 
 

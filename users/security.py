@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import gevent.ssl
 
+from users.redact import VARIABLE
+
 PREFIX, SUFFIX = "INFERSWARM_", "TOKEN"
 TOKEN = PREFIX + SUFFIX
 """The variable with the bearer token of all targets."""
-NAMED = re.compile(rf"{PREFIX}(?:[A-Z0-9]+_)?{SUFFIX}")
-"""The variables that may be sent: a worker is told their names by whoever is its master."""
 LONGEST_TOKEN = 4_096
 
 
@@ -88,7 +88,8 @@ def token_of(security: Security) -> str:
     """The token, or nothing where none is to be sent. Raises SecurityError where it is missing or none."""
     if not security.token:
         return ""
-    if not NAMED.fullmatch(security.token):
+    # A worker is told the name by whoever is its master.
+    if not VARIABLE.fullmatch(security.token):
         raise SecurityError(
             f"{security.token!r:.60} is no variable with a token: those are called {PREFIX}*_{SUFFIX}"
         )

@@ -107,7 +107,7 @@ def planned_runs(found: Outline, bins: Bins, long_bytes: int = LONG_BYTES) -> It
     """
     plan = {tag_of(entry): planned_of(entry) for entry in whole_plan(found)}
     held: dict[Tag, Collecting] = {}
-    workers: dict[Tag, set[str | None]] = defaultdict(set)
+    workers: dict[Tag, set[str]] = defaultdict(set)
     for number, record in records_of_runs(found):
         tag = tag_of(record)
         if tag not in plan and record["kind"] in OF_IDLE:
@@ -119,7 +119,7 @@ def planned_runs(found: Outline, bins: Bins, long_bytes: int = LONG_BYTES) -> It
             made = LongRun if extent.size > long_bytes else ShortRun
             held[tag] = made(bins, Room(extent.size))
         held[tag].add(record)
-        workers[tag].add(record.get("worker"))
+        workers[tag] |= {record["worker"]} if "worker" in record else set()
         if len(workers[tag]) > MOST_WORKERS:
             raise refused_line(found.path, number, f"one worker more than the {MOST_WORKERS:,} of a study")
         if number == extent.last:

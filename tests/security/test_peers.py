@@ -19,9 +19,9 @@ import zmq
 
 from reports import histogram
 from reports.records import MOST_WORKERS
-from swarm.ears import MOST_BYTES, MOST_NAMES, MOST_WAITING, Ears, Unheard
+from swarm.ears import MOST_BYTES, MOST_NAMES, MOST_WAITING, SILENT_S, Ears, Unheard
 from swarm.forms import are_records, is_progress
-from swarm.rations import BURST_S, MESSAGES_PER_S, Names, Ration
+from swarm.rations import BURST_S, MESSAGES_PER_S, Ration
 from tests.swarm.fakes import FakeClock
 
 ESCAPES = "\x1b]0;owned\x07\x9b2J\r\x00‮"
@@ -33,8 +33,8 @@ STATS = {"stats": [ENTRY], "stats_total": ENTRY, "errors": {}, "user_classes_cou
 @pytest.fixture
 def ears() -> Iterator[Ears]:
     made = Ears("127.0.0.1", 0)
-    made.workers.clear()
-    made.names = Names(MOST_NAMES)  # type: ignore[misc]
+    for of_all in (made.workers, made.rations, made.names):
+        of_all.clear()
     yield made
     made.socket.context.destroy(linger=0)
 
@@ -121,12 +121,27 @@ def test_there_are_only_so_many_workers_and_names(ears: Ears) -> None:
         heard(ears, "client_ready", "2.47.0", "one more")
     for first in range(0, MOST_NAMES, 500):
         entries = [{**ENTRY, "name": f"n{number}"} for number in range(first, first + 500)]
-        heard(ears, "stats", {**STATS, "stats": entries}, f"w{first // 500}")
+        heard(ears, "stats", {**STATS, "stats": entries}, "w1")
     with pytest.raises(Unheard, match="more names"):
         heard(ears, "stats", {**STATS, "stats": [{**ENTRY, "name": "one more"}]}, "w1")
     for number in range(10):
         with pytest.raises(Unheard, match="more names"):
             heard(ears, "exception", {"msg": "x", "traceback": f"t{number}"}, "w1")
+
+
+def test_who_is_gone_makes_room(ears: Ears) -> None:
+    clock = FakeClock()
+    for number in range(MOST_WORKERS):
+        heard(ears, "client_ready", "2.47.0", f"w{number}")
+        ears.rations[f"w{number}"] = Ration(clock)
+    clock.sleep(SILENT_S - 1)
+    heard(ears, "heartbeat", HEART, "w1")
+    clock.sleep(2)
+    heard(ears, "client_ready", "2.47.0", "one more")
+    assert heard(ears, "heartbeat", HEART, "w1").data == HEART
+    with pytest.raises(Unheard, match="a message of no worker"):
+        heard(ears, "heartbeat", HEART, "w2")
+    heard(ears, "client_ready", "2.47.0", "w2")
 
 
 @pytest.mark.parametrize("worker", [f"w{ESCAPES}", "w\n", "w\x1b[2J"])

@@ -17,7 +17,7 @@ def test_an_empty_environment_gives_the_defaults():
 def test_settings_survive_the_environment():
     settings = Settings("ViT-B-16", "tag", 7, "cpu", "0.0.0.0", 9000, 8, 1000, 2000, 3, "gpu:8001", "clip", 4)
     limits = {"max_queue": 0, "max_decode_s": 0.5, "max_receive_s": 1e-3, "max_drain_s": 9}
-    settings = replace(settings, **limits, token="secret", tls_cert="a.pem", tls_key="b.pem")
+    settings = replace(settings, **limits, names="clip", token="secret", tls_cert="a.pem", tls_key="b.pem")
     assert Settings.from_env(settings.to_env()) == settings
     assert not [name for name, value in vars(Settings()).items() if getattr(settings, name) == value]
 

@@ -14,7 +14,7 @@ from server import patience
 from server.settings import Settings
 
 PATIENT_S = 1.5
-HEAD = b"POST /embed HTTP/1.1\r\nHost: here\r\nContent-Length: 100000\r\n\r\n"
+HEAD = b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n"
 
 
 @pytest.fixture
@@ -70,7 +70,9 @@ def test_a_refused_body_that_trickles_is_not_read_for_ever(client, until):
     assert b"connection: close" in answer
 
 
-@pytest.mark.parametrize("sent", [b"", b"POST /emb", b"GET /healthz HTTP/1.1\r\nHost: here\r\n\r\nGET /h"])
+@pytest.mark.parametrize(
+    "sent", [b"", b"POST /emb", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /h"]
+)
 def test_a_head_that_trickles_or_never_comes_is_not_waited_for(client, sent):
     with connect(client) as held:
         held.sendall(sent)
@@ -95,7 +97,7 @@ def test_an_answer_that_nobody_reads_is_dropped(client, how):
         held.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         held.settimeout(20)
         held.connect(("127.0.0.1", client.port))
-        head = b"POST /null HTTP/1.1\r\nHost: here\r\n%sContent-Length: %d\r\n\r\n" % (how, len(body))
+        head = b"POST /null HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: %d\r\n\r\n" % (how, len(body))
         held.sendall(head + body)
         begun = held.recv(1000)
         time.sleep(2 * PATIENT_S)

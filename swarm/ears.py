@@ -6,6 +6,7 @@ the greenlet that listens, and the study with it. Here such a message is dropped
 
 from __future__ import annotations
 
+from locust import stats
 from locust.exception import RPCError
 from locust.rpc.protocol import Message
 from locust.rpc.zmqrpc import BaseSocket, Server
@@ -18,7 +19,6 @@ from locust.runners import (
     STATE_STOPPED,
     STATE_STOPPING,
 )
-from locust.stats import bucket_response_time
 
 import logging
 import os
@@ -86,9 +86,12 @@ def is_entry(data: Any) -> bool:
 
 
 def are_times(data: Any) -> bool:
-    """Whether it counts response times, rounded as Locust does, so that there are a few thousand of them."""
+    """Whether it counts response times, rounded as Locust is told to, so that there are a few thousand."""
     return isinstance(data, dict) and all(
-        is_number(time) and 0 <= time <= LONGEST_MS and bucket_response_time(time) == time and is_whole(count)
+        is_number(time)
+        and 0 <= time <= LONGEST_MS
+        and stats.bucket_response_time(time) == time
+        and is_whole(count)
         for time, count in data.items()
     )
 

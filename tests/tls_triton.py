@@ -13,6 +13,7 @@ import sys
 from server.emulation import Profile
 from server.net import choose_ports
 from server.repository import make_backends, make_repository, triton_command, triton_environment
+from server.restricted import VARIABLE, secret
 from server.shared_memory import prefix_for
 from server.wheel import find_wheel
 
@@ -23,8 +24,10 @@ def main(grpc: str, http: str, cert: str, key: str, client_ca: str) -> None:
     (metrics,) = choose_ports("127.0.0.1", [0])
     repository, backends = make_repository("emulated", 0, 1, Profile(0, 0).parameters()), make_backends(wheel)
     command = triton_command(
-        wheel, repository, backends, "127.0.0.1", [int(http), int(grpc), metrics], prefix_for("tls")
+        wheel, repository, backends, "127.0.0.1", [int(http), int(grpc), metrics], prefix_for("tls"), False
     )
+    # What server/guard.py does, but where everybody may see it.
+    command = [word.replace(f"${VARIABLE}", secret({})) for word in command]
     command += ["--grpc-use-ssl-mutual=true", f"--grpc-server-cert={cert}", f"--grpc-server-key={key}"]
     command += [f"--grpc-root-cert={client_ca}", "--log-info=false"]
     os.execve(command[0], command, triton_environment(wheel, backends, os.environ))

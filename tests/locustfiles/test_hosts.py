@@ -112,6 +112,7 @@ def test_two_namespaces_and_a_machine_by_ssh_run_one_study(
         "worker-near-1.log", "worker-next-1.log", "worker-far-1.log",
     }  # fmt: skip
     assert left_by(console.process.pid) == []
+    assert "the master's port got" not in console.text
 
 
 @real

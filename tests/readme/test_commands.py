@@ -31,7 +31,7 @@ def test_no_command_is_left_out() -> None:
 def test_every_option_is_explained() -> None:
     rows = re.findall(r"^\| (`--[^|]*) \|", (ROOT / "README.md").read_text(), re.MULTILINE)
     explained = sorted(name for row in rows for name in re.findall(r"--[a-z0-9-]+", row))
-    launchers = ["--workers", "--hosts", "--link", "--links", "--web"]
+    launchers = ["--workers", "--hosts", "--ssh-config", "--link", "--links", "--web"]
     assert explained == sorted(["--study", *launchers, *map(flag, (*URLS, *NUMBERS, *TEXTS, *SWITCHES))])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from tritonclient.grpc import service_pb2
 from swarm.errors import UsageError
 from swarm.first_calls import ANNOUNCE_S, LONGEST_S
 from swarm.greeting import check_tls, speaks_tls
-from swarm.query import PATIENCE_S, Told, get, post, triton_stub
+from swarm.query import PATIENCE_S, Told, get, triton_stub
 from swarm.targets import flag_of
 from users.check import check_form
 from users.endpoint import NULL, Endpoint
@@ -206,8 +206,9 @@ def check_triton_http(name: str, endpoint: Endpoint) -> None:
     if "binary_tensor_data" not in extensions:
         raise UsageError(f"{name}: answers, but not as a Triton server; give Triton's HTTP port")
     if not get(endpoint, f"/v2/models/{endpoint.model}/ready").ok:
-        index = post(endpoint, "/v2/repository/index")
-        models = [row["name"] for row in index.json()] if index.ok else None
+        # Its index of models may be for those who may load them.
+        told = get(endpoint, "/v2/models/stats")
+        models = {row["name"] for row in told.json()["model_stats"]} if told.ok else None
         raise UsageError(missing_model(name, endpoint, models))
 
 
@@ -224,14 +225,14 @@ def check_triton_grpc(name: str, endpoint: Endpoint) -> None:
         ready = stub.ModelReady(service_pb2.ModelReadyRequest(name=endpoint.model), timeout=PATIENCE_S)
         if not ready.ready:
             try:
-                index = stub.RepositoryIndex(service_pb2.RepositoryIndexRequest(), timeout=PATIENCE_S)
-                models = [model.name for model in index.models]
+                told = stub.ModelStatistics(service_pb2.ModelStatisticsRequest(), timeout=PATIENCE_S)
+                models = {model.name for model in told.model_stats}
             except grpc.RpcError:
                 models = None
             raise UsageError(missing_model(name, endpoint, models))
 
 
-def missing_model(name: str, endpoint: Endpoint, models: Sequence[str] | None) -> str:
+def missing_model(name: str, endpoint: Endpoint, models: Collection[str] | None) -> str:
     """The sentence for a Triton without the model; None: it does not tell us which ones it has."""
     mends = {"onnx": "name another by --onnx-model", "trt": "name another by --trt-model"}
     own = f"triton_repo/{endpoint.backend}/{endpoint.model}"

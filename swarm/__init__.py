@@ -7,12 +7,15 @@ programs that start hosts and links have no use for.
 from __future__ import annotations
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from swarm.cell import Cell
     from swarm.plan import Size, serial_and_concurrent
     from swarm.shape import StudyShape
+
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")  # as in users, and before it where it comes first
 
 __all__ = ["Cell", "Size", "StudyShape", "serial_and_concurrent"]
 _HOMES = {"Cell": "swarm.cell", "StudyShape": "swarm.shape"}

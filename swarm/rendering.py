@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -53,9 +54,15 @@ def _run(words: list[str], patience: float, environment: Mapping[str, str]) -> t
         made = f"python -m reports {' '.join(words[:2])}"
         return f"inferswarm: the report took too long; make it again with {made}", None
     except OSError as error:
-        made = f"python -m reports {' '.join(words[:2])}"
-        return f"inferswarm: the report cannot be made ({error.strerror}); make it later with {made}", None
+        return _not_made(error.strerror, words), None
+    if done.returncode < 0:
+        return _not_made(f"its process was ended by {signal.Signals(-done.returncode).name}", words), None
     return (done.stdout + done.stderr).rstrip(), done.returncode
+
+
+def _not_made(why: str, words: list[str]) -> str:
+    again = f"make it later with python -m reports {' '.join(words[:2])}"
+    return f"inferswarm: the report cannot be made ({why}); {again}"
 
 
 def patience_s(folder: Path) -> float:

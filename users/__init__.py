@@ -2,6 +2,12 @@
 
 from locust import User  # noqa: F401  (first: it patches sockets and threads)
 
+import os
+
+# Read when grpc is imported. It would start again in each process that is forked, find its sockets closed,
+# and abort: one subprocess in ten ended so before it had begun.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+
 from users.endpoint import Endpoint
 from users.jpeg_http import JpegHttpUser
 from users.triton_grpc import TritonGrpcUser

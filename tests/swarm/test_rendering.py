@@ -1,5 +1,6 @@
 """How long the report at the end of a study may take, and how verdicts are asked for."""
 
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,19 @@ def test_where_no_process_can_be_started_the_report_is_to_be_made_later(
     text, code = rendering.show(tmp_path)
     made = f"make it later with python -m reports show {tmp_path}"
     assert (text, code) == (f"inferswarm: the report cannot be made (Too many open files); {made}", None)
+
+
+def test_a_process_that_is_killed_says_nothing_and_so_we_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed = subprocess.CompletedProcess([], -signal.SIGABRT, "", "")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: killed)
+    text, code = rendering.show(tmp_path)
+    made = f"make it later with python -m reports show {tmp_path}"
+    assert (text, code) == (
+        f"inferswarm: the report cannot be made (its process was ended by SIGABRT); {made}",
+        None,
+    )
 
 
 class Ran:

@@ -26,6 +26,26 @@ from users.triton_http import TritonHttp
 
 ROOT = Path(__file__).parents[2]
 KINDS = ("per-user", "shared", "pool:4", "same-args")
+STARTING = """
+import collections, subprocess
+import gevent, grpc
+from users.grpc_channels import patch_grpc
+
+def call_nobody():
+    with grpc.insecure_channel("127.0.0.1:1") as channel:
+        call = channel.unary_unary("/no/where")
+        while True:
+            try:
+                call(b"", timeout=0.2)
+            except grpc.RpcError:
+                gevent.sleep(0.005)
+
+patch_grpc()
+calling = [gevent.spawn(call_nobody) for _ in range(4)]
+gevent.sleep(0.2)
+print(dict(collections.Counter(subprocess.run(["true"]).returncode for _ in range(80))))
+gevent.killall(calling)
+"""
 IMAGES = ImageSet((b"one",), np.zeros((1, 3, 224, 224), dtype=np.float32), "test")
 
 
@@ -230,3 +250,17 @@ def test_a_run_ends(channels: str, endpoint: Endpoint, http_address: str, tmp_pa
     assert counts.keys() == {"g/b1", "h/b1"}, said
     assert all(count > 8 for count in counts.values()), said
     assert served(endpoint.port) == served(int(http_address.rpartition(":")[2])) == 0
+
+
+@pytest.mark.parametrize("room", ["users import Endpoint", "swarm import StudyShape"])
+def test_processes_can_be_started_beside_grpc(room: str) -> None:
+    """gRPC's own care for forks aborts one process in ten that is started while calls are under way."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"from {room}\n{STARTING}"],
+        cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if not name.startswith("GRPC_")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.stdout == "{0: 80}\n", done.stderr

@@ -60,7 +60,7 @@ def _run(words: list[str], patience: float, environment: Mapping[str, str]) -> t
     return (done.stdout + done.stderr).rstrip(), done.returncode
 
 
-def _not_made(why: str, words: list[str]) -> str:
+def _not_made(why: str | None, words: list[str]) -> str:
     again = f"make it later with python -m reports {' '.join(words[:2])}"
     return f"inferswarm: the report cannot be made ({why}); {again}"
 

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from benchmarks.bounds import Bounds
 from benchmarks.stand_in import Link, packed, results
 from reports.fold.coarse import Bins
-from reports.fold.run import summarise
-from reports.fold.runs import planned_runs
-from reports.ledger import FILE_NAME, VERSION, LedgerWriter, outline
-from reports.summary import Summary
-from swarm.collector import Collector
-from swarm.recorder import Recorder
-from swarm.tuning import three_digits
+from reports.fold.run_records import planned_runs
+from reports.ledger.ledger import FILE_NAME, VERSION, LedgerWriter, outline
+from reports.study.summarise import summarise
+from reports.summary.summary import Summary
+from swarm.distributed.collector import Collector
+from swarm.distributed.recorder import Recorder
+from swarm.locust_patches.patches import three_digits
 
 COUNT, WORKERS = 1_000_000, 8
 MEDIAN_NS, SIGMA = 20e6, 0.6

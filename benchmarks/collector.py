@@ -17,11 +17,11 @@ import numpy as np
 
 from benchmarks.bounds import Bounds
 from benchmarks.stand_in import Link, packed, results
-from reports import histogram
-from reports.ledger import FILE_NAME, VERSION, LedgerWriter
-from swarm.collector import Collector
-from swarm.live import Live
-from swarm.recorder import Recorder
+from reports.histogram import codec
+from reports.ledger.ledger import FILE_NAME, VERSION, LedgerWriter
+from swarm.distributed.collector import Collector
+from swarm.distributed.recorder import Recorder
+from swarm.output.prometheus import Live
 from users.result import Result
 
 RECORD_US, CORE_SHARE = 15.0, 0.5
@@ -76,7 +76,7 @@ def windows() -> list[dict[str, object]]:
         for result in results(latencies(PER_S // CELLS), 0, NS_PER_S // PER_S, f"a-http/b{cell + 1}/c16"):
             recorder.add(result)
         records += recorder.take_all()[:1]
-    lag, _ = histogram.encoded_ns([300_000] * 49 + [2_000_000])
+    lag, _ = codec.encoded_ns([300_000] * 49 + [2_000_000])
     gc = {"gc_pauses": 1, "gc_ns": 1, "gc_max_ns": 1}
     health = {"kind": "health", "cell": "a-http/b1/c16", "repeat": 1, "phase": "measure", "second": 1}
     return [*records, {**health, "cpu_pct": 30.0, "lag": lag, **gc, "in_flight": 16, "users": 16}]

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from swarm.probe import read_counters
+from swarm.backends.statistics import read_counters
 from tests.locustfiles.console import ROOT, Console, free_port, is_listening, wait_until
 from users.endpoint import Endpoint
 

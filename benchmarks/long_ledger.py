@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from reports.fold.seconds import epoch_s, iso
-from reports.histogram import encoded_ns
-from reports.ledger import FILE_NAME, VERSION, LedgerWriter
+from reports.fold.records import epoch_s, iso
+from reports.histogram.codec import encoded_ns
+from reports.ledger.ledger import FILE_NAME, VERSION, LedgerWriter
 
 STARTED = "2026-11-21T11:00:00Z"
 KINDS, PER_SECOND, NS = 20, 25, 1_000_000_000

@@ -17,7 +17,7 @@ from benchmarks.bounds import Bounds
 from benchmarks.long_ledger import planned, write_study
 from benchmarks.scaling.parts import shares
 from benchmarks.sizes import shown
-from reports.ledger import FILE_NAME
+from reports.ledger.ledger import FILE_NAME
 from tests.locustfiles.console import free_port
 
 CORES, ASK_MS, LAG_MS, TO_LEDGER_MS, PEAK_MB = 1.0, 1_000, 1_000, 1_000, 2_000

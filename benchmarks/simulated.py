@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from benchmarks.noise import Figures, Session
-from reports.compare.side import STUDY, Row, Side
+from reports.cells_csv.side import STUDY, Row, Side
 from reports.gates.blocks import RunBlocks
 from reports.gates.source import Source
 

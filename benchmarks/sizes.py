@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.bounds import Bounds
 from benchmarks.long_ledger import planned, write_study
-from reports.ledger import FILE_NAME, Record
+from reports.ledger.ledger import FILE_NAME, Record
 
 ENDPOINTS = ("pytorch-http", "onnx-http", "onnx-grpc", "openvino-http", "openvino-grpc")
 BATCHES, LEVELS = (1, 4, 8, 16, 32), (8, 16)

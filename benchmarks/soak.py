@@ -26,7 +26,7 @@ from benchmarks.soaking.figures import judge
 from benchmarks.soaking.measured import soak_of
 from benchmarks.soaking.validity import validity_of
 from benchmarks.soaking.watching import Size, Watcher, sizes_of
-from reports.ledger import FILE_NAME, LedgerError
+from reports.ledger.ledger import FILE_NAME, LedgerError
 from tests.locustfiles.console import Console
 
 STUDY, LEAKING = "locustfiles/step7.py", "benchmarks/studies/leaking.py"

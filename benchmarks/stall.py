@@ -11,7 +11,7 @@ from datetime import datetime
 
 from benchmarks.bounds import Bounds
 from benchmarks.drive import STEP7, Drive, drive, records
-from swarm.under_way import LEAD_S
+from swarm.study.run_phases import LEAD_S
 from tests.fake_service import stall_left_s
 from tests.locustfiles.console import Console
 from users.endpoint import Endpoint

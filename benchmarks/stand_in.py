@@ -7,8 +7,8 @@ from locust.rpc.protocol import Message
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from swarm.messages import RECORDS
-from swarm.raw import Rows
+from swarm.distributed.protocol import RECORDS
+from swarm.distributed.raw_results import Rows
 from users.result import Result
 
 

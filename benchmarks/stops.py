@@ -13,10 +13,10 @@ import numpy as np
 
 from benchmarks.bounds import Bounds
 from benchmarks.noise import PERCENT, Figures, Noise, seconds_of
-from reports.buckets import Buckets, indices_of
 from reports.gates.blocks import Block, Seconds
 from reports.gates.thresholds import Threshold, parse_gates
-from swarm.certainty import CERTAIN, LOOK_S, chance_of, is_certain, look_at, unlucky
+from reports.histogram.buckets import Buckets, indices_of
+from swarm.output.certainty import CERTAIN, LOOK_S, chance_of, is_certain, look_at, unlucky
 
 PHASES, BAD_ONES = 1_000, 20
 AT_ONCE = 25

@@ -15,8 +15,8 @@ must run with --model-control-mode=explicit for the delays, and is not profiled.
 from collections.abc import Sequence
 from typing import ClassVar
 
+from locustfiles.batching import BatchingSize, serialisation_and_batching
 from swarm import Cell, Size, StudyShape
-from swarm.batching import BatchingSize, serialisation_and_batching
 from users import Endpoint, TritonHttpUser, TritonJsonHttpUser
 
 

@@ -14,8 +14,8 @@ and put back at the end.
 from collections.abc import Sequence
 from typing import ClassVar
 
+from locustfiles.instances import GrowthSize, growth
 from swarm import Cell, Size, StudyShape
-from swarm.instances import GrowthSize, growth
 from users import Endpoint, TritonHttpUser
 
 LEVELS = (1, 4, 8, 16, 32, 64, 128)

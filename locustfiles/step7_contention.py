@@ -10,8 +10,8 @@ With no URL given, it starts a real Triton whose model only sleeps as long as an
 from collections.abc import Sequence
 from typing import ClassVar
 
+from locustfiles.arms import contention
 from swarm import Cell, Size, StudyShape
-from swarm.arms import contention
 from users import Endpoint, TritonGrpcUser, TritonHttpUser
 
 

@@ -14,10 +14,10 @@ from dataclasses import replace
 from typing import ClassVar
 
 from swarm import Cell, Size, StudyShape
-from swarm.plan import at_rates
+from swarm.plan.matrix import at_rates
 from users import Endpoint, JpegHttpUser
-from users.channels import PER_REQUEST
-from users.pacer import CONSTANT
+from users.load.pacing import CONSTANT
+from users.transport.connections import PER_REQUEST
 
 MAX_IN_FLIGHT = 100
 

@@ -5,12 +5,12 @@ import io
 import sys
 from collections.abc import Sequence
 
-from reports.compare.command import add_compare
-from reports.gates.baseline_command import add_baseline
-from reports.gates.calibrate_command import add_calibrate
-from reports.gates.command import add_gate
+from reports.commands.baseline import add_baseline
+from reports.commands.calibrate import add_calibrate
+from reports.commands.compare import add_compare
+from reports.commands.gate import add_gate
+from reports.commands.show import add_show
 from reports.parser import Parser
-from reports.show import add_show
 
 
 def main(argv: Sequence[str] | None = None) -> int:

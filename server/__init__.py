@@ -1,0 +1,1 @@
+"""Server: what we serve to be tested."""

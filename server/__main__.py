@@ -24,14 +24,17 @@ def main(argv: list[str]) -> int:
 
 
 def _commands() -> dict[str, Callable[[list[str]], int]]:
-    from server import doctor, export, profile, service, up
+    from server.embedded import up
+    from server.hardware import doctor
+    from server.models import export, profile
+    from server.service import command
 
     return {
         "up": up.main,
         "export": export.main,
         "doctor": doctor.main,
         "profile": profile.main,
-        "service": service.main,
+        "service": command.main,
     }
 
 

@@ -7,11 +7,14 @@ import sys
 
 from reports.format import one_line
 from swarm.errors import SwarmError
+from swarm.launcher.orphans import end_left_behind, remove_folders
 from swarm.links.namespace import remove_orphans
-from swarm.orphans import end_left_behind, remove_folders
 
 COMMANDS = {
-    "run": ("swarm.run", "run a study: master here, workers on hosts, emulated links where asked"),
+    "run": (
+        "swarm.launcher.command",
+        "run a study: master here, workers on hosts, emulated links where asked",
+    ),
     "hosts": ("swarm.hosts.command", "check client hosts, prepare those reached by ssh, print manifests"),
     "link": ("swarm.links.command", "list emulated links, measure one, or run a command over it"),
 }

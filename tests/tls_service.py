@@ -11,7 +11,7 @@ import ssl
 import numpy as np
 import uvicorn
 
-from server.app import create_app
+from server.service.app import create_app
 from server.settings import Settings
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 import sys
 
-from server.emulation import Profile
+from server.embedded.shared_memory import prefix_for
 from server.net import choose_ports
-from server.repository import make_backends, make_repository, triton_command, triton_environment
-from server.restricted import VARIABLE, secret
-from server.shared_memory import prefix_for
-from server.wheel import find_wheel
+from server.triton.emulation import Profile
+from server.triton.model_control import VARIABLE, secret
+from server.triton.repository import make_backends, make_repository, triton_command, triton_environment
+from server.triton.wheel import find_wheel
 
 
 def main(grpc: str, http: str, cert: str, key: str, client_ca: str) -> None:
@@ -26,7 +26,7 @@ def main(grpc: str, http: str, cert: str, key: str, client_ca: str) -> None:
     command = triton_command(
         wheel, repository, backends, "127.0.0.1", [int(http), int(grpc), metrics], prefix_for("tls"), False
     )
-    # What server/guard.py does, but where everybody may see it.
+    # What server/embedded/guard.py does, but where everybody may see it.
     command = [word.replace(f"${VARIABLE}", secret({})) for word in command]
     command += ["--grpc-use-ssl-mutual=true", f"--grpc-server-cert={cert}", f"--grpc-server-key={key}"]
     command += [f"--grpc-root-cert={client_ca}", "--log-info=false"]

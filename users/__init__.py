@@ -8,17 +8,17 @@ import os
 # and abort: one subprocess in ten ended so before it had begun.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
-from users.endpoint import Endpoint
-from users.jpeg_http import JpegHttpUser
-from users.triton_grpc import TritonGrpcUser
-from users.triton_http import TritonHttpUser
-from users.triton_json import TritonJsonHttpUser
-from users.triton_payloads import (
+from users.backends.embed_service import JpegHttpUser
+from users.backends.triton_grpc import TritonGrpcUser
+from users.backends.triton_http import TritonHttpUser
+from users.backends.triton_json import TritonJsonHttpUser
+from users.backends.triton_payloads import (
     TritonJpegGrpcUser,
     TritonJpegHttpUser,
     TritonUint8GrpcUser,
     TritonUint8HttpUser,
 )
+from users.endpoint import Endpoint
 
 __all__ = [
     "Endpoint",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from users.security import OPEN, Security
+from users.tls import OPEN, Security
 
 Protocol = Literal["http", "grpc"]
 Payload = Literal["jpeg", "fp32", "json", "uint8"]

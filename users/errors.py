@@ -93,7 +93,7 @@ CUT_OFF = "UNEXPECTED_EOF_WHILE_READING"
 BEYOND = (RecursionError, OverflowError)
 """What numbers and nestings beyond all measure lead to."""
 BEYOND_WORDS = ("CLIENT: Received message larger than max", "Compression algorithm")
-"""Of gRPC's own texts on answers that are beyond our limits (users/bounds.py)."""
+"""Of gRPC's own texts on answers that are beyond our limits (users/transport/size_limits.py)."""
 MOST_READ = 16_384
 """Bytes of an error's body that are looked at: more than the longest token takes in JSON."""
 RESET_ERRNOS = {errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED, errno.ENOTCONN}

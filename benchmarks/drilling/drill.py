@@ -105,7 +105,7 @@ def planted(name: str, count: int) -> Callable[[Rig], None]:
 @contextmanager
 def few_pictures() -> Iterator[Path]:
     """A folder with two pictures: before its load a study asks for a golden embedding of each."""
-    from users.images import load_images
+    from users.inputs.images import load_images
 
     with tempfile.TemporaryDirectory(prefix="inferswarm-drill-") as folder:
         for number, jpeg in enumerate(load_images("").jpegs[:2]):

@@ -15,9 +15,9 @@ import numpy as np
 
 import users
 from benchmarks.generating.kinds import KINDS, MACHINE, MODEL, PICTURES, TENSORS, Kind
-from swarm.fingerprint import cpu_model, git_commit
-from users.images import ImageSet, load_images
-from users.transport import Transport, rotation
+from swarm.output.fingerprint import cpu_model, git_commit
+from users.inputs.images import ImageSet, load_images
+from users.transport.base import Transport, rotation
 
 CLASSES = {
     "jpeg-http": users.JpegHttpUser,

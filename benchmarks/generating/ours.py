@@ -22,10 +22,10 @@ from benchmarks.generating.answers import rows
 from benchmarks.generating.arm import Told, arm_options, ended, measured, told
 from benchmarks.generating.bodies import CLASSES, endpoint_of
 from benchmarks.generating.kinds import KINDS, PICTURES
-from swarm.messages import ASK, PROGRESS, RECORDS, REPLY
-from swarm.tuning import tune_locust
-from swarm.worker import Worker
-from users.images import ImageSet, load_images
+from swarm.distributed.protocol import ASK, PROGRESS, RECORDS, REPLY
+from swarm.distributed.worker import Worker
+from swarm.locust_patches.patches import tune_locust
+from users.inputs.images import ImageSet, load_images
 from users.result import Result
 
 RAW_RESULTS = 100_000

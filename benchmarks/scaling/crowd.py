@@ -18,8 +18,8 @@ import msgpack  # type: ignore[import-untyped]
 import zmq
 
 from benchmarks.scaling import told
-from swarm.messages import ASK, HELLO, REPLY
-from swarm.worker import NOTHING_DONE
+from swarm.distributed.protocol import ASK, HELLO, REPLY
+from swarm.distributed.worker import NOTHING_DONE
 
 TICKS = 100
 """In a second."""

@@ -13,8 +13,8 @@ from typing import Any
 
 import psutil
 
-from reports import histogram
-from reports.ledger import FILE_NAME
+from reports.histogram import codec
+from reports.ledger.ledger import FILE_NAME
 
 LOOK_S = 0.25
 Tag = tuple[str, int]
@@ -88,7 +88,7 @@ class Grown:
 
 def p99_ms(encoded: list[str]) -> float | None:
     """Of histograms; None where they are empty."""
-    (value,) = histogram.percentiles_ns(histogram.merged(encoded), [99.0])
+    (value,) = codec.percentiles_ns(codec.merged(encoded), [99.0])
     return None if value is None else value / 1e6
 
 

@@ -21,19 +21,19 @@ from typing import Any, cast
 import gevent
 
 from benchmarks.scaling.seen import Seen, Span, ms, quantiles
-from reports import histogram
-from reports.ledger import FILE_NAME, VERSION, LedgerWriter
-from swarm.cell import Cell, Run
+from reports.histogram import codec
+from reports.ledger.ledger import FILE_NAME, VERSION, LedgerWriter
 from swarm.clock import utc_now
-from swarm.collector import Collector
-from swarm.conductor import Conductor
-from swarm.crew import Answers, Crew
-from swarm.hands import Hands
-from swarm.health import Health
-from swarm.programme import Listed
-from swarm.runner_hands import Users
-from swarm.tuning import tune_locust
-from swarm.under_way import Terms
+from swarm.distributed.collector import Collector
+from swarm.distributed.worker_health import Health
+from swarm.distributed.workers import Answers, Crew
+from swarm.locust_patches.patches import tune_locust
+from swarm.plan.cell import Cell, Run
+from swarm.plan.schedule import Listed
+from swarm.study.conductor import Conductor
+from swarm.study.dependencies import Hands
+from swarm.study.run_phases import Terms
+from swarm.study.wiring import Users
 from users import JpegHttpUser
 from users.endpoint import Endpoint
 
@@ -110,8 +110,8 @@ class Head:
         """Since the last look."""
         now, size = (time.monotonic(), time.process_time()), self._path.stat().st_size
         elapsed, cores = now[0] - self._mark[0], now[1] - self._mark[1]
-        lag = histogram.merged([self._health.take()["lag"]])
-        p99, most = histogram.percentiles_ns(lag, [99.0, 100.0])
+        lag = codec.merged([self._health.take()["lag"]])
+        p99, most = codec.percentiles_ns(lag, [99.0, 100.0])
         span = Span(cores / elapsed, ms(p99), ms(most), (size - self._mark[2]) / elapsed)
         self._mark = (*now, size)
         return span

@@ -13,10 +13,10 @@ from typing import Any
 from benchmarks.long_ledger import planned
 from benchmarks.scaling import told
 from benchmarks.stand_in import Link
-from reports.ledger import FILE_NAME, LedgerWriter
-from swarm.collector import Collector
-from swarm.live import Live
-from swarm.pulse import Pulse
+from reports.ledger.ledger import FILE_NAME, LedgerWriter
+from swarm.distributed.collector import Collector
+from swarm.distributed.phase_stats import Pulse
+from swarm.output.prometheus import Live
 from swarm.web.seconds import KINDS as KINDS_SHOWN
 from swarm.web.seconds import Seconds
 

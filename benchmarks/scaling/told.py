@@ -12,9 +12,9 @@ import msgpack  # type: ignore[import-untyped]
 import numpy as np
 
 from benchmarks.stand_in import results
-from reports import histogram
-from swarm.messages import PROGRESS, PROGRESS_FIELDS, RECORDS
-from swarm.recorder import Window
+from reports.histogram import codec
+from swarm.distributed.protocol import PROGRESS, PROGRESS_FIELDS, RECORDS
+from swarm.distributed.recorder import Window
 
 PER_S = 100
 """Requests a second of one worker: they decide how long its histograms are."""
@@ -33,7 +33,7 @@ def records(tag: Tag, seed: int) -> list[dict[str, Any]]:
     window = Window()
     for result in results(services, 0, NS_PER_S // PER_S, tag[0]):
         window.add(result)
-    lag, _ = histogram.encoded_ns(random.exponential(2e5, 50).astype(np.int64).tolist())
+    lag, _ = codec.encoded_ns(random.exponential(2e5, 50).astype(np.int64).tolist())
     head = {**cell, "second": SECOND, "span_ns": NS_PER_S}
     health = {"cpu_pct": 60.0, "loop_ran_ns": 5 * 10**8, "cpu_wait_ns": 10**7, "lag": lag, "gc_pauses": 3}
     health |= {"gc_ns": 10**6, "gc_max_ns": 5 * 10**5, "users": 1, "in_flight": 1, "sent_ns": SENT_NS}

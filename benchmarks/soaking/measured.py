@@ -10,8 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from reports import histogram
-from reports.ledger import FILE_NAME
+from reports.histogram import codec
+from reports.ledger.ledger import FILE_NAME
 
 PERCENTS = (50.0, 95.0, 99.0)
 
@@ -47,7 +47,7 @@ class Cell:
 
 def percentiles_ms(texts: Iterable[str]) -> tuple[float, ...]:
     """Of histograms as the ledger has them."""
-    found = histogram.percentiles_ns(histogram.merged(texts), PERCENTS)
+    found = codec.percentiles_ns(codec.merged(texts), PERCENTS)
     return tuple((value or 0.0) / 1e6 for value in found)
 
 

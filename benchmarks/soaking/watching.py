@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from swarm.memory import family, proportional_of
+from swarm.sampling.server_memory import family, proportional_of
 
 LAUNCHER = "launcher"
 ROLES = (
@@ -63,7 +63,7 @@ class Track:
 def role_of(command: Sequence[str]) -> str:
     """What a process is, by its command line; `other` where nothing is known of it.
 
-    >>> role_of(["python", "-I", "swarm/hosts/leash.py", "--", "locust", "--worker"])
+    >>> role_of(["python", "-I", "swarm/launcher/leash.py", "--", "locust", "--worker"])
     'leash'
     """
     text = " ".join(command)

@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from reports.compare.side import PUBLISHED, STUDY, Side
+from reports.cells_csv.side import PUBLISHED, STUDY, Side
 from reports.format import MISSING
-from reports.tables.table import Table, words
+from reports.page.table import Table, words
 
 KINDS = {STUDY: "study", PUBLISHED: "published by others"}
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from reports.compare.side import PUBLISHED, Side
-from reports.compare.stated import stated
+from reports.cells_csv.side import PUBLISHED, Side
+from reports.cells_csv.stated import stated
 from reports.format import MISSING
-from reports.tables.table import Table, words
+from reports.page.table import Table, words
 
 TOLD = 3
 # What a difference in some name does to the comparison.

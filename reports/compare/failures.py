@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean, variance
 
-from reports.analysis.log_ratio import half_width
+from reports.cells_csv.side import Row, Side
 from reports.compare.matching import INCONCLUSIVE, NONE_SHOWN
-from reports.compare.side import Row, Side
-from reports.tables.grid import COMPARABLE_RUNS
+from reports.page.grid import COMPARABLE_RUNS
+from reports.stats.log_ratio import half_width
 
 FEWER, MORE = "fewer failures", "more failures"
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from reports.cells_csv.side import Side
 from reports.compare.failures import Failures, failures
-from reports.compare.side import Side
 from reports.compare.tables import verdict_head
 from reports.format import MISSING, digits
-from reports.tables.table import Cell, Rows, Table
+from reports.page.table import Cell, Rows, Table
 
 
 def failures_table(base: Side, others: Sequence[Side]) -> Table:

@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import log
 
+from reports.cells_csv.side import Side
 from reports.compare.differences import Difference, listed
 from reports.compare.failures import FEWER, MORE, failures
 from reports.compare.matching import FASTER, SLOWER, VERDICTS, Match, matches
 from reports.compare.measures import P50, RATE
 from reports.compare.penalty_table import penalty_said
-from reports.compare.side import Side
 from reports.format import digits, plural
 
 

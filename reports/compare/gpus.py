@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from reports.compare.side import Side
+from reports.cells_csv.side import Side
 
 MODEL = re.compile(r"\b(?:[GR]TX [A-Z]?\d{4}|[ABHLPTV]\d{1,3}S?)\b")
 """A GPU's name in a source's text: an A100, an RTX 4090, 4 x RTX 4080."""

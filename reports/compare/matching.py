@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from reports.analysis.log_ratio import LogRatio, log_ratio
+from reports.cells_csv.side import Row, Side
 from reports.compare.measures import MEASURES, Measure
-from reports.compare.side import Row, Side
-from reports.tables.grid import COMPARABLE_RUNS
+from reports.page.grid import COMPARABLE_RUNS
+from reports.stats.log_ratio import LogRatio, log_ratio
 
 FASTER, SLOWER, NONE_SHOWN, INCONCLUSIVE = "faster", "slower", "no difference shown", "inconclusive"
 VERDICTS = (FASTER, SLOWER, NONE_SHOWN, INCONCLUSIVE)

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from reports.compare.side import Row
-from reports.doubt.run import ENOUGH
+from reports.caveats.run import ENOUGH
+from reports.cells_csv.side import Row
 
 
 @dataclass(frozen=True)

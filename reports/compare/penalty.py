@@ -4,14 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import exp, log, sqrt
 
-from reports.analysis.log_ratio import LogRatio, log_ratio
+from reports.cells_csv.side import Row, Side
 from reports.compare.gpus import no_other_gpu
 from reports.compare.matching import Figure, figure, one_run
 from reports.compare.measures import P50
-from reports.compare.side import Row, Side
-from reports.hypotheses.figures import LESS, MORE
-from reports.hypotheses.judge import FALSE, INCONCLUSIVE, NOT_TESTED, TRUE
-from reports.tables.grid import COMPARABLE_RUNS
+from reports.page.grid import COMPARABLE_RUNS
+from reports.published_figures.hypotheses import LESS, MORE
+from reports.published_figures.judge import FALSE, INCONCLUSIVE, NOT_TESTED, TRUE
+from reports.stats.log_ratio import LogRatio, log_ratio
 
 Key = tuple[str, str, str]
 """Backend, payload, and what follows the users in a cell's name."""

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
+from reports.cells_csv.side import Side
 from reports.compare.penalty import penalties
-from reports.compare.side import Side
 from reports.compare.tables import stand_ins
 from reports.format import digits
-from reports.hypotheses.figures import LESS, MORE
-from reports.hypotheses.judge import CLAIMS, INCONCLUSIVE, PARTLY, PUBLISHED
-from reports.tables.table import Cell, Notes, Table
+from reports.page.table import Cell, Notes, Table
+from reports.published_figures.hypotheses import LESS, MORE
+from reports.published_figures.judge import CLAIMS, INCONCLUSIVE, PARTLY, PUBLISHED
 
 CAPTION = (
     f"H5 of the published studies: {CLAIMS['H5']}. gRPC's serial p50 at batch 1 over HTTP's on each side, "

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from reports.cells_csv.side import Row, Side
 from reports.compare.matching import Match, matches
 from reports.compare.measures import Measure
-from reports.compare.side import Row, Side
 from reports.format import MISSING, digits
-from reports.tables.table import Cell, Notes, Table
+from reports.page.table import Cell, Notes, Table
 
 VALUES = (
     "Values are medians of the repeats that nothing disqualifies. A ratio is of geometric means, with its "

@@ -1,0 +1,1 @@
+"""From records to numbers: windows, samples and counters become a run."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from reports.ledger import Record
+from reports.ledger.ledger import Record
 
 
 @dataclass(frozen=True)

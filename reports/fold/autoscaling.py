@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from reports.buckets import Buckets, percentiles_ns, together
-from reports.fold.runs import Run
-from reports.fold.seconds import epoch_s
+from reports.fold.records import epoch_s
+from reports.fold.run_records import Run
 from reports.fold.stages import Stage, stages_of
 from reports.fold.windows import recorded
-from reports.ledger import Record
+from reports.histogram.buckets import Buckets, percentiles_ns, together
+from reports.ledger.ledger import Record
 
 Stated = Mapping[str, Any]
 AFTER = "after"

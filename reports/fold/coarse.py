@@ -5,10 +5,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from reports.buckets import Buckets, compact
 from reports.fold.health import SECOND_NS
 from reports.fold.samples import gpus_over, host_cpu_pct
-from reports.ledger import Record
+from reports.histogram.buckets import Buckets, compact
+from reports.ledger.ledger import Record
 
 COUNTS = ("ok", "images", "request_bytes", "response_bytes")
 HEALTH_SUMS = ("loop_ran_ns", "cpu_wait_ns", "gc_pauses", "gc_ns")

@@ -5,7 +5,7 @@ from typing import Any
 
 from reports.fold.coarse import grouped_by, stated
 from reports.fold.path_fold import GROWTHS
-from reports.ledger import Record
+from reports.ledger.ledger import Record
 
 SUMS = (*GROWTHS, "rwnd_limited_ns", "sndbuf_limited_ns", "span_ns")
 MEANS = ("rtt_ns", "cwnd_bytes", "delivery_bytes_per_s")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from reports.ledger import Record
+from reports.ledger.ledger import Record
 
 HOUR_S = 3600
 

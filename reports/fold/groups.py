@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from reports.ledger import Record
+from reports.ledger.ledger import Record
 
 
 def grouped(records: Iterable[Record], name: str) -> Mapping[Any, list[Record]]:

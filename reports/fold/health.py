@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from reports.buckets import middles_ns, percentiles_ns, together
 from reports.fold.groups import grouped
-from reports.ledger import Record
+from reports.histogram.buckets import middles_ns, percentiles_ns, together
+from reports.ledger.ledger import Record
 
 SECOND_NS = 1_000_000_000
 LEAST_LOOKS = 50

@@ -22,8 +22,8 @@ from reports.fold.coarse import (
 )
 from reports.fold.coarse_path import merged_path
 from reports.fold.readable import readable
-from reports.histogram import Room
-from reports.ledger import Record
+from reports.histogram.codec import Room
+from reports.ledger.ledger import Record
 
 MERGED = ("window", "health", "path", "sample")
 AT_ONCE = 4_000

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from reports.ledger import Record
+from reports.ledger.ledger import Record
 
 CPU = "CPUExecutionProvider"
 

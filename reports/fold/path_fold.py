@@ -6,7 +6,7 @@ from reports.fold.groups import grouped
 from reports.fold.health import standing
 from reports.fold.path import Path, wire_bytes
 from reports.fold.ratio import ratio
-from reports.ledger import Record
+from reports.ledger.ledger import Record
 
 GROWTHS = (
     *("bytes_sent", "bytes_received", "bytes_retransmitted", "segments_out", "segments_in"),

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from reports.buckets import Buckets
-from reports.histogram import Room, decoded_all
-from reports.ledger import Record
-from reports.records import DURATIONS
+from reports.histogram.buckets import Buckets
+from reports.histogram.codec import Room, decoded_all
+from reports.ledger.ledger import Record
+from reports.ledger.records import DURATIONS
 
 
 def readable(records: Sequence[Record], room: Room | None = None) -> list[Record]:

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from reports.doubt.caveat import Caveat, caveat
-from reports.fold.seconds import epoch_s
-from reports.ledger import Record
+from reports.caveat import Caveat, caveat
+from reports.fold.records import epoch_s
+from reports.ledger.ledger import Record
 
 
 @dataclass(frozen=True)

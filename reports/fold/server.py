@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from reports.doubt.caveat import Caveat, caveat
+from reports.caveat import Caveat, caveat
 from reports.fold.executions import Batches, Cold, batches_of, cold, growth, went_backwards
 from reports.fold.ratio import ratio
 from reports.format import plural
-from reports.ledger import Record
+from reports.ledger.ledger import Record
 
 PARTS = ("decode", "preprocess", "queue", "input", "compute", "output", "upstream")
 """What a server states of the time it had a request: Triton and the services name different ones."""

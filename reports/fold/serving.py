@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from reports.doubt.caveat import Caveat, caveat
-from reports.ledger import Record
+from reports.caveat import Caveat, caveat
+from reports.ledger.ledger import Record
 
 
 @dataclass(frozen=True, kw_only=True)

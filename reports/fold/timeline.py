@@ -5,14 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reports.buckets import percentiles_ns
 from reports.fold.health import busiest_pct, standing, worst_lag_ns
-from reports.fold.runs import Run
+from reports.fold.records import epoch_s, every_second, iso
+from reports.fold.run_records import Run
 from reports.fold.samples import gpus_at
-from reports.fold.seconds import epoch_s, every_second, iso
 from reports.fold.server import ServerSide, between
 from reports.fold.windows import recorded
-from reports.ledger import Record
+from reports.histogram.buckets import percentiles_ns
+from reports.ledger.ledger import Record
 
 PHASES = ("warm-up", "measure", "drain")
 PERCENTS = (50.0, 95.0, 99.0)

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from reports.buckets import percentiles_ns
-from reports.ledger import Record
+from reports.histogram.buckets import percentiles_ns
+from reports.ledger.ledger import Record
 
 PARTS = ("receive", "queue", "input", "compute", "output", "send", "server", "outside")
 

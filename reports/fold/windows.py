@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from reports.buckets import Buckets, mean_ns, percentiles_ns, together
-from reports.ledger import Record
-from reports.records import DURATIONS
+from reports.histogram.buckets import Buckets, mean_ns, percentiles_ns, together
+from reports.ledger.ledger import Record
+from reports.ledger.records import DURATIONS
 
 LATENCY_PERCENTS = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p999": 99.9, "max": 100.0}
 MEDIAN = {"p50": 50.0}

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from reports.buckets import percentiles_ns
 from reports.fold.groups import grouped
 from reports.fold.health import busiest_pct, worst_lag_ns
 from reports.fold.windows import count, measure_ns, recorded
-from reports.ledger import Record
+from reports.histogram.buckets import percentiles_ns
+from reports.ledger.ledger import Record
 
 PERCENTS = (50.0, 95.0, 99.0)
 

@@ -1,0 +1,1 @@
+"""Thresholds, baselines, and the verdict of each."""

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
 
-from reports.buckets import percentiles_ns
 from reports.format import NS_PER_MS, plural
 from reports.gates.blocks import Seconds
 from reports.gates.claim import (
@@ -23,6 +22,7 @@ from reports.gates.evidence import Evidence, fewest, mean_of, of_values
 from reports.gates.shares import LEAST_BLOCKS, Share, share_of
 from reports.gates.source import Source, Taken
 from reports.gates.thresholds import Threshold
+from reports.histogram.buckets import percentiles_ns
 
 
 def judge_absolute(threshold: Threshold, cell: str, source: Source, counting: Counting) -> Claim:

@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reports.compare.rows import SideError, rows_of
-from reports.compare.side import Side, in_order
-from reports.damage import DAMAGED, damage_refused
+from reports.cells_csv.cells_csv import render_csv
+from reports.cells_csv.rows import SideError, rows_of
+from reports.cells_csv.side import Side, in_order
 from reports.gates.baseline_file import KIND, VERSION, not_one, studies_in
 from reports.gates.error import GateError
 from reports.gates.source import Source, check_once, source_of
-from reports.header import check_header
-from reports.ledger import FILE_NAME, LedgerError
-from reports.render.cells_csv import render_csv
-from reports.study import Study, load_study
+from reports.ledger.damage import DAMAGED, damage_refused
+from reports.ledger.header import check_header
+from reports.ledger.ledger import FILE_NAME, LedgerError
+from reports.study.study_reports import Study, load_study
 
 _LEFT_OUT = ("kind", "plan")
 

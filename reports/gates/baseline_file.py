@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reports.damage import DAMAGED, LONGEST
-from reports.data_file import whole_file
 from reports.gates.error import GateError
-from reports.strict_json import parsed
+from reports.ledger.damage import DAMAGED, LONGEST
+from reports.ledger.files import whole_file
+from reports.ledger.strict_json import parsed
 
 KIND, VERSION = "inferswarm-baseline", 1
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from reports.buckets import Buckets, compact, middles_ns, together
 from reports.fold.readable import readable
 from reports.gates.shares import Counts
-from reports.ledger import FILE_NAME, Record, Tag, outline, records_of_runs, tag_of
+from reports.histogram.buckets import Buckets, compact, middles_ns, together
+from reports.ledger.ledger import FILE_NAME, Record, Tag, outline, records_of_runs, tag_of
 
 MOST_BLOCKS = 300
 """Of a run: a longer one has several seconds in each, since a day's would only cost memory."""

@@ -3,8 +3,8 @@
 from enum import Enum
 from math import ceil
 
-from reports.columns import NUMBERS
-from reports.doubt.run import ENOUGH
+from reports.caveats.run import ENOUGH
+from reports.cells_csv.columns import NUMBERS
 
 FAILURE_RATIO, UNEXPLAINED_SHARE = "failure_ratio", "unexplained_share"
 

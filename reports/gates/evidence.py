@@ -8,7 +8,7 @@ from statistics import fmean, variance
 
 from scipy.special import stdtr, stdtrit
 
-from reports.analysis.log_ratio import CONFIDENCE, RESOLUTION
+from reports.stats.log_ratio import CONFIDENCE, RESOLUTION
 
 LEVEL = (1 - CONFIDENCE) / 2
 """Of each one-sided test: together with the interval of 95 % they say the same."""

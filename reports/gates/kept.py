@@ -6,12 +6,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from reports.data_file import whole_file
 from reports.gates.claim import OUTCOMES
 from reports.gates.error import GateError
 from reports.gates.names import VERDICTS
 from reports.gates.verdict import Verdict, exit_code
-from reports.strict_json import parsed
+from reports.ledger.files import whole_file
+from reports.ledger.strict_json import parsed
 
 
 def kept_text(verdicts: Sequence[Verdict]) -> str:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from reports.fold.runs import planned_of
-from reports.ledger import Record
+from reports.fold.run_records import planned_of
+from reports.ledger.ledger import Record
 
 Planned = Mapping[str, Any]
 

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from reports.gates.error import GateError
 from reports.gates.planned import Planned
 from reports.gates.thresholds import TEXTS, Gates, Threshold
-from reports.summary import FLOOR_SUFFIX
+from reports.summary.summary import FLOOR_SUFFIX
 
 SAME = (
     *("batch", "load", "level", "channels", "client", "link", "congestion", "variant", "workers", "hosts"),

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc, betaincinv, ndtri, stdtrit
 
-from reports.analysis.log_ratio import CONFIDENCE
 from reports.gates.evidence import LEVEL
+from reports.stats.log_ratio import CONFIDENCE
 
 LEAST_BLOCKS = 5
 """Seconds with results, of all runs together, below which nothing is known of how they vary."""

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from reports.compare.load import side_of_study
-from reports.compare.rows import SideError
-from reports.compare.side import Row, Side
+from reports.cells_csv.conditions import conditions
+from reports.cells_csv.load import side_of_study
+from reports.cells_csv.rows import SideError
+from reports.cells_csv.side import Row, Side
 from reports.gates.blocks import RunBlocks, read_blocks
 from reports.gates.columns import FAILURE_RATIO, UNEXPLAINED_SHARE
-from reports.gates.conditions import conditions
 from reports.gates.error import GateError
 from reports.gates.planned import Planned, planned_cell
-from reports.ledger import Record, Tag
-from reports.study import Study
+from reports.ledger.ledger import Record, Tag
+from reports.study.study_reports import Study
 
 
 @dataclass(frozen=True)

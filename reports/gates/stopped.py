@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from reports.gates.claim import FAIL, INCONCLUSIVE, Claim
 from reports.gates.source import Source
 from reports.gates.thresholds import Threshold
-from reports.ledger import Record
+from reports.ledger.ledger import Record
 
 _BY_STOPPING = frozenset({"aborted", "cut-short", "failures", "no-data", "unfinished"})
 """What stopping brings with it, or what the threshold itself has judged."""

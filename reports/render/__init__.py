@@ -1,0 +1,1 @@
+"""One renderer for each format: HTML, Markdown, CSV, JSON, JUnit, the console."""

@@ -8,8 +8,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from reports.format import plain, plural
-from reports.page import Page
-from reports.tables.table import Cell, Table
+from reports.page.table import Cell, Table
+from reports.topics.report import Page
 
 WIDE = 7
 """Columns; tables with more get narrower gaps."""

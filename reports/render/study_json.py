@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from reports.contention.tables import record
-from reports.contention.verdict import verdicts as verdicts_on_arms
-from reports.doubt.inconclusive import inconclusive_because
-from reports.fold.breakdown import parts_of
 from reports.gates.verdict import Verdict
-from reports.hypotheses.table import judged
-from reports.page import Page
-from reports.study import Study
-from reports.summary import Summary
+from reports.published_figures.table import judged
+from reports.study.study import inconclusive_because
+from reports.study.study_reports import Study
+from reports.summary.breakdown import parts_of
+from reports.summary.summary import Summary
+from reports.topics.contention.tables import record
+from reports.topics.contention.verdict import verdicts as verdicts_on_arms
+from reports.topics.report import Page
 
 _FROM_HEADER = (
     "study",

@@ -16,12 +16,12 @@ from rich.text import Text
 from reports.format import plain, plain_lines
 from reports.parser import Parser
 from swarm.errors import SwarmError
-from swarm.hosts.checking import Checked, check, check_all
+from swarm.hosts.check import Checked, check, check_all
 from swarm.hosts.fitness import Facts, Problem, problems
 from swarm.hosts.host import Host
+from swarm.hosts.hosts_file import HostSpec, add_ssh_config, hosts_named, read_hosts
 from swarm.hosts.prepare import prepare, steps
 from swarm.hosts.source import gather
-from swarm.hosts.table import HostSpec, add_ssh_config, hosts_named, read_hosts
 
 OK, UNFIT = 0, 2
 LEAST_WIDTH = 140
@@ -49,9 +49,9 @@ A hosts file names places that client processes run on:
 def main(argv: list[str]) -> int:
     """Run one command; 2 where a host is not fit, and where the command line or a file will not do."""
     if argv[:1] == ["manifests"]:
-        from swarm.hosts import manifests
+        from swarm.hosts import k8s_command
 
-        return manifests.main(argv[1:])
+        return k8s_command.main(argv[1:])
     arguments = parser().parse_args(argv)
     run: Callable[[argparse.Namespace], int] = arguments.run
     try:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 PACKAGES = ("locust", "gevent", "geventhttpclient", "grpcio", "tritonclient", "numpy", "pillow")
-"""As `swarm.fingerprint` lists them."""
+"""As `swarm.output.fingerprint` lists them."""
 COMMIT_FILE = ".inferswarm-commit"
 """Written by `swarm hosts prepare`, which sends the files of a commit without its history."""
 NET = Path("/proc/sys/net/ipv4")

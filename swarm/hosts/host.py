@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from swarm.errors import UsageError
+from swarm.hosts.hosts_file import HostSpec
 from swarm.hosts.ssh import PYTHON, in_checkout, ssh_command, tunnel_to
-from swarm.hosts.table import HostSpec
 from swarm.hosts.tokens import token_variables
 
 ROOT = Path(__file__).resolve().parents[2]
-LEASH, FACTS = "swarm/hosts/leash.py", "swarm/hosts/facts.py"
+LEASH, FACTS = "swarm/launcher/leash.py", "swarm/hosts/facts.py"
 FIRST_PORT, PORTS = 20_000, 10_000
 """Tunnels' ports: below those that Linux gives to outgoing connections, one of which could hold it."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swarm.hosts.k8s_network import MASTER_PORT, deny_all, into_master, to_master, to_targets
+from swarm.hosts.k8s import MASTER_PORT, deny_all, into_master, to_master, to_targets
 from swarm.hosts.k8s_pods import container, locust, pod, spread
 from swarm.hosts.k8s_study import ClusterStudy, Object, head, labels
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from swarm.hosts.k8s_network import Labels
+from swarm.hosts.k8s import Labels
 from swarm.hosts.k8s_study import ClusterStudy, Object, TokenSecret, labels
 
 NOBODY = 65532

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from swarm.hosts.k8s_network import Labels, Target
+from swarm.hosts.k8s import Labels, Target
 
 Object = dict[str, Any]
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from swarm.hosts.checking import HostError, last_line
+from swarm.hosts.check import HostError, last_line
 from swarm.hosts.facts import COMMIT_FILE
+from swarm.hosts.hosts_file import HostSpec
 from swarm.hosts.source import Source
 from swarm.hosts.ssh import FAILED, PYTHON, folder, ssh_command
-from swarm.hosts.table import HostSpec
 
 WHEELS = ".wheels"
 LOCK = "requirements-client.lock"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from swarm.hosts.table import HostSpec
+from swarm.hosts.hosts_file import HostSpec
 
 PYTHON = ".venv/bin/python"
 """What runs on a host that was prepared, from its checkout."""

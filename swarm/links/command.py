@@ -20,7 +20,7 @@ from rich.text import Text
 from reports.parser import Parser
 from swarm.errors import SwarmError
 from swarm.links.link import EmulatedLink
-from swarm.links.measuring import Measured, differences, measure
+from swarm.links.measure import Measured, differences, measure
 from swarm.links.namespace import remove_orphans
 from swarm.links.network import Network
 from swarm.links.profiles import Profile, profiles_named, read_profiles

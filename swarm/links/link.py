@@ -12,11 +12,11 @@ from ipaddress import IPv4Address
 from typing import Any
 
 from swarm.links.built import Built
-from swarm.links.carrier import Carrier, hold, lay_tun
 from swarm.links.devices import End, Pair
 from swarm.links.namespace import LinkError, add_namespace, inside, remove_orphans, require_means
 from swarm.links.shaping import LinkSpec
 from swarm.links.tcp import set_tcp
+from swarm.links.tun import Carrier, hold, lay_tun
 
 __all__ = ["EmulatedLink", "LinkError", "LinkSpec", "remove_orphans"]
 

@@ -11,13 +11,13 @@ from ipaddress import IPv4Address
 
 from swarm.errors import UsageError
 from swarm.links.built import Built
-from swarm.links.carrier import Carrier, hold, lay_tun
-from swarm.links.control import MOST_HOSTS, ControlNet
+from swarm.links.control_net import MOST_HOSTS, ControlNet
 from swarm.links.devices import End, Pair, add_veth, join
 from swarm.links.namespace import LinkError, add_namespace, inside, require_means
 from swarm.links.netem import kernel_has_netem, lay_netem
 from swarm.links.profiles import Profile
 from swarm.links.tcp import controls, set_tcp
+from swarm.links.tun import Carrier, hold, lay_tun
 
 EMULATORS = ("auto", "tun", "netem")
 FIRST_ADDRESS, SLOT = IPv4Address("198.18.0.0"), 8

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from reports.data_file import parsed_toml, whole_file
+from reports.ledger.files import parsed_toml, whole_file
 from swarm.errors import UsageError
 from swarm.links.shaping import LinkSpec
 

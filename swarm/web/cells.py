@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from reports.format import MISSING, digits, ms
-from reports.ledger import Record
-from reports.summary import Summary
+from reports.ledger.ledger import Record
+from reports.summary.summary import Summary
 
 TOO_LONG = "too-long"
 TAB = (

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reports.fold.readable import readable
-from reports.fold.run import summarise
-from reports.fold.runs import Run, planned_of
+from reports.fold.run_records import Run, planned_of
 from reports.fold.timeline import Second, timeline
-from reports.ledger import Record
-from reports.summary import Summary
+from reports.ledger.ledger import Record
+from reports.study.summarise import summarise
+from reports.summary.summary import Summary
 
 
 def summary_of(header: Record, entry: Record, records: Iterable[Record]) -> Summary:

@@ -7,7 +7,7 @@ from typing import Any
 
 from flask import Response, current_app, request
 
-from swarm.asked_as import refusal
+from swarm.output.allowed_hosts import refusal
 from users.redact import redacted, spellings
 
 

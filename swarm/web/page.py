@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from swarm.watch import Watch
+from swarm.output.observer import Watch
 from swarm.web.guarding import guard_pages
 from swarm.web.locust_tab import add_tab
 from swarm.web.routes import add_routes

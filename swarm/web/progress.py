@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from reports.ledger import Record
-from swarm.progress import clock, cost_of
+from reports.ledger.ledger import Record
+from swarm.plan.eta import clock, cost_of
 
 
 class Progress:
@@ -62,5 +62,5 @@ class Progress:
 
 
 def cost(entry: Record) -> int:
-    """How long a planned run takes, in the arbitrary units of `swarm.progress.cost`."""
+    """How long a planned run takes, in the arbitrary units of `swarm.plan.eta.cost`."""
     return cost_of(int(entry["batch"]) * int(entry.get("requests") or 0))

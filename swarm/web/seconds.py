@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reports.fold.timeline import Second
-from reports.ledger import Record
+from reports.ledger.ledger import Record
 from swarm.web.folding import second_of
 
 WAIT_S = 2.5

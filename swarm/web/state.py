@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.fold.timeline import Second
-from reports.ledger import Record
+from reports.ledger.ledger import Record
 from swarm.web.cells import TOO_LONG, cell_of, tab_row, untold
 from swarm.web.folding import entry_of, summary_of
 from swarm.web.progress import Progress

@@ -18,9 +18,9 @@ from benchmarks.scaling import told
 from benchmarks.scaling.crowd import Crowd, due
 from benchmarks.scaling.grown import Look, grown
 from benchmarks.scaling.parts import shares
-from reports import histogram
-from reports.ledger import FILE_NAME
-from swarm.messages import ASK, PROGRESS_FIELDS
+from reports.histogram import codec
+from reports.ledger.ledger import FILE_NAME
+from swarm.distributed.protocol import ASK, PROGRESS_FIELDS
 
 TAG = ("a-http/b1/c16", 1, "measure")
 LISTED = Shape(1_000, 1.0)
@@ -54,7 +54,7 @@ def test_a_stamped_message_is_one_of_locusts_with_the_records_of_a_second() -> N
     assert (window["second"], health["second"], path["second"]) == (1_795_000_000, 1_795_000_000, told.SECOND)
     assert {(record["cell"], record["repeat"], record["phase"]) for record in (window, health, path)} == {TAG}
     assert (window["kind"], window["ok"], health["sent_ns"]) == ("window", told.PER_S, 77)
-    (p50,) = histogram.percentiles_ns(histogram.merged([window["histograms"]["latency"]]), [50.0])
+    (p50,) = codec.percentiles_ns(codec.merged([window["histograms"]["latency"]]), [50.0])
     assert p50 == pytest.approx(20e6, rel=0.2)
 
 
@@ -112,7 +112,7 @@ def test_every_part_of_the_bookkeeping_has_its_cost() -> None:
 def test_a_run_is_folded_to_what_it_cost(tmp_path: Path) -> None:
     tag = {"cell": "a/b1/c1", "repeat": 1}
     measure = {**tag, "phase": "measure"}
-    lag, delay = (histogram.encoded_ns([value])[0] for value in (3_000_000, 1_000_000))
+    lag, delay = (codec.encoded_ns([value])[0] for value in (3_000_000, 1_000_000))
     window = {"ok": 90, "failures": {"timeout": 10}, "histograms": {"send_delay": delay}}
     drained = {"dropped": 2, "abandoned": 1, "due": 105, "sent": 101}
     lines = [

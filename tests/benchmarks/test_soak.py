@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import soak as program
 from benchmarks.soak import CELLS, EVERY_CELL, command, length, main, parsed, result_of
-from reports.ledger import FILE_NAME
+from reports.ledger.ledger import FILE_NAME
 
 
 @pytest.mark.parametrize("more", ["--quick", "--only=grpc"])

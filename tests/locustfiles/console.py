@@ -19,8 +19,8 @@ from typing import Any
 
 import psutil
 
-from swarm.orphans import new_folder, remove_folders
-from users.images import load_images
+from swarm.launcher.orphans import new_folder, remove_folders
+from users.inputs.images import load_images
 
 ROOT = Path(__file__).parent.parent.parent
 LOCUST = [str(Path(sys.executable).with_name("locust")), "-f", "locustfiles/step7.py"]

@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from swarm.launcher.orphans import launcher_of
 from swarm.links.namespace import NAMESPACES
-from swarm.orphans import launcher_of
 from tests.locustfiles.console import ROOT, Console, all_gone, free_port, is_listening, wait_until
 from tests.swarm.hosts.sshd import Sshd, checkout_at, needs_sshd
 from tests.swarm.links.means import real

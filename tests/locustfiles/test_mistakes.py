@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from server.repository import make_backends
-from server.wheel import find_wheel
+from server.triton.repository import make_backends
+from server.triton.wheel import find_wheel
 from tests.locustfiles.conftest import StartService
 from tests.locustfiles.console import Console, study, wait_until
 

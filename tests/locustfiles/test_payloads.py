@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from swarm.probe import read_counters, settled
-from swarm.serving import read_serving
+from swarm.backends.server_info import read_serving
+from swarm.backends.statistics import read_counters, settled
 from tests.server.running import up
 from users import (
     Endpoint,
@@ -27,8 +27,8 @@ from users import (
     TritonUint8HttpUser,
 )
 from users.errors import RequestError
-from users.images import ImageSet, encode, image_set, photograph_crops, photograph_folder
-from users.transport import Transport
+from users.inputs.images import ImageSet, encode, image_set, photograph_crops, photograph_folder
+from users.transport.base import Transport
 
 pytestmark = pytest.mark.system
 

@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from swarm.backends.statistics import read_counters
 from swarm.errors import UsageError
-from swarm.preflight import check_target, check_targets
-from swarm.probe import read_counters
-from swarm.targets import flag_of
+from swarm.targets.preflight import check_target, check_targets
+from swarm.targets.targets import flag_of
 from tests.locustfiles.console import ENDPOINTS, Console, all_gone, is_listening, study, wait_until
 from users import Endpoint, JpegHttpUser, TritonGrpcUser, TritonHttpUser
-from users.images import ImageSet, load_images
-from users.transport import Transport
+from users.inputs.images import ImageSet, load_images
+from users.transport.base import Transport
 
 pytestmark = pytest.mark.system
 

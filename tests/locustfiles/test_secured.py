@@ -9,7 +9,7 @@ import pytest
 from tests.certificates import Certificates
 from tests.locustfiles.conftest import StartService
 from tests.locustfiles.console import LOCUST, SHORT, Console, free_port, study
-from users.security import TOKEN
+from users.tls import TOKEN
 
 pytestmark = pytest.mark.system
 

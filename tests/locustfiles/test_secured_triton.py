@@ -12,19 +12,19 @@ from collections.abc import Iterator
 
 import pytest
 
+from swarm.backends.server_info import read_serving
+from swarm.backends.statistics import read_counters
 from swarm.errors import UsageError
-from swarm.preflight import verdict
-from swarm.probe import read_counters
-from swarm.serving import read_serving
+from swarm.targets.preflight import verdict
 from tests.certificates import Certificates
 from tests.locustfiles.console import ROOT, free_port, wait_until
 from tests.tls_proxy import behind_tls
+from users.backends.triton_grpc import TritonGrpc
+from users.backends.triton_http import TritonHttp
 from users.endpoint import Endpoint
-from users.images import load_images
-from users.security import OPEN, Security
-from users.transport import Transport
-from users.triton_grpc import TritonGrpc
-from users.triton_http import TritonHttp
+from users.inputs.images import load_images
+from users.tls import OPEN, Security
+from users.transport.base import Transport
 
 pytestmark = pytest.mark.system
 

@@ -9,8 +9,8 @@ import itertools
 import pytest
 
 from locustfiles.step6a import Step6a
-from swarm.endpoints import chosen, servers_for
-from swarm.targets import endpoints_from_ready
+from swarm.backends.registry import chosen, servers_for
+from swarm.targets.targets import endpoints_from_ready
 
 READY = {
     "endpoints": {

@@ -11,7 +11,7 @@ import msgpack
 import pytest
 import zmq.green as zmq
 
-from swarm.ears import MOST_BYTES
+from swarm.distributed.master_socket import MOST_BYTES
 from tests.locustfiles.conftest import StartService
 from tests.locustfiles.console import Console
 from tests.locustfiles.test_workers import codes, distributed, wait_until_measuring

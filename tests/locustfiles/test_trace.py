@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyarrow import parquet
 
-from reports.histogram import merged, percentiles_ns
+from reports.histogram.codec import merged, percentiles_ns
 from tests.locustfiles.console import Console, study
 
 pytestmark = pytest.mark.system

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reports.ledger import FILE_NAME, LedgerWriter
+from reports.ledger.ledger import FILE_NAME, LedgerWriter
 from tests.reports.lines import (
     FIRST_NS,
     FIRST_SECOND,

@@ -5,7 +5,7 @@ from typing import Any
 
 from reports.fold.path import Path
 from reports.fold.serving import Serving
-from reports.summary import Summary
+from reports.summary.summary import Summary
 
 MS = 1_000_000
 

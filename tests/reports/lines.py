@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reports import histogram
+from reports.histogram import codec
 
 FIRST_SECOND = 1_795_258_800
 FIRST_NS = 1_000_000_000
@@ -14,7 +14,7 @@ Record = dict[str, Any]
 
 def encoded(values_ns: Sequence[int]) -> str:
     """A histogram of some durations as the ledger holds it."""
-    return histogram.encoded_ns(values_ns)[0]
+    return codec.encoded_ns(values_ns)[0]
 
 
 def windows(

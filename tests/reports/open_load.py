@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from reports.limit.bound import find_bound
-from reports.study import load_study
-from reports.tables.rates import highest_rates
-from reports.tables.table import Table
+from reports.page.table import Table
+from reports.study.study_reports import load_study
+from reports.topics.load.rate_search import find_bound
+from reports.topics.load.rates import highest_rates
 from tests.reports.builder import Book
 from tests.reports.lines import Record
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.reports.builder import Book
 from tests.reports.lines import triton
-from tests.reports.test_fold import MS, codes, folded, text_of
+from tests.reports.study.test_fold import MS, codes, folded, text_of
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from reports.findings.sentences import findings
 from reports.format import digits, ms, plain
+from reports.page.grid import scarcity
+from reports.page.table import Table
 from reports.render.markdown import escaped
-from reports.study import Study, load_study
-from reports.tables.grid import scarcity
-from reports.tables.seeds import seed_tables
-from reports.tables.table import Table
+from reports.study.study_reports import Study, load_study
+from reports.topics.findings import findings
+from reports.topics.payloads.matrix import seed_tables
 from tests.reports.builder import Book
 from tests.reports.example import example
 from tests.reports.lines import triton

@@ -16,12 +16,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from swarm.query import PATIENCE_S, Line
+from swarm.backends.admin_client import PATIENCE_S, Line
+from users.backends.embed_service import JpegHttp
+from users.backends.triton_grpc import TritonGrpc
 from users.endpoint import Endpoint
 from users.errors import RequestError
-from users.images import load_images
-from users.jpeg_http import JpegHttp
-from users.triton_grpc import TritonGrpc
+from users.inputs.images import load_images
 
 TIMEOUT_S = 20.0
 OWN = Path("/proc/self")

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import pytest
 
-from reports import histogram
-from reports.buckets import NS_PER_US
+from reports.histogram import codec
+from reports.histogram.buckets import NS_PER_US
 from tests.reports.builder import Book
 from tests.reports.lines import FIRST_SECOND, health_line, sample_line, window
 
@@ -74,8 +74,8 @@ def full_histograms(book: Book) -> None:
     """Histograms in which every bucket has one value: a few hundred bytes each."""
     # Source of the buckets' bounds: HdrHistogram's, of 3 significant digits.
     wider = ((2048 << at >> 1) + (step << at) for at in range(1, 22) for step in range(1024))
-    values_ns = [us * NS_PER_US for us in (*range(1, 2048), *wider) if us <= histogram.HIGHEST_US]
-    text = histogram.encoded_ns(values_ns)[0]
+    values_ns = [us * NS_PER_US for us in (*range(1, 2048), *wider) if us <= codec.HIGHEST_US]
+    text = codec.encoded_ns(values_ns)[0]
     tag = begun(book, 1)
     line = window(tag, "w0", [10**6], 1)
     names = ("latency", "service_time", "send_delay", "wait", "send", "receive", "encode", "decode")

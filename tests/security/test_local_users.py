@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm.folder import new_folder
+from swarm.output.results_folder import new_folder
 from tests.security.test_model_control import tritonserver
 
 

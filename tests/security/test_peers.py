@@ -17,11 +17,11 @@ import msgpack
 import pytest
 import zmq
 
-from reports import histogram
-from reports.records import MOST_WORKERS
-from swarm.ears import MOST_BYTES, MOST_NAMES, MOST_WAITING, SILENT_S, Ears, Unheard
-from swarm.forms import are_records, is_progress
-from swarm.rations import BURST_S, MESSAGES_PER_S, Ration
+from reports.histogram import codec
+from reports.ledger.records import MOST_WORKERS
+from swarm.distributed.forms import are_records, is_progress
+from swarm.distributed.master_socket import MOST_BYTES, MOST_NAMES, MOST_WAITING, SILENT_S, Ears, Unheard
+from swarm.distributed.rations import BURST_S, MESSAGES_PER_S, Ration
 from tests.swarm.fakes import FakeClock
 
 ESCAPES = "\x1b]0;owned\x07\x9b2J\r\x00‮"
@@ -183,7 +183,7 @@ def test_absurd_tables_are_dropped(ears: Ears, change: dict[str, Any]) -> None:
         heard(ears, "stats", {**STATS, "stats_total": {**ENTRY, **change}})
 
 
-ONE = histogram.encoded_ns([40_000_000])[0]
+ONE = codec.encoded_ns([40_000_000])[0]
 OF = {"cell": "a/b1/c1", "repeat": 1, "phase": "measure", "second": 1_700_000_000}
 WINDOW: dict[str, Any] = {
     "kind": "window", **OF, "ok": 1, "failures": {}, "images": 1,
@@ -195,7 +195,7 @@ HEALTH = {"kind": "health", **OF, "cpu_pct": 12.0, "lag": ONE}
 def full() -> tuple[str, list[int]]:
     """A histogram with a value in each bucket from 2 ms on, in a few hundred bytes; and these values."""
     values_ns = [(2048 << at >> 1) + (step << at) for at in range(1, 20) for step in range(1024)]
-    return histogram.encoded_ns([us * 1_000 for us in values_ns])[0], values_ns
+    return codec.encoded_ns([us * 1_000 for us in values_ns])[0], values_ns
 
 
 FULL = full()

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from tests.swarm.wsgi import serving
+from users.backends.embed_service import JpegHttp
 from users.endpoint import Endpoint
 from users.errors import RequestError
-from users.images import load_images
-from users.jpeg_http import JpegHttp
-from users.security import Security, SecurityError, check_here
+from users.inputs.images import load_images
+from users.tls import Security, SecurityError, check_here
 
 NAMES = (
     "AWS_SECRET_ACCESS_KEY",

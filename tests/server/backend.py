@@ -6,7 +6,7 @@ from types import ModuleType
 
 import numpy as np
 
-from server.payloads import TENSORS
+from server.triton.ensembles import TENSORS
 
 
 class Input:

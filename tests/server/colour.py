@@ -6,8 +6,8 @@ import time
 
 import numpy as np
 
-from server import service
-from server.preprocess import MEAN, STD
+from server.models.preprocess import MEAN, STD
+from server.service import command
 
 DEADLINE_S = 20
 
@@ -49,5 +49,5 @@ class SlowEmbedder(ColourEmbedder):
 
 if __name__ == "__main__":
     # No PyTorch: the service is up in a second.
-    service.embedder_of = lambda settings: SlowEmbedder(float(sys.argv[1]))
-    sys.exit(service.main([]))
+    command.embedder_of = lambda settings: SlowEmbedder(float(sys.argv[1]))
+    sys.exit(command.main([]))

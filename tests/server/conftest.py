@@ -13,8 +13,8 @@ import uvicorn
 from PIL import Image
 from prometheus_client.parser import text_string_to_metric_families
 
-from server.app import create_app
-from server.service import configured
+from server.service.app import create_app
+from server.service.command import configured
 from server.settings import Settings
 from tests.server.colour import DEADLINE_S, ColourEmbedder
 

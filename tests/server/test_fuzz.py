@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from server.errors import Refusal
-from server.images import prepare
+from server.service.decode import prepare
 from server.settings import Settings
 from tests.server.bodies import GOOD, bodies
 from tests.server.running import live

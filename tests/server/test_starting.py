@@ -9,14 +9,15 @@ import pytest
 from google.protobuf import text_format
 from tritonclient.grpc.model_config_pb2 import ModelConfig
 
-from server import up, wheel
+from server.embedded import up
+from server.embedded.events import Voice
+from server.embedded.options import wanted
+from server.embedded.plans import TRITON_MODELS
 from server.errors import SetUpError
 from server.net import choose_ports, get, reachable
-from server.options import wanted
-from server.plans import TRITON_MODELS
-from server.repository import make_backends, make_repository, render_config
 from server.spec import ROOT
-from server.voice import Voice
+from server.triton import wheel
+from server.triton.repository import make_backends, make_repository, render_config
 
 DEADLINE_S = 120
 

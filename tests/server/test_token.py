@@ -7,9 +7,10 @@ import subprocess
 
 import pytest
 
-from server import service, up
+from server.embedded import up
 from server.errors import SetUpError
 from server.net import get
+from server.service import command
 from server.settings import Settings
 from tests.server.running import live
 
@@ -132,11 +133,11 @@ def test_a_service_with_tls_speaks_nothing_else(pem, until):
     ],
 )
 def test_files_that_will_not_do_are_named_before_anything_is_loaded(pem, cert, key, monkeypatch):
-    monkeypatch.setattr("server.clip.ClipEmbedder", lambda settings: pytest.fail("loaded"))
+    monkeypatch.setattr("server.models.clip.ClipEmbedder", lambda settings: pytest.fail("loaded"))
     monkeypatch.setenv("INFERSWARM_TLS_CERT", str(pem / cert))
     monkeypatch.setenv("INFERSWARM_TLS_KEY", str(pem / key))
     with pytest.raises(SetUpError) as caught:
-        service.main([])
+        command.main([])
     said = str(caught.value)
     assert said.startswith(
         f"INFERSWARM_TLS_CERT {pem / cert} and INFERSWARM_TLS_KEY {pem / key} will not do ("

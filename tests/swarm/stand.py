@@ -8,19 +8,19 @@ from typing import Any
 
 from hdrh.histogram import HdrHistogram
 
-from reports import histogram
-from reports.ledger import LedgerWriter, Record
-from swarm.cell import Cell, Run
-from swarm.conductor import Conductor
-from swarm.crew import Answers
+from reports.histogram import codec
+from reports.ledger.ledger import LedgerWriter, Record
+from swarm.distributed.phase_stats import Second
+from swarm.distributed.seating import seated
+from swarm.distributed.workers import Answers
 from swarm.errors import RunFailedError
-from swarm.first_calls import FirstCalls
-from swarm.hands import Hands
-from swarm.programme import Listed, Programme
-from swarm.pulse import Second
-from swarm.seating import seated
-from swarm.traces import Joined
-from swarm.under_way import Terms
+from swarm.plan.cell import Cell, Run
+from swarm.plan.schedule import Listed, Programme
+from swarm.sampling.triton_trace import Joined
+from swarm.study.conductor import Conductor
+from swarm.study.dependencies import Hands
+from swarm.study.run_phases import Terms
+from swarm.targets.cold_start import FirstCalls
 from tests.reading import read_ledger
 from tests.swarm.fakes import FakeClock
 from users.endpoint import Endpoint
@@ -28,7 +28,7 @@ from users.errors import ErrorKind, RequestError
 
 HTTP = Endpoint("a-http", "a", "http", "fp32", "h:1", "m")
 GRPC = Endpoint("b-grpc", "b", "grpc", "fp32", "h:2", "m")
-STEADY = Second(10, (histogram.encoded_ns([20_000_000] * 10)[0],))
+STEADY = Second(10, (codec.encoded_ns([20_000_000] * 10)[0],))
 
 
 class FakePulse:
@@ -53,7 +53,7 @@ class FakeCollector:
         self.phases: list[tuple[str, int, str]] = []
         self.fault = ""
         self.heard: dict[str, float] = {}
-        self.latency: HdrHistogram = histogram.empty()
+        self.latency: HdrHistogram = codec.empty()
         self.pulse = FakePulse()
         self.steady_after = 0
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from swarm.errors import UsageError
-from swarm.hosts.table import read_hosts
+from swarm.hosts.hosts_file import read_hosts
 from swarm.links.profiles import read_profiles
 from tests.bad_input import Tally, is_clear, tried
 from tests.bad_toml import bad_tomls

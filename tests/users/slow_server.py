@@ -11,7 +11,7 @@ import gevent
 from gevent import socket
 from gevent.pool import Group
 
-from users.stamps import Stamps
+from users.transport.http_response import Stamps
 
 PAUSE_S = 0.1
 LARGE = bytes(16_000_000)

@@ -9,11 +9,11 @@ import pytest
 from geventhttpclient.response import HTTPConnectionClosed, HTTPParseError, HTTPProtocolViolationError
 from google.protobuf.message import DecodeError
 
+from users.backends.embed_service import JpegHttp
+from users.backends.triton_grpc import TritonGrpc
 from users.endpoint import Endpoint
 from users.errors import GRPC_KINDS, ErrorKind, RequestError, kind_of, status_error, translated
-from users.jpeg_http import JpegHttp
-from users.transport import Prepared
-from users.triton_grpc import TritonGrpc
+from users.transport.base import Prepared
 
 
 class FakeRpcError(grpc.RpcError, grpc.Call):

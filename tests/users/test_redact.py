@@ -9,10 +9,12 @@ from urllib.parse import quote
 
 import pytest
 
-from server import guard, restricted, settings
-from swarm import control_key
+from server import settings
+from server.embedded import guard
+from server.triton import model_control
+from swarm.backends import control_key
 from swarm.hosts import tokens
-from users import security
+from users import tls
 from users.errors import status_error
 from users.redact import CONTROL, VARIABLE, redacted, spellings
 
@@ -50,10 +52,10 @@ def test_a_servers_words_are_redacted_before_they_are_cut() -> None:
 
 def test_whoever_names_tokens_elsewhere_means_the_same() -> None:
     assert tokens.VARIABLE.pattern == VARIABLE.pattern
-    assert tokens.TOKEN == security.TOKEN
-    assert VARIABLE.fullmatch(security.TOKEN)
-    assert control_key.VARIABLE == CONTROL == restricted.VARIABLE == guard.SECRET
-    assert settings.MAX_TOKEN == security.LONGEST_TOKEN
+    assert tokens.TOKEN == tls.TOKEN
+    assert VARIABLE.fullmatch(tls.TOKEN)
+    assert control_key.VARIABLE == CONTROL == model_control.VARIABLE == guard.SECRET
+    assert settings.MAX_TOKEN == tls.LONGEST_TOKEN
 
 
 def test_of_the_secret_for_model_control_the_value_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from users.channels import PER_USER
+from users.backends.embed_service import JpegHttp
+from users.backends.triton_grpc import TritonGrpc
 from users.endpoint import Endpoint
-from users.images import ImageSet
-from users.jpeg_http import JpegHttp
-from users.security import OPEN, Security
-from users.transport import Reply, Transport
-from users.triton_grpc import TritonGrpc
+from users.inputs.images import ImageSet
+from users.tls import OPEN, Security
+from users.transport.base import Reply, Transport
+from users.transport.connections import PER_USER
 
 IMAGES = ImageSet((b"one",), np.zeros((1, 3, 224, 224), dtype=np.float32), "test")
 

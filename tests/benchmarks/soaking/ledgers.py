@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from reports.ledger import FILE_NAME
+from reports.ledger.ledger import FILE_NAME
 from tests.reports.lines import FIRST_SECOND, window
 
 MS = 1_000_000

@@ -12,8 +12,8 @@ from benchmarks.soaking.figures import judge
 from benchmarks.soaking.measured import Cell, Soak, soak_of
 from benchmarks.soaking.validity import Validity
 from benchmarks.soaking.watching import Look, Size, Track
-from reports.doubt.caveat import caveat
-from reports.ledger import FILE_NAME
+from reports.caveat import caveat
+from reports.ledger.ledger import FILE_NAME
 from tests.benchmarks.soaking.ledgers import ledger
 from tests.reports.lines import FIRST_SECOND
 

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.soaking.measured import soak_of
 from benchmarks.soaking.validity import validity_of
-from reports.ledger import FILE_NAME
+from reports.ledger.ledger import FILE_NAME
 from tests.benchmarks.soaking.ledgers import ledger
 from tests.reports.builder import Book
 

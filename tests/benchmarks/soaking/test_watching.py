@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.soaking.watching import Size, Track, Watcher, role_of, sizes_of
-from reports.ledger import FILE_NAME
+from reports.ledger.ledger import FILE_NAME
 
 MB = 1_000_000
 

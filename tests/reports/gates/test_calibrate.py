@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import nctdtr, stdtrit
 
-from reports.compare.side import STUDY, Row, Side
+from reports.cells_csv.side import STUDY, Row, Side
 from reports.gates.calibrate import MOST_FLIPS, Alike, alarms, alike
 from reports.gates.evidence import LEVEL
 from reports.gates.power import detectable, pairs_for, pairs_to_pass, passable

@@ -5,8 +5,8 @@ from math import exp, log
 import pytest
 from scipy.stats import t, ttest_1samp
 
-from reports.analysis.log_ratio import RESOLUTION
 from reports.gates.evidence import LEVEL, apart_of, fewest, holm, mean_of, of_ratio, of_values
+from reports.stats.log_ratio import RESOLUTION
 
 LOGS = [0.10, 0.13, 0.16, 0.12, 0.14]
 

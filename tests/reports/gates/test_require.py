@@ -2,7 +2,7 @@
 
 import pytest
 
-from reports.columns import NUMBERS
+from reports.cells_csv.columns import NUMBERS
 from reports.gates.columns import GATED, Kind, kind_of, results_in_a_run, results_needed
 from reports.gates.require import Require, RequireError, parse_require
 

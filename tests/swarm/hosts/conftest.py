@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swarm.hosts.manifests import main
+from swarm.hosts.k8s_command import main
 from tests.swarm.hosts.clusters import Made, Make, Sentence, by_name
 
 

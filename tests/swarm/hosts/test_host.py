@@ -12,10 +12,10 @@ import pytest
 
 from swarm.errors import UsageError
 from swarm.hosts.host import ROOT, Host
+from swarm.hosts.hosts_file import HostSpec
 from swarm.hosts.ssh import in_checkout, ssh_command, tunnel_to
-from swarm.hosts.table import HostSpec
 
-LEASH = [sys.executable, "-I", "-S", str(ROOT / "swarm/hosts/leash.py")]
+LEASH = [sys.executable, "-I", "-S", str(ROOT / "swarm/launcher/leash.py")]
 MASTER = ("10.1.2.3", 5557)
 FAR = HostSpec("far", "ssh", address="bench@far")
 
@@ -55,7 +55,7 @@ def test_a_worker_over_ssh_reaches_the_master_through_a_tunnel() -> None:
     assert tunnel == f"127.0.0.1:{port}:10.1.2.3:5557"
     assert 20_000 <= port < 30_000
     assert command[-1] == (
-        "cd ./inferswarm && exec .venv/bin/python -I -S swarm/hosts/leash.py INFERSWARM_HOST=far "
+        "cd ./inferswarm && exec .venv/bin/python -I -S swarm/launcher/leash.py INFERSWARM_HOST=far "
         "INFERSWARM_WORKER=1 -- .venv/bin/python -m locust -f locustfiles/step7.py --worker "
         f"--master-host 127.0.0.1 --master-port {port}"
     )

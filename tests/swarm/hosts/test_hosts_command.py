@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from swarm.fingerprint import git_commit
 from swarm.hosts import command
 from swarm.hosts.command import main
 from swarm.hosts.host import ROOT
+from swarm.hosts.hosts_file import HostSpec
 from swarm.hosts.prepare import Step, send_checkout, within
 from swarm.hosts.source import Source, gather
-from swarm.hosts.table import HostSpec
+from swarm.output.fingerprint import git_commit
 from tests.swarm.hosts.repository import repository
 from tests.swarm.hosts.sshd import Sshd, checkout_at, needs_sshd
 
@@ -151,10 +151,10 @@ def test_manifests_are_written_elsewhere(monkeypatch: pytest.MonkeyPatch) -> Non
         given.append(argv)
         return 7
 
-    made = types.ModuleType("swarm.hosts.manifests")
+    made = types.ModuleType("swarm.hosts.k8s_command")
     monkeypatch.setattr(made, "main", stand_in, raising=False)
-    monkeypatch.setitem(sys.modules, "swarm.hosts.manifests", made)
-    monkeypatch.setattr("swarm.hosts.manifests", made, raising=False)
+    monkeypatch.setitem(sys.modules, "swarm.hosts.k8s_command", made)
+    monkeypatch.setattr("swarm.hosts.k8s_command", made, raising=False)
     assert main(["manifests", "--help"]) == 7
     assert given == [["--help"]]
 

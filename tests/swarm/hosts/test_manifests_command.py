@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from swarm.hosts.k8s_network import Target, target_of, targets_of
-from swarm.hosts.manifests import main
-from swarm.option_table import URLS, flag
+from swarm.hosts.k8s import Target, target_of, targets_of
+from swarm.hosts.k8s_command import main
+from swarm.options.table import URLS, flag
 from tests.swarm.hosts.clusters import (
     GIVEN,
     STEP7,

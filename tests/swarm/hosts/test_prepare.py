@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from swarm.errors import UsageError
-from swarm.hosts.checking import HostError
+from swarm.hosts.check import HostError
+from swarm.hosts.hosts_file import HostSpec, read_hosts
 from swarm.hosts.prepare import (
     OWN_GIT,
     Step,
@@ -29,7 +30,6 @@ from swarm.hosts.prepare import (
     steps,
 )
 from swarm.hosts.source import Source, gather
-from swarm.hosts.table import HostSpec, read_hosts
 from tests.swarm.hosts.repository import commit_all, repository
 from tests.swarm.hosts.sshd import Sshd, needs_sshd
 

@@ -17,8 +17,8 @@ import psutil
 import pytest
 
 from swarm.hosts.host import Host
+from swarm.hosts.hosts_file import HostSpec, read_hosts
 from swarm.hosts.ssh import FAILED, PORT_TAKEN
-from swarm.hosts.table import HostSpec, read_hosts
 from tests.swarm.hosts.processes import alive, children, eventually
 from tests.swarm.hosts.sshd import Sshd, checkout_at, needs_sshd
 

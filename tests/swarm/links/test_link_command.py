@@ -15,7 +15,7 @@ from rich.console import Console
 
 from swarm.links import command, link
 from swarm.links.command import main, measured_table, profiles_table
-from swarm.links.measuring import Measured
+from swarm.links.measure import Measured
 from swarm.links.profiles import read_profiles
 from tests.swarm.links.means import ROOT, here, namespaces_of, real, serving
 

@@ -1,0 +1,119 @@
+"""Which caveats one run deserves for what its generator did: too slow, too late, too few."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from math import sqrt
+from typing import Any
+
+from reports.caveat import Caveat, caveat
+from reports.fold.arrivals import Arrivals, Offered
+from reports.fold.health import Health
+from reports.format import digits, ms
+from reports.ledger.ledger import Record
+
+BUSY_PCT = 90
+"""Of one core: a worker is one process that runs Python on one core."""
+LAG_SHARE, LEAST_LAG_NS = 0.2, 2_000_000
+"""A lag at p95 that could be a fifth of the latency there, and is more than the scheduler's grain."""
+OVERSLEPT_SHARE = 0.05
+"""Of the requests sent: then the p95 of the send delay is the generator's own."""
+LATE_SHARE = 0.01
+RATE_SHARE = 0.01
+POISSON_SIGMAS = 3
+EXHAUSTED = "exhausted"
+"""The kind of failure that is the client's machine's own."""
+
+
+def client_doubts(
+    planned: Mapping[str, Any],
+    sent: int,
+    kept: Arrivals,
+    fit: Health,
+    times: Mapping[str, float | None],
+    windows: Sequence[Record],
+) -> Iterator[Caveat]:
+    """Every caveat of the generator's own; `sent` counts the requests that were begun."""
+    said = [*own_slowness(fit, times), *_tardy(sent, kept, times)]
+    if said:
+        yield caveat("client-bound", "; ".join(said))
+    if kept.late and kept.late > LATE_SHARE * sent:
+        share = f"{kept.late:,} of {sent:,} requests ({digits(100 * kept.late / sent)} %)"
+        yield caveat("late-arrivals", f"{share} began more than 5 ms after their time")
+    if kept.dropped:
+        few = f"{kept.dropped:,} of {kept.due or 0:,} arrivals were never sent"
+        yield caveat("dropped-arrivals", f"{few}: the slowest are missing from the percentiles")
+    if count := sum(window["failures"].get(EXHAUSTED, 0) for window in windows):
+        yield caveat("client-exhausted", f"{count:,} of {sent:,} requests found no port or open file left")
+    yield from _rate_missed(planned, kept.offered)
+    yield from _out_of_range(windows)
+
+
+def own_slowness(fit: Health, times: Mapping[str, float | None]) -> list[str]:
+    """Why the generator itself may be what is slow, whatever the load; none where it is well."""
+    return [*_busy(fit), *_lagging(fit, times)]
+
+
+def _busy(fit: Health) -> Iterator[str]:
+    """The thread of the event loop, where it was looked at: gRPC's own threads run beside it."""
+    alone = fit.loop_cpu_pct is not None
+    worker = fit.busiest_loop if alone else fit.busiest
+    used_pct = fit.loop_cpu_pct if alone else fit.worker_cpu_pct
+    if used_pct is not None and used_pct >= BUSY_PCT:
+        yield f"worker {worker} used {digits(used_pct)} % of a core"
+
+
+def _lagging(fit: Health, times: Mapping[str, float | None]) -> Iterator[str]:
+    latency_p95_ns, mean_ns = times["latency_p95_ns"], times["latency_mean_ns"]
+    if lags(fit.loop_lag_p95_ns, latency_p95_ns):
+        beside = f"beside a latency of {ms(latency_p95_ns)} ms"
+        yield f"worker {fit.most_lagging}'s event loop lagged {ms(fit.loop_lag_p95_ns)} ms at p95, {beside}"
+    elif lags(fit.loop_delay_ns, mean_ns):
+        beside = f"beside a mean latency of {ms(mean_ns)} ms"
+        yield f"events waited {ms(fit.loop_delay_ns)} ms for worker {fit.most_delaying}'s loop, {beside}"
+
+
+def lags(lag_ns: float | None, latency_ns: float | None) -> bool:
+    """Whether an event loop lagged so much that much of the latency may be the worker's own; both at p95,
+    which many short lags raise, or both on average, which a few long ones do.
+    """
+    return bool(latency_ns) and (lag_ns or 0) > max(LEAST_LAG_NS, LAG_SHARE * (latency_ns or 0))
+
+
+def _tardy(sent: int, kept: Arrivals, times: Mapping[str, float | None]) -> Iterator[str]:
+    """Requests of an open load that began late although users were free: the generator's own delay."""
+    latency_ns, delay_ns = times["latency_p95_ns"], times["send_delay_p95_ns"] or 0
+    many = (kept.overslept or 0) > OVERSLEPT_SHARE * sent
+    if latency_ns and many and delay_ns > LAG_SHARE * latency_ns:
+        share = f"{kept.overslept:,} of {sent:,} requests began late while users were free"
+        yield f"{share}, {ms(delay_ns)} ms at p95 beside a latency of {ms(latency_ns)} ms"
+
+
+def _rate_missed(planned: Mapping[str, Any], offered: Offered | None) -> Iterator[Caveat]:
+    asked_per_s = mean_asked_per_s(planned)
+    if offered and abs(offered.per_s - asked_per_s) > allowed_per_s(planned, offered):
+        said = f"{digits(offered.per_s)} requests a second were sent, {asked_per_s:.6g} were asked for"
+        yield caveat("rate-missed", said)
+
+
+def mean_asked_per_s(planned: Mapping[str, Any]) -> float:
+    """The asked rate, or the mean over the stages of one that has a course."""
+    stages = planned.get("stages") or ()
+    seconds = sum(length for _, length, _, _ in stages)
+    arrivals = sum(length * (first + last) / 2 for _, length, first, last in stages)
+    return float(arrivals / seconds if seconds else planned["level"])
+
+
+def allowed_per_s(planned: Mapping[str, Any], offered: Offered) -> float:
+    """How far the offered rate may be from the asked one: 1 %, a request on each worker, or mere chance."""
+    asked_per_s, one_each = mean_asked_per_s(planned), offered.workers / offered.phase_s
+    # The number of Poisson arrivals in a phase varies by its square root, whatever the generator does.
+    chance = sqrt(asked_per_s / offered.phase_s) if planned["arrivals"] == "poisson" else 0.0
+    return max(RATE_SHARE * asked_per_s, one_each, POISSON_SIGMAS * chance)
+
+
+def _out_of_range(windows: Sequence[Record]) -> Iterator[Caveat]:
+    found: Counter[str] = Counter()
+    for window in windows:
+        found.update(window.get("out_of_range") or {})
+    if outside := ", ".join(f"{name} {count:,}" for name, count in sorted(found.items()) if count):
+        yield caveat("out-of-range", f"values below 0 or above an hour: {outside}")

@@ -1,0 +1,1 @@
+"""cells.csv: its columns, and how it is read back."""

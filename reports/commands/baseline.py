@@ -1,0 +1,83 @@
+"""python -m reports baseline: a small file of a study, which later ones are compared with."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from reports.format import counted, plural
+from reports.gates.baseline import baseline_text, incomplete
+from reports.gates.counting import Counting
+from reports.gates.error import GateError
+from reports.gates.source import Source, source_of
+from reports.ledger.damage import damage_refused
+from reports.ledger.ledger import FILE_NAME, LedgerError
+from reports.render.files import write_whole
+from reports.render.terminal import refused
+from reports.study.study_reports import Study, load_study
+
+OK, USAGE_ERROR, NOT_TOLD = 0, 2, 3
+ENDING = ".baseline.json"
+MEASURE = "requests"
+"""A run that counts for it says something of its cell, whatever its load is."""
+
+
+def add_baseline(commands: Any) -> None:
+    """Adds the sub-command to those of `argparse`."""
+    kept = commands.add_parser(
+        "baseline",
+        help="keep what comparisons need of studies in a small file",
+        description="Writes the headers and the rows of cells.csv of complete studies into one file, which "
+        "`python -m reports gate --baseline FILE` compares later studies with. Name three or more, made at "
+        "different times: they tell how much the machine changes by itself.",
+        epilog="Example: python -m reports baseline DIR DIR DIR --out main.baseline.json. "
+        "Exit code: 0 when written, 2 when a DIR has no readable ledger or nothing can be written, 3 when a "
+        "study is not complete or has no run that counts.",
+    )
+    kept.add_argument("directories", metavar="DIR", nargs="+", type=Path, help="what a study left")
+    kept.add_argument(
+        "--out",
+        metavar="FILE",
+        type=Path,
+        help=f"the file (default: the last DIR's name and {ENDING}, in the current folder)",
+    )
+    kept.set_defaults(run=baseline)
+
+
+def baseline(arguments: argparse.Namespace) -> int:
+    """Writes the file; 0, or 2 or 3 with a sentence on standard error."""
+    places: list[Path] = arguments.directories
+    file = arguments.out or Path(f"{places[-1].resolve().name}{ENDING}")
+    try:
+        with damage_refused(" or ".join(str(path / FILE_NAME) for path in places)):
+            studies = [(path, load_study(path)) for path in places]
+            if useless := next(filter(None, (_useless(path, study) for path, study in studies)), ""):
+                return refused(useless, NOT_TOLD)
+            text, told = baseline_text(studies), _told(source_of(studies))
+        write_whole(file, text)
+    except (GateError, LedgerError) as error:
+        return refused(str(error), USAGE_ERROR)
+    except OSError as error:
+        return refused(f"{file}: cannot be written ({error.strerror}): name another --out.", USAGE_ERROR)
+    print(f"{file}: {told}, {counted(len(text.encode()))} bytes")
+    return OK
+
+
+def _useless(path: Path, study: Study) -> str:
+    """Why nothing may be compared with a study; empty where it may."""
+    if why := incomplete(study.status):
+        return f"{path}: {why}"
+    source = source_of([(path, study)])
+    if not any(_counting(source, cell) for cell in source.runs):
+        return f"{path}: has no run that counts: read its caveats, mend their causes, and run it again."
+    return ""
+
+
+def _counting(source: Source, cell: str) -> int:
+    return len(Counting().counted(source.runs[cell], source.cells[cell], MEASURE).runs)
+
+
+def _told(source: Source) -> str:
+    counts: Sequence[int] = [_counting(source, cell) for cell in source.runs]
+    runs = sum(len(runs) for runs in source.runs.values())
+    return f"{plural(len(counts), 'cell')}, {sum(counts)} of {plural(runs, 'run')} count"

@@ -1,0 +1,72 @@
+"""python -m reports show: one study's files, and its tables on the terminal."""
+
+import argparse
+import math
+from pathlib import Path
+from typing import Any
+
+from reports.gates.error import GateError
+from reports.gates.kept import kept_in
+from reports.ledger.damage import damage_refused
+from reports.ledger.ledger import FILE_NAME, LedgerError
+from reports.render.console import render_console
+from reports.render.files import write_report
+from reports.render.terminal import PatientConsole, public_path, refused
+from reports.study.study_reports import load_study
+from reports.topics.report import build_page
+
+OK = 0
+
+
+def add_show(commands: Any) -> None:
+    """Adds the sub-command to those of `argparse`."""
+    shown = commands.add_parser(
+        "show",
+        help="write study.json, cells.csv, timeline.csv, summary.md and report.html, and print the tables",
+        description="Reads DIR/ledger.jsonl, finished or not, writes study.json, cells.csv, timeline.csv, "
+        "summary.md and report.html into DIR, and prints the tables.",
+        epilog="Example: python -m reports show results/step7-20261121T110000Z. "
+        "Exit code: 0 when rendered, 2 when DIR has no readable ledger or gates.json, or cannot be written. "
+        "With python -X dev, what a damaged record leads to ends with its traceback.",
+    )
+    shown.add_argument("directory", metavar="DIR", type=Path, help="the directory that a study left")
+    shown.add_argument(
+        "--usd-per-hour",
+        metavar="USD",
+        type=price,
+        help="what the servers cost together (default: what the study was told, if it was)",
+    )
+    shown.add_argument("--quiet", action="store_true", help="write the files and print nothing")
+    shown.set_defaults(run=show)
+
+
+def price(text: str) -> float:
+    """US dollars an hour, at least 0; 0 is unknown. Raises argparse.ArgumentTypeError."""
+    try:
+        usd = float(text)
+    except ValueError:
+        usd = math.nan
+    if not (usd >= 0 and math.isfinite(usd)):
+        raise argparse.ArgumentTypeError(f"{text!r}: give US dollars an hour, e.g. 0.85, or 0 for unknown")
+    return usd
+
+
+def show(arguments: argparse.Namespace) -> int:
+    """Renders one result directory; 0, or 2 with a sentence on standard error."""
+    directory: Path = arguments.directory
+    try:
+        verdicts = kept_in(directory)
+        with damage_refused(directory / FILE_NAME):
+            study = load_study(directory, arguments.usd_per_hour)
+            place = public_path(directory, Path.cwd())
+            page = build_page(study, place, arguments.usd_per_hour, verdicts)
+            write_report(directory, study, page, verdicts)
+    except (GateError, LedgerError) as error:
+        return refused(str(error))
+    except OSError as error:
+        return refused(f"{directory}: cannot be written ({error.strerror}): mend that, then show it again.")
+    if not arguments.quiet:
+        console = PatientConsole(highlight=False)
+        render_console(page, console)
+        console.print(f"\nThe whole report: {directory / 'report.html'}", markup=False, soft_wrap=True)
+    return OK

@@ -1,0 +1,1 @@
+"""HDR histograms: how they are written, and percentiles of them."""

@@ -1,0 +1,203 @@
+"""Histograms as the ledger holds them: HdrHistogram V2 base64, 1 µs to 1 h, 3 significant digits."""
+
+import zlib
+from base64 import b64decode
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+from hdrh.codec import (
+    HdrCookieException,
+    HdrHistogramEncoder,
+    HdrHistogramSettingsException,
+    HdrLengthException,
+)
+from hdrh.histogram import HdrHistogram
+
+from reports.histogram import buckets, varints
+from reports.histogram.buckets import NS_PER_US, Buckets
+
+LOWEST_US = 1
+HIGHEST_US = 3_600_000_000
+SIGNIFICANT_DIGITS = 3
+OUTER_TEXT = 12
+"""Characters that hold the outer head."""
+OUTER_HEAD, INNER_HEAD = 8, 40
+"""Bytes before the compressed payload, and of those that the payload itself begins with."""
+LARGEST = INNER_HEAD + 9 * 23_552
+"""Bytes of a payload, every bucket filled: zlib makes a thousand times as much of what it is given."""
+AT_ONCE, AT_ONCE_BYTES = 2_000, 2_000_000
+"""Histograms whose numbers are worked on together, and bytes of their payloads: some 20 MB, 100 at most."""
+
+LEAST_FILLED, FILLED_A_BYTE = 4_000_000, 2
+MOST = 2**53
+"""Of one value: more has nobody counted, and sums would run over."""
+
+_UNREADABLE = (
+    *(ValueError, TypeError, IndexError, AssertionError, RuntimeError, OverflowError, zlib.error),
+    *(HdrCookieException, HdrHistogramSettingsException, HdrLengthException),
+)
+
+
+class HistogramError(ValueError):
+    """Text that is no histogram, or one with other bounds."""
+
+
+def empty() -> HdrHistogram:
+    """A new histogram with the ledger's bounds."""
+    return HdrHistogram(LOWEST_US, HIGHEST_US, SIGNIFICANT_DIGITS)
+
+
+def encoded_ns(values_ns: Sequence[int]) -> tuple[str, int]:
+    """Many durations as the ledger holds them, and how many of them were out of range and so clamped."""
+    exact = np.asarray(values_ns, np.int64)
+    outside = int(np.count_nonzero((exact < 0) | (exact > HIGHEST_US * NS_PER_US)))
+    values_us = np.clip(np.rint(exact / NS_PER_US), 0, HIGHEST_US).astype(np.int64)
+    counts = np.bincount(buckets.indices_of(values_us))
+    histogram = _scratch()
+    used = np.frombuffer(histogram.counts, np.uint64)[: len(counts)]
+    histogram.total_count = len(values_us)
+    histogram.min_value = int(values_us.min(initial=HIGHEST_US))
+    histogram.max_value = int(values_us.max(initial=0))
+    used[:] = counts
+    try:
+        return histogram.encode().decode("ascii"), outside
+    finally:
+        used[:] = 0
+
+
+@cache
+def _scratch() -> HdrHistogram:
+    """The one that `encoded_ns` fills and clears: to make 23,552 counters takes longer than all the rest."""
+    return empty()
+
+
+def decoded(text: str) -> Buckets:
+    """The counts of one histogram; HistogramError where it cannot be decoded."""
+    try:
+        _inflated(b64decode(text)[OUTER_HEAD:])
+        payload = HdrHistogramEncoder.decode(text)
+        head = payload.payload
+        bounds = (head.lowest_trackable_value, head.highest_trackable_value, head.significant_figures)
+        if bounds != (LOWEST_US, HIGHEST_US, SIGNIFICANT_DIGITS):
+            raise HistogramError(f"{text[:24]!r}… has other bounds than a ledger's: {bounds}")
+        seen = payload.init_counts(_scratch().counts_len)
+    except HistogramError:
+        raise
+    except _UNREADABLE as error:
+        raise HistogramError(f"{str(text)[:24]!r}… is no HdrHistogram ({error})") from error
+    return _nonzero(np.frombuffer(payload.counts, np.uint64)[: seen["max_nonzero_index"] + 1])
+
+
+class Room:
+    """How many filled buckets the histograms of so many bytes of a ledger may have.
+
+    Studies have some 0.04 a byte; who packs a hundred into one is after our memory.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._left = LEAST_FILLED + FILLED_A_BYTE * size
+
+    def take(self, some: Iterable[Buckets]) -> None:
+        """HistogramError where these are too many."""
+        self._left -= sum(len(one.indices) for one in some)
+        if self._left < 0:
+            raise HistogramError("its histograms are fuller than those of any study of its length")
+
+
+def decoded_all(texts: Iterable[str], room: Room | None = None) -> list[Buckets]:
+    """The counts of many histograms, as `decoded` gives them one by one, in a quarter of the time.
+
+    HistogramError where one is none, or where they do not fit into `room`.
+    """
+    found: list[Buckets] = []
+    for some, payloads in _at_once(texts):
+        whole = [payload for payload in payloads if payload is not None]
+        at_once = _decoded_at_once(some, whole) if len(whole) == len(some) else None
+        made = [decoded(text) for text in some] if at_once is None else at_once
+        if room is not None:
+            room.take(made)
+        found += made
+    return found
+
+
+def _at_once(texts: Iterable[str]) -> Iterator[tuple[list[str], list[bytes | None]]]:
+    """Some after the other, with their payloads; None for a payload of what is no histogram."""
+    some, payloads, size = list[str](), list[bytes | None](), 0
+    for text in texts:
+        some.append(text)
+        payloads.append(payload := _payload_of(text))
+        size += len(payload or b"")
+        if len(some) == AT_ONCE or size > AT_ONCE_BYTES:
+            yield some, payloads
+            some, payloads, size = [], [], 0
+    if some:
+        yield some, payloads
+
+
+def _payload_of(text: str) -> bytes | None:
+    try:
+        wrap = b64decode(text)
+        return _inflated(wrap[OUTER_HEAD:])
+    except (ValueError, TypeError, zlib.error):
+        return None
+
+
+def _decoded_at_once(texts: Sequence[str], payloads: Sequence[bytes]) -> list[Buckets] | None:
+    """None where any of them is not just what `encoded_ns` writes; then `decoded` knows better."""
+    wraps = [b64decode(text[:OUTER_TEXT]) for text in texts]
+    outer, cookie, bounds = _own_head()
+    own = all(
+        wrap[:4] == outer and payload[:4] == cookie and payload[8:INNER_HEAD] == bounds
+        for wrap, payload in zip(wraps, payloads, strict=True)
+    )
+    bodies = [payload[INNER_HEAD:] for payload in payloads]
+    return varints.buckets_of(bodies, _scratch().counts_len) if own else None
+
+
+def _inflated(compressed: bytes) -> bytes:
+    """A payload; zlib.error where it is none, or would be larger than any."""
+    inflating = zlib.decompressobj()
+    found = inflating.decompress(compressed, LARGEST)
+    if not inflating.eof:
+        raise zlib.error("it is cut off, or larger than any histogram")
+    return found
+
+
+@cache
+def _own_head() -> tuple[bytes, bytes, bytes]:
+    """How every histogram of ours begins, and its payload before and after the length that stands in it."""
+    wrap = b64decode(empty().encode())
+    payload = zlib.decompress(wrap[OUTER_HEAD:])
+    return wrap[:4], payload[:4], payload[8:INNER_HEAD]
+
+
+def merged(encoded: Iterable[str]) -> HdrHistogram:
+    """One histogram holding the counts of all; HistogramError where one cannot be decoded."""
+    total = empty()
+    for text in encoded:
+        try:
+            total.decode_and_add(text)
+        except _UNREADABLE as error:
+            raise HistogramError(f"{str(text)[:24]!r}… is no HdrHistogram ({error})") from error
+    return total
+
+
+def add(total: HdrHistogram, text: str) -> None:
+    """Adds the counts of one to a histogram of the ledger's bounds; HistogramError as `decoded`."""
+    found = decoded(text)
+    np.frombuffer(total.counts, np.uint64)[found.indices] += found.counts.astype(np.uint64)
+    total.total_count += found.total
+
+
+def percentiles_ns(histogram: HdrHistogram, percents: Iterable[float]) -> list[float | None]:
+    """The values at some percentiles; None for each where the histogram is empty."""
+    return buckets.percentiles_ns(_nonzero(np.frombuffer(histogram.counts, np.uint64)), list(percents))
+
+
+def _nonzero(counts: npt.NDArray[np.uint64]) -> Buckets:
+    indices = np.flatnonzero(counts)
+    if counts.max(initial=0) >= MOST:
+        raise HistogramError(f"a histogram counts {counts.max()} of one value")
+    return Buckets(indices, counts[indices].astype(np.int64))

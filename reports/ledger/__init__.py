@@ -1,0 +1,1 @@
+"""The ledger: reading, writing, and what a damaged one still says."""

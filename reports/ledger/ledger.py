@@ -1,0 +1,201 @@
+"""The ledger: append-only JSON lines, each with a "kind"; the only bridge from running to reporting."""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from reports.ledger.files import check_regular
+from reports.ledger.records import OF_RUNS, check_record
+from reports.ledger.strict_json import parsed
+
+FILE_NAME = "ledger.jsonl"
+VERSION = 1
+LONGEST_LINE = 64_000_000
+"""Bytes: a hundred times the longest that a study writes, its header with the whole plan."""
+
+Record = Mapping[str, Any]
+Tag = tuple[str, int]
+"""The cell and the repeat of a run."""
+
+_OF_RUN = re.compile(rb'\{"kind":"[\w-]+","cell":("(?:[^"\\]|\\.)*"),"repeat":(\d+)[,}]')
+_SECOND = re.compile(rb'"second":(\d+)')
+
+
+class LedgerError(Exception):
+    """A ledger that cannot be read; the message is one sentence naming the file and the mend."""
+
+
+class LedgerWriter:
+    """Appends records to a ledger, each at once, so that a crash costs at most the line being written."""
+
+    def __init__(self, path: Path | str) -> None:
+        # Unbuffered: what a full disk does not take must not come again when the file is closed.
+        self._file = open(path, "ab", buffering=0)  # noqa: SIM115 (open until close())
+
+    def write(self, record: Record) -> None:
+        """Appends one record as one line; ValueError where it holds NaN or an infinity, which JSON lacks."""
+        left = json.dumps(record, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        size = os.fstat(self._file.fileno()).st_size
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+        except OSError:
+            # Half a line would make one with the next, once there is room.
+            self._file.truncate(size)
+            raise
+
+    def close(self) -> None:
+        """Closes the file; closing twice is fine."""
+        self._file.close()
+
+
+@dataclass
+class Extent:
+    """How far a run reaches: the number of its last line, the bytes of its lines, the seconds they name."""
+
+    last: int = 0
+    size: int = 0
+    seconds: set[int] = field(default_factory=set)
+
+    def reach(self, number: int, size: int, second: int | None) -> None:
+        """Takes in one more line."""
+        self.last = number
+        self.size += size
+        if second is not None:
+            self.seconds.add(second)
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What a first look at a ledger tells: all that belongs to no run, and how far each run reaches.
+
+    `lines` counts the whole lines, the header too; a last line that was cut off is not among them.
+    """
+
+    path: Path | str
+    header: Record
+    others: tuple[Record, ...]
+    runs: Mapping[Tag, Extent]
+    lines: int
+    cut_line: bool
+
+    def of_kind(self, kind: str) -> list[Record]:
+        """The records of one kind that belong to no run, in order."""
+        return [record for record in self.others if record["kind"] == kind]
+
+
+def outline(path: Path | str) -> Outline:
+    """Looks through a ledger, finished or not; LedgerError where it is missing, empty, unknown or broken.
+
+    A line of a run is told by how it begins, as a LedgerWriter writes it, and only any other is parsed: that
+    is ten times as fast. So what is broken within a line of a run shows only in `records_of_runs`.
+    """
+    header: Record = {}
+    others, runs, tags = [], dict[Tag, Extent](), dict[tuple[bytes, ...], Tag]()
+    number, broken, line = 0, 0, b""
+    for number, line in enumerate(_lines(path), 1):
+        if broken:
+            _whole(None, broken, path)
+        if number > 1 and (found := _OF_RUN.match(line)) and (tag := _tag(found, tags)):
+            second = _SECOND.search(line, found.end())
+            runs.setdefault(tag, Extent()).reach(number, len(line), int(second[1]) if second else None)
+            continue
+        record = _parse(line)
+        if number == 1:
+            header = _checked_header(record, path)
+        elif record is None:
+            broken = number
+        elif _of_run(record):
+            runs.setdefault(tag_of(record), Extent()).reach(number, len(line), record.get("second"))
+        elif record["kind"] in OF_RUNS:
+            raise refused_line(path, number, f"a {record['kind']} of no run")
+        else:
+            others.append(record)
+    if not number:
+        raise LedgerError(f"{path}: is empty: the study stopped before its header, run it again.")
+    cut = _parse(line) is None
+    return Outline(path, header, tuple(others), runs, number - cut, cut)
+
+
+def records_of_runs(found: Outline) -> Iterator[tuple[int, Record]]:
+    """Every record of a run with the number of its line, in order; LedgerError at one that cannot be true."""
+    for number, line in enumerate(islice(_lines(found.path), found.lines), 1):
+        record = _whole(_parse(line), number, found.path)
+        if _of_run(record):
+            try:
+                check_record(record)
+            except ValueError as error:
+                raise refused_line(found.path, number, str(error)) from error
+            yield number, record
+
+
+def tag_of(record: Record) -> Tag:
+    """Which run a record or an entry of a plan belongs to; KeyError where it does not tell."""
+    return record["cell"], record["repeat"]
+
+
+def refused_line(path: Path | str, number: int, why: str) -> LedgerError:
+    """That a line cannot be true, as a sentence."""
+    return LedgerError(f"{path}: line {number}: {why}: mend or delete that line, then show it again.")
+
+
+def _of_run(record: Record) -> bool:
+    return "cell" in record and "repeat" in record
+
+
+def _tag(found: re.Match[bytes], known: dict[tuple[bytes, ...], Tag]) -> Tag | None:
+    """The run that a line's beginning names, read once; None where its name is no JSON after all."""
+    texts = found.groups()
+    if texts not in known:
+        try:
+            known[texts] = (parsed(texts[0]), int(texts[1]))
+        except ValueError:
+            return None
+    return known[texts]
+
+
+def _lines(path: Path | str) -> Iterator[bytes]:
+    try:
+        check_regular(path)
+        with open(path, "rb") as file:
+            number = 0
+            while line := file.readline(LONGEST_LINE):
+                number += 1
+                if len(line) == LONGEST_LINE:
+                    raise LedgerError(f"{path}: line {number} is endless: this is not a ledger, or damaged.")
+                yield line
+    except OSError as error:
+        raise LedgerError(
+            f"{path}: cannot be read ({error.strerror}): name a directory that a study wrote."
+        ) from error
+
+
+def _parse(line: bytes) -> dict[str, Any] | None:
+    """The record of one line, or None where the line is not a JSON object with a kind."""
+    try:
+        record = parsed(line)
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) and "kind" in record else None
+
+
+def _checked_header(record: Record | None, path: Path | str) -> Record:
+    if record is None or record["kind"] != "header":
+        raise LedgerError(f"{path}: line 1 is no header: this is not a ledger, or its start is lost.")
+    if record.get("version") != VERSION:
+        raise LedgerError(
+            f"{path}: has version {record.get('version')!r} and this program reads {VERSION}: "
+            "use the inferswarm that wrote it."
+        )
+    return record
+
+
+def _whole(record: Record | None, number: int, path: Path | str) -> Record:
+    if record is None:
+        raise LedgerError(f"{path}: line {number} is broken: mend or delete that line, then show it again.")
+    return record

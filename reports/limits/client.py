@@ -1,0 +1,140 @@
+"""The client as the limit: its worker has no CPU left, or something blocks the worker's event loop."""
+
+from collections.abc import Iterator
+
+from reports.caveats.client import BUSY_PCT, lags
+from reports.fold.ratio import ratio
+from reports.format import digits, ms
+from reports.limit import Limit
+from reports.limits.shares import at_least, has_caveat, server_share, service_ns, total
+from reports.summary.summary import Summary
+
+AWAITED_PCT = 25
+"""Of the time ready to run and without a core: a process that others leave alone waits a few percent."""
+FELT_LAG_SHARE = 0.1
+"""Of the latency at p95: a wait for a core that no request feels is not the limit."""
+SERVER_SHARE = 0.6
+"""Of the service time: a worker waits for a core at no cost while its requests are at the server."""
+AWAKE_PCT = 70
+"""Used or awaited: a loop with so little idle time lacks CPU; a blocked one has it and idles."""
+MOST_PCT, NEVER_IDLE_PCT = 50, 95
+"""Of a core: a worker that uses most of one, and waits for it nearly all the rest of the time."""
+LOOK_NS = 20_000_000
+"""How long the lag probe sleeps before each look at the loop."""
+CODEC_SHARE, CODEC_PCT = 0.5, 70
+"""Building requests and reading answers is most of a request's time, and keeps its core busy."""
+
+
+def client_cpu(run: Summary) -> Limit | None:
+    """A worker used up its core, or had to wait for one that another process had."""
+    if not (_used_up(run) or _starved(run) or _coding(run) or (_held_up(run) and _on_cpu(run))):
+        return None
+    return Limit("client-cpu", "; ".join([*_cpu_said(run), *_lag_said(run)]), _advice(run))
+
+
+def client_loop(run: Summary) -> Limit | None:
+    """A worker's event loop came late although there was CPU for it.
+
+    Where waits for a core account for the lag, they cost no more than their share of the time, which
+    `client_cpu` has found to be small: the highest percentiles suffer, but it is not the limit.
+    """
+    if not _held_up(run) or (_waits_account_for_lag(run) and not _stops_long(run)) or _codec_holds(run):
+        return None
+    doubted = [doubt.text for doubt in run.caveats if doubt.code == "client-bound"]
+    said = [*(_lag_said(run) or doubted), *_cpu_said(run), "so something else blocks the loop"]
+    advice = (
+        "Find what the users call that does not yield to gevent (a sleep, a lock, a file); or add workers."
+    )
+    return Limit("client-loop", "; ".join(said), advice)
+
+
+def _used_up(run: Summary) -> bool:
+    """Whether it used a core all the time that it had one."""
+    return at_least(used_pct(run), BUSY_PCT) or (
+        at_least(used_pct(run), MOST_PCT) and awake_pct(run) >= NEVER_IDLE_PCT
+    )
+
+
+def used_pct(run: Summary) -> float | None:
+    """Of a core by the event loop's thread, or by all threads where that is not known."""
+    return run.worker_cpu_pct if run.loop_cpu_pct is None else run.loop_cpu_pct
+
+
+def awake_pct(run: Summary) -> float:
+    """Of the time that one worker's loop ran or waited for a core."""
+    return total(run.worker_cpu_pct, run.cpu_wait_pct) if run.awake_pct is None else run.awake_pct
+
+
+def _held_up(run: Summary) -> bool:
+    return (
+        lags(run.loop_lag_p95_ns, run.latency_p95_ns) or _stops_long(run) or has_caveat(run, "client-bound")
+    )
+
+
+def _stops_long(run: Summary) -> bool:
+    """Whether the loop stops seldom and for long: events wait for it, though few looks at it were late."""
+    return lags(run.loop_delay_ns, run.latency_mean_ns)
+
+
+def _codec_holds(run: Summary) -> bool:
+    """Whether our own building of requests and reading of answers is what the loop does when it is late."""
+    coding_ns = total(run.encode_ns, run.decode_ns)
+    return run.loop_lag_p95_ns is not None and coding_ns >= run.loop_lag_p95_ns / 2 and coding_ns > 0
+
+
+def _on_cpu(run: Summary) -> bool:
+    """Whether a lagging loop is one that lacks CPU."""
+    return at_least(run.cpu_wait_pct, AWAITED_PCT) or awake_pct(run) >= AWAKE_PCT
+
+
+def _waits_account_for_lag(run: Summary) -> bool:
+    """Whether the loop waited for a core as long as it lagged: on average half its p95 at each look."""
+    lag = run.loop_lag_p95_ns
+    if lag is None or run.cpu_wait_pct is None:
+        return False
+    return run.cpu_wait_pct / 100 >= lag / 2 / (LOOK_NS + lag)
+
+
+def _starved(run: Summary) -> bool:
+    """Whether requests felt that the worker waited for a core."""
+    if not at_least(run.cpu_wait_pct, AWAITED_PCT):
+        return False
+    if awake_pct(run) >= AWAKE_PCT:
+        return True
+    # Of a silent server it is not known whether the requests were there meanwhile.
+    felt, share = ratio(run.loop_lag_p95_ns, run.latency_p95_ns), server_share(run)
+    return (felt is None or felt >= FELT_LAG_SHARE) and share is not None and share < SERVER_SHARE
+
+
+def _coding(run: Summary) -> bool:
+    share = ratio(total(run.encode_ns, run.decode_ns), service_ns(run))
+    return at_least(share, CODEC_SHARE) and at_least(used_pct(run), CODEC_PCT)
+
+
+def _cpu_said(run: Summary) -> Iterator[str]:
+    if run.worker_cpu_pct is not None:
+        yield f"the busiest worker used {digits(run.worker_cpu_pct)} % of a core"
+    if run.cpu_wait_pct is not None:
+        yield f"a worker was ready to run and had no core {digits(run.cpu_wait_pct)} % of the time"
+    if _coding(run):
+        coding = ms(total(run.encode_ns, run.decode_ns))
+        yield f"building requests and reading answers took {coding} of {ms(service_ns(run))} ms"
+
+
+def _lag_said(run: Summary) -> list[str]:
+    if run.loop_lag_p95_ns is None or run.latency_p95_ns is None:
+        return []
+    lag, latency = ms(run.loop_lag_p95_ns), ms(run.latency_p95_ns)
+    said = [f"a worker's event loop lagged {lag} ms at p95 beside a latency of {latency} ms"]
+    if _stops_long(run):
+        mean = ms(run.latency_mean_ns)
+        said.append(f"events waited {ms(run.loop_delay_ns)} ms for it on average, of a latency of {mean} ms")
+    return said
+
+
+def _advice(run: Summary) -> str:
+    if total(run.cpu_wait_pct) > total(run.worker_cpu_pct) or _starved(run):
+        return "Stop what else computes on the client's host, or give the client a host with free cores."
+    if run.built_anew and _coding(run):
+        return "Use --client prepared, or add workers (--processes): building requests takes the time."
+    return "Add workers (--processes) or hosts: each worker has one core."

@@ -1,0 +1,171 @@
+"""No limit can be named: too little was measured, or what was measured explains too little."""
+
+from collections.abc import Callable, Iterator
+
+from reports.caveats.attribution import UNEXPLAINED_SHARE
+from reports.format import digits, ms
+from reports.limit import Limit
+from reports.limits.client import AWAITED_PCT
+from reports.limits.server_load import HOST_BUSY_PCT
+from reports.limits.shares import (
+    MOST,
+    at_least,
+    has_caveat,
+    path_ns,
+    path_share,
+    server_ns,
+    service_ns,
+    upstream_share,
+)
+from reports.limits.windows import fills_windows, near_least, shows_room
+from reports.summary.summary import Summary
+
+FAILED_SHARE = 0.1
+"""Of the requests or of their time: the successes are then a choice of the easy ones, and failures load the
+server too."""
+LEAST_SUCCESSES = 10
+"""Behind any mean: of fewer, one slow request moves it by more than a tenth."""
+VARIED = "the rate changed during the run, so no one thing holds all of it back"
+BROKEN = ("server-lost", "worker-lost", "results-lost")
+"""Caveats of a run whose beginning and end are not of one server, or not of one client."""
+SHORT_NS = 2_000_000
+"""Between client and server: so little is no long path, even where the connections were not looked at."""
+HANDLING_NS, HANDLING_BYTES_PER_S = 2_000_000, 500_000_000
+"""What taking a request in and passing it on may cost unseen: that it is unexplained is no wonder."""
+DELAYED_SHARE = 0.2
+"""Of the latency, before a request of an open load was sent: no user was free for it."""
+
+
+def nothing_measured(run: Summary) -> Limit | None:
+    """The run did not end well, has too few successes, or a load that changed."""
+    why = next(_flaws(run), None)
+    if why is None and run.profile:
+        return Limit("inconclusive", VARIED, "Measure its peak by itself: --rates without --load-profile.")
+    return None if why is None else Limit("inconclusive", why, "Mend this or measure longer, then run again.")
+
+
+def failed_time_share(run: Summary) -> float:
+    """Of the time of all requests: a few that hang take more of it than many that fail at once."""
+    timeouts = run.failure_kinds.get("timeout", 0)
+    others = (run.failures or 0) - timeouts
+    failed_ns = timeouts * (run.timeout_p50_ns or 0.0) + others * (run.failed_p50_ns or 0.0)
+    whole_ns = failed_ns + run.succeeded * (service_ns(run) or 0.0)
+    return failed_ns / whole_ns if whole_ns else 0.0
+
+
+def nothing_explains(run: Summary) -> Limit | None:
+    """No other rule holds, and what was measured does not show that there is room either."""
+    for rule in _GAPS:
+        if gap := rule(run):
+            return Limit("inconclusive", *gap)
+    return None
+
+
+def _flaws(run: Summary) -> Iterator[str]:
+    failures, finished = run.failures or 0, run.requests or 0
+    if run.status != "done":
+        yield f"the run ended as {run.status}"
+    if run.succeeded <= 0:
+        yield "no request succeeded"
+    if failures > FAILED_SHARE * finished:
+        yield f"{failures:,} of {finished:,} requests failed ({digits(100 * failures / finished)} %)"
+    elif (share := failed_time_share(run)) > FAILED_SHARE:
+        taken = f"{digits(100 * share)} % of all requests' time"
+        yield f"{failures:,} of {finished:,} requests failed, in {taken}"
+    if run.succeeded < LEAST_SUCCESSES:
+        yield f"only {run.succeeded:,} requests succeeded, of the {LEAST_SUCCESSES} that a mean needs"
+    yield from (doubt.text for doubt in run.caveats if doubt.code in BROKEN)
+    if (service_ns(run) or 0) <= 0:
+        yield "no mean latency is known"
+
+
+Gap = tuple[str, str] | None
+"""What is missing and what would help, or nothing."""
+
+
+def _server_unread(run: Summary) -> Gap:
+    if server_ns(run) is not None:
+        return None
+    gaps = [doubt.text for doubt in run.caveats if doubt.code == "probe-gap"]
+    why = "; ".join(["the server's parts could not be read", *gaps, "nothing else is seen in the way"])
+    return why, "Let the server's statistics be read (their address and extension), then run again."
+
+
+def _upstream_untold(run: Summary) -> Gap:
+    """A gateway knows how long its upstream took, and not what with."""
+    if not at_least(upstream_share(run), MOST):
+        return None
+    took = f"{ms(run.server_parts['upstream'])} of {ms(service_ns(run))} ms"
+    why = f"the gateway waited {took} for its upstream: in its queue, for its work or on the way is not told"
+    return why, "Measure the upstream's own endpoint, whose counters tell these apart, at the same load."
+
+
+def _unexplained(run: Summary) -> Gap:
+    left, whole = run.unexplained_ns, service_ns(run)
+    if left is None or whole is None or run.network_ns is None:
+        return None
+    said = f"{ms(abs(left))} ms beside a latency of {ms(whole)} ms"
+    advice = "See docs/attribution.md for what can hide there; look at proxies and at the server's front end."
+    if left < -UNEXPLAINED_SHARE * whole:
+        return f"the parts come to more than was measured: {said}", advice
+    handling = HANDLING_NS + 1e9 * (run.request_bytes or 0) / HANDLING_BYTES_PER_S
+    others = (run.server_queue_ns, run.server_compute_ns, run.server_other_ns, path_ns(run))
+    codec = (run.encode_ns, run.decode_ns)
+    if left > handling and left > max(part or 0.0 for part in (*others, *codec)):
+        return f"the largest part is unexplained: {said}", advice
+    return None
+
+
+def _path_unseen(run: Summary) -> Gap:
+    """Without the connections' state, few connections, a full link and a mere long way look alike."""
+    seen = run.path is not None and run.path.rtt_ns is not None and not has_caveat(run, "path-gap")
+    if seen or not at_least(path_share(run), MOST) or (path_ns(run) or 0) <= SHORT_NS:
+        return None
+    why = f"the path took {ms(path_ns(run))} of {ms(service_ns(run))} ms, and its connections were not seen"
+    return why, "Run the workers on Linux, whose kernel tells of connections, and with keep-alive."
+
+
+def _queue_or_loss(run: Summary) -> Gap:
+    """Windows are full at a round trip that is neither near its least nor long enough for a queue."""
+    path = run.path
+    if path is None or run.link_bytes_per_s or not at_least(path_share(run), MOST):
+        return None
+    if near_least(path) or shows_room(path) or not fills_windows(run, path):
+        return None
+    said = f"round trips took {ms(path.rtt_ns)} ms and at best {ms(path.min_rtt_ns)} ms, with full windows"
+    return f"{said}: a full link or few connections", "Say the link's rate with --link-mbit, then run again."
+
+
+def _host_full(run: Summary) -> Gap:
+    """Client, server and others share the host's cores, which are all in use: the client waits for them."""
+    waits = run.cpu_wait_pct is None or run.cpu_wait_pct >= AWAITED_PCT
+    if run.host_cpu_pct is None or run.host_cpu_pct < HOST_BUSY_PCT or not waits:
+        return None
+    why = f"the client's host was {digits(run.host_cpu_pct)} % busy, and it is not known by whom"
+    return why, "Run client and server on hosts of their own, with nothing else on them."
+
+
+def _not_kept_up(run: Summary) -> Gap:
+    """An open load was not carried, though nothing that was measured was full."""
+    if run.load == "closed":
+        return None
+    advice = "Raise --max-in-flight, or add workers: see the arrivals that came late."
+    if run.dropped:
+        return f"{run.dropped:,} of {run.due or 0:,} arrivals were never sent, and nothing was full", advice
+    delay, latency = run.send_delay_mean_ns, run.latency_mean_ns
+    if delay is not None and latency is not None and delay > DELAYED_SHARE * latency:
+        return f"requests began {ms(delay)} ms late, and nothing was full", advice
+    if has_caveat(run, "rate-missed"):
+        return "the asked rate was not sent, and nothing was full", advice
+    return None
+
+
+_GAPS: tuple[Callable[[Summary], Gap], ...] = (
+    _server_unread,
+    _upstream_untold,
+    _unexplained,
+    _path_unseen,
+    _queue_or_loss,
+    _host_full,
+    _not_kept_up,
+)

@@ -1,0 +1,139 @@
+"""The path as the limit: the link carries what it can, or few connections carry less than it could."""
+
+from reports.fold.path import Path
+from reports.fold.ratio import ratio
+from reports.format import digits, ms
+from reports.limit import Limit
+from reports.limits.shares import (
+    MOST,
+    at_least,
+    connections,
+    has_caveat,
+    in_flight,
+    path_ns,
+    path_share,
+    saturated,
+    server_share,
+    service_ns,
+)
+from reports.limits.windows import (
+    BUSY_SHARE,
+    held_by_buffers,
+    held_by_congestion,
+    loss_share,
+    near_least,
+    shows_room,
+    window_use,
+)
+from reports.summary.summary import Summary
+
+FULL_SHARE = 0.85
+"""Of the rate that was told: dips after a loss and pauses between requests take the rest."""
+QUEUE_TIMES, QUEUE_NS = 2.0, 5_000_000
+"""Round trip over its least where a queue stands on the way: a buffer holds about a round trip's worth of
+bytes or more. The second bound keeps out loopbacks and local networks, where scheduling alone doubles it."""
+QUEUE_WINDOW_USE = 0.2
+"""Of the windows: without much under way, a long round trip is a held-back acknowledgement."""
+LOSS_SHARE, LEAST_RETRANSMITS = 1e-4, 3
+"""Of the segments: at one in ten thousand a connection over 20 ms carries a quarter of a clean one."""
+FEWER = 0.75
+"""Connections to requests under way: below it, requests share connections at most times."""
+LESS = "Send fewer bytes (JPEG, not float32), or use a faster link: more connections would not help."
+
+
+def link(run: Summary) -> Limit | None:
+    """The link carries nearly its rate; where that is unknown, a queue stands before it all the time."""
+    return _at_its_rate(run) or _full_queue(run)
+
+
+def few_connections(run: Summary) -> Limit | None:
+    """Requests share connections, or lose segments, while each is held by a window and the link has room."""
+    path = run.path
+    if path is None or saturated(run) or not _on_the_path(run, path):
+        return None
+    if run.link_bytes_per_s is None and not near_least(path) and not shows_room(path):
+        return None  # a full link holds connections up in the same way
+    held = held_by_buffers(path)
+    if not held and (_shared(run) or _lossy(path)):
+        # As many connections as requests on a clean path: they start slowly, and more users would get more.
+        held = held_by_congestion(run, path, _shared(run))
+    return Limit("connections", _evidence(run, path, held), _advice(run)) if held else None
+
+
+def _at_its_rate(run: Summary) -> Limit | None:
+    rate, carried, way = run.link_bytes_per_s, *_carried_per_s(run)
+    if not rate or carried is None or carried < FULL_SHARE * rate or at_least(server_share(run), MOST):
+        return None
+    said = f"{_mbit(carried)} of the link's {_mbit(rate)} Mbit/s were {way}"
+    return Limit("link", f"{said} ({digits(100 * carried / rate)} %)", LESS)
+
+
+def _full_queue(run: Summary) -> Limit | None:
+    path = run.path
+    if path is None or has_caveat(run, "path-gap"):
+        return None
+    if saturated(run) or not _on_the_path(run, path) or shows_room(path):
+        return None
+    rtt, least, use = path.rtt_ns, path.min_rtt_ns, window_use(run, path)
+    if rtt is None or least is None or rtt < max(QUEUE_TIMES * least, least + QUEUE_NS):
+        return None
+    if use is not None and use < QUEUE_WINDOW_USE:
+        return None
+    rate = "" if path.wire_bytes_per_s is None else f" at {_mbit(path.wire_bytes_per_s)} Mbit/s sent"
+    said = f"round trips took {ms(rtt)} ms and at best {ms(least)} ms: a queue stands on the way{rate}"
+    more = "" if run.link_bytes_per_s else " With --link-mbit the rate itself can be judged."
+    return Limit("link", f"{said}; {_path_said(run)}", LESS + more)
+
+
+def _carried_per_s(run: Summary) -> tuple[float | None, str]:
+    """Bytes a second in the direction that carried more, and which that is."""
+    path = run.path
+    if path is None:
+        return None, ""
+    sent, received = path.wire_bytes_per_s, path.received_wire_bytes
+    back = ratio(received, run.measure_ns and run.measure_ns / 1e9)
+    return (back, "received") if back is not None and back > (sent or 0) else (sent, "sent")
+
+
+def _on_the_path(run: Summary, path: Path) -> bool:
+    """Whether most of the time is spent there and the connections are seldom idle."""
+    return at_least(path_share(run), MOST) and (path.busy_share is None or path.busy_share >= BUSY_SHARE)
+
+
+def _shared(run: Summary) -> bool:
+    seen, under_way = connections(run), in_flight(run)
+    return bool(seen) and under_way is not None and (seen or 0) < FEWER * under_way
+
+
+def _lossy(path: Path) -> bool:
+    return at_least(path.retransmits, LEAST_RETRANSMITS) and at_least(loss_share(path), LOSS_SHARE)
+
+
+def _evidence(run: Summary, path: Path, held: str) -> str:
+    seen, under_way = connections(run), in_flight(run)
+    count = "its connections" if seen is None else "1 connection" if seen == 1 else f"{seen:,} connections"
+    requests = "requests" if under_way is None else f"{digits(under_way)} requests"
+    busy = "" if path.busy_share is None else f", busy {digits(100 * path.busy_share)} % of the time"
+    said = [f"{requests} under way on {count}{busy} and held by {held}"]
+    if path.rtt_ns is not None and path.min_rtt_ns is not None:
+        said.append(f"round trips took {ms(path.rtt_ns)} ms and at best {ms(path.min_rtt_ns)} ms")
+    lost = loss_share(path)
+    if lost and path.retransmits:
+        said.append(f"{path.retransmits:,} segments ({digits(100 * lost)} %) were sent again")
+    return "; ".join([*said, _path_said(run)])
+
+
+def _path_said(run: Summary) -> str:
+    return f"the path took {ms(path_ns(run))} of {ms(service_ns(run))} ms a request"
+
+
+def _advice(run: Summary) -> str:
+    if run.protocol == "grpc" and run.channels != "per-user" and _shared(run):
+        return "Give each user its own channel: --channels per-user."
+    if run.channels not in ("", "per-user") and _shared(run):
+        return "Give each user its own connection: --channels per-user."
+    return "Use more users or workers, and so more connections: each carries only what its window allows."
+
+
+def _mbit(bytes_per_s: float) -> str:
+    return digits(bytes_per_s * 8 / 1e6)

@@ -1,0 +1,102 @@
+"""What the rules for a limit compare: parts of a request's time, None where they were not measured.
+
+Shares are of the service time, not of the latency: in an open load that is too much for the server, most of
+the latency is the wait for a free user, which says nothing about where the others are held up.
+"""
+
+from reports.fold.ratio import ratio
+from reports.summary.breakdown import mean_in_flight
+from reports.summary.summary import Summary
+
+SATURATED = 0.8
+"""Of its instances' time: between two executions a server takes and answers requests, so 1 is never seen."""
+MOST = 0.5
+"""Of the service time: what takes less is not what to mend first."""
+DELAYED_ACK_NS = 40_000_000
+"""So long may a receiver hold an acknowledgement back; until it comes, the connection counts as busy."""
+
+
+def total(*parts: float | None) -> float:
+    """The sum of those that are known."""
+    return sum(part for part in parts if part is not None)
+
+
+def at_least(value: float | None, bound: float) -> bool:
+    """Whether a value is known and reaches a bound."""
+    return value is not None and value >= bound
+
+
+def service_ns(run: Summary) -> float | None:
+    """Mean time from a request's start to its end."""
+    if run.service_mean_ns is not None:
+        return run.service_mean_ns
+    if run.latency_mean_ns is None:
+        return None
+    return run.latency_mean_ns - total(run.send_delay_mean_ns)
+
+
+def server_ns(run: Summary) -> float | None:
+    """All that the server stated of a request's time."""
+    parts = (run.server_queue_ns, run.server_compute_ns, run.server_other_ns)
+    if run.server_ns is not None:
+        return run.server_ns
+    return None if all(part is None for part in parts) else total(*parts)
+
+
+def upstream_share(run: Summary) -> float | None:
+    """The part of the service time for which a gateway waited for its upstream; None where it has none."""
+    return ratio(run.server_parts.get("upstream"), service_ns(run))
+
+
+def server_share(run: Summary) -> float | None:
+    """The server's part of the service time."""
+    return ratio(server_ns(run), service_ns(run))
+
+
+def work_ns(run: Summary) -> float:
+    """What the server did for a request while it did not wait."""
+    return total(run.server_compute_ns, run.server_other_ns)
+
+
+def path_ns(run: Summary) -> float | None:
+    """What a request spent between client and server, the handing over to the kernel and back included.
+
+    Where the connections were not looked at, all that neither side explains. Where the server is silent, the
+    network's part may hold the wait for one held-back acknowledgement, which is taken off.
+    """
+    if run.network_ns is not None:
+        held_back = DELAYED_ACK_NS if server_ns(run) is None else 0.0
+        return max(0.0, total(run.send_ns, run.network_ns, run.receive_ns) - held_back)
+    whole, server = service_ns(run), server_ns(run)
+    if whole is None or server is None:
+        return None
+    return max(0.0, whole - server - total(run.encode_ns, run.decode_ns))
+
+
+def path_share(run: Summary) -> float | None:
+    """The path's part of the service time."""
+    return ratio(path_ns(run), service_ns(run))
+
+
+def in_flight(run: Summary) -> float | None:
+    """Requests under way at once, on average: in a closed load never more than it has users."""
+    mean = mean_in_flight(run)
+    if run.load != "closed":
+        return mean
+    return run.level if mean is None else min(mean, run.level)
+
+
+def connections(run: Summary) -> int | None:
+    """TCP connections to the server, the most seen at once."""
+    seen = run.path.connections if run.path else None
+    return run.tcp_connections if seen is None else seen
+
+
+def saturated(run: Summary) -> bool:
+    """Whether the server's instances were executing nearly all the time."""
+    return at_least(run.server_busy, SATURATED)
+
+
+def has_caveat(run: Summary, *codes: str) -> bool:
+    """Whether a run carries any of these caveats."""
+    return any(doubt.code in codes for doubt in run.caveats)

@@ -1,0 +1,1 @@
+"""The figures of the published study, and this one beside them."""

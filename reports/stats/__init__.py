@@ -1,0 +1,1 @@
+"""Repeats, ratios and their intervals, the scalability law."""

@@ -1,0 +1,1 @@
+"""One ledger becomes one study: its runs, summed up and judged."""

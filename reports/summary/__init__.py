@@ -1,0 +1,1 @@
+"""The numbers of one run, and what is compared with what."""

@@ -1,0 +1,1 @@
+"""Why gRPC falls behind on few connections."""

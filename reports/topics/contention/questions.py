@@ -1,0 +1,131 @@
+"""The experiments on HTTP against gRPC: a question each, answered by the images per second of some arms."""
+
+from reports.format import digits
+from reports.topics.contention.arms import Arm, Arms, ratio_of
+from reports.topics.contention.axes import pool_size
+from reports.topics.contention.evidence import (
+    AGAINST,
+    ALIKE,
+    CONNECTIONS,
+    CPU,
+    FOR,
+    LIBRARY,
+    RECOVERED,
+    SAME_COUNT,
+    SLOWER,
+    Evidence,
+    figures,
+    helps,
+    helps_not,
+    more,
+    within,
+)
+
+ONE_HTTP = "Does HTTP fall on one connection?"
+PROCESSES = "Do as many processes carry more?"
+MUST_FIT = (ONE_HTTP, PROCESSES)
+"""Questions whose answers must speak for connections where those are the cause."""
+
+
+def each_user(arms: Arms) -> Evidence:
+    """Does gRPC with a connection for each user come to HTTP's figure?"""
+    question = "Does gRPC recover with own connections?"
+    of_http, of_one = ratio_of(arms, "R4", "R0"), ratio_of(arms, "R4", "R2")
+    if not of_http or not of_one:
+        return Evidence(question)
+    said = f"{figures(arms['R4'])}, {digits(of_http.median)} of HTTP"
+    many, one = arms["R4"].connections, arms["R2"].connections
+    if many is not None and one is not None and many <= one:
+        return Evidence(question, f"{said}; no more connections than on one channel", tests=False)
+    if of_http.median >= RECOVERED and helps(arms, "R4"):
+        return Evidence(question, said, {CONNECTIONS: FOR, CPU: AGAINST})
+    return Evidence(question, said, {CONNECTIONS: AGAINST} if helps_not(arms, "R4") else {})
+
+
+def http_on_one(arms: Arms) -> Evidence:
+    """Does HTTP fall as gRPC does when all its users share one connection?"""
+    question = ONE_HTTP
+    of_http, of_grpc = ratio_of(arms, "R1", "R0"), ratio_of(arms, "R1", "R2")
+    if not of_http or not of_grpc:
+        return Evidence(question)
+    said = f"{figures(arms['R1'])}, {digits(of_grpc.median)} of gRPC on one"
+    if of_http.median >= RECOVERED:
+        return Evidence(question, said, {CONNECTIONS: AGAINST})
+    fell = within(of_grpc, ALIKE) and of_http.median < SLOWER
+    return Evidence(question, said, {CONNECTIONS: FOR} if fell else {})
+
+
+def equal_arguments(arms: Arms) -> Evidence:
+    """Do channels of equal arguments share a connection, and its figure?"""
+    question = "Do equal channels share one connection?"
+    found = ratio_of(arms, "R3", "R2")
+    if not found:
+        return Evidence(question)
+    said = f"{figures(arms['R3'])}, {digits(found.median)} of one channel"
+    seen, one = arms["R3"].connections, arms["R2"].connections
+    if seen is not None and one is not None and seen > one:
+        return Evidence(question, said, decides=False)
+    # What they share only tells where channels that share nothing carry more.
+    alike = {CONNECTIONS: FOR} if within(found, ALIKE) and helps(arms, "R4") else {}
+    says = {CONNECTIONS: AGAINST} if more(found) else alike
+    return Evidence(question, said, says, decides=False)
+
+
+def several_channels(arms: Arms) -> Evidence:
+    """Do several channels carry more than one, in the same process?"""
+    question = "Do several channels carry more than one?"
+    found = ratio_of(arms, "R5", "R2")
+    if not found:
+        return Evidence(question)
+    said = f"{figures(arms['R5'])}, {digits(found.median)} times one channel"
+    if helps(arms, "R5"):
+        return Evidence(question, said, {CONNECTIONS: FOR, CPU: AGAINST})
+    return Evidence(question, said, {CONNECTIONS: AGAINST} if helps_not(arms, "R5") else {})
+
+
+def several_processes(arms: Arms) -> Evidence:
+    """Do as many connections carry more when each has a process of its own?"""
+    question = PROCESSES
+    found = ratio_of(arms, "R6", "R5")
+    if not found:
+        return Evidence(question)
+    pool, spread = arms["R5"], arms["R6"]
+    said = f"{figures(spread)} from {spread.axes.workers} processes; {figures(pool)} from {pool.axes.workers}"
+    if not _as_many(pool, spread):
+        return Evidence(question, f"{said}; not as many", tests=False)
+    if more(found):
+        return Evidence(question, said, {CPU: FOR, CONNECTIONS: AGAINST})
+    if not within(found, SAME_COUNT):
+        return Evidence(question, said)
+    helped = {CONNECTIONS: FOR} if helps(arms, "R6") else {}
+    return Evidence(question, said, {**helped, CPU: AGAINST})
+
+
+def _as_many(pool: Arm, spread: Arm) -> bool:
+    """Whether two arms have as many connections: as seen, or as planned where that is not known."""
+    if pool.connections is not None and spread.connections is not None:
+        return pool.connections == spread.connections
+    return pool_size(pool.axes) * pool.axes.workers == spread.axes.workers
+
+
+def by_the_library(arms: Arms) -> Evidence:
+    """Does it matter who builds the requests?"""
+    question = "Does tritonclient's building slow it?"
+    found = ratio_of(arms, "R8", "R2")
+    if not found:
+        return Evidence(question)
+    said = f"{figures(arms['R8'])}, {digits(found.median)} of prepared requests"
+    slower = found.median <= LIBRARY and (found.high < 1 or found.runs == 1)
+    return Evidence(
+        question, said, {CPU: FOR if slower else AGAINST} if slower or found.median > LIBRARY else {}
+    )
+
+
+def other_congestion(arms: Arms) -> Evidence:
+    """Does another congestion control on the client carry more over the one connection?"""
+    question = "Does BBR on the client help?"
+    found = ratio_of(arms, "R12", "R2")
+    if not found:
+        return Evidence(question, decides=False)
+    said = f"{figures(arms['R12'])}, {digits(found.median)} times the link's own congestion control"
+    return Evidence(question, said, {CONNECTIONS: FOR} if helps(arms, "R12") else {}, decides=False)

@@ -1,0 +1,152 @@
+"""What caused the difference between HTTP and gRPC: a verdict from the arms of the experiment."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from reports.format import digits
+from reports.study.study_reports import Study
+from reports.topics.contention.arms import Arms, Case, cases, ratio_of
+from reports.topics.contention.evidence import AGAINST, CONNECTIONS, CPU, FOR, LOOP, SLOWER, Evidence
+from reports.topics.contention.gaps import doubts, lacking
+from reports.topics.contention.questions import (
+    MUST_FIT,
+    by_the_library,
+    each_user,
+    equal_arguments,
+    http_on_one,
+    other_congestion,
+    several_channels,
+    several_processes,
+)
+from reports.topics.contention.support import UNTELLING, health, kernel, limits
+
+NONE, INCONCLUSIVE = "none", "inconclusive"
+UNSURE = 0.67
+"""Of HTTP's images/s: where the repeats allow gRPC to have less, it is not known to keep up."""
+KIN = (CPU, LOOP)
+"""What a process has for itself: more processes help against both."""
+QUESTIONS = (
+    *(each_user, http_on_one, equal_arguments, several_channels, several_processes),
+    *(by_the_library, other_congestion, kernel, health, limits),
+)
+ADVICE = {
+    CONNECTIONS: "Give gRPC a connection for each user (--channels per-user); in a client of your own, a "
+    "channel each with distinct arguments or grpc.use_local_subchannel_pool, or a pool of a few. Where no "
+    "policer drops the packets, BBR on the client helps too; so does a client nearer to the server.",
+    CPU: "Add workers (--workers) or hosts, and send prepared requests: one process has one core.",
+    LOOP: "Find what the users call that does not yield to gevent, or add workers.",
+    INCONCLUSIVE: "Run what is missing, and with --repeats 5.",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What slows gRPC in one case: a limit's code, `none`, or `inconclusive`, and why in a sentence.
+
+    `missing` are the arms that it would need, `contradictions` the answers that do not fit together,
+    `doubts` what else limits it.
+    """
+
+    case: Case
+    arms: Arms
+    evidence: tuple[Evidence, ...]
+    cause: str
+    why: str
+    advice: str = ADVICE[INCONCLUSIVE]
+    missing: tuple[str, ...] = ()
+    contradictions: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+
+def verdicts(study: Study) -> tuple[Verdict, ...]:
+    """One for each load that was sent over both protocols with more than one kind of channels."""
+    return tuple(judge(case, arms) for case, arms in cases(study))
+
+
+def judge(case: Case, arms: Arms) -> Verdict:
+    """The verdict on one case, from its arms alone."""
+    missing = lacking(arms, ("R0", "R2"))
+    lines = () if missing else tuple(question(arms) for question in QUESTIONS)
+    verdict = Verdict(case, arms, lines, INCONCLUSIVE, "", missing=missing, doubts=tuple(doubts(arms)))
+    found = ratio_of(arms, "R2", "R0")
+    if found is None:
+        return replace(verdict, why=f"not tested: {'; '.join(missing)}")
+    if found.median >= SLOWER:
+        return _alike(verdict)
+    if found.high >= 1:
+        spread = f"{digits(found.low)} to {digits(found.high)} of HTTP's"
+        return replace(verdict, why=f"the repeats overlap: gRPC's images/s are {spread}")
+    if missing := lacking(arms, ("R4",)):
+        return replace(verdict, why=f"not tested: {'; '.join(missing)}", missing=missing)
+    return _explained(verdict)
+
+
+def _alike(verdict: Verdict) -> Verdict:
+    """gRPC is not slower: what limits both of them then, by the rules for a limit."""
+    arms, found = verdict.arms, ratio_of(verdict.arms, "R2", "R0")
+    share = f"gRPC on one connection gets {found} of HTTP's images/s"
+    if found and found.low < UNSURE:
+        return replace(verdict, why=f"{share}: its repeats do not agree")
+    http, grpc = arms["R0"].limit or INCONCLUSIVE, arms["R2"].limit or INCONCLUSIVE
+    limit = f"the limit of both is {http}" if http == grpc else f"HTTP's limit is {http}, gRPC's {grpc}"
+    # Where nothing is slower, nothing speaks for a cause of it.
+    told = [
+        {cause: word for cause, word in line.says.items() if word == AGAINST} for line in verdict.evidence
+    ]
+    lines = tuple(replace(line, says=says) for line, says in zip(verdict.evidence, told, strict=True))
+    advice = _limits_advice(arms, grpc)
+    return replace(verdict, cause=NONE, why=f"{share}; {limit}", advice=advice, evidence=lines)
+
+
+def _explained(verdict: Verdict) -> Verdict:
+    """What accounts for gRPC being slower; R0, R2 and R4 have figures."""
+    arms, each = verdict.arms, each_user(verdict.arms)
+    if not each.answered:
+        return replace(verdict, why=f"a channel for each user was no test: {each.figures}")
+    said = each.says.get(CONNECTIONS)
+    if said == FOR:
+        return _concluded(verdict, CONNECTIONS, ADVICE[CONNECTIONS])
+    if said != AGAINST:
+        rest = f"what limits it then is {arms['R4'].limit or 'not known'}"
+        share = f"{ratio_of(arms, 'R4', 'R0')} of HTTP's images/s"
+        return replace(verdict, why=f"a connection for each user brings gRPC to {share} only; {rest}")
+    by_limits = [
+        limit for code in ("R4", "R2") if (limit := arms[code].limit) not in (CONNECTIONS, *UNTELLING)
+    ]
+    by_test = [CPU for line in verdict.evidence if line.decides and line.says.get(CPU) == FOR]
+    for cause in (*by_limits, *by_test):
+        return _concluded(verdict, cause, _limits_advice(arms, cause) or ADVICE.get(cause, ""))
+    return replace(
+        verdict, why="a connection for each user changes nothing, and no limit of gRPC's was found"
+    )
+
+
+def _limits_advice(arms: Arms, limit: str) -> str:
+    """What the rule for a limit advises in a run of gRPC that has it; empty without one."""
+    runs = [run for code in ("R4", "R2") if code in arms for run in arms[code].runs]
+    return next((run.limit.advice for run in runs if run.limit and run.limit.code == limit), "")
+
+
+def _concluded(verdict: Verdict, cause: str, advice: str) -> Verdict:
+    """The cause, unless an experiment speaks against it or for another one."""
+    rivals = [line for line in verdict.evidence if _opposes(line, cause)]
+    if rivals:
+        told = tuple(f"{line.question} {line.figures}: {line.verdict}" for line in rivals)
+        return replace(verdict, why=f"{cause} would explain it, but: {'; '.join(told)}", contradictions=told)
+    one, each, http = (verdict.arms[code].rate for code in ("R2", "R4", "R0"))
+    why = f"gRPC gets {one} images/s on one connection, {each} with one for each user, and HTTP {http}"
+    if cause == CONNECTIONS and "R1" in verdict.arms and (alone := verdict.arms["R1"].rate):
+        why += f"; HTTP on one connection gets {alone}"
+    yet = [f"yet {line.figures}" for line in verdict.evidence if line.says.get(cause) == AGAINST]
+    return replace(verdict, cause=cause, why=why, advice=advice, doubts=(*verdict.doubts, *yet))
+
+
+def _opposes(line: Evidence, cause: str) -> bool:
+    """Whether an experiment's answer does not fit a cause."""
+    if not line.decides or not line.answered:
+        return False
+    kin: Sequence[str] = KIN if cause in KIN else (cause,)
+    against = any(line.says.get(it) == AGAINST for it in kin)
+    other = any(word == FOR and it not in kin for it, word in line.says.items())
+    unmet = cause == CONNECTIONS and line.question in MUST_FIT and line.says.get(cause) != FOR
+    return against or other or unmet

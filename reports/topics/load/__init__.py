@@ -1,0 +1,1 @@
+"""How much load, and what more of it brings."""

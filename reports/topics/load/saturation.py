@@ -1,0 +1,143 @@
+"""Where more users bring no more throughput: each way and batch as a curve over the levels of closed load."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from reports.page.grid import Runs, resting_on
+from reports.stats.spread import Spread, spread_of
+from reports.stats.usl import Fit, NoFit, fit_usl
+from reports.study.study_reports import Study
+from reports.summary.summary import Summary
+from reports.summary.way import Way
+from reports.topics.load.open_load import latency_ms
+from reports.topics.payloads.matrix import images_per_s
+
+KNEE_SHARE = 0.95
+"""Of the highest median: from there on, more users gain at most 5 %."""
+LEAST_LEVELS = 2
+
+
+@dataclass(frozen=True)
+class Point:
+    """One level: images per second and p95 latency in ms over the repeats they rest on.
+
+    `tainted`: each of those is disqualified, so that neither knee nor fit rests on it.
+    """
+
+    users: float
+    rate: Spread
+    p95_ms: Spread | None
+    tainted: bool
+    runs: Runs
+
+    @property
+    def repeats(self) -> int:
+        """How many runs are behind it."""
+        return len(self.runs)
+
+
+@dataclass(frozen=True)
+class Knee:
+    """The level with the fewest users that reaches 95 % of the highest median.
+
+    `before` are the users of the level below, between which and `at` the rise ends, None where there is none;
+    `after` is the level above, whose p95 tells what more users cost. `doubts` are sentences without a stop.
+    """
+
+    at: Point
+    before: float | None
+    after: Point
+    doubts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class NoKnee:
+    """Why there is no saturation point; `rising` where it is known to lie above the levels tested."""
+
+    reason: str
+    rising: bool = False
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A way and batch: `points` by users, `lost` the levels that were run and had no success."""
+
+    way: Way
+    name: str
+    batch: int
+    points: tuple[Point, ...]
+    lost: tuple[float, ...]
+    knee: Knee | NoKnee
+    fit: Fit | NoFit
+
+    @property
+    def highest(self) -> Point:
+        """The point with the highest median, of those that are not disqualified where there are any."""
+        return max(sound(self.points) or self.points, key=lambda point: point.rate.median)
+
+
+def curves(study: Study) -> tuple[Curve, ...]:
+    """Each way and batch, floors left out, that has successes at two or more levels of closed load."""
+    found: dict[tuple[Way, int], list[Summary]] = {}
+    for run in study.started:
+        if run.load == "closed" and not run.is_floor:
+            found.setdefault((run.way, run.batch), []).append(run)
+    keys = sorted(found, key=lambda key: (study.ways.index(key[0]), key[1]))
+    every = (curve(study.named(way), way, batch, found[way, batch]) for way, batch in keys)
+    return tuple(curve for curve in every if len(curve.points) >= LEAST_LEVELS)
+
+
+def curve(name: str, way: Way, batch: int, runs: Runs) -> Curve:
+    """The curve of some runs of one way and batch."""
+    levels = sorted({run.level for run in runs})
+    points = tuple(_points(levels, runs))
+    lost = tuple(level for level in levels if level not in {point.users for point in points})
+    behind = ((point.users, run) for point in sound(points) for run in point.runs)
+    fit = fit_usl((users, rate) for users, run in behind if (rate := images_per_s(run)))
+    return Curve(way, name, batch, points, lost, knee(points, lost), fit)
+
+
+def sound(points: Iterable[Point]) -> list[Point]:
+    """Those that a conclusion may rest on."""
+    return [point for point in points if not point.tainted]
+
+
+def _points(levels: Iterable[float], runs: Runs) -> Iterator[Point]:
+    for level in levels:
+        behind = resting_on([run for run in runs if run.level == level], images_per_s)
+        rate = spread_of(behind, images_per_s)
+        if rate is not None and rate.low > 0 and level >= 1:
+            p95 = spread_of(behind, lambda run: latency_ms(run, "p95"))
+            yield Point(level, rate, p95, any(run.tainted for run in behind), behind)
+
+
+def knee(points: Sequence[Point], lost: Sequence[float] = ()) -> Knee | NoKnee:
+    """The saturation point of some points by users, `lost` being levels without a success; or why none."""
+    usable = sound(points)
+    if len(usable) < LEAST_LEVELS:
+        return NoKnee(f"of {len(points)} levels, {len(usable)} not disqualified: it takes {LEAST_LEVELS}")
+    enough = KNEE_SHARE * max(point.rate.median for point in usable)
+    place = next(at for at, point in enumerate(usable) if point.rate.median >= enough)
+    doubts = tuple(_doubts(usable, place, points, lost))
+    if place == len(usable) - 1:
+        said = "; ".join((f"not reached: still rising at {usable[place].users:g} users", *doubts))
+        return NoKnee(said, rising=True)
+    return Knee(usable[place], usable[place - 1].users if place else None, usable[place + 1], doubts)
+
+
+def _doubts(
+    usable: Sequence[Point], place: int, points: Sequence[Point], lost: Sequence[float]
+) -> Iterator[str]:
+    """What may be otherwise about a knee at that place."""
+    if not place and usable[0].users > 1:
+        yield f"there is no lower level than {usable[0].users:g} users: it may lie below"
+    if min(point.repeats for point in usable) == 1:
+        yield "one run at a level: a difference of some percent may be chance; --repeats 5 would tell"
+    if out := [point.users for point in points if point.tainted]:
+        yield f"disqualified, and so left out: {_users(out)}"
+    if lost:
+        yield f"no request succeeded at {_users(lost)}"
+
+
+def _users(levels: Sequence[float]) -> str:
+    return f"{', '.join(f'{level:g}' for level in levels)} users"

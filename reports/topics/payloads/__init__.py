@@ -1,0 +1,1 @@
+"""Protocols and payloads beside each other."""

@@ -1,0 +1,1 @@
+"""The runs themselves: where they ran, second by second, worker by worker."""

@@ -1,0 +1,71 @@
+"""The table of cold starts: what a server does once, and so belongs in no steady figure."""
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from reports.format import MISSING, known, ms, plural
+from reports.ledger.ledger import Record
+from reports.page.disclosures import disclosures, stand_in
+from reports.page.table import Cell, Notes, Table
+from reports.study.study_reports import Study
+
+HEADS = ("endpoint", "start s", "load s", "batch", "first ms", "next ms")
+RELOADED = "after the study had loaded the model again: medians over {}"
+VERY_FIRST = "the first request to this server in this study"
+
+
+def cold_starts(study: Study) -> Table:
+    """One row for each shape that an endpoint was sent for the first time, in the order they were."""
+    notes = Notes()
+    by_endpoint = {name: _rows(study, name, notes) for name in study.endpoints}
+    said = disclosures(study, (name for name, rows in by_endpoint.items() if rows))
+    return Table(
+        "Cold starts",
+        "What comes before measuring, and is in no other figure: the process's start, the model's load, the "
+        "first request of each batch shape, and the least of those that followed at once.",
+        HEADS,
+        tuple(row for rows in by_endpoint.values() for row in rows),
+        notes.texts,
+        numeric=frozenset(range(1, len(HEADS))),
+        shared=tuple(text for text in said if text not in notes.texts),
+    )
+
+
+def _rows(study: Study, endpoint: str, notes: Notes) -> list[tuple[Cell, ...]]:
+    """An endpoint's shapes; one row without any where only its start is known."""
+    about, said = study.described.get(endpoint, {}), stand_in(study, endpoint)
+    told = [about.get(name) for name in ("started_ns", "loaded_ns")]
+    found = [record for record in study.colds if record["endpoint"] == endpoint]
+    shapes = [*(record for record in found if not record.get("reloaded")), *_reloaded(found)]
+    if not shapes and told == [None, None]:
+        return []
+    head = Cell(endpoint, notes.marks([said] if said else []))
+    starts = [Cell(known(value_ns, 1e9)) for value_ns in told]
+    return [
+        (head, *(starts if not place else (Cell(""), Cell(""))), *_shape(shapes, place, notes))
+        for place in range(max(1, len(shapes)))
+    ]
+
+
+def _shape(shapes: Sequence[Record], place: int, notes: Notes) -> tuple[Cell, ...]:
+    if not shapes:
+        return (Cell(MISSING),) * 3
+    shape = shapes[place]
+    said = [VERY_FIRST] if shape.get("opening") else []
+    said += [RELOADED.format(plural(loads, "load"))] if (loads := shape.get("loads")) else []
+    first = Cell(ms(shape.get("first_ns")), notes.marks(said))
+    return Cell(str(shape["batch"])), first, Cell(ms(shape.get("second_ns")))
+
+
+def _reloaded(found: Sequence[Record]) -> Iterator[Record]:
+    """Of each shape, its first requests after reloads as one record with medians, and of how many."""
+    again = [record for record in found if record.get("reloaded")]
+    for batch in sorted({record["batch"] for record in again}):
+        own = [record for record in again if record["batch"] == batch]
+        times = {name: _median(own, name) for name in ("first_ns", "second_ns")}
+        yield {**own[0], **times, "loads": len(own)}
+
+
+def _median(records: Sequence[Record], name: str) -> float | None:
+    known = [record[name] for record in records if record.get(name) is not None]
+    return median(known) if known else None

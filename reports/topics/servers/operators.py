@@ -1,0 +1,155 @@
+"""The tables of the operator profile: what ONNX Runtime did with the model, the published figures beside."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from reports.fold.operators import CPU, Operator, OperatorProfile
+from reports.format import MISSING, counted, known, ms, plural
+from reports.page.table import Cell, Notes, Table
+from reports.published_figures.figures import FOLDER
+from reports.study.study_reports import Study
+
+PUBLISHED = FOLDER / "step5a-operators.json"
+CAPTION = (
+    "One process alone, before any load, as the embedded server computes. Operators are counted as ONNX "
+    "Runtime runs them, after its graph optimisations: it fuses some (BiasGelu, Gemm), lays out others "
+    "anew, and computes what is constant beforehand. Published is what others measured with another "
+    "machine, export and version."
+)
+SMALL = 0.005
+"""Of all operators' time."""
+ON_GPU = "A GPU provider's times are those of handing work to the GPU, not of its computing."
+DISK = "the first may have waited for the disk"
+ONLY_CPU = "CPUExecutionProvider only, so nothing could fall back"
+
+
+@cache
+def published() -> Mapping[str, Any]:
+    """The published figures, with their source."""
+    found: Mapping[str, Any] = json.loads(PUBLISHED.read_text(encoding="utf-8"))
+    return found
+
+
+def operator_tables(study: Study) -> Iterator[Table]:
+    """Operators, what is known of file and session, and inferences by batch; none without a profile."""
+    found = study.operators
+    if found is not None and not found.error:
+        yield by_operator(found)
+        yield of_the_session(found)
+        yield by_batch(found)
+
+
+def by_operator(found: OperatorProfile) -> Table:
+    """One row for each type of operator, by its share; then those that were published and did not run.
+
+    Those of a small share that nobody published stand together in one.
+    """
+    notes = Notes()
+    theirs: Mapping[str, float] = published()["shares_pct"]
+    small = [one for one in found.operators if one.share < SMALL and one.name not in theirs]
+    rows: list[tuple[Cell, ...]] = [
+        (
+            Cell(one.name),
+            Cell(counted(one.nodes)),
+            Cell(ms(one.time_ns), value=one.time_ns),
+            Cell(f"{100 * one.share:.1f}", value=one.share),
+            _told(theirs.get(one.name), notes),
+        )
+        for one in found.operators
+        if one not in small
+    ]
+    said = (
+        f"Of {found.inferences} profiled inferences of batch {found.batch}, {ms(found.inference_ns)} ms each "
+        "with the profiler on; shares are of all operators' time."
+    )
+    if small:
+        rows.append(_together(small))
+    ran = {one.name for one in found.operators}
+    empty = (Cell(MISSING),) * 3
+    rows += [(Cell(name), *empty, _told(pct, notes)) for name, pct in theirs.items() if name not in ran]
+    return Table(
+        "Operators of the model",
+        " ".join([said, CAPTION, *([] if found.asked[0] == CPU else [ON_GPU])]),
+        ("operator", "nodes", "ms", "share %", "published %"),
+        tuple(rows),
+        notes.texts,
+        numeric=frozenset(range(1, 5)),
+    )
+
+
+def _together(small: Sequence[Operator]) -> tuple[Cell, ...]:
+    return (
+        Cell(plural(len(small), "other type")),
+        Cell(counted(sum(one.nodes for one in small))),
+        Cell(ms(sum(one.time_ns for one in small))),
+        Cell(f"{100 * sum(one.share for one in small):.1f}"),
+        Cell(MISSING),
+    )
+
+
+def of_the_session(found: OperatorProfile) -> Table:
+    """What the file holds and how ONNX Runtime took it up, ours beside theirs."""
+    notes, theirs = Notes(), published()
+    first, *others = found.session_ns
+    following = f"; then {', '.join(map(ms, others))}" if others else ""
+    ran = ", ".join(f"{name} {counted(nodes)}" for name, nodes in found.providers.items())
+    fell = ", ".join(f"{name} {counted(nodes)}" for name, nodes in found.fallbacks.items()) or "none"
+    rows = (
+        (
+            Cell("file, MiB; published as MB"),
+            Cell(known(found.file_bytes, 2**20)),
+            _told(theirs["file_mb"], notes),
+        ),
+        (Cell("nodes in the file"), Cell(counted(found.file_nodes)), _told(theirs["file_nodes"], notes)),
+        (Cell("nodes that ran"), Cell(counted(found.executed_nodes)), Cell(MISSING)),
+        (Cell("opset"), Cell(str(found.opset)), _told(theirs["opset"], notes)),
+        (
+            Cell("session creation, ms"),
+            Cell(f"{ms(first)}{following}", notes.marks([DISK])),
+            _told(theirs["session_ms"], notes),
+        ),
+        (Cell("nodes by provider"), Cell(ran), Cell(MISSING)),
+        (
+            Cell("fallen back on the CPU"),
+            Cell(ONLY_CPU if found.asked[0] == CPU else fell),
+            Cell("none", notes.marks([_source()])),
+        ),
+    )
+    title = f"ONNX Runtime {found.onnxruntime}: file and session"
+    return Table(title, "", ("what", "ours", "published"), rows, notes.texts)
+
+
+def by_batch(found: OperatorProfile) -> Table:
+    """Inferences without a server, a network or the profiler, by batch."""
+    notes = Notes()
+    theirs: Mapping[str, float] = published()["latency_ms"]
+    iterations = ", ".join(dict.fromkeys(str(one.iterations) for one in found.timed))
+    rows = tuple(
+        (
+            Cell(str(one.batch)),
+            *(Cell(ms(value)) for value in (one.mean_ns, one.min_ns, one.max_ns)),
+            _told(theirs.get(str(one.batch)), notes),
+        )
+        for one in found.timed
+    )
+    return Table(
+        "ONNX Runtime alone, by batch",
+        f"Milliseconds per inference, {iterations} of each batch, without a server or the profiler.",
+        ("batch", "mean ms", "lowest", "highest", "published"),
+        rows,
+        notes.texts,
+        numeric=frozenset(range(1, 5)),
+    )
+
+
+def _told(value: float | None, notes: Notes) -> Cell:
+    """A published figure with its source."""
+    if value is None:
+        return Cell(MISSING)
+    return Cell(f"{value:,}", notes.marks([_source()]))
+
+
+def _source() -> str:
+    return f"published: {published()['source']}"

@@ -1,0 +1,1 @@
+"""`python -m server up`: servers as children of one process."""

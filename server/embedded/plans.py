@@ -1,0 +1,170 @@
+"""The plan of each embedded server: its command, its ports, its addresses, its ways to say how far it is."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from server.cache import cache
+from server.embedded import shared_memory
+from server.embedded.fleet import Plan
+from server.embedded.triton_log import service_loading_ns, triton_loading_ns
+from server.hardware.device import CPU, CPU_ALONE, CUDA, TENSORRT, TRT, Device
+from server.hardware.probe import with_libraries
+from server.models.export import onnx_path
+from server.net import choose_ports, get, reachable
+from server.settings import PREFIX, Settings
+from server.spec import ModelSpec
+from server.triton.ensembles import FP32, served
+from server.triton.model_control import VARIABLE
+from server.triton.repository import make_backends, make_repository, triton_command, triton_environment
+from server.triton.tracing import trace_file, trace_options
+from server.triton.wheel import Wheel
+
+PYTORCH_PORT = 8002
+ONNX = "onnx"
+GATEWAY = "gateway"
+NAMED = (
+    *("MODEL", "PRETRAINED", "SEED", "DEVICE", "HOST", "PORT", "UPSTREAM", "UPSTREAM_MODEL"),
+    *("TLS_CERT", "TLS_KEY", "MAX_DRAIN_S"),
+)
+"""Settings that an embedded service is given; the others are those of the environment."""
+DRAIN_S = 2
+"""Less than the supervisor's patience with what it stops (server/embedded/child.py)."""
+GATEWAY_PORT = 8040
+# HTTP, gRPC, metrics.
+TRITON_PORTS = {
+    "onnx": (8010, 8011, 8012),
+    # The compiled engine's place, of which there is one: OpenVINO on the CPU, TensorRT on a GPU.
+    "openvino": (8020, 8021, 8022),
+    "trt": (8020, 8021, 8022),
+    "emulated": (8030, 8031, 8032),
+}
+TRITON_MODELS = {
+    "onnx": "openclip_vit_b32",
+    "openvino": "openclip_vit_b32_openvino",
+    "trt": "openclip_vit_b32_trt",
+    "emulated": "emulated",
+}
+
+
+@dataclass(frozen=True)
+class Hosting:
+    """What the servers of one `up` share: their address, and what Triton does with requests."""
+
+    host: str
+    queue_delay_us: int
+    instances: int = 1
+    trace_dir: Path | None = None
+    payloads: tuple[str, ...] = (FP32,)
+    device: Device = CPU_ALONE
+    model_control: bool = False
+    secret: str = ""
+    """What those must send who change a tritonserver."""
+
+
+def pytorch_plan(spec: ModelSpec, hosting: Hosting) -> Plan:
+    """The PyTorch service."""
+    (port,) = choose_ports(hosting.host, [PYTORCH_PORT])
+    asked = os.environ.get("INFERSWARM_DEVICE", Settings.device)
+    # Of several GPUs the environment may name one, as cuda:1.
+    device = asked if asked.startswith(hosting.device.torch) else hosting.device.torch
+    settings = Settings(spec.name, spec.pretrained, spec.seed, device, host=hosting.host, port=port)
+    return _service_plan("pytorch", settings, {})
+
+
+def gateway_plan(engine: str, upstream: str, hosting: Hosting) -> Plan:
+    """The same service before the tritonserver of `engine`, whose gRPC is at `upstream`."""
+    (port,) = choose_ports(hosting.host, [GATEWAY_PORT])
+    model = TRITON_MODELS[engine]
+    settings = Settings(host=hosting.host, port=port, upstream=upstream, upstream_model=model)
+    return _service_plan(GATEWAY, settings, {"upstream": engine})
+
+
+def _service_plan(name: str, settings: Settings, about: Mapping[str, str]) -> Plan:
+    """The service, which takes from our environment what is not named here, its token too.
+
+    Not TLS: its address is known as http, and on the loopback address nobody listens in. Nor the time for
+    draining: when the servers are stopped, nobody waits for an answer.
+    """
+    address = f"{reachable(settings.host)}:{settings.port}"
+    settings = replace(settings, max_drain_s=DRAIN_S)
+    environ = {
+        **os.environ,
+        **{key: settings.to_env()[key] for key in (f"{PREFIX}{name}" for name in NAMED)},
+    }
+    return Plan(
+        name,
+        [sys.executable, "-m", "server", "service"],
+        environ,
+        {"url": f"http://{address}", **about},
+        lambda: _answers(address, "/healthz"),
+        lambda: _answers(address, "/readyz"),
+        lambda _: service_loading_ns(address),
+    )
+
+
+def model_parameters(spec: ModelSpec, weights_sha256: str) -> dict[str, str]:
+    """What the copies of the real models' configurations are given."""
+    return {
+        "onnx_path": str(onnx_path(spec)),
+        "cache_dir": str(cache("openvino")),
+        "model": spec.name,
+        "weights": spec.weights,
+        "weights_sha256": weights_sha256,
+    }
+
+
+def engine_parameters(engine: str, given: Mapping[str, str], device: Device) -> dict[str, str]:
+    """The same, with what an engine is told of the device: ONNX Runtime's providers, TensorRT's cache."""
+    if engine == TRT:
+        kept = str(cache("tensorrt"))
+        paths = {"trt_engine_cache_path": kept, "trt_timing_cache_path": kept}
+        return {**given, "providers": f"{TENSORRT},{CUDA},{CPU}", **paths}
+    if engine == ONNX and device.provider == CUDA:
+        return {**given, "providers": f"{CUDA},{CPU}", "warm_up": "1,4,8,16,32"}
+    return dict(given)
+
+
+def triton_plan(engine: str, parameters: Mapping[str, str], wheel: Wheel, hosting: Hosting) -> Plan:
+    """A tritonserver with the model of `onnx`, `openvino` or `emulated`, given its parameters, and `null`."""
+    ports = choose_ports(hosting.host, list(TRITON_PORTS[engine]))
+    http, grpc, metrics = (f"{reachable(hosting.host)}:{port}" for port in ports)
+    model = TRITON_MODELS[engine]
+    repository = make_repository(
+        engine, hosting.queue_delay_us, hosting.instances, parameters, hosting.payloads
+    )
+    prefix = shared_memory.prefix_for(engine)
+    backends = make_backends(wheel)
+    command = triton_command(wheel, repository, backends, hosting.host, ports, prefix, hosting.model_control)
+    endpoint: dict[str, Any] = {"http": http, "grpc": grpc, "metrics": f"http://{metrics}/metrics"}
+    endpoint |= {"model": model, "payloads": list(hosting.payloads)}
+    asked = [f"/v2/models/{name}/ready" for name in served(model, hosting.payloads)]
+    if "emulated" in parameters:
+        endpoint["emulated"] = parameters["emulated"]
+    if engine in (ONNX, TRT):
+        endpoint["provider"] = parameters.get("providers", CPU).split(",")[0]
+    if hosting.trace_dir:
+        trace = trace_file(hosting.trace_dir, engine)
+        command += trace_options(trace)
+        endpoint["trace"] = str(trace)
+    libraries = with_libraries(os.environ, hosting.device.folders)
+    return Plan(
+        engine,
+        command,
+        {**triton_environment(wheel, backends, libraries), VARIABLE: hosting.secret},
+        endpoint,
+        lambda: _answers(http, "/v2/health/live"),
+        lambda: all(_answers(http, path) for path in ("/v2/health/ready", *asked)),
+        lambda log: triton_loading_ns(log, model),
+        prefix,
+    )
+
+
+def _answers(address: str, path: str) -> bool:
+    reply = get(address, path)
+    return reply is not None and reply[0] == 200

@@ -1,0 +1,203 @@
+"""`python -m server up`: the PyTorch service and tritonservers here, until nobody wants them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+
+from server.embedded import leftovers, shared_memory
+from server.embedded.environments import Environments
+from server.embedded.events import Stop, Voice
+from server.embedded.fleet import Fleet
+from server.embedded.options import EMULATED, SERVERS, Wanted, on_device, parse, patience_s, wanted
+from server.embedded.plans import (
+    GATEWAY,
+    TRITON_PORTS,
+    Hosting,
+    engine_parameters,
+    gateway_plan,
+    model_parameters,
+    pytorch_plan,
+    triton_plan,
+)
+from server.embedded.start_lock import turn_to_start
+from server.errors import SetUpError
+from server.hardware.device import Device, Facts, choose
+from server.hardware.probe import read_facts
+from server.models.export import current_stamp
+from server.net import get, is_loopback
+from server.settings import Settings
+from server.spec import ModelSpec, model_of
+from server.triton.model_control import VARIABLE, is_seen, secret
+from server.triton.wheel import Wheel, find_wheel
+
+PAUSE_S = 0.05
+OPEN = (
+    "Whoever reaches tritonserver on {host} can use it and read its metrics; it knows no token: give "
+    "--host 127.0.0.1, or let only whom you trust reach it."
+)
+SEEN = (
+    f"Other users of this machine can read {VARIABLE} in tritonserver's command line, and so load models "
+    "into it, which may be code: the system allows no ptrace, by which it would be hidden."
+)
+OPEN_SERVICE = (
+    "Whoever reaches the service on {host} can use it and read its metrics: set INFERSWARM_TOKEN, or give "
+    "--host 127.0.0.1."
+)
+
+
+def main(argv: list[str]) -> int:
+    """Start the servers and keep them; 0 when asked to stop, 1 when all have died, 2 if they cannot start."""
+    options = parse(argv)
+    voice = Voice(options.json)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _stop)
+    try:
+        run(options, voice)
+    except Stop:
+        return 0
+    except SetUpError as error:
+        voice.error(str(error), error.log_tail)
+        return 2
+    return 1
+
+
+def run(options: argparse.Namespace, voice: Voice) -> None:
+    """Start what the options name, announce it, and return only when every server has died."""
+    chosen = wanted(options)
+    wheel = find_wheel() if chosen.engines or chosen.profile else None
+    device = find_device(options, chosen, voice)
+    chosen = on_device(chosen, device)
+    options.start_timeout_s = patience_s(options, chosen)
+    shared_memory.remove_orphans()
+    if wheel:
+        tritonservers, steps = len(set(chosen.servers) & set(TRITON_PORTS)), len(options.payloads) - 1
+        shared_memory.check(shared_memory.needed_mb(tritonservers, options.instances, steps))
+    leftovers.remove_old()
+    pause = _pause(options.until_stdin_closes)
+    # The fleet ends before the turn: servers that fail to start are gone when the next `up` chooses ports.
+    with ExitStack() as turn, ExitStack() as left:
+        fleet = Fleet((options.log_dir or leftovers.own_folder()).resolve(), voice, pause)
+        turn.enter_context(turn_to_start(voice, pause, options.start_timeout_s))
+        environments = left.enter_context(Environments())
+        left.enter_context(fleet)
+        about = start(options, chosen, device, fleet, wheel, voice)
+        environments.note()
+        turn.close()
+        found = {name: fleet.endpoints[name] for name in SERVERS if name in fleet.endpoints}
+        if any(is_seen(endpoint["pid"]) for endpoint in found.values()):
+            voice.progress(SEEN)
+        voice.ready({**about, "logs": str(fleet.log_dir)}, found, warnings(options.host, chosen, os.environ))
+        fleet.watch()
+
+
+def warnings(host: str, chosen: Wanted, environ: Mapping[str, str]) -> list[str]:
+    """What is open to whom, a sentence for each kind of server."""
+    if is_loopback(host):
+        return []
+    services = {"pytorch", GATEWAY} & set(chosen.servers)
+    open_service = services and not Settings.from_env(environ).token
+    return [
+        *([OPEN.format(host=host)] if set(chosen.servers) - services else []),
+        *([OPEN_SERVICE.format(host=host)] if open_service else []),
+    ]
+
+
+def find_device(options: argparse.Namespace, chosen: Wanted, voice: Voice) -> Device:
+    """What the chosen servers compute on, which is announced; SetUpError where a GPU cannot be used."""
+    if not chosen.engines and "pytorch" not in chosen.servers:
+        return Device()
+    facts = Facts() if options.device == "cpu" else read_facts()
+    device = choose(options.device, facts, bool(chosen.engines))
+    voice.progress(f"computing on {device.name}: {device.why}")
+    return device
+
+
+def start(
+    options: argparse.Namespace,
+    chosen: Wanted,
+    device: Device,
+    fleet: Fleet,
+    wheel: Wheel | None,
+    voice: Voice,
+) -> dict[str, str]:
+    """Start what was chosen and wait for it; what all that computes holds: model, weights and their hash."""
+    spec = model_of(options)
+    trace_dir = options.trace_dir and options.trace_dir.resolve()
+    hosting = Hosting(
+        host=options.host,
+        queue_delay_us=options.queue_delay_us,
+        instances=options.instances,
+        trace_dir=trace_dir,
+        payloads=options.payloads,
+        device=device,
+        model_control=options.model_control,
+        secret=secret(os.environ),
+    )
+    if "pytorch" in chosen.servers:
+        fleet.start(pytorch_plan(spec, hosting))
+    hashes = set()
+    if wheel:
+        parameters = {}
+        if chosen.engines:
+            weights_sha256 = str(exported(spec, fleet, voice)["weights_sha256"])
+            hashes.add(weights_sha256)
+            given = model_parameters(spec, weights_sha256)
+            parameters = {name: engine_parameters(name, given, device) for name in chosen.engines}
+        if chosen.profile:
+            parameters[EMULATED] = chosen.profile.parameters()
+        plans = {name: triton_plan(name, given, wheel, hosting) for name, given in parameters.items()}
+        if GATEWAY in chosen.servers:
+            plans[GATEWAY] = gateway_plan(chosen.upstream, plans[chosen.upstream].endpoint["grpc"], hosting)
+        for plan in plans.values():
+            fleet.start(plan)
+    fleet.wait_until_ready(options.start_timeout_s)
+    if "pytorch" in chosen.servers:
+        hashes.add(service_weights(fleet.endpoints["pytorch"]["url"]))
+    if len(hashes) > 1:
+        raise SetUpError("PyTorch and ONNX hold different weights: run `python -m server export --force`.")
+    if not hashes:
+        return {"model": EMULATED, "weights": "none (emulated)", "weights_sha256": ""}
+    about = {"model": spec.name, "weights": spec.weights, "weights_sha256": hashes.pop()}
+    return {**about, "provider": device.provider}
+
+
+def exported(spec: ModelSpec, fleet: Fleet, voice: Voice) -> dict[str, object]:
+    """The stamp of the current ONNX file, which is exported first where need be."""
+    if stamp := current_stamp(spec):
+        return stamp
+    voice.progress(f"exporting {spec.name} with weights {spec.weights} to ONNX, some 15 seconds...")
+    fleet.run("export", [sys.executable, "-m", "server", "export", *spec.arguments()], os.environ)
+    stamp = current_stamp(spec)
+    if stamp is None:
+        raise SetUpError(f"{spec.name} changed while it was exported: start again.")
+    return stamp
+
+
+def service_weights(url: str) -> str:
+    """The hash of the weights that the PyTorch service says it holds."""
+    reply = get(url.removeprefix("http://"), "/readyz")
+    if reply is None:
+        raise SetUpError("the PyTorch service stopped answering as soon as it was ready: see its log.")
+    return str(json.loads(reply[1])["weights_sha256"])
+
+
+def _pause(until_stdin_closes: bool) -> Callable[[], None]:
+    def pause() -> None:
+        if not until_stdin_closes:
+            time.sleep(PAUSE_S)
+        elif select.select([0], [], [], PAUSE_S)[0] and not os.read(0, 4096):
+            raise Stop
+
+    return pause
+
+
+def _stop(*_: object) -> None:
+    raise Stop

@@ -1,0 +1,1 @@
+"""Devices and what they can run: probes, NVML, the doctor."""

@@ -1,0 +1,122 @@
+"""`python -m server doctor`: which servers this machine can run, and what it lacks for the others."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import subprocess
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from server.errors import SetUpError
+from server.hardware.device import TENSORRT, Facts
+from server.hardware.host import INSTALL, PACKAGES, Docker, Host, cpu_lacks, profiles
+from server.hardware.nvml import read_gpus
+from server.hardware.probe import read_facts
+from server.triton.wheel import find_wheel
+
+GPU_PACKAGE, GPU_RUNTIME = "nvidia-ml-py", "onnxruntime-gpu"
+DOCKER_TIMEOUT_S = 10.0
+DOCKER = ["docker", "info", "--format", "{{json .}}"]
+
+
+def main(argv: list[str]) -> int:
+    """Print what was found and what can be run, one line each; 2 where the servers cannot run on the CPU."""
+    argparse.ArgumentParser(prog="python -m server doctor", description=__doc__).parse_args(argv)
+    host = look()
+    print("\n".join([*findings(host), "", *verdicts(host)]))
+    return 2 if cpu_lacks(host) else 0
+
+
+def look() -> Host:
+    """What this machine has."""
+    server = libpython = wheel_fault = gpu_fault = ""
+    try:
+        wheel = find_wheel()
+        server, libpython = str(wheel.server), str(wheel.libpython)
+    except SetUpError as error:
+        wheel_fault = str(error)
+    try:
+        gpu = read_facts()
+    except SetUpError as error:
+        gpu, gpu_fault = Facts(tuple(gpu.name for gpu in read_gpus())), str(error)
+    return Host(installed(), server, libpython, wheel_fault, gpu, gpu_fault, ask_docker())
+
+
+def installed() -> dict[str, str]:
+    """The versions of the packages that are there; ONNX Runtime's is that of either of its packages."""
+    found = {name: _version(name) for name in (*PACKAGES, GPU_PACKAGE)}
+    if gpu_runtime := _version(GPU_RUNTIME):
+        found["onnxruntime"] = f"{gpu_runtime} ({GPU_RUNTIME})"
+    return {name: text for name, text in found.items() if text}
+
+
+def ask_docker(command: list[str] = DOCKER, timeout_s: float = DOCKER_TIMEOUT_S) -> Docker:
+    """What the docker command says of itself and of its engine."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s)
+    except OSError:
+        return Docker()
+    except subprocess.TimeoutExpired:
+        return Docker("?", error=f"no answer within {timeout_s:.0f} s")
+    try:
+        said = json.loads(done.stdout)
+    except ValueError:
+        said = {}
+    return docker_of(said, " ".join(done.stderr.split()))
+
+
+def docker_of(said: Mapping[str, Any], error: str) -> Docker:
+    """`docker info` as JSON, and what it said besides."""
+    client = said.get("ClientInfo") or {}
+    plugins = {plugin.get("Name"): plugin.get("Version", "") for plugin in client.get("Plugins") or []}
+    devices = said.get("DiscoveredDevices") or []
+    nvidia = "nvidia" in (said.get("Runtimes") or {}) or any(
+        "nvidia.com/gpu" in str(device.get("ID")) for device in devices
+    )
+    engine = said.get("ServerVersion") or ""
+    why = error or "; ".join(said.get("ServerErrors") or []) or "it said nothing"
+    return Docker(
+        client.get("Version") or "?", plugins.get("compose", ""), engine, "" if engine else why, nvidia
+    )
+
+
+def findings(host: Host) -> Iterator[str]:
+    """A line for each thing that was looked for."""
+    yield _line("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+    for name in PACKAGES:
+        yield _line(name, host.packages.get(name) or f"missing: {INSTALL}")
+    yield _line("tritonserver", host.tritonserver or "cannot run here: see below")
+    if host.libpython:
+        yield _line("libpython", host.libpython)
+    unseen = f"missing: {INSTALL}; until then no GPU is seen"
+    yield _line(GPU_PACKAGE, host.packages.get(GPU_PACKAGE) or unseen)
+    yield _line("GPU", ", ".join(host.gpu.gpus) or "none")
+    if host.gpu.gpus:
+        runs = "can be used" if host.gpu.runs(TENSORRT) else host.gpu.failed.get(TENSORRT, "not found")
+        yield _line("TensorRT", runs)
+    docker = host.docker
+    engine = f"engine {docker.engine}" if docker.engine else f"no engine ({docker.error})"
+    yield _line("docker", f"{docker.client}, {engine}" if docker.client else "none")
+
+
+def verdicts(host: Host) -> Iterator[str]:
+    """Which profiles this host can run; for the others a line for each lack."""
+    yield "This host can run"
+    for profile in profiles(host):
+        first, *others = profile.lacks or (profile.how,)
+        yield f"  {profile.name:14} {'no ' if profile.lacks else 'yes'}  {first}"
+        yield from (f"{'':22}{lack}" for lack in others)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def _line(what: str, found: str) -> str:
+    return f"{what:15} {found}"

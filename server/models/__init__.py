@@ -1,0 +1,1 @@
+"""The model itself: weights, preparation, export, operator times."""

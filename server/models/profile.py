@@ -1,0 +1,192 @@
+"""`python -m server profile`: where ONNX Runtime spends an inference of the image tower, by operator.
+
+It computes as the embedded `onnx` server does, but alone, and with all cores at hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from server.errors import SetUpError
+from server.hardware.device import CUDA, TENSORRT
+from server.hardware.probe import start_with_libraries
+from server.models.export import export, onnx_path, weights_folder
+from server.models.operator_profile import CPU, fallbacks_of, operators_of
+from server.models.profile_text import lines_of
+from server.spec import IMAGE_SIZE, ROOT, add_model_options, model_of
+
+PUBLISHED = ROOT / "reports" / "published" / "step5a-operators.json"
+PROVIDERS = {
+    "cpu": CPU,
+    "cuda": CUDA,
+    "tensorrt": TENSORRT,
+    "openvino": "OpenVINOExecutionProvider",
+}
+SETTINGS = {CUDA: {"use_tf32": "0", "cudnn_conv_algo_search": "HEURISTIC"}}
+"""As triton_repo/onnx has them: float32 and not TF32, and no search for each new batch size."""
+WARM_UP = 2
+SESSIONS = 3
+"""So many are created and timed: the first may wait for the disk."""
+
+
+def main(argv: list[str]) -> int:
+    """Profile and print: a table for people, or one JSON object."""
+    options = parse(argv)
+    spec, asked = model_of(options), providers_of(options.providers)
+    if asked[0] != CPU:
+        start_with_libraries(["profile", *argv])
+    # The export tells what it does, and a program that reads JSON wants nothing else.
+    with contextlib.redirect_stdout(sys.stderr if options.json else sys.stdout):
+        export(spec, weights_folder())
+    found = {"event": "profile", "model": spec.name, "weights": spec.weights}
+    found |= profile(onnx_path(spec), asked, options.batch, options.batches, options.iterations)
+    if options.json:
+        print(json.dumps(found))
+    else:
+        print("\n".join(lines_of(found, json.loads(PUBLISHED.read_text()))))
+    return 0
+
+
+def parse(argv: list[str]) -> argparse.Namespace:
+    """The command line of `profile`."""
+    parser = argparse.ArgumentParser(prog="python -m server profile", description=__doc__)
+    add_model_options(parser)
+    parser.add_argument(
+        "--batch", type=_whole, default=1, help="images of each profiled inference (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--batches",
+        type=_wholes,
+        default=(1, 4, 8, 16, 32),
+        metavar="N,...",
+        help="time inferences of so many images, without the profiler (default: 1,4,8,16,32)",
+    )
+    parser.add_argument(
+        "--iterations", type=_whole, default=10, help="inferences of each kind (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--providers",
+        default="cpu",
+        metavar="NAME,...",
+        help=f"ONNX Runtime's providers, the first preferred, of {', '.join(PROVIDERS)} (default: cpu)",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object, for programs")
+    return parser.parse_args(argv)
+
+
+def providers_of(text: str) -> list[str]:
+    """ONNX Runtime's names of the providers asked for, the processor last of all. Raises SetUpError."""
+    import onnxruntime
+
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    there = [name for name, long in PROVIDERS.items() if long in onnxruntime.get_available_providers()]
+    if not names or not set(names) <= set(there):
+        lacking = [name for name in names if name not in there]
+        what = f"this onnxruntime has no {lacking[0]}" if lacking else "no name in it"
+        raise SetUpError(
+            f"--providers {text}: {what}; name some of {','.join(there)}, or install a build that has more"
+        )
+    return [PROVIDERS[name] for name in dict.fromkeys([*names, "cpu"])]
+
+
+def settled(providers: Sequence[str]) -> list[tuple[str, dict[str, str]]]:
+    """Providers with the settings that the embedded server gives them."""
+    return [(name, SETTINGS.get(name, {})) for name in providers]
+
+
+def profile(
+    path: Path, providers: list[str], batch: int, batches: Sequence[int], iterations: int
+) -> dict[str, Any]:
+    """All that is to be told of one ONNX file, as plain values; times are nanoseconds. Raises SetUpError."""
+    import onnxruntime
+
+    options = session_options()
+    created_ns, session = [], None
+    for _ in range(SESSIONS):
+        del session
+        began_ns = time.perf_counter_ns()
+        session = onnxruntime.InferenceSession(str(path), options, providers=settled(providers))
+        created_ns.append(time.perf_counter_ns() - began_ns)
+    return {
+        **facts_of(path),
+        "onnxruntime": onnxruntime.__version__,
+        "asked": providers,
+        "session_ns": created_ns,
+        "batch": batch,
+        **_traced(path, providers, batch, iterations),
+        "latencies": [
+            {"batch": size, "iterations": iterations, **_timed(session, size, iterations)} for size in batches
+        ],
+    }
+
+
+def session_options() -> Any:
+    """As the embedded server's: idle threads do not spin."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return options
+
+
+def facts_of(path: Path) -> dict[str, Any]:
+    """Of the file itself, before ONNX Runtime fuses anything: bytes, nodes, opset."""
+    import onnx
+
+    model = onnx.load(str(path), load_external_data=False)
+    opset = next(known.version for known in model.opset_import if known.domain in ("", "ai.onnx"))
+    return {"file_bytes": path.stat().st_size, "file_nodes": len(model.graph.node), "opset": opset}
+
+
+def _timed(session: Any, batch: int, iterations: int) -> dict[str, int]:
+    """Mean, least and most of some inferences after a warm-up."""
+    times_ns = list(_inferences(session, batch, iterations))[WARM_UP:]
+    return {
+        "mean_ns": round(sum(times_ns) / len(times_ns)),
+        "min_ns": min(times_ns),
+        "max_ns": max(times_ns),
+    }
+
+
+def _inferences(session: Any, batch: int, iterations: int) -> Iterator[int]:
+    """Nanoseconds of each inference, those of the warm-up first."""
+    import numpy as np
+
+    pixels = np.random.default_rng(0).standard_normal((batch, 3, IMAGE_SIZE, IMAGE_SIZE), dtype=np.float32)
+    for _ in range(WARM_UP + iterations):
+        began_ns = time.perf_counter_ns()
+        session.run(["embedding"], {"input": pixels})
+        yield time.perf_counter_ns() - began_ns
+
+
+def _traced(path: Path, providers: list[str], batch: int, iterations: int) -> dict[str, Any]:
+    """What the profiler of a session of its own says; its trace is not kept."""
+    import onnxruntime
+
+    options = session_options()
+    options.enable_profiling = True
+    with tempfile.TemporaryDirectory(prefix="inferswarm-profile-") as folder:
+        options.profile_file_prefix = str(Path(folder, "trace"))
+        session = onnxruntime.InferenceSession(str(path), options, providers=settled(providers))
+        list(_inferences(session, batch, iterations))
+        events = json.loads(Path(session.end_profiling()).read_text())
+    told = operators_of(events, WARM_UP)
+    return {**told, "fallbacks": fallbacks_of(events, providers)}
+
+
+def _whole(text: str) -> int:
+    if not text.strip().isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"takes a whole number, 1 or more, not {text!r}")
+    return int(text)
+
+
+def _wholes(text: str) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(_whole(part) for part in text.split(",")))

@@ -1,0 +1,103 @@
+"""What /openapi.json says of requests and answers; bodies are parsed by hand (server/service/decode.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from server.settings import Settings
+
+Responses = dict[int | str, dict[str, Any]]
+
+DETAIL = {
+    "type": "object",
+    "properties": {"detail": {"type": "string", "description": "what is wrong, and the mend"}},
+    "required": ["detail"],
+}
+REFUSED = {
+    400: "the body will not do, or an image in it",
+    403: "another web page's request",
+    408: "the body did not arrive in time",
+    413: "too long a body, too many images or pixels, or too long to decode",
+    421: "a name that is not this machine's",
+    429: "as many requests are under way as may be",
+    502: "a gateway's upstream failed",
+    503: "the model is not loaded, or the service stops",
+}
+WAIT = {"Retry-After": {"schema": {"type": "integer", "minimum": 1}, "description": "seconds"}}
+STATUS = {
+    "type": "object",
+    "properties": {
+        "status": {"enum": ["ready", "loading", "failed"]},
+        "detail": {"type": "string"},
+        "model": {"type": "string"},
+        "weights": {"type": "string"},
+        "weights_sha256": {"type": "string"},
+        "dim": {"type": "integer"},
+        "device": {"type": "string"},
+    },
+    "required": ["status", "model", "weights", "weights_sha256", "dim", "device"],
+}
+GPU_LIST = {
+    "type": "object",
+    "properties": {"gpus": {"type": "array", "items": {"type": "object"}}},
+    "required": ["gpus"],
+}
+
+
+def _json(description: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"description": description, "content": {"application/json": {"schema": schema}}}
+
+
+ALIVE: Responses = {200: _json("the process answers", {"type": "object", "required": ["status"]})}
+READY: Responses = {200: _json("it can be used", STATUS), 503: _json("it cannot be used", STATUS)}
+GPUS: Responses = {200: _json("what NVML tells; none without a GPU", GPU_LIST)}
+METRICS: Responses = {
+    200: {"description": "all metrics", "content": {"text/plain": {"schema": {"type": "string"}}}}
+}
+
+
+def demand_token(schema: dict[str, Any], without: tuple[str, ...]) -> None:
+    """Have all operations want the bearer token, but for those of the paths `without`."""
+    schema.setdefault("components", {})["securitySchemes"] = {"bearer": {"type": "http", "scheme": "bearer"}}
+    for path, operations in schema["paths"].items():
+        for operation in operations.values() if path not in without else ():
+            operation["security"] = [{"bearer": []}]
+            operation["responses"]["401"] = _json("no token, or another", DETAIL)
+
+
+def embedding(settings: Settings) -> dict[str, Any]:
+    """The operation of /embed and /null, as FastAPI's routes take it."""
+    refused: Responses = {status: _json(description, DETAIL) for status, description in REFUSED.items()}
+    for status in (429, 503):
+        refused[status]["headers"] = WAIT
+    answered = _json("an embedding for each image, and `Server-Timing`", _embeddings(settings))
+    return {
+        "responses": {**refused, 200: answered},
+        "openapi_extra": {
+            "requestBody": {
+                "required": True,
+                "content": {"application/json": {"schema": _images(settings)}},
+            }
+        },
+    }
+
+
+def _images(settings: Settings) -> dict[str, Any]:
+    image = {
+        "type": "string",
+        "contentEncoding": "base64",
+        "description": f"a JPEG, PNG or WebP file of at most {settings.max_pixels:,} pixels",
+    }
+    images = {"type": "array", "items": image, "minItems": 1, "maxItems": settings.max_batch}
+    return {"type": "object", "properties": {"images": images}, "required": ["images"]}
+
+
+def _embeddings(settings: Settings) -> dict[str, Any]:
+    vector = {"type": "array", "items": {"type": "number"}}
+    vectors = {"type": "array", "items": vector, "minItems": 1, "maxItems": settings.max_batch}
+    return {
+        "type": "object",
+        "properties": {"embeddings": vectors, "model": {"type": "string"}, "dim": {"type": "integer"}},
+        "required": ["embeddings", "model", "dim"],
+    }

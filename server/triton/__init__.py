@@ -1,0 +1,1 @@
+"""Triton: its model repositories and the wheel that it comes in."""

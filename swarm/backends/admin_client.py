@@ -1,0 +1,192 @@
+"""Asking a target about itself: over HTTP, and over Triton's gRPC. Embeddings are the users' business."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import gevent
+import gevent.socket
+import grpc
+from geventhttpclient import HTTPClient
+from geventhttpclient.connectionpool import ConnectionPool
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
+from tritonclient.grpc import service_pb2_grpc
+
+from swarm.backends import control_key
+from swarm.backends.mark import GRPC_MARK, mark
+from users.endpoint import Endpoint
+from users.errors import status_error, translated
+from users.tls import OPEN, Security, authorization, context_of
+from users.transport.grpc import CHANNEL_OPTIONS, Metadata, metadata_of, open_channel
+from users.transport.http_library import TlsPool
+from users.transport.size_limits import bound_library
+
+PATIENCE_S = 5.0
+
+Read = Callable[[], dict[str, Any]]
+"""Asks once more, over what is open already, and gives keys of a ledger's record."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """An answer: its status and its text."""
+
+    status: int
+    text: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether the server has done what it was asked."""
+        return self.status == 200
+
+    def json(self) -> Any:
+        """Its text as JSON. Raises ValueError."""
+        return parsed(self.text)
+
+
+def parsed(text: str) -> Any:
+    """A text as JSON. Raises ValueError."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("an answer that is nested too deeply") from None
+
+
+class Marking:
+    """Before a pool's class: its sockets are marked before they connect."""
+
+    def _create_tcp_socket(self, *kind: int) -> gevent.socket.socket:
+        made = super()._create_tcp_socket(*kind)  # type: ignore[misc]
+        mark(made)
+        return made
+
+
+class MarkedPool(Marking, ConnectionPool):
+    """geventhttpclient's pool, on marked sockets."""
+
+
+class MarkedTlsPool(Marking, TlsPool):
+    """The same over TLS."""
+
+
+class Line:
+    """One kept-alive HTTP connection for asking every second: `get` costs a sixth of what `requests` does.
+
+    It goes straight to the target, and follows nobody elsewhere: the token is for this server alone.
+    `address` is `host:port`; `timeout_s` is for a whole answer, however slowly it trickles in.
+    """
+
+    def __init__(self, address: str, timeout_s: float, tls: bool = False, security: Security = OPEN) -> None:
+        self._place, self._timeout_s = urlsplit(f"//{address}"), timeout_s
+        self._tls, self._security = tls, security
+        self._client = self._new_client()
+
+    @classmethod
+    def to(cls, endpoint: Endpoint, timeout_s: float) -> Line:
+        """To an endpoint's server."""
+        return cls(endpoint.address, timeout_s, endpoint.tls, endpoint.security)
+
+    def _new_client(self) -> HTTPClient:
+        host, port, timeout_s = self._place.hostname or "", self._place.port or 80, self._timeout_s
+        bound_library()
+        client = HTTPClient(host, port=port, headers=authorization(self._security))
+        # The library has no hook for the sockets of its pool; the pool itself has connected nothing yet.
+        # A connection is made at once or never; an answer may take longer.
+        connect_s = min(timeout_s, PATIENCE_S)
+        if self._tls:
+            pool: ConnectionPool = MarkedTlsPool(context_of(self._security), host, port, connect_s, timeout_s)
+        else:
+            pool = MarkedPool(
+                host, port, host, port, size=1, connection_timeout=connect_s, network_timeout=timeout_s
+            )
+        client._connection_pool = pool
+        return client
+
+    def get(self, path: str) -> str:
+        """The answer's text. Raises RequestError, on any status but 200 too."""
+        told = self.ask("GET", path)
+        if not told.ok:
+            raise status_error(told.status, told.text.encode())
+        return told.text
+
+    def get_json(self, path: str) -> Any:
+        """The answer as JSON. Raises RequestError where it is none, too."""
+        with translated():
+            return parsed(self.get(path))
+
+    def ask(self, method: str, path: str, body: Any = None, control: bool = False) -> Told:
+        """The answer to a request without a body, or with one as JSON. Raises RequestError.
+
+        `control`: it changes the server, and carries the secret for that.
+        """
+        given = b"" if body is None else json.dumps(body).encode()
+        named = control_key.headers("http") if control else {}
+        named |= {"Content-Type": "application/json"} if given else {}
+        with translated():
+            try:
+                with gevent.Timeout(self._timeout_s):
+                    response = self._client.request(method, path, given, named)
+                    data = bytes(response.read())
+            except BaseException:
+                # Cut off in the middle, the connection is of no more use.
+                self.close()
+                self._client = self._new_client()
+                raise
+            return Told(response.status_code, data.decode())
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()
+
+
+def get(endpoint: Endpoint, path: str) -> Told:
+    """GET a path of the endpoint's server, once. Raises RequestError."""
+    with closing(Line.to(endpoint, PATIENCE_S)) as line:
+        return line.ask("GET", path)
+
+
+def post(
+    endpoint: Endpoint, path: str, body: Any = None, patience_s: float = PATIENCE_S, control: bool = False
+) -> Told:
+    """POST nothing, or a body as JSON, to a path of the endpoint's server, once. Raises RequestError."""
+    with closing(Line.to(endpoint, patience_s)) as line:
+        return line.ask("POST", path, body, control)
+
+
+def samples(page: str, names: Collection[str]) -> Iterator[Sample]:
+    """The samples of these names on a page in Prometheus' text format. Raises ValueError if it is none.
+
+    Lines are chosen before they are parsed: to parse them all is ten times the work, and beside the load.
+    """
+    starts = tuple(names)
+    lines = [line for line in page.splitlines() if line.startswith(starts)]
+    for family in text_string_to_metric_families("\n".join(lines) + "\n"):
+        yield from (sample for sample in family.samples if sample.name in names)
+
+
+class Called:
+    """Triton's gRPC methods, each called with the metadata."""
+
+    def __init__(self, channel: grpc.Channel, metadata: Metadata) -> None:
+        self._stub, self._metadata = service_pb2_grpc.GRPCInferenceServiceStub(channel), metadata
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return functools.partial(getattr(self._stub, name), metadata=self._metadata)
+
+
+@contextmanager
+def triton_stub(endpoint: Endpoint, control: bool = False) -> Iterator[Any]:
+    """Triton's gRPC methods on a channel that is closed at the end. Calls raise grpc.RpcError.
+
+    `control`: they change the server, and carry the secret for that.
+    """
+    secret = tuple(control_key.headers("grpc").items()) if control else ()
+    with open_channel(endpoint, (*CHANNEL_OPTIONS, *GRPC_MARK)) as channel:
+        yield Called(channel, (*(metadata_of(endpoint) or ()), *secret) or None)

@@ -1,0 +1,165 @@
+"""The servers' own counters: just before and after each measure phase, and every second between."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from typing import Any
+
+from tritonclient.grpc import service_pb2
+
+from swarm.backends.admin_client import PATIENCE_S, Line, Read, samples, triton_stub
+from swarm.backends.ensembles import ensemble_counters
+from swarm.backends.triton_admin import plain, steps_behind
+from swarm.sampling.gpus import gpu_records
+from users.endpoint import Endpoint
+from users.errors import RequestError, translated
+
+Ask = Callable[[str], Mapping[str, Any]]
+"""Triton's statistics of the model of a name, or of all models where it is empty."""
+SETTLE_S, SETTLE_TRIES = 0.05, 20
+SECONDS_OF_PART = {
+    "inferswarm_decode_seconds_sum": "decode_ns",
+    "inferswarm_preprocess_seconds_sum": "preprocess_ns",
+    "inferswarm_queue_seconds_sum": "queue_ns",
+    "inferswarm_compute_seconds_sum": "compute_ns",
+    "inferswarm_upstream_seconds_sum": "upstream_ns",
+}
+COUNTS = {
+    "inferswarm_requests_total": "requests",
+    "inferswarm_failures_total": "failures",
+    "inferswarm_images_total": "images",
+    "inferswarm_in_flight": "in_flight",
+}
+GPU_FIELDS = {
+    "inferswarm_gpu_utilisation_pct": "util_pct",
+    "inferswarm_gpu_memory_used_bytes": "memory_bytes",
+    "inferswarm_gpu_power_w": "power_w",
+    "inferswarm_gpu_sm_clock_mhz": "sm_clock_mhz",
+}
+
+
+def read_counters(endpoint: Endpoint) -> dict[str, Any]:
+    """`{"counters": {…}}`, cumulative since the server's start; it never raises.
+
+    Where they cannot be read, `{"error": sentence, "error_kind": …}`: a server that is gone is told from one
+    that does not say.
+    """
+    if not (endpoint.model or endpoint.computes):
+        return {"counters": {}}  # the service counts what it embeds, and its floor embeds nothing
+    try:
+        with translated(), counter_reader(endpoint, PATIENCE_S, batches=True) as read:
+            return {"counters": read()["server"]}
+    except RequestError as error:
+        text = f"the counters of {endpoint.name} cannot be read ({error.kind})"
+        return {"error": text, "error_kind": str(error.kind)}
+
+
+def settled(read: Callable[[], dict[str, Any]], sleep: Callable[[float], None]) -> dict[str, Any]:
+    """What is read once two readings agree, or patience ends: Triton counts a request after answering it."""
+    last, now = None, read()
+    for _ in range(SETTLE_TRIES):
+        if now == last or "error" in now:
+            break
+        sleep(SETTLE_S)
+        last, now = now, read()
+    return now
+
+
+@contextmanager
+def counter_reader(endpoint: Endpoint, timeout_s: float, batches: bool = False) -> Iterator[Read]:
+    """Reads `{"server": counters}` over one connection, and from the PyTorch service its `"gpus"` too.
+
+    `batches`: also Triton's executions by batch size, `{size: [executions, nanoseconds]}`.
+
+    Readings raise RequestError, grpc.RpcError, or what an answer in another form than expected leads to.
+    """
+    if endpoint.model and endpoint.protocol == "grpc":
+        with triton_stub(endpoint) as stub:
+            yield triton_reader(endpoint, lambda name: grpc_statistics(stub, name, timeout_s), batches)
+        return
+    with closing(Line.to(endpoint, timeout_s)) as line:
+        if endpoint.model:
+            yield triton_reader(endpoint, lambda name: http_statistics(line, name), batches)
+        else:
+            yield lambda: service_reading(line.get("/metrics"))
+
+
+def triton_reader(endpoint: Endpoint, ask: Ask, batches: bool) -> Read:
+    """Reads the counters of the endpoint's model, and of an ensemble's steps, found out at the first time."""
+    steps_once = functools.cache(lambda: steps_behind(endpoint))
+
+    def count(stats: Mapping[str, Any]) -> dict[str, Any]:
+        return triton_counters(stats) | ({"batches": triton_batches(stats)} if batches else {})
+
+    def read() -> dict[str, Any]:
+        steps = steps_once()
+        if not steps:
+            return {"server": count(ask(endpoint.model)["model_stats"][0])}
+        return {"server": ensemble_counters(ask(""), endpoint.model, steps, endpoint.payload, count)}
+
+    return read
+
+
+def grpc_statistics(stub: Any, name: str, timeout_s: float) -> Mapping[str, Any]:
+    """Triton's statistics of one model, or of all where `name` is empty, over gRPC."""
+    return plain(stub.ModelStatistics(service_pb2.ModelStatisticsRequest(name=name), timeout=timeout_s))
+
+
+def http_statistics(line: Line, name: str) -> Mapping[str, Any]:
+    """The same over HTTP."""
+    path = f"/v2/models/{name}/stats" if name else "/v2/models/stats"
+    answer: Mapping[str, Any] = line.get_json(path)
+    return answer
+
+
+def service_reading(page: str) -> dict[str, Any]:
+    """Counters and GPUs from the PyTorch service's `/metrics`; GPUs are left out where it tells of none."""
+    counters: dict[str, int] = {}
+    gpus: list[tuple[str, str, float]] = []
+    for sample in samples(page, {*SECONDS_OF_PART, *COUNTS, *GPU_FIELDS}):
+        if sample.name in SECONDS_OF_PART:
+            counters[SECONDS_OF_PART[sample.name]] = round(sample.value * 1e9)
+        elif sample.name in COUNTS:
+            counters[COUNTS[sample.name]] = int(sample.value)
+        else:
+            gpus.append((sample.labels["gpu"], GPU_FIELDS[sample.name], sample.value))
+    # The service counts a request when it comes, and Triton when it has been answered, which is what we keep.
+    # Those that come while the page is written are in one of the two figures at most.
+    counters["requests"] = max(0, counters["requests"] - counters.pop("in_flight", 0))
+    counters["successes"] = max(0, counters["requests"] - counters.pop("failures"))
+    if "upstream_ns" not in counters:  # whose executions only the upstream counts
+        counters["executions"] = counters["successes"]
+    return {"server": counters, **({"gpus": gpu_records(gpus)} if gpus else {})}
+
+
+def triton_batches(stats: Mapping[str, Any]) -> dict[str, list[int]]:
+    """By executed batch size: how many executions, and the time of all of them, input and output included."""
+    parts = ("compute_input", "compute_infer", "compute_output")
+    return {
+        str(of["batch_size"]): [
+            int(of["compute_infer"]["count"]),
+            sum(int(of.get(part, {}).get("ns", 0)) for part in parts),
+        ]
+        for of in stats.get("batch_stats", ())
+    }
+
+
+def triton_counters(stats: Mapping[str, Any]) -> dict[str, Any]:
+    """Counters from `ModelStatistics`; protobuf's JSON writes 64-bit numbers as text and leaves zeros out."""
+    parts = stats.get("inference_stats", {})
+
+    def of(name: str, what: str) -> int:
+        return int(parts.get(name, {}).get(what, 0))
+
+    return {
+        "requests": of("success", "count") + of("fail", "count"),
+        "successes": of("success", "count"),
+        "images": int(stats.get("inference_count", 0)),
+        "executions": int(stats.get("execution_count", 0)),
+        "queue_ns": of("queue", "ns"),
+        "input_ns": of("compute_input", "ns"),
+        "compute_ns": of("compute_infer", "ns"),
+        "output_ns": of("compute_output", "ns"),
+    }

@@ -1,0 +1,1 @@
+"""Between master and workers: messages, recording, shipping, merging."""

@@ -1,0 +1,132 @@
+"""The master's collector: every worker's records into the ledger, and totals of the current phase."""
+
+from __future__ import annotations
+
+from locust.runners import Runner
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from hdrh.histogram import HdrHistogram
+
+from reports.ledger.ledger import LedgerWriter
+from swarm.distributed.forms import are_records, careful, is_progress
+from swarm.distributed.phase_stats import Pulse
+from swarm.distributed.protocol import PROGRESS, RECORDS
+from swarm.distributed.raw_results import RawResults
+
+Phase = tuple[str, int, str]
+"""cell, repeat, phase"""
+
+
+class Collector:
+    """Writes what workers send, and knows how far the current phase has come."""
+
+    def __init__(
+        self, runner: Runner, name_of: Callable[[str], str], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._name_of, self._clock = name_of, clock
+        self._ledger: LedgerWriter | None = None
+        self._phase: Phase = ("", 0, "")
+        self._begun: set[tuple[str, int]] = set()
+        self._progress: dict[str, tuple[int, int]] = {}
+        self._counted = (0, 0)
+        self.raw = RawResults(0)
+        self.pulse = Pulse()
+        """The current phase, second by second."""
+        self.heard: dict[str, float] = {}
+        """When each worker's last record came."""
+        self.failures = self.requests = 0
+        """Of the measure phases of the whole study so far."""
+        self.fault = ""
+        """Why the ledger cannot be written any more, or nothing."""
+        self.listeners: list[Callable[[dict[str, Any]], None]] = []
+        """Who else wants every record."""
+        runner.register_message(RECORDS, careful(RECORDS, are_records, self._on_records))
+        runner.register_message(PROGRESS, careful(PROGRESS, is_progress, self._on_progress))
+
+    def begin_study(self, ledger: LedgerWriter, raw_results: int = 0) -> None:
+        """Write into this ledger from now on, and keep so many raw Results."""
+        self._ledger = ledger
+        self._begun = set()
+        self.raw = RawResults(raw_results)
+        self.failures = self.requests = 0
+        self.fault = ""
+
+    def begin_phase(self, cell: str, repeat: int, phase: str) -> None:
+        """Count afresh for a phase of a run."""
+        self._phase = (cell, repeat, phase)
+        self._begun.add((cell, repeat))
+        self._progress = {}
+        self._counted = (0, 0)
+        self.pulse = Pulse()
+
+    @property
+    def ok(self) -> int:
+        """Successes of the current phase: as workers tell while it runs, as windows count once drained."""
+        return max(self._counted[0], sum(ok for ok, _ in self._progress.values()))
+
+    @property
+    def failed(self) -> int:
+        """Failures of the current phase, likewise."""
+        return max(self._counted[1], sum(failed for _, failed in self._progress.values()))
+
+    @property
+    def latency(self) -> HdrHistogram:
+        """Latencies of the current phase's successes, from the windows that have arrived."""
+        return self.pulse.latency
+
+    def write(self, record: dict[str, Any]) -> None:
+        """Into the ledger; a full disk is remembered as the collector's fault and raises nothing."""
+        try:
+            if self._ledger is not None:
+                self._ledger.write(record)
+        except OSError as error:
+            self.fault = (
+                f"the ledger cannot be written ({error.strerror}); free the disk or name another folder"
+            )
+        for listener in self.listeners:
+            listener(record)
+
+    def _on_progress(self, msg: Any, **_: Any) -> None:
+        data = msg.data
+        if (data["cell"], data["repeat"], data["phase"]) == self._phase:
+            self._progress[msg.node_id] = (data["ok"], data["failed"])
+
+    def _on_records(self, msg: Any, **_: Any) -> None:
+        self.heard[msg.node_id] = self._clock()
+        worker = self._name_of(msg.node_id)
+        for record in msg.data["records"]:
+            # Between two studies workers still tell of the last one's last cell, each second.
+            if (record["cell"], record["repeat"]) not in self._begun:
+                continue
+            record["worker"] = worker
+            self.write(record)
+            self._count(record)
+        for rows in msg.data["raw"]:
+            if (rows["cell"], rows["repeat"]) in self._begun:
+                self.raw.add(worker, rows)
+
+    def _count(self, record: dict[str, Any]) -> None:
+        current = (record["cell"], record["repeat"], record["phase"]) == self._phase
+        if record["kind"] == "window":
+            failed = sum(record["failures"].values())
+            if record["phase"] == "measure":
+                self.failures += failed
+                self.requests += record["ok"] + failed
+            if current:
+                self._counted = (self._counted[0] + record["ok"], self._counted[1] + failed)
+                self.pulse.add_window(record)
+        elif current:
+            self.pulse.add_health(record)
+
+    def add_sample(self, record: dict[str, Any]) -> None:
+        """What the sampler read of the servers in a second."""
+        self.write(record)
+        if (record["cell"], record["repeat"], record["phase"]) == self._phase:
+            self.pulse.add_sample(record)
+
+    def end_study(self) -> None:
+        """Write no more."""
+        self._ledger = None

@@ -1,0 +1,214 @@
+"""What the master's port lets in: messages of workers, and of strangers only what makes one a worker.
+
+Locust trusts whoever reaches that port: a frame that is no message, or one with a field that is missing, ends
+the greenlet that listens, and the study with it. Here such a message is dropped, and that is told once.
+"""
+
+from __future__ import annotations
+
+from locust import stats
+from locust.exception import RPCError
+from locust.rpc.protocol import Message
+from locust.rpc.zmqrpc import BaseSocket, Server
+from locust.runners import (
+    STATE_CLEANUP,
+    STATE_INIT,
+    STATE_MISSING,
+    STATE_RUNNING,
+    STATE_SPAWNING,
+    STATE_STOPPED,
+    STATE_STOPPING,
+)
+
+import logging
+import os
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import gevent
+import zmq.green as zmq
+from zmq.error import ZMQError
+
+from reports.format import plain_lines
+from reports.ledger.records import MOST_WORKERS
+from swarm.distributed.forms import are_counts, has, is_finite, is_number, is_text, is_whole
+from swarm.distributed.protocol import RECORDS
+from swarm.distributed.rations import Names, Ration
+
+logger = logging.getLogger("inferswarm")
+MOST_BYTES, MOST_OF_A_STRANGER = 4 << 20, 1 << 16
+"""Of one message; a worker's largest has some hundred kilobytes. zmq leaves a peer that sends more."""
+MOST_WAITING = 8
+"""Messages of one peer that wait to be heard: what more there is waits where it comes from."""
+MOST_ID = 255
+"""Characters of a worker's id: Locust's are a host name and 33 more."""
+MOST_NAMES, MOST_KEYS, LONGEST_MS = 5_000, 5_000, 86_400_000
+SILENT_S = 120.0
+"""Locust gives a worker up after a minute at most."""
+TURN = 64
+"""Messages after which others have their turn."""
+READY, ASKS_FILES = "client_ready", "locustfile"
+STATES = {
+    *(STATE_INIT, STATE_SPAWNING, STATE_RUNNING, STATE_CLEANUP),
+    *(STATE_STOPPING, STATE_STOPPED, STATE_MISSING),
+}
+
+FORMS: dict[str, Callable[[Any], bool]] = {
+    READY: lambda data: (is_text(data) and len(data) <= MOST_ID) or data == -1,
+    ASKS_FILES: lambda data: has(data, version=is_text),
+    "heartbeat": lambda data: has(
+        data,
+        state=lambda state: is_text(state) and state in STATES,
+        current_cpu_usage=is_number,
+        current_memory_usage=is_number,
+    ),
+    "stats": lambda data: has(
+        data, stats=lambda found: isinstance(found, list) and all(map(is_entry, found)), stats_total=is_entry,
+        errors=lambda found: isinstance(found, dict) and all(map(is_error, found.values())),
+        user_classes_count=are_counts,
+    ),
+    "spawning_complete": lambda data: has(data, user_classes_count=are_counts),
+    "exception": lambda data: has(data, msg=is_text, traceback=is_text),
+    "logs": lambda data: has(
+        data, worker_id=is_text, logs=lambda lines: isinstance(lines, list) and all(map(is_text, lines))
+    ),
+}  # fmt: skip
+"""What Locust reads of its own messages; the listeners of others look for themselves."""
+
+
+def is_entry(data: Any) -> bool:
+    """Whether it is a line of Locust's table, whose counts by time have the keys that Locust gives them."""
+    return (
+        has(data, name=is_text, method=is_text, response_times=are_times)
+        and is_finite(data)
+        and all(len(value) <= MOST_KEYS for value in data.values() if isinstance(value, (dict, list, str)))
+    )
+
+
+def are_times(data: Any) -> bool:
+    """Whether it counts response times, rounded as Locust is told to, so that there are a few thousand."""
+    return isinstance(data, dict) and all(
+        is_number(time)
+        and 0 <= time <= LONGEST_MS
+        and stats.bucket_response_time(time) == time
+        and is_whole(count)
+        for time, count in data.items()
+    )
+
+
+def is_error(data: Any) -> bool:
+    """Whether it is an entry of Locust's table of failures."""
+    texts = has(data, method=is_text, name=is_text, error=is_text, occurrences=is_whole)
+    return texts and all(len(value) <= MOST_KEYS for value in data.values() if is_text(value))
+
+
+def named_in(message: Message) -> list[str]:
+    """What Locust keeps by name of a message."""
+    match message.type:
+        case "stats":
+            entries = [f"{entry['method']} {entry['name']}" for entry in message.data["stats"]]
+            return [*entries, *map(str, message.data["errors"]), *message.data["user_classes_count"]]
+        case "exception":
+            return [message.data["traceback"]]
+        case "logs":
+            return [message.data["worker_id"]]
+    return []
+
+
+def veiled_from_terminals(value: Any) -> Any:
+    """The same with texts that hold no control characters but the ends of lines."""
+    if isinstance(value, str):
+        return value if value.isprintable() else plain_lines(value)
+    if isinstance(value, dict):
+        return {veiled_from_terminals(name): veiled_from_terminals(one) for name, one in value.items()}
+    return [veiled_from_terminals(one) for one in value] if isinstance(value, list) else value
+
+
+class Ears(Server):
+    """Locust's end of the link, for messages that are such."""
+
+    workers: ClassVar[set[str]] = set()
+    """The ids of all that have ever said that they are ready; they outlive a link that Locust makes anew."""
+    rations: ClassVar[dict[str, Ration]] = {}
+    names: ClassVar[dict[str, Names]] = {}
+
+    def __init__(self, host: str, port: int) -> None:
+        # Locust's own, but for the limit, which holds for ports that are bound after it.
+        BaseSocket.__init__(self, zmq.ROUTER, self.ipv4_only(host, port))
+        self.socket.setsockopt(zmq.MAXMSGSIZE, MOST_BYTES)
+        self.socket.setsockopt(zmq.RCVHWM, MOST_WAITING)
+        try:
+            self.port = port or self.socket.bind_to_random_port(f"tcp://{host}")
+            if port:
+                self.socket.bind(f"tcp://{host}:{port}")
+        except ZMQError as error:
+            raise RPCError(f"Socket bind failure: {os.strerror(error.errno or 0)}") from error
+        self._told: set[str] = set()
+        self._heard = 0
+
+    def recv_from_client(self) -> tuple[str, Message]:
+        """The next message of a worker: its id, and what it says. Raises Locust's RPCError."""
+        while True:
+            self._heard += 1
+            if self._heard % TURN == 0:
+                # Where there is always another message, zmq does not wait, and nobody else would run.
+                gevent.sleep(0)
+            try:
+                frames = self.socket.recv_multipart()
+            except ZMQError as error:
+                raise RPCError("ZMQ network broken") from error
+            try:
+                return self.heard(frames)
+            except Exception as error:
+                # Whatever a decoder may raise: the next message may be a worker's.
+                self._tell(str(error) if isinstance(error, Unheard) else "no message of Locust's")
+
+    def heard(self, frames: list[bytes]) -> tuple[str, Message]:
+        """The message in some frames. Raises Unheard, or what the decoder does, where there is none."""
+        if len(frames) != 2:
+            raise Unheard("no message of Locust's")
+        worker = frames[0].decode()
+        known = worker in self.workers
+        if not known and len(frames[1]) > MOST_OF_A_STRANGER:
+            raise Unheard("a message of no worker")
+        if known and not self.rations[worker].take(len(frames[1])):
+            raise Unheard("more messages of a worker than any sends")
+        message = Message.unserialize(frames[1])
+        if not is_text(message.type) or message.node_id != worker or not is_id(worker):
+            raise Unheard("a message in another's name")
+        if message.type not in (READY, ASKS_FILES) and not known:
+            raise Unheard("a message of no worker")
+        if message.type != RECORDS:
+            message.data = veiled_from_terminals(message.data)
+        if not FORMS.get(message.type, lambda _: True)(message.data):
+            raise Unheard(f"a malformed message ({message.type[:40]!r})")
+        if message.type == READY and not known:
+            self._welcome(worker)
+        elif known and not self.names[worker].take(named_in(message)):
+            raise Unheard("more names of a worker than any has")
+        return worker, message
+
+    def _welcome(self, worker: str) -> None:
+        """Hear it from now on; who has long been silent makes room for it."""
+        if len(self.workers) >= MOST_WORKERS:
+            for silent in [one for one, ration in self.rations.items() if ration.silent_s > SILENT_S]:
+                self.workers.discard(silent)
+                del self.rations[silent], self.names[silent]
+        if len(self.workers) >= MOST_WORKERS:
+            raise Unheard("one worker too many")
+        self.workers.add(worker)
+        self.rations[worker], self.names[worker] = Ration(), Names(MOST_NAMES)
+
+    def _tell(self, what: str) -> None:
+        if what not in self._told:
+            self._told.add(what)
+            logger.warning("the master's port got %s: dropped, as are all that follow, untold", what)
+
+
+def is_id(worker: str) -> bool:
+    """Whether it can be a worker's: a terminal shows it."""
+    return 0 < len(worker) <= MOST_ID and worker.isprintable()
+
+
+class Unheard(Exception):
+    """Says what a message is, if not one of a worker."""

@@ -1,0 +1,147 @@
+"""The worker's recorder: sole consumer of Results, which it folds into Windows of one second."""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+from reports.histogram import codec
+from swarm.clock import wall_ns
+from swarm.distributed.raw_results import Rows, packed
+from users.errors import ErrorKind
+from users.load.pacing import LATE_NS
+from users.result import Result
+
+Key = tuple[str, int, str, int]
+"""cell, repeat, phase, second (of the wall clock, by which a Result ended)"""
+
+
+@dataclass
+class Window:
+    """One second of one run on one worker; until it is closed its times stay plain numbers: that is cheap."""
+
+    ok: int = 0
+    failures: dict[str, int] = field(default_factory=dict)
+    abandoned: int = 0
+    late: int = 0
+    images: int = 0
+    request_bytes: int = 0
+    response_bytes: int = 0
+    server_ns: dict[str, int] = field(default_factory=dict)
+    server_count: int = 0
+    first_start_ns: int = 0
+    last_end_ns: int = 0
+    times: defaultdict[str, array[int]] = field(default_factory=lambda: defaultdict(lambda: array("q")))
+
+    def add(self, result: Result) -> None:
+        """Count one Result."""
+        start_ns, end_ns, delay_ns = result.start_ns, result.end_ns, result.send_delay_ns
+        if not self.first_start_ns or start_ns < self.first_start_ns:
+            self.first_start_ns = start_ns
+        if end_ns > self.last_end_ns:
+            self.last_end_ns = end_ns
+        self.late += delay_ns > LATE_NS
+        if result.abandoned:
+            self.abandoned += 1
+        elif result.error is not None:
+            kind = result.error.kind
+            self.failures[kind] = self.failures.get(kind, 0) + 1
+            self.times["timeout" if kind is ErrorKind.TIMEOUT else "failed"].append(result.latency_ns)
+        else:
+            self._add_success(result, delay_ns)
+
+    def _add_success(self, result: Result, delay_ns: int) -> None:
+        self.ok += 1
+        self.images += result.images
+        self.request_bytes += result.request_bytes
+        self.response_bytes += result.response_bytes
+        times = self.times
+        times["latency"].append(result.latency_ns)
+        times["service_time"].append(result.service_ns)
+        times["send_delay"].append(delay_ns)
+        for phase, value_ns in result.phases_ns.items():
+            times[phase].append(value_ns)
+        if result.server_ns:
+            self.server_count += 1
+            for part, value_ns in result.server_ns.items():
+                self.server_ns[part] = self.server_ns.get(part, 0) + value_ns
+
+    def to_record(self, key: Key) -> dict[str, Any]:
+        """As the ledger keeps it; the master adds which worker it came from."""
+        cell, repeat, phase, second = key
+        encoded = {name: codec.encoded_ns(values) for name, values in self.times.items()}
+        record = {"kind": "window", "cell": cell, "repeat": repeat, "phase": phase, "second": second}
+        record |= {name: value for name, value in vars(self).items() if name != "times"}
+        record["histograms"] = {name: text for name, (text, _) in encoded.items()}
+        record["out_of_range"] = {name: clamped for name, (_, clamped) in encoded.items() if clamped}
+        return record
+
+
+class Recorder:
+    """Takes Results one by one, gives Windows back when their second is over."""
+
+    def __init__(self) -> None:
+        # The wall clock is read once: durations and the order of windows come from the monotonic clock.
+        self._anchor_ns = wall_ns() - time.perf_counter_ns()
+        self._windows: dict[Key, Window] = {}
+        self._raw: list[Result] = []
+        self.raw_left = 0
+        """How many more raw Results of measure phases to keep for `take_raw`."""
+        self._users: set[int] = set()
+        self.ok = self.failed = self.abandoned = 0
+
+    def begin_phase(self) -> None:
+        """Count afresh: the progress counters are of one phase."""
+        self.ok = self.failed = self.abandoned = 0
+        self._users = set()
+
+    def add(self, result: Result) -> None:
+        """Record one Result."""
+        key = (result.cell, result.repeat, result.phase, self.second(result.end_ns))
+        window = self._windows.get(key)
+        if window is None:
+            window = self._windows[key] = Window()
+        window.add(result)
+        if self.raw_left and result.phase == "measure":
+            self._raw.append(result)
+            self.raw_left -= 1
+        if result.abandoned:
+            self.abandoned += 1
+            return
+        self.ok += result.ok
+        self.failed += not result.ok
+        self._users.add(result.user)
+
+    def second(self, at_ns: int) -> int:
+        """The wall clock's second at a `perf_counter_ns`."""
+        return (at_ns + self._anchor_ns) // 1_000_000_000
+
+    def take_closed(self, now_ns: int) -> list[dict[str, Any]]:
+        """The records of the windows whose second ended before `now_ns` (`perf_counter_ns`)."""
+        second = self.second(now_ns)
+        return [self._take(key) for key in sorted(self._windows) if key[3] < second]
+
+    def take_all(self) -> list[dict[str, Any]]:
+        """The records of all windows, the current one too."""
+        return [self._take(key) for key in sorted(self._windows)]
+
+    @property
+    def raw_waiting(self) -> int:
+        """How many raw Results `take_raw` would give."""
+        return len(self._raw)
+
+    def take_raw(self) -> list[Rows]:
+        """The raw Results kept since the last take, by columns."""
+        taken, self._raw = self._raw, []
+        return packed(taken, self._anchor_ns)
+
+    def _take(self, key: Key) -> dict[str, Any]:
+        return self._windows.pop(key).to_record(key)
+
+    @property
+    def users(self) -> int:
+        """How many users finished a request in the phase."""
+        return len(self._users)

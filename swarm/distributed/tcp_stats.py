@@ -1,0 +1,117 @@
+"""This process's connections to an endpoint as the kernel sees them: how many, how fast, held up by what."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Mapping
+from statistics import fmean
+from typing import Any
+
+import gevent
+from gevent import monkey
+
+from swarm.backends.mark import is_marked
+from swarm.distributed.tcp_info import ESTABLISHED, TcpInfo, read_tcp_info
+
+LOOKED_AT = 50
+BREATH_S = 0.001
+"""So many descriptors are looked at between two chances for others to run, of so long. Whoever sleeps for no
+time at all comes behind every user who wants to send: a thousand of them would draw a look out over seconds.
+"""
+Seen = Mapping[Any, TcpInfo]
+"""By the address of a connection's own end."""
+
+US = 1_000
+GROWING = {
+    "segments_out": ("segs_out", 1),
+    "segments_in": ("segs_in", 1),
+    "bytes_sent": ("bytes_sent", 1),
+    "bytes_retransmitted": ("bytes_retrans", 1),
+    "retransmits": ("total_retrans", 1),
+    "bytes_received": ("bytes_received", 1),
+    "busy_ns": ("busy_time", US),
+    "rwnd_limited_ns": ("rwnd_limited", US),
+    "sndbuf_limited_ns": ("sndbuf_limited", US),
+}
+"""Our name → the kernel's, and the factor between their units; each counts from a connection's start."""
+
+
+def own_connections(port: int) -> dict[Any, TcpInfo]:
+    """Every connection of this process to a peer's `port`, save marked ones; empty without TCP_INFO."""
+    if not hasattr(socket, "TCP_INFO"):
+        return {}
+    found: dict[Any, TcpInfo] = {}
+    try:
+        descriptors = os.listdir("/proc/self/fd")
+    except OSError:
+        return {}  # no /proc, or no descriptor left to read it with
+    for number, descriptor in enumerate(descriptors, 1):
+        if number % LOOKED_AT == 0:
+            gevent.sleep(BREATH_S)  # a thousand take 20 ms, and users send meanwhile
+        try:
+            if os.readlink(f"/proc/self/fd/{descriptor}").startswith("socket:"):
+                found |= _looked_at(int(descriptor), port)
+        except OSError:
+            continue  # closed meanwhile, or no TCP socket with a peer
+    return found
+
+
+def _looked_at(descriptor: int, port: int) -> dict[Any, TcpInfo]:
+    # The original class: gevent's would change the descriptor's mode under gRPC's feet.
+    with monkey.get_original("socket", "socket")(fileno=os.dup(descriptor)) as twin:
+        peer = twin.getpeername()
+        if not isinstance(peer, tuple) or peer[1] != port or is_marked(twin):
+            return {}
+        return {twin.getsockname(): read_tcp_info(twin)}
+
+
+class Connections:
+    """Readings one after the other; each `take` tells what has come since the last."""
+
+    def __init__(self, read: Callable[[int], Seen] = own_connections) -> None:
+        self._read = read
+        self._last: Seen = {}
+        self._port = 0
+
+    def watch(self, port: int) -> None:
+        """Begin with the connections to another port."""
+        self._port = port
+        self._last = self._read(port)
+
+    def take(self) -> dict[str, Any]:
+        """Figures since the last take as the ledger's `path` records name them; empty without any."""
+        seen, last = self._read(self._port), self._last
+        self._last = seen
+        if not seen:
+            return {}
+        grown = {
+            name: factor * sum(_growth(info, last.get(end), field) for end, info in seen.items())
+            for name, (field, factor) in GROWING.items()
+            if all(field in info for info in seen.values())
+        }
+        return {**standing(list(seen.values())), **grown}
+
+
+def _growth(now: TcpInfo, before: TcpInfo | None, field: str) -> int:
+    # A port that is used again starts from nothing.
+    grown = now[field] - before[field] if before else now[field]
+    return grown if grown >= 0 else now[field]
+
+
+def standing(infos: list[TcpInfo]) -> dict[str, Any]:
+    """What holds now, of all connections."""
+    measured = [info for info in infos if info["rtt"]]
+    values: dict[str, Any] = {
+        "connections": sum(info["state"] == ESTABLISHED for info in infos),
+        "cwnd_bytes": round(fmean(info["snd_cwnd"] * info["snd_mss"] for info in infos)),
+    }
+    if all("notsent_bytes" in info for info in infos):
+        values["not_sent_bytes"] = sum(info["notsent_bytes"] for info in infos)
+    if measured:
+        values["rtt_ns"] = round(US * fmean(info["rtt"] for info in measured))
+    if least := [info["min_rtt"] for info in measured if 0 < info.get("min_rtt", 0) < 0xFFFFFFFF]:
+        values["min_rtt_ns"] = US * min(least)
+    if rates := [info["delivery_rate"] for info in infos if info.get("delivery_rate")]:
+        values["delivery_bytes_per_s"] = round(fmean(rates))
+    return values

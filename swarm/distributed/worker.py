@@ -1,0 +1,212 @@
+"""What a worker does when the master asks: load the pictures, take a cell, enter a phase, drain."""
+
+from __future__ import annotations
+
+from locust.env import Environment
+from locust.runners import Runner
+
+import math
+import time
+import traceback
+from typing import Any
+
+import gevent
+from gevent.queue import Queue
+
+from swarm.clock import wall_ns
+from swarm.distributed.forms import careful, is_question
+from swarm.distributed.protocol import ASK, HELLO, PARTING, REPLY
+from swarm.distributed.recorder import Recorder
+from swarm.distributed.shipper import Shipping
+from swarm.distributed.worker_cell import (
+    check_files,
+    check_reach,
+    located,
+    own_host,
+    stage_of,
+    user_class_for,
+)
+from swarm.errors import StudyError, SwarmError
+from swarm.locust_patches.patches import settle_memory
+from swarm.targets.resolve import resolved
+from users.endpoint import Endpoint
+from users.inputs.images import ImageSet, ImageSetError, load_images
+from users.load.assignment import Stage
+from users.load.pacing import ClosedPacer, OpenPacer, Pacer, offsets_ns
+from users.load.user import InferenceUser
+from users.redact import redacted
+from users.result import Result
+
+PARTING_S = 4.0
+NOTHING_DONE = {
+    "users": 0, "finished": 0, "abandoned": 0, "sent": 0, "phase_ns": 0, "due": None, "dropped": None,
+    "overslept": None,
+}  # fmt: skip
+SOON_NS = 1_000_000_000
+"""A start further away than this is no start that was agreed on: the clocks of the hosts differ."""
+
+
+class Worker:
+    """The worker's side of a study; on a single process it lives beside the master's side."""
+
+    def __init__(self, environment: Environment, runner: Runner) -> None:
+        self._environment = environment
+        self._runner = runner
+        self._recorder = Recorder()
+        self._shipping = Shipping(runner, self._recorder)
+        self._images: ImageSet | None = None
+        self._settings: dict[str, Any] = {}
+        self._stage: Stage | None = None
+        self._entered_ns = 0
+        self._drained_seq = 0
+        self._asked: Queue[dict[str, Any]] = Queue()
+        for user_class in environment.user_classes:
+            if issubclass(user_class, InferenceUser):
+                user_class.staged = True
+        environment.events.request.add_listener(self._on_request)
+        runner.register_message(ASK, careful(ASK, is_question, self._on_ask))
+        runner.greenlet.spawn(self._serve)
+
+    def hello(self) -> None:
+        """Tell the master that this worker is here; it answers with what the others know already."""
+        self._runner.send_message(HELLO, {"host": own_host()})
+
+    def _on_request(self, result: Result | None = None, **_: Any) -> None:
+        stage = self._stage
+        if result and stage and (result.cell, result.repeat) == (stage.cell, stage.repeat):
+            self._recorder.add(result)
+
+    def _on_ask(self, msg: Any, **_: Any) -> None:
+        # Never here: Locust's message loop must not wait for us. One after the other, in the order asked; but
+        # a drain waits for requests, and a second, less patient one must not wait for it.
+        if msg.data["op"] == "drain":
+            gevent.spawn(self._answer, dict(msg.data))
+        else:
+            self._asked.put(dict(msg.data))
+
+    def _serve(self) -> None:
+        while True:
+            self._answer(self._asked.get())
+
+    def _answer(self, data: dict[str, Any]) -> None:
+        try:
+            reply = getattr(self, f"_do_{data['op']}")(data)
+        except (SwarmError, ImageSetError) as error:
+            reply = {"error": redacted(str(error))}
+        except Exception as error:
+            traceback.print_exc()
+            reply = {"error": redacted(f"{type(error).__name__}: {error}")}
+        self._runner.send_message(REPLY, {"seq": data["seq"], **reply})
+
+    def _do_study(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Load the pictures and the golden embeddings."""
+        images = load_images(data["images"])
+        if images.sha256 != data["sha256"]:
+            raise StudyError("its pictures are not the master's; put the same files at the same path there")
+        self._settings, self._images = data, images
+        self._recorder.raw_left = math.ceil(data["raw_results"] / max(1, data["share"][1]))
+        return {}
+
+    def _do_reach(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Connect once to every endpoint, by each of the ways that the study's cells take."""
+        for addresses in data["ways"]:
+            for endpoint in data["endpoints"]:
+                check_reach(located(endpoint, addresses))
+        own = [Endpoint.from_dict(endpoint) for endpoint in data["endpoints"]]
+        return {"resolved": {endpoint.name: resolved(endpoint) for endpoint in own}}
+
+    def _do_rest(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Have no part in the next cells: what this process does meanwhile belongs to none."""
+        self._stage = self._shipping.stage = None
+        return {}
+
+    def _do_cell(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Set the stage for a cell: its users, spawned next, find everything prepared."""
+        if self._images is None:
+            raise StudyError("it was given a cell before a study")
+        if of := data["share"][1]:  # none for who comes late
+            check_files(math.ceil(data["users"] / of))
+        user_class = user_class_for(Endpoint.from_dict(data["endpoint"]), self._environment.user_classes)
+        stage = stage_of(data, self._settings, self._images, user_class)
+        user_class.stage = self._stage = self._shipping.stage = stage
+        self._recorder.begin_phase()
+        settle_memory()
+        return {}
+
+    def _do_phase(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Enter a phase in which users send."""
+        assert self._stage is not None
+        if data["seq"] < self._drained_seq:
+            return {}  # it waited behind a longer task while that phase came to its end
+        self._shipping.mark()
+        self._shipping.workers = data["share"][1]
+        self._recorder.begin_phase()
+        self._entered_ns = start_ns(data["start_utc_ns"], wall_ns(), time.perf_counter_ns())
+        self._shipping.begin_path(data["phase"])
+        self._stage.enter(data["phase"], self._pacer(data))
+        return {}
+
+    def _pacer(self, data: dict[str, Any]) -> Pacer:
+        """What gives the users their turns: a phase with `arrivals` is of open load."""
+        if not data["arrivals"]:
+            return ClosedPacer()
+        offsets = offsets_ns(data["arrivals"], data["rate"], data["seed"], data["profile"])
+        patience_ns = round(self._settings["timeout_s"] * 1e9)
+        index, of = data["share"]
+        return OpenPacer(offsets, self._entered_ns, index, of, patience_ns)
+
+    def _do_share(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Take another share of an open load: a worker was lost."""
+        if self._stage is not None and isinstance(self._stage.pacer, OpenPacer):
+            self._stage.pacer.reshare(*data["share"])
+        return {}
+
+    def _do_drain(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Hold the users still, wait for what is in flight, ship every window, then answer.
+
+        What is still in flight after `patience_s` counts as abandoned, whatever becomes of it.
+        """
+        self._drained_seq = max(self._drained_seq, data["seq"])
+        stage = self._stage
+        if stage is None:
+            return NOTHING_DONE
+        self._shipping.mark()
+        stage.enter("drain")
+        phase_ns = time.perf_counter_ns() - self._entered_ns
+        deadline = time.monotonic() + data["patience_s"]
+        while stage.in_flight and time.monotonic() < deadline:
+            gevent.sleep(0.002)
+        self._shipping.end_path()
+        if stage.in_flight:
+            self._stage = self._shipping.stage = None
+        self._shipping.flush()
+        recorder, pacer = self._recorder, stage.pacer
+        return {
+            "users": recorder.users,
+            "finished": recorder.ok + recorder.failed,
+            "abandoned": stage.in_flight + recorder.abandoned,
+            "sent": stage.sent,
+            "phase_ns": phase_ns,
+            "due": pacer.due if pacer.paced else None,
+            "dropped": pacer.dropped if pacer.paced else None,
+            "overslept": pacer.overslept if pacer.paced else None,
+            **({"dropped_by_s": sorted(pacer.dropped_by_s.items())} if pacer.dropped else {}),
+        }
+
+    def part(self) -> None:
+        """On a signal to this worker: finish what is in flight, within seconds, ship it, and say so."""
+        reply = self._do_drain({"patience_s": PARTING_S, "seq": 0})
+        self._runner.send_message(PARTING, reply)
+
+    def flush(self) -> None:
+        """Ship everything recorded so far."""
+        self._shipping.flush()
+
+
+def start_ns(utc_ns: int, wall_ns: int, now_ns: int) -> int:
+    """When a phase that all workers begin at `utc_ns` begins here, in `perf_counter_ns`.
+
+    An order that comes late makes its first arrivals late; now, where the hosts' clocks plainly differ.
+    """
+    ahead_ns = utc_ns - wall_ns
+    return now_ns + ahead_ns if abs(ahead_ns) <= SOON_NS else now_ns

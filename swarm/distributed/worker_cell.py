@@ -1,0 +1,125 @@
+"""From the master's message about a cell to the stage that a worker's users find themselves on."""
+
+from __future__ import annotations
+
+import os
+import resource
+import socket
+import ssl
+from collections.abc import Mapping
+from typing import Any
+
+import gevent
+import numpy as np
+
+from swarm.distributed.allocator import prepare_memory
+from swarm.errors import StudyError
+from swarm.launcher.manifest import HOST_VARIABLE
+from users.endpoint import Endpoint
+from users.errors import tls_fault
+from users.inputs.images import ImageSet
+from users.load.assignment import LIBRARY, Stage, prepare_pool
+from users.load.user import InferenceUser
+from users.tls import SecurityError, check_here
+from users.transport.base import PLACEHOLDER, Prepared, Transport, rotation
+from users.transport.tls_wire import connect
+
+REACH_S = 5.0
+OTHER_FILES = 64
+"""What a worker has open beside a connection for each user."""
+
+
+def user_class_for(endpoint: Endpoint, classes: list[type[Any]]) -> type[InferenceUser]:
+    """The locustfile's user class whose way of sending is the endpoint's. Raises StudyError."""
+    for made in classes:
+        transport = getattr(made, "transport", None)
+        if transport and transport.speaks(endpoint):
+            found: type[InferenceUser] = made
+            return found
+    raise StudyError(
+        f"{endpoint.name}: the locustfile has no user class that sends {endpoint.payload} over"
+        f" {endpoint.protocol}; add one, or leave the endpoint out by --endpoints"
+    )
+
+
+def own_host() -> str:
+    """The name of the client host that this process runs on: as the launcher calls it, or the machine's."""
+    return os.environ.get(HOST_VARIABLE) or socket.gethostname()
+
+
+def located(endpoint: Mapping[str, Any], addresses: Mapping[str, str]) -> Endpoint:
+    """An endpoint from its dict, where this host reaches it: `addresses` has a server's address by host."""
+    made = Endpoint.from_dict(dict(endpoint))
+    return made.at(addresses[own_host()]) if own_host() in addresses else made
+
+
+def stage_of(
+    data: Mapping[str, Any], study: Mapping[str, Any], images: ImageSet, user_class: type[InferenceUser]
+) -> Stage:
+    """A stage with every request at hand, from the messages about the cell and the study."""
+    prepare_memory()
+    endpoint = located(data["endpoint"], data["addresses"])
+    check_secured(endpoint)  # of one that comes late nobody has asked whether it reaches its endpoints
+    golden = np.frombuffer(study["golden"], dtype=np.float32).reshape(len(images), -1)
+    request_id = PLACEHOLDER if study["trace"] else ""
+    pool_of = named_pool if data["client"] == LIBRARY else prepare_pool
+    return Stage(
+        endpoint,
+        pool_of(user_class.transport, images, data["batch"], endpoint, request_id),
+        study["timeout_s"],
+        cell=data["cell"],
+        repeat=data["repeat"],
+        golden=golden if endpoint.computes and golden.size > 0 else None,
+        min_cosine=study["min_cosine"],
+        images=images if data["client"] == LIBRARY else None,
+        channels=data["channels"],
+    )
+
+
+def named_pool(
+    transport: type[Transport], images: ImageSet, batch: int, endpoint: Endpoint, request_id: str = ""
+) -> list[Prepared]:
+    """As `prepare_pool`, but the pictures of each request alone, for a client that builds its body itself.
+
+    Bodies that nobody sends would cost time and memory: 200 MB, and seconds, where tensors are JSON.
+    """
+    # Whether its requests have a place for an id, one picture tells.
+    id_at = transport.prepare(images, (0,), endpoint, request_id).id_at if request_id else -1
+    return [Prepared(b"", indices, id_at=id_at) for indices in rotation(len(images), batch)]
+
+
+def check_files(users: int) -> None:
+    """Raises StudyError where this process may not have a connection for each of so many users."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if users + OTHER_FILES > most:
+        raise StudyError(
+            f"host {own_host()}: {users:,} users of one worker need some {users + OTHER_FILES:,} open files,"
+            f" and a process there may have {most:,}; raise `ulimit -n`, or spread them over more workers"
+            " (--processes)"
+        )
+
+
+def check_reach(endpoint: Endpoint) -> None:
+    """Raises StudyError where this host gets no connection to an endpoint, or lacks what secures it."""
+    check_secured(endpoint)
+    try:
+        with gevent.Timeout(REACH_S, TimeoutError("no answer in time")):
+            connect(endpoint).close()
+    except ssl.SSLError as error:
+        raise StudyError(
+            f"host {own_host()} gets no TLS with {endpoint.name} at {endpoint.address}: {tls_fault(error)};"
+            " see its clock, and the files of --tls-ca and --tls-client-cert there"
+        ) from error
+    except OSError as error:
+        raise StudyError(
+            f"host {own_host()} gets no connection to {endpoint.name} at {endpoint.address}"
+            f" ({error.strerror or error}); give a URL that every host can reach"
+        ) from error
+
+
+def check_secured(endpoint: Endpoint) -> None:
+    """Raises StudyError where this process lacks the token of an endpoint, or a file that its TLS needs."""
+    try:
+        check_here(endpoint.security)
+    except SecurityError as error:
+        raise StudyError(f"host {own_host()}: {error}") from error

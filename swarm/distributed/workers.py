@@ -1,0 +1,206 @@
+"""The master's view of its workers: who is there, asking them all, and waiting for every answer."""
+
+from __future__ import annotations
+
+from locust.runners import STATE_MISSING, MasterRunner, Runner
+
+import itertools
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import gevent
+
+from swarm.distributed.forms import careful, is_hello, is_parting, is_reply
+from swarm.distributed.protocol import ASK, HELLO, PARTING, REPLY
+from swarm.distributed.seating import seated
+
+
+@dataclass
+class Answers:
+    """What came back: replies by worker, and who was lost or silent."""
+
+    op: str = ""
+    replies: dict[str, dict[str, Any]] = field(default_factory=dict)
+    lost: list[str] = field(default_factory=list)
+
+    @property
+    def errors(self) -> list[str]:
+        """The sentences of the workers that could not do it."""
+        return [f"{worker}: {reply['error']}" for worker, reply in self.replies.items() if "error" in reply]
+
+
+class Crew:
+    """Asks every worker at once, on Locust's own link; on a single process, the one at home."""
+
+    def __init__(self, runner: Runner, say: Callable[[str], None]) -> None:
+        self._runner = runner
+        self._say = say
+        self._numbers = itertools.count(1)
+        self._open: dict[int, Answers] = {}
+        self._standing: dict[str, dict[str, Any]] = {}
+        self._parted: set[str] = set()
+        self._last_words: dict[str, dict[str, Any]] = {}
+        self._hosts: dict[str, str] = {}
+        self._seated: set[str] | None = None
+        """Who has a part in the cell under way, where it names a number; else everybody has."""
+        runner.register_message(REPLY, careful(REPLY, is_reply, self._on_reply))
+        runner.register_message(HELLO, careful(HELLO, is_hello, self._on_hello))
+        runner.register_message(PARTING, careful(PARTING, is_parting, self._on_parting))
+
+    def workers(self) -> list[str]:
+        """The ids of the workers that are alive and have a part in the cell under way."""
+        seated = self._seated
+        return [worker for worker in self.alive() if seated is None or worker in seated]
+
+    def alive(self) -> list[str]:
+        """The ids of all workers that are alive."""
+        if not isinstance(self._runner, MasterRunner):
+            return ["local"]
+        present = (node.id for node in self._runner.clients.all if node.state != STATE_MISSING)
+        return [worker for worker in present if worker not in self._parted]
+
+    def host(self, worker: str) -> str:
+        """The name of the client host that a worker runs on."""
+        return self._hosts.get(worker) or worker.rpartition("_")[0]
+
+    @property
+    def strangers(self) -> list[str]:
+        """Workers that have connected, but have not said yet where they are."""
+        return [worker for worker in self.alive() if worker != "local" and worker not in self._hosts]
+
+    def choose(self, workers: int, hosts: int) -> None:
+        """Only so many workers on so many hosts have a part from here on, 0 is all; nobody has users now.
+
+        Raises RunFailedError where there are not so many.
+        """
+        self._seated = None
+        self.drop_missing()
+        if not workers and not hosts:
+            self._seat()
+            return
+        by_host: dict[str, list[str]] = {}
+        for worker in sorted(self.alive(), key=lambda worker: (self.host(worker), self.name(worker))):
+            by_host.setdefault(self.host(worker), []).append(worker)
+        self._seated = set(seated(by_host, workers, hosts))
+        for worker in set(self.alive()) - self._seated:
+            message = {"op": "rest", "seq": next(self._numbers), "share": (0, 0)}
+            self._runner.send_message(ASK, message, worker)
+        self._seat()
+
+    def _seat(self) -> None:
+        """Tell Locust's dispatcher, which would spread users over everybody."""
+        runner = self._runner
+        if not isinstance(runner, MasterRunner) or runner._users_dispatcher is None:
+            return
+        dispatcher = runner._users_dispatcher
+        takes_part, had = self.workers(), {node.id: node for node in dispatcher._worker_nodes}
+        for worker in takes_part:
+            if worker not in had:
+                dispatcher.add_worker(runner.clients[worker])
+        for worker, node in had.items():
+            if worker not in takes_part:
+                dispatcher.remove_worker(node)
+
+    def keep_seats(self) -> list[str]:
+        """The names of those sent home, since Locust has given them users that others are to have.
+
+        It does so with a worker that comes, or comes back, whether the cell has a seat for it or not.
+        """
+        if self._seated is None or self._runner._users_dispatcher is None:
+            return []
+        dispatcher = self._runner._users_dispatcher
+        strays = [node.id for node in dispatcher._worker_nodes if node.id not in self._seated]
+        names = [self.name(worker) for worker in strays]
+        for worker in strays:
+            self.drop(worker)
+        return names
+
+    def drop_missing(self) -> None:
+        """Forget those that went missing while nobody looked."""
+        if isinstance(self._runner, MasterRunner):
+            for node in [node for node in self._runner.clients.all if node.state == STATE_MISSING]:
+                self.drop(node.id)
+
+    def name(self, worker: str) -> str:
+        """A short, stable name: `w0`, `w1`, … in the order they came."""
+        if not isinstance(self._runner, MasterRunner):
+            return "w0"
+        return f"w{self._runner.get_worker_index(worker)}"
+
+    def drop(self, worker: str) -> None:
+        """Forget a lost worker for good; should it live, it is sent home: it would go on sending unasked.
+
+        Locust itself would give its users to the others a minute later, and users of every class at that.
+        """
+        runner = self._runner
+        if isinstance(runner, MasterRunner) and worker in runner.clients:
+            runner.send_message("quit", None, worker)
+            node = runner.clients[worker]
+            del runner.clients[worker]
+            if runner._users_dispatcher is not None:
+                runner._users_dispatcher.remove_worker(node)
+
+    def ask(self, op: str, data: Mapping[str, Any], patience_s: float) -> Answers:
+        """Send to all, and wait until each has answered, has gone, or `patience_s` is over.
+
+        Each is told its `share`: which of how many it is. One that comes late has none.
+        """
+        seq = next(self._numbers)
+        message = {**data, "op": op, "seq": seq, "share": (0, 0)}
+        self._remember(op, message)
+        answers = self._open[seq] = Answers(op)
+        if op == "drain":
+            answers.replies, self._last_words = self._last_words, {}
+        asked = self.workers()
+        for index, worker in enumerate(asked):
+            self._runner.send_message(ASK, {**message, "share": (index, len(asked))}, worker)
+        deadline = time.monotonic() + patience_s
+        while not self._answered(asked, answers):
+            if time.monotonic() > deadline:
+                break
+            gevent.sleep(0.005)
+        del self._open[seq]
+        answers.lost = [worker for worker in asked if worker not in answers.replies]
+        return answers
+
+    def _answered(self, asked: list[str], answers: Answers) -> bool:
+        """Whether nobody is left who was asked, is there, and has not answered."""
+        there = set(self.workers())
+        return all(worker in answers.replies for worker in asked if worker in there)
+
+    def _remember(self, op: str, message: dict[str, Any]) -> None:
+        """Keep what a late worker must be told: the study, the cell, and the phase while it lasts."""
+        if op in ("cell", "drain"):
+            self._standing.pop("phase", None)
+        if op not in ("drain", "share"):
+            self._standing[op] = message
+
+    def forget(self) -> None:
+        """Nothing stands any more: a worker that comes now is told nothing."""
+        self._standing.clear()
+        self.choose(0, 0)
+
+    def _on_reply(self, msg: Any, **_: Any) -> None:
+        data = dict(msg.data)
+        answers = self._open.get(data.pop("seq"))
+        if answers is not None and (answers.op != "drain" or "error" in data or is_parting(data)):
+            answers.replies[msg.node_id] = data
+        elif answers is None and "error" in data:
+            # Only a late worker answers a question that is closed; with others' pictures it is of no use.
+            self._say(f"worker {self.name(msg.node_id)} cannot take part and is sent home: {data['error']}")
+            self._runner.send_message("quit", None, msg.node_id)
+
+    def _on_parting(self, msg: Any, **_: Any) -> None:
+        """One that leaves by itself has drained: its answer to the drain under way, or to the next."""
+        self._parted.add(msg.node_id)
+        under_way = (answers.replies for answers in self._open.values() if answers.op == "drain")
+        next(under_way, self._last_words)[msg.node_id] = dict(msg.data)
+
+    def _on_hello(self, msg: Any, **_: Any) -> None:
+        """Note where it is, and bring a late worker up to the others."""
+        self._hosts[msg.node_id] = str(msg.data.get("host", ""))
+        for op in ("study", "cell", "phase"):
+            if op in self._standing:
+                self._runner.send_message(ASK, self._standing[op], msg.node_id)

@@ -1,0 +1,1 @@
+"""One command becomes the processes of a study, on one host or many."""

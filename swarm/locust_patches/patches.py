@@ -1,0 +1,104 @@
+"""What we change in Locust, and in Python: statistics, the master's ears, patience, looking for garbage."""
+
+from __future__ import annotations
+
+from locust import env, runners, stats
+from locust.rpc import zmqrpc
+from locust.runners import WorkerRunner
+from locust.stats import StatsCSV, StatsEntry
+
+import ctypes
+import functools
+import gc
+import os
+import sys
+from collections.abc import Callable
+
+from swarm.distributed.master_socket import Ears
+from swarm.locust_patches.batched_stats import TalliedStats
+
+LOADED_BY = os.getpid()
+"""The process that loaded the locustfile, from which Locust forks the workers of `--processes`."""
+YOUNG_OBJECTS = 10_000
+"""So many new ones are there before Python looks for garbage among them; its own bound is 700."""
+MASTER_PATIENCE_S = 15
+"""A worker whose master is silent for so long goes home; Locust's minute would be load for nobody."""
+
+
+def tune_locust() -> None:
+    """Before Locust's Environment is made: it looks these up at each use."""
+    env.RequestStats = TalliedStats  # type: ignore[attr-defined]
+    stats.bucket_response_time = three_digits  # type: ignore[assignment]
+    StatsCSV._percentile_fields = percentile_fields  # type: ignore[method-assign,assignment]
+    runners.MASTER_HEARTBEAT_TIMEOUT = MASTER_PATIENCE_S
+    zmqrpc.Server = Ears  # type: ignore[misc]
+    if not hasattr(WorkerRunner.connect_to_master, "__wrapped__"):
+        WorkerRunner.connect_to_master = telling(WorkerRunner.connect_to_master)  # type: ignore[method-assign]
+
+
+def is_orphan(own: int, parent: int) -> bool:
+    """Whether a process was forked from the one that loaded the locustfile, and that one is gone."""
+    return own != LOADED_BY and parent != LOADED_BY
+
+
+def telling(connect: Callable[[WorkerRunner], None]) -> Callable[[WorkerRunner], None]:
+    """Locust's way to the master, which calls itself; after a try in vain it says what it waits for.
+
+    A worker of `--processes` whose master has gone meanwhile waits for nobody, and ends.
+    """
+
+    @functools.wraps(connect)
+    def connect_to_master(runner: WorkerRunner) -> None:
+        if runner.retry and is_orphan(os.getpid(), os.getppid()):
+            raise SystemExit(1)
+        if runner.retry == 1:
+            print(
+                f"inferswarm: no master answers at {runner.master_host}:{runner.master_port}: is it there,"
+                " does it listen for other machines (--master-bind-host), does a firewall let this one in?"
+                f" Trying for {runners.CONNECT_RETRY_COUNT * runners.CONNECT_TIMEOUT / 60:g} minutes",
+                file=sys.stderr,
+                flush=True,
+            )
+        connect(runner)
+
+    return connect_to_master
+
+
+def settle_memory() -> None:
+    """Before a load: what is there stays, and Python's garbage collector need not look at it each time."""
+    gc.set_threshold(YOUNG_OBJECTS)
+    gc.unfreeze()  # what an earlier load left behind may go
+    gc.collect()
+    give_back()
+    gc.freeze()
+
+
+def give_back() -> None:
+    """Return to the kernel what is free, where glibc can be asked to: tens of megabytes that pools have left,
+    within which a load's own memory could grow for minutes, and nobody would see it.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+def three_digits(response_time: float) -> float:
+    """Milliseconds as Locust keeps them, to three significant digits; its own rounding is off by up to 5 %.
+
+    >>> three_digits(1974.4), three_digits(0.41234)
+    (1970.0, 0.412)
+    """
+    return float(f"{response_time:.3g}")
+
+
+def percentile_fields(
+    self: StatsCSV, stats_entry: StatsEntry, use_current: bool = False
+) -> list[str] | list[float]:
+    """Locust's percentiles for its CSV files, without cutting them down to whole milliseconds."""
+    if not stats_entry.num_requests:
+        na: list[str] = self.percentiles_na
+        return na
+    read = stats_entry.get_response_time_percentile
+    if use_current and stats_entry.use_response_times_cache:
+        read = stats_entry.get_current_response_time_percentile  # type: ignore[assignment]
+    return [float(read(percent) or 0) for percent in self.percentiles_to_report]

@@ -1,0 +1,114 @@
+"""Ctrl-C and SIGTERM: finish what is in flight, keep what was measured, leave nothing behind.
+
+Locust installs its SIGTERM handler only after a headless shape has ended, and lets Ctrl-C raise inside
+whatever greenlet runs; so both are taken here, from before the servers start.
+"""
+
+from __future__ import annotations
+
+from locust.env import Environment
+from locust.event import EventHook
+from locust.runners import Runner
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import gevent
+import psutil
+
+from swarm.distributed.worker import Worker
+
+INTERRUPTED = 3
+LINGER_S = 8.0
+
+
+def to_the_end(work: Callable[[], None]) -> None:
+    """Do `work` whole, though this greenlet is killed meanwhile, once or more often: Locust does both."""
+    greenlet = gevent.spawn(work)
+    while not greenlet.ready():
+        try:
+            greenlet.join()
+        except gevent.GreenletExit:
+            continue
+    greenlet.get()
+
+
+def send_workers_home(runner: Runner) -> None:
+    """Before leaving early: tell the workers that are connected, and signal those that Locust has forked.
+
+    Locust forgets a forked worker that is still alive when the parent ends; it would wait for a minute.
+    """
+    # One that has only just come reports without what Locust looks for; nothing that they report now counts.
+    runner.environment.events.worker_report = EventHook()
+    runner.quit()
+    own = psutil.Process()
+    for child in own.children():
+        with suppress(psutil.NoSuchProcess):  # it has ended meanwhile, or has yet to be waited for
+            if child.cmdline() == own.cmdline():
+                child.send_signal(signal.SIGINT)
+
+
+class MasterSignals:
+    """The first signal ends the study in order, a second one at once."""
+
+    def __init__(self, environment: Environment, runner: Runner, web_ui: Any) -> None:
+        self._runner, self._web_ui = runner, web_ui
+        self._main = gevent.getcurrent()
+        self._preparing = False
+        self._signalled = False
+        for number in (signal.SIGINT, signal.SIGTERM):
+            gevent.signal_handler(number, self._on_signal)
+        environment.events.quitting.add_listener(self._on_quitting)
+
+    @contextmanager
+    def preparing(self) -> Iterator[None]:
+        """Inside, a signal ends the process: there is nothing to keep yet."""
+        self._preparing = True
+        try:
+            yield
+        finally:
+            self._preparing = False
+
+    def _on_signal(self) -> None:
+        if self._signalled:
+            os._exit(INTERRUPTED)
+        self._signalled = True
+        if self._preparing:
+            self._leave("stopped before the study began")
+        elif self._runner.shape_greenlet is None and self._web_ui is None:
+            self._leave("stopped while waiting for workers")
+        else:
+            print("stopping: requests in flight may finish (4 s at most); again to stop at once", flush=True)
+            self._runner.quit()
+            if self._web_ui is not None:
+                self._web_ui.stop()
+
+    def _leave(self, text: str) -> None:
+        print(f"inferswarm: {text}", file=sys.stderr, flush=True)
+        send_workers_home(self._runner)
+        gevent.kill(self._main, SystemExit(INTERRUPTED))
+
+    def _on_quitting(self, **_: Any) -> None:
+        """Locust is about to fix its exit code: the study must have ended by then, and have set it."""
+        if self._runner.shape_greenlet is not None:
+            self._runner.stop()
+
+
+def obey_signals_on_worker(environment: Environment, runner: Runner, worker: Worker) -> None:
+    """On a worker, Ctrl-C drains and ships first; the master, signalled too, mostly says quit by then."""
+    signalled: list[bool] = []
+
+    def on_interrupt() -> None:
+        if signalled:
+            os._exit(INTERRUPTED)
+        signalled.append(True)
+        worker.part()
+        gevent.sleep(LINGER_S)
+        runner.quit()
+
+    gevent.signal_handler(signal.SIGINT, on_interrupt)
+    environment.events.quitting.add_listener(lambda **_: worker.flush())

@@ -1,0 +1,1 @@
+"""What leaves a study while it runs: its folder, Prometheus, gates, the report."""

@@ -1,0 +1,123 @@
+"""A study's folder, and the header with which its ledger begins."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from reports.ledger.ledger import FILE_NAME, VERSION, LedgerWriter
+from swarm.clock import utc_now
+from swarm.errors import UsageError
+from swarm.options.parse import Options
+from swarm.output.fingerprint import fingerprint
+from swarm.plan.cell import Run
+from swarm.plan.matrix import Study
+from swarm.redaction import VeiledLedger
+from swarm.targets.servers import Servers
+from users.endpoint import Endpoint
+from users.inputs.images import ImageSet
+
+TOLD = ("started_ns", "loaded_ns", "emulated", "provider", "upstream")
+"""What servers of our own say of themselves that a ledger keeps."""
+
+
+def make_folder(folder: Path) -> Path:
+    """The folder, made if it is not there. Raises UsageError where it cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_make(folder, error) from error
+    return folder
+
+
+def cannot_make(folder: Path, error: OSError) -> UsageError:
+    """Why a folder for results cannot be had."""
+    return UsageError(f"--results-dir: cannot make {folder} ({error.strerror}); name another")
+
+
+def new_folder(parent: Path, name: str) -> Path:
+    """`<parent>/<name>-<UTC time>/`, with a number where two studies start in the same second."""
+    make_folder(parent)
+    base = parent / f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    for number in itertools.count(1):
+        folder = numbered(base, number)
+        try:
+            folder.mkdir()
+            # What servers and workers say is for their operator alone.
+            (folder / "logs").mkdir(mode=0o700)
+            return folder
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise cannot_make(folder, error) from error
+    raise AssertionError("numbers have no end")
+
+
+def numbered(base: Path, number: int) -> Path:
+    """`base` itself for 1, then `base-2`, `base-3`, …"""
+    return base if number == 1 else base.with_name(f"{base.name}-{number}")
+
+
+def header(
+    study: Study,
+    options: Options,
+    command: Sequence[str],
+    runs: Sequence[Run],
+    images: ImageSet,
+    servers: Servers,
+) -> dict[str, Any]:
+    """The first line of a ledger.
+
+    `command` makes the study again.
+    """
+    ready, stated = servers.ready, servers.stated
+    return {
+        "kind": "header",
+        "version": VERSION,
+        "study": study.name,
+        "title": study.title,
+        "size": options.size,
+        "started_utc": utc_now(),
+        "plan": [run.to_record() for run in runs],
+        "options": {**options.to_record(), "command": shlex.join(command)},
+        "fingerprint": {**fingerprint(), "targets": servers.targets},
+        "images": {
+            "count": len(images),
+            "source": images.source,
+            "jpeg_bytes_mean": images.mean_jpeg_bytes,
+            "sha256": images.sha256,
+        },
+        "endpoints": {e.name: about(e, options, ready, stated.get(e.name, {})) for e in servers.endpoints},
+    }
+
+
+def about(
+    endpoint: Endpoint, options: Options, ready: Mapping[str, Any], stated: Mapping[str, str]
+) -> dict[str, Any]:
+    """What a reader must know of an endpoint; `ready` and `stated` as of `Servers`."""
+    held = {**stated, **ready}
+    server = {**stated, **ready.get("endpoints", {}).get(endpoint.server, {})}
+    told = {name: server[name] for name in TOLD if server.get(name)}
+    return {
+        "url": endpoint.shown,
+        "model": endpoint.model or (held.get("model", "") if endpoint.computes else endpoint.backend),
+        "weights": held.get("weights", "unknown") if endpoint.computes else "none",
+        "embedded": options.embedded,
+        **({"tls": True} if endpoint.tls else {}),
+        **({"floor_of": endpoint.floor_of} if endpoint.floor_of else told),
+    }
+
+
+def open_ledger(folder: Path, head: Mapping[str, Any]) -> LedgerWriter:
+    """A new ledger that begins with `head`. Raises UsageError where it cannot be written."""
+    try:
+        ledger = VeiledLedger(folder / FILE_NAME)
+        ledger.write(head)
+    except OSError as error:
+        text = f"--results-dir: {folder} cannot be written ({error.strerror}); name another"
+        raise UsageError(text) from error
+    return ledger

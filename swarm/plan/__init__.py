@@ -1,0 +1,1 @@
+"""Which cells are run, how often, in which order. No input or output."""

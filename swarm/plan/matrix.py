@@ -1,0 +1,139 @@
+"""What a study will do: cells, and the order of their runs. Pure: no clock, no network."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Protocol
+
+from swarm.errors import UsageError
+from swarm.plan.cell import Cell, Run
+from users.endpoint import Endpoint
+from users.load.load_profile import BASE_SHARE, base_per_s, parse
+
+PROFILE = "profile"
+"""Names a cell whose load has a course."""
+LEAST_BASE_PER_S = 0.05
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a study is: batches at one user, users at batch 1, the least each cell measures, the longest
+    it may warm up in seconds, and how often it is run; the load profile of its open load, and the peaks.
+    """
+
+    batches: tuple[int, ...]
+    levels: tuple[int, ...]
+    iterations: int
+    seconds: float
+    warm_up: float = 10
+    repeats: int = 1
+    profile: str = ""
+    peaks: tuple[float, ...] = ()
+
+    def with_amounts(self, iterations: int, seconds: float, warm_up: float, repeats: int) -> Size:
+        """The same with other amounts, where they are not 0."""
+        return replace(
+            self,
+            iterations=iterations or self.iterations,
+            seconds=seconds or self.seconds,
+            warm_up=warm_up or self.warm_up,
+            repeats=repeats or self.repeats,
+        )
+
+
+class Study(Protocol):
+    """What a locustfile declares: a name for folders, a title for people, sizes, and the cells of a size.
+
+    `endpoints` are those it asks where no option says, by shell patterns of their names. `emulate` is what
+    its embedded servers do where no option says: nothing, or a profile of --emulate.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def endpoints(self) -> Sequence[str]: ...
+
+    @property
+    def emulate(self) -> str: ...
+
+    @property
+    def operators(self) -> bool: ...
+
+    @property
+    def sizes(self) -> Mapping[str, Size]: ...
+
+    def cells(self, endpoints: Sequence[Endpoint], size: Size) -> list[Cell]:
+        """The cells to measure."""
+
+
+def serial_and_concurrent(endpoints: Iterable[Endpoint], size: Size) -> list[Cell]:
+    """The seeds' matrix: each endpoint serial at every batch, then at batch 1 with every level of users.
+
+    One user at batch 1 belongs to both; it is one cell and measured once. Concurrent cells measure twice the
+    iterations, as the seeds did, and at least five requests a user.
+    """
+    cells = []
+    for endpoint in endpoints:
+        cells += [Cell(endpoint, batch, 1, size.iterations, size.seconds) for batch in size.batches]
+        cells += [
+            Cell(endpoint, 1, level, max(2 * size.iterations, 5 * level), size.seconds)
+            for level in size.levels
+            if level > 1
+        ]
+    return cells
+
+
+def at_rates(
+    endpoints: Iterable[Endpoint], size: Size, rates: Iterable[float], arrivals: str, max_in_flight: int
+) -> list[Cell]:
+    """Open load at batch 1: each endpoint at each rate, in requests a second, or with the size's profile."""
+    cells = [
+        Cell(endpoint, 1, rate, size.iterations, size.seconds, "open", arrivals, max_in_flight)
+        for endpoint, rate in itertools.product(endpoints, rates)
+    ]
+    return [profiled(cell, size.profile) for cell in cells] if size.profile else cells
+
+
+def profiled(cell: Cell, profile: str) -> Cell:
+    """The cell with a load profile, whose peak is its level: as long, and with as many requests.
+
+    Raises UsageError where so few would come that it looks like a server that hangs.
+    """
+    if base_per_s(cell.level) < LEAST_BASE_PER_S:
+        least = LEAST_BASE_PER_S / BASE_SHARE
+        raise UsageError(f"--rates {cell.level:g}: with a load profile, give {least:g} a second or more")
+    course = parse(profile, cell.level)
+    return replace(cell, requests=course.arrivals, seconds=course.seconds, profile=profile, variant=PROFILE)
+
+
+def matching(cells: list[Cell], pattern: str) -> list[Cell]:
+    """The cells whose names match a shell pattern; all for an empty one. Raises UsageError where none is."""
+    found = [cell for cell in cells if is_meant(cell, pattern)]
+    if not found:
+        names = ", ".join(cell.name for cell in cells)
+        raise UsageError(f"--cells {pattern}: matches no cell of this study; they are {names}")
+    return found
+
+
+def is_meant(cell: Cell, pattern: str) -> bool:
+    """Whether a shell pattern of names, or an empty one, means the cell."""
+    return fnmatchcase(cell.name, pattern or "*")
+
+
+def order(cells: list[Cell], repeats: int, seed: int) -> list[Run]:
+    """All cells once a repeat, each repeat in a seeded order of its own, so that drift hits all alike."""
+    return [run for repeat in range(1, repeats + 1) for run in one_repeat(cells, repeat, seed)]
+
+
+def one_repeat(cells: list[Cell], repeat: int, seed: int) -> list[Run]:
+    """All cells once, as the repeat of that number, counted from 1."""
+    shuffled = random.Random(f"{seed}/{repeat}").sample(cells, len(cells))
+    return [Run(cell, repeat) for cell in shuffled]

@@ -1,0 +1,1 @@
+"""What is read every second beside the load."""

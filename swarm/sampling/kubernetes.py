@@ -1,0 +1,148 @@
+"""What Kubernetes says of the service under test, once a second: its replicas, its autoscaler, its pods.
+
+Plain HTTP to `kubectl proxy`, which keeps the credentials; three small answers need no client library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from swarm.backends.admin_client import PATIENCE_S, Line, Read
+from swarm.errors import UsageError
+from swarm.options.addresses import parse_address
+from swarm.options.parse import Options
+from swarm.options.table import flag
+from swarm.sampling.replicas import autoscaler_reading, deployment_reading, items, pods_reading
+from users.errors import ErrorKind, RequestError
+
+PROXY = "run `kubectl proxy` and give its address, e.g. http://127.0.0.1:8001"
+NO_COUNTERS = "a Service of several pods is asked, and no one pod's counters are all"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The Deployment to watch, and what belongs to it, by the paths of the API at `address`.
+
+    `autoscaler` and `pods` are empty where there is nothing to be read.
+    """
+
+    address: str
+    deployment: str
+    autoscaler: str = ""
+    pods: str = ""
+
+    @contextmanager
+    def reads(self, timeout_s: float) -> Iterator[dict[str, Read]]:
+        """What to read each second, by name, over a connection each: one must not wait for another."""
+        parses: dict[str, tuple[str, Callable[[Mapping[str, Any]], dict[str, Any]]]] = {
+            "deployment": (self.deployment, deployment_reading),
+            "autoscaler": (self.autoscaler, autoscaler_reading),
+            "pods": (self.pods, pods_reading),
+        }
+        lines = {name: Line(self.address, timeout_s) for name, (path, _) in parses.items() if path}
+        try:
+            yield {name: reader(lines[name], *parses[name]) for name in lines}
+        finally:
+            for line in lines.values():
+                line.close()
+
+
+def reader(line: Line, path: str, parse: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Read:
+    """Asks for one object. Readings raise RequestError, or what an answer of another form leads to."""
+    return lambda: parse(line.get_json(path))
+
+
+def no_counters() -> dict[str, Any]:
+    """In place of a server's counters, which only one server can tell."""
+    raise RequestError(ErrorKind.OTHER, NO_COUNTERS)
+
+
+def cluster_of(options: Options, say: Callable[[str], None]) -> Cluster | None:
+    """The Deployment that the options name, found and readable; None where they name no API.
+
+    Raises UsageError with one sentence. What is missing beside it is said, and the study goes on.
+    """
+    if not options.kube_url:
+        return None
+    address = plain_address(options.kube_url)
+    core, apps = (
+        f"/{group}/namespaces/{quote(options.kube_namespace)}" for group in ("api/v1", "apis/apps/v1")
+    )
+    found = deployment_of(address, core, f"{apps}/deployments", options)
+    scaling = f"/apis/autoscaling/v2/namespaces/{quote(options.kube_namespace)}/horizontalpodautoscalers"
+    autoscaler = autoscaler_of(address, scaling, options.kube_deployment)
+    if not autoscaler:
+        say(f"--kube-deployment {options.kube_deployment}: has no autoscaler; its replicas are recorded")
+    path = f"{apps}/deployments/{quote(options.kube_deployment)}"
+    return Cluster(address, path, autoscaler, pods_path(core, found))
+
+
+def plain_address(url: str) -> str:
+    """`host:port` of `kubectl proxy`. Raises UsageError; credentials are never taken, and so never kept."""
+    if url.startswith("https:") or "@" in url or "?" in url or "token" in url.lower():
+        raise UsageError(f"--kube-url: takes neither https nor credentials; {PROXY}")
+    try:
+        return parse_address("--kube-url", url)
+    except UsageError:
+        raise UsageError(f"--kube-url {url!r}: {PROXY}") from None
+
+
+def deployment_of(address: str, core: str, path: str, options: Options) -> Mapping[str, Any]:
+    """The Deployment. Raises UsageError where it, its namespace or the API is not there."""
+    name, namespace = options.kube_deployment, options.kube_namespace
+    status, found = ask(address, f"{path}/{quote(name)}")
+    if status == 200 and found.get("kind") == "Deployment":
+        return found
+    if status in (401, 403):
+        raise UsageError(
+            f"--kube-url {options.kube_url}: `kubectl proxy` may not read deployments in {namespace};"
+            " run it as a user who may"
+        )
+    if status != 404 or found.get("kind") != "Status":
+        raise UsageError(f"--kube-url {options.kube_url}: answers, but not as a Kubernetes API; {PROXY}")
+    if ask(address, core)[0] == 404:
+        raise UsageError(
+            f"--kube-namespace {namespace}: there is no such namespace; see `kubectl get namespaces`"
+        )
+    names = sorted(item["metadata"]["name"] for item in items(ask(address, path)[1]))
+    held = f"it holds {', '.join(names)}" if names else "it holds none"
+    raise UsageError(f"--kube-deployment {name}: namespace {namespace} has no such deployment ({held})")
+
+
+def autoscaler_of(address: str, path: str, deployment: str) -> str:
+    """The path of the autoscaler whose target the Deployment is; empty where there is none to be seen."""
+    for item in items(ask(address, path)[1]):
+        target = item["spec"]["scaleTargetRef"]
+        if (target["kind"], target["name"]) == ("Deployment", deployment):
+            return f"{path}/{quote(item['metadata']['name'])}"
+    return ""
+
+
+def pods_path(core: str, deployment: Mapping[str, Any]) -> str:
+    """Where the Deployment's pods are listed; empty where labels alone do not choose them."""
+    selector = deployment["spec"]["selector"]
+    if selector.get("matchExpressions") or not selector.get("matchLabels"):
+        return ""
+    labels = ",".join(f"{name}={value}" for name, value in sorted(selector["matchLabels"].items()))
+    return f"{core}/pods?{urlencode({'labelSelector': labels})}"
+
+
+def ask(address: str, path: str) -> tuple[int, Mapping[str, Any]]:
+    """Status and object of one answer, once, before any load. Raises UsageError where nobody answers."""
+    try:
+        with closing(Line(address, PATIENCE_S)) as line:
+            answer = line.ask("GET", path)
+    except RequestError as error:
+        why = "no answer in time" if error.kind == ErrorKind.TIMEOUT else "nobody answers there"
+        raise UsageError(
+            f"{flag('kube_url')} http://{address}: cannot be reached ({why}); {PROXY}"
+        ) from error
+    try:
+        found = answer.json()
+    except ValueError:
+        found = {}
+    return answer.status, found if isinstance(found, dict) else {}

@@ -1,0 +1,147 @@
+"""The sampler: once a second beside the load, what server, GPUs and host say, as one record of the ledger."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from typing import Any
+
+import gevent
+
+from swarm.backends.admin_client import Read
+from swarm.backends.statistics import counter_reader
+from swarm.backends.triton_admin import queues_of
+from swarm.clock import wall_s
+from swarm.sampling.gpus import LocalGpus, find_nvml, is_local
+from swarm.sampling.host import Host
+from swarm.sampling.kubernetes import Cluster, no_counters
+from swarm.sampling.triton_metrics import metrics_reader
+from users.endpoint import Endpoint
+from users.errors import RequestError, translated
+
+LATE_S = 0.8
+"""An answer that takes longer is missing from its second's record."""
+GIVE_UP_S = 0.9
+"""By then a source has stopped waiting, so that it can be asked again in the next second."""
+EARLY_S = 0.05
+"""A sleep may end this much before its time."""
+
+
+@contextmanager
+def open_sources(
+    endpoint: Endpoint, metrics: Mapping[str, str], namespace: str = "", cluster: Cluster | None = None
+) -> Iterator[dict[str, Read]]:
+    """What to read for an endpoint, by name; where two tell the same, the first counts.
+
+    `metrics`: Triton's metrics addresses by backend. `namespace`: the address of this machine's servers where
+    they are in a network namespace, whose traffic is not among that of the machine's own devices. `cluster`:
+    where the endpoint is a Service of Kubernetes, whose pods have counters of their own.
+    """
+    reads: dict[str, Read] = {}
+    with ExitStack() as stack:
+        nvml = find_nvml() if is_local(endpoint) or endpoint.host == namespace else None
+        if nvml is not None:
+            reads["gpus"] = stack.enter_context(closing(LocalGpus(nvml))).read
+        if cluster:
+            reads |= {"server": no_counters, **stack.enter_context(cluster.reads(GIVE_UP_S))}
+        else:
+            reads["server"] = stack.enter_context(counter_reader(endpoint, GIVE_UP_S))
+        if endpoint.server in metrics:
+            url = metrics[endpoint.server]
+            told = metrics_reader(url, queues_of(endpoint), GIVE_UP_S, endpoint.security)
+            reads["metrics"] = stack.enter_context(told)
+        reads["host"] = (Host(traffic=lambda: None) if namespace else Host()).read
+        yield reads
+
+
+class Sampler:
+    """Samples from `begin` to `end`; neither raises, whatever the sources do.
+
+    `write` takes records, `sources` opens what to read for an endpoint; `wall` is the wall clock in seconds.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[dict[str, Any]], None],
+        sources: Callable[[Endpoint], AbstractContextManager[Mapping[str, Read]]],
+        wall: Callable[[], float] = wall_s,
+        sleep: Callable[[float], None] = gevent.sleep,
+        late_s: float = LATE_S,
+    ) -> None:
+        self._write, self._sources = write, sources
+        self._wall, self._sleep, self._late_s = wall, sleep, late_s
+        self._greenlet: gevent.Greenlet | None = None
+        self._phase = ""
+
+    def begin(self, cell: str, repeat: int, endpoint: Endpoint) -> None:
+        """Sample for this run from now on; `enter` says in which phase it is."""
+        self.end()
+        self._phase = ""
+        self._greenlet = gevent.spawn(self._sample, {"cell": cell, "repeat": repeat}, endpoint)
+
+    def enter(self, phase: str) -> None:
+        """What is sampled from now on belongs to this phase."""
+        self._phase = phase
+
+    def end(self) -> None:
+        """Sample no more, and close every connection; waits for what is being read, for a second at most."""
+        greenlet, self._greenlet = self._greenlet, None
+        if greenlet is not None:
+            greenlet.kill()
+
+    def _sample(self, tag: Mapping[str, Any], endpoint: Endpoint) -> None:
+        asked: dict[str, gevent.Greenlet] = {}
+        with self._sources(endpoint) as reads:
+            try:
+                while True:
+                    self._sleep(until_next_second(self._wall()))
+                    second = second_ended(self._wall())
+                    answers = self._ask(reads, asked)
+                    self._write(record({**tag, "phase": self._phase, "second": second}, answers))
+            except (OSError, ValueError):
+                # A full disk, or a ledger closed already: the conductor hears of it by its own writing.
+                return
+            finally:
+                gevent.joinall(list(asked.values()), timeout=GIVE_UP_S)
+
+    def _ask(
+        self, reads: Mapping[str, Read], asked: dict[str, gevent.Greenlet]
+    ) -> dict[str, dict[str, Any] | str]:
+        """Every source's answer, or why it gave none. One that still hangs is not asked a second time."""
+        fresh = [name for name in reads if name not in asked or asked[name].ready()]
+        asked.update({name: gevent.spawn(answer_of, reads[name]) for name in fresh})
+        gevent.joinall([asked[name] for name in fresh], timeout=self._late_s)
+        late = f"took longer than {self._late_s:g} s"
+        return {name: asked[name].value if name in fresh and asked[name].ready() else late for name in reads}
+
+
+def answer_of(read: Read) -> dict[str, Any] | str:
+    """What is read, or one short reason why nothing is."""
+    try:
+        with translated():
+            return read()
+    except RequestError as error:
+        return str(error)
+
+
+def record(tag: Mapping[str, Any], answers: Mapping[str, dict[str, Any] | str]) -> dict[str, Any]:
+    """The ledger's record of one second: what is not known is left out, and what failed is named."""
+    made: dict[str, Any] = {"kind": "sample", **tag}
+    missing = []
+    for name, answer in answers.items():
+        if isinstance(answer, str):
+            missing.append(f"{name}: {answer}")
+        else:
+            made |= {key: value for key, value in answer.items() if key not in made}
+    return made | ({"missing": missing} if missing else {})
+
+
+def until_next_second(wall_s: float) -> float:
+    """Seconds until the next whole second of the wall clock; one that is all but here counts as here."""
+    return math.floor(wall_s + EARLY_S) + 1 - wall_s
+
+
+def second_ended(wall_s: float) -> int:
+    """The second that ended last, when a sleep to a whole second was over at `wall_s`."""
+    return math.floor(wall_s + EARLY_S) - 1

@@ -1,0 +1,1 @@
+"""The master: one study, run by run."""

@@ -1,0 +1,51 @@
+"""What the conductor acts through: tests pass fakes, and a clock that only sleeping moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from swarm import clock as wall_clock
+from swarm.distributed.collector import Collector
+from swarm.distributed.workers import Crew
+from swarm.plan.cell import Cell, Run
+from swarm.sampling.sampler import Sampler
+from swarm.sampling.triton_trace import Joined
+from swarm.targets.cold_start import FirstCalls
+from users.endpoint import Endpoint
+
+
+@dataclass
+class Hands:
+    """`spawn` brings an endpoint's users to a count; `probe` reads its server's counters, `serving` how it is
+    set up; `traced` finds a run's requests in the server's trace, if it traces; `server_fault` says what is
+    wrong with a server by its backend's name, or nothing; `addresses` has where each host reaches a cell's
+    server, where it is not the endpoint's own address; `stopped` says why a threshold stops the study, or
+    nothing; `clock` and `sleep` count seconds, `wall_ns` is the time of day, and `step_s` by how much the
+    machine's own clock has been set since.
+    """
+
+    crew: Crew
+    collector: Collector
+    sampler: Sampler
+    spawn: Callable[[int, Endpoint], None]
+    probe: Callable[[Endpoint], dict[str, Any]]
+    serving: Callable[[Endpoint], dict[str, Any]]
+    traced: Callable[[Run], Joined | None]
+    first_calls: FirstCalls
+    server_fault: Callable[[str], str]
+    addresses: Callable[[Cell], dict[str, str]]
+    stopped: Callable[[], str]
+    say: Callable[[str], None]
+    clock: Callable[[], float]
+    sleep: Callable[[float], None]
+    wall_ns: Callable[[], int] = wall_clock.wall_ns
+    utc: Callable[[], str] = wall_clock.utc_now
+    step_s: Callable[[], float] = wall_clock.step_s
+    set_up: Callable[[Cell], Sequence[Endpoint]] = lambda cell: ()
+    """Sets a cell's server as the cell says; the endpoints whose models were loaded again for it."""
+    doubts: Callable[[Endpoint], Iterable[tuple[str, str]]] = lambda endpoint: ()
+    """Caveats, as code and text, of every run of an endpoint."""
+    memory: Callable[[Endpoint], dict[str, Any]] = lambda endpoint: {}
+    """What a server holds in memory; nothing for those that were not started here."""

@@ -1,0 +1,93 @@
+"""The end of a study, whatever brought it about: its last records, its report, its exit code."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from reports.ledger.ledger import LedgerWriter
+from swarm.clock import utc_now
+from swarm.distributed import raw_results
+from swarm.distributed.collector import Collector
+from swarm.launcher.manifest import BEGAN
+from swarm.output import report_process
+from swarm.output.gate import Gate
+from swarm.redaction import copy_veiled
+from swarm.study.conductor import Conductor
+from swarm.targets.embedded import EmbeddedServers
+
+PASSED, FAILED, USAGE, INCONCLUSIVE = 0, 1, 2, 3
+
+
+@dataclass(frozen=True)
+class Ending:
+    """A study that has come to its end: `status` is complete, interrupted or failed."""
+
+    conductor: Conductor
+    collector: Collector
+    ledger: LedgerWriter
+    folder: Path
+    servers: EmbeddedServers
+    say: Callable[[str], None]
+    max_failure_ratio: float
+    gate: Gate
+    worker_logs: str = ""
+    """The folder of what the workers have written, if it is here."""
+
+    def close(self, status: str, reason: str) -> tuple[str, int]:
+        """End the run under way, close the ledger, write the report: what to print, and the exit code."""
+        footer = {"kind": "footer", "status": status, "reason": reason, "utc": utc_now(), **self.gate.facts()}
+        try:
+            self.conductor.abort(reason)
+            self.collector.end_study()
+            self.ledger.write(footer)
+            self.ledger.close()
+            self.servers.copy_logs(self.folder / "logs")
+            if self.worker_logs:
+                ignored, logs = shutil.ignore_patterns(BEGAN), self.folder / "logs"
+                shutil.copytree(
+                    self.worker_logs, logs, ignore=ignored, copy_function=copy_veiled, dirs_exist_ok=True
+                )
+        except OSError as error:
+            self.say(f"inferswarm: {self.folder} cannot be written ({error.strerror}); it may lack its end")
+        self._write_raw()
+        text, code = self._judged() if self.gate.given else self._shown()
+        return text, INCONCLUSIVE if self.collector.fault else code
+
+    def _shown(self) -> tuple[str, int]:
+        text, code = report_process.show(self.folder)
+        return text, self._verdict(code == PASSED and not self._inconclusive())
+
+    def _judged(self) -> tuple[str, int]:
+        """By the gate; where that cannot be done, the report without it."""
+        text, code = self.gate.judge()
+        if code in (PASSED, FAILED, INCONCLUSIVE):
+            return text, code
+        report, _ = report_process.show(self.folder)
+        mend = f"mend that, and judge it again with python -m reports gate {self.folder}"
+        return f"{report}\n{text}\ninferswarm: there are no verdicts on this study; {mend}", INCONCLUSIVE
+
+    def _write_raw(self) -> None:
+        """The single requests; without them the study is as good as with them."""
+        try:
+            self.collector.raw.write(self.folder)
+        except Exception as error:
+            self.say(f"inferswarm: {self.folder}/{raw_results.FILE_NAME} cannot be written ({error})")
+
+    def _inconclusive(self) -> bool:
+        """What the report says of the study's own figures."""
+        try:
+            about = json.loads((self.folder / "study.json").read_text())
+        except (OSError, ValueError):
+            return True
+        return bool(about["inconclusive"])
+
+    def _verdict(self, conclusive: bool) -> int:
+        """Without all the data there is neither a pass nor a fail."""
+        requests, failures = self.collector.requests, self.collector.failures
+        if not conclusive or not requests:
+            return INCONCLUSIVE
+        return PASSED if failures <= self.max_failure_ratio * requests else FAILED

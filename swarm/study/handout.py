@@ -1,0 +1,81 @@
+"""The opening of a study: workers there, golden embeddings fetched, and both handed to every worker."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import gevent
+
+from swarm.distributed.workers import Answers, Crew
+from swarm.errors import StudyError
+from swarm.options.parse import Options
+from swarm.study.conductor import PREPARE_S
+from swarm.targets.golden import golden_embeddings
+from users.endpoint import Endpoint
+from users.inputs.images import ImageSet
+from users.transport.base import Transport
+
+WORKERS_S = 60.0
+
+
+def wait_for_workers(crew: Crew, say: Callable[[str], None], wanted: int = 1) -> int:
+    """How many there are, once there are as many as wanted, or at least one when time is up.
+
+    Raises StudyError where there is none.
+    """
+    deadline = time.monotonic() + WORKERS_S
+    if not crew.workers():
+        say("waiting for a worker to connect")
+    while not crew.workers():
+        if time.monotonic() > deadline:
+            raise StudyError("no worker has connected; start one with --worker")
+        gevent.sleep(0.1)
+    while (len(crew.workers()) < wanted or crew.strangers) and time.monotonic() < deadline:
+        gevent.sleep(0.01)
+    return len(crew.workers())
+
+
+def hand_out(
+    crew: Crew, reference: Endpoint, transport: type[Transport], images: ImageSet, options: Options
+) -> None:
+    """Fetch the golden embeddings from `reference`; give every worker what it needs. Raises SwarmError.
+
+    Where no model computes there are none, and answers are checked for their form alone.
+    """
+    golden = b""
+    if reference.computes:
+        golden = golden_embeddings(reference, transport, images, options.request_timeout).tobytes()
+    study = {
+        "images": options.images,
+        "sha256": images.sha256,
+        "golden": golden,
+        "min_cosine": options.min_cosine,
+        "timeout_s": options.request_timeout,
+        "raw_results": options.raw_results,
+        "trace": options.trace,
+    }
+    ask_all(crew, "study", study)
+
+
+def check_reach(
+    crew: Crew, endpoints: Sequence[Endpoint], ways: Sequence[Mapping[str, str]]
+) -> dict[str, dict[str, list[str]]]:
+    """Every worker connects to every endpoint, by each way that cells will take. Raises StudyError.
+
+    A way is the servers' address by host; one without any takes the endpoints' own. What comes back is, by
+    worker and endpoint, which IP addresses its host has there.
+    """
+    answers = ask_all(
+        crew, "reach", {"endpoints": [endpoint.to_dict() for endpoint in endpoints], "ways": list(ways)}
+    )
+    return {crew.name(worker): reply.get("resolved") or {} for worker, reply in answers.replies.items()}
+
+
+def ask_all(crew: Crew, op: str, data: Mapping[str, Any]) -> Answers:
+    """Ask every worker there is; what they say. Raises StudyError where one cannot do it, or none answers."""
+    answers = crew.ask(op, data, PREPARE_S)
+    if answers.errors or not answers.replies:
+        raise StudyError("; ".join(answers.errors) or f"no worker answered ({op})")
+    return answers

@@ -1,0 +1,244 @@
+"""The master's side of a study: servers, targets and pictures before it, its ledger and report after it."""
+
+from __future__ import annotations
+
+from locust.env import Environment
+from locust.runners import MasterRunner, Runner
+
+import atexit
+import functools
+import logging
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import gevent
+
+from reports.format import plain_lines
+from reports.ledger.ledger import LedgerWriter
+from swarm.backends.registry import chosen
+from swarm.distributed.collector import Collector
+from swarm.distributed.workers import Crew
+from swarm.errors import SwarmError, TimeIsOverError, UsageError
+from swarm.launcher.manifest import Launch
+from swarm.locust_patches.log_filters import hush_locust
+from swarm.locust_patches.signals import MasterSignals, to_the_end
+from swarm.options.parse import Options, changes, resolve
+from swarm.output.exporter import start_exporter
+from swarm.output.gate import Gate
+from swarm.output.observer import watch_for
+from swarm.output.prometheus import Live
+from swarm.output.results_folder import header, make_folder, new_folder, open_ledger
+from swarm.plan.matrix import Size, Study
+from swarm.plan.schedule import Programme
+from swarm.sampling.kubernetes import NO_COUNTERS, cluster_of
+from swarm.sampling.sampler import Sampler, open_sources
+from swarm.sampling.triton_metrics import check_metrics, metrics_addresses
+from swarm.study.build_plan import programme_of, varies_servers
+from swarm.study.conductor import Conductor
+from swarm.study.dependencies import Hands
+from swarm.study.finish import INCONCLUSIVE, USAGE, Ending
+from swarm.study.handout import check_reach, hand_out, wait_for_workers
+from swarm.study.run_phases import Terms
+from swarm.study.wiring import Users, hands_of
+from swarm.targets import operator_profile
+from swarm.targets.model_settings import ModelControl
+from swarm.targets.resolve import doubts, elsewhere
+from swarm.targets.servers import Servers
+from users.inputs.images import ImageSet, ImageSetError, load_images
+
+logger = logging.getLogger("inferswarm")
+NOTHING = "none"
+"""Of --emulate: real models, where a study emulates by itself."""
+
+
+def emulation(asked: str, own: str) -> str:
+    """What embedded servers emulate: what --emulate asks for, or the study's own; nothing for `none`."""
+    return "" if asked == NOTHING else asked or own
+
+
+class Master:
+    """One for a process: `prepare` once, `conduct` for every press of Start."""
+
+    _options: Options
+    images: ImageSet
+
+    def __init__(self, environment: Environment, runner: Runner, web_ui: Any, study: Study) -> None:
+        self._environment, self._runner, self._study = environment, runner, study
+        self._crew = Crew(runner, self._say)
+        self._collector = Collector(runner, self._crew.name)
+        self._users = Users(environment, runner)
+        self._servers = Servers(self._users.transport, self._say)
+        self._control = ModelControl(self._say)
+        self._launch = Launch.of(os.environ)
+        self._live = Live()
+        self._closing_text = ""
+        self._elsewhere: dict[str, str] = {}
+        """Endpoints that are somewhere else for some workers, and where."""
+        self._watch = watch_for(web_ui)
+        self._gate = Gate(self._say)
+        self._collector.listeners += [self._watch.on_record, lambda record: self._gate.on_record(record)]
+        self._signals = MasterSignals(environment, runner, web_ui)
+        atexit.register(self._servers.embedded.stop)
+        environment.events.quit.add_listener(self._show_closing_text)
+        hush_locust(environment)
+
+    def prepare(self) -> None:
+        """Everything that must be right before any load. Raises UsageError with one sentence."""
+        options = self._options = self._resolved()
+        # Refused before servers start; every press of Start reads it again.
+        Gate.of(options, self._say)
+        self._launch.check_links(options.axes.links)
+        kinds = chosen(self._study.endpoints, options.endpoints, options.skip_trt)
+        make_folder(Path(options.results_dir))
+        try:
+            self.images = load_images(options.images)
+        except ImageSetError as error:
+            raise UsageError(str(error)) from error
+        if options.prometheus_port:
+            start_exporter(options.prometheus_host, options.prometheus_port, self._live)
+            self._collector.listeners.append(self._live.on_record)
+        check_metrics(options.urls, options.security)
+        # From the page, another study's settings may be asked for at any time.
+        varied = self._environment.web_ui is not None or varies_servers(self._study, kinds, options)
+        self._cluster = cluster_of(options, self._say)
+        with self._signals.preparing():
+            self._servers.prepare(options, kinds, self.images, self._launch, varied)
+        for user_class in self._environment.user_classes:
+            # Locust's page asks for a host where a class has none; ours go to endpoints.
+            user_class.host = ", ".join(f"{e.name} at {e.shown}" for e in self._servers.endpoints)
+        metrics = metrics_addresses(options.urls, self._servers.ready)
+        place = self._launch.server_address
+        sources = functools.partial(open_sources, metrics=metrics, namespace=place, cluster=self._cluster)
+        self._sampler = Sampler(self._collector.add_sample, sources)
+        if self._watch.place:
+            self._say(f"live page: {self._watch.place} below the web UI's address")
+
+    def _resolved(self) -> Options:
+        """The options as they stand now; embedded servers emulate what the study says. Raises UsageError."""
+        options = resolve(self._environment.parsed_options)
+        stand_in = self._study.emulate if options.embedded else ""
+        return replace(options, emulate=emulation(options.emulate, stand_in))
+
+    def conduct(self) -> None:
+        """One study, from its folder to its report; killed by a stop, it still ends in order."""
+        try:
+            options, programme, size = self._planned()
+            folder = new_folder(Path(options.results_dir), self._study.name)
+            self._gate.keep(folder)
+            ledger = self._new_ledger(folder, options, programme, size)
+        except UsageError as error:
+            self._say(f"inferswarm: {error}")
+            self._watch.refused(str(error))
+            self._environment.process_exit_code = USAGE
+            return
+        conductor = Conductor(
+            self._hands(), programme, Terms(options.request_timeout, size.warm_up, options.seed)
+        )
+        own, logs, ratio = self._servers.embedded, self._launch.logs, options.max_failure_ratio
+        ending = Ending(conductor, self._collector, ledger, folder, own, self._say, ratio, self._gate, logs)
+        status, reason = "interrupted", "stopped before its end"
+        try:
+            with gevent.Timeout(self._run_time_s(), TimeIsOverError("--run-time is over")):
+                self._begin(options, ledger, folder, programme)
+                self._profile_operators(options, size)
+                conductor.walk()
+            status, reason = "complete", ""
+        except TimeIsOverError as over:
+            reason = str(over)
+        except (SwarmError, OSError) as error:
+            status, reason = "failed", str(error)
+            self._say(f"inferswarm: {error}")
+        except Exception as error:
+            status, reason = "failed", f"{type(error).__name__}: {error}"
+            raise
+        finally:
+            to_the_end(lambda: self._end(ending, status, reason))
+
+    def _planned(self) -> tuple[Options, Programme, Size]:
+        """What this press of Start asks for, judged by the gate as it is now. Raises UsageError."""
+        options = self._resolved()
+        gate = self._gate = Gate.of(options, self._say)
+        options = replace(options, baseline=gate.baseline)
+        workers = self._launch.workers if isinstance(self._runner, MasterRunner) else 1
+        study, endpoints, check = self._study, self._servers.endpoints, self._control.check
+        return options, *programme_of(study, endpoints, options, self._launch, gate, workers, check)
+
+    def _hands(self) -> Hands:
+        """What the conductor acts through; several replicas have no counters in common."""
+        crew, collector, servers = self._crew, self._collector, self._servers
+        acting = (self._users, crew, collector, self._sampler, servers, self._launch, self._control)
+        hands = hands_of(*acting, self._gate.stopped, self._say)
+        hands.doubts = lambda endpoint: doubts(endpoint, self._elsewhere)
+        return replace(hands, probe=lambda _: {"error": NO_COUNTERS}) if self._cluster else hands
+
+    def _new_ledger(self, folder: Path, options: Options, programme: Programme, size: Size) -> LedgerWriter:
+        """A ledger with its header. Raises UsageError."""
+        began = self._launch.command or ["locust", *sys.argv[1:]]
+        command = [*began, *changes(self._options, options)]
+        about, runs = options.resolved(size), programme.planned
+        head = header(self._study, about, command, runs, self.images, self._servers)
+        whole = {**head, **self._launch.facts(head["fingerprint"])}
+        ledger = open_ledger(folder, whole)
+        self._watch.begun(folder, whole)
+        return ledger
+
+    def _begin(self, options: Options, ledger: LedgerWriter, folder: Path, programme: Programme) -> None:
+        """From workers that are there to workers that have all they need."""
+        self._collector.begin_study(ledger, options.raw_results)
+        count = wait_for_workers(self._crew, self._say, self._launch.workers)
+        self._launch.tell_begun()
+        first = self._servers.endpoints[0]
+        # From here on Locust's state says that a test is on, so that Stop and Ctrl-C reach this greenlet.
+        self._users.spawn(0, first)
+        runs = f"{len(programme.planned)} runs" if programme.planned else "runs as the search needs"
+        size = f"{runs} ({options.size}), {count} worker(s)"
+        self._say(f"{self._study.title}: {size}, results in {folder}/")
+        hand_out(self._crew, first, self._users.transport(first), self.images, options)
+        told = check_reach(self._crew, self._servers.endpoints, self._launch.ways(options.axes.links))
+        here = {name: target["resolved"] for name, target in self._servers.targets.items()}
+        self._elsewhere = elsewhere(here, told)
+
+    def _profile_operators(self, options: Options, size: Size) -> None:
+        """Where the study asks for it; one that fails is told in the report, and ends nothing."""
+        if operator_profile.wanted(self._study, options, self._servers.ready):
+            self._say("profiling the operators of the ONNX engine, before any load")
+            self._collector.write(
+                operator_profile.profile(operator_profile.command_of(options, size, self._servers.ready))
+            )
+
+    def _run_time_s(self) -> float | None:
+        """Locust's --run-time, which it leaves to shapes."""
+        options = self._environment.parsed_options
+        return options.run_time if options else None
+
+    def _end(self, ending: Ending, status: str, reason: str) -> None:
+        """The report, and the exit code, which stays inconclusive if anything here goes wrong."""
+        self._environment.process_exit_code = INCONCLUSIVE
+        try:
+            self._closing_text, code = ending.close(status, reason)
+        finally:
+            self._control.restore()
+        self._watch.ended(status, reason, code)
+        self._crew.forget()
+        self._environment.process_exit_code = code
+        if self._environment.web_ui is not None:
+            self._show_closing_text()
+
+    def _show_closing_text(self, **_: Any) -> None:
+        """Headless, last of all, after Locust's own tables, so that ours stand at the end of the screen."""
+        if self._closing_text:
+            print(self._closing_text, flush=True)
+            self._closing_text = ""
+
+    def _say(self, text: str) -> None:
+        """A line for the person: on the console, or where the page's Logs tab shows it too.
+
+        Servers' and workers' own words may be in it, and terminals obey characters.
+        """
+        if self._environment.web_ui is None:
+            print(plain_lines(text), flush=True)
+        else:
+            logger.info(plain_lines(text))

@@ -1,0 +1,112 @@
+"""StudyShape: what a locustfile of ours is. Locust's shape greenlet becomes the conductor's."""
+
+from __future__ import annotations
+
+from locust import LoadTestShape, events
+from locust.argument_parser import LocustArgumentParser
+from locust.env import Environment
+from locust.runners import LocalRunner, MasterRunner, Runner, WorkerRunner
+
+import logging
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from reports.format import plain_lines
+from swarm.backends.registry import FIVE
+from swarm.distributed.worker import Worker
+from swarm.errors import SwarmError
+from swarm.launcher.manifest import VARIABLE
+from swarm.locust_patches.bind_hosts import bind_loopback, for_other_machines, open_listeners
+from swarm.locust_patches.log_filters import keep_run_time_out
+from swarm.locust_patches.patches import tune_locust
+from swarm.locust_patches.signals import obey_signals_on_worker, send_workers_home
+from swarm.options.parse import add_options
+from swarm.plan.cell import Cell
+from swarm.plan.matrix import Size, serial_and_concurrent
+from swarm.redaction import veil_exceptions, veil_output
+from swarm.study.master import Master
+from users.endpoint import Endpoint
+
+
+class StudyShape(LoadTestShape):
+    """A study as a Locust shape: press Start, or run headless, and its cells are walked one by one.
+
+    A subclass names the study and its sizes; see `locustfiles/step7.py`.
+    """
+
+    abstract = True
+    name: ClassVar[str]
+    title: ClassVar[str]
+    sizes: ClassVar[Mapping[str, Size]]
+    endpoints: ClassVar[Sequence[str]] = FIVE
+    """Shell patterns of those it asks where --endpoints does not say."""
+    emulate: ClassVar[str] = ""
+    """What embedded servers emulate where --emulate does not say."""
+    operators: ClassVar[bool] = False
+    """Whether the report has the operator profile of the embedded ONNX engine, made before any load."""
+    workers: ClassVar[int] = 1
+    """How many worker processes `python -m swarm run` starts where --workers does not say."""
+    master: Master | None = None
+
+    def cells(self, endpoints: Sequence[Endpoint], size: Size) -> list[Cell]:
+        """The cells to measure; the seeds' serial and concurrent matrix unless overridden."""
+        return serial_and_concurrent(endpoints, size)
+
+    def tick(self) -> None:
+        """Called once by Locust when the test starts: the whole study, from the first cell to the report.
+
+        Locust polls a shape each second to adjust users. Walking the cells inside one call instead costs no
+        second at each change of cell, and ends the study before Locust tears the workers down.
+        """
+        assert self.master is not None, "the init event sets the master up"
+        self.master.conduct()
+
+
+def on_parser(parser: LocustArgumentParser, **_: Any) -> None:
+    """Locust builds a parser, before all else: add our options."""
+    veil_output()
+    tune_locust()
+    add_options(parser)
+    bind_loopback(parser)
+    logging.getLogger("locust.main").addFilter(keep_run_time_out)
+
+
+def on_init(environment: Environment, runner: Runner, web_ui: Any, **_: Any) -> None:
+    """Locust has built the runner of this process: make it a worker's, a master's, or both."""
+    shape = environment.shape_class
+    if not isinstance(shape, StudyShape):
+        return
+    # Users are held still and drained by us; Locust's own patience would wait for users who wait at the gate.
+    environment.stop_timeout = 0
+    if isinstance(runner, (WorkerRunner, LocalRunner)):
+        worker = Worker(environment, runner)
+    if isinstance(runner, WorkerRunner):
+        obey_signals_on_worker(environment, runner, worker)
+        worker.hello()
+    if isinstance(runner, (MasterRunner, LocalRunner)):
+        say_who_may_connect(environment)
+        veil_exceptions(runner)
+        shape.master = Master(environment, runner, web_ui, shape)
+        try:
+            shape.master.prepare()
+        except SwarmError as error:
+            print(f"inferswarm: {plain_lines(error)}", file=sys.stderr, flush=True)
+            send_workers_home(runner)
+            sys.exit(2)
+
+
+def say_who_may_connect(environment: Environment) -> None:
+    """Loudly, where other machines may; and what a master needs for that, where they may not."""
+    options = environment.parsed_options
+    if options is None:
+        return
+    for sentence in open_listeners(options):
+        print(f"inferswarm: WARNING: {sentence}", file=sys.stderr, flush=True)
+    if (sentence := for_other_machines(options)) and VARIABLE not in os.environ:
+        print(f"inferswarm: {sentence}", file=sys.stderr, flush=True)
+
+
+events.init_command_line_parser.add_listener(on_parser)
+events.init.add_listener(on_init)

@@ -1,0 +1,159 @@
+"""The embedded servers, started as a process of their own and listened to; never imported."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import gevent
+from gevent.event import AsyncResult
+
+from swarm.backends import control_key
+from swarm.backends.registry import Kind, servers_for
+from swarm.errors import UsageError
+from swarm.launcher.orphans import new_folder, remove_folders
+from swarm.options.parse import Options
+from swarm.redaction import copy_veiled
+
+STOP_S = 8.0
+TRACING = (
+    "; some tritonservers do while they trace many users' requests: try fewer users, or leave --trace out"
+)
+
+
+def arguments(options: Options, kinds: Iterable[Kind], model_control: bool = False) -> list[str]:
+    """Which servers to start for these kinds of endpoints, and how, as `up` takes it. Raises UsageError.
+
+    `model_control`: cells set servers otherwise.
+    """
+    emulated = bool(options.emulate)
+    servers, payloads = servers_for(kinds, emulated)
+    if not servers:
+        mend = "name some of Triton's, e.g. onnx-http, or give --emulate none"
+        raise UsageError(
+            f"--endpoints: none of these is of a Triton, which alone emulates; {mend}"
+            if emulated
+            else "--endpoints: these are of an emulated model; give --emulate, e.g. a100, or their URLs"
+        )
+    made = ["--pretrained", options.pretrained] if options.pretrained else []
+    made += ["--emulate", options.emulate] if options.emulate else []
+    made += ["--payloads", ",".join(payloads)] if payloads[1:] else []
+    made += ["--model-control"] if model_control else []
+    return [*made, "--only", ",".join(servers)]
+
+
+class EmbeddedServers:
+    """`python -m server up` as a child: it lives until our end of its standard input closes."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._process: subprocess.Popen[str] | None = None
+        self._ready: AsyncResult = AsyncResult()
+        self._logs: Path | None = None
+        self._traces: Path | None = None
+        self._deaths: set[str] = set()
+        self._ended = ""
+
+    def start(self, arguments: list[str], trace: bool = False, prefix: Sequence[str] = ()) -> dict[str, Any]:
+        """Start them and wait for their `ready` event. Raises UsageError with the supervisor's sentence.
+
+        `trace`: Triton writes what it does for each request to files that are removed with the logs, a
+        kilobyte a request.
+        `prefix` goes before the command: it runs them in a network namespace, whose every address they then
+        listen on, as each link has one of its own.
+        """
+        remove_folders()
+        command = [*prefix, sys.executable, "-m", "server", "up", "--json", "--until-stdin-closes"]
+        command += ["--host", "0.0.0.0"] if prefix else []
+        command += arguments
+        if trace:
+            self._traces = new_folder("traces")
+            command += ["--trace-dir", str(self._traces)]
+        # A session of its own: Ctrl-C in the terminal must reach the study first, and the servers last.
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            env={**os.environ, control_key.VARIABLE: control_key.secret()},
+            cwd=Path(__file__).parents[2],
+        )
+        gevent.spawn(self._listen, self._process)
+        ready: dict[str, Any] = self._ready.get()
+        return ready
+
+    def _listen(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            try:
+                self._hear(json.loads(line))
+            except (ValueError, KeyError):
+                self._say(f"servers: {line.rstrip()}")
+        text = f"the embedded servers ended by themselves (exit code {process.wait()})"
+        if not self._ready.ready():
+            self._ready.set_exception(UsageError(text))
+        elif self._process is process:
+            self._ended = text
+            self._say(f"servers: {text}")
+
+    def _hear(self, event: dict[str, Any]) -> None:
+        match event["event"]:
+            case "progress":
+                self._say(f"servers: {event['text']}")
+            case "ready":
+                self._logs = Path(event.pop("logs"))
+                self._ready.set(event)
+            case "error":
+                if event.get("log_tail"):
+                    self._say(f"servers: the log ends:\n{event['log_tail']}")
+                if not self._ready.ready():
+                    self._ready.set_exception(UsageError(event["text"]))
+            case "died":
+                tail = event.get("log_tail", "")
+                self._deaths.add(event["server"])
+                self._say(
+                    f"servers: {event['server']} died (exit {event.get('exit')}); its log ends:\n{tail}"
+                )
+
+    def fault(self, backend: str) -> str:
+        """What is wrong with the server behind `backend`, or nothing."""
+        if backend in self._deaths:
+            hint = TRACING if self._traces else ""
+            return f"the embedded {backend} server died; see its log's end above{hint}"
+        return self._ended
+
+    def copy_logs(self, folder: Path) -> None:
+        """The servers' logs so far, into `folder`."""
+        if self._logs is not None:
+            shutil.copytree(self._logs, folder, copy_function=copy_veiled, dirs_exist_ok=True)
+
+    def stop(self) -> None:
+        """Close its standard input, wait, and kill it if it does not end. Safe to call twice.
+
+        Servers that never were ready leave their logs where their last words say.
+        """
+        try:
+            self._end_process()
+        finally:
+            for folder in filter(None, (self._logs, self._traces)):
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _end_process(self) -> None:
+        process = self._process
+        if process is None:
+            return
+        self._process = None
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

@@ -1,0 +1,163 @@
+"""Server settings as a study varies them: a model's queue delay and instances, set for a run, put back later.
+
+Triton takes them by its model-control API: the model is loaded again with another configuration, and the old
+one answers until the new one is ready. Nothing of it is written to the server's model repository.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gevent
+
+from swarm.backends import control_key
+from swarm.backends.model_api import ModelControlError, config_of, inner, load, refusal, wait_until_ready
+from swarm.backends.server_info import triton_serving
+from swarm.errors import RunFailedError, UsageError
+from swarm.plan.cell import Cell
+from swarm.targets.cold_start import ANNOUNCE_S
+from swarm.targets.model_settings_swarm import configured, in_words, lacking, wants
+from users.endpoint import Endpoint
+
+GATEWAY = "gateway"
+EXPLICIT = (
+    "start tritonserver with --model-control-mode=explicit --load-model=*, or leave its settings as they are:"
+    " no --queue-delay-us, no --instances, no step6b, and of step5a only --cells '*/c1'"
+)
+RESTRICTED = "restricted"
+"""In what tritonserver says to who does not send the secret."""
+SECRET = (
+    f"set {control_key.VARIABLE} in the environment to NAME=VALUE, as behind the colon of its"
+    " --http-restricted-api"
+)
+
+Model = tuple[str, str, str]
+
+
+@dataclass
+class Held:
+    """A model with the configuration that it was found with, and the one that it has now; None: unknown."""
+
+    endpoint: Endpoint
+    original: Mapping[str, Any]
+    now: Mapping[str, Any] | None
+
+
+class ModelControl:
+    """The models of a study's servers; `say` tells a person, `clock` and `sleep` count seconds."""
+
+    def __init__(
+        self,
+        say: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = gevent.sleep,
+    ) -> None:
+        self._say, self._clock, self._sleep = say, clock, sleep
+        self._held: dict[Model, Held] = {}
+        self._inner: dict[str, Endpoint] = {}
+
+    def check(self, cells: Sequence[Cell]) -> None:
+        """Every setting of the cells can be made. Raises UsageError for the first that cannot.
+
+        It asks each server to load a model that there is not, which changes nothing.
+        """
+        # A study that was refused has held models, too, and their owner may have set them otherwise since.
+        self._held = {model: held for model, held in self._held.items() if held.now != held.original}
+        found: dict[Endpoint, list[Cell]] = {}
+        for cell in cells:
+            if cell.adjustable and wants(cell):
+                found.setdefault(cell.endpoint, []).append(cell)
+        for endpoint, own in found.items():
+            name = f"{endpoint.name} {endpoint.address}"
+            try:
+                held = self._hold(endpoint)
+                why = refusal(held.endpoint)
+            except ModelControlError as error:
+                raise UsageError(f"{name}: {error}, so its settings cannot be varied") from error
+            if why:
+                mend = SECRET if RESTRICTED in why else EXPLICIT
+                raise UsageError(f"{name}: its model cannot be loaded again ({why}); {mend}")
+            if problem := lacking(held.original, own):
+                raise UsageError(f"{name}: {problem}")
+
+    def apply(self, cell: Cell) -> list[Endpoint]:
+        """Set the cell's server as it says; the endpoints that were loaded again. Raises RunFailedError.
+
+        A cell that says nothing gets its server as it was found. A gateway's server is one of the others, so
+        all are put back for it.
+        """
+        try:
+            if cell.endpoint.backend == GATEWAY:
+                loaded = [held.endpoint for held in self._held.values() if self._set(held, held.original)]
+                return [*loaded, cell.endpoint] if loaded else []
+            if not cell.adjustable or not (wants(cell) or self._held):
+                return []
+            held = self._hold(cell.endpoint)
+            if problem := lacking(held.original, [cell]):
+                raise ModelControlError(problem)
+            if not self._set(held, configured(held.original, cell)):
+                return []
+            # An ensemble comes after its parts.
+            wait_until_ready(cell.endpoint, self._clock, self._sleep)
+            return [cell.endpoint]
+        except ModelControlError as error:
+            raise RunFailedError(f"its server cannot be set as the cell says: {error}") from error
+
+    def restore(self) -> None:
+        """Put back what was changed. It never raises: what cannot be put back is said."""
+        for model, held in list(self._held.items()):
+            try:
+                self._load(held, held.original)
+                # Until the next study, its owner may set it otherwise.
+                del self._held[model]
+            except ModelControlError as error:
+                self._say(
+                    f"inferswarm: {held.endpoint.model} at {held.endpoint.address} could not be put back as"
+                    f" it was ({error}); load it again, or restart its server"
+                )
+
+    def _hold(self, endpoint: Endpoint) -> Held:
+        """The model that computes for an endpoint, as it was found. Raises ModelControlError."""
+        if endpoint.name not in self._inner:
+            self._inner[endpoint.name] = inner(endpoint)
+        model = self._inner[endpoint.name]
+        # Both protocols of a server have a port of their own on one host.
+        key = (model.host, model.server, model.model)
+        if key not in self._held:
+            original = config_of(model)
+            self._held[key] = Held(model, original, original)
+        return self._held[key]
+
+    def _set(self, held: Held, config: Mapping[str, Any]) -> bool:
+        """As `_load`, and it looks at what there is: another may have set it since, or the same model held by
+        another name of its host. Raises ModelControlError.
+        """
+        if held.now == config and triton_serving(config_of(held.endpoint)) != triton_serving(config):
+            held.now = None
+        return self._load(held, config)
+
+    def _load(self, held: Held, config: Mapping[str, Any]) -> bool:
+        """Load the model so, unless it is; whether it was loaded. Raises ModelControlError."""
+        if held.now == config:
+            return False
+        # A load that is cut off may go through after all.
+        held.now = None
+        text = (
+            f"{held.endpoint.model} is still being loaded with other settings; an engine may be being built"
+        )
+        announcement = gevent.spawn_later(ANNOUNCE_S, self._say, text)
+        try:
+            load(held.endpoint, config)
+            wait_until_ready(held.endpoint, self._clock, self._sleep)
+        finally:
+            announcement.kill()
+        asked, told = triton_serving(config), triton_serving(config_of(held.endpoint))
+        if told != asked:
+            raise ModelControlError(
+                f"{held.endpoint.model} was loaded, but has {in_words(told)}, not {in_words(asked)}"
+            )
+        held.now = config
+        return True

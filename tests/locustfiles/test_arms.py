@@ -1,0 +1,77 @@
+"""The arms of the study of contention."""
+
+import pytest
+
+from locustfiles.arms import contention
+from swarm.errors import UsageError
+from swarm.launcher.manifest import Launch
+from swarm.output.gate import Gate
+from swarm.plan.matrix import Size
+from swarm.study.build_plan import programme_of
+from swarm.study.shape import StudyShape
+from tests.swarm.output.test_results_folder import options
+from users.endpoint import Endpoint
+
+HTTP = Endpoint("onnx-http", "onnx", "http", "fp32", "h:1", "m")
+GRPC = Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "h:2", "m")
+JPEG = Endpoint("pytorch-http", "pytorch", "http", "jpeg", "h:3")
+NO_GATE = Gate(print)
+SIZE = Size(batches=(1,), levels=(16,), iterations=30, seconds=15, repeats=3)
+
+
+class Study(StudyShape):
+    name, title, sizes, abstract = "s", "S", {"quick": SIZE}, True
+
+    def cells(self, endpoints, size):  # type: ignore[no-untyped-def]
+        return contention(endpoints, size)
+
+
+def test_every_arm_once_for_a_server_that_speaks_both() -> None:
+    cells = contention([JPEG, HTTP, GRPC, HTTP.floor(), GRPC.floor()], SIZE)
+    assert [cell.name for cell in cells] == [
+        "onnx-http/b1/c16/per-user", "onnx-grpc/b1/c16/shared",
+        "onnx-http/b1/c16/shared", "onnx-grpc/b1/c16/per-user",
+        "onnx-grpc/b1/c16/same-args", "onnx-grpc/b1/c16/pool:4", "onnx-grpc/b1/c16/shared/4w",
+        "onnx-grpc/b1/c16/shared/library", "onnx-grpc/b1/c16/shared/bbr",
+    ]  # fmt: skip
+    assert [cell.workers for cell in cells] == [1, 1, 1, 1, 1, 1, 4, 1, 1]
+    assert [cell.client for cell in cells].count("library") == 1
+
+
+def test_a_server_that_speaks_one_is_no_comparison() -> None:
+    with pytest.raises(UsageError, match="compares HTTP with gRPC on one server: give it both"):
+        contention([HTTP, JPEG], SIZE)
+
+
+def test_links_cross_with_the_arms_and_repeats_are_the_sizes() -> None:
+    offered = {"cubic": "198.18.0.1", "bbr": "198.18.0.2"}
+    launch = Launch(
+        hosts=[{"name": "h1"}],
+        links=[{"name": "lan"}, {"name": "wan"}],
+        addresses={"h1": {"lan": {"cubic": "198.18.0.9"}, "wan": offered}},
+    )
+    programme, size = programme_of(Study(), [HTTP, GRPC], options("--link", "lan,wan"), launch, NO_GATE, 4)
+    assert size.repeats == 3
+    assert len(programme.planned) == (8 + 9) * 3, "without BBR where it cannot be had"
+    names = {run.cell.name for run in programme.planned}
+    assert {"onnx-grpc/b1/c16/shared/4w/lan", "onnx-grpc/b1/c16/shared/4w/wan"} <= names
+
+
+@pytest.mark.parametrize("given", [("--channels", "shared"), ("--client", "library"), ("--topology", "4")])
+def test_an_option_for_what_the_study_varies_itself(given: tuple[str, str]) -> None:
+    with pytest.raises(UsageError, match=f"{given[0]}: this study settles it itself; leave it out"):
+        programme_of(Study(), [HTTP, GRPC], options(*given), Launch(), NO_GATE)
+
+
+def test_open_load_has_axes_of_its_own() -> None:
+    given = options("--rates", "50", "--channels", "shared,pool:4")
+    programme, _ = programme_of(Study(), [GRPC], given, Launch(), NO_GATE)
+    assert {run.cell.name for run in programme.planned} == {
+        "onnx-grpc/b1/r50/shared", "onnx-grpc/b1/r50/pool:4",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("given", [(), ("--find-rate", "p50<=100", "--topology", "4")])
+def test_workers_that_will_not_be_there_are_told_before_anything_runs(given: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError, match="asks for 4 workers and 1 will be there: run `python -m swarm run"):
+        programme_of(Study(), [HTTP, GRPC], options(*given), Launch(), NO_GATE, 1)

@@ -1,0 +1,75 @@
+"""The cells of step 5A, and the requests that its users build themselves."""
+
+import numpy as np
+import pytest
+
+from locustfiles.batching import BatchingSize, serialisation_and_batching
+from locustfiles.step5a import Step5a
+from swarm.distributed.worker_cell import named_pool, stage_of
+from swarm.plan.matrix import Size
+from users import TritonJsonHttpUser
+from users.backends.triton_json import TritonJsonHttp
+from users.endpoint import Endpoint
+from users.inputs.images import ImageSet
+from users.load.assignment import prepare_pool
+from users.transport.base import PLACEHOLDER
+
+BINARY = Endpoint("onnx-http", "onnx", "http", "fp32", "h:1", "m")
+JSON = Endpoint("onnx-json-http", "onnx", "http", "json", "h:1", "m")
+IMAGES = ImageSet((b"", b"", b""), np.zeros((3, 3, 224, 224), dtype=np.float32), "test")
+
+
+def test_serial_cells_are_of_the_library_and_the_delays_of_binary_alone() -> None:
+    size = BatchingSize((1, 32), (1, 8), 10, 2, delays_us=(0, 5_000), json_images=64)
+    cells = serialisation_and_batching([BINARY, JSON], size)
+    assert [(cell.name, cell.requests, cell.client, cell.queue_delay_us) for cell in cells] == [
+        ("onnx-http/b1/c1", 10, "library", None),
+        ("onnx-http/b32/c1", 10, "library", None),
+        ("onnx-json-http/b1/c1", 10, "library", None),
+        ("onnx-json-http/b32/c1", 3, "library", None),
+        ("onnx-http/b1/c1/delay-0ms", 20, "", 0),
+        ("onnx-http/b1/c8/delay-0ms", 40, "", 0),
+        ("onnx-http/b1/c1/delay-5ms", 20, "", 5_000),
+        ("onnx-http/b1/c8/delay-5ms", 40, "", 5_000),
+    ]
+
+
+def test_without_a_limit_json_measures_as_many_as_binary() -> None:
+    for size in (Size((32,), (1,), 30, 2), BatchingSize((32,), (1,), 30, 2)):
+        assert [cell.requests for cell in serialisation_and_batching([BINARY, JSON], size)] == [30, 30]
+
+
+def test_a_null_model_has_no_delay() -> None:
+    size = BatchingSize((1,), (1,), 10, 2, delays_us=(0,))
+    assert [cell.name for cell in serialisation_and_batching([BINARY.floor()], size)] == [
+        "onnx-http-floor/b1/c1"
+    ]
+
+
+@pytest.mark.parametrize("name", ["quick", "full"])
+def test_the_studys_sizes(name: str) -> None:
+    cells = Step5a().cells([BINARY, JSON], Step5a.sizes[name])
+    assert len({cell.name for cell in cells}) == len(cells)
+    serial = {(cell.endpoint.payload, cell.batch) for cell in cells if cell.client == "library"}
+    assert {("json", 32), ("fp32", 32), ("json", 1), ("fp32", 1)} <= serial
+    assert {cell.queue_delay_us for cell in cells} >= {None, 0, 5_000, 20_000}
+
+
+@pytest.mark.parametrize("request_id", ["", PLACEHOLDER])
+def test_a_named_pool_has_the_pictures_and_the_place_of_the_id_but_no_bodies(request_id: str) -> None:
+    named = named_pool(TritonJsonHttp, IMAGES, 2, JSON, request_id)
+    whole = prepare_pool(TritonJsonHttp, IMAGES, 2, JSON, request_id)
+    assert [one.indices for one in named] == [one.indices for one in whole] == [(0, 1), (2, 0)]
+    assert [one.id_at >= 0 for one in named] == [one.id_at >= 0 for one in whole] == [bool(request_id)] * 2
+    assert {one.body for one in named} == {b""}
+    assert all(len(one.body) > 1_000_000 for one in whole)
+
+
+@pytest.mark.parametrize(("client", "size"), [("library", 0), ("prepared", 1)])
+def test_only_a_client_that_builds_nothing_is_given_bodies(client: str, size: int) -> None:
+    data = {"endpoint": JSON.to_dict(), "addresses": {}, "batch": 3, "cell": "c", "repeat": 1}
+    study = {"golden": b"", "trace": False, "timeout_s": 1.0, "min_cosine": 0.999}
+    stage = stage_of(data | {"client": client, "channels": "per-user"}, study, IMAGES, TritonJsonHttpUser)
+    assert [one.indices for one in stage.pool] == [(0, 1, 2)]
+    assert [bool(one.body) for one in stage.pool] == [bool(size)]
+    assert (stage.images is None) == bool(size)

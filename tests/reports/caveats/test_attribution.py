@@ -1,0 +1,266 @@
+"""What a ledger with paths, set-ups and executions by size comes to, and what is doubted for it."""
+
+from pathlib import Path as Folder
+from typing import Any
+
+import pytest
+
+from reports.caveats.attribution import attribution_doubts, path_gap
+from reports.fold.serving import Serving
+from reports.study.attribution import given
+from reports.study.study_reports import load_study
+from reports.summary.summary import Summary
+from reports.topics.load.rate_search import find_bound
+from tests.reports.builder import Book
+from tests.reports.lines import FIRST_SECOND, Record, health_line, sample_line, triton
+from tests.reports.study.test_fold import codes, folded, text_of
+from tests.reports.summary.test_breakdown import summary
+
+MS = 1_000_000
+LOADS = {"w0": [10 * MS] * 100}
+
+
+def one_run(folder: Folder, counters: Record | None = None, *lines: Record) -> Summary:
+    book = Book()
+    tag = book.add("onnx-http", 1, 1, LOADS, counters=counters or triton(100, 1, 8 * MS))
+    book.records += [line | tag for line in lines]
+    return folded(book, folder)
+
+
+def test_a_run_has_its_path_and_the_network(tmp_path: Folder) -> None:
+    book = Book()
+    tag = book.add("onnx-http", 1, 1, LOADS, counters=triton(100, 1, 8 * MS))
+    book.phases(tag, send=200_000, receive=100_000, decode=50_000)
+    book.request_bytes(tag, 600)
+    book.path(tag, busy_ns=100 * MS, bytes_sent=60_000, bytes_received=2_000, segments_out=50, segments_in=30)
+    book.path(tag, second=FIRST_SECOND - 1, phase="warm-up", busy_ns=900 * MS, connections=9)
+    run = folded(book, tmp_path)
+    assert (run.tcp_asked, run.tcp_connections) == (1, 1)
+    assert run.path is not None
+    assert run.path.wire_bytes_per_image == pytest.approx((62_000 + 66 * 80) / 100)
+    assert run.latency_mean_ns == pytest.approx(10 * MS, rel=1e-3)
+    # busy for 1 ms of each request, of which send is 0.2 ms
+    assert run.network_ns == pytest.approx(0.8 * MS, rel=1e-3)
+    parts = (run.send_ns, run.network_ns, run.server_ns, run.receive_ns, run.decode_ns, run.unexplained_ns)
+    assert sum(part or 0 for part in parts) == pytest.approx(run.latency_mean_ns)
+    assert run.server_other_ns == 50_000
+    assert codes(run) == ["few-samples"]
+
+
+def path_run(folder: Folder, failures: int = 0, **stated: int) -> Summary:
+    """100 requests of 1,000 bytes on a connection that was busy for 1 ms of each, and some that failed."""
+    book = Book()
+    counters = triton(100, 1, 8 * MS)
+    tag = book.add("onnx-http", 1, 1, LOADS, counters=counters, failures={"timeout": failures})
+    book.request_bytes(tag, 1_000)
+    times = {"busy_ns": 100 * MS, "rwnd_limited_ns": 0, "sndbuf_limited_ns": 0}
+    looks = {"asked": 1, "rtt_ns": 9 * MS, "min_rtt_ns": 8 * MS, "cwnd_bytes": 14_480, "segments_out": 100}
+    book.path(tag, **times, **looks, **stated)
+    return folded(book, folder)
+
+
+def test_a_path_that_was_seen_in_part_has_no_totals(tmp_path: Folder) -> None:
+    run = path_run(tmp_path, bytes_sent=89_999, bytes_received=7, bytes_retransmitted=0, retransmits=0)
+    assert run.path is not None
+    assert {name: value for name, value in vars(run.path).items() if value is not None} == {
+        **{"asked": 1, "connections": 1, "rtt_ns": 9 * MS, "min_rtt_ns": 8 * MS, "cwnd_bytes": 14_480}
+    }
+    assert run.network_ns is None
+    assert run.unexplained_ns == pytest.approx(10 * MS - 8.1 * MS, rel=0.01)
+    assert text_of(run, "path-gap") == "89,999 of at least 100,000 bytes sent were seen on the connections"
+    assert not run.tainted
+
+
+@pytest.mark.parametrize(
+    ("stated", "failures"),
+    [
+        ({"bytes_sent": 90_000}, 0),
+        ({"bytes_sent": 131_000}, 0),
+        # what failed was sent, too, and is not expected
+        ({"bytes_sent": 100_000}, 40),
+        ({"bytes_sent": 140_000}, 40),
+        # a kernel that does not count them
+        ({}, 0),
+    ],
+)
+def test_a_path_on_which_all_was_seen_keeps_its_totals(
+    tmp_path: Folder, stated: dict[str, int], failures: int
+) -> None:
+    run = path_run(tmp_path, failures, **stated)
+    assert run.path is not None
+    assert (run.path.bytes_sent, run.path.busy_ns) == (stated.get("bytes_sent"), 100 * MS)
+    assert run.network_ns == pytest.approx(MS, rel=1e-3)
+    assert "path-gap" not in codes(run)
+
+
+def test_without_a_success_no_bytes_are_missed(tmp_path: Folder) -> None:
+    book = Book()
+    tag = book.add("onnx-http", 1, 1, {"w0": []}, failures={"timeout": 5})
+    book.path(tag, bytes_sent=10)
+    assert "path-gap" not in codes(folded(book, tmp_path))
+
+
+def test_without_a_path_nothing_is_missed() -> None:
+    assert path_gap(summary(path=None, request_bytes=1_000.0)) is None
+    assert path_gap(summary(request_bytes=1_000.0)) is None
+
+
+def test_the_set_up_of_the_server_is_the_last_told(tmp_path: Folder) -> None:
+    first = {"kind": "serving", "instances": 9, "max_batch": None, "batching_delay_ns": 1, "batching": False}
+    last = {"kind": "serving", "instances": 2, "max_batch": 8, "batching_delay_ns": 5 * MS, "batching": True}
+    run = one_run(tmp_path, None, first, last)
+    assert run.serving == Serving(instances=2, max_batch=8, batching=True, batching_delay_ns=5 * MS)
+    # 100 executions of 8 ms in a second of two instances
+    assert run.server_busy == pytest.approx(0.4)
+
+
+def test_a_set_up_that_was_not_told_is_a_gap(tmp_path: Folder) -> None:
+    run = one_run(tmp_path, None, {"kind": "serving", "error": "the model's configuration: HTTP 404"})
+    assert (run.serving, run.server_busy) == (None, None)
+    assert text_of(run, "probe-gap") == (
+        "how the server is set up is not known: the model's configuration: HTTP 404"
+    )
+
+
+def test_executions_by_size_say_how_busy_and_how_cold_the_server_was(tmp_path: Folder) -> None:
+    batches = {"1": [40, 200 * MS, 10, 50 * MS], "4": [1, 320 * MS]}
+    counters = triton(100, 1, 8 * MS) | {"executions": 41, "batches": batches}
+    run = one_run(tmp_path, counters, {"kind": "serving", "instances": 1})
+    assert run.server_busy == pytest.approx(0.52)
+    # four at once take at most 20 ms by the 5 ms of one
+    assert (run.cold_share, run.cold_batches) == (pytest.approx(300 / 520), (4,))
+    assert text_of(run, "cold-shape") == (
+        "57.7 % of the server's execution time went into its first executions of batch 4"
+    )
+    assert run.tainted
+
+
+def test_of_executions_that_are_shared_and_not_told_by_size_nothing_is_said(tmp_path: Folder) -> None:
+    run = one_run(tmp_path, triton(100, 1, 8 * MS) | {"executions": 50}, {"kind": "serving", "instances": 1})
+    assert (run.server_busy, run.cold_share, run.cold_batches) == (None, None, ())
+
+
+def test_a_size_that_was_executed_less_often_means_a_restart(tmp_path: Folder) -> None:
+    run = one_run(tmp_path, triton(100, 1, 8 * MS) | {"batches": {"1": [-3, MS, 10, 5 * MS]}})
+    assert text_of(run, "server-lost") == "the server's counters went backwards: it restarted"
+    assert run.server_ns is None
+
+
+def test_what_answers_state_goes_before_the_counters(tmp_path: Folder) -> None:
+    parts = {"decode_ns": 100 * MS, "queue_ns": 100 * MS, "compute_ns": 900 * MS}
+    book = Book()
+    counted = {"requests": 102, "successes": 102, "executions": 102, "images": 102} | parts
+    tag = book.add("pytorch-http", 1, 1, LOADS, counters=counted)
+    book.server_timing(tag, decode=MS, preprocess=MS // 2, queue=0, compute=7 * MS, total=9 * MS)
+    book.serving(tag)
+    run = folded(book, tmp_path)
+    assert run.server_parts == {"decode": MS, "preprocess": MS / 2, "queue": 0, "compute": 7 * MS}
+    assert (run.server_queue_ns, run.server_compute_ns, run.server_other_ns) == (0, 7 * MS, 1.5 * MS)
+    assert run.server_ns == 8.5 * MS
+    # the counters still say how long the one thread computed, and that others were sent
+    assert (run.server_busy, run.executed_batch) == (pytest.approx(0.9), 1)
+    assert "counts-mismatch" in codes(run)
+
+
+def test_what_answers_state_needs_no_counters(tmp_path: Folder) -> None:
+    book = Book()
+    tag = book.add("pytorch-http", 1, 1, LOADS)
+    book.server_timing(tag, compute=7 * MS)
+    book.serving(tag)
+    run = folded(book, tmp_path)
+    assert (run.server_ns, run.server_busy) == (7 * MS, pytest.approx(0.7))
+    assert "probe-gap" in codes(run)
+
+
+def test_health_tells_of_waits_for_a_core_and_of_the_lagging_worker(tmp_path: Folder) -> None:
+    run = one_run(
+        tmp_path,
+        None,
+        health_line({}, "w0", lags_ns=[MS // 4] * 60, cpu_wait_ns=100 * MS, span_ns=1_000 * MS),
+        health_line({}, "w0", FIRST_SECOND + 1, [MS // 4], cpu_wait_ns=0, span_ns=250 * MS),
+        health_line({}, "w1", lags_ns=[MS // 2] * 60, cpu_wait_ns=50 * MS),
+    )
+    assert run.cpu_wait_pct == 8.0
+    assert (run.loop_lag_p95_ns, run.lag_worker) == (MS / 2, "w1")
+
+
+def test_the_masters_host_is_a_mean_over_the_measure_phase(tmp_path: Folder) -> None:
+    busy, idle, unknown = {"cpu_pct": 90.0}, {"cpu_pct": 30.0}, {"tx_bytes": 1}
+    run = one_run(
+        tmp_path,
+        None,
+        sample_line({}, FIRST_SECOND - 1, phase="warm-up", host={"cpu_pct": 1.0}),
+        *(sample_line({}, FIRST_SECOND + at, host=host) for at, host in enumerate((busy, idle, unknown))),
+    )
+    assert run.host_cpu_pct == 60.0
+
+
+def test_options_of_the_header_reach_the_summary(tmp_path: Folder) -> None:
+    book = Book(options={"link_mbit": 80, "channels": "shared", "client": "library"})
+    book.add("onnx-grpc", 1, 1, LOADS, counters=triton(100, 1, MS))
+    run = folded(book, tmp_path)
+    assert (run.channels, run.client, run.link_bytes_per_s) == ("shared", "library", 10e6)
+
+
+def test_http_has_no_channels_and_an_unknown_link_no_rate() -> None:
+    options = {"link_mbit": 0, "channels": "per-user", "client": "prepared"}
+    nothing = {"channels": "", "client": "", "link_bytes_per_s": None}
+    assert given({"protocol": "http"}, options) == nothing | {"client": "prepared"}
+    assert given({"protocol": "grpc"}, {}) == nothing
+
+
+@pytest.mark.parametrize(
+    ("known", "code", "text"),
+    [
+        (
+            {"cold_share": 0.05, "cold_batches": (2, 8)},
+            "cold-shape",
+            "5.00 % of the server's execution time went into its first executions of batch 2, 8",
+        ),
+        (
+            {"tcp_asked": 16, "tcp_connections": 1},
+            "connections-differ",
+            "connections asked for: 16, seen by the kernel: 1",
+        ),
+        (
+            {"network_ns": 0.0, "unexplained_ns": 201.0},
+            "unexplained",
+            "0.000201 ms of 0.00100 ms (20.1 %) belong to no part that was measured",
+        ),
+        (
+            {"network_ns": 0.0, "unexplained_ns": -250.0},
+            "unexplained",
+            "the parts come to 0.000250 ms more than the 0.00100 ms measured",
+        ),
+    ],
+)
+def test_what_is_doubted(known: dict[str, Any], code: str, text: str) -> None:
+    (doubt,) = attribution_doubts(summary(**known))
+    assert (doubt.code, doubt.text, doubt.tainted) == (code, text, code == "cold-shape")
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        {"cold_share": 0.0499, "cold_batches": (8,)},
+        {"cold_share": None, "cold_batches": (8,)},
+        {"tcp_asked": 16, "tcp_connections": 16},
+        {"tcp_asked": None, "tcp_connections": 16},
+        {"network_ns": 0.0, "unexplained_ns": 199.0},
+        # what was not read may be all of it
+        {"network_ns": None, "unexplained_ns": 900.0},
+        {"network_ns": 0.0, "server_ns": None, "unexplained_ns": 900.0},
+    ],
+)
+def test_what_is_not_doubted(known: dict[str, Any]) -> None:
+    assert list(attribution_doubts(summary(**known))) == []
+
+
+def test_a_cold_shape_is_no_evidence_in_a_search(tmp_path: Folder) -> None:
+    book = Book(options={"find_rate": "p99<=5"})
+    batches = {"1": [1, 5 * MS, 10, 50 * MS], "4": [1, 320 * MS]}
+    book.add_open("onnx-http", 100, LOADS, counters=triton(100, 1, MS) | {"batches": batches})
+    study = load_study(book.write(tmp_path))
+    bound = find_bound(study)
+    assert bound is not None
+    assert bound.met_by(study.runs[0]) is None

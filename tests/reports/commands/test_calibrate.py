@@ -1,0 +1,130 @@
+"""python -m reports calibrate: what it prints, how it ends, and what it refuses."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from reports.commands.calibrate import NOT_TOLD, OK, USAGE_ERROR, add_calibrate
+from tests.reports.builder import Book
+from tests.reports.check import check_golden
+from tests.reports.gates.alike import OFF, alike_study
+
+
+def run(*arguments: str) -> int:
+    parser = argparse.ArgumentParser()
+    add_calibrate(parser.add_subparsers(required=True))
+    found = parser.parse_args(["calibrate", *arguments])
+    return int(found.run(found))
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return alike_study().write(tmp_path_factory.mktemp("results") / "step7-alike")
+
+
+def test_the_file_is_golden(study: Path, tmp_path: Path) -> None:
+    out = tmp_path / "calibration.md"
+    assert run(str(study), "--out", str(out)) == OK
+    check_golden("calibration.md", out.read_text(encoding="utf-8"))
+
+
+def test_the_terminal_has_both_tables(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(str(study), "--measure", "latency_p50_ms", "--cells", "*-http/*", "--pairs", "4") == OK
+    text = " ".join(capsys.readouterr().out.split())
+    assert "1 cell, 10 runs that count" in text
+    assert "How the machine varies" in text
+    assert "What it can tell" in text
+    assert "4 pairs" in text
+    assert "onnx-grpc" not in text
+    assert "any of" not in text
+    assert "latency_p50_ms: least_effect = 0.05 does; what did not change passes" in text
+
+
+def test_studies_are_taken_in_the_order_in_which_they_were_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = alike_study(OFF[:3], started_utc="2026-11-21T11:00:00.000Z").write(tmp_path / "a")
+    second = alike_study(OFF[3:], started_utc="2026-11-21T12:00:00.000Z").write(tmp_path / "b")
+    printed = []
+    for places in ((first, second), (second, first)):
+        assert run(*map(str, places), "--measure", "images_per_s") == OK
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]
+    assert "2 cells, 20 runs that count" in printed[0]
+
+
+def test_cells_with_too_few_repeats_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    book = alike_study()
+    tag = {"cell": "onnx-grpc/b1/c1", "repeat": 1}
+    for repeat in range(1, 6):
+        book.caveat(tag | {"repeat": repeat}, "client-bound", "the client was")
+    assert run(str(book.write(tmp_path)), "--measure", "images_per_s") == OK
+    said = "onnx-grpc/b1/c1, images_per_s: 5 repeats count, and it takes 6: 5 runs left out (client-bound)."
+    assert said in " ".join(capsys.readouterr().out.split())
+
+
+def test_too_few_repeats_of_all_tell_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(str(alike_study(OFF[:5]).write(tmp_path))) == NOT_TOLD
+    assert capsys.readouterr().err == (
+        "reports: onnx-http/b1/c1, images_per_s: 5 repeats count, and it takes 6. Make more: --repeats 20.\n"
+    )
+
+
+def test_studies_of_different_things_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = {"count": 64, "source": "photographs", "jpeg_bytes_mean": 9800, "sha256": "cd34"}
+    first = alike_study().write(tmp_path / "a")
+    second = alike_study(images=other, started_utc="2026-11-22T11:00:00.000Z").write(tmp_path / "b")
+    assert run(str(first), str(second)) == NOT_TOLD
+    error = capsys.readouterr().err
+    assert error.startswith("reports: a and b are not of one and the same thing: images.sha256 (cd34 here")
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("cells", "sentence"),
+    [("trt-*", "--cells 'trt-*': names no cell; there are onnx-http/b1/c1, onnx-grpc/b1/c1.")],
+)
+def test_a_cell_that_is_none_is_refused(
+    study: Path, cells: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(str(study), "--cells", cells) == USAGE_ERROR
+    assert capsys.readouterr().err == f"reports: {sentence}\n"
+
+
+def test_a_study_without_a_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(str(Book().write(tmp_path))) == USAGE_ERROR
+    assert capsys.readouterr().err == "reports: --cells '*': names no cell; there are none that was begun.\n"
+
+
+def test_a_directory_without_a_ledger_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(str(tmp_path)) == USAGE_ERROR
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_file_that_cannot_be_written_is_refused(
+    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "none" / "calibration.md"
+    assert run(str(study), "--out", str(out)) == USAGE_ERROR
+    error = capsys.readouterr().err
+    assert error == f"reports: {out}: cannot be written (No such file or directory): name another --out.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--measure", "latency_p95"), "did you mean latency_p95_ms?"),
+        (("--measure", "failure_ratio"), "is no column whose ratio can be gated"),
+        (("--measure", "requests"), "is no column whose ratio can be gated"),
+        (("--pairs", "2"), "give numbers from 3 to 1,000"),
+        (("--pairs", "5,x"), "give numbers from 3 to 1,000"),
+    ],
+)
+def test_wrong_options_end_with_2(
+    arguments: tuple[str, str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        run("somewhere", *arguments)
+    assert end.value.code == USAGE_ERROR
+    assert sentence in capsys.readouterr().err

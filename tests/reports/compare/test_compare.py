@@ -1,0 +1,186 @@
+"""Comparisons: cells matched, ratios with their intervals, and verdicts."""
+
+from pathlib import Path
+
+import pytest
+
+from reports.cells_csv.load import load_sides
+from reports.cells_csv.rows import rows_of
+from reports.cells_csv.side import Row
+from reports.compare.differences import differences
+from reports.compare.failures import FEWER, MORE, Failures, failures
+from reports.compare.matching import FASTER, INCONCLUSIVE, NONE_SHOWN, SLOWER, Match, matches
+from reports.compare.measures import P50, RATE
+from reports.compare.page import compare_page
+from reports.stats.log_ratio import RESOLUTION
+from reports.topics.report import Page
+from tests.reports.builder import Book
+from tests.reports.compare_book import MS, REPEATS, before, serial, written
+from tests.reports.example import example
+
+FROM_A100_TO_RTX4090 = {
+    "pytorch-http/b1/c1": 2.1,
+    "onnx-http/b1/c1": 1.3,
+    "onnx-grpc/b1/c1": 1.5,
+    "trt-http/b1/c1": 1.6,
+    "trt-grpc/b1/c1": 1.6,
+}
+
+
+def between(one: str, two: str, column: str) -> dict[str, Match]:
+    base, other = load_sides((one, two))
+    return {it.cell: it for it in matches(base, other) if it.measure.column == column}
+
+
+def page_of(*places: str) -> Page:
+    return compare_page(load_sides(places), lambda place: f"results/{Path(place).name}")
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    return written(tmp_path_factory.mktemp("results"))
+
+
+def test_a_study_against_itself_has_ratios_of_1_and_shows_nothing(tmp_path: Path) -> None:
+    folder = str(example().write(tmp_path / "x"))
+    base, other = load_sides((folder, folder))
+    found = list(matches(base, other))
+    assert len({it.cell for it in found}) == 20
+    assert {it.ratio.ratio for it in found} == {1.0}
+    assert {it.verdict for it in found} <= {NONE_SHOWN, INCONCLUSIVE}
+    assert NONE_SHOWN in {it.verdict for it in found}
+    assert not [it for it in found if it.ratio.significant]
+    assert {it.verdict for it in failures(base, other)} <= {NONE_SHOWN, INCONCLUSIVE}
+    assert differences((base, other)) == ()
+    assert (base.name, other.name, other.label) == ("x (A)", "x (B)", "x (B)")
+    assert "All ratios of B over A are 1." in page_of(folder, folder).findings
+
+
+def test_the_published_ratios_come_out_and_single_runs_show_nothing() -> None:
+    found = between("step7-a100", "step7-rtx4090", "latency_p50_ms")
+    assert {cell: round(it.ratio.ratio, 1) for cell, it in found.items()} == FROM_A100_TO_RTX4090
+    assert {it.verdict for it in found.values()} == {INCONCLUSIVE}
+    assert {(it.ratio.low, it.ratio.high) for it in found.values()} == {(None, None)}
+    assert found["onnx-http/b1/c1"].doubts == (
+        "inconclusive: with one run on a side, a difference may be chance",
+    )
+    assert found["trt-http/b1/c1"].doubts[0].startswith("cold-shape: ")
+
+
+def test_verdicts_follow_the_interval_and_the_direction(pair: tuple[str, str]) -> None:
+    rates, p50s = between(*pair, "images_per_s"), between(*pair, "latency_p50_ms")
+    http = rates["onnx-http/b1/c1"]
+    assert http.ratio.ratio == pytest.approx(2.0, rel=1e-3)
+    assert (http.verdict, http.base.median) == (FASTER, pytest.approx(50.0, rel=1e-3))
+    assert http.ratio.low is not None
+    assert http.ratio.high is not None
+    assert 1.8 < http.ratio.low < 2.0 < http.ratio.high < 2.2
+    assert p50s["onnx-http/b1/c1"].ratio.ratio == pytest.approx(0.5, rel=1e-3)
+    assert p50s["onnx-http/b1/c1"].verdict == FASTER
+    assert (rates["onnx-grpc/b1/c1"].verdict, p50s["onnx-grpc/b1/c1"].verdict) == (SLOWER, SLOWER)
+    assert (rates["onnx-http/b8/c1"].verdict, p50s["onnx-http/b8/c1"].verdict) == (NONE_SHOWN, NONE_SHOWN)
+
+
+def test_one_run_and_disqualified_runs_are_inconclusive(pair: tuple[str, str]) -> None:
+    found = between(*pair, "latency_p50_ms")
+    single, failed = found["pytorch-http/b1/c1"], found["onnx-grpc/b8/c1"]
+    assert (single.verdict, len(single.base.rows), len(single.other.rows)) == (INCONCLUSIVE, REPEATS, 1)
+    assert single.doubts == (
+        "inconclusive: with one run on a side, a difference may be chance; --repeats 5 would tell",
+    )
+    assert (failed.verdict, failed.ratio.significant) == (INCONCLUSIVE, True)
+    assert failed.doubts[0].startswith("failures: ")
+
+
+def test_a_clean_repeat_counts_and_a_disqualified_one_does_not(tmp_path: Path) -> None:
+    one, two = before(), Book()
+    serial(two, "onnx-http", 1, 10, repeats=2)
+    two.caveat(two.add("onnx-http", 1, 1, {"w0": [90 * MS] * 40}, repeat=3), "worker-lost", "w1")
+    found = between(str(one.write(tmp_path / "a")), str(two.write(tmp_path / "b")), "latency_p50_ms")
+    it = found["onnx-http/b1/c1"]
+    assert (len(it.other.rows), it.verdict) == (2, FASTER)
+    assert it.other.median == pytest.approx(9.9, rel=1e-3)
+
+
+def test_too_few_results_behind_a_percentile_are_inconclusive(pair: tuple[str, str]) -> None:
+    p95, p99 = (between(*pair, f"latency_{name}_ms")["onnx-http/b1/c1"] for name in ("p95", "p99"))
+    assert (p95.verdict, p99.verdict) == (INCONCLUSIVE, INCONCLUSIVE)
+    assert p95.doubts == ("inconclusive: fewer than 200 results in a run are too few for this percentile",)
+    assert "fewer than 1,000 results" in p99.doubts[0]
+
+
+def test_a_difference_within_the_buckets_of_histograms_is_none(tmp_path: Path) -> None:
+    one, two = Book(), Book()
+    for repeat in (1, 2):
+        one.add("onnx-http", 1, 1, {"w0": [20_000_000] * 40}, repeat=repeat)
+        two.add("onnx-http", 1, 1, {"w0": [20_030_000] * 40}, repeat=repeat)
+    it = between(str(one.write(tmp_path / "a")), str(two.write(tmp_path / "b")), "images_per_s")
+    ratio = it["onnx-http/b1/c1"].ratio
+    assert ratio.high is not None
+    assert ratio.high / ratio.ratio == pytest.approx(RESOLUTION), "though the repeats are alike"
+    assert ratio.ratio != 1
+    assert (ratio.significant, it["onnx-http/b1/c1"].verdict) == (False, NONE_SHOWN)
+
+
+def test_the_rate_that_open_load_asked_for_is_not_compared(tmp_path: Path) -> None:
+    book = Book()
+    for repeat in (1, 2):
+        book.add_open("onnx-http", 10, {"w0": [5 * MS] * 40}, repeat=repeat)
+    folder = str(book.write(tmp_path / "x"))
+    assert between(folder, folder, RATE.column) == {}
+    assert list(between(folder, folder, P50.column)) == ["onnx-http/b1/r10"]
+
+
+def test_the_mean_is_compared_where_a_side_has_no_p50() -> None:
+    found = between("step6a-a100", "step6a-rtx4080", "latency_mean_ms")
+    assert {cell: round(it.ratio.ratio, 2) for cell, it in found.items()} == {
+        "pytorch-http/b1/c1": round(219 / 56.9, 2),
+        "onnx-http/b1/c1": round(337 / 182.9, 2),
+        "trt-http/b1/c1": round(337 / 212.5, 2),
+    }
+    assert between("step7-a100", "step7-a100", "latency_mean_ms") == {}
+
+
+def test_more_and_fewer_failures_are_told(pair: tuple[str, str]) -> None:
+    found = {it.cell: it for it in failures(*load_sides(pair))}
+    assert found["onnx-grpc/b8/c1"].verdict == MORE
+    assert found["onnx-grpc/b8/c1"].other == (0.2, 0.2, 0.2)
+    assert found["onnx-http/b1/c1"].verdict == NONE_SHOWN
+    back = {it.cell: it.verdict for it in failures(*load_sides(pair[::-1]))}
+    assert back["onnx-grpc/b8/c1"] == FEWER
+
+
+@pytest.mark.parametrize(
+    ("base", "other", "verdict"),
+    [
+        ([(0, 41)] * 2, [(1, 41)] * 2, NONE_SHOWN),
+        ([(0, 41)] * 2, [(2, 41)] * 2, NONE_SHOWN),
+        ([(0, 41)] * 2, [(5, 41)] * 2, MORE),
+        ([(50, 4_100)] * 3, [(0, 4_100)] * 3, FEWER),
+        ([(0, 4_100)] * 2, [(0, 4_100), (400, 4_100)], NONE_SHOWN),
+        ([(41, 41)] * 2, [(41, 41)] * 2, NONE_SHOWN),
+    ],
+)
+def test_few_failures_of_few_requests_may_be_chance_however_alike_the_repeats(
+    base: list[tuple[int, int]], other: list[tuple[int, int]], verdict: str
+) -> None:
+    below, above = ([failing(*run) for run in runs] for runs in (base, other))
+    shares = [tuple(failed / requests for failed, requests in runs) for runs in (base, other)]
+    assert Failures("x", *shares, tuple(below), tuple(above)).verdict == verdict
+
+
+def failing(failed: int, requests: int) -> Row:
+    """A run with so many failures."""
+    (row,) = rows_of(
+        [
+            "study,cell,endpoint,backend,protocol,payload,batch,load,level,requests,failures",
+            f"s,onnx-http/b1/c1,onnx-http,onnx,http,fp32,1,closed,1,{requests},{failed}",
+        ],
+        "x",
+    )
+    return row
+
+
+def test_a_comparison_without_a_change_names_no_greatest_one() -> None:
+    said = page_of("step7-a100", "step7-rtx4090").findings
+    assert not [sentence for sentence in said if "farthest" in sentence or "biggest" in sentence]

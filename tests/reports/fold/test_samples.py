@@ -1,0 +1,112 @@
+"""What the master samples each second: GPUs, and seconds in which the server did not answer."""
+
+from pathlib import Path
+
+import pytest
+
+from reports.fold.records import epoch_s, every_second, iso
+from reports.fold.samples import Gpus, gpus_at, gpus_over
+from reports.study.study_reports import load_study
+from reports.summary.summary import Summary
+from tests.reports.builder import Book
+from tests.reports.lines import FIRST_SECOND, Record, phase_line, sample_line, triton
+
+MS = 1_000_000
+
+
+def gpu(number: int, **stated: object) -> Record:
+    return {
+        "id": number,
+        "util_pct": 50,
+        "memory_bytes": 1_000,
+        "power_w": 100.0,
+        "sm_clock_mhz": 1_400,
+    } | stated
+
+
+def with_samples(folder: Path, *lines: Record) -> Summary:
+    book = Book()
+    tag = book.add("onnx-http", 1, 1, {"w0": [10 * MS] * 300}, counters=triton(300, 1, MS))
+    book.records += [line | tag for line in lines]
+    return load_study(book.write(folder)).runs[0]
+
+
+def gaps(run: Summary) -> list[str]:
+    return [doubt.text for doubt in run.caveats if doubt.code == "probe-gap"]
+
+
+def test_gpus_are_taken_together() -> None:
+    two = [gpu(0), gpu(1, util_pct=100, memory_bytes=3_000, power_w=150.5, sm_clock_mhz=900)]
+    assert gpus_at({"gpus": two}) == Gpus(75, 4_000, 250.5, 900)
+
+
+def test_what_one_gpu_does_not_state_is_unknown_of_all() -> None:
+    assert gpus_at({"gpus": [gpu(0), gpu(1, power_w=None)]}) == Gpus(50, 2_000, None, 1_400)
+    assert gpus_at({"gpus": []}) == gpus_at({}) == Gpus()
+
+
+def test_over_a_phase_memory_is_the_most_and_the_rest_a_mean() -> None:
+    first, second = gpu(0), gpu(0, util_pct=80, memory_bytes=500, power_w=120.0, sm_clock_mhz=1_000)
+    readings = [{"gpus": [first]}, {}, {"gpus": [second]}]
+    assert gpus_over(readings) == Gpus(65, 1_000, 110.0, 1_000)
+
+
+def test_only_samples_of_the_measure_phase_count(tmp_path: Path) -> None:
+    warm_up = sample_line({}, FIRST_SECOND - 1, phase="warm-up", gpus=[gpu(0, memory_bytes=9_000)])
+    run = with_samples(tmp_path, warm_up, sample_line({}, gpus=[gpu(0)], server=triton(1_001, 1, MS)))
+    assert (run.gpu_util_pct, run.gpu_memory_bytes, run.gpu_power_w) == (50, 1_000, 100.0)
+    assert gaps(run) == []
+
+
+def read(at: int, **stated: object) -> Record:
+    return sample_line({}, FIRST_SECOND + at, server=triton(1_000 + at, 1, MS), **stated)
+
+
+def unread(at: int, *missing: str) -> Record:
+    return sample_line({}, FIRST_SECOND + at, missing=list(missing))
+
+
+PHASES = [
+    phase_line({}, "warm-up", "2026-11-21T10:59:50.000Z"),
+    phase_line({}, "measure", "2026-11-21T11:00:00.500Z"),
+    phase_line({}, "drain", "2026-11-21T11:00:04.200Z"),
+]
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        ([], None),
+        ([read(0), read(1), read(2)], None),
+        ([read(0), unread(1, "gpus: no NVML", "server: read timed out"), read(2)], "1 of 3 seconds"),
+        ([read(0), unread(1), unread(2)], "2 of 3 seconds without a server reading"),
+        # a second without any sample
+        ([read(0), read(2)], "1 of 3 seconds without a server reading"),
+        # a phase from :00.5 to :04.2 has four seconds that end in it, of which two were never sampled
+        ([*PHASES, read(0), read(1)], "2 of 4 seconds without a server reading"),
+        ([*PHASES, *(read(at) for at in range(4)), unread(4)], None),
+        # a phase that was never sampled, and a ledger without samples, which has only what stands around it
+        ([*PHASES, read(-1, phase="warm-up")], "4 of 4 seconds without a server reading"),
+        (PHASES, None),
+    ],
+)
+def test_seconds_without_a_reading_of_the_server_are_counted(
+    tmp_path: Path, lines: list[Record], text: str | None
+) -> None:
+    found = gaps(with_samples(tmp_path, *lines))
+    assert [said[: len(text or "")] for said in found] == ([text] if text else [])
+
+
+def test_a_gap_gives_the_reason_that_was_given_most(tmp_path: Path) -> None:
+    silent = [unread(at, "server: read timed out") for at in (1, 2)]
+    run = with_samples(tmp_path, read(0), *silent, unread(3, "server: rejected"))
+    assert gaps(run) == ["3 of 4 seconds without a server reading (read timed out)"]
+    assert not run.tainted
+
+
+def test_seconds_of_the_wall_clock() -> None:
+    assert epoch_s("2026-11-21T11:00:00.250Z") == FIRST_SECOND + 0.25
+    assert iso(FIRST_SECOND + 61) == "2026-11-21T11:01:01Z"
+    assert every_second([5, 2, 2]) == [2, 3, 4, 5]
+    assert every_second([0, FIRST_SECOND]) == [0, FIRST_SECOND]
+    assert every_second([]) == []

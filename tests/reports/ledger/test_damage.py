@@ -1,0 +1,195 @@
+"""Ledgers that were edited or damaged: one sentence, whatever is wrong with them, and nothing written."""
+
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jinja2 import Environment
+
+from reports.__main__ import main
+from reports.fold.run_records import planned_runs
+from reports.fold.server import server_side
+from reports.ledger.damage import damage_refused
+from reports.ledger.ledger import LedgerError
+from reports.published_figures.hypotheses import pairs
+from reports.study.study_reports import load_study
+from tests.reports.builder import Book
+from tests.reports.damage import damaged, edited, small, with_each, without
+from tests.reports.lines import Record, encoded
+
+MUTATIONS = 120
+FILES = ("study.json", "cells.csv", "timeline.csv", "summary.md", "report.html")
+
+
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder = small().write(tmp_path_factory.mktemp("whole"))
+    assert main(["show", str(folder), "--quiet"]) == 0
+    return (folder / "ledger.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Templates are compiled once and for all."""
+    made: list[Environment] = []
+
+    def environment(**settings: Any) -> Environment:
+        made[:] = made or [Environment(**settings)]
+        return made[0]
+
+    monkeypatch.setattr("reports.render.html.Environment", environment)
+
+
+@pytest.mark.usefixtures("quick")
+def test_whatever_is_wrong_is_shown_or_refused_in_one_line(
+    lines: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for seed in range(MUTATIONS):
+        folder = ledger(tmp_path / str(seed), damaged(lines, random.Random(seed)))
+        code = main(["show", str(folder), "--quiet"])
+        said = capsys.readouterr()
+        written = [path.name for path in folder.iterdir() if path.name != "ledger.jsonl"]
+        assert (seed, code, said.out) in ((seed, 0, ""), (seed, 2, ""))
+        assert (seed, said.err.count("\n")) == (seed, code // 2)
+        assert (seed, sorted(written)) == (seed, [] if code else sorted(FILES))
+
+
+def test_whatever_is_wrong_with_a_long_run_is_folded_or_refused(
+    lines: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reports.study.study_reports.planned_runs", partial(planned_runs, long_bytes=0))
+    for seed in range(MUTATIONS):
+        folder = ledger(tmp_path / str(seed), damaged(lines, random.Random(-1 - seed)))
+        with suppress(LedgerError):
+            load_study(folder)
+
+
+def ledger(folder: Path, text: bytes) -> Path:
+    folder.mkdir()
+    (folder / "ledger.jsonl").write_bytes(text)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "sentence"),
+    [
+        ("cold", without("endpoint"), "a record is not what a ledger holds (KeyError('endpoint'))"),
+        ("cold", without("batch"), "a record is not what a ledger holds (KeyError('batch'))"),
+        (
+            "window",
+            edited(failures=None),
+            "line 6: failures is None, and must be whole numbers from 0",
+        ),
+        ("caveat", edited(code=None), "line 17: code is None, and must be a text"),
+        ("health", edited(cpu_pct=[40]), "a record is not what a ledger holds (TypeError("),
+        ("window", edited(images=10**400), "line 6: images is 1000000000"),
+        ("header", edited(fingerprint=[1]), "the header's fingerprint is not an object: mend line 1, or run"),
+        ("header", edited(images="64"), "the header's images is not an object"),
+        ("header", edited(endpoints={"a": 1}), "the header's endpoints is not an object of objects"),
+        ("header", edited(hosts={"name": "a"}), "the header's hosts is not a list of objects"),
+        ("header", edited(links=["lan"]), "the header's links is not a list of objects"),
+        ("header", edited(plan=None), "the header's plan is not a list of objects"),
+        ("header", edited(title=7), "the header's title is not a text"),
+        ("header", without("size"), "the header lacks size: run the study again."),
+    ],
+)
+def test_what_a_ledger_does_not_hold_is_refused_by_both_commands(
+    *,
+    kind: str,
+    change: Callable[[Record], Record],
+    sentence: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = with_each(tmp_path / "study", kind, change)
+    out = tmp_path / "out"
+    shown = main(["show", str(folder), "--quiet"])
+    said = capsys.readouterr().err
+    compared = main(["compare", "step7-a100", str(folder), "--out", str(out), "--quiet"])
+    assert (shown, said.startswith(f"reports: {folder}/ledger.jsonl: {sentence}")) == (2, True)
+    assert [path.name for path in folder.iterdir()] == ["ledger.jsonl"]
+    assert (compared, out.exists()) == ((2, False) if kind != "cold" else (0, True))
+
+
+def test_a_field_of_the_header_that_is_not_required_may_be_null(tmp_path: Path) -> None:
+    nothing = dict.fromkeys(("options", "fingerprint", "images", "links", "hosts"))
+    assert main(["show", str(with_each(tmp_path / "study", "header", edited(**nothing))), "--quiet"]) == 0
+
+
+def test_a_developer_sees_where_an_error_comes_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = with_each(tmp_path / "study", "cold", without("endpoint"))
+    monkeypatch.setattr("reports.ledger.damage.developing", lambda: True)
+    with pytest.raises(KeyError, match="endpoint"):
+        main(["show", str(folder), "--quiet"])
+
+
+def test_what_an_error_quotes_is_cut() -> None:
+    with pytest.raises(LedgerError) as refusal, damage_refused("here"):
+        raise ValueError("x" * 5_000)
+    said = str(refusal.value)
+    assert said.startswith("here: a record is not what a ledger holds (ValueError('xxx")
+    assert said.endswith("xxx): it was edited or damaged.")
+    assert len(said) < 300
+
+
+def test_an_error_that_no_record_can_bring_about_is_let_through() -> None:
+    with pytest.raises(NameError), damage_refused("here"):
+        raise NameError("undefined")
+
+
+def test_half_a_character_is_shown_as_a_question_mark(tmp_path: Path) -> None:
+    command = "locust --results-dir caf\udce9 \U0001f600"
+    folder = with_each(tmp_path / "study", "header", edited(options={"command": command}))
+    assert main(["show", str(folder), "--quiet"]) == 0
+    assert "locust --results-dir caf? \U0001f600" in (folder / "report.html").read_text(encoding="utf-8")
+
+
+def nothing_in(study: Book, **zeros: Any) -> None:
+    """Lets no window of HTTP's serial runs have counted something."""
+    for record in study.records:
+        if record["kind"] == "window" and record["cell"] == "onnx-http/b1/c1" and record["ok"] == 20:
+            record |= zeros
+
+
+def test_successes_without_an_image_have_no_rate(tmp_path: Path) -> None:
+    book = small()
+    nothing_in(book, images=0)
+    assert main(["show", str(book.write(tmp_path)), "--quiet"]) == 0
+    run = next(run for run in load_study(tmp_path).runs if run.cell == "onnx-http/b1/c1")
+    assert (run.requests, run.images, run.images_per_s) == (40, 0, None)
+    assert [share.images_per_s for share in run.per_worker] == [None]
+
+
+def test_a_latency_of_nothing_has_a_median_and_is_under_no_ratio(tmp_path: Path) -> None:
+    book = small()
+    none = encoded([0] * 20)
+    nothing_in(book, histograms={"latency": none, "service_time": none, "send_delay": none})
+    assert main(["show", str(book.write(tmp_path)), "--quiet"]) == 0
+    runs = [run for run in load_study(tmp_path).runs if run.batch == 1 and run.level == 1]
+    assert {run.latency_p50_ns for run in runs if run.endpoint == "onnx-http"} == {0.0}
+    assert not list(pairs(runs, lambda run: run.latency_p50_ns))
+    out = tmp_path / "out"
+    assert main(["compare", str(tmp_path), str(tmp_path), "--out", str(out), "--quiet"]) == 0
+
+
+def test_parts_that_no_answer_stated_are_unknown() -> None:
+    window = {"server_count": 0, "server_ns": {"compute": 5}}
+    assert server_side([], [window], "done").server_ns is None
+    assert server_side([], [window | {"server_count": 1}], "done").server_ns == 5
+
+
+def test_a_worker_that_failed_to_drain_has_said_no_end_of_its_phase(tmp_path: Path) -> None:
+    book = small()
+    for record in book.records:
+        if record["kind"] == "drained" and record["cell"] == "onnx-http/b1/c1":
+            for name in ("users", "finished", "abandoned"):
+                del record[name]
+            record["error"] = "OSError: [Errno 24] Too many open files"
+    run = next(run for run in load_study(book.write(tmp_path)).runs if run.cell == "onnx-http/b1/c1")
+    assert [one.text for one in run.caveats if one.code == "cut-short"] == [
+        "no end of the measure phase from w0"
+    ]

@@ -1,0 +1,113 @@
+"""Which limit a run is given, whatever is known of it, and in which order rules are asked."""
+
+import random
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from reports.fold.path import Path
+from reports.fold.serving import Serving
+from reports.limit import LIMITS, Limit
+from reports.limits.rules import limit_of
+from reports.summary.summary import Summary
+from tests.reports.limit_runs import HEALTHY, MS, PATH, SERVING, a_run, at_server, on_path
+
+OPTIONAL = [field.name for field in fields(Summary) if field.default is None]
+SICK = [
+    HEALTHY,
+    a_run(worker_cpu_pct=97.0),
+    a_run(loop_lag_p95_ns=80 * MS),
+    a_run(cold_share=0.2, cold_batches=(3, 5)),
+    at_server(600, 40, 645, server_busy=1.0, level=16, in_flight=16.0),
+    at_server(200, 3, 206, server_busy=0.1, serving={"batching_delay_ns": 200 * MS}),
+    on_path(2_100, {"connections": 1, "retransmits": 28, "segments_out": 40_000}, level=16, in_flight=16.0),
+    on_path(2_100, {"rtt_ns": 60.0 * MS}, level=16, in_flight=16.0),
+    a_run(load="open", arrivals="poisson", level=200.0, offered_per_s=200.0, due=1_000, dropped=0),
+    a_run(link_bytes_per_s=130e6),
+]
+
+
+def code_of(run: Summary) -> str:
+    limit = limit_of(run)
+    assert limit is not None
+    return limit.code
+
+
+def well_formed(limit: Limit | None) -> bool:
+    assert limit is not None
+    assert limit.code in LIMITS
+    assert limit.evidence
+    assert not limit.evidence.endswith(".")
+    assert "None" not in limit.evidence
+    assert limit.advice.endswith(".")
+    return True
+
+
+def test_a_run_that_was_not_begun_has_no_limit() -> None:
+    assert limit_of(replace(HEALTHY, status="not-run")) is None
+
+
+def test_the_healthy_run_is_limited_by_its_load() -> None:
+    limit = limit_of(HEALTHY)
+    assert limit is not None
+    assert limit.code == "offered-load"
+    assert limit.evidence.startswith(
+        "4 users did not fill anything; the busiest worker used 20.0 % of a core"
+    )
+    assert "the server's instances were executing 30.0 % of the time" in limit.evidence
+    assert limit.advice.startswith("Add users")
+
+
+@pytest.mark.parametrize("run", SICK)
+def test_every_code_is_declared_and_its_words_are_complete(run: Summary) -> None:
+    assert well_formed(limit_of(run))
+
+
+@pytest.mark.parametrize(
+    ("stronger", "code"),
+    [
+        ({"status": "aborted", "cold_share": 0.5}, "inconclusive"),
+        ({"cold_share": 0.5, "worker_cpu_pct": 99.0}, "server-cold"),
+        ({"worker_cpu_pct": 99.0, "loop_lag_p95_ns": 80 * MS, "server_busy": 0.99}, "client-cpu"),
+        ({"loop_lag_p95_ns": 80 * MS, "link_bytes_per_s": 121e6}, "client-loop"),
+        ({"link_bytes_per_s": 130e6, "server_busy": 0.9}, "link"),
+        ({"server_busy": 0.9, "unexplained_ns": 15 * MS}, "server-compute"),
+        ({"server_busy": 0.5, "unexplained_ns": 15 * MS, "network_ns": 0.0}, "inconclusive"),
+    ],
+)
+def test_of_several_things_in_the_way_the_first_rule_names_one(stronger: dict[str, Any], code: str) -> None:
+    assert code_of(a_run(**stronger)) == code
+
+
+@pytest.mark.parametrize("run", SICK)
+@pytest.mark.parametrize("name", OPTIONAL)
+def test_any_field_may_be_unknown(run: Summary, name: str) -> None:
+    assert well_formed(limit_of(replace(run, **{name: None})))
+
+
+@pytest.mark.parametrize("run", SICK)
+def test_any_fields_may_be_unknown_or_nothing(run: Summary) -> None:
+    dice = random.Random(4)
+    for _ in range(400):
+        thinned = replace(
+            run, **{name: dice.choice([None, None, 0]) for name in OPTIONAL if dice.random() < 0.4}
+        )
+        known_path = {field.name: dice.choice([None, 0]) for field in fields(Path) if dice.random() < 0.4}
+        known_serving = {field.name: None for field in fields(Serving) if dice.random() < 0.4}
+        run_without = replace(
+            thinned,
+            limit=None,
+            path=dice.choice([None, replace(PATH, **known_path)]),
+            serving=dice.choice([None, replace(SERVING, **known_serving)]),
+            server_parts=dice.choice([{}, run.server_parts]),
+        )
+        assert well_formed(limit_of(run_without))
+
+
+def test_without_any_number_nothing_can_be_said() -> None:
+    bare = {name: getattr(HEALTHY, name) for name in ("cell", "endpoint", "backend", "protocol", "payload")}
+    run = Summary(**bare, repeat=1, batch=1, load="closed", level=4, status="done")
+    assert limit_of(run) == Limit(
+        "inconclusive", "no request succeeded", "Mend this or measure longer, then run again."
+    )

@@ -1,0 +1,154 @@
+"""Published figures: read, matched with ours, and shown beside them with their sources."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reports.page.table import Table
+from reports.published_figures.figures import Published, beside, read_published, their_endpoint
+from reports.published_figures.rates import latencies_beside, published_figures, rates_beside
+from reports.published_figures.ratios import BY_LATENCY, serial_ratios
+from reports.study.study_reports import Study, load_study
+from reports.topics.report import build_page
+from tests.reports.builder import Book
+from tests.reports.contention_book import LINK, a_study, an_arm, axes_of, studied
+from tests.reports.example import example
+from tests.reports.limit_runs import HEALTHY
+from tests.reports.lines import triton
+from tests.reports.open_load import notes_at, texts
+
+MS = 1_000_000
+A100, RTX4090 = read_published("step7-a100"), read_published("step7-rtx4090")
+SERIAL = "published: Step 7 results on an A100, 2026-02-20: 30 iterations, one run"
+
+
+def one(figures: tuple[Published, ...], endpoint: str, batch: int, level: float) -> Published:
+    return next(it for it in figures if (it.endpoint, it.batch, it.level) == (endpoint, batch, level))
+
+
+@pytest.mark.parametrize(
+    ("figures", "endpoint", "batch", "level", "images_per_s", "p50_ms"),
+    [
+        (A100, "onnx-http", 1, 1, 4.8, 208.7),
+        (A100, "onnx-grpc", 32, 1, 10.2, 3126.8),
+        (A100, "onnx-grpc", 1, 16, 7.5, None),
+        (A100, "trt-http", 1, 8, 32.4, None),
+        (A100, "pytorch-http", 16, 1, 46.5, 344.2),
+        (RTX4090, "onnx-http", 1, 1, None, 272.1),
+        (RTX4090, "onnx-grpc", 1, 16, 4.0, None),
+        (RTX4090, "trt-grpc", 32, 1, 3.79, None),
+    ],
+)
+def test_published_figures_are_as_published(
+    *, figures: tuple[Published, ...], endpoint: str, batch: int, level: float,
+    images_per_s: float | None, p50_ms: float | None,
+) -> None:  # fmt: skip
+    found = one(figures, endpoint, batch, level)
+    assert (found.images_per_s, found.latency_p50_ms) == (images_per_s, p50_ms)
+
+
+def test_every_published_figure_names_its_source() -> None:
+    assert (len(A100), len(RTX4090)) == (40, 20)
+    assert {it.source.partition(":")[0] for it in A100} == {"Step 7 results on an A100, 2026-02-20"}
+    assert {it.source.partition(":")[0] for it in RTX4090} == {"Step 7B results on an RTX 4090, undated"}
+    assert all(it.images_per_s or it.latency_p50_ms for it in (*A100, *RTX4090))
+
+
+@pytest.mark.parametrize("name", ["", "step9", "../published/step7-a100", "/etc/passwd"])
+def test_an_unknown_study_has_no_figures(name: str) -> None:
+    assert read_published(name) == ()
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "theirs"),
+    [
+        ("emulated-http", "onnx-http"),
+        ("emulated-grpc", "onnx-grpc"),
+        ("onnx-grpc", "onnx-grpc"),
+        ("trt-http", "trt-http"),
+        ("openvino-grpc", "trt-grpc"),
+        ("pytorch-http", "pytorch-http"),
+    ],
+)
+def test_an_endpoint_stands_beside_the_one_most_like_it(endpoint: str, theirs: str) -> None:
+    backend, protocol = endpoint.split("-")
+    payload = "jpeg" if backend == "pytorch" else "fp32"
+    run = replace(HEALTHY, endpoint=endpoint, backend=backend, protocol=protocol, payload=payload)
+    assert their_endpoint(run, A100) == theirs
+
+
+def test_only_the_same_batch_and_load_stand_beside() -> None:
+    found = beside(replace(HEALTHY, level=16), A100)
+    assert found is not None
+    assert (found.endpoint, found.images_per_s) == ("onnx-http", 43.6)
+    assert beside(replace(HEALTHY, level=4), A100) is None
+    assert beside(replace(HEALTHY, level=16, load="open"), A100) is None
+    assert beside(replace(HEALTHY, payload="json"), A100) is None
+
+
+def serial(folder: Path, published: str = "step7-a100", repeats: int = 3) -> Study:
+    """One user at two batches over a link like the A100's; batch 2 was never published."""
+    book = a_study(links=[LINK | {"published": published}])
+    for repeat in range(1, repeats + 1):
+        for protocol, code, p50_ms in (("http", "R0", 200), ("grpc", "R4", 250)):
+            for batch in (1, 2):
+                values = [round(p50_ms * MS * (0.9 + 0.1 * repeat))] * 40
+                about = axes_of(code, "wan-a100", many=False)
+                book.add(
+                    *(f"emulated-{protocol}", batch, 1, {"w0": values}),
+                    **{"repeat": repeat, "axes": about, "counters": triton(40, batch, 5 * MS)},
+                )
+        an_arm(book, "R0", 42.0, repeat)
+    return studied(book, folder)
+
+
+def tables(study: Study) -> list[Table]:
+    figures = published_figures(study)
+    return [table(study, figures) for table in (rates_beside, latencies_beside, serial_ratios)]
+
+
+def test_ours_stand_beside_theirs_with_ratio_and_source(tmp_path: Path) -> None:
+    rates, latencies, _ = tables(serial(tmp_path))
+    assert texts(rates) == [
+        ["emulated-http", "onnx-http", "b1/c1", "4.55 (4.17–5.00)", "4.8", "0.947×"],
+        ["emulated-http wan-a100/per-user/1w", "onnx-http", "b1/c16", "42.0 (42.0–42.0)", "43.6", "0.963×"],
+        ["emulated-grpc", "onnx-grpc", "b1/c1", "3.64 (3.33–4.00)", "4.6", "0.791×"],
+    ]
+    assert texts(latencies)[0] == [
+        *("emulated-http", "onnx-http", "b1/c1"),
+        *("220 (200–240)", "208.7", "1.05×"),
+    ]
+    assert notes_at(rates, 0, 4) == [SERIAL]
+    assert notes_at(rates, 0, 0) == ["Emulated (a100): no model computes behind this endpoint."]
+    assert "Emulated link: wan-a100 (round trip 14 ms, 210 Mbit/s, 0.07 % lost)." in rates.shared
+
+
+def test_the_serial_ratio_stands_beside_theirs(tmp_path: Path) -> None:
+    table = tables(serial(tmp_path))[2]
+    assert texts(table) == [
+        [
+            *("emulated beside their onnx", "1", "4.55", "3.64", "0.800× (0.667–0.960)"),
+            *("4.8", "4.6", "0.958×"),
+        ]
+    ]
+
+
+def test_where_they_gave_no_images_per_second_the_ratio_is_of_their_latency(tmp_path: Path) -> None:
+    table = tables(serial(tmp_path, "step7-rtx4090"))[2]
+    assert texts(table)[0][5:] == ["–", "–", "0.854×"]
+    assert BY_LATENCY in notes_at(table, 0, 7)
+
+
+def test_a_link_that_models_none_shows_no_tables(tmp_path: Path) -> None:
+    assert [table.rows for table in tables(serial(tmp_path / "none", ""))] == [(), (), ()]
+    assert [table.rows for table in tables(serial(tmp_path / "other", "step9"))] == [(), (), ()]
+    old = load_study(example().write(tmp_path / "old"))
+    titles = [table.title for section in build_page(old, "x").sections for table in section.tables]
+    assert not [title for title in titles if "published" in title]
+
+
+def test_a_link_that_no_run_went_over_is_not_shown(tmp_path: Path) -> None:
+    book = Book(links=[LINK])
+    book.add("onnx-http", 1, 16, {"w0": [10 * MS] * 160})
+    assert published_figures(load_study(book.write(tmp_path))) == {}

@@ -1,0 +1,54 @@
+"""Ratios of repeats: their intervals, the least width of these, and how they are told."""
+
+from math import log
+
+import pytest
+
+from reports.stats.log_ratio import RESOLUTION, LogRatio, half_width, log_ratio
+
+
+def test_the_interval_is_welchs() -> None:
+    found = log_ratio([2.0, 2.1, 1.9], [1.0, 1.05, 0.95])
+    assert found.ratio == pytest.approx(2.0, rel=1e-2)
+    assert found.low is not None
+    assert found.high is not None
+    assert log(found.high / found.ratio) == pytest.approx(2.776 * 0.0501 * (2 / 3) ** 0.5, rel=0.01)
+    assert found.high / found.ratio == pytest.approx(found.ratio / found.low)
+
+
+@pytest.mark.parametrize(
+    ("top", "significant"), [(1.0, False), (1.0019, False), (1.0021, True), (1.01, True)]
+)
+def test_repeats_that_came_out_alike_are_no_sharper_than_the_histograms(
+    *, top: float, significant: bool
+) -> None:
+    found = log_ratio([top] * 3, [1.0] * 3)
+    assert found.low == pytest.approx(top / RESOLUTION)
+    assert found.high == pytest.approx(top * RESOLUTION)
+    assert found.significant is significant
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (LogRatio(1.05, 0.99, 1.114, 3), "1.05× (0.990–1.11)"),
+        (LogRatio(1.05, None, None, 1), "1.05×"),
+        (log_ratio([1.01] * 2, [1.0] * 2), "1.01× (±0.200 %)"),
+        (log_ratio([1.0] * 2, [1.0] * 2), "1.00× (0.998–1.00)"),
+    ],
+)
+def test_a_ratio_is_told_with_its_interval(found: LogRatio, said: str) -> None:
+    assert found.times == said
+
+
+def test_what_is_known_of_an_error_takes_no_freedom() -> None:
+    assert half_width([0.0, 0.0], (2, 2)) == 0
+    assert half_width([0.0, 0.0], (2, 2), known=4.0) == pytest.approx(1.96 * 2, rel=1e-4)
+    assert half_width([1.0, 0.0], (2, 2)) == pytest.approx(12.706, rel=1e-4)
+    assert half_width([1.0, 0.0], (2, 2), known=1.0) == pytest.approx(2.776 * 2**0.5, rel=1e-3)
+
+
+@pytest.mark.parametrize(("top", "bottom"), [([], [1.0]), ([1.0], [])])
+def test_a_side_without_a_value_is_refused(top: list[float], bottom: list[float]) -> None:
+    with pytest.raises(ValueError, match="a ratio takes a value on each side"):
+        log_ratio(top, bottom)

@@ -1,0 +1,165 @@
+from pathlib import Path
+
+import pytest
+
+from reports.ledger.ledger import LedgerError
+from reports.study.study_reports import load_study
+from reports.summary.summary import Summary
+from tests.reports.builder import Book
+from tests.reports.lines import FIRST_NS, RESPONSE_BYTES, drained_line, triton
+
+MS = 1_000_000
+
+
+def folded(book: Book, folder: Path) -> Summary:
+    return load_study(book.write(folder)).runs[0]
+
+
+def codes(run: Summary) -> list[str]:
+    return [doubt.code for doubt in run.caveats]
+
+
+def text_of(run: Summary, code: str) -> str:
+    return next(doubt.text for doubt in run.caveats if doubt.code == code)
+
+
+def test_a_serial_run_counts_every_request_of_the_measure_phase(tmp_path: Path) -> None:
+    book = Book()
+    book.add("onnx-grpc", 4, 1, {"w0": [10 * MS] * 1_000}, counters=triton(1_000, 4, 8 * MS))
+    run = folded(book, tmp_path)
+    assert (run.requests, run.failures, run.abandoned, run.images) == (1_000, 0, 0, 4_000)
+    assert (run.workers, run.hosts, run.status) == (1, 1, "done")
+    assert run.measure_ns == 10_000 * MS
+    assert (run.requests_per_s, run.images_per_s) == (100.0, 400.0)
+    assert [run.latency_p50_ns, run.latency_p999_ns, run.latency_mean_ns] == pytest.approx(
+        [10 * MS] * 3, rel=1e-3
+    )
+    assert (run.send_delay_p99_ns, run.response_bytes) == (0, 4 * RESPONSE_BYTES)
+    assert (run.server_ns, run.server_queue_ns, run.server_compute_ns) == (8_100_000, 50_000, 8 * MS)
+    assert run.executed_batch == 4
+    assert text_of(run, "few-samples") == "n=1000: p99.9 is doubtful"
+    assert not run.tainted
+
+
+def test_two_workers_are_merged_over_the_longer_span(tmp_path: Path) -> None:
+    book = Book()
+    loads = {"w0": [10 * MS] * 400, "w1": [30 * MS] * 200}
+    book.add("onnx-http", 1, 4, loads, counters=triton(600, 1, MS))
+    run = folded(book, tmp_path)
+    # two users each: 4 s / 2 on one worker, 6 s / 2 on the other
+    assert run.measure_ns == 3_000 * MS
+    assert run.requests_per_s == 200
+    assert run.latency_p50_ns == pytest.approx(10 * MS, rel=1e-3)
+    assert run.latency_p90_ns == pytest.approx(30 * MS, rel=1e-3)
+    assert text_of(run, "few-samples") == "n=600: p99 and p99.9 are doubtful"
+
+
+def test_a_run_without_drained_lines_has_the_same_numbers_and_is_doubted(tmp_path: Path) -> None:
+    book = Book()
+    book.add("onnx-http", 1, 1, {"w0": [10 * MS] * 50}, counters=triton(50, 1, MS), drained=False)
+    run = folded(book, tmp_path)
+    assert run.measure_ns == 500 * MS
+    assert run.requests_per_s == 100
+    assert text_of(run, "cut-short") == "no end of the measure phase from w0"
+    assert run.tainted
+
+
+def test_what_was_abandoned_is_taken_from_the_drained_line_where_there_is_one(tmp_path: Path) -> None:
+    book = Book()
+    loads = {"w0": [10 * MS] * 50, "w1": [10 * MS] * 50}
+    tag = book.add("onnx-http", 1, 2, loads, counters=triton(105, 1, MS), drained=False)
+    for record in book.records:
+        # the window saw one of w0's three: the others were still in flight when it was closed
+        record |= {"abandoned": 1} if record.get("last_end_ns", 0) > FIRST_NS + 1 else {}
+        record |= {"abandoned": 2} if "abandoned" in record and record["worker"] == "w1" else {}
+    book.records.append(drained_line(tag, "w0", 1, 50, abandoned=3))
+    run = folded(book, tmp_path)
+    # 3 as w0 said, and 2 in each of w1's two windows
+    assert (run.requests, run.abandoned) == (100, 7)
+    assert text_of(run, "counts-mismatch") == "sent 107 requests, the server counted 105"
+
+
+def test_rates_count_successes_and_failures_are_named_by_kind(tmp_path: Path) -> None:
+    book = Book()
+    failures = {"connection": 1, "timeout": 2}
+    book.add("onnx-http", 1, 1, {"w0": [10 * MS] * 100}, failures=failures, counters=triton(103, 1, MS))
+    run = folded(book, tmp_path)
+    assert (run.requests, run.failures, run.succeeded, run.requests_per_s) == (103, 3, 100, 100.0)
+    assert text_of(run, "failures") == "3 of 103: timeout 2, connection 1"
+    assert codes(run) == ["few-samples", "failures"]
+
+
+def test_nothing_but_failures_has_no_percentiles(tmp_path: Path) -> None:
+    book = Book()
+    book.add("onnx-http", 1, 1, {"w0": []}, failures={"refused": 5}, counters=triton(5, 1, MS))
+    run = folded(book, tmp_path)
+    assert (run.requests, run.succeeded) == (5, 0)
+    assert (run.latency_p50_ns, run.latency_max_ns, run.latency_mean_ns, run.request_bytes) == (None,) * 4
+    assert (codes(run), run.tainted) == (["no-data", "failures"], True)
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (199, "n=199: p95, p99 and p99.9 are doubtful"),
+        (200, "n=200: p99 and p99.9 are doubtful"),
+        (1_000, "n=1000: p99.9 is doubtful"),
+        (9_999, "n=9999: p99.9 is doubtful"),
+        (10_000, None),
+    ],
+)
+def test_each_percentile_has_its_own_size_of_sample(tmp_path: Path, count: int, text: str | None) -> None:
+    book = Book()
+    book.add("onnx-http", 1, 1, {"w0": [MS] * count}, counters=triton(count, 1, MS))
+    found = [doubt.text for doubt in folded(book, tmp_path).caveats]
+    assert found == ([text] if text else [])
+
+
+def test_results_that_a_worker_finished_and_the_ledger_lacks_are_missed(tmp_path: Path) -> None:
+    book = Book()
+    book.add("onnx-http", 1, 1, {"w0": [MS] * 300}, counters=triton(300, 1, MS))
+    next(record for record in book.records if record["kind"] == "drained")["finished"] = 301
+    assert (
+        text_of(folded(book, tmp_path), "results-lost") == "workers finished 301 requests, the ledger has 300"
+    )
+
+
+def test_a_run_that_never_began_has_no_numbers(tmp_path: Path) -> None:
+    book = Book()
+    book.plan("onnx-http", 1, 1)
+    run = folded(book, tmp_path)
+    assert (run.status, run.requests, run.images_per_s, run.caveats) == ("not-run", None, None, ())
+
+
+@pytest.mark.parametrize(("cut", "status"), [(1, "unfinished"), (0, "done")])
+def test_a_run_without_its_end_is_unfinished(tmp_path: Path, cut: int, status: str) -> None:
+    book = Book()
+    book.add("onnx-http", 1, 1, {"w0": [MS] * 300}, counters=triton(300, 1, MS))
+    book.records = book.records[: len(book.records) - cut]
+    run = folded(book, tmp_path)
+    assert run.status == status
+    assert ("unfinished" in codes(run)) == bool(cut)
+
+
+def test_a_stated_caveat_keeps_its_text_and_gets_advice(tmp_path: Path) -> None:
+    book = Book()
+    tag = book.add("onnx-http", 1, 1, {"w0": [MS] * 10_000}, counters=triton(10_000, 1, MS))
+    book.caveat(tag, "worker-lost", "w1 went silent")
+    book.caveat(tag, "moon-phase", "it was full")
+    known, unknown = folded(book, tmp_path).caveats
+    assert (known.text, known.advice, known.tainted) == (
+        "w1 went silent",
+        "Look at the worker's log; run the cell again with all workers.",
+        True,
+    )
+    assert (unknown.advice, unknown.tainted) == ("Look at the logs before trusting the number.", False)
+
+
+def test_a_damaged_record_is_one_sentence(tmp_path: Path) -> None:
+    book = Book()
+    book.add("onnx-http", 1, 1, {"w0": [MS]})
+    del book.records[2]["ok"]
+    with pytest.raises(
+        LedgerError, match=r"ledger\.jsonl: a record is not what a ledger holds \(KeyError\('ok'\)\)"
+    ):
+        folded(book, tmp_path)

@@ -1,0 +1,205 @@
+"""A sweep of queue delays: Triton's own batches, the best for a bound, and what repeats do not tell."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.study.study_reports import Study, load_study
+from reports.topics.load.queue_delay import sweeps
+from reports.topics.load.queue_delay_tables import best_delays, delay_finding, queue_delays
+from tests.reports.builder import Book
+from tests.reports.lines import Record, triton
+from tests.reports.open_load import MS, notes_at, texts
+
+REQUESTS = 200
+
+
+def at_delay(
+    book: Book, delay_ms: float, latency_ms: float, executions: int, repeat: int = 1, **more: Any
+) -> Record:
+    """200 requests of 8 users, all as slow, in so many executions of Triton's."""
+    axes = {"queue_delay_us": round(delay_ms * 1000), "variant": f"delay-{delay_ms:g}ms"}
+    counters = triton(REQUESTS, 1, MS) | {"executions": executions}
+    return book.add(
+        "onnx-http",
+        more.pop("batch", 1),
+        8,
+        {"w0": [round(latency_ms * MS)] * REQUESTS},
+        repeat=repeat,
+        axes=axes | more,
+        counters=counters,
+    )
+
+
+def swept(folder: Path, latencies: dict[float, Sequence[float]], bound: float = 0) -> Study:
+    """Each delay in ms with the latencies of its repeats."""
+    book = Book(options={"p95_bound": bound})
+    for delay, values in latencies.items():
+        for repeat, latency_ms in enumerate(values, 1):
+            at_delay(book, delay, latency_ms, REQUESTS // (4 if delay else 1), repeat)
+    return load_study(book.write(folder))
+
+
+def test_each_delay_has_tritons_own_batches_beside_its_rate_and_p95(tmp_path: Path) -> None:
+    table = queue_delays(swept(tmp_path, {5: [20, 25], 0: [40, 40]}))
+    assert texts(table) == [
+        ["onnx-http", "1", "users 8", "0", "200 (200–200)", "40.0", "1.00", "1.00"],
+        ["onnx-http", "1", "users 8", "5", "360 (320–400)", "22.5", "4.00", "0.250"],
+    ]
+    assert table.notes == ()
+
+
+def test_one_delay_or_none_is_no_sweep(tmp_path: Path) -> None:
+    study = swept(tmp_path, {5: [20]})
+    assert (queue_delays(study).rows, best_delays(study).rows, delay_finding(study)) == ((), (), "")
+
+
+def test_loads_that_differ_in_more_than_the_delay_are_apart(tmp_path: Path) -> None:
+    book = Book()
+    at_delay(book, 0, 20, 200, instances=1)
+    at_delay(book, 5, 20, 50, instances=2)
+    at_delay(book, 0, 20, 200, batch=4)
+    assert sweeps(load_study(book.write(tmp_path))) == ()
+
+
+def test_repeats_tell_the_best_from_the_others_or_not(tmp_path: Path) -> None:
+    study = swept(tmp_path, {0: [40, 40.4], 1: [20, 20.4], 5: [20.1, 20.2], 10: [80, 80.4]})
+    (sweep,) = sweeps(study)
+    best = sweep.fastest()
+    assert best is not None
+    assert (best.setting.name, [other.name for other in best.alike], best.compared) == (
+        *("5 ms", ["1 ms"], True),
+    )
+    (row,) = texts(best_delays(study))
+    assert row == [
+        *("onnx-http", "1", "users 8", "5 ms", "397 (396–398)", "20.2 (20.1–20.2)"),
+        *("5 ms", "20.2 (20.1–20.2)", "397 (396–398)"),
+    ]
+    assert notes_at(best_delays(study), 0, 3) == ["not told apart from 1 ms"]
+    assert delay_finding(study) == (
+        "Best queue delay of those tested: onnx-http at batch 1 and 8 users most images/s with 5 ms (397, "
+        "not told apart from 1 ms), lowest p95 with 5 ms (20.2 ms, not told apart from 1 ms)."
+    )
+
+
+def test_one_run_each_tells_nothing_apart(tmp_path: Path) -> None:
+    study = swept(tmp_path, {0: [40], 5: [20]})
+    one = "one run is behind a figure, so this may be chance; --repeats 5 would tell"
+    assert [notes_at(best_delays(study), 0, column) for column in (3, 6)] == [[one], [one]]
+    assert delay_finding(study) == (
+        "Best queue delay of those tested: onnx-http at batch 1 and 8 users most images/s with 5 ms (400), "
+        "lowest p95 with 5 ms (20.0 ms). One run is behind a figure, so this may be chance; --repeats 5 "
+        "would tell."
+    )
+
+
+def test_where_only_some_loads_have_repeats_the_others_say_so_themselves(tmp_path: Path) -> None:
+    book = Book()
+    for repeat, latency_ms in ((1, 40), (2, 40.4)):
+        at_delay(book, 0, latency_ms, 200, repeat)
+        at_delay(book, 5, latency_ms / 2, 50, repeat)
+    at_delay(book, 0, 40, 200, batch=4)
+    at_delay(book, 5, 20, 50, batch=4)
+    said = delay_finding(load_study(book.write(tmp_path)))
+    assert "5 ms (398), lowest p95 with 5 ms (20.1 ms); onnx-http at batch 4" in said
+    assert "lowest p95 with 5 ms (20.0 ms, one run). One run is behind a figure" in said
+
+
+def test_a_p95_of_few_results_is_marked_and_said(tmp_path: Path) -> None:
+    book = Book()
+    for delay_us, count in ((0, 40), (5000, 50)):
+        axes = {"queue_delay_us": delay_us, "variant": f"delay-{delay_us / 1000:g}ms"}
+        book.add("onnx-http", 1, 8, {"w0": [20 * MS] * count}, axes=axes)
+    study, few = load_study(book.write(tmp_path)), ["few-samples: p95 needs 200 results"]
+    assert [notes_at(best_delays(study), 0, column) for column in (4, 5, 7)] == [[], few, few]
+    assert delay_finding(study).endswith(" p95 is of as few as 40 results; it needs 200.")
+
+
+def test_a_bound_leaves_out_what_one_repeat_took_beyond_it(tmp_path: Path) -> None:
+    latencies = {0: [30.0, 30.2], 5: [20, 26], 10: [80, 80.2]}
+    study = swept(tmp_path, latencies, bound=25)
+    assert texts(best_delays(study))[0][3:7] == ["–", "–", "–", "5 ms"]
+    assert notes_at(best_delays(study), 0, 3) == ["none kept p95 at 25 ms in each repeat"]
+    assert "none keeps p95 at 25 ms, the lowest is with 5 ms (23.0 ms" in delay_finding(study)
+    kept = swept(tmp_path / "kept", latencies, bound=31)
+    assert texts(best_delays(kept))[0][3:5] == ["5 ms", "354 (308–400)"]
+    assert "of those with p95 at most 31 ms, most images/s with 5 ms (354, not told apart" in delay_finding(
+        kept
+    )
+
+
+def test_what_is_disqualified_is_never_the_best(tmp_path: Path) -> None:
+    book = Book()
+    at_delay(book, 0, 40, 200)
+    book.caveat(at_delay(book, 5, 10, 50), "worker-lost", "w1")
+    (sweep,) = sweeps(load_study(book.write(tmp_path)))
+    best = sweep.fastest()
+    assert best is not None
+    assert (best.setting.name, best.alike) == ("0 ms", ())
+
+
+def test_of_open_load_only_the_latency_is_the_settings_own(tmp_path: Path) -> None:
+    book = Book()
+    for delay_us, latency_ms in ((0, 40), (5000, 60)):
+        axes = {"queue_delay_us": delay_us, "variant": f"delay-{delay_us / 1000:g}ms"}
+        book.add_open("onnx-http", 50, {"w0": [latency_ms * MS] * REQUESTS}, axes=axes)
+    study = load_study(book.write(tmp_path))
+    assert texts(best_delays(study))[0][2:8] == ["50/s", "–", "–", "–", "0 ms", "40.0"]
+    assert delay_finding(study).startswith(
+        "Best queue delay of those tested: onnx-http at batch 1 and 50 requests/s lowest p95 with 0 ms (40.0"
+    )
+
+
+@pytest.mark.parametrize(
+    ("told", "text"),
+    [
+        ({"instances": 2, "batching_delay_ns": 5_000_000}, ""),
+        (
+            {"instances": 1, "batching_delay_ns": 5_000_000},
+            "instances asked for: 2, by the server's word: 1",
+        ),
+        (
+            {"instances": 2, "batching_delay_ns": 0},
+            "queue delay asked for: 5000 us, by the server's word: 0 us",
+        ),
+        ({"instances": 2, "batching": False, "batching_delay_ns": 0}, ""),
+    ],
+)
+def test_a_server_that_says_otherwise_disqualifies_the_run(
+    tmp_path: Path, told: dict[str, Any], text: str
+) -> None:
+    book = Book()
+    book.serving(at_delay(book, 5, 20, 50, instances=2), **told)
+    (run,) = load_study(book.write(tmp_path)).runs
+    assert [doubt.text for doubt in run.caveats if doubt.code == "settings-differ"] == (
+        [text] if text else []
+    )
+    assert run.tainted == bool(text)
+
+
+def test_the_finding_names_the_busiest_loads_and_counts_the_others(tmp_path: Path) -> None:
+    book = Book()
+    for users in (1, 2, 4, 8):
+        for delay_us in (0, 5000):
+            axes = {"queue_delay_us": delay_us, "variant": f"delay-{delay_us / 1000:g}ms"}
+            book.add("onnx-http", 1, users, {"w0": [20 * MS] * REQUESTS}, axes=axes)
+    said = delay_finding(load_study(book.write(tmp_path)))
+    assert [f"{users} users" in said for users in (2, 4, 8)] == [True] * 3
+    assert "1 user " not in said
+    assert "; 1 more load in the table. One run is behind a figure" in said
+
+
+def test_one_user_has_nobody_to_share_with_so_no_delay_is_called_faster(tmp_path: Path) -> None:
+    book = Book()
+    for delay_ms, latency_ms in ((0, 20), (5, 25)):
+        axes = {"queue_delay_us": delay_ms * 1000, "variant": f"delay-{delay_ms}ms"}
+        book.add("onnx-http", 1, 1, {"w0": [latency_ms * MS] * REQUESTS}, axes=axes)
+    study = load_study(book.write(tmp_path))
+    ((*_, fastest, rate, p95, quickest, lowest, _),) = texts(best_delays(study))
+    assert (fastest, rate, p95) == ("–", "–", "–")
+    assert (quickest, lowest) == ("0 ms", "20.0")
+    assert "one user has nobody to share an execution with" in best_delays(study).notes
+    assert "lowest p95 with 0 ms" in delay_finding(study)
+    assert "most images/s" not in delay_finding(study)

@@ -1,0 +1,155 @@
+"""Where more users bring no more throughput, and the table that says so."""
+
+from pathlib import Path
+
+from reports.stats.spread import Spread
+from reports.stats.usl import Fit, NoFit
+from reports.study.study_reports import Study, load_study
+from reports.summary.way import Way
+from reports.topics.load.saturation import Curve, Knee, NoKnee, Point, curves, knee
+from reports.topics.load.scaling_tables import usl_table
+from tests.reports.builder import Book
+from tests.reports.open_load import notes_at, texts
+
+MS = 1_000_000
+RISING = {1: 10.0, 2: 18.0, 4: 30.0, 8: 39.0, 16: 40.0, 32: 38.0}
+
+
+def point(users: float, rate: float, tainted: bool = False, repeats: int = 3) -> Point:
+    return Point(users, Spread(rate, rate, rate, repeats), None, tainted, [None] * repeats)  # type: ignore[list-item]
+
+
+def found_at(rates: dict[int, float]) -> Knee | NoKnee:
+    return knee([point(users, rate) for users, rate in rates.items()])
+
+
+def one_level(book: Book, users: int, rate: float, repeat: int = 1, **more: object) -> None:
+    """A run with some images a second, by requests that all take the same time."""
+    endpoint = str(more.pop("endpoint", "onnx-http"))
+    each_ns = round(users / rate * 1e9)
+    book.add(endpoint, 1, users, {"w0": [each_ns] * (10 * users)}, repeat=repeat, **more)  # type: ignore[arg-type]
+
+
+def study(folder: Path, rates: dict[int, float], repeats: int = 3) -> Study:
+    book = Book()
+    for users, rate in rates.items():
+        for repeat in range(1, repeats + 1):
+            one_level(book, users, rate * (0.98 + 0.01 * repeat), repeat)
+    return load_study(book.write(folder))
+
+
+def only(found: tuple[Curve, ...]) -> Curve:
+    assert len(found) == 1
+    return found[0]
+
+
+def test_the_knee_is_the_first_level_with_95_percent_of_the_highest_median() -> None:
+    found = found_at(RISING)
+    assert isinstance(found, Knee)
+    assert (found.at.users, found.before, found.after.users, found.doubts) == (8, 4, 16, ())
+    just_below = found_at(RISING | {8: 37.9})
+    assert isinstance(just_below, Knee)
+    assert (just_below.at.users, just_below.before) == (16, 8)
+
+
+def test_a_last_step_that_gains_more_than_5_percent_has_not_reached_it() -> None:
+    assert found_at({1: 10, 8: 38, 16: 40.1}) == NoKnee("not reached: still rising at 16 users", rising=True)
+    flat_at_last = found_at({1: 10, 8: 38.1, 16: 40})
+    assert isinstance(flat_at_last, Knee)
+    assert flat_at_last.at.users == 8
+
+
+def test_a_knee_at_the_lowest_level_may_lie_below() -> None:
+    found = found_at({8: 40, 16: 40})
+    assert isinstance(found, Knee)
+    assert (found.at.users, found.before) == (8, None)
+    assert found.doubts == ("there is no lower level than 8 users: it may lie below",)
+
+
+def test_no_knee_rests_on_disqualified_levels() -> None:
+    points = [point(1, 10), point(8, 20), point(16, 60, tainted=True)]
+    found = knee(points, lost=[32])
+    assert found == NoKnee(
+        "not reached: still rising at 8 users; disqualified, and so left out: 16 users; "
+        "no request succeeded at 32 users",
+        rising=True,
+    )
+    assert knee(points[1:]) == NoKnee("of 2 levels, 1 not disqualified: it takes 2")
+    assert knee([]) == NoKnee("of 0 levels, 0 not disqualified: it takes 2")
+
+
+def test_one_run_at_a_level_is_said() -> None:
+    found = knee([point(1, 10), point(8, 20, repeats=1), point(16, 20)])
+    assert isinstance(found, Knee)
+    assert found.doubts == (
+        "one run at a level: a difference of some percent may be chance; --repeats 5 would tell",
+    )
+
+
+def test_a_curve_has_its_points_its_knee_and_its_fit(tmp_path: Path) -> None:
+    found = only(curves(study(tmp_path, RISING)))
+    assert (found.name, found.way, found.batch, found.lost) == ("onnx-http", Way("onnx-http"), 1, ())
+    assert [round(each.rate.median, 3) for each in found.points] == list(RISING.values())
+    assert [each.repeats for each in found.points] == [3] * 6
+    assert found.points[0].rate.runs == 3
+    assert found.points[3].p95_ms is not None
+    assert round(found.points[3].p95_ms.median) == 205
+    assert isinstance(found.knee, Knee)
+    assert found.knee.at.users == 8
+    assert isinstance(found.fit, Fit)
+    assert found.fit.runs == 18
+    assert found.highest.users == 16
+
+
+def test_floors_open_load_single_levels_and_failures_have_no_curve(tmp_path: Path) -> None:
+    book = Book()
+    for users in (1, 8):
+        one_level(book, users, 10.0 * users, endpoint="onnx-http-floor")
+        book.add("onnx-grpc", 1, users, {"w0": []}, failures={"timeout": 5})
+        book.plan("openvino-grpc", 1, users)
+        book.add_open("pytorch-http", 10.0 * users, {"w0": [MS] * 50})
+    one_level(book, 8, 10)
+    found = load_study(book.write(tmp_path / "odd"))
+    assert curves(found) == ()
+    assert usl_table(found).rows == ()
+    assert curves(load_study(Book().write(tmp_path / "empty"))) == ()
+
+
+def test_levels_without_a_success_and_disqualified_ones_are_out_of_knee_and_fit(tmp_path: Path) -> None:
+    book = Book()
+    for users, rate in RISING.items():
+        one_level(book, users, rate, status="aborted" if users == 32 else "done")
+    book.add("onnx-http", 1, 64, {"w0": []}, failures={"timeout": 5})
+    found = only(curves(load_study(book.write(tmp_path))))
+    assert [each.tainted for each in found.points] == [False] * 5 + [True]
+    assert found.lost == (64,)
+    assert isinstance(found.fit, Fit)
+    assert found.fit.levels == (1, 16)
+    assert isinstance(found.knee, Knee)
+    assert found.knee.doubts[1:] == (
+        "disqualified, and so left out: 32 users",
+        "no request succeeded at 64 users",
+    )
+
+
+def test_the_table_has_the_knee_and_the_law(tmp_path: Path) -> None:
+    table = usl_table(study(tmp_path, RISING))
+    (row,) = texts(table)
+    assert row[:6] == ["onnx-http", "1", "8 (above 4)", "205 (203–207)", "400 (396–404)", "40.0 (39.6–40.4)"]
+    assert row[6].startswith("0.1")
+    assert row[8].startswith("15.0 (14.")
+    assert [len(cells) for cells in table.rows] == [len(table.heads)]
+
+
+def test_the_table_says_why_there_is_no_fit(tmp_path: Path) -> None:
+    table = usl_table(study(tmp_path, {1: 10.0, 8: 30.0}))
+    assert texts(table)[0][2:] == ["not reached", "–", "–", "30.0 (29.7–30.3)", "no fit", "–", "–", "–", "–"]
+    assert notes_at(table, 0, 2) == ["not reached: still rising at 8 users"]
+    assert notes_at(table, 0, 6) == ["no fit: 2 of the 4 levels that it takes"]
+
+
+def test_flat_throughput_has_no_fit_in_a_study(tmp_path: Path) -> None:
+    found = only(curves(study(tmp_path, {users: 20.0 + 0.1 * (users % 3) for users in RISING})))
+    assert isinstance(found.fit, NoFit)
+    assert isinstance(found.knee, Knee)
+    assert found.knee.at.users == 1

@@ -1,0 +1,70 @@
+"""What another payload is worth: the ratio to the float32 tensor by the same protocol, with its interval."""
+
+from pathlib import Path
+
+from reports.study.study_reports import load_study
+from reports.topics.payloads.payloads import payload_pairs, payloads_finding, payloads_map
+from reports.topics.payloads.protocols import protocols_map
+from reports.topics.report import build_page
+from tests.reports.builder import Book
+from tests.reports.example import MS
+from tests.reports.open_load import texts
+
+SLOW, FAST = [40.0, 40.4, 39.6], [10.0, 10.1, 9.9]
+
+
+def book(times: dict[str, list[float]], level: int = 16) -> Book:
+    made = Book()
+    for name, values in times.items():
+        for repeat, ms in enumerate(values, 1):
+            made.add(name, 1, level, {"w0": [round(ms * MS)] * 160}, repeat=repeat)
+    return made
+
+
+def test_each_payload_stands_over_the_tensor_of_its_protocol(tmp_path: Path) -> None:
+    times = {
+        "onnx-http": SLOW, "onnx-grpc": SLOW, "onnx-jpeg-grpc": FAST, "onnx-uint8-http": [20.0, 20.2, 19.8],
+        "gateway-http": FAST, "pytorch-http": FAST,
+    }  # fmt: skip
+    study = load_study(book(times).write(tmp_path))
+    table = payloads_map(study)
+    assert table.heads == ("payload", "users", "batch 1")
+    told = {row[0].text: row[2].text for row in table.rows}
+    assert {name: text.split()[1] for name, text in told.items()} == {
+        "onnx-jpeg-grpc / onnx-grpc": "4.00×",
+        "onnx-uint8-http / onnx-http": "2.00×",
+        "gateway-http / onnx-http": "4.00×",
+    }
+    assert told["onnx-jpeg-grpc / onnx-grpc"].startswith("▲ 4.00× (3.9")
+    assert [row[1].text for row in table.rows] == ["16"] * 3
+    assert payloads_finding(study).startswith("Images per second at batch 1 by payload: ")
+    assert "onnx-jpeg-grpc / onnx-grpc 4.00× (3.9" in payloads_finding(study)
+    assert payloads_finding(study) in build_page(study, "x").findings
+
+
+def test_without_a_tensor_beside_it_nothing_is_said(tmp_path: Path) -> None:
+    study = load_study(
+        book({"onnx-jpeg-grpc": FAST, "onnx-http": SLOW, "pytorch-http": FAST}).write(tmp_path)
+    )
+    assert payload_pairs(study) == {}
+    assert payloads_map(study).rows == ()
+    assert payloads_finding(study) == ""
+
+
+def test_one_run_has_a_ratio_without_an_interval(tmp_path: Path) -> None:
+    study = load_study(book({"onnx-jpeg-grpc": [10.0], "onnx-grpc": [30.0]}).write(tmp_path))
+    assert texts(payloads_map(study)) == [["onnx-jpeg-grpc / onnx-grpc", "16", "3.00×"]]
+    assert payloads_finding(study).endswith(
+        "grpc / onnx-grpc 3.00× with 16 users; inconclusive: one run per cell; --repeats 5 would tell."
+    )
+    alone = load_study(book({"onnx-jpeg-grpc": FAST, "onnx-grpc": SLOW}, level=1).write(tmp_path / "alone"))
+    assert payloads_finding(alone).endswith(") with one user.")
+
+
+def test_the_protocols_of_each_payload_are_a_pair_of_their_own(tmp_path: Path) -> None:
+    times = {"onnx-http": SLOW, "onnx-grpc": FAST, "onnx-jpeg-http": FAST, "onnx-jpeg-grpc": FAST}
+    table = protocols_map(load_study(book(times).write(tmp_path)))
+    assert [(row[0].text, row[2].text.split()[-2]) for row in table.rows] == [
+        ("onnx", "4.00×"),
+        ("onnx-jpeg", "1.00×"),
+    ]

@@ -1,0 +1,79 @@
+"""The map of gRPC over HTTP: ratios of geometric means with Welch's intervals, shaded where told apart."""
+
+from math import log
+from pathlib import Path
+
+import pytest
+
+from reports.page.ratio_map import ONE_RUN, heat_of
+from reports.stats.log_ratio import log_ratio
+from reports.study.study_reports import load_study
+from reports.topics.payloads.protocols import protocols_map
+from tests.reports.builder import Book
+from tests.reports.example import MS
+from tests.reports.open_load import notes_at, texts
+
+
+def both(tmp_path: Path, http_ms: list[float], grpc_ms: list[float]) -> Book:
+    book = Book()
+    for name, values in (("onnx-http", http_ms), ("onnx-grpc", grpc_ms)):
+        for repeat, ms in enumerate(values, 1):
+            book.add(name, 4, 1, {"w0": [round(ms * MS)] * 40}, repeat=repeat)
+    return book
+
+
+def test_a_ratio_that_is_told_from_1_is_marked_and_shaded(tmp_path: Path) -> None:
+    table = protocols_map(load_study(both(tmp_path, [20, 20.2, 19.8], [10, 10.1, 9.9]).write(tmp_path)))
+    assert table.heads == ("backend", "users", "batch 4")
+    (row,) = table.rows
+    assert [cell.text for cell in row[:2]] == ["onnx", "1"]
+    assert row[2].text.startswith("▲ 2.00× (1.9")
+    assert row[2].heat == pytest.approx(1.0, abs=0.01)
+
+
+def test_one_that_is_not_told_from_1_has_neither(tmp_path: Path) -> None:
+    table = protocols_map(load_study(both(tmp_path, [20, 20, 40], [20, 30, 30]).write(tmp_path)))
+    cell = table.rows[0][2]
+    assert cell.text.startswith("0.96")
+    assert cell.heat is None
+    assert not cell.marks
+
+
+def test_one_run_has_no_interval_and_says_so(tmp_path: Path) -> None:
+    table = protocols_map(load_study(both(tmp_path, [20], [10]).write(tmp_path)))
+    assert texts(table) == [["onnx", "1", "2.00×"]]
+    assert notes_at(table, 0, 2) == [ONE_RUN]
+    assert table.rows[0][2].heat is None
+
+
+def test_a_side_without_a_figure_is_a_dash_with_the_reason(tmp_path: Path) -> None:
+    book = both(tmp_path, [20], [])
+    book.add("onnx-grpc", 4, 1, {}, failures={"timeout": 2})
+    table = protocols_map(load_study(book.write(tmp_path)))
+    assert texts(table) == [["onnx", "1", "–"]]
+    assert notes_at(table, 0, 2) == ["no request succeeded"]
+
+
+def test_open_load_and_single_protocols_have_no_ratio(tmp_path: Path) -> None:
+    book = Book()
+    book.add_open("onnx-http", 50, {"w0": [MS] * 50})
+    book.add_open("onnx-grpc", 50, {"w0": [MS] * 50})
+    book.add("pytorch-http", 1, 1, {"w0": [MS] * 50})
+    assert protocols_map(load_study(book.write(tmp_path))).rows == ()
+
+
+def test_the_interval_is_welchs_of_the_logs() -> None:
+    """Against SciPy's own test: where its p is 0.05, the interval ends at 1."""
+    from scipy.stats import ttest_ind
+
+    over, under = [12.0, 13.1, 12.4, 12.9], [10.1, 11.9, 10.4]
+    found = log_ratio(over, under)
+    tested = ttest_ind([log(v) for v in over], [log(v) for v in under], equal_var=False)
+    ends = tested.confidence_interval(0.95)
+    assert (log(found.low or 0), log(found.high or 0)) == pytest.approx((ends.low, ends.high))
+    assert found.significant == (tested.pvalue < 0.05)
+
+
+@pytest.mark.parametrize(("ratio", "heat"), [(1.0, 0.0), (2.0, 1.0), (0.5, -1.0), (8.0, 1.0), (2**0.5, 0.5)])
+def test_the_shade_is_the_logarithm_and_full_at_twice(ratio: float, heat: float) -> None:
+    assert heat_of(ratio) == pytest.approx(heat)

@@ -1,0 +1,111 @@
+"""Links and hosts of a study: their tables, and what follows for the runs that went over them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.caveat import Caveat
+from reports.study.study_reports import Study, load_study
+from reports.topics.runs.links import clock, hosts, links
+from tests.reports.builder import Book
+from tests.reports.contention_book import LAN, LINK, a_study, an_arm, axes_of
+from tests.reports.example import example
+from tests.reports.open_load import notes_at, texts
+
+MS = 1_000_000
+FACTS = {
+    **{"hostname": "box", "python": "3.11.9", "packages": {"locust": "2.47.0"}, "cores": 2},
+    **{"commit": "0123456789ab+", "load": 0.5, "files_soft": 1_048_576},
+    **{"clock_offset_ns": -120_000, "clock_doubt_ns": 40_000},
+}
+
+
+def studied(folder: Path, **header: Any) -> Study:
+    return load_study(a_study(**header).write(folder))
+
+
+def test_a_link_is_shown_as_asked_and_as_measured_by_each_host(tmp_path: Path) -> None:
+    measured = {"h1": LINK["measured"]["h1"], "h2": {"rtt_ms": 14.2}}
+    differs = LINK | {"measured": measured, "differences": ["Rate: 150 Mbit/s, 210 asked."]}
+    table = links(studied(tmp_path, links=[differs, LAN]))
+    shape = ["1,000", "cubic", "step7-a100"]
+    assert texts(table) == [
+        ["wan-a100", "h1", "14.0", "14.1", "210", "209", "0.0700", "0.0600", *shape],
+        ["wan-a100", "h2", "14.0", "14.2", "210", "–", "0.0700", "–", *shape],
+        ["lan", "–", "0", "–", "–", "–", "0", "–", "–", "–", "–"],
+    ]
+    assert notes_at(table, 0, 0) == ["Rate: 150 Mbit/s, 210 asked."]
+    assert table.caption.endswith("Emulated by tun.")
+
+
+def test_a_host_tells_of_itself_and_what_it_does_not_is_a_dash(tmp_path: Path) -> None:
+    told = {"name": "h1", "kind": "netns", "workers": 4, "facts": FACTS}
+    table = hosts(studied(tmp_path, hosts=[told, {"name": "far", "kind": "ssh"}]))
+    assert texts(table) == [
+        [
+            *("h1", "netns", "4", "box", "2", "0.500", "3.11.9", "2.47.0"),
+            *("0123456789ab+", "1048576", "−0.120 ± 0.0400"),
+        ],
+        ["far", "ssh", *["–"] * 9],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("offset_ns", "doubt_ns", "text"),
+    [(None, None, "–"), (2 * MS, None, "2.00"), (0, 50_000, "0 ± 0.0500")],
+)
+def test_a_clock_is_as_far_off_as_its_doubt_allows(
+    offset_ns: float | None, doubt_ns: float | None, text: str
+) -> None:
+    assert clock(offset_ns, doubt_ns) == text
+
+
+def test_older_studies_have_neither_table(tmp_path: Path) -> None:
+    study = load_study(example().write(tmp_path))
+    assert (links(study).rows, hosts(study).rows) == ((), ())
+
+
+def doubts(study: Study, code: str) -> list[list[Caveat]]:
+    return [[doubt for doubt in run.caveats if doubt.code == code] for run in study.runs]
+
+
+def test_a_link_that_is_not_as_asked_is_doubted_in_every_run_over_it(tmp_path: Path) -> None:
+    book = a_study(links=[LINK | {"differences": ["150 Mbit/s, 210 asked.", "no loss."]}, LAN])
+    an_arm(book, "R0", 42.0)
+    an_arm(book, "R0", 400.0, link="lan")
+    over_wan, over_lan = doubts(load_study(book.write(tmp_path)), "link-differs")
+    assert [doubt.text for doubt in over_wan] == ["wan-a100: 150 Mbit/s, 210 asked; no loss"]
+    assert over_lan == []
+    assert not over_wan[0].tainted
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ({"workers": 4}, "workers asked for: 4, that took part: 1"),
+        (
+            {"workers": 4, "hosts": 2},
+            "workers asked for: 4, that took part: 1; hosts asked for: 2, that took part: 1",
+        ),
+        ({"workers": 0, "hosts": 0}, None),
+        ({"workers": 1, "hosts": 1}, None),
+    ],
+)
+def test_a_topology_that_is_not_as_asked_disqualifies(
+    tmp_path: Path, asked: dict[str, int], text: str | None
+) -> None:
+    book = Book()
+    book.add("onnx-grpc", 1, 1, {"w0": [MS] * 50}, axes=axes_of("R2", "", many=False) | asked)
+    study = load_study(book.write(tmp_path))
+    assert [doubt.text for doubt in doubts(study, "topology-differs")[0]] == ([text] if text else [])
+    assert study.runs[0].tainted == (text is not None)
+
+
+def test_a_links_own_rate_takes_the_place_of_the_option(tmp_path: Path) -> None:
+    book = a_study(options={"link_mbit": 1_000})
+    an_arm(book, "R0", 42.0)
+    an_arm(book, "R0", 400.0, link="lan")
+    book.add("onnx-http", 1, 1, {"w0": [MS] * 50})
+    rates = [run.link_bytes_per_s for run in load_study(book.write(tmp_path)).runs]
+    assert rates == [210e6 / 8, None, 1_000e6 / 8]

@@ -1,0 +1,205 @@
+"""The tables of attribution: where the time goes, what is in the way, the path, cold starts, floors."""
+
+from dataclasses import replace
+from pathlib import Path as Folder
+
+import pytest
+
+from reports.fold.path import Path
+from reports.limit import Limit
+from reports.page.disclosures import FLOOR, OPENVINO, disclosures, stand_in
+from reports.study.study import inconclusive_because
+from reports.study.study_reports import Study, load_study
+from reports.topics.findings import findings
+from reports.topics.load.open_load import open_load
+from reports.topics.payloads.floors import floors
+from reports.topics.payloads.matrix import seed_tables
+from reports.topics.report import build_page
+from reports.topics.runs.path import connections_and_path, link_images_per_s
+from reports.topics.servers.breakdown import NO_PATH, NO_SERVER, aligned_ms, in_the_way, where_the_time_goes
+from reports.topics.servers.cold_start import cold_starts
+from tests.reports.builder import Book
+from tests.reports.lines import triton
+from tests.reports.open_load import notes_at, texts
+from tests.reports.summary.test_breakdown import summary
+
+MS = 1_000_000
+
+
+def with_floor(folder: Folder) -> Study:
+    """Two repeats of a cell of 10 ms, one floor of 2 ms that the client held up, a floor of nothing."""
+    book = Book(options={"link_mbit": 80})
+    for repeat in (1, 2):
+        tag = book.add(
+            "onnx-http", 1, 1, {"w0": [10 * MS] * 200}, repeat=repeat, counters=triton(200, 1, 8 * MS)
+        )
+        book.phases(tag, send=MS // 2, receive=MS // 10, decode=MS // 5)
+        book.request_bytes(tag, 5_000)
+        book.path(
+            tag, asked=2, busy_ns=200 * MS, bytes_sent=1_000_000, bytes_received=4_000, segments_out=1_000
+        )
+    floor = book.add("onnx-http-floor", 1, 1, {"w0": [2 * MS] * 200}, counters=triton(200, 1, 0))
+    book.caveat(floor, "client-bound", "worker w0 used 99 % of a core")
+    book.add("onnx-grpc-floor", 1, 1, {"w0": [MS] * 200})
+    book.footer()
+    return load_study(book.write(folder))
+
+
+def test_a_row_has_the_mean_and_the_parts_that_add_up_to_it(tmp_path: Folder) -> None:
+    table = where_the_time_goes(with_floor(tmp_path))
+    assert table.heads == (
+        *("run", "mean", "delay", "send", "net", "queue", "comp", "other", "recv", "dec", "unexpl", "%"),
+    )
+    row = ["onnx-http/b1/c1", "10.00", "0.00", "0.50", "0.50", "0.05", "8.00", "0.05", "0.10", "0.20"]
+    assert texts(table)[0] == [*row, "0.60", "6"]
+    assert sum(map(float, row[2:])) + 0.6 == pytest.approx(float(row[1]))
+    assert notes_at(table, 0, 11) == []
+    assert notes_at(table, 3, 0) == [FLOOR]
+    assert notes_at(table, 2, 11) == [NO_PATH]
+    assert set(notes_at(table, 3, 11)) == {NO_SERVER, NO_PATH}
+
+
+@pytest.mark.parametrize(
+    ("value_ns", "mean_ns", "text"),
+    [
+        (None, 1.0, "–"),
+        (51_234, 12.34 * MS, "0.05"),
+        (51_234, 1.234 * MS, "0.051"),
+        (51_234, 0.5 * MS, "0.051"),
+        (51_234, 123.4 * MS, "0.1"),
+        (1_657_750_000, 1_657.75 * MS, "1,658"),
+        (-1_000, 12.34 * MS, "0.00"),
+        (-120_000, 12.34 * MS, "-0.12"),
+        (0.0, 0.0, "0"),
+    ],
+)
+def test_a_part_has_the_decimals_of_its_mean(value_ns: float | None, mean_ns: float, text: str) -> None:
+    assert aligned_ms(value_ns, mean_ns) == text
+
+
+def test_limits_are_named_with_evidence_and_advice_is_said_once(tmp_path: Folder) -> None:
+    study = with_floor(tmp_path)
+    limit = Limit("connections", "1 connection, busy 95 %", "Give each user its own channel.")
+    runs = (*(replace(run, limit=limit) for run in study.runs[:2]), replace(study.runs[2], limit=None))
+    table = in_the_way(replace(study, runs=runs))
+    assert texts(table) == [
+        ["onnx-http/b1/c1", "connections", "1 connection, busy 95 %"],
+        ["onnx-http/b1/c1 r2", "connections", "1 connection, busy 95 %"],
+    ]
+    assert notes_at(table, 0, 1) == notes_at(table, 1, 1) == ["Give each user its own channel."]
+    assert len(table.notes) == 1
+
+
+def test_the_path_is_a_row_and_a_known_link_has_a_ceiling(tmp_path: Folder) -> None:
+    table = connections_and_path(with_floor(tmp_path))
+    assert table.folded
+    assert [row[:4] for row in texts(table)] == [
+        ["onnx-http/b1/c1", "2", "1", "–"],
+        ["onnx-http/b1/c1 r2", "2", "1", "–"],
+    ]
+    # 1,066,000 bytes up for 200 images; 10 MB a second
+    assert texts(table)[0][-1] == "1,880"
+    assert texts(table)[0][7] == "20.0"
+
+
+def test_the_ceiling_is_that_of_the_busier_way() -> None:
+    path = Path(bytes_sent=1_000, segments_out=0, bytes_received=4_000, segments_in=0)
+    run = summary(path=path, images=10, link_bytes_per_s=8_000.0)
+    assert link_images_per_s(run) == 20.0
+    assert link_images_per_s(replace(run, link_bytes_per_s=None)) is None
+    assert link_images_per_s(replace(run, path=Path())) is None
+
+
+def test_cold_starts_have_a_row_for_each_shape(tmp_path: Folder) -> None:
+    book = Book()
+    for name in ("onnx-http", "openvino-grpc", "pytorch-http"):
+        book.endpoint(name, "127.0.0.1:8010")
+        book.plan(name, 1, 1)
+    book.header["endpoints"]["onnx-http"] |= {"started_ns": 2_500 * MS, "loaded_ns": 1_250 * MS}
+    book.cold("onnx-http", 8, 900 * MS, 90 * MS)
+    book.cold("openvino-grpc", 1, 80 * MS, 8 * MS)
+    book.cold("onnx-http", 1, 20 * MS, 10 * MS)
+    book.cold("not-planned-http", 1, 20 * MS, 10 * MS)
+    table = cold_starts(load_study(book.write(tmp_path)))
+    assert texts(table) == [
+        ["onnx-http", "2.50", "1.25", "8", "900", "90.0"],
+        ["onnx-http", "", "", "1", "20.0", "10.0"],
+        ["openvino-grpc", "–", "–", "1", "80.0", "8.00"],
+    ]
+    assert notes_at(table, 2, 0) == [OPENVINO]
+
+
+def test_a_servers_opening_request_is_marked_wherever_it_stands(tmp_path: Folder) -> None:
+    """And none in ledgers that do not tell which it was."""
+    book = Book()
+    for name in ("onnx-http", "openvino-grpc"):
+        book.endpoint(name, "127.0.0.1:8010")
+        book.plan(name, 1, 1)
+    book.cold("onnx-http", 8, 900 * MS, 90 * MS, opening=False)
+    book.cold("onnx-http", 1, 20 * MS, 10 * MS, opening=True)
+    book.cold("openvino-grpc", 1, 80 * MS, 8 * MS)
+    table = cold_starts(load_study(book.write(tmp_path)))
+    assert [notes_at(table, row, 4) for row in range(3)] == [
+        [],
+        ["the first request to this server in this study"],
+        [],
+    ]
+
+
+def test_a_start_without_shapes_is_a_row_too(tmp_path: Folder) -> None:
+    book = Book()
+    book.endpoint("onnx-http", "127.0.0.1:8010")
+    book.plan("onnx-http", 1, 1)
+    book.header["endpoints"]["onnx-http"]["started_ns"] = 2_500 * MS
+    table = cold_starts(load_study(book.write(tmp_path)))
+    assert texts(table) == [["onnx-http", "2.50", "–", "–", "–", "–"]]
+
+
+def test_floors_stand_beside_their_cells(tmp_path: Folder) -> None:
+    table = floors(with_floor(tmp_path))
+    assert texts(table) == [["onnx-http/b1/c1", "10.0", "2.00", "100", "500"]]
+    assert notes_at(table, 0, 2)[0].startswith("client-bound: ")
+    assert FLOOR in table.shared
+
+
+def test_floors_are_ranked_with_none_and_spoil_no_verdict(tmp_path: Folder) -> None:
+    study = with_floor(tmp_path)
+    rows = [row[0].text for table in seed_tables(study) for row in table.rows]
+    assert set(rows) == {"onnx-http"}
+    assert not any("-floor" in sentence for sentence in findings(study))
+    assert findings(study)[-1].endswith(FLOOR)
+    assert inconclusive_because(study) == ()
+
+
+def test_a_floor_of_open_load_is_in_no_table_of_rates(tmp_path: Folder) -> None:
+    book = Book()
+    book.add_open("onnx-http-floor", 100, {"w0": [MS] * 100})
+    study = load_study(book.write(tmp_path))
+    assert open_load(study).rows == ()
+    assert findings(study) == (FLOOR,)
+
+
+def test_stand_ins_are_named(tmp_path: Folder) -> None:
+    book = Book()
+    book.endpoint("emulated-http", "127.0.0.1:8030", weights="")
+    book.endpoint("emulated-grpc", "127.0.0.1:8031", weights="")
+    book.header["endpoints"]["emulated-http"]["emulated"] = "a100: 3.11 ms + 1.29 ms an image"
+    study = load_study(book.write(tmp_path))
+    assert stand_in(study, "emulated-http") == (
+        "Emulated (a100: 3.11 ms + 1.29 ms an image): no model computes behind this endpoint."
+    )
+    assert stand_in(study, "emulated-grpc") == "Emulated: no model computes behind this endpoint."
+    assert stand_in(study, "onnx-http") is None
+    assert stand_in(study, "null-http") == FLOOR
+    assert disclosures(study, ["openvino-grpc-floor", "openvino-grpc"]) == (FLOOR, OPENVINO)
+
+
+def test_a_ledger_of_old_has_the_parts_it_knows_and_no_empty_tables(tmp_path: Folder) -> None:
+    book = Book()
+    book.add("onnx-http", 1, 1, {"w0": [10 * MS] * 20}, counters=triton(20, 1, 8 * MS))
+    page = build_page(load_study(book.write(tmp_path)), "x")
+    tables = {table.title: table for section in page.sections for table in section.tables}
+    assert not {"Connections and path", "Cold starts", "Floor"} & set(tables)
+    assert texts(tables["Where the time goes"]) == [
+        ["onnx-http/b1/c1", "10.00", "0.00", "0.05", "8.00", "0.05", "1.90", "19"]
+    ]

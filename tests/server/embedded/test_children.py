@@ -1,0 +1,86 @@
+"""How the processes of `up` end: with their helpers, with their parent, and only once."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from server.embedded.child import Child, stop_all
+from server.embedded.events import Voice
+from server.embedded.fleet import Fleet
+from server.errors import SetUpError
+from server.spec import ROOT
+
+DEADLINE_S = 20
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_stopped_child_takes_its_helpers_along_even_if_it_is_deaf(tmp_path, until):
+    script = (
+        "import signal, subprocess, sys, time\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "print(subprocess.Popen(['sleep', '100']).pid, flush=True)\n"
+        "time.sleep(100)\n"
+    )
+    child = Child("deaf", [sys.executable, "-c", script], os.environ, tmp_path)
+    until(lambda: child.log_tail())
+    helper = int(child.log_tail())
+    started = time.monotonic()
+    stop_all([child])
+    assert time.monotonic() - started < 6
+    assert child.exit_code() == -signal.SIGKILL
+    until(lambda: not alive(helper))
+
+
+def test_a_child_and_its_helpers_end_when_its_parent_is_killed(tmp_path, until):
+    script = (
+        "import os, pathlib, sys, time\n"
+        "from server.embedded.child import Child\n"
+        "command = ['sh', '-c', 'nohup sleep 100 & echo $!; wait']\n"
+        "child = Child('orphan', command, os.environ, pathlib.Path(sys.argv[1]))\n"
+        "while not child.log_tail(): time.sleep(0.01)\n"
+        "print(child.pid, child.log_tail().split()[0], flush=True)\n"
+        "time.sleep(100)\n"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as parent:
+        orphans = [int(pid) for pid in parent.stdout.readline().split()]
+        parent.kill()
+    until(lambda: not any(alive(pid) for pid in orphans))
+
+
+def test_a_buried_child_is_not_signalled_again(tmp_path, monkeypatch):
+    fleet = Fleet(tmp_path, Voice(as_json=True), lambda: time.sleep(0.01))
+    fleet.run("export", ["true"], os.environ)
+    sent = []
+    monkeypatch.setattr(os, "killpg", lambda *signal: sent.append(signal))
+    child = Child("ended", ["true"], os.environ, tmp_path)
+    assert child.wait(DEADLINE_S)
+    child.bury()
+    assert sent == [(child.pid, signal.SIGKILL)]
+    child.signal(signal.SIGTERM)
+    stop_all([child, *fleet._children])
+    assert sent == [(child.pid, signal.SIGKILL)]
+
+
+def test_a_failed_command_gives_its_last_line(tmp_path):
+    fleet = Fleet(tmp_path, Voice(as_json=True), lambda: time.sleep(0.01))
+    with pytest.raises(SetUpError, match=r"^no such model\.$"):
+        fleet.run("export", ["sh", "-c", "echo trying; echo no such model.; exit 2"], os.environ)
+
+
+def test_tritonservers_tables_stay_out_of_a_log_tail(tmp_path):
+    child = Child("tables", ["printf", "one\\n+--+\\n| a |\\n+--+\\n\\ntwo\\n"], os.environ, tmp_path)
+    assert child.wait(DEADLINE_S)
+    assert child.log_tail() == "one\ntwo"
+    child.bury()

@@ -1,0 +1,411 @@
+"""What the embedded servers compute on, for every kind of host; ONNX Runtimes that fall back are refused."""
+
+import json
+import subprocess
+import sys
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import onnxruntime
+import pytest
+
+from server.cache import cache
+from server.embedded import plans, up
+from server.embedded.options import parse, patience_s, wanted
+from server.embedded.plans import Hosting, engine_parameters, pytorch_plan
+from server.embedded.reason import fatal, reason_of
+from server.errors import SetUpError
+from server.hardware import probe
+from server.hardware.device import CPU, CUDA, TENSORRT, Device, Facts, choose
+from server.spec import ROOT, ModelSpec
+from tests.server.triton.test_triton_models import load_model
+
+A100 = ("A100",)
+BOTH = (TENSORRT, CUDA, CPU)
+WHOLE = Facts(A100, BOTH, {}, True, ("/lib",))
+NO_TENSORRT = Facts(A100, BOTH, {TENSORRT: "no libnvinfer.so.10"}, True)
+CPU_RUNTIME = Facts(A100, (CPU,), {}, True)
+FALLS_BACK = Facts(A100, BOTH, {CUDA: "no libcublas.so.13", TENSORRT: "none"}, True)
+TORCH_ON_CPU = Facts(A100, BOTH)
+
+
+@pytest.mark.parametrize(
+    ("asked", "facts", "name", "torch", "compiled", "why"),
+    [
+        ("auto", Facts(), "cpu", "", "openvino", "NVML sees no NVIDIA GPU here"),
+        (
+            "auto",
+            CPU_RUNTIME,
+            "cpu",
+            "cpu",
+            "openvino",
+            "the ONNX Runtime installed is the one for the CPU: ",
+        ),
+        ("auto", Facts(A100), "cpu", "cpu", "openvino", "ONNX Runtime is not installed: "),
+        ("auto", WHOLE, "cuda", "cuda", "trt", "A100"),
+        ("cuda", WHOLE, "cuda", "cuda", "trt", "A100"),
+        (
+            "auto",
+            NO_TENSORRT,
+            "cuda",
+            "cuda",
+            "",
+            "A100; no compiled engine, since TensorRT is missing (no libn",
+        ),
+        ("cpu", WHOLE, "cpu", "cpu", "openvino", "as asked"),
+        ("cpu", FALLS_BACK, "cpu", "cpu", "openvino", "as asked"),
+    ],
+)
+def test_the_device_is_the_gpu_where_all_of_it_is_there(asked, facts, name, torch, compiled, why):
+    device = choose(asked, facts)
+    assert (device.name, device.torch, device.compiled) == (name, torch, compiled)
+    assert device.why.startswith(why)
+    assert device.provider == (CUDA if name == "cuda" else CPU)
+    assert device.folders == (facts.folders if name == "cuda" else ())
+
+
+@pytest.mark.parametrize(
+    ("asked", "facts", "sentence"),
+    [
+        ("cuda", Facts(), "--device cuda: NVML sees no NVIDIA GPU here: look for its driver, "),
+        (
+            "cuda",
+            CPU_RUNTIME,
+            "--device cuda: the ONNX Runtime installed is the one for the CPU: install req",
+        ),
+        (
+            "cuda",
+            FALLS_BACK,
+            f"ONNX Runtime lists {CUDA} but would compute on the CPU (no libcublas.so.13): ",
+        ),
+        (
+            "auto",
+            FALLS_BACK,
+            f"ONNX Runtime lists {CUDA} but would compute on the CPU (no libcublas.so.13): ",
+        ),
+        (
+            "auto",
+            TORCH_ON_CPU,
+            "ONNX Runtime computes on A100, but PyTorch finds no CUDA device: install req",
+        ),
+    ],
+)
+def test_a_gpu_that_would_not_be_used_is_refused(asked, facts, sentence):
+    with pytest.raises(SetUpError) as caught:
+        choose(asked, facts)
+    assert str(caught.value).startswith(sentence)
+    assert str(caught.value).endswith(", or give --device cpu.")
+
+
+def test_for_pytorch_alone_onnx_runtime_does_not_matter():
+    assert choose("auto", Facts(A100, (CPU,), {}, True), engines=False).torch == "cuda"
+    assert choose("auto", FALLS_BACK, engines=False).torch == "cuda"
+    assert choose("auto", TORCH_ON_CPU, engines=False).torch == "cpu"
+
+
+def test_the_compiled_engine_is_the_devices():
+    names = ("pytorch", "onnx", "compiled")
+    assert Device().servers(names) == ("pytorch", "onnx", "openvino")
+    assert choose("auto", WHOLE).servers(names) == ("pytorch", "onnx", "trt")
+    assert choose("auto", NO_TENSORRT).servers(names) == ("pytorch", "onnx")
+    assert Device().servers(("compiled", "openvino")) == ("openvino",)
+    for names, device, sentence in (
+        (("openvino", "trt"), choose("auto", WHOLE), "--only takes one of openvino and trt: "),
+        (("trt",), Device(why="as asked"), "--only trt: no TensorRT on cpu (as asked): "),
+        (("compiled",), choose("auto", NO_TENSORRT), "--only compiled: there is no engine for cuda (A100; "),
+    ):
+        with pytest.raises(SetUpError) as caught:
+            device.servers(names)
+        assert str(caught.value).startswith(sentence)
+
+
+def test_an_engine_may_take_longer_to_start():
+    chosen = wanted(parse(["--only", "trt"]))
+    assert patience_s(parse([]), chosen) == 900
+    assert patience_s(parse([]), wanted(parse([]))) == 180
+    assert patience_s(parse(["--start-timeout-s", "7"]), chosen) == 7
+
+
+def test_a_refusal_is_one_sentence_and_exit_2(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(up, "read_facts", lambda: FALLS_BACK)
+    monkeypatch.setattr(up.signal, "signal", lambda *_: None)
+    assert up.main(["--log-dir", str(tmp_path)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"ONNX Runtime lists {CUDA} but would compute on the CPU (no libcublas.so.13): ")
+    assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == [], "nothing was started"
+
+
+def test_an_engine_is_told_its_providers():
+    device = choose("auto", WHOLE)
+    assert engine_parameters("onnx", {"a": "b"}, Device()) == {"a": "b"}
+    assert engine_parameters("openvino", {"a": "b"}, device) == {"a": "b"}
+    onnx = {"a": "b", "providers": f"{CUDA},{CPU}", "warm_up": "1,4,8,16,32"}
+    assert engine_parameters("onnx", {"a": "b"}, device) == onnx
+    paths = dict.fromkeys(("trt_engine_cache_path", "trt_timing_cache_path"), str(cache("tensorrt")))
+    assert engine_parameters("trt", {}, device) == {"providers": ",".join(BOTH), **paths}
+
+
+@pytest.mark.parametrize(
+    ("device", "environ", "told"),
+    [
+        (Device(), None, "auto"),
+        (Device(), "mps", "mps"),
+        (choose("cpu", WHOLE), None, "cpu"),
+        (choose("cpu", WHOLE), "cuda:1", "cpu"),
+        (choose("auto", WHOLE), None, "cuda"),
+        (choose("auto", WHOLE), "cuda:1", "cuda:1"),
+    ],
+)
+def test_pytorch_computes_where_the_others_do(device, environ, told, monkeypatch):
+    monkeypatch.delenv("INFERSWARM_DEVICE", raising=False)
+    if environ:
+        monkeypatch.setenv("INFERSWARM_DEVICE", environ)
+    monkeypatch.setattr(plans, "choose_ports", lambda host, ports: ports)
+    plan = pytorch_plan(ModelSpec(), Hosting("127.0.0.1", 0, device=device))
+    assert plan.environ["INFERSWARM_DEVICE"] == told
+
+
+class Runtime:
+    """An ONNX Runtime that has `listed`, and whose sessions get `gets`, with so many products on each."""
+
+    __file__ = "/nowhere/__init__.py"
+
+    def __init__(self, gets=CUDA, error=None, placed=((CUDA, "MatMul"),)):
+        self.gets, self.error, self.placed = gets, error, placed
+        self.entries, self.asked, self.ran = {}, [], []
+
+    def SessionOptions(self):
+        return SimpleNamespace(add_session_config_entry=self.entries.__setitem__)
+
+    def InferenceSession(self, model, options, providers):
+        self.asked = providers
+        if self.error:
+            raise RuntimeError(self.error)
+        nodes = [
+            SimpleNamespace(ep_name=name, get_nodes=lambda kind=kind: [SimpleNamespace(op_type=kind)])
+            for name, kind in self.placed
+        ]
+
+        def run(outputs, inputs):
+            self.ran.append(next(iter(inputs.values())))
+            return [np.zeros((len(self.ran[-1]), 512), np.float32)]
+
+        return SimpleNamespace(
+            get_providers=lambda: [self.gets, CPU],
+            get_provider_graph_assignment_info=lambda: nodes,
+            run=run,
+        )
+
+
+def test_a_provider_is_tried_with_a_product(monkeypatch):
+    monkeypatch.setattr(probe, "unloadable", lambda *_: "")
+    works = Runtime()
+    assert probe.fault(works, CUDA) == ""
+    assert works.asked == [CUDA]
+    assert works.entries == {"session.disable_cpu_ep_fallback": "1"}
+    assert np.array_equal(works.ran[0], np.eye(2))
+    assert probe.fault(Runtime(gets=CPU), CUDA) == f"a session asked for it got {CPU}"
+    assert (
+        probe.fault(Runtime(error="nodes are\nassigned to the CPU"), CUDA) == "nodes are assigned to the CPU"
+    )
+
+
+def test_what_a_provider_could_not_load_is_named():
+    said = probe.fault(Runtime(gets=CPU), CUDA)
+    assert said.startswith("/nowhere/capi/libonnxruntime_providers_shared.so: cannot open shared object file")
+
+
+WITHOUT_CUDA = pytest.mark.skipif(CUDA in onnxruntime.get_available_providers(), reason="this one has CUDA")
+
+
+@WITHOUT_CUDA
+def test_the_runtime_installed_here_has_no_cuda():
+    assert "cannot open shared object file" in probe.fault(onnxruntime, CUDA)
+
+
+def test_without_a_gpu_nothing_is_tried(monkeypatch):
+    monkeypatch.setattr(probe, "read_gpus", lambda: [])
+    assert probe.read_facts(lambda environ: pytest.fail("tried")) == Facts()
+
+
+def test_what_was_tried_is_read(monkeypatch):
+    monkeypatch.setattr(probe, "read_gpus", lambda: [SimpleNamespace(name="A100")])
+    monkeypatch.setattr(probe, "library_folders", lambda: ("/one", "/two"))
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/own")
+    seen = {}
+
+    def run(environ):
+        seen.update(environ)
+        return json.dumps({"listed": [CUDA, CPU], "failed": {CUDA: "why"}, "torch_cuda": False})
+
+    assert probe.read_facts(run) == Facts(A100, (CUDA, CPU), {CUDA: "why"}, False, ("/one", "/two"))
+    assert seen["LD_LIBRARY_PATH"] == "/one:/two:/own"
+
+
+def test_libraries_are_found_where_wheels_keep_them(tmp_path):
+    for name in ("nvidia/cu13/lib", "nvidia/cudnn/lib", "nvidia/other/include", "tensorrt_libs"):
+        (tmp_path / name).mkdir(parents=True)
+    found = [folder.removeprefix(f"{tmp_path}/") for folder in probe.library_folders(tmp_path)]
+    assert found == ["nvidia/cu13/lib", "nvidia/cudnn/lib", "tensorrt_libs"]
+    assert probe.with_libraries({"A": "b"}, ()) == {"A": "b"}
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (
+            subprocess.TimeoutExpired("x", 1),
+            "the GPU did not compute anything within 120 s: give --device cpu.",
+        ),
+        (
+            subprocess.CalledProcessError(1, "x", stderr="Traceback\nValueError: odd\n"),
+            "the GPU cannot be tried (ValueError: odd): give --device cpu.",
+        ),
+        (
+            subprocess.CalledProcessError(-11, "x", stderr=""),
+            "the GPU cannot be tried (exit code -11): give --device cpu.",
+        ),
+    ],
+)
+def test_a_gpu_that_never_answers_is_said(error, sentence, monkeypatch):
+    def run(*_, **__):
+        raise error
+
+    monkeypatch.setattr(probe, "read_gpus", lambda: [SimpleNamespace(name="A100")])
+    monkeypatch.setattr(probe.subprocess, "run", run)
+    with pytest.raises(SetUpError) as caught:
+        probe.read_facts()
+    assert str(caught.value) == sentence
+
+
+@pytest.fixture
+def model(monkeypatch):
+    """The model.py that `onnx` and `trt` share, and what gives it another ONNX Runtime."""
+    loaded = load_model("onnx", monkeypatch)
+
+    def given(runtime):
+        fake = ModuleType("onnxruntime")
+        fake.SessionOptions, fake.InferenceSession = runtime.SessionOptions, runtime.InferenceSession
+        loaded.onnxruntime = fake
+        return loaded
+
+    return given
+
+
+def arguments(parameters):
+    wrapped = {name: {"string_value": value} for name, value in parameters.items()}
+    return {"model_config": json.dumps({"parameters": wrapped})}
+
+
+def test_a_model_computes_on_the_cpu_unless_told_otherwise(model):
+    runtime = Runtime(gets=CPU)
+    model(runtime).TritonPythonModel().initialize(arguments({"onnx_path": "x"}))
+    assert runtime.asked == [(CPU, {})]
+    assert [len(pixels) for pixels in runtime.ran] == [1]
+
+
+def test_a_model_on_tensorrt_has_its_options_and_runs_every_batch_first(model):
+    runtime = Runtime(gets=TENSORRT, placed=((TENSORRT, "MatMul"), (CPU, "Shape")))
+    given = {"onnx_path": "x", "providers": ",".join(BOTH), "warm_up": "1,4", "trt_fp16_enable": "1"}
+    model(runtime).TritonPythonModel().initialize(arguments(given))
+    (first, options), (second, cuda), (last, _) = runtime.asked
+    assert (first, second, last) == BOTH
+    assert options == {"trt_fp16_enable": "1"}
+    assert cuda["use_tf32"] == "0"
+    assert [len(pixels) for pixels in runtime.ran] == [1, 4]
+
+
+@pytest.mark.parametrize(
+    ("runtime", "sentence"),
+    [
+        (Runtime(gets=CPU), f"ONNX Runtime fell back to {CPU}: {CUDA} cannot be used here."),
+        (
+            Runtime(placed=((CUDA, "MatMul"), (CPU, "Gemm"), (CPU, "Shape"))),
+            f"ONNX Runtime left 1 of 2 products and convolutions to the CPU, and gave 1 to {CUDA}.",
+        ),
+        (
+            Runtime(placed=((CUDA, "Shape"),)),
+            f"ONNX Runtime left 0 of 0 products and convolutions to the CPU, and gave 0 to {CUDA}.",
+        ),
+    ],
+)
+def test_a_model_that_would_compute_elsewhere_does_not_load(runtime, sentence, model):
+    with pytest.raises(RuntimeError) as caught:
+        model(runtime).TritonPythonModel().initialize(
+            arguments({"onnx_path": "x", "providers": f"{CUDA},{CPU}"})
+        )
+    assert str(caught.value) == sentence
+    assert runtime.ran == []
+
+
+@WITHOUT_CUDA
+@pytest.mark.filterwarnings("ignore:Specified provider")
+def test_a_real_session_that_falls_back_does_not_load(model, tmp_path):
+    (tmp_path / "product.onnx").write_bytes(probe._product())
+    given = {"onnx_path": str(tmp_path / "product.onnx"), "providers": f"{CUDA},{CPU}"}
+    with pytest.raises(RuntimeError) as caught:
+        model(onnxruntime).open_session(given)
+    assert str(caught.value) == FALLEN
+
+
+def test_a_real_session_tells_where_its_products_are(model, tmp_path):
+    options = onnxruntime.SessionOptions()
+    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+    session = onnxruntime.InferenceSession(probe._product(), options, providers=[CPU])
+    with pytest.raises(RuntimeError, match=rf"left 1 of 1 products and convolutions .* gave 1 to {CPU}\."):
+        model(onnxruntime).refuse_fallback(session, CPU)
+
+
+WHERE = "\\n\\nAt:\\n  /x/1/model.py(63): refuse_fallback\\n"
+FALLEN = f"ONNX Runtime fell back to {CPU}: {CUDA} cannot be used here."
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (f"Internal: RuntimeError: {FALLEN}{WHERE}", f"says: some_model could not be loaded: {FALLEN}"),
+        ("Internal: no space left", "says: some_model could not be loaded: no space left"),
+        (
+            "Not found: unable to load shared library",
+            "says: some_model could not be loaded: Not found: unable",
+        ),
+    ],
+)
+def test_what_a_tritonserver_says_of_its_model_reaches_the_user(said, reason):
+    begins = "E1122 14:48:04.837861 12987 model_lifecycle.cc:642] "
+    log = f"I1122 ready\n{begins}\"failed to load 'some_model' version 1: {said}\"\nerror: creating server\n"
+    assert reason_of(log, "error: creating server").startswith(reason)
+
+
+def test_without_a_model_to_blame_the_end_of_the_log_is_told():
+    assert reason_of("one\ntwo\n", "one\ntwo") == "ends with: two"
+    assert reason_of("", "") == "ends with: nothing"
+
+
+def test_what_is_tried_is_told_as_json():
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys; sys.modules['torch'] = type(sys)('torch');"
+         "sys.modules['torch'].cuda = type('Cuda', (), {'is_available': lambda: True});"
+         "from server import probe; probe.main()"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    said = json.loads(done.stdout)
+    assert said["torch_cuda"] is True
+    assert CPU in said["listed"]
+    assert set(said["failed"]) <= {CUDA, TENSORRT}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "bash: line 1: /my: No such file or directory",
+        "/x/triton_python_backend_stub: error while loading shared libraries: libpython3.11.so.1.0",
+        "Fatal Python error: init_fs_encoding: failed to get the Python codec",
+    ],
+)
+def test_what_a_server_never_gets_over_is_found_in_its_log(line):
+    warning = "bash: warning: setlocale: LC_ALL: cannot change locale (en_US.UTF-8)\nI1122 loading\n"
+    assert fatal(warning) == ""
+    assert fatal(f"{warning}{line}\nmore\n") == line

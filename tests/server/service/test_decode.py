@@ -1,0 +1,84 @@
+import base64
+import io
+import json
+import time
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from server.errors import Refusal
+from server.models.preprocess import preprocess
+from server.service.decode import decode, parse, prepare
+from server.settings import Settings
+
+
+def encoded(size=(300, 260), colour=(200, 30, 90), kind="PNG"):
+    buffer = io.BytesIO()
+    Image.new("RGB", size, colour).save(buffer, kind)
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def test_images_are_prepared_in_the_order_sent():
+    colours = [(255, 0, 0), (0, 255, 0), (0, 0, 255)]
+    body = json.dumps({"images": [encoded(colour=colour) for colour in colours]}).encode()
+    prepared = prepare(body, Settings())
+    expected = [preprocess(Image.new("RGB", (300, 260), colour)) for colour in colours]
+    assert np.array_equal(prepared.pixels, np.stack(expected))
+    assert prepared.decode_ns > 0
+    assert prepared.preprocess_ns > 0
+
+
+def test_putting_the_images_together_is_preprocessing(monkeypatch):
+    def slow_stack(pixels):
+        time.sleep(0.1)
+        return np.array(pixels)
+
+    monkeypatch.setattr("server.service.decode.np.stack", slow_stack)
+    prepared = prepare(json.dumps({"images": [encoded()]}).encode(), Settings())
+    assert prepared.preprocess_ns >= 100e6
+    assert prepared.decode_ns < 100e6
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "sentence"),
+    [
+        (b"{", 400, 'the body is not JSON: send {"images": [base64 JPEG, ...]}'),
+        (b"\xff\xfe", 400, 'the body is not JSON: send {"images": [base64 JPEG, ...]}'),
+        (b"[" * 100_000, 400, 'the body is not JSON: send {"images": [base64 JPEG, ...]}'),
+        (b"[]", 400, 'the body has no list `images`: send {"images": [base64 JPEG, ...]}'),
+        (b'{"images": "abc"}', 400, 'the body has no list `images`: send {"images": [base64 JPEG, ...]}'),
+        (b'{"images": []}', 400, "`images` is empty: send at least one image"),
+        (b'{"images": ["", 1]}', 400, "images[1] is not a string: send base64"),
+        (b"[" + b"0," * 1003 + b"0]", 413, "the body holds far more than 2 values: send at most 2 images"),
+        (b'{"images": ["", "", ""]}', 413, "`images` holds 3 images: send at most 2 a request"),
+    ],
+)
+def test_a_body_that_will_not_do(body, status, sentence):
+    with pytest.raises(Refusal) as caught:
+        parse(body, max_batch=2)
+    assert (caught.value.status, caught.value.detail) == (status, sentence)
+
+
+def damaged(text):
+    return base64.b64encode(base64.b64decode(text)[:200]).decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "sentence"),
+    [
+        ("not base64!", 400, "images[0] is not base64"),
+        ("ä", 400, "images[0] is not base64"),
+        ("", 400, "images[0] is not a whole JPEG, PNG or WebP image"),
+        ("aGVsbG8=", 400, "images[0] is not a whole JPEG, PNG or WebP image"),
+        (encoded(kind="BMP"), 400, "images[0] is not a whole JPEG, PNG or WebP image"),
+        (damaged(encoded(kind="JPEG")), 400, "images[0] is not a whole JPEG, PNG or WebP image"),
+        (encoded((400, 300)), 413, "images[0] has too many pixels, 400 x 300: send at most 100,000"),
+        (encoded((2, 9)), 413, "images[0] has too many pixels, 224 x 1008: send at most 100,000"),
+        (encoded((20_000, 9_500)), 413, "images[0] has too many pixels: send at most 100,000"),
+    ],
+)
+def test_an_image_that_will_not_do(text, status, sentence):
+    with pytest.raises(Refusal) as caught:
+        decode(text, "images[0]", max_pixels=100_000)
+    assert (caught.value.status, caught.value.detail) == (status, sentence)

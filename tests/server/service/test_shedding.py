@@ -1,0 +1,174 @@
+"""More requests than may wait: the rest hear 429 at once, and nothing else happens."""
+
+import asyncio
+import gc
+import json
+import threading
+import time
+import weakref
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from server.errors import Refusal
+from server.service.admission import Admission, retry_after_s
+from server.service.request_body import read_body
+from server.service.thread_pool import Pool
+from server.settings import Settings
+
+QUEUE, USERS, EACH, COMPUTE_S = 6, 40, 5, 0.01
+
+
+@pytest.mark.parametrize(
+    ("taken", "each_s", "seconds"),
+    [(1, 0, 1), (257, 0.05, 13), (20, 0.05, 1), (21, 0.05, 2), (257, 0.3, 60), (257, 1e9, 60)],
+)
+def test_how_long_to_wait_goes_by_what_is_under_way(taken, each_s, seconds):
+    assert retry_after_s(taken, each_s) == seconds
+
+
+def test_places_are_those_that_are_computed_and_those_that_wait():
+    admission = Admission(at_once=2, max_queue=1)
+    admission.answered(2.0)
+    for _ in range(3):
+        admission.take()
+    with pytest.raises(Refusal) as caught:
+        admission.take()
+    assert (caught.value.status, caught.value.headers) == (429, {"Retry-After": "6"})
+    assert caught.value.detail == "as many requests are under way as may be (3): try again in 6 s"
+    admission.leave()
+    admission.take()
+    admission.answered(1.0)
+    with pytest.raises(Refusal) as caught:
+        admission.take()
+    # Nine parts of what it was, and one of what it is.
+    assert caught.value.headers == {"Retry-After": "6"}
+
+
+def test_without_a_queue_a_second_request_is_shed_and_its_body_never_parsed(embedder, serving, until):
+    with serving(embedder, Settings(max_queue=0)) as client, ThreadPoolExecutor(1) as pool:
+        until(lambda: client.request("GET", "/readyz")[0] == 200)
+        embedder.gate.clear()
+        held = pool.submit(client.embed, [(1, 2, 3)])
+        until(embedder.entered.is_set)
+        for path, body in (("/embed", b"no JSON"), ("/null", b"no JSON"), ("/embed", b"x" * 33 * 2**20)):
+            status, headers, reply = client.request("POST", path, body)
+            assert (status, headers["Retry-After"]) == (429, "1")
+            assert json.loads(reply) == {
+                "detail": "as many requests are under way as may be (1): try again in 1 s"
+            }
+        assert client.request("GET", "/healthz")[0] == 200
+        embedder.gate.set()
+        assert held.result()[0] == 200
+        assert client.metric("inferswarm_shed_total") == 3
+        assert client.metric("inferswarm_in_flight") == 0
+        assert client.embed([(1, 2, 3)])[0] == 200
+
+
+class Slow:
+    """Wraps a model: each request takes 10 ms, and the most that were ever taken at a time are counted."""
+
+    def __init__(self, embedder):
+        self._embedder = embedder
+
+    def __getattr__(self, name):
+        return getattr(self._embedder, name)
+
+    def embed(self, pixels):
+        time.sleep(COMPUTE_S)
+        return self._embedder.embed(pixels)
+
+
+@pytest.mark.parametrize("settings", [Settings(max_queue=QUEUE), Settings(max_queue=QUEUE, upstream="x:1")])
+def test_overload_is_shed_and_the_service_is_as_before(settings, embedder, serving, until, monkeypatch):
+    """Closed-loop users, many more than places; a gateway has a place for each call it makes at once."""
+    room = settings.at_once + QUEUE
+    most = []
+    take = Admission.take
+
+    def counted(admission):
+        take(admission)
+        most.append(admission._taken)
+
+    monkeypatch.setattr(Admission, "take", counted)
+    ended: Counter = Counter()
+
+    def user(client, body, start):
+        start.wait()
+        for number in range(EACH):
+            status, headers, _ = client.request("POST", ("/embed", "/null")[number % 2], body)
+            ended[status] += 1
+            if status == 429:
+                assert 1 <= int(headers["Retry-After"]) <= 60
+
+    with serving(Slow(embedder), settings) as client:
+        until(lambda: client.request("GET", "/readyz")[0] == 200)
+        body = client.body([(1, 2, 3)])
+        start = threading.Barrier(USERS)
+        with ThreadPoolExecutor(USERS) as pool:
+            for done in [pool.submit(user, client, body, start) for _ in range(USERS)]:
+                done.result()
+        assert set(ended) == {200, 429}
+        assert ended.total() == USERS * EACH
+        assert ended[200] >= room
+        assert client.metric("inferswarm_shed_total") == ended[429] > 0
+        assert max(most) == room
+        assert client.metric("inferswarm_in_flight") == 0
+        again = [client.embed([(200, 10, 10)])[::2] for _ in range(3)]
+        assert [status for status, _ in again] == [200] * 3
+        assert len({json.dumps(reply) for _, reply in again}) == 1
+
+
+def test_a_body_is_not_kept_for_a_client_that_has_gone():
+    """Threads come to cancelled work late; what it holds goes at once."""
+
+    class Body:
+        pass
+
+    async def give_up():
+        pool = Pool(1, "busy")
+        busy, released = threading.Event(), threading.Event()
+        first = asyncio.create_task(pool.run(lambda: (busy.set(), released.wait(20))))
+        await asyncio.to_thread(busy.wait, 20)
+        body = Body()
+        kept = weakref.ref(body)
+        second = asyncio.create_task(pool.run(id, body))
+        await asyncio.sleep(0)
+        del body
+        assert kept() is not None
+        second.cancel()
+        await asyncio.wait([second])
+        assert second.cancelled()
+        # Its traceback holds it too, for as long as the task is there.
+        del second
+        gc.collect()
+        gone = kept() is None
+        released.set()
+        await first
+        pool.close()
+        return gone
+
+    assert asyncio.run(give_up())
+
+
+def test_a_request_that_waits_for_the_model_no_longer_holds_its_body(embedder, serving, until, monkeypatch):
+    freed = threading.Event()
+
+    class Body(bytes):
+        def __del__(self):
+            freed.set()
+
+    async def watched(request, settings):
+        return Body(await read_body(request, settings))
+
+    monkeypatch.setattr("server.service.app.read_body", watched)
+    with serving(embedder) as client, ThreadPoolExecutor(1) as pool:
+        until(lambda: client.request("GET", "/readyz")[0] == 200)
+        embedder.gate.clear()
+        waiting = pool.submit(client.embed, [(1, 2, 3)])
+        until(embedder.entered.is_set)
+        until(freed.is_set)
+        assert not waiting.done()
+        embedder.gate.set()
+        assert waiting.result()[0] == 200

@@ -1,0 +1,166 @@
+"""An ensemble's counters, put together from what a real tritonserver 2.51 answered, over both protocols."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import pytest
+from google.protobuf.json_format import ParseDict
+from tritonclient.grpc import service_pb2
+
+from swarm.backends import statistics, triton_admin
+from swarm.backends.server_info import read_serving
+from swarm.backends.statistics import counter_reader, read_counters
+from swarm.backends.triton_admin import queues_of
+from tests.swarm.wsgi import serving as serving_app
+from users.endpoint import Endpoint, Protocol
+
+
+def stats_of(
+    name: str, success: int, fail: int, images: int, ns: tuple[int, ...], sizes: dict[int, int]
+) -> dict[str, Any]:
+    """One model's entry; `ns` are queue, input, infer and output, `sizes` executions by batch size."""
+    parts = ("queue", "compute_input", "compute_infer", "compute_output")
+    stats = {part: {"count": success, "ns": spent} for part, spent in zip(parts, ns, strict=True)}
+    return {
+        "name": name,
+        "version": "1",
+        "inference_count": images,
+        "execution_count": sum(sizes.values()),
+        "inference_stats": {"success": {"count": success}, "fail": {"count": fail}, **stats},
+        "batch_stats": [
+            {"batch_size": size, "compute_infer": {"count": times, "ns": 1_000 * size}}
+            for size, times in sizes.items()
+        ],
+    }
+
+
+STATS = {
+    "model_stats": [
+        # Of 12 requests, 2 had a file that was no JPEG.
+        stats_of("clip_jpeg", 10, 4, 30, (30, 700, 1_460_000, 6_000), {3: 10}),
+        stats_of("decode_jpeg", 12, 0, 36, (1_800, 120, 84_000, 2_700), {3: 12}),
+        stats_of("null", 5, 0, 5, (9, 9, 9, 9), {1: 5}),
+        # Four of its executions had two requests each, and nobody else asked it.
+        stats_of("clip", 10, 0, 30, (88_000, 580, 1_376_000, 3_300), {3: 2, 6: 4}),
+    ]
+}
+COUNTERS = {
+    "requests": 12, "successes": 10, "images": 30, "executions": 6,
+    "queue_ns": 89_800, "input_ns": 700, "decode_ns": 84_000, "compute_ns": 1_376_000, "output_ns": 6_000,
+}  # fmt: skip
+BATCHES = {"3": [2, 3_000], "6": [4, 6_000]}
+ENSEMBLE = {
+    "name": "clip_jpeg",
+    "platform": "ensemble",
+    "max_batch_size": 32,
+    "instance_group": [],
+    "ensemble_scheduling": {"step": [{"model_name": "decode_jpeg"}, {"model_name": "clip"}]},
+}
+CLIP = {
+    "name": "clip",
+    "max_batch_size": 16,
+    "instance_group": [{"count": 2}],
+    "dynamic_batching": {"max_queue_delay_microseconds": 500},
+}
+PIXELS = json.loads(json.dumps(ENSEMBLE).replace("_jpeg", "_uint8"))
+CONFIGS = {"clip_jpeg": ENSEMBLE, "clip_uint8": PIXELS, "clip": CLIP}
+
+
+def triton(address: str, protocol: Protocol = "http", payload: Any = "jpeg") -> Endpoint:
+    model = f"clip_{payload}"
+    return Endpoint(f"onnx-{payload}-{protocol}", "onnx", protocol, payload, address, model)
+
+
+@contextmanager
+def answering(stats: dict[str, Any] = STATS, asked: list[str] | None = None) -> Iterator[str]:
+    """A Triton's HTTP that tells of all models at once, and of the configuration of each."""
+
+    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        path = environ["PATH_INFO"]
+        if asked is not None:
+            asked.append(path)
+        if path == "/v2/models/stats":
+            told: Any = stats
+        else:
+            told = CONFIGS.get(path.split("/")[3]) if path.endswith("/config") else None
+        start("200 OK" if told else "400 Bad Request", [("Content-Type", "application/json")])
+        return [json.dumps(told).encode()]
+
+    with serving_app(answer) as address:
+        yield address
+
+
+class Stub:
+    """A Triton's gRPC that tells the same."""
+
+    def ModelStatistics(self, request: Any, timeout: float) -> Any:
+        assert request.name == ""
+        return ParseDict(STATS, service_pb2.ModelStatisticsResponse())
+
+    def ModelConfig(self, request: Any, timeout: float) -> Any:
+        return ParseDict({"config": CONFIGS[request.name]}, service_pb2.ModelConfigResponse())
+
+
+@pytest.fixture
+def over_grpc(monkeypatch: pytest.MonkeyPatch) -> Endpoint:
+    for module in (statistics, triton_admin):
+        monkeypatch.setattr(module, "triton_stub", lambda endpoint: nullcontext(Stub()))
+    return triton("host:1", "grpc")
+
+
+def test_over_http() -> None:
+    asked: list[str] = []
+    with answering(asked=asked) as address:
+        assert read_counters(triton(address)) == {"counters": COUNTERS | {"batches": BATCHES}}
+        asked.clear()
+        with counter_reader(triton(address), 5) as read:
+            assert [read() for _ in range(3)] == [{"server": COUNTERS}] * 3
+    assert asked == ["/v2/models/clip_jpeg/config", *["/v2/models/stats"] * 3]
+
+
+def test_what_comes_before_a_model_of_pixels_is_preprocessing() -> None:
+    stats = json.loads(json.dumps(STATS).replace("_jpeg", "_uint8"))
+    with answering(stats) as address:
+        counters = read_counters(triton(address, payload="uint8"))["counters"]
+    assert counters["preprocess_ns"] == COUNTERS["decode_ns"]
+    assert "decode_ns" not in counters
+
+
+def test_others_requests_to_the_model_are_counted() -> None:
+    stats = json.loads(json.dumps(STATS))
+    stats["model_stats"][3]["inference_stats"]["success"]["count"] += 7
+    with answering(stats) as address:
+        counters = read_counters(triton(address))["counters"]
+    assert (counters["requests"], counters["successes"]) == (19, 17)
+
+
+def test_a_step_that_is_not_told_of() -> None:
+    with answering({"model_stats": STATS["model_stats"][:3]}) as address:
+        assert read_counters(triton(address)) == {
+            "error": "the counters of onnx-jpeg-http cannot be read (bad-reply)",
+            "error_kind": "bad-reply",
+        }
+
+
+def test_the_set_up_is_that_of_the_model_that_computes() -> None:
+    with answering() as address:
+        told = read_serving(triton(address))
+    assert told == {"instances": 2, "max_batch": 16, "batching": True, "batching_delay_ns": 500_000}
+
+
+def test_requests_wait_for_every_step() -> None:
+    with answering() as address:
+        assert queues_of(triton(address)) == ("decode_jpeg", "clip")
+        assert queues_of(triton(address, payload="uint8x")) == ()
+    fp32 = Endpoint("onnx-http", "onnx", "http", "fp32", "nowhere:1", "clip")
+    assert queues_of(fp32) == ("clip",), "which is not asked"
+
+
+def test_over_grpc(over_grpc: Endpoint) -> None:
+    assert read_counters(over_grpc) == {"counters": COUNTERS | {"batches": BATCHES}}
+    assert read_serving(over_grpc)["instances"] == 2
+    assert queues_of(over_grpc) == ("decode_jpeg", "clip")

@@ -1,0 +1,131 @@
+"""Which endpoints are known, which a study asks, and which servers stand behind them."""
+
+import pytest
+
+from swarm.backends.registry import EVERY, FIVE, KINDS, chosen, servers_for
+from swarm.errors import UsageError
+from swarm.targets.embedded import arguments
+from swarm.targets.targets import endpoints_from_options, endpoints_from_ready, unasked
+from tests.swarm.output.test_results_folder import options
+
+READY = {
+    "endpoints": {
+        "onnx": {"http": "h:1", "grpc": "h:2", "model": "clip", "payloads": ["fp32", "jpeg", "uint8"]},
+        "gateway": {"url": "http://h:3"},
+    }
+}
+
+
+def names(own=FIVE, asked="", skip_trt=False):
+    return [kind.name for kind in chosen(own, asked, skip_trt)]
+
+
+def test_names_say_backend_payload_and_protocol() -> None:
+    assert len({kind.name for kind in KINDS}) == len(KINDS) == 30
+    assert {"pytorch-http", "gateway-http", "onnx-json-http", "trt-grpc", "emulated-uint8-grpc"} <= {
+        kind.name for kind in KINDS
+    }
+    assert "onnx-json-grpc" not in {kind.name for kind in KINDS}
+
+
+def test_a_study_asks_its_own_and_what_stands_in_for_them() -> None:
+    assert names() == [
+        *("pytorch-http", "onnx-http", "onnx-grpc", "trt-http", "trt-grpc"),
+        *("openvino-http", "openvino-grpc", "emulated-http", "emulated-grpc"),
+    ]
+    assert names(skip_trt=True) == [*names()[:3], "emulated-http", "emulated-grpc"]
+    assert names(("onnx-json-http",)) == ["onnx-json-http", "emulated-json-http"]
+
+
+def test_an_option_asks_others() -> None:
+    assert names(asked="onnx-jpeg-grpc, gateway-http") == [
+        "gateway-http", "onnx-jpeg-grpc", "emulated-jpeg-grpc",
+    ]  # fmt: skip
+    assert names(asked="openvino-*") == [kind.name for kind in KINDS if kind.backend == "openvino"]
+    assert names(asked="all") == names(own=EVERY)
+    assert {"gateway-http", "onnx-jpeg-http", "onnx-uint8-grpc", "emulated-jpeg-grpc"} <= {
+        *names(asked="all")
+    }
+    assert "onnx-json-http" not in names(asked="all")
+
+
+def test_a_pattern_that_names_nothing() -> None:
+    with pytest.raises(
+        UsageError, match=r"--endpoints onx-http: names no endpoint; they are pytorch-http, gate"
+    ):
+        names(asked="onnx-http,onx-http")
+    with pytest.raises(UsageError, match="--skip-trt: leaves no endpoint of these"):
+        names(asked="trt-*", skip_trt=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--emulate", "a100", "--endpoints", "pytorch-http"), "which alone emulates; name some of Triton's"),
+        (("--endpoints", "emulated-http"), "these are of an emulated model; give --emulate, e.g. a100"),
+    ],
+)
+def test_endpoints_that_servers_of_our_own_do_not_have(given: tuple[str, ...], said: str) -> None:
+    asked = options(*given)
+    with pytest.raises(UsageError, match=f"--endpoints: .*{said}"):
+        arguments(asked, chosen(FIVE, asked.endpoints, False))
+
+
+def by_urls(*given: str) -> tuple[list[str], str]:
+    asked = options(*given)
+    made = endpoints_from_options(asked, chosen(FIVE, asked.endpoints, asked.skip_trt))
+    return [endpoint.name for endpoint in made], unasked(asked, made)
+
+
+def test_what_is_named_by_endpoints_needs_a_url() -> None:
+    grpc, gateway = ("--onnx-grpc-url", "h:1"), ("--gateway-url", "h:3")
+    with pytest.raises(
+        UsageError, match="--endpoints gateway-http: has no URL; give --gateway-url, or leave"
+    ):
+        by_urls(*grpc, "--endpoints", "onnx-grpc,gateway-http")
+    assert by_urls(*grpc, "--endpoints", "all")[0] == ["onnx-grpc", "onnx-jpeg-grpc", "onnx-uint8-grpc"]
+    assert by_urls("--emulated-grpc-url", "h:1", "--endpoints", "onnx-grpc")[0] == ["emulated-grpc"]
+    both = by_urls(*grpc, *gateway, "--endpoints", "onnx-grpc,gateway-http")
+    assert both == (["gateway-http", "onnx-grpc"], "")
+
+
+def test_a_url_that_no_endpoint_is_asked_of_is_told() -> None:
+    grpc, metrics = ("--onnx-grpc-url", "h:1"), ("--onnx-metrics-url", "h:2")
+    names, told = by_urls(*grpc, *metrics, "--gateway-url", "h:3", "--trt-metrics-url", "h:4")
+    assert names == ["onnx-grpc"]
+    assert told.startswith("--trt-metrics-url, --gateway-url: this study asks no endpoint there")
+    assert by_urls(*grpc, "--trt-http-url", "h:4", "--skip-trt") == (["onnx-grpc"], "")
+
+
+@pytest.mark.parametrize(
+    ("asked", "emulated", "servers", "payloads"),
+    [
+        ("", False, ["pytorch", "onnx", "compiled"], ["fp32"]),
+        ("", True, ["emulated"], ["fp32"]),
+        ("onnx-json-http", False, ["onnx"], ["fp32"]),
+        (
+            "onnx-jpeg-grpc,onnx-uint8-http,gateway-http",
+            False,
+            ["gateway", "onnx"],
+            ["fp32", "jpeg", "uint8"],
+        ),
+        ("onnx-jpeg-grpc,onnx-grpc", True, ["emulated"], ["fp32", "jpeg"]),
+        ("pytorch-http", True, [], ["fp32"]),
+    ],
+)
+def test_servers_behind_them(asked: str, emulated: bool, servers: list[str], payloads: list[str]) -> None:
+    assert servers_for(chosen(FIVE, asked, False), emulated) == (servers, payloads)
+
+
+def test_endpoints_of_embedded_servers() -> None:
+    made = endpoints_from_ready(READY, chosen(FIVE, "gateway-http,onnx-*,trt-grpc", False))
+    assert [(e.name, e.protocol, e.payload, e.address, e.model) for e in made] == [
+        ("gateway-http", "http", "jpeg", "h:3", ""),
+        ("onnx-http", "http", "fp32", "h:1", "clip"),
+        ("onnx-grpc", "grpc", "fp32", "h:2", "clip"),
+        ("onnx-json-http", "http", "json", "h:1", "clip"),
+        ("onnx-jpeg-http", "http", "jpeg", "h:1", "clip_jpeg"),
+        ("onnx-jpeg-grpc", "grpc", "jpeg", "h:2", "clip_jpeg"),
+        ("onnx-uint8-http", "http", "uint8", "h:1", "clip_uint8"),
+        ("onnx-uint8-grpc", "grpc", "uint8", "h:2", "clip_uint8"),
+    ]

@@ -1,0 +1,288 @@
+"""Reading a server's counters, over real HTTP; Triton's gRPC stub is a stand-in."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import gevent
+import pytest
+from gevent import socket
+from google.protobuf.json_format import ParseDict
+from tritonclient.grpc import service_pb2
+
+from server.hardware.nvml import Gpu
+from server.service.metrics import Metrics
+from server.settings import Settings
+from swarm.backends import statistics
+from swarm.backends.admin_client import Line, samples
+from swarm.backends.statistics import counter_reader, read_counters, triton_batches
+from tests.stand_ins import stand_in
+from tests.swarm.wsgi import serving
+from users.endpoint import Endpoint
+from users.errors import ErrorKind, RequestError
+
+STATS = {
+    "model_stats": [
+        {
+            "name": "clip",
+            "version": "1",
+            "inference_count": 84,
+            "execution_count": 20,
+            "inference_stats": {
+                "success": {"count": 21, "ns": 9_000_000_000},
+                "fail": {"count": 2, "ns": 5},
+                "queue": {"count": 21, "ns": 111},
+                "compute_input": {"count": 21, "ns": 222},
+                "compute_infer": {"count": 21, "ns": 3_333_333_333},
+                "compute_output": {"count": 21, "ns": 444},
+            },
+            "batch_stats": [
+                {
+                    "batch_size": 4,
+                    "compute_input": {"count": 19, "ns": 200},
+                    "compute_infer": {"count": 19, "ns": 3_000_000_000},
+                    "compute_output": {"count": 19, "ns": 400},
+                },
+                {
+                    "batch_size": 8,
+                    "compute_input": {"count": 1, "ns": 22},
+                    "compute_infer": {"count": 1, "ns": 333_333_333},
+                    "compute_output": {"count": 1, "ns": 44},
+                },
+            ],
+        }
+    ]
+}
+COUNTERS = {
+    "requests": 23, "successes": 21, "images": 84, "executions": 20,
+    "queue_ns": 111, "input_ns": 222, "compute_ns": 3_333_333_333, "output_ns": 444,
+}  # fmt: skip
+BATCHES = {"4": [19, 3_000_000_600], "8": [1, 333_333_399]}
+
+
+def pytorch(address: str) -> Endpoint:
+    return Endpoint("pytorch-http", "pytorch", "http", "jpeg", address)
+
+
+def triton(address: str, protocol: Any = "http") -> Endpoint:
+    return Endpoint(f"onnx-{protocol}", "onnx", protocol, "fp32", address, "clip")
+
+
+@contextmanager
+def accepting(talk: Callable[[Any], None]) -> Iterator[str]:
+    """The address of a server that does `talk` with whoever connects, and nothing else."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    peers: list[Any] = []
+
+    def accept() -> None:
+        while True:
+            peer, _ = listener.accept()
+            peers.append(peer)
+            gevent.spawn(talk, peer)
+
+    greenlet = gevent.spawn(accept)
+    try:
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        greenlet.kill()
+        for made in (*peers, listener):
+            made.close()
+
+
+def service(gpus: list[Gpu]) -> Callable[..., list[bytes]]:
+    """The PyTorch service's own metrics: ten requests of three images, two failed, four not yet answered."""
+    metrics = Metrics(lambda: gpus)
+    metrics.requests.inc(16)
+    metrics.in_flight.inc(4)
+    metrics.failures.inc(2)
+    parts_ns = {"decode": 2_000_000, "preprocess": 3_000_000, "queue": 500, "compute": 150_000_000}
+    for _ in range(10):
+        metrics.succeeded(3, parts_ns)
+
+    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
+        start("200 OK" if environ["PATH_INFO"] == "/metrics" else "404 Not Found", [])
+        return [metrics.render()]
+
+    return answer
+
+
+SERVICE_COUNTERS = {
+    "requests": 12, "successes": 10, "images": 30, "executions": 10,
+    "decode_ns": 20_000_000, "preprocess_ns": 30_000_000, "queue_ns": 5_000, "compute_ns": 1_500_000_000,
+}  # fmt: skip
+
+
+def test_the_service_over_http() -> None:
+    with serving(service([])) as address:
+        assert read_counters(pytorch(address)) == {"counters": SERVICE_COUNTERS}
+        with counter_reader(pytorch(address), 5) as read:
+            assert read() == {"server": SERVICE_COUNTERS}
+
+
+def test_the_service_tells_of_its_gpus() -> None:
+    gpu = Gpu(0, "NVIDIA H100", 93.0, 2e9, 8e10, None, 1980.0, 40.0)
+    with serving(service([gpu])) as address, counter_reader(pytorch(address), 5) as read:
+        assert read() == {
+            "server": SERVICE_COUNTERS,
+            "gpus": [{"id": "0", "util_pct": 93.0, "memory_bytes": 2_000_000_000, "sm_clock_mhz": 1980.0}],
+        }
+
+
+def test_triton_over_http() -> None:
+    asked: list[str] = []
+
+    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
+        asked.append(f"{environ['PATH_INFO']} from {environ['REMOTE_PORT']}")
+        start("200 OK", [("Content-Type", "application/json")])
+        return [str(STATS).replace("'", '"').encode()]
+
+    with serving(answer) as address:
+        assert read_counters(triton(address)) == {"counters": COUNTERS | {"batches": BATCHES}}
+        with counter_reader(triton(address), 5) as read:
+            assert [read() for _ in range(3)] == [{"server": COUNTERS}] * 3
+    assert asked[0].startswith("/v2/models/clip/stats from")
+    assert len(set(asked)) == 2, "three readings over one connection"
+
+
+def test_triton_over_grpc_on_one_stub(monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+
+    class Stub:
+        def ModelStatistics(self, request: Any, timeout: float) -> Any:
+            events.append(f"{request.name} within {timeout:g}")
+            answer = service_pb2.ModelStatisticsResponse()
+            stats = answer.model_stats.add()
+            ParseDict(STATS["model_stats"][0], stats)
+            return answer
+
+    @contextmanager
+    def stub(endpoint: Endpoint) -> Iterator[Stub]:
+        events.append("open")
+        yield Stub()
+        events.append("closed")
+
+    monkeypatch.setattr(statistics, "triton_stub", stub)
+    with counter_reader(triton("h:1", "grpc"), 0.9) as read:
+        assert [read() for _ in range(2)] == [{"server": COUNTERS}] * 2
+    assert events == ["open", "clip within 0.9", "clip within 0.9", "closed"]
+    assert read_counters(triton("h:1", "grpc")) == {"counters": COUNTERS | {"batches": BATCHES}}
+
+
+def test_triton_over_grpc_for_real() -> None:
+    with stand_in("fake_triton.py") as address:
+        counters = read_counters(triton(address, "grpc"))["counters"]
+    assert (counters["successes"], counters["images"], counters["compute_ns"]) == (2, 4, 0)
+    assert counters["batches"] == {"4": [1, 6]}
+
+
+@pytest.mark.parametrize(
+    ("stats", "batches"),
+    [
+        ({}, {}),
+        ({"batch_stats": []}, {}),
+        ({"batch_stats": [{"batch_size": "2", "compute_infer": {"count": "3", "ns": "5"}}]}, {"2": [3, 5]}),
+    ],
+)
+def test_what_a_batch_does_not_tell_is_nothing(stats: dict[str, Any], batches: dict[str, list[int]]) -> None:
+    assert triton_batches(stats) == batches
+
+
+def test_the_floors_counters_are_the_null_models() -> None:
+    asked: list[str] = []
+
+    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
+        asked.append(environ["PATH_INFO"])
+        start("200 OK", [])
+        return [str(STATS).replace("'", '"').encode()]
+
+    with serving(answer) as address:
+        read_counters(triton(address).floor())
+    assert asked == ["/v2/models/null/stats"]
+
+
+def test_nobody_there() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+    sentence = "the counters of pytorch-http cannot be read (refused)"
+    assert read_counters(pytorch(address)) == {"error": sentence, "error_kind": "refused"}
+
+
+@pytest.mark.parametrize("body", [b"<html>", b'{"model_stats": []}', b'{"error": "no"}', b"[1]", b"\xff"])
+def test_an_answer_in_another_form(body: bytes) -> None:
+    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
+        start("200 OK", [])
+        return [body]
+
+    with serving(answer) as address:
+        for endpoint in (pytorch(address), triton(address)):
+            assert read_counters(endpoint)["error"].startswith(f"the counters of {endpoint.name} cannot be")
+
+
+def silent(peer: Any) -> None:
+    """Reads, and never answers."""
+    while peer.recv(100):
+        pass
+
+
+def trickling(peer: Any) -> None:
+    """Answers a byte at a time, each well within any timeout of a single read."""
+    peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+    for _ in range(1000):
+        peer.sendall(b"x")
+        gevent.sleep(0.02)
+
+
+@pytest.mark.parametrize("talk", [silent, trickling])
+def test_the_time_for_a_whole_answer_is_limited(talk: Callable[[Any], None]) -> None:
+    began = time.monotonic()
+    with accepting(talk) as address, counter_reader(pytorch(address), 0.2) as read:
+        for _ in range(2):
+            with pytest.raises(RequestError) as caught:
+                read()
+            assert caught.value.kind is ErrorKind.TIMEOUT
+    assert 0.4 <= time.monotonic() - began < 2
+
+
+def test_a_line_connects_again_when_it_was_cut() -> None:
+    def once(peer: Any) -> None:
+        peer.recv(1000)
+        peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        peer.close()
+
+    with accepting(once) as address:
+        line = Line(address, 5)
+        assert [line.get("/"), line.get("/")] == ["ok", "ok"]
+        line.close()
+
+
+def test_samples_are_chosen_by_their_whole_name() -> None:
+    page = 'a 1\na_sum{x="1"} 2\n# TYPE b gauge\nb 3\nab 4\n'
+    assert [(s.name, s.labels, s.value) for s in samples(page, {"a_sum", "b"})] == [
+        ("a_sum", {"x": "1"}, 2.0),
+        ("b", {}, 3.0),
+    ]
+    assert [s.value for s in samples(page, {"a"})] == [1.0]
+    assert list(samples("", {"a"})) == []
+
+
+def test_a_gateway_does_not_count_executions() -> None:
+    metrics = Metrics(lambda: [], Settings(upstream="host:1").parts)
+    metrics.requests.inc(2)
+    for _ in range(2):
+        metrics.succeeded(3, {"decode": 2_000, "preprocess": 3_000, "queue": 500, "upstream": 7_000_000})
+
+    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
+        start("200 OK", [])
+        return [metrics.render()]
+
+    with serving(answer) as address:
+        gateway = Endpoint("gateway-http", "gateway", "http", "jpeg", address)
+        assert read_counters(gateway) == {
+            "counters": {
+                "requests": 2, "successes": 2, "images": 6,
+                "decode_ns": 4_000, "preprocess_ns": 6_000, "queue_ns": 1_000, "upstream_ns": 14_000_000,
+            }
+        }  # fmt: skip

@@ -1,0 +1,107 @@
+"""What a worker's connections did since the last look, from readings of a played kernel."""
+
+from __future__ import annotations
+
+import pytest
+
+from swarm.distributed.tcp_info import ESTABLISHED
+from swarm.distributed.tcp_stats import Connections, standing
+from tests.swarm.kernel import Kernel, info_of
+
+CLOSE_WAIT = 8
+
+
+@pytest.fixture
+def kernel() -> Kernel:
+    return Kernel()
+
+
+def test_growth_since_the_last_look(kernel: Kernel) -> None:
+    connections = Connections(kernel)
+    kernel.seen = {"a": info_of(segs_out=5, bytes_sent=1000, busy_time=70)}
+    connections.watch(8011)
+    kernel.seen = {
+        "a": info_of(
+            segs_out=9, segs_in=4, bytes_sent=5000, bytes_retrans=1448, total_retrans=1, bytes_received=300,
+            busy_time=170, rwnd_limited=30, sndbuf_limited=20, notsent_bytes=64, delivery_rate=4000,
+        ),
+        "new": info_of(
+            segs_out=2, segs_in=1, bytes_sent=250, busy_time=5, notsent_bytes=6, rtt=80, min_rtt=25,
+            snd_cwnd=20,
+        ),
+    }  # fmt: skip
+    assert connections.take() == {
+        "connections": 2,
+        "cwnd_bytes": 15 * 1448,
+        "not_sent_bytes": 70,
+        "rtt_ns": 60_000,
+        "min_rtt_ns": 25_000,
+        "delivery_bytes_per_s": 4000,
+        "segments_out": 6,
+        "segments_in": 5,
+        "bytes_sent": 4250,
+        "bytes_retransmitted": 1448,
+        "retransmits": 1,
+        "bytes_received": 300,
+        "busy_ns": 105_000,
+        "rwnd_limited_ns": 30_000,
+        "sndbuf_limited_ns": 20_000,
+    }
+    assert connections.take()["bytes_sent"] == 0
+    assert kernel.ports == [8011] * 3
+
+
+def test_a_local_port_that_is_used_again_starts_from_nothing(kernel: Kernel) -> None:
+    connections = Connections(kernel)
+    kernel.seen = {"a": info_of(bytes_sent=9000, segs_out=12)}
+    connections.watch(1)
+    kernel.seen = {"a": info_of(bytes_sent=700, segs_out=2)}
+    figures = connections.take()
+    assert (figures["bytes_sent"], figures["segments_out"]) == (700, 2)
+
+
+def test_a_closed_connection_takes_nothing_away(kernel: Kernel) -> None:
+    connections = Connections(kernel)
+    kernel.seen = {"a": info_of(bytes_sent=9000), "b": info_of(bytes_sent=100)}
+    connections.watch(1)
+    kernel.seen = {"b": info_of(bytes_sent=150)}
+    figures = connections.take()
+    assert (figures["connections"], figures["bytes_sent"]) == (1, 50)
+    kernel.seen = {}
+    assert connections.take() == {}
+    kernel.seen = {"c": info_of(bytes_sent=40)}
+    assert connections.take()["bytes_sent"] == 40
+
+
+def test_another_port_is_another_beginning(kernel: Kernel) -> None:
+    connections = Connections(kernel)
+    kernel.seen = {"a": info_of(bytes_sent=9000)}
+    connections.watch(8011)
+    kernel.seen = {"b": info_of(bytes_sent=10)}
+    connections.watch(8021)
+    kernel.seen = {"b": info_of(bytes_sent=15)}
+    assert connections.take()["bytes_sent"] == 5
+    assert kernel.ports == [8011, 8021, 8021]
+
+
+def test_only_established_connections_are_counted() -> None:
+    infos = [info_of(), info_of(state=CLOSE_WAIT), info_of(state=2, rtt=0, min_rtt=0xFFFFFFFF)]
+    values = standing(infos)
+    assert values["connections"] == 1
+    assert (values["rtt_ns"], values["min_rtt_ns"]) == (40_000, 30_000), "the third has no round trip yet"
+    assert "delivery_bytes_per_s" not in values
+
+
+def test_nothing_is_said_of_round_trips_before_the_first() -> None:
+    values = standing([info_of(rtt=0, min_rtt=0)])
+    assert values == {"connections": 1, "cwnd_bytes": 14_480, "not_sent_bytes": 0}
+
+
+def test_what_an_older_kernel_does_not_tell_is_left_out(kernel: Kernel) -> None:
+    told = {"state": ESTABLISHED, "rtt": 115, "snd_cwnd": 118, "snd_mss": 102, "total_retrans": 123}
+    connections = Connections(kernel)
+    connections.watch(1)
+    kernel.seen = {"a": told}
+    assert connections.take() == {
+        "connections": 1, "cwnd_bytes": 118 * 102, "rtt_ns": 115_000, "retransmits": 123
+    }  # fmt: skip

@@ -1,0 +1,82 @@
+"""Raw Results on their way to results.parquet."""
+
+import json
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+
+from swarm.distributed.raw_results import FILE_NAME, RawResults
+from swarm.distributed.recorder import Recorder
+from tests.swarm.distributed.test_recorder import result
+from users.errors import ErrorKind, RequestError
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    made = Recorder()
+    made._anchor_ns = 1_000
+    made.raw_left = 4
+    return made
+
+
+def test_rows_say_what_each_request_was(recorder: Recorder, tmp_path: Path) -> None:
+    recorder.add(result(5_000_000, 20, user=3))
+    recorder.add(result(6_000_000, 30, error=RequestError(ErrorKind.TIMEOUT, "late")))
+    recorder.add(result(7_000_000, 40, abandoned=True))
+    store = RawResults(10)
+    for rows in recorder.take_raw():
+        store.add("w1", rows)
+    store.write(tmp_path)
+    first, second, third = parquet.read_table(tmp_path / FILE_NAME).to_pylist()
+    assert first == {
+        "cell": "a/b4/c1", "repeat": 1, "worker": "w1", "user": 3, "images": 4,
+        "intended_utc_ns": 4_001_000, "send_delay_ns": 1_000_000, "service_ns": 20,
+        "encode_ns": None, "send_ns": None, "wait_ns": None, "receive_ns": None, "decode_ns": 3_000_000,
+        "server_ns": 5, "request_bytes": 100, "response_bytes": 10, "error": "", "abandoned": False,
+        "request_id": "",
+    }  # fmt: skip
+    assert (second["error"], third["abandoned"]) == ("timeout", True)
+    assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
+
+
+def test_only_the_measure_phase_and_only_so_many(recorder: Recorder, tmp_path: Path) -> None:
+    recorder.add(result(0, 1, phase="warm-up"))
+    for start_ns in range(9):
+        recorder.add(result(start_ns, 1))
+    (rows,) = recorder.take_raw()
+    assert len(rows["columns"]["user"]) == 4
+    assert recorder.take_raw() == []
+    store = RawResults(3)
+    store.add("w0", rows)
+    store.add("w1", rows)
+    store.write(tmp_path)
+    table = parquet.read_table(tmp_path / FILE_NAME).to_pylist()
+    assert [(row["worker"], row["intended_utc_ns"]) for row in table] == [
+        ("w0", 1_000 + start_ns - 1_000_000) for start_ns in range(3)
+    ]
+
+
+def test_nothing_kept_leaves_no_file(tmp_path: Path) -> None:
+    RawResults(5).write(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_row_takes_little_memory(tmp_path: Path) -> None:
+    recorder, count = Recorder(), 10_000
+    recorder.raw_left = count
+    for number in range(count):
+        recorder.add(result(number * 1_000_000, 1_000_000 + number))
+    sent = json.dumps(recorder.take_raw())
+    tracemalloc.start()
+    store = RawResults(count)
+    for _ in range(2):
+        store.add("w0", json.loads(sent)[0])
+    held_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held_bytes / count < 140
+    store.write(tmp_path)
+    table = parquet.read_table(tmp_path / FILE_NAME)
+    assert table.num_rows == count
+    assert table["service_ns"].to_pylist() == [1_000_000 + number for number in range(count)]

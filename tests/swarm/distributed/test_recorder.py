@@ -1,0 +1,191 @@
+"""Results become windows; windows reach the ledger; nothing is lost on the way."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reports.histogram import codec
+from reports.ledger.ledger import LedgerWriter
+from swarm.distributed.collector import Collector
+from swarm.distributed.protocol import PROGRESS, RECORDS
+from swarm.distributed.recorder import Recorder
+from tests.reading import read_ledger
+from tests.swarm.fakes import FakeRunner
+from users.errors import ErrorKind, RequestError
+from users.load.pacing import LATE_NS
+from users.result import Result
+
+SECOND = 1_000_000_000
+
+
+def result(
+    start_ns: int,
+    service_ns: int,
+    user: int = 0,
+    phase: str = "measure",
+    error: RequestError | None = None,
+    abandoned: bool = False,
+    delay_ns: int = 1_000_000,
+) -> Result:
+    return Result(
+        cell="a/b4/c1",
+        repeat=1,
+        phase=phase,
+        user=user,
+        images=4,
+        intended_ns=start_ns - delay_ns,
+        start_ns=start_ns,
+        end_ns=start_ns + service_ns,
+        request_bytes=100,
+        response_bytes=10,
+        error=error,
+        abandoned=abandoned,
+        phases_ns={"decode": 3_000_000},
+        server_ns={"compute": 5},
+    )
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    made = Recorder()
+    made._anchor_ns = 1_000 * SECOND  # the wall clock then shows 1,000 s at monotonic zero
+    return made
+
+
+def test_a_window_per_second_and_phase(recorder: Recorder) -> None:
+    recorder.add(result(100, 10))
+    recorder.add(result(SECOND - 5, 10))
+    recorder.add(result(200, 10, phase="warm-up"))
+    records = recorder.take_all()
+    assert [(r["phase"], r["second"], r["ok"]) for r in records] == [
+        ("measure", 1000, 1),
+        ("measure", 1001, 1),
+        ("warm-up", 1000, 1),
+    ]
+    assert recorder.take_all() == []
+
+
+def test_only_closed_seconds_are_taken_early(recorder: Recorder) -> None:
+    recorder.add(result(100, 10))
+    assert recorder.take_closed(SECOND - 1) == []
+    assert len(recorder.take_closed(SECOND)) == 1
+
+
+def test_counts_bytes_and_parts(recorder: Recorder) -> None:
+    recorder.add(result(100, 20_000_000))
+    recorder.add(result(200, 30_000_000, error=RequestError(ErrorKind.TIMEOUT, "late")))
+    recorder.add(result(300, 40_000_000, abandoned=True))
+    (window,) = recorder.take_all()
+    assert (window["ok"], window["failures"], window["abandoned"]) == (1, {"timeout": 1}, 1)
+    assert (window["images"], window["request_bytes"], window["response_bytes"]) == (4, 100, 10)
+    assert (window["server_ns"], window["server_count"]) == ({"compute": 5}, 1)
+    assert (window["first_start_ns"], window["last_end_ns"]) == (100, 300 + 40_000_000)
+    assert set(window["histograms"]) == {"latency", "service_time", "send_delay", "decode", "timeout"}
+    latency = codec.merged([window["histograms"]["latency"]])
+    assert latency.get_total_count() == 1
+    assert codec.percentiles_ns(latency, [50])[0] == pytest.approx(21e6, rel=1e-3)
+    decode = codec.merged([window["histograms"]["decode"]])
+    assert codec.percentiles_ns(decode, [50])[0] == pytest.approx(3e6, rel=1e-3)
+    timeout = codec.merged([window["histograms"]["timeout"]])
+    assert codec.percentiles_ns(timeout, [50])[0] == pytest.approx(31e6, rel=1e-3)
+
+
+def test_failures_and_timeouts_have_histograms_of_their_own(recorder: Recorder) -> None:
+    for kind in (ErrorKind.REFUSED, ErrorKind.RESET, ErrorKind.TIMEOUT):
+        recorder.add(result(100, 10_000_000, error=RequestError(kind, "")))
+    (window,) = recorder.take_all()
+    counts = {name: codec.merged([text]).get_total_count() for name, text in window["histograms"].items()}
+    assert counts == {"failed": 2, "timeout": 1}
+    assert window["failures"] == {"refused": 1, "reset": 1, "timeout": 1}
+
+
+def test_late_starts_are_counted(recorder: Recorder) -> None:
+    for delay_ns in (0, LATE_NS, LATE_NS + 1):
+        recorder.add(result(100, 10, delay_ns=delay_ns))
+    (window,) = recorder.take_all()
+    assert window["late"] == 1
+
+
+def test_users_and_progress(recorder: Recorder) -> None:
+    recorder.begin_phase()
+    for start in (0, 100, 200):
+        recorder.add(result(start, 50, user=1))
+    recorder.add(result(1000, 500, user=2))
+    recorder.add(result(5000, 500, user=3, abandoned=True))
+    assert recorder.users == 2
+    assert (recorder.ok, recorder.failed, recorder.abandoned) == (4, 0, 1)
+    recorder.begin_phase()
+    assert (recorder.users, recorder.ok) == (0, 0)
+
+
+def test_a_result_outside_the_histogram_is_counted_and_said(recorder: Recorder) -> None:
+    recorder.add(result(100, 2 * 3600 * SECOND))
+    recorder.add(result(100, 10, delay_ns=-5))
+    short, long = recorder.take_all()
+    assert codec.merged([long["histograms"]["service_time"]]).get_total_count() == 1
+    assert (short["out_of_range"], long["out_of_range"]) == (
+        {"send_delay": 1},
+        {"latency": 1, "service_time": 1},
+    )
+
+
+def test_many_results_through_recorder_and_collector(tmp_path: Path) -> None:
+    """Percentiles from windows of four workers, merged, against the exact ones."""
+    services = np.random.default_rng(3).lognormal(np.log(20e6), 0.5, 40_000).astype(np.int64)
+    runner = FakeRunner()
+    collector = Collector(runner, lambda worker: worker)  # type: ignore[arg-type]
+    ledger = LedgerWriter(tmp_path / "ledger.jsonl")
+    ledger.write({"kind": "header", "version": 1})
+    collector.begin_study(ledger)
+    collector.begin_phase("a/b4/c1", 1, "measure")
+    for worker in range(4):
+        recorder = Recorder()
+        start = time.perf_counter_ns()
+        for service in services[worker::4]:
+            recorder.add(result(start, int(service)))
+            start += int(service)
+        runner.deliver(RECORDS, {"records": recorder.take_all(), "raw": recorder.take_raw()}, f"w{worker}")
+    ledger.close()
+    assert (collector.ok, collector.failed) == (40_000, 0)
+    assert (collector.requests, collector.failures) == (40_000, 0)
+    windows = read_ledger(tmp_path / "ledger.jsonl").of_kind("window")
+    assert sum(window["ok"] for window in windows) == 40_000
+    assert {window["worker"] for window in windows} == {"w0", "w1", "w2", "w3"}
+    merged = codec.merged(window["histograms"]["service_time"] for window in windows)
+    wanted = [50, 95, 99, 99.9]
+    exact = np.sort(services)[[round(40_000 * percent / 100) - 1 for percent in wanted]]
+    assert codec.percentiles_ns(merged, wanted) == pytest.approx(list(exact), rel=1e-3)
+
+
+def test_what_idle_workers_tell_of_the_study_before_is_left_out(tmp_path: Path) -> None:
+    runner = FakeRunner()
+    collector = Collector(runner, str)  # type: ignore[arg-type]
+    recorder, seen = Recorder(), list[dict[str, Any]]()
+    collector.listeners.append(seen.append)
+    for study, cell in enumerate(("a/b4/c1", "b/b4/c1")):
+        ledger = LedgerWriter(tmp_path / f"{study}.jsonl")
+        collector.begin_study(ledger, 9)
+        recorder.add(result(time.perf_counter_ns(), 10))  # of a/b4/c1
+        records, raw = recorder.take_all(), recorder.take_raw()
+        runner.deliver(RECORDS, {"records": records, "raw": raw}, "w0")
+        assert seen == []
+        collector.begin_phase(cell, 1, "measure")
+        runner.deliver(RECORDS, {"records": records, "raw": raw}, "w0")
+        assert len(seen) == (1 if study == 0 else 0)
+        seen.clear()
+        ledger.close()
+
+
+def test_progress_of_another_phase_is_not_counted() -> None:
+    runner = FakeRunner()
+    collector = Collector(runner, lambda worker: worker)  # type: ignore[arg-type]
+    collector.begin_phase("a", 1, "measure")
+    told = {"cell": "a", "repeat": 1, "phase": "measure", "ok": 3, "failed": 1}
+    runner.deliver(PROGRESS, told, "w0")
+    runner.deliver(PROGRESS, {**told, "ok": 5}, "w0")
+    runner.deliver(PROGRESS, {**told, "ok": 2}, "w1")
+    runner.deliver(PROGRESS, {**told, "phase": "warm-up", "ok": 100}, "w1")
+    assert (collector.ok, collector.failed) == (7, 2)

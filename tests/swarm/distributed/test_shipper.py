@@ -1,0 +1,137 @@
+"""The `path` records of a worker: of which phase, over how long, and with how many connections asked for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import gevent
+import pytest
+from gevent.pool import Group
+
+from swarm.distributed import shipper
+from swarm.distributed.protocol import RECORDS
+from swarm.distributed.recorder import Recorder
+from swarm.distributed.shipper import RAW_AT_ONCE, SHIP_EVERY_S, Shipping
+from swarm.distributed.tcp_stats import Connections
+from tests.swarm.fakes import FakeRunner
+from tests.swarm.kernel import Kernel, info_of
+from users.endpoint import Endpoint
+from users.load.assignment import Stage
+from users.result import Result
+
+
+class ShippingRunner(FakeRunner):
+    """With a place for greenlets, none of which gets a turn in these tests."""
+
+    user_count = 2
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.greenlet = Group()
+
+    def records(self, kind: str) -> list[dict[str, Any]]:
+        shipped = [data["records"] for message, data, _ in self.sent if message == RECORDS]
+        return [record for records in shipped for record in records if record["kind"] == kind]
+
+
+class Ship:
+    """A shipping on a kernel that the test plays."""
+
+    def __init__(self) -> None:
+        self.runner, self.kernel = ShippingRunner(), Kernel()
+        self.shipping = Shipping(self.runner, Recorder())  # type: ignore[arg-type]
+        endpoint = Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "h:8011", "m")
+        self.stage = Stage(endpoint, [], 1.0, cell="onnx-grpc/b1/c2", repeat=3, connections=2)
+        self.shipping.stage = self.stage
+
+    def path(self) -> list[dict[str, Any]]:
+        return self.runner.records("path")
+
+
+@pytest.fixture
+def ship(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ship]:
+    kernels: list[Kernel] = []
+
+    def connections() -> Connections:
+        return Connections(lambda port: kernels[0](port))
+
+    monkeypatch.setattr(shipper, "Connections", connections)
+    made = Ship()
+    kernels.append(made.kernel)
+    yield made
+    made.runner.greenlet.kill()
+    made.shipping._health.end()
+
+
+def test_a_phases_path(ship: Ship) -> None:
+    ship.kernel.seen = {"a": info_of(bytes_sent=1000)}
+    ship.shipping.begin_path("measure")
+    ship.kernel.seen = {"a": info_of(bytes_sent=4000), "b": info_of(bytes_sent=50)}
+    ship.shipping.end_path()
+    (record,) = ship.path()
+    assert ship.kernel.ports == [8011, 8011]
+    assert (record["cell"], record["repeat"], record["phase"]) == ("onnx-grpc/b1/c2", 3, "measure")
+    assert (record["asked"], record["connections"], record["bytes_sent"]) == (2, 2, 3050)
+    assert isinstance(record["second"], int)
+    assert record["span_ns"] > 0
+
+
+def test_what_comes_between_phases_belongs_to_none(ship: Ship) -> None:
+    ship.shipping.end_path()
+    ship.shipping.begin_path("warm-up")
+    ship.kernel.seen = {"a": info_of(bytes_sent=10)}
+    ship.shipping.end_path()
+    ship.kernel.seen = {"a": info_of(bytes_sent=600)}
+    ship.shipping.end_path()
+    ship.shipping.begin_path("measure")
+    ship.kernel.seen = {"a": info_of(bytes_sent=601)}
+    ship.shipping.end_path()
+    assert [(record["phase"], record["bytes_sent"]) for record in ship.path()] == [
+        ("warm-up", 10),
+        ("measure", 1),
+    ]
+
+
+def test_no_connections_make_no_record(ship: Ship) -> None:
+    ship.shipping.begin_path("measure")
+    ship.shipping.end_path()
+    assert ship.path() == []
+
+
+def test_many_raw_results_do_not_wait_for_the_end_of_their_second(ship: Ship) -> None:
+    recorder = ship.shipping._recorder
+    recorder.raw_left = 2 * RAW_AT_ONCE
+    now_ns = time.perf_counter_ns()
+    for number in range(RAW_AT_ONCE):
+        recorder.add(Result("a/b1/c1", 1, "measure", number, 1, now_ns, now_ns, now_ns + 1_000, 10))
+    gevent.sleep(2 * SHIP_EVERY_S)
+    rows = [rows for message, data, _ in ship.runner.sent if message == RECORDS for rows in data["raw"]]
+    assert [(each["cell"], each["columns"]["user"]) for each in rows] == [
+        ("a/b1/c1", list(range(RAW_AT_ONCE)))
+    ]
+    assert recorder.raw_waiting == 0
+
+
+def test_two_looks_at_once_count_nothing_twice(ship: Ship, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others have turns while many connections are looked at: the end of a phase, for one."""
+    ship.shipping.begin_path("measure")
+
+    def slow(port: int) -> Any:
+        seen = ship.kernel(port)
+        gevent.sleep(0.01)
+        return seen
+
+    monkeypatch.setattr(ship.shipping._connections, "_read", slow)
+    ship.kernel.seen = {"a": info_of(bytes_sent=100)}
+    first = gevent.spawn(ship.shipping._send_second, 7)
+    gevent.sleep(0)
+    ship.kernel.seen = {"a": info_of(bytes_sent=130)}
+    ship.shipping.end_path()
+    assert first.ready()
+    assert [(record["phase"], record["bytes_sent"]) for record in ship.path()] == [
+        ("measure", 100),
+        ("measure", 30),
+    ]
+    assert all(record["span_ns"] > 0 for record in ship.path())

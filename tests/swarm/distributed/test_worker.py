@@ -1,0 +1,187 @@
+"""What a worker makes of orders, and how Locust's own figures are tuned."""
+
+from locust.env import Environment
+
+import gc
+import resource
+import socket
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import gevent
+import numpy as np
+import pytest
+from gevent.pool import Group
+
+from swarm.distributed import worker
+from swarm.distributed.protocol import ASK, REPLY
+from swarm.distributed.worker import Worker, start_ns
+from swarm.locust_patches.patches import YOUNG_OBJECTS, three_digits
+from tests.swarm.fakes import FakeRunner
+from users.backends.triton_http import TritonHttp
+from users.endpoint import Endpoint
+from users.inputs.images import ImageSet
+from users.load.assignment import Stage
+from users.load.user import InferenceUser
+
+S, MS = 1_000_000_000, 1_000_000
+IMAGES = ImageSet((b"one", b"two", b"three"), np.zeros((3, 3, 224, 224), dtype=np.float32), "test")
+ONNX = Endpoint("onnx-http", "onnx", "http", "fp32", "h:1", "m")
+EMULATED = Endpoint("emulated-http", "emulated", "http", "fp32", "h:1", "emulated")
+
+
+@pytest.mark.parametrize(
+    ("ahead_ns", "start"),
+    [
+        (50 * MS, 7 * S + 50 * MS),
+        (0, 7 * S),
+        (-200 * MS, 7 * S - 200 * MS),  # the order came late, and so are its first arrivals
+        (5 * S, 7 * S),  # the clocks differ: there is no common moment
+        (-5 * S, 7 * S),
+    ],
+)
+def test_when_a_phase_begins_here(ahead_ns: int, start: int) -> None:
+    assert start_ns(1_000 * S + ahead_ns, 1_000 * S, 7 * S) == start
+
+
+@pytest.mark.parametrize(
+    ("exact", "kept"), [(0.41234, 0.412), (57.44, 57.4), (105.2, 105), (1974.4, 1970), (10_512, 10_500)]
+)
+def test_locust_keeps_three_digits(exact: float, kept: float) -> None:
+    assert three_digits(exact) == kept
+
+
+class AnyUser(InferenceUser):
+    transport = TritonHttp
+
+
+class WorkerRunner(FakeRunner):
+    """With a place for greenlets; `ask` waits for the answer to one order."""
+
+    user_count = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.greenlet = Group()
+
+    def ask(self, op: str, **data: Any) -> dict[str, Any]:
+        seq = len(self.sent) + 1
+        self.deliver(ASK, {"share": (0, 1), **data, "op": op, "seq": seq})
+        for _ in range(1000):
+            answers = [reply for kind, reply, _ in self.sent if kind == REPLY and reply["seq"] == seq]
+            if answers:
+                return answers[0]
+            gevent.sleep(0.005)
+        raise AssertionError(f"no answer to {op}")
+
+
+@pytest.fixture
+def runner(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerRunner]:
+    monkeypatch.setattr(worker, "load_images", lambda folder: IMAGES)
+    monkeypatch.setattr(AnyUser, "stage", None)
+    made = WorkerRunner()
+    hired = Worker(Environment(user_classes=[AnyUser]), made)  # type: ignore[arg-type]
+    yield made
+    made.greenlet.kill()
+    hired._shipping._health.end()
+
+
+def staged(
+    runner: WorkerRunner, endpoint: Endpoint, golden: bytes, cell: Mapping[str, Any] = {}, **settings: Any
+) -> Stage:
+    """The stage of a cell at `endpoint`."""
+    study = {
+        "images": "", "sha256": IMAGES.sha256, "golden": golden, "min_cosine": 0.99, "timeout_s": 5.0,
+        "raw_results": 0, "trace": False, **settings,
+    }  # fmt: skip
+    assert "error" not in runner.ask("study", **study)
+    task = {
+        "cell": f"{endpoint.name}/b2/c1", "repeat": 1, "endpoint": endpoint.to_dict(), "addresses": {},
+        "batch": 2, "users": 1, "channels": "per-user", "client": "prepared", **cell,
+    }  # fmt: skip
+    assert "error" not in runner.ask("cell", **task)
+    assert AnyUser.stage is not None
+    return AnyUser.stage
+
+
+def test_answers_are_held_against_the_golden_embeddings_where_a_model_computes(runner: WorkerRunner) -> None:
+    golden = np.eye(3, 512, dtype=np.float32)
+    stage = staged(runner, ONNX, golden.tobytes())
+    assert stage.golden is not None
+    assert np.array_equal(stage.golden, golden)
+    assert [prepared.indices for prepared in stage.pool] == [(0, 1), (2, 0)]
+
+
+@pytest.mark.parametrize("endpoint", [ONNX.floor(), EMULATED])
+def test_answers_of_no_model_are_held_against_nothing(runner: WorkerRunner, endpoint: Endpoint) -> None:
+    golden = np.eye(3, 512, dtype=np.float32).tobytes()
+    assert staged(runner, endpoint, golden).golden is None
+
+
+def test_a_study_without_golden_embeddings(runner: WorkerRunner) -> None:
+    assert staged(runner, EMULATED, b"").golden is None
+    assert staged(runner, ONNX, b"").golden is None
+
+
+def test_how_the_client_makes_and_carries_its_requests(runner: WorkerRunner) -> None:
+    stage = staged(runner, ONNX, b"")
+    assert (stage.images, stage.channels) == (None, "per-user")
+    stage = staged(runner, ONNX, b"", {"client": "library", "channels": "shared"})
+    assert (stage.images, stage.channels) == (IMAGES, "shared")
+
+
+def test_a_cell_over_a_link_is_sent_to_the_address_that_its_own_host_reaches(
+    runner: WorkerRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    addresses = {"addresses": {"near": "198.18.0.1", "far": "198.18.0.5"}}
+    monkeypatch.setenv("INFERSWARM_HOST", "far")
+    assert staged(runner, ONNX, b"", addresses).endpoint.address == f"198.18.0.5:{ONNX.port}"
+    monkeypatch.setenv("INFERSWARM_HOST", "elsewhere")
+    assert staged(runner, ONNX, b"", addresses).endpoint.address == ONNX.address
+
+
+def test_a_host_that_does_not_reach_an_endpoint_says_so(
+    runner: WorkerRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INFERSWARM_HOST", "far")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        there = replace(ONNX, address=f"127.0.0.1:{port}").to_dict()
+        assert "error" not in runner.ask("reach", endpoints=[there], ways=[{}, {"far": "127.0.0.1"}])
+    reply = runner.ask("reach", endpoints=[there], ways=[{}])
+    assert reply["error"] == (
+        f"host far gets no connection to {ONNX.name} at 127.0.0.1:{port} (Connection refused);"
+        " give a URL that every host can reach"
+    )
+
+
+@pytest.mark.parametrize(("trace", "has_a_place"), [(False, False), (True, True)])
+def test_a_traced_stage_has_a_place_for_ids(runner: WorkerRunner, trace: bool, has_a_place: bool) -> None:
+    stage = staged(runner, EMULATED, b"", trace=trace)
+    assert [prepared.id_at >= 0 for prepared in stage.pool] == [has_a_place] * len(stage.pool)
+
+
+def test_more_users_than_a_process_may_have_files(
+    runner: WorkerRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (300, 20_000))
+    assert staged(runner, ONNX, b"", {"users": 236}).pool
+    assert staged(runner, ONNX, b"", {"users": 300, "share": (0, 2)}).pool
+    assert staged(runner, ONNX, b"", {"users": 300, "share": (0, 0)}).pool, "who comes late has no share yet"
+    monkeypatch.setattr(AnyUser, "stage", None)
+    task = {"cell": "onnx-http/b2/c237", "endpoint": ONNX.to_dict(), "users": 237}
+    error = runner.ask("cell", **task)["error"]
+    assert "237 users of one worker need some 301 open files" in error
+    assert "may have 300; raise `ulimit -n`, or spread them over more workers (--processes)" in error
+
+
+def test_a_cells_memory_is_settled(runner: WorkerRunner) -> None:
+    before = gc.get_threshold()
+    try:
+        staged(runner, ONNX, b"")
+        assert gc.get_freeze_count() > 10_000
+        assert gc.get_threshold()[0] == YOUNG_OBJECTS
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*before)

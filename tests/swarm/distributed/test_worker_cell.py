@@ -1,0 +1,102 @@
+"""What a worker lacks on its own host is told by one sentence: a token, a file, a connection, TLS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from swarm.distributed.worker_cell import check_reach
+from swarm.errors import StudyError
+from tests.certificates import Certificates
+from tests.stand_ins import stand_in
+from tests.swarm.distributed.test_worker import ONNX, WorkerRunner, runner, staged
+from tests.tls_proxy import behind_tls
+from users.endpoint import Endpoint
+from users.tls import OPEN, Security
+
+__all__ = ["runner"]
+VARIABLE = "INFERSWARM_ONNX_TOKEN"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return Certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(scope="module")
+def address(made: Certificates) -> Iterator[str]:
+    context = made.server.server_context(made.ca)
+    with stand_in("fake_service.py") as plain, behind_tls(plain, context) as proxy:
+        yield proxy.address
+
+
+@pytest.fixture(autouse=True)
+def far(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INFERSWARM_HOST", "far")
+    monkeypatch.delenv(VARIABLE, raising=False)
+
+
+def at(address: str, security: Security, tls: bool = True) -> Endpoint:
+    return Endpoint("onnx-http", "onnx", "http", "fp32", address, "m", tls, security)
+
+
+def test_a_worker_that_has_all_it_needs(
+    runner: WorkerRunner, made: Certificates, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "hunter2-and-more")
+    endpoint = at(address, Security(made.ca, made.client.cert, made.client.key, token=VARIABLE))
+    reply = runner.ask("reach", endpoints=[endpoint.to_dict()], ways=[{}])
+    assert set(reply["resolved"]["onnx-http"]) <= {"127.0.0.1", "::1"}
+    assert reply["resolved"]["onnx-http"]
+
+
+@pytest.mark.parametrize(
+    ("security", "sentence"),
+    [
+        (
+            Security(token=VARIABLE),
+            f"host far: {VARIABLE} is not set; export the token that the servers take",
+        ),
+        (
+            Security("/nowhere/ca.pem"),
+            "host far: /nowhere/ca.pem cannot be read (No such file or directory); put the same file there,"
+            " or name another",
+        ),
+        (
+            Security(cert="{folder}/client.pem", key="/nowhere/client.key"),
+            "host far: /nowhere/client.key cannot be read (No such file or directory); put the same file"
+            " there, or name another",
+        ),
+        (
+            OPEN,
+            "host far gets no TLS with onnx-http at {address}: its certificate is not accepted: self-signed"
+            " certificate in certificate chain; see its clock, and the files of --tls-ca and"
+            " --tls-client-cert there",
+        ),
+    ],
+)
+def test_what_is_missing_is_told_before_any_load(
+    runner: WorkerRunner, made: Certificates, address: str, security: Security, sentence: str
+) -> None:
+    cert = security.cert.format(folder=made.folder)
+    endpoint = at(address, Security(security.ca, cert, security.key, token=security.token))
+    reply = runner.ask("reach", endpoints=[endpoint.to_dict()], ways=[{}])
+    assert reply["error"] == sentence.format(address=address)
+
+
+@pytest.mark.parametrize("security", [Security(token=VARIABLE), Security("/nowhere/ca.pem")])
+def test_one_that_comes_late_is_refused_with_its_first_cell(runner: WorkerRunner, security: Security) -> None:
+    staged(runner, ONNX, b"")
+    reply = runner.ask(
+        "cell", cell="x", repeat=1, endpoint=at("gpu:1", security).to_dict(), addresses={}, batch=1, users=1,
+        channels="per-user", client="prepared",
+    )  # fmt: skip
+    assert reply["error"].startswith("host far: ")
+
+
+def test_a_plain_server_is_reached_as_before() -> None:
+    with stand_in("fake_service.py") as plain:
+        check_reach(at(plain, OPEN, tls=False))
+    with pytest.raises(StudyError, match=r"gets no connection to onnx-http at .* \(Connection refused\)"):
+        check_reach(at(plain, OPEN, tls=False))

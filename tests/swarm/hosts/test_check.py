@@ -1,0 +1,270 @@
+"""Is a host fit? What it says of itself, over a real ssh too, and what is made of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from swarm.errors import UsageError
+from swarm.hosts import facts as facts_script
+from swarm.hosts.check import HostError, check, check_all, clock_of, last_line
+from swarm.hosts.fitness import Facts, Problem, problems
+from swarm.hosts.host import Host
+from swarm.hosts.hosts_file import HostSpec, read_hosts
+from swarm.output import fingerprint
+from tests.swarm.hosts.sshd import Sshd, checkout_at, needs_sshd
+
+HERE = Host(HostSpec("here", "process"))
+MS = 1_000_000
+OWN = Facts(
+    hostname="here",
+    python="3.11.7",
+    packages={"locust": "2.47.0", "gevent": "26.9.0"},
+    commit="0123456789ab",
+    cores=4,
+    files_soft=1024,
+)
+
+
+class Saying(Host):
+    """A host that runs what a test wants."""
+
+    def __init__(self, script: str, kind: str = "process") -> None:
+        super().__init__(HostSpec("odd", kind, address="odd"))
+        self._script = script
+
+    def facts_command(self) -> list[str]:
+        return ["sh", "-c", self._script]
+
+
+def test_this_machine() -> None:
+    found = check(HERE)
+    assert found.python == platform.python_version()
+    assert found.cores == len(os.sched_getaffinity(0))
+    assert found.packages == {
+        name: facts_script.importlib.metadata.version(name) for name in fingerprint.PACKAGES
+    }
+    assert found.commit == fingerprint.git_commit()
+    assert len(found.ports) == 2
+    # One clock: its offset is no further from nought than its doubt, and the doubt is of this very exchange.
+    assert abs(found.clock_offset_ns) <= found.clock_doubt_ns < 15_000 * MS
+    record = json.loads(json.dumps(found.to_record()))
+    assert record["hostname"] == platform.node()
+
+
+def test_the_packages_are_those_of_the_fingerprint() -> None:
+    assert facts_script.PACKAGES == fingerprint.PACKAGES
+
+
+def test_a_checkout_without_a_history_has_the_commit_that_was_sent(tmp_path: Path) -> None:
+    assert facts_script.commit(tmp_path) == ""
+    (tmp_path / facts_script.COMMIT_FILE).write_text("0123456789ab\n")
+    assert facts_script.commit(tmp_path) == "0123456789ab"
+
+
+def test_a_checkout_within_another_repository_is_not_at_its_commit(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    words = ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "a"]
+    subprocess.run(["git", "-C", tmp_path, *words], check=True)
+    (tmp_path / "within").mkdir()
+    assert facts_script.commit(tmp_path / "within") == ""
+    found = facts_script.commit(tmp_path)
+    assert len(found) == 12
+    (tmp_path / "a").touch()
+    subprocess.run(["git", "-C", tmp_path, "add", "a"], check=True)
+    assert facts_script.commit(tmp_path) == f"{found}+"
+
+
+def test_what_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+    found = facts_script.facts(tmp_path, net=tmp_path)
+    assert not {"ports", "tcp_congestion_control", "commit"} & found.keys()
+    assert Facts(**found).to_record().keys() <= found.keys() | {"clock_offset_ns", "clock_doubt_ns"}
+
+
+def test_the_exchange_with_the_shortest_round_trip_sets_the_clock() -> None:
+    slow = (1000, 99_000, 3000)
+    quick = (10_000, 60_000, 10_100)
+    assert clock_of([slow, quick, slow]) == (49_950, 50)
+    assert clock_of([(0, -500, 101)]) == (-550, 51)
+
+
+def test_a_shell_that_greets_is_heard_out() -> None:
+    answers = 'read q; echo welcome; echo 42; echo \'{"python": "3.9.1", "new": 1}\''
+    script = f"{answers}; while read q; do echo {time.time_ns() + 10**15}; done"
+    found = check(Saying(script))
+    assert (found.python, found.hostname) == ("3.9.1", "")
+    assert found.clock_offset_ns == pytest.approx(10**15, abs=60_000 * MS)
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "said"),
+    [
+        ("echo one >&2; echo no such thing >&2; exit 1", "process",
+         "host odd has no inferswarm that runs (`no such thing`): run python -m swarm hosts prepare"),
+        ("exit 3", "ssh",
+         "host odd has no inferswarm that runs (`exit code 3`): run python -m swarm hosts prepare"),
+        ("read q; echo '{}'; echo never a number; sleep 0.1; echo broke >&2", "process",
+         "host odd has no inferswarm that runs (`broke`): run python -m swarm hosts prepare"),
+        ("echo 'Connection refused' >&2; exit 255", "ssh",
+         "host odd cannot be reached: ssh says `Connection refused`: mend that until `ssh odd` logs in"
+         " without a question"),
+    ],
+)  # fmt: skip
+def test_a_host_that_says_nothing(script: str, kind: str, said: str) -> None:
+    with pytest.raises(HostError) as caught:
+        check(Saying(script, kind))
+    assert str(caught.value) == said
+
+
+@pytest.mark.parametrize("script", ["exec sleep 100", "read q; echo '{}'; exec sleep 100"])
+def test_a_host_that_takes_too_long(script: str) -> None:
+    with pytest.raises(
+        HostError, match=r"^host odd does not answer within 0.3 s: look whether it is overloaded$"
+    ):
+        check(Saying(script), patience_s=0.3)
+
+
+def test_a_command_that_is_not_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(HERE, "facts_command", lambda: ["/no/ssh"])
+    with pytest.raises(HostError) as caught:
+        check(HERE)
+    assert str(caught.value) == (
+        "host here cannot be asked: /no/ssh does not start here (No such file or directory)"
+    )
+
+
+def test_the_last_line_that_says_anything() -> None:
+    assert last_line(b"one\r\ntwo \r\n\n  \n") == "two"
+    assert last_line(b"") == ""
+
+
+def test_all_hosts_are_asked_and_pods_are_not() -> None:
+    found = check_all([HERE, Host(HostSpec("pods", "k8s")), Saying("exit 3")])
+    assert [checked.spec.name for checked in found] == ["here", "pods", "odd"]
+    assert found[0].facts is not None
+    assert found[0].facts.python == platform.python_version()
+    assert [(checked.facts, bool(checked.why)) for checked in found[1:]] == [(None, False), (None, True)]
+    with pytest.raises(UsageError):
+        check(Host(HostSpec("pods", "k8s")))
+
+
+def told(facts: Facts, workers: int | None = None) -> list[str]:
+    return [str(problem) for problem in problems(facts, OWN, workers)]
+
+
+def test_a_host_like_ours_has_no_problems() -> None:
+    assert told(OWN, 4) == []
+    assert told(replace(OWN, python="3.11.2", commit="")) == []
+    assert told(replace(OWN, files_soft=None)) == []
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        (
+            replace(OWN, python="3.12.1"),
+            "its Python is 3.12, ours is 3.11: name one with `python`, remove .venv there, "
+            "run python -m swarm hosts prepare",
+        ),
+        (
+            replace(OWN, packages={"gevent": "26.8.0"}),
+            "other packages than here: locust is missing (here 2.47.0), gevent 26.8.0 (here 26.9.0): "
+            "run python -m swarm hosts prepare",
+        ),
+        (
+            replace(OWN, commit="aaaaaaaaaaaa+"),
+            "its checkout is at aaaaaaaaaaaa+, ours is at 0123456789ab: run python -m swarm hosts prepare, "
+            "or bring both to one commit",
+        ),
+        (
+            replace(OWN, commit="0123456789ab+"),
+            "the checkout there has changes that are not committed, so workers may differ (a warning)",
+        ),
+        (
+            replace(OWN, clock_offset_ns=-800 * MS, clock_doubt_ns=2 * MS),
+            "its clock is 0.8 s behind ours: let both follow the same time server (NTP)",
+        ),
+        (
+            replace(OWN, clock_offset_ns=3_000 * MS, clock_doubt_ns=2 * MS),
+            "its clock is 3.0 s ahead of ours: let both follow the same time server (NTP)",
+        ),
+        (
+            replace(OWN, files_soft=256),
+            "a process there may open 256 files: raise `ulimit -n` to 1024 or more",
+        ),
+    ],
+)
+def test_problems(facts: Facts, said: str) -> None:
+    assert told(facts) == [said]
+
+
+def test_a_clock_is_wrong_only_beyond_doubt() -> None:
+    at_the_bound = replace(OWN, clock_offset_ns=501 * MS, clock_doubt_ns=1 * MS)
+    assert told(at_the_bound) == []
+    assert len(told(replace(at_the_bound, clock_doubt_ns=MS - 1))) == 1
+
+
+def test_more_workers_than_cores_are_a_warning() -> None:
+    assert problems(OWN, OWN, 5) == [
+        Problem("5 workers share 4 cores, and each can use one: they may be the limit", fatal=False)
+    ]
+
+
+def test_our_own_changes_are_told_of_too() -> None:
+    found = problems(OWN, replace(OWN, commit="0123456789ab+"))
+    assert [problem.text for problem in found] == [
+        "the checkout here has changes that are not committed, so workers may differ"
+    ]
+
+
+@pytest.fixture(scope="module")
+def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostSpec]:
+    folder = tmp_path_factory.mktemp("ssh")
+    with Sshd(folder) as sshd:
+        table = folder / "hosts.toml"
+        table.write_text(sshd.host_entry("far", checkout_at(folder / "there")))
+        yield read_hosts(table, str(sshd.config))[0]
+
+
+@needs_sshd
+def test_a_host_over_ssh(far: HostSpec) -> None:
+    found, own = check(Host(far)), check(HERE)
+    assert (found.python, found.packages, found.commit) == (own.python, own.packages, own.commit)
+    assert abs(found.clock_offset_ns) <= found.clock_doubt_ns
+
+
+@needs_sshd
+def test_an_ssh_host_that_was_not_prepared(far: HostSpec) -> None:
+    gone = replace(far, path="/no/such folder")
+    with pytest.raises(
+        HostError, match=r"^host far has no inferswarm that runs .*No such file.*hosts prepare$"
+    ):
+        check(Host(gone))
+
+
+@needs_sshd
+def test_an_ssh_host_that_nobody_answers_for(far: HostSpec) -> None:
+    with pytest.raises(HostError) as caught:
+        check(Host(replace(far, port=1)))
+    assert str(caught.value) == (
+        "host far cannot be reached: ssh says `ssh: connect to host 127.0.0.1 port 1: Connection refused`: "
+        "mend that until `ssh 127.0.0.1` logs in without a question"
+    )
+
+
+def test_facts_end_when_nobody_asks_any_more() -> None:
+    done = subprocess.run(
+        [sys.executable, "-I", facts_script.__file__], input="time\nwhat\n", capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    (line,) = done.stdout.splitlines()
+    assert line.isdigit()

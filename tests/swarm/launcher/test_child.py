@@ -1,0 +1,91 @@
+"""What a launcher starts: how many workers where, of which study, and on a leash."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from swarm.errors import UsageError
+from swarm.hosts.hosts_file import HostSpec, made_hosts
+from swarm.launcher.child import Child, leashed, spread, workers_wanted
+from swarm.launcher.orphans import launcher_of, mark
+from tests.locustfiles.console import wait_until
+
+OWN = HostSpec("own", "process", workers=3)
+
+
+@pytest.mark.parametrize(
+    ("specs", "workers", "counts"),
+    [
+        (made_hosts(2, "netns"), 5, [3, 2]),
+        (made_hosts(3, "netns"), 3, [1, 1, 1]),
+        ([OWN, *made_hosts(2, "netns")], 6, [3, 2, 1]),
+        ([OWN], 3, [3]),
+    ],
+)
+def test_workers_are_spread_evenly(specs: list[HostSpec], workers: int, counts: list[int]) -> None:
+    assert spread(specs, workers) == counts
+
+
+@pytest.mark.parametrize(
+    ("specs", "workers", "sentence"),
+    [
+        (made_hosts(3, "netns"), 2, "--workers 2: these hosts need 3; give --workers 3"),
+        ([OWN, *made_hosts(1, "netns")], 3, "--workers 3: these hosts need 4; give --workers 4"),
+        ([OWN], 5, "--workers 5: these hosts need 3 and no more; give --workers 3"),
+    ],
+)
+def test_workers_that_no_host_takes(specs: list[HostSpec], workers: int, sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        spread(specs, workers)
+    assert str(caught.value) == sentence
+
+
+def test_a_study_says_how_many_workers_it_wants() -> None:
+    assert workers_wanted("locustfiles/step7_contention.py") == 4
+    assert workers_wanted("locustfiles/step7.py") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (None, "no such file; give a locustfile, e.g. locustfiles/step7.py"),
+        ("import nothing_of_this_name", "cannot be used: ModuleNotFoundError: No module named"),
+        ("from locust import User\nclass Mine(User):\n    pass\n", "declares no study: give it a StudyShape"),
+    ],
+)
+def test_a_locustfile_that_is_none(text: str | None, sentence: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(UsageError, match=sentence):
+        workers_wanted(str(path))
+
+
+def test_a_child_is_marked_writes_to_its_file_and_ends_with_its_leash(tmp_path: Path) -> None:
+    script = "import os, time; print('ready', os.getpid(), os.environ['WORD'], flush=True); time.sleep(60)"
+    command = leashed([sys.executable, "-c", script])
+    with Child("c", command, tmp_path / "out", {"WORD": "there"}) as child:
+        wait_until(lambda: "ready" in child.tail(), 20)
+        _, pid, word = child.tail().split()
+        assert word == "there"
+        assert launcher_of(int(pid)) == mark()["INFERSWARM_LAUNCHER"]
+        assert child.poll() is None
+    assert child.poll() == 128 + 15
+    assert not psutil.pid_exists(int(pid))
+
+
+def test_a_child_that_is_asked_has_its_time_to_end(tmp_path: Path) -> None:
+    script = (
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: (print('in order', flush=True), sys.exit(7)))\n"
+        "print('ready', flush=True)\ntime.sleep(60)\n"
+    )
+    with Child("c", leashed([sys.executable, "-c", script]), tmp_path / "out", {}) as child:
+        wait_until(lambda: "ready" in child.tail(), 20)
+        child.ask_to_end()
+        assert child.wait(20) == 7
+        assert child.tail() == "ready\nin order"

@@ -1,0 +1,89 @@
+"""The command line of `python -m swarm run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from swarm import __main__ as commands
+from swarm.errors import UsageError
+from swarm.hosts.hosts_file import HostSpec
+from swarm.launcher import command
+
+
+def test_what_is_not_ours_goes_to_the_study() -> None:
+    options, rest = command.parse(["-f", "x.py", "--workers", "4", "--seconds", "3", "--cells", "*/b1/*"])
+    assert (options.locustfile, options.workers, options.hosts, options.link) == ("x.py", 4, "1", "none")
+    assert rest == ["--seconds", "3", "--cells", "*/b1/*"]
+
+
+def test_several_hosts_on_one_machine_and_hosts_with_links_have_addresses_of_their_own() -> None:
+    assert command.hosts_of("1", linked=False) == [HostSpec("h1", "process")]
+    assert command.hosts_of("1", linked=True) == [HostSpec("h1", "netns")]
+    assert [spec.kind for spec in command.hosts_of("3", linked=False)] == ["netns"] * 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "linked", "sentence"),
+    [
+        ("ssh", True, "--link: host x is of kind ssh; only netns hosts have emulated links"),
+        ("process", True, "--link: host x is of kind process; only netns hosts have emulated links"),
+        ("k8s", False, "host x is of kind k8s, which `kubectl` starts: see `python -m swarm hosts"),
+    ],
+)
+def test_hosts_that_cannot_be_used(kind: str, linked: bool, sentence: str, tmp_path: Path) -> None:
+    file = tmp_path / "hosts.toml"
+    address = 'address = "there"\n' if kind == "ssh" else ""
+    file.write_text(f'[[host]]\nname = "x"\nkind = "{kind}"\n{address}')
+    with pytest.raises(UsageError, match=sentence):
+        command.hosts_of(str(file), linked)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["-f", "nowhere.py"], "-f nowhere.py: no such file; give a locustfile"),
+        (["-f", "locustfiles/step7.py", "--workers", "-1"], "--workers -1: give 1 or more"),
+        (
+            ["-f", "locustfiles/step7.py", "--processes", "2"],
+            "--processes: master and workers are started here",
+        ),
+        (["-f", "locustfiles/step7.py", "--hosts", "²"], "²: cannot be read"),
+        (["-f", "locustfiles/step7.py", "--hosts", "0"], "0 hosts: give 1 to 250, or a hosts.toml"),
+        (["-f", "locustfiles/step7.py", "--hosts", "none.toml"], "none.toml: cannot be read"),
+        (["-f", "locustfiles/step7.py", "--link", "moon"], "moon"),
+    ],
+)
+def test_a_wrong_command_line_is_one_sentence(
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "Signals", lambda: None)
+    assert command.main(arguments) == 2
+    said = capsys.readouterr()
+    (line,) = [line for line in said.err.splitlines() if line.startswith("inferswarm: ")]
+    assert sentence in line
+    assert said.out == ""
+
+
+def test_links_and_the_path_as_it_is_may_be_compared() -> None:
+    options, _ = command.parse(["-f", "x.py", "--link", "none,lan,wan-a100"])
+    assert [profile.name for profile in command.profiles_of(options)] == ["lan", "wan-a100"]
+    options, _ = command.parse(["-f", "x.py"])
+    assert command.profiles_of(options) == []
+
+
+def test_how_many_workers_are_enough() -> None:
+    own = HostSpec("own", "process", workers=3)
+    assert command.enough([own], 4) == 3
+    assert command.enough([own, HostSpec("more", "process")], 8) == 8
+    assert command.enough([own, HostSpec("more", "process")], 1) == 4
+
+
+def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert commands.main(["--help"]) == 0
+    told = capsys.readouterr().out
+    assert all(f"\n  {name} " in told for name in ("run", "hosts", "link"))
+    assert commands.main([]) == 2
+    assert commands.main(["fly"]) == 2
+    assert "fly is no command: give one of run, hosts, link" in capsys.readouterr().err

@@ -1,0 +1,277 @@
+"""Options and targets: what is taken, and the sentence for what is not."""
+
+from locust.argument_parser import get_empty_argument_parser
+
+import argparse
+import os
+
+import pytest
+
+from swarm.backends.registry import FIVE, chosen
+from swarm.errors import UsageError
+from swarm.options.parse import Options, add_options, changes, resolve
+from swarm.targets.targets import endpoints_from_options, endpoints_from_ready
+from users.transport.connections import GIVE
+
+FIVE_WAYS = chosen(FIVE, "", skip_trt=False)
+
+
+def parsed(*arguments: str, **overrides: object) -> argparse.Namespace:
+    parser = get_empty_argument_parser(default_config_files=[])
+    add_options(parser)
+    namespace = parser.parse_args(list(arguments))
+    vars(namespace).update(overrides)
+    return namespace
+
+
+def options(*arguments: str) -> Options:
+    return resolve(parsed(*arguments))
+
+
+def test_defaults() -> None:
+    made = options()
+    assert made.embedded
+    assert (made.size, made.iterations, made.repeats, made.seed) == ("quick", 0, 0, 0)
+    assert made.to_record()["urls"] == {}
+
+
+def test_study_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STUDY", "full")
+    assert options().size == "full"
+    assert options("--study", "quick").size == "quick"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--iterations", "0"), "--iterations 0: give 1 or more"),
+        (("--iterations", "-3"), "--iterations -3: give 1 or more"),
+        (("--repeats", "0"), "--repeats 0: give 1 or more"),
+        (("--seconds", "0"), "--seconds 0.0: give more than 0"),
+        (("--request-timeout", "0"), "--request-timeout 0.0: give more than 0"),
+        (("--min-cosine", "2"), "--min-cosine 2.0: give -1 to 1"),
+        (("--max-failure-ratio", "1.5"), "--max-failure-ratio 1.5: give 0 to 1"),
+    ],
+)
+def test_nonsense_is_named(arguments: tuple[str, ...], sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        options(*arguments)
+    assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--baseline", "b.json"), "--baseline: is of gates; give --gate, too"),
+        (("--repeat-until-decided", "5"), "--repeat-until-decided: is of gates; give --gate, too"),
+        (("--gate", "t.toml", "--repeat-until-decided", "-1"), "--repeat-until-decided -1: give 0 or more"),
+        (
+            ("--gate", "t.toml", "--repeat-until-decided", "5", "--find-rate", "p99<=100"),
+            "--repeat-until-decided: a search for a rate is not repeated; leave one of them out",
+        ),
+    ],
+)
+def test_gates_that_make_no_sense(arguments: tuple[str, ...], sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        options(*arguments)
+    assert str(caught.value) == sentence
+
+
+def test_thresholds_and_baseline_are_found_from_anywhere() -> None:
+    made = options("--gate", "t.toml", "--baseline", "b.json")
+    assert (made.gate, made.baseline) == (os.path.abspath("t.toml"), os.path.abspath("b.json"))
+    assert (options().gate, options().baseline) == ("", "")
+
+
+@pytest.mark.parametrize("value", ["nan", "inf"])
+def test_numbers_that_are_none(value: str) -> None:
+    for option in ("--seconds", "--request-timeout", "--min-cosine", "--max-failure-ratio"):
+        with pytest.raises(UsageError, match=option):
+            options(option, value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--rates", "abc"), "--rates abc: give requests a second, up to 100,000, e.g. 50,100"),
+        (("--rates", "5,0"), "--rates 5,0: give"),
+        (("--rates", "1e9"), "--rates 1e9: give"),
+        (("--rates", "nan"), "--rates nan: give"),
+        (("--arrivals", "poisson"), "--arrivals: is of open load; give --rates or --find-rate, too"),
+        (("--max-in-flight", "3"), "--max-in-flight: is of open load"),
+        (("--find-rate", "p99<=5", "--repeats", "2"), "--find-rate: searches once, from one rate"),
+        (("--find-rate", "p99<=5", "--rates", "5,6"), "--find-rate: searches once, from one rate"),
+        (("--load-profile", "up:5"), "--load-profile up:5: give seconds of ramp, hold and cool"),
+        (("--load-profile", "hold:5", "--find-rate", "p99<=5"), "--load-profile: a search needs a rate"),
+        (("--kube-namespace", "mine"), "--kube-namespace: is of the Kubernetes API; give --kube-url, too"),
+        (("--kube-url", "http://h:1"), "--kube-url: watches a service of yours; give its URL"),
+        (
+            ("--pytorch-url", "h:1", "--kube-url", "http://h:1", "--kube-deployment", "a/b"),
+            "--kube-deployment a/b: give a Kubernetes name",
+        ),
+        (("--prometheus-port", "70000"), "--prometheus-port 70000: give 0 to 65535"),
+    ],
+)
+def test_loads_that_make_no_sense(arguments: tuple[str, ...], sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        options(*arguments)
+    assert str(caught.value).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--client", "fast"), "--client fast: give one of prepared, library"),
+        (
+            ("--channels", "one"),
+            f"--channels one: {GIVE}",
+        ),
+        (("--rates", "5", "--arrivals", "bursts"), "--arrivals bursts: give one of constant, poisson"),
+        (
+            ("--link", "lan", "--onnx-http-url", "h:1"),
+            "--link lan: leads to embedded servers; leave the URLs out, or give --link none",
+        ),
+        (("--link-mbit", "-1"), "--link-mbit -1.0: give 0 or more"),
+        (("--link-mbit", "nan"), "--link-mbit nan: give 0 or more"),
+        (("--usd-per-hour", "-0.5"), "--usd-per-hour -0.5: give 0 or more"),
+        (("--usd-per-hour", "inf"), "--usd-per-hour inf: give 0 or more"),
+        (
+            ("--emulate", "a100", "--onnx-http-url", "gpu:8010"),
+            "--emulate: is of embedded servers; leave the URLs out, or --emulate",
+        ),
+        (
+            ("--trace", "--pytorch-url", "gpu:8002"),
+            "--trace: is of embedded servers; leave the URLs out, or --trace",
+        ),
+    ],
+)
+def test_clients_and_servers_that_make_no_sense(arguments: tuple[str, ...], sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        options(*arguments)
+    assert str(caught.value) == sentence
+
+
+def test_clients_and_channels() -> None:
+    made = options()
+    assert (made.client, made.channels, made.link_mbit) == ("prepared", "per-user", 0)
+    made = options("--client", "library", "--channels", "shared", "--link-mbit", "940")
+    assert (made.client, made.channels, made.link_mbit) == ("library", "shared", 940)
+    record = made.to_record()
+    assert (record["client"], record["channels"], record["link_mbit"]) == ("library", "shared", 940)
+
+
+def test_the_price_of_the_servers_is_kept_and_unknown_by_default() -> None:
+    assert options().to_record()["usd_per_hour"] == 0
+    assert options("--usd-per-hour", "0.894").to_record()["usd_per_hour"] == 0.894
+
+
+def test_switches() -> None:
+    made = options()
+    assert (made.skip_trt, made.floor, made.trace, made.emulate) == (False, False, False, "")
+    made = options("--skip-trt", "--floor", "--trace", "--emulate", "40+1.3")
+    assert (made.skip_trt, made.floor, made.trace, made.emulate) == (True, True, True, "40+1.3")
+    assert made.embedded
+    assert options("--floor", "--onnx-http-url", "gpu:8010").floor, "a Triton elsewhere may have a null model"
+
+
+def test_the_web_form_may_choose_client_and_channels_but_no_servers() -> None:
+    first = options("--floor", "--emulate", "a100")
+    form = resolve(parsed("--floor", "--emulate", "a100", client="library", channels="shared"))
+    assert changes(first, form) == ["--channels", "shared", "--client", "library"]
+    with pytest.raises(UsageError, match="--channels both: give per-user, per-request, shared"):
+        resolve(parsed(channels="both"))
+    parser = get_empty_argument_parser(default_config_files=[])
+    add_options(parser)
+    shown = set(parser.args_included_in_web_ui)
+    assert {"client", "channels", "link_mbit"} <= shown
+    assert not {"floor", "trace", "emulate", "emulated_http_url"} & shown
+
+
+def test_open_load() -> None:
+    made = options("--rates", "50, 12.5,50", "--arrivals", "poisson", "--max-in-flight", "7")
+    assert (made.rates, made.arrivals, made.max_in_flight) == ((50, 12.5), "poisson", 7)
+
+
+def test_what_the_web_form_changes_is_typed_as_options() -> None:
+    first = options("--iterations", "3")
+    form = resolve(parsed("--iterations", "3", rates="30,60", arrivals="poisson", study="full"))
+    assert changes(first, form) == ["--study", "full", "--arrivals", "poisson", "--rates", "30,60"]
+    assert changes(first, first) == []
+
+
+def test_the_web_form_sends_text() -> None:
+    made = resolve(parsed(iterations="7", seconds="", repeats="2"))
+    assert (made.iterations, made.seconds, made.repeats) == (7, 0, 2)
+
+
+@pytest.mark.parametrize(("field", "value"), [("iterations", "many"), ("repeats", "x"), ("study", "huge")])
+def test_the_web_form_sends_nonsense(field: str, value: str) -> None:
+    with pytest.raises(UsageError, match=f"--{field}"):
+        resolve(parsed(**{field: value}))
+
+
+def test_only_the_named_targets_are_tested() -> None:
+    made = endpoints_from_options(
+        options("--onnx-grpc-url", "gpu:8011", "--pytorch-url", "http://gpu:8002"), FIVE_WAYS
+    )
+    assert [(endpoint.name, endpoint.address) for endpoint in made] == [
+        ("pytorch-http", "gpu:8002"),
+        ("onnx-grpc", "gpu:8011"),
+    ]
+    assert [endpoint.model for endpoint in made] == ["", "openclip_vit_b32"]
+
+
+def test_an_emulated_model_elsewhere() -> None:
+    made = endpoints_from_options(
+        options("--emulated-http-url", "gpu:8030", "--emulated-grpc-url", "grpc://gpu:8031"), FIVE_WAYS
+    )
+    assert [(e.name, e.backend, e.protocol, e.payload, e.address, e.model) for e in made] == [
+        ("emulated-http", "emulated", "http", "fp32", "gpu:8030", "emulated"),
+        ("emulated-grpc", "emulated", "grpc", "fp32", "gpu:8031", "emulated"),
+    ]
+    assert not any(endpoint.computes for endpoint in made)
+    with pytest.raises(UsageError, match=r"--emulated-http-url 'gpu': give host:port"):
+        endpoints_from_options(options("--emulated-http-url", "gpu"), FIVE_WAYS)
+
+
+def test_an_emulated_model_of_our_own_is_no_compiled_engine() -> None:
+    ready = {
+        "endpoints": {
+            "emulated": {"http": "127.0.0.1:8030", "grpc": "127.0.0.1:8031", "model": "emulated"},
+        }
+    }
+    for skip_trt in (False, True):
+        made = endpoints_from_ready(ready, chosen(FIVE, "", skip_trt))
+        assert [(e.name, e.backend, e.model) for e in made] == [
+            ("emulated-http", "emulated", "emulated"),
+            ("emulated-grpc", "emulated", "emulated"),
+        ]
+
+
+def test_skip_trt() -> None:
+    left = chosen(FIVE, "", skip_trt=True)
+    arguments = ("--onnx-http-url", "gpu:8010", "--trt-http-url", "gpu:8020")
+    assert [endpoint.name for endpoint in endpoints_from_options(options(*arguments), left)] == ["onnx-http"]
+    with pytest.raises(
+        UsageError, match="no endpoint is left to test: give --pytorch-url or --onnx-http-url or --onnx-grpc"
+    ):
+        endpoints_from_options(options("--trt-http-url", "gpu:8020"), left)
+
+
+def test_embedded_endpoints_are_named_for_what_they_are() -> None:
+    ready = {
+        "endpoints": {
+            "pytorch": {"url": "http://127.0.0.1:8002"},
+            "onnx": {"http": "127.0.0.1:8010", "grpc": "127.0.0.1:8011", "model": "m"},
+            "openvino": {"http": "127.0.0.1:8020", "grpc": "127.0.0.1:8021", "model": "n"},
+        }
+    }
+    made = endpoints_from_ready(ready, FIVE_WAYS)
+    assert [(e.name, e.address, e.model) for e in made] == [
+        ("pytorch-http", "127.0.0.1:8002", ""),
+        ("onnx-http", "127.0.0.1:8010", "m"),
+        ("onnx-grpc", "127.0.0.1:8011", "m"),
+        ("openvino-http", "127.0.0.1:8020", "n"),
+        ("openvino-grpc", "127.0.0.1:8021", "n"),
+    ]
+    assert [e.name for e in endpoints_from_ready(ready, chosen(FIVE, "", skip_trt=True))][-1] == "onnx-grpc"

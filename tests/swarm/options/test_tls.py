@@ -1,0 +1,167 @@
+"""Options of TLS: files and combinations that serve, and the sentence for those that do not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+
+from swarm.backends.registry import FIVE, chosen
+from swarm.errors import UsageError
+from swarm.targets.targets import endpoints_from_options, endpoints_from_ready
+from tests.certificates import Certificates
+from tests.swarm.options.test_parse import options
+from users.tls import OPEN, TOKEN, Security
+
+FIVE_WAYS = chosen(FIVE, "", skip_trt=False)
+NO_KEY = "holds no private key without a passphrase; name a file in PEM form"
+NO_SECRETS = (
+    "has a name, a password or a query in it, which would be kept in the study's files; leave it out, and"
+    " export a bearer token as INFERSWARM_TOKEN"
+)
+HTTPS, GRPCS = ("--onnx-http-url", "https://gpu:8010"), ("--onnx-grpc-url", "grpcs://gpu:8011")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    folder = tmp_path_factory.mktemp("certificates")
+    found = Certificates(folder)
+    key = serialization.load_pem_private_key(Path(found.client.key).read_bytes(), None)
+    locked = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(b"phrase"),
+    )
+    (folder / "locked.key").write_bytes(locked)
+    (folder / "text.pem").write_text("this is text")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ("--tls-ca", "{folder}/ca.pem", "--onnx-http-url", "gpu:8010"),
+            "--tls-ca: is of TLS; give a target as https://host:port or grpcs://host:port, too",
+        ),
+        (
+            ("--tls-no-verify",),
+            "--tls-no-verify: is of TLS; give a target as https://host:port or grpcs://host:port, too",
+        ),
+        (
+            ("--tls-client-cert", "{folder}/client.pem", *HTTPS),
+            "--tls-client-cert: a certificate and its key belong together; give --tls-client-key, too",
+        ),
+        (
+            ("--tls-client-key", "{folder}/client.key", *HTTPS),
+            "--tls-client-key: a certificate and its key belong together; give --tls-client-cert, too",
+        ),
+        (
+            ("--tls-ca", "{folder}/none.pem", *HTTPS),
+            "--tls-ca {folder}/none.pem: cannot be read (No such file or directory); name a file in PEM form",
+        ),
+        (
+            ("--tls-ca", "{folder}", *HTTPS),
+            "--tls-ca {folder}: cannot be read (Is a directory); name a file in PEM form",
+        ),
+        (
+            ("--tls-ca", "{folder}/text.pem", *GRPCS),
+            "--tls-ca {folder}/text.pem: holds no certificate; name a file in PEM form",
+        ),
+        (
+            ("--tls-ca", "{folder}/client.key", *GRPCS),
+            "--tls-ca {folder}/client.key: holds no certificate; name a file in PEM form",
+        ),
+        (
+            ("--tls-client-cert", "{folder}/text.pem", "--tls-client-key", "{folder}/client.key", *HTTPS),
+            "--tls-client-cert {folder}/text.pem: holds no certificate; name a file in PEM form",
+        ),
+        (
+            ("--tls-client-cert", "{folder}/client.pem", "--tls-client-key", "{folder}/server.key", *HTTPS),
+            "--tls-client-key {folder}/server.key: is not the key of {folder}/client.pem;"
+            " name the one that is",
+        ),
+        (
+            ("--tls-client-cert", "{folder}/client.pem", "--tls-client-key", "{folder}/text.pem", *HTTPS),
+            f"--tls-client-key {{folder}}/text.pem: {NO_KEY}",
+        ),
+        (
+            ("--tls-client-cert", "{folder}/client.pem", "--tls-client-key", "{folder}/locked.key", *HTTPS),
+            f"--tls-client-key {{folder}}/locked.key: {NO_KEY}",
+        ),
+        (
+            ("--tls-no-verify", "--tls-ca", "{folder}/ca.pem", *HTTPS),
+            "--tls-no-verify: leaves --tls-ca nothing to do; leave one of them out",
+        ),
+        (
+            ("--tls-no-verify", *HTTPS, *GRPCS),
+            "--tls-no-verify: gRPC cannot leave verification out; give --tls-ca in its place, or leave"
+            " --onnx-grpc-url out",
+        ),
+        (
+            ("--trt-http-url", "https://me:hunter2@gpu:1", *HTTPS),
+            f"--trt-http-url: {NO_SECRETS}",
+        ),
+        (
+            ("--onnx-metrics-url", "https://gpu:1/metrics?token=hunter2", *HTTPS),
+            f"--onnx-metrics-url: {NO_SECRETS}",
+        ),
+    ],
+)
+def test_what_does_not_serve(made: Certificates, arguments: tuple[str, ...], sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        options(*(part.format(folder=made.folder) for part in arguments))
+    assert str(caught.value) == sentence.format(folder=made.folder)
+
+
+def test_endpoints_know_how_they_are_secured(made: Certificates, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TOKEN, "all")
+    monkeypatch.setenv("INFERSWARM_ONNX_TOKEN", "own")
+    monkeypatch.setenv("INFERSWARM_TRT_TOKEN", "")
+    files = ("--tls-ca", made.ca, "--tls-client-cert", made.client.cert, "--tls-client-key", made.client.key)
+    asked = options(*files, *HTTPS, *GRPCS, "--pytorch-url", "http://gpu:8002", "--trt-http-url", "gpu:8020")
+    found = {endpoint.name: endpoint for endpoint in endpoints_from_options(asked, FIVE_WAYS)}
+    assert {name: (e.tls, e.security.token) for name, e in found.items()} == {
+        "pytorch-http": (False, TOKEN),
+        "onnx-http": (True, "INFERSWARM_ONNX_TOKEN"),
+        "onnx-grpc": (True, "INFERSWARM_ONNX_TOKEN"),
+        "trt-http": (False, TOKEN),
+    }
+    own = Security(made.ca, made.client.cert, made.client.key, True, "INFERSWARM_ONNX_TOKEN")
+    assert found["onnx-grpc"].security == found["onnx-grpc"].floor().security == own
+    assert asked.to_record()["tls_client_key"] == made.client.key
+    assert [endpoint.shown for endpoint in found.values()] == [
+        "gpu:8002",
+        "https://gpu:8010",
+        "grpcs://gpu:8011",
+        "gpu:8020",
+    ]
+
+
+def test_without_a_token_none_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(TOKEN, raising=False)
+    (made,) = endpoints_from_options(options("--pytorch-url", "gpu:1"), FIVE_WAYS)
+    assert made.security == OPEN
+
+
+@pytest.mark.parametrize("token", ["two words", "line\nbreak", "nul\x7f", "schlüssel", "x" * 4097])
+def test_tokens_that_are_none_are_not_quoted(token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INFERSWARM_PYTORCH_TOKEN", token)
+    with pytest.raises(UsageError) as caught:
+        endpoints_from_options(options("--pytorch-url", "gpu:1"), FIVE_WAYS)
+    assert str(caught.value) == (
+        "INFERSWARM_PYTORCH_TOKEN is no token: give printable ASCII without blanks, at most 4,096 characters"
+    )
+
+
+def test_embedded_services_get_the_token_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TOKEN, "x" * 4096)
+    monkeypatch.setenv("INFERSWARM_PYTORCH_TOKEN", "of another server")
+    servers = {
+        "pytorch": {"url": "https://127.0.0.1:8002"},
+        "onnx": {"http": "127.0.0.1:8010", "grpc": "127.0.0.1:8011", "model": "m"},
+    }
+    service, triton, _ = endpoints_from_ready({"endpoints": servers}, FIVE_WAYS)
+    assert (service.tls, service.security) == (True, Security(token=TOKEN))
+    assert (triton.tls, triton.security) == (False, OPEN)

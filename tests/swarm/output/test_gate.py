@@ -1,0 +1,184 @@
+"""The gate of a study: what is refused before any load, what is kept, and who is asked for verdicts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swarm.errors import UsageError
+from swarm.launcher.manifest import Launch
+from swarm.output import report_process
+from swarm.output.gate import Gate
+from swarm.plan.cell import Cell
+from swarm.plan.matrix import Size, serial_and_concurrent
+from swarm.plan.repeating import Repeating
+from swarm.study.build_plan import programme_of
+from swarm.study.shape import StudyShape
+from tests.reports.lines import FIRST_SECOND, window
+from tests.swarm.output.test_results_folder import options
+from tests.swarm.stand import GRPC, HTTP
+
+ROOT = Path(__file__).parents[3]
+P50 = "[[threshold]]\nrequire = 'latency_p50_ms <= 50'\n"
+SIZE = Size(batches=(1, 4), levels=(1,), iterations=10, seconds=2, repeats=3)
+
+
+class Study(StudyShape):
+    name, title, sizes, abstract = "s", "S", {"quick": SIZE}, True
+
+    def cells(self, endpoints, size):  # type: ignore[no-untyped-def]
+        return serial_and_concurrent(endpoints, size)
+
+
+def written(folder: Path, text: str) -> str:
+    (folder / "t.toml").write_text(text)
+    return str(folder / "t.toml")
+
+
+def gate(folder: Path, text: str, *arguments: str, said: list[str] | None = None) -> Gate:
+    given = options("--gate", written(folder, text), *arguments)
+    return Gate.of(given, (said if said is not None else []).append)
+
+
+def refusal(folder: Path, text: str, *arguments: str) -> str:
+    """The sentence with which a study's options are refused."""
+    given = options("--gate", written(folder, text), *arguments)
+    with pytest.raises(UsageError) as caught:
+        programme_of(Study(), [HTTP, GRPC], given, Launch(), Gate.of(given, print))
+    return str(caught.value).replace(str(folder), "DIR")
+
+
+def test_generator_processes_have_no_scipy() -> None:
+    code = "import locust, swarm.study.shape, swarm.study.master, sys; print('scipy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == "False\n", done.stderr
+
+
+def test_without_the_option_nothing_is_asked(tmp_path: Path) -> None:
+    none = Gate.of(options(), print)
+    none.check([], [], 0)
+    none.keep(tmp_path)
+    none.on_record({"kind": "phase", "phase": "measure"})
+    assert (none.given, none.stopped(), none.facts(), list(tmp_path.iterdir())) == (False, "", {}, [])
+
+
+def test_thresholds_that_are_none_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"--gate .*/none\.toml: cannot be read"):
+        Gate.of(options("--gate", str(tmp_path / "none.toml")), print)
+    assert refusal(tmp_path, "").startswith("--gate DIR/t.toml: has no [[threshold]]")
+
+
+def test_names_that_the_study_does_not_have_are_refused(tmp_path: Path) -> None:
+    said = refusal(tmp_path, f"{P50}endpoint = 'a-htp'")
+    assert said.startswith("--gate DIR/t.toml: threshold 1: endpoint 'a-htp'")
+    assert "did you mean a-http" in said
+
+
+def test_a_search_knows_the_names_before_its_cells(tmp_path: Path) -> None:
+    assert "a-htp" in refusal(tmp_path, f"{P50}endpoint = 'a-htp'", "--find-rate", "p99<=100")
+    given = options("--gate", written(tmp_path, f"{P50}endpoint = 'a-http'"), "--find-rate", "p99<=100")
+    programme, _ = programme_of(Study(), [HTTP, GRPC], given, Launch(), Gate.of(given, print))
+    assert programme.planned == ()
+
+
+def test_the_thresholds_are_kept_beside_the_ledger(tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    gate(tmp_path, P50).keep(tmp_path / "results")
+    assert (tmp_path / "results" / "thresholds.toml").read_text() == P50
+    with pytest.raises(UsageError, match="cannot be kept in"):
+        gate(tmp_path, P50).keep(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(("most", "fits"), [(2, False), (3, True), (8, True)])
+def test_the_most_repeats_are_no_fewer_than_the_studys(tmp_path: Path, most: int, fits: bool) -> None:
+    if fits:
+        given = options("--gate", written(tmp_path, P50), "--repeat-until-decided", str(most))
+        programme, _ = programme_of(Study(), [HTTP, GRPC], given, Launch(), Gate.of(given, print))
+        assert isinstance(programme, Repeating)
+        assert len(programme.planned) == 3 * 4
+    else:
+        said = refusal(tmp_path, P50, "--repeat-until-decided", "2")
+        assert said == "--repeat-until-decided 2: every cell is run 3 times anyway; give 3 or more"
+
+
+def test_what_stops_the_study_is_said_and_goes_into_the_footer(tmp_path: Path) -> None:
+    cell = Cell(HTTP, 1, 2, 10, 30)
+    tag = {"cell": cell.name, "repeat": 1}
+    found = gate(tmp_path, f"{P50}abort_after_s = 1")
+    found.check([cell], [HTTP], 1)
+    found.on_record({"kind": "phase", **tag, "phase": "measure"})
+    assert found.stopped() == ""
+    for at in range(9):
+        found.on_record(window(tag, "w0", [80_000_000] * 20, 1) | {"second": FIRST_SECOND + at})
+    assert found.stopped().startswith("gate: a-http/b1/c2: latency_p50_ms 80.0 ms")
+    assert found.facts()["gate"]["threshold"] == 1
+
+
+def verdict(outcome: str, more: int | None, severity: str = "fail") -> dict[str, Any]:
+    return {"outcome": outcome, "more_repeats": more, "severity": severity}
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        ([verdict("pass", None), verdict("inconclusive", None)], []),
+        ([verdict("inconclusive", 3, "warn")], []),
+        ([verdict("inconclusive", 3)], ["repeat 4: 1 verdict is open"]),
+        ([verdict("inconclusive", 4), verdict("inconclusive", 3)], ["repeat 4: 2 verdicts are open"]),
+        (
+            [verdict("inconclusive", 119), verdict("inconclusive", 4), verdict("inconclusive", 1, "warn")],
+            [
+                "no repeat is added: 2 verdicts are open; 4 more repeats would decide the first, "
+                "and 3 may be added"
+            ],
+        ),
+    ],
+)
+def test_repeats_are_wanted_where_they_would_decide(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verdicts: list[dict[str, Any]], said: list[str]
+) -> None:
+    def judged(folder: Path, thresholds: Path, baseline: str, quietly_to: Path) -> tuple[str, int]:
+        (quietly_to / "gates.json").write_text(json.dumps({"verdicts": verdicts}))
+        return "", 3
+
+    monkeypatch.setattr(report_process, "gate", judged)
+    told: list[str] = []
+    asked = gate(tmp_path, P50, said=told)
+    asked.keep(tmp_path)
+    wanted = asked.wants(4, left=3)
+    assert (wanted, told) == (any(text.startswith("repeat 4") for text in said), said)
+
+
+def test_no_repeat_is_wanted_where_verdicts_cannot_be_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report_process, "gate", lambda *_: ("reports: no such thing", 2))
+    told: list[str] = []
+    asked = gate(tmp_path, P50, said=told)
+    asked.keep(tmp_path)
+    assert not asked.wants(4, left=3)
+    assert told == ["inferswarm: whether repeats would decide cannot be told: reports: no such thing"]
+
+
+def test_what_is_kept_is_what_was_read(tmp_path: Path) -> None:
+    text = P50.replace("\n", "\r\n") + "# für später\r\n"
+    (tmp_path / "t.toml").write_bytes(text.encode())
+    read = Gate.of(options("--gate", str(tmp_path / "t.toml")), print)
+    (tmp_path / "t.toml").write_text("something else")
+    read.keep(tmp_path)
+    assert (tmp_path / "thresholds.toml").read_bytes() == text.encode()
+
+
+def test_an_error_while_following_a_study_is_said_once_and_stops_nothing(tmp_path: Path) -> None:
+    said: list[str] = []
+    found = gate(tmp_path, f"{P50}abort_after_s = 1", said=said)
+    found.check([Cell(HTTP, 1, 2, 10, 30)], [HTTP], 1)
+    for _ in range(2):
+        found.on_record({"kind": "phase", "phase": "measure", "cell": "no such", "repeat": 1})
+    assert said == ["inferswarm: no threshold stops this study any more (KeyError: 'no such')"]
+    assert (found.stopped(), found.facts()) == ("", {})

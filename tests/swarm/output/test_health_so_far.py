@@ -1,0 +1,56 @@
+"""A long phase's health is that of all its records, though only sums of the old ones are held."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reports.caveats.client import own_slowness
+from reports.fold.health import Health, health
+from reports.fold.readable import readable
+from swarm.output.health_so_far import HELD, HealthSoFar
+from tests.reports.lines import FIRST_SECOND, health_line
+
+TAG = {"cell": "a/b1/c1", "repeat": 1}
+MS = 1_000_000
+FIGURES = (
+    *("worker_cpu_pct", "loop_cpu_pct", "cpu_wait_pct", "awake_pct", "loop_delay_ns", "loop_lag_p95_ns"),
+    *("loop_lag_p99_ns", "busiest", "busiest_loop", "most_delaying", "most_lagging"),
+)
+"""What a generator's slowness is told by."""
+
+
+def records(workers: int, seconds: int) -> list[dict[str, Any]]:
+    """Workers that fare ever worse, the last of them worst; the first tells nothing of its loop's thread."""
+    made = []
+    for second in range(seconds):
+        for worker in range(workers):
+            lags_ns = [MS * (1 + (second * 7 + number) % 50) * (1 + worker) for number in range(50)]
+            told: dict[str, Any] = {"cpu_pct": (second + worker) % 90, "span_ns": 1_000 * MS - second}
+            told |= {"loop_ran_ns": 300 * MS + second, "cpu_wait_ns": worker * MS} if worker else {}
+            made.append(health_line(TAG, f"w{worker}", FIRST_SECOND + second, lags_ns, **told))
+    return made
+
+
+def figures(found: Health) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in FIGURES}
+
+
+def test_it_is_that_of_all_records() -> None:
+    given = records(3, 2 * HELD // 3 + 100)
+    so_far = HealthSoFar()
+    for record in given:
+        so_far.add(record)
+    whole = health(readable(given))
+    assert figures(so_far.found) == pytest.approx(figures(whole))
+    times: dict[str, float | None] = {"latency_p95_ns": 9.0 * MS, "latency_mean_ns": 5.0 * MS}
+    assert own_slowness(so_far.found, times) == own_slowness(whole, times) != []
+
+
+def test_of_an_hour_a_few_records_are_held() -> None:
+    so_far = HealthSoFar()
+    (record,) = records(1, 1)
+    for _ in range(4 * HELD):
+        so_far.add(record)
+    assert (len(so_far._old), len(so_far._new)) == (1, 0)

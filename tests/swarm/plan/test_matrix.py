@@ -1,0 +1,151 @@
+"""Cells, their order, and the estimate of the time left."""
+
+from dataclasses import replace
+
+import pytest
+
+from reports.histogram import codec
+from swarm.errors import UsageError
+from swarm.plan import eta
+from swarm.plan.cell import Cell, Run
+from swarm.plan.matrix import Size, at_rates, matching, order, serial_and_concurrent
+from swarm.plan.schedule import Outcome
+from users.endpoint import Endpoint
+
+A = Endpoint("a-http", "a", "http", "fp32", "h:1", "m")
+B = Endpoint("b-grpc", "b", "grpc", "fp32", "h:2", "m")
+QUICK = Size(batches=(1, 4, 8), levels=(1, 8), iterations=10, seconds=2)
+
+
+def test_the_seeds_matrix_without_measuring_a_cell_twice() -> None:
+    cells = serial_and_concurrent([A, B], QUICK)
+    assert [cell.name for cell in cells] == [
+        "a-http/b1/c1", "a-http/b4/c1", "a-http/b8/c1", "a-http/b1/c8",
+        "b-grpc/b1/c1", "b-grpc/b4/c1", "b-grpc/b8/c1", "b-grpc/b1/c8",
+    ]  # fmt: skip
+    assert [cell.requests for cell in cells[:4]] == [10, 10, 10, 40]
+
+
+def test_the_full_size_has_the_seeds_sixty_requests() -> None:
+    full = Size(batches=(1,), levels=(1, 8, 16), iterations=30, seconds=5)
+    assert [cell.requests for cell in serial_and_concurrent([A], full)] == [30, 60, 80]
+
+
+def test_amounts_given_by_option_win() -> None:
+    assert QUICK.with_amounts(3, 0, 4, 5) == Size((1, 4, 8), (1, 8), 3, 2, 4, 5)
+    assert QUICK.with_amounts(0, 0.5, 0, 0) == Size((1, 4, 8), (1, 8), 10, 0.5, 10)
+
+
+def test_cells_by_pattern() -> None:
+    cells = serial_and_concurrent([A, B], QUICK)
+    assert [cell.name for cell in matching(cells, "*-grpc/b1/*")] == ["b-grpc/b1/c1", "b-grpc/b1/c8"]
+    assert matching(cells, "") == cells
+    with pytest.raises(
+        UsageError, match=r"--cells x: matches no cell of this study; they are a-http/b1/c1, "
+    ):
+        matching(cells, "x")
+
+
+def test_repeats_are_interleaved_and_seeded() -> None:
+    cells = serial_and_concurrent([A, B], QUICK)
+    runs = order(cells, 3, seed=7)
+    assert runs == order(cells, 3, seed=7)
+    assert runs != order(cells, 3, seed=8)
+    for repeat in (1, 2, 3):
+        of_repeat = runs[(repeat - 1) * 8 : repeat * 8]
+        assert {run.cell for run in of_repeat} == set(cells)
+        assert {run.repeat for run in of_repeat} == {repeat}
+    assert [run.cell for run in runs[:8]] != [run.cell for run in runs[8:16]]
+
+
+def test_a_run_as_the_ledger_lists_it() -> None:
+    cell = Cell(B, 4, 1, 10, 2.0, channels="shared", client="library", workers=4, hosts=2, link="lan")
+    cell = replace(cell, queue_delay_us=5000, instances=2)
+    cell = replace(cell, queue_delay_us=5000, instances=2)
+    assert Run(replace(cell, congestion="bbr", variant="shared/4w2h"), 2).to_record() == {
+        "cell": "b-grpc/b4/c1/shared/4w2h",
+        "endpoint": "b-grpc",
+        "backend": "b",
+        "protocol": "grpc",
+        "payload": "fp32",
+        "batch": 4,
+        "load": "closed",
+        "level": 1,
+        "arrivals": "",
+        "max_in_flight": 0,
+        "queue_delay_us": 5000,
+        "instances": 2,
+        "requests": 10,
+        "seconds": 2.0,
+        "channels": "shared",
+        "client": "library",
+        "workers": 4,
+        "hosts": 2,
+        "link": "lan",
+        "congestion": "bbr",
+        "variant": "shared/4w2h",
+        "profile": "",
+        "repeat": 2,
+    }
+
+
+def test_open_load_is_named_by_its_rate_and_carried_by_as_many_users_as_may_be_in_flight() -> None:
+    cells = at_rates([A, B], QUICK, (50, 12.5), "poisson", 40)
+    assert [cell.name for cell in cells] == [
+        "a-http/b1/r50", "a-http/b1/r12.5", "b-grpc/b1/r50", "b-grpc/b1/r12.5",
+    ]  # fmt: skip
+    assert {(cell.load, cell.arrivals, cell.users, cell.open) for cell in cells} == {
+        ("open", "poisson", 40, True)
+    }
+    assert Cell(A, 1, 8, 1, 1).users == 8
+
+
+def outcome(run: Run, failed: int = 0, dropped: int = 0, answered: bool = True) -> Outcome:
+    latency = codec.merged([codec.encoded_ns([211_040_000] if answered else [])[0]])
+    return Outcome(run, True, 10, failed, dropped, latency)
+
+
+def test_time_left_follows_the_work_left() -> None:
+    small, large = Run(Cell(A, 1, 1, 10, 1), 1), Run(Cell(A, 32, 1, 10, 1), 1)
+    now = iter([0.0, 10.0, 25.0])
+    pace = eta.Pace([small, large], lambda: next(now))
+    left = eta.clock(10 * eta.cost(large) / eta.cost(small))
+    assert pace.line(outcome(small)).endswith(f"about {left} left")
+    assert pace.line(outcome(large)).startswith("[2/2]")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0 s"), (59.6, "1 min 00 s"), (185, "3 min 05 s"), (7800, "2 h 10 min")]
+)
+def test_clock(seconds: float, text: str) -> None:
+    assert eta.clock(seconds) == text
+
+
+def test_progress_lines() -> None:
+    run = Run(Cell(A, 4, 1, 10, 1), 1)
+    assert eta.line(3, 20, outcome(run), 130) == (
+        "[ 3/20] a-http/b4/c1                10 requests   p50   211.0 ms   about 2 min 10 s left"
+    )
+    assert eta.line(20, 20, outcome(run, failed=4, answered=False), 0) == (
+        "[20/20] a-http/b4/c1                10 requests   no figures       4 FAILED"
+    )
+    (rate,) = at_rates([A], QUICK, (50,), "constant", 8)
+    assert eta.line(3, 0, outcome(Run(rate, 1), dropped=7), 0) == (
+        "[  3] a-http/b1/r50               10 requests   p50   211.0 ms   7 DROPPED"
+    )
+
+
+def test_a_profile_makes_cells_as_long_and_as_many() -> None:
+    size = Size((1,), (), 30, 5, profile="ramp:20,hold:40,cool:20")
+    (cell,) = at_rates([A], size, (6,), "constant", 100)
+    assert (cell.name, cell.profile) == ("a-http/b1/r6/profile", size.profile)
+    # 0.6 to 6 in 20 s, 40 s of 6, 20 s of 0.6
+    assert (cell.requests, cell.seconds) == (66 + 240 + 12, 80)
+    record = Run(cell, 1).to_record()
+    assert record["stages"] == [
+        ["ramp", 20.0, pytest.approx(0.6), 6],
+        ["hold", 40.0, 6, 6],
+        ["cool-down", 20.0, pytest.approx(0.6), pytest.approx(0.6)],
+    ]
+    with pytest.raises(UsageError, match=r"--rates 0\.4: with a load profile, give 0.5 a second or more"):
+        at_rates([A], size, (0.4,), "constant", 100)

@@ -1,0 +1,149 @@
+"""The Kubernetes API over real HTTP: what is read each second, and what is refused before any load."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import gevent
+import pytest
+from gevent.pywsgi import WSGIServer
+
+from swarm.errors import UsageError
+from swarm.options.parse import Options
+from swarm.sampling import sampler as module
+from swarm.sampling.kubernetes import NO_COUNTERS, PROXY, cluster_of, pods_path
+from swarm.sampling.sampler import Sampler, open_sources
+from tests.fake_kubernetes import Cluster
+from tests.swarm.options.test_parse import options
+from users.endpoint import Endpoint
+
+SERVICE = Endpoint("pytorch-http", "pytorch", "http", "jpeg", "127.0.0.1:1")
+
+
+class Api:
+    """The stand-in's objects, served here; `seen` is how many requests its service has had."""
+
+    def __init__(self) -> None:
+        self.seen = 0
+        self.cluster = Cluster({50: 4}, 0, lambda: self.seen)
+        self.status = ""
+        self.server = WSGIServer(("127.0.0.1", 0), self.answer, log=None)
+        self.server.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server.server_port}"
+
+    def answer(self, environ: dict[str, Any], start: Callable[..., Any]) -> Any:
+        if self.status and "deployments" in environ["PATH_INFO"]:
+            start(self.status, [])
+            return [b'{"kind": "Status"}']
+        return self.cluster(environ, start)
+
+
+@pytest.fixture
+def api() -> Iterator[Api]:
+    made = Api()
+    yield made
+    made.server.stop(timeout=1)
+
+
+def named(url: str, *more: str) -> Options:
+    return options("--pytorch-url", "gpu:8002", "--kube-url", url, *more)
+
+
+def refused(made: Options) -> str:
+    with pytest.raises(UsageError) as caught:
+        cluster_of(made, lambda text: None)
+    return str(caught.value)
+
+
+def test_a_second_of_a_service_that_is_being_scaled(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "find_nvml", lambda: None)
+    said: list[str] = []
+    cluster = cluster_of(named(api.url), said.append)
+    written: list[dict[str, Any]] = []
+    sampler = Sampler(written.append, lambda endpoint: open_sources(endpoint, {}, cluster=cluster))
+    api.seen = 30
+    sampler.begin("pytorch-http/b1/r10/profile", 1, SERVICE)
+    gevent.sleep(1.2)
+    api.seen = 60
+    gevent.sleep(1.0)
+    sampler.end()
+    first, *_, last = written
+    assert {name: first[name] for name in ("replicas", "desired_replicas", "ready_replicas")} == {
+        "replicas": 2,
+        "desired_replicas": 2,
+        "ready_replicas": 2,
+    }
+    assert (first["cpu_pct_of_request"], first["hpa_target_cpu_pct"], first["cpu_millicores"]) == (
+        90,
+        60,
+        450,
+    )
+    assert (first["hpa_min"], first["hpa_max"], first["restarts"], first["pending_pods"]) == (2, 6, 0, 0)
+    assert (last["desired_replicas"], last["ready_replicas"], last["cpu_pct_of_request"]) == (4, 4, 30)
+    assert first["missing"] == [f"server: other: {NO_COUNTERS}"]
+    assert said == []
+
+
+def test_without_an_autoscaler_replicas_are_recorded_all_the_same(api: Api) -> None:
+    api.cluster.autoscaler = False
+    said: list[str] = []
+    cluster = cluster_of(named(api.url), said.append)
+    assert said == ["--kube-deployment inferswarm-server: has no autoscaler; its replicas are recorded"]
+    assert cluster is not None
+    with cluster.reads(1) as reads:
+        assert set(reads) == {"deployment", "pods"}
+        assert reads["deployment"]()["ready_replicas"] == 2
+
+
+def test_no_api_is_no_cluster() -> None:
+    assert cluster_of(options("--pytorch-url", "gpu:8002"), print) is None
+
+
+@pytest.mark.parametrize(
+    "url", ["https://127.0.0.1:6443", "http://me:secret@h:8001", "http://h:8001/?token=x", "h", "ftp://h:1"]
+)
+def test_addresses_that_kubectl_proxy_does_not_have(url: str) -> None:
+    said = refused(named(url))
+    assert said.startswith("--kube-url")
+    assert said.endswith(PROXY)
+    assert "secret" not in said
+
+
+def test_nobody_there() -> None:
+    assert refused(named("http://127.0.0.1:1")) == (
+        f"--kube-url http://127.0.0.1:1: cannot be reached (nobody answers there); {PROXY}"
+    )
+
+
+def test_what_the_api_does_not_have(api: Api) -> None:
+    assert refused(named(api.url, "--kube-deployment", "other")) == (
+        "--kube-deployment other: namespace inferswarm-server has no such deployment"
+        " (it holds inferswarm-server)"
+    )
+    assert refused(named(api.url, "--kube-namespace", "other")) == (
+        "--kube-namespace other: there is no such namespace; see `kubectl get namespaces`"
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ("403 Forbidden", "`kubectl proxy` may not read deployments in inferswarm-server"),
+        ("500 Internal Server Error", "answers, but not as a Kubernetes API"),
+        ("200 OK", "answers, but not as a Kubernetes API"),
+    ],
+)
+def test_an_api_that_does_not_tell(api: Api, status: str, words: str) -> None:
+    api.status = status
+    assert words in refused(named(api.url))
+
+
+def test_pods_are_chosen_by_labels_alone() -> None:
+    labels = {"app": "x", "app.kubernetes.io/name": "y"}
+    path = pods_path("/api/v1/namespaces/n", {"spec": {"selector": {"matchLabels": labels}}})
+    assert path == "/api/v1/namespaces/n/pods?labelSelector=app%3Dx%2Capp.kubernetes.io%2Fname%3Dy"
+    assert not pods_path("", {"spec": {"selector": {"matchLabels": labels, "matchExpressions": [{}]}}})

@@ -1,0 +1,221 @@
+"""A target that is not what its URL says is refused by one sentence, before any load."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import gevent
+import numpy as np
+import pytest
+from gevent.pywsgi import WSGIServer
+from gevent.server import StreamServer
+
+from swarm.errors import UsageError
+from swarm.targets.preflight import verdict
+from tests.certificates import Certificates
+from tests.stand_ins import stand_in
+from tests.tls_proxy import behind_tls
+from users.backends.embed_service import JpegHttp
+from users.backends.triton_grpc import TritonGrpc
+from users.backends.triton_http import TritonHttp
+from users.endpoint import Endpoint
+from users.inputs.images import ImageSet
+from users.tls import OPEN, TOKEN, Security
+from users.transport.base import Transport
+
+SECRET = "hunter2-and-more"
+IMAGES = ImageSet((b"one",), np.zeros((1, 3, 224, 224), dtype=np.float32), "test")
+SERVICE, TRITON, TRITON_GRPC = JpegHttp, TritonHttp, TritonGrpc
+NO_TOKEN = "demands a token; export it as INFERSWARM_TOKEN, or for this server alone as"
+NO_TRITON = "answers, but not as a Triton server; give Triton's"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return Certificates(tmp_path_factory.mktemp("certificates"))
+
+
+def page(environ: dict[str, Any], start: Any) -> list[bytes]:
+    start("200 OK", [("Content-Type", "text/html")])
+    return [b"<html>welcome</html>"]
+
+
+def elsewhere(environ: dict[str, Any], start: Any) -> list[bytes]:
+    start("302 Found", [("Location", "http://127.0.0.1:1/")])
+    return []
+
+
+def short_embedding(environ: dict[str, Any], start: Any) -> list[bytes]:
+    start("200 OK", [("Content-Type", "application/json")])
+    return [b'{"embeddings": [[1.0, 0.0]]}']
+
+
+def triton_like(environ: dict[str, Any], start: Any) -> list[bytes]:
+    """Its HTTP, as one answers who asks it for what only a service has."""
+    start("404 Not Found", [])
+    return [b""]
+
+
+@contextmanager
+def pages(answer: Callable[..., list[bytes]]) -> Iterator[str]:
+    server = WSGIServer(("127.0.0.1", 0), answer, log=None, error_log=None)
+    server.start()
+    yield f"127.0.0.1:{server.server_port}"
+    server.stop()
+
+
+@contextmanager
+def speaker(words: bytes) -> Iterator[str]:
+    def speak(peer: Any, _: Any) -> None:
+        peer.sendall(words)
+        gevent.sleep(0.05)
+
+    server = StreamServer(("127.0.0.1", 0), speak)
+    server.start()
+    yield f"127.0.0.1:{server.server_port}"
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def places(made: Certificates) -> Iterator[dict[str, str]]:
+    """Addresses of servers of all kinds."""
+    with ExitStack() as stack:
+        service = stack.enter_context(stand_in("fake_service.py"))
+        triton = stack.enter_context(stand_in("fake_triton.py"))
+
+        def tls(upstream: str, identity: str, client_ca: str = "") -> str:
+            context = getattr(made, identity).server_context(client_ca)
+            return stack.enter_context(behind_tls(upstream, context)).address
+
+        yield {
+            "service": service,
+            "triton": triton,
+            "guarded": stack.enter_context(stand_in("fake_service.py", "--token", SECRET)),
+            "guarded triton": stack.enter_context(stand_in("fake_triton.py", "--token", SECRET)),
+            "page": stack.enter_context(pages(page)),
+            "elsewhere": stack.enter_context(pages(elsewhere)),
+            "short": stack.enter_context(pages(short_embedding)),
+            "triton's http": stack.enter_context(pages(triton_like)),
+            "ssh": stack.enter_context(speaker(b"SSH-2.0-OpenSSH_9.2\r\n")),
+            "tls": tls(service, "server"),
+            "tls misnamed": tls(service, "misnamed"),
+            "tls expired": tls(service, "expired"),
+            "tls mutual": tls(service, "server", made.ca),
+            "tls triton": tls(triton, "server"),
+            "tls triton misnamed": tls(triton, "misnamed"),
+            "tls triton mutual": tls(triton, "server", made.ca),
+        }
+
+
+def ask(transport: type[Transport], address: str, tls: bool = False, security: Security = OPEN) -> None:
+    backend, model = ("onnx", "m") if transport.names_model else ("pytorch", "")
+    name, kind = f"{backend}-{transport.protocol}", (transport.protocol, transport.payload)
+    verdict(Endpoint(name, backend, *kind, address, model, tls, security), transport, IMAGES, print)
+
+
+@pytest.mark.parametrize(
+    ("place", "transport", "sentence"),
+    [
+        ("page", SERVICE, "answers, but does not embed a picture (bad-reply: "),
+        ("page", TRITON, f"{NO_TRITON} HTTP port"),
+        ("page", TRITON_GRPC, f"{NO_TRITON} gRPC port"),
+        ("elsewhere", SERVICE, "answers, but does not embed a picture (bad-reply: HTTP 302)"),
+        ("elsewhere", TRITON, f"{NO_TRITON} HTTP port"),
+        ("short", SERVICE, "answers, but does not embed a picture (bad-reply: "),
+        ("triton's http", SERVICE, "has no POST /embed; give the service's URL, or a Triton's by --onnx-"),
+        ("ssh", SERVICE, "answers, but not over HTTP; give the service's HTTP port"),
+        ("ssh", TRITON, f"{NO_TRITON} HTTP port"),
+        ("ssh", TRITON_GRPC, f"{NO_TRITON} gRPC port"),
+        ("service", TRITON, f"{NO_TRITON} HTTP port"),
+        ("service", TRITON_GRPC, f"{NO_TRITON} gRPC port"),
+        ("triton", SERVICE, "answers, but not over HTTP; give the service's HTTP port"),
+        ("triton", TRITON, f"{NO_TRITON} HTTP port"),
+        ("guarded", SERVICE, f"{NO_TOKEN} INFERSWARM_PYTORCH_TOKEN"),
+        ("guarded", TRITON, f"{NO_TOKEN} INFERSWARM_ONNX_TOKEN"),
+        ("guarded triton", TRITON_GRPC, f"{NO_TOKEN} INFERSWARM_ONNX_TOKEN"),
+        ("tls", SERVICE, "speaks TLS; give https://{address}"),
+        ("tls", TRITON, "speaks TLS; give https://{address}"),
+        ("tls triton", TRITON_GRPC, "speaks TLS; give grpcs://{address}"),
+        ("tls expired", SERVICE, "speaks TLS; give https://{address}"),
+        ("tls mutual", SERVICE, "speaks TLS; give https://{address}"),
+        ("tls triton mutual", TRITON_GRPC, "speaks TLS; give grpcs://{address}"),
+    ],
+)  # fmt: skip
+def test_without_tls(places: dict[str, str], place: str, transport: type[Transport], sentence: str) -> None:
+    refused(places[place], transport, sentence)
+
+
+NO_CERTIFICATE = "demands a client certificate; give --tls-client-cert and --tls-client-key"
+EXPIRED = "its certificate is not valid now (certificate has expired)"
+MISNAMED = "its certificate is for another name (Hostname mismatch, certificate is not valid for 'localhost')"
+
+
+@pytest.mark.parametrize(
+    ("place", "transport", "sentence"),
+    [
+        ("service", SERVICE, "speaks no TLS; give http://{address}, or the port that does"),
+        ("triton", TRITON_GRPC, "speaks no TLS; give grpc://{address}, or the port that does"),
+        ("ssh", TRITON, "speaks no TLS; give http://{address}, or the port that does"),
+        ("tls misnamed", SERVICE, f"{MISNAMED}; give the name that stands in it"),
+        ("tls triton misnamed", TRITON_GRPC, f"{MISNAMED}; give the name that stands in it"),
+        ("tls expired", SERVICE, f"{EXPIRED}; renew it there, or set this host's clock"),
+        ("tls mutual", SERVICE, NO_CERTIFICATE),
+        ("tls triton mutual", TRITON_GRPC, NO_CERTIFICATE),
+        ("tls", TRITON, f"{NO_TRITON} HTTP port"),
+        ("tls", TRITON_GRPC, f"{NO_TRITON} gRPC port"),
+        ("tls triton", SERVICE, "answers, but not over HTTP; give the service's HTTP port"),
+    ],
+)  # fmt: skip
+def test_over_tls(
+    places: dict[str, str], made: Certificates, place: str, transport: type[Transport], sentence: str
+) -> None:
+    refused(places[place], transport, sentence, True, Security(made.ca))
+
+
+def refused(address: str, transport: type[Transport], sentence: str, *secured: Any) -> None:
+    with pytest.raises(UsageError) as caught:
+        ask(transport, address, *secured)
+    _, _, said = str(caught.value).partition(f"{address}: ")
+    assert said.startswith(sentence.format(address=address))
+    option = {SERVICE: "--pytorch-url", TRITON: "--onnx-http-url", TRITON_GRPC: "--onnx-grpc-url"}[transport]
+    assert str(caught.value).startswith(option)
+
+
+@pytest.mark.parametrize(("place", "transport"), [("tls", SERVICE), ("tls triton", TRITON_GRPC)])
+def test_an_authority_that_is_not_trusted(places: dict[str, str], place: str, transport: Any) -> None:
+    with pytest.raises(UsageError, match=r"not trusted \(.*\); give its authority's by --tls-ca$"):
+        ask(transport, places[place], True)
+
+
+def test_a_client_certificate_of_a_stranger(places: dict[str, str], made: Certificates) -> None:
+    stranger = Security(made.ca, made.stranger.cert, made.stranger.key)
+    for place, transport in (("tls mutual", SERVICE), ("tls triton mutual", TRITON_GRPC)):
+        with pytest.raises(
+            UsageError, match="signed the client certificate; give one that it knows by --tls-c"
+        ):
+            ask(transport, places[place], True, stranger)
+
+
+def test_those_that_are_right(places: dict[str, str], made: Certificates, monkeypatch: Any) -> None:
+    own = Security(made.ca, made.client.cert, made.client.key)
+    ask(SERVICE, places["service"])
+    ask(TRITON_GRPC, places["triton"])
+    for place, transport in (("tls", SERVICE), ("tls mutual", SERVICE), ("tls triton mutual", TRITON_GRPC)):
+        ask(transport, places[place], True, own)
+    ask(SERVICE, places["tls misnamed"], True, Security(verify=False))
+    monkeypatch.setenv(TOKEN, SECRET)
+    ask(SERVICE, places["guarded"], False, Security(token=TOKEN))
+    ask(TRITON_GRPC, places["guarded triton"], False, Security(token=TOKEN))
+
+
+def test_a_token_that_is_not_the_one(places: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TOKEN, "another-secret")
+    for place, transport in (("guarded", SERVICE), ("guarded", TRITON), ("guarded triton", TRITON_GRPC)):
+        with pytest.raises(UsageError) as caught:
+            ask(transport, places[place], False, Security(token=TOKEN))
+        assert "does not take the token of INFERSWARM_TOKEN; export the one that it takes" in str(
+            caught.value
+        )
+        assert "another-secret" not in str(caught.value)

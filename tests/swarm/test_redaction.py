@@ -1,0 +1,149 @@
+"""What is printed, logged, kept and shown by a process that has a token."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from flask import Flask, Response
+
+from swarm.redaction import VeiledLedger, copy_veiled, veil_exceptions
+from swarm.web.page import open_page
+from tests.swarm.web_stand import web_ui
+from users.redact import spellings
+
+TOKEN, HIDDEN = "a-token-of-some-length", "[INFERSWARM_TOKEN]"
+SAYS = """
+import logging, sys, traceback
+from swarm.redaction import veil_output
+veil_output(); veil_output()
+logging.basicConfig(stream=sys.stdout)
+token = "a-token-of-some-length"
+print("printed", token); print("to stderr", token, file=sys.stderr)
+logging.warning("logged %s", token)
+try:
+    raise ValueError(token)
+except ValueError:
+    logging.exception("caught"); traceback.print_exc()
+sys.stdout.writelines(["line ", token])
+raise RuntimeError(token)
+"""
+
+
+@pytest.fixture
+def token(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("INFERSWARM_TOKEN", TOKEN)
+    spellings.cache_clear()
+    yield
+    spellings.cache_clear()
+
+
+def test_nothing_that_a_process_says_has_it(token: None) -> None:
+    done = subprocess.run([sys.executable, "-c", SAYS], capture_output=True, text=True, check=False)
+    assert TOKEN not in done.stdout + done.stderr
+    shown = ("printed", "WARNING:root:logged", "ValueError:", "line")
+    assert all(f"{words} {HIDDEN}" in done.stdout for words in shown), done.stdout
+    for words in ("to stderr", "ValueError:", "RuntimeError:"):
+        assert f"{words} {HIDDEN}" in done.stderr
+
+
+def test_without_a_token_nothing_is_in_the_way() -> None:
+    code = (
+        "import sys; from swarm.redaction import *; old = sys.stdout; veil_output(); print(sys.stdout is old)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
+    assert logging.getLogRecordFactory() is logging.LogRecord
+
+
+def test_what_workers_code_raised(token: None) -> None:
+    kept: list[tuple[str, ...]] = []
+    runner: Any = SimpleNamespace(log_exception=lambda *told: kept.append(told))
+    veil_exceptions(runner)
+    runner.log_exception("w", f"no {TOKEN}", f"Traceback: {TOKEN}")
+    assert kept == [("w", f"no {HIDDEN}", f"Traceback: {HIDDEN}")]
+
+
+def test_ledgers_and_copied_logs(token: None, tmp_path: Path) -> None:
+    ledger = VeiledLedger(tmp_path / "ledger.jsonl")
+    ledger.write({"reason": f"<{TOKEN}>", "told": [{"of": (TOKEN,)}]})
+    ledger.close()
+    kept = f'{{"reason":"<{HIDDEN}>","told":[{{"of":["{HIDDEN}"]}}]}}\n'
+    assert (tmp_path / "ledger.jsonl").read_text() == kept
+    (tmp_path / "log").write_bytes(b"\xff a line\r\n" + TOKEN.encode() + b"\n")
+    copy_veiled(str(tmp_path / "log"), str(tmp_path / "copy"))
+    assert (tmp_path / "copy").read_bytes() == b"\xff a line\r\n" + HIDDEN.encode() + b"\n"
+
+
+@pytest.mark.parametrize("token", ["1234", "null", "kind", "window", "measure", "HIST", "second"])
+def test_a_token_like_a_ledgers_own_words_breaks_none(
+    token: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("INFERSWARM_TOKEN", token)
+    spellings.cache_clear()
+    record = {
+        "kind": "window",
+        "phase": "measure",
+        "second": 12345678,
+        "of": None,
+        "histograms": {"a": "HISTx"},
+    }
+    ledger = VeiledLedger(tmp_path / "ledger.jsonl")
+    ledger.write(record)
+    ledger.close()
+    spellings.cache_clear()
+    assert json.loads((tmp_path / "ledger.jsonl").read_text()) == record
+
+
+@pytest.fixture
+def app(monkeypatch: pytest.MonkeyPatch) -> Flask:
+    monkeypatch.setattr("sys.argv", ["locust"])  # Locust's page reads it for its options
+    ui = web_ui(runner=True)
+    open_page(ui)
+    assert ui.app is not None
+    return ui.app
+
+
+def test_pages(token: None, app: Flask) -> None:
+    app.add_url_rule("/says", "says", lambda: Response(TOKEN))
+    app.add_url_rule("/image", "image", lambda: Response(b"\xff\xfe", mimetype="image/png"))
+    client = app.test_client()
+    assert client.get("/says").text == HIDDEN
+    assert client.get("/image").data == b"\xff\xfe"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Origin": "http://localhost"}, 200),
+        ({"Origin": "https://bench.example", "X-Forwarded-Host": "bench.example"}, 200),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "http://localhost.evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "http://["}, 403),
+        ({"Sec-Fetch-Site": "same-origin"}, 200),
+        ({"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate"}, 200),
+        ({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, 403),
+        ({"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"}, 403),
+    ],
+)
+def test_another_pages_requests_are_not_answered(app: Flask, headers: dict[str, str], status: int) -> None:
+    client = app.test_client()
+    for path in ("/stats/requests", "/inferswarm/data", "/tasks"):
+        assert client.get(path, headers=headers).status_code == status
+    assert (client.post("/swarm", data={}, headers=headers).status_code == 403) is (status == 403)
+
+
+def test_another_page_may_link_to_what_shows_and_no_link_acts(app: Flask) -> None:
+    client, link = app.test_client(), {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    assert client.get("/inferswarm/", headers=link).status_code == 200
+    assert client.get("/stats/reset", headers=link).status_code == 405
+    assert client.get("/swarm", headers=link).status_code == 405

@@ -1,0 +1,73 @@
+"""Requests that are built from their pictures while they are measured: the same as those prepared before."""
+
+from __future__ import annotations
+
+from locust.env import Environment
+
+import time
+
+import numpy as np
+import pytest
+
+from users.backends.embed_service import JpegHttp
+from users.backends.triton_grpc import TritonGrpc
+from users.backends.triton_http import TritonHttp
+from users.endpoint import Endpoint
+from users.errors import ErrorKind
+from users.inputs.images import ImageSet
+from users.load.assignment import Stage
+from users.load.user import InferenceUser
+from users.transport.base import Prepared, Reply, Transport
+
+IMAGES = ImageSet(
+    (b"one", b"two", b"three"), np.arange(3 * 3 * 224 * 224, dtype=np.float32).reshape(3, 3, 224, 224), "test"
+)
+EMBEDDING = [1.0, *[0.0] * 511]
+
+
+def recording(transport: type[Transport]) -> tuple[type[InferenceUser], list[Prepared]]:
+    """A user of this way of sending, who notes requests and sends none."""
+    sent: list[Prepared] = []
+
+    class Recording(transport):  # type: ignore[misc, valid-type]
+        def open(self) -> None:
+            pass
+
+        def exchange(self, prepared: Prepared) -> Reply:
+            sent.append(prepared)
+            return Reply(np.array([EMBEDDING, EMBEDDING], dtype=np.float32), 0)
+
+    class RecordingUser(InferenceUser):
+        pass
+
+    RecordingUser.transport = Recording
+    return RecordingUser, sent
+
+
+@pytest.mark.parametrize("transport", [JpegHttp, TritonHttp, TritonGrpc])
+def test_what_a_library_builds_equals_what_was_prepared(transport: type[Transport]) -> None:
+    user_class, sent = recording(transport)
+    endpoint = Endpoint("x", "onnx", transport.protocol, transport.payload, "127.0.0.1:1", "m")
+    prepared = transport.prepare(IMAGES, (2, 0), endpoint)
+    user_class.stage = Stage(endpoint, [prepared], 20, images=IMAGES)
+    user = user_class(Environment(user_classes=[user_class]))
+    user.on_start()
+    result = user.request(prepared, time.perf_counter_ns())
+    assert result.ok
+    assert result.phases_ns["encode"] > 0
+    assert sent == [prepared]
+    assert sent[0] is not prepared
+
+
+def test_a_request_that_cannot_be_built_has_failed() -> None:
+    user_class, sent = recording(TritonHttp)
+    endpoint = Endpoint("x", "onnx", "http", "fp32", "127.0.0.1:1", "m")
+    prepared = Prepared(b"never sent", (3,))
+    user_class.stage = Stage(endpoint, [prepared], 20, images=IMAGES)  # which has no fourth picture
+    user = user_class(Environment(user_classes=[user_class]))
+    user.on_start()
+    result = user.request(prepared, time.perf_counter_ns())
+    assert result.error is not None
+    assert result.error.kind is ErrorKind.OTHER
+    assert result.phases_ns == {}
+    assert sent == []

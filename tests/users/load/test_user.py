@@ -1,0 +1,257 @@
+"""The one path of a request, with a scripted transport: success, failure, kill."""
+
+from locust.env import Environment
+
+from typing import Any, ClassVar
+
+import gevent
+import numpy as np
+import pytest
+
+from users.backends.embed_service import JpegHttpUser
+from users.endpoint import Endpoint
+from users.errors import ErrorKind, RequestError
+from users.load.assignment import Stage
+from users.load.user import InferenceUser
+from users.result import Result
+from users.transport.base import Prepared, Reply, Transport
+
+ENDPOINT = Endpoint("fake-http", "fake", "http", "fp32", "127.0.0.1:1")
+
+
+def unit(index: int) -> np.ndarray[Any, Any]:
+    row = np.zeros((1, 512), dtype=np.float32)
+    row[0, index] = 1
+    return row
+
+
+class Scripted(Transport):
+    """Does what the test scripted, call by call."""
+
+    protocol = "http"
+    payload = "fp32"
+    script: ClassVar[list[Any]] = []
+    log: ClassVar[list[str]] = []
+
+    @classmethod
+    def prepare(
+        cls, images: Any, indices: tuple[int, ...], endpoint: Endpoint, request_id: str = ""
+    ) -> Prepared:
+        raise NotImplementedError
+
+    def open(self) -> None:
+        self.log.append("open")
+
+    def exchange(self, prepared: Prepared) -> Reply:
+        step = self.script.pop(0)
+        if isinstance(step, BaseException):
+            raise step
+        if isinstance(step, str):
+            gevent.sleep(30)
+        return Reply(step, 2048, {"decode": 3}, {"compute": 7})
+
+    def close(self) -> None:
+        self.log.append("close")
+
+
+class ScriptedUser(InferenceUser):
+    transport = Scripted
+
+
+@pytest.fixture
+def fired() -> list[dict[str, Any]]:
+    return []
+
+
+@pytest.fixture
+def user(fired: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> ScriptedUser:
+    environment = Environment(user_classes=[ScriptedUser])
+    environment.events.request.add_listener(lambda **event: fired.append(event))
+    stage = Stage(ENDPOINT, [Prepared(b"12345", (3,))], 1.0, cell="fake-http/b1/c1", repeat=2)
+    stage.golden = np.eye(512, dtype=np.float32)
+    stage.enter("measure")
+    monkeypatch.setattr(ScriptedUser, "stage", stage)
+    monkeypatch.setattr(Scripted, "log", [])
+    made = ScriptedUser(environment)
+    made.on_start()
+    return made
+
+
+def send(user: ScriptedUser, monkeypatch: pytest.MonkeyPatch, *script: Any) -> Result:
+    monkeypatch.setattr(Scripted, "script", list(script))
+    return user.request(user.mine.pool[0], intended_ns=100)
+
+
+def test_success(user: ScriptedUser, fired: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    result = send(user, monkeypatch, unit(3))
+    assert result.ok
+    assert (result.cell, result.repeat, result.phase) == ("fake-http/b1/c1", 2, "measure")
+    assert (result.images, result.request_bytes, result.response_bytes) == (1, 5, 2048)
+    assert result.server_ns == {"compute": 7}
+    assert result.intended_ns == 100
+    assert result.latency_ns == result.send_delay_ns + result.service_ns
+    assert len(fired) == 1
+    assert fired[0]["result"] is result
+    assert fired[0]["exception"] is None
+    assert fired[0]["name"] == "fake-http/b1/c1"
+    assert fired[0]["response_time"] == result.service_ns / 1e6
+
+
+def test_failure_is_timed_and_fired_once(
+    user: ScriptedUser, fired: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = send(user, monkeypatch, ConnectionResetError(104, "gone"))
+    assert not result.ok
+    assert result.error is not None
+    assert result.error.kind is ErrorKind.RESET
+    assert result.service_ns > 0
+    assert [event["exception"] for event in fired] == [result.error]
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        (unit(4), ErrorKind.WRONG_EMBEDDING),
+        (unit(3) * 2, ErrorKind.BAD_REPLY),
+        (unit(3) * np.float32("nan"), ErrorKind.BAD_REPLY),
+        (np.vstack([unit(3), unit(3)]), ErrorKind.BAD_REPLY),
+    ],
+)
+def test_a_wrong_answer_fails(
+    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch, reply: Any, kind: ErrorKind
+) -> None:
+    result = send(user, monkeypatch, reply)
+    assert isinstance(result.error, RequestError)
+    assert result.error.kind is kind
+
+
+def test_embeddings_are_compared_on_the_first_and_every_eighth_answer(
+    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes = [send(user, monkeypatch, unit(3 if number == 0 else 4)).ok for number in range(17)]
+    assert [number for number, ok in enumerate(outcomes) if not ok] == [8, 16]
+
+
+def test_the_sample_begins_anew_with_each_phase(user: ScriptedUser, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert send(user, monkeypatch, unit(3)).ok
+    assert send(user, monkeypatch, unit(4)).ok
+    user.mine.enter("warm-up")
+    assert not send(user, monkeypatch, unit(4)).ok
+
+
+def test_a_killed_request_is_abandoned_and_not_a_success(
+    user: ScriptedUser, fired: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Scripted, "script", ["hang"])
+    greenlet = gevent.spawn(user.request, user.mine.pool[0], 100)
+    gevent.sleep(0)
+    assert user.mine.in_flight == 1
+    greenlet.kill()
+    assert user.mine.in_flight == 0
+    assert len(fired) == 1
+    assert fired[0]["result"].abandoned
+    assert not fired[0]["result"].ok
+    assert fired[0]["exception"] is not None
+
+
+def test_the_gate_holds_users_until_the_phase_sends(
+    user: ScriptedUser, fired: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Scripted, "script", [unit(3)])
+    user.mine.enter("drain")
+    greenlet = gevent.spawn(user.infer)
+    gevent.sleep(0)
+    assert fired == []
+    user.mine.enter("warm-up")
+    greenlet.join(timeout=5)
+    assert [event["name"] for event in fired] == ["warm-up"]
+
+
+def test_connections_are_asked_for_by_users_who_have_sent(
+    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = ScriptedUser(user.environment)
+    other.on_start()
+    assert user.mine.connections == 0, "under open load, some users may never have a turn"
+    send(user, monkeypatch, unit(3))
+    send(user, monkeypatch, ConnectionResetError(104, "gone"))
+    assert user.mine.connections == 1
+    send(other, monkeypatch, unit(3))
+    assert user.mine.connections == 2
+
+
+@pytest.mark.parametrize(
+    ("channels", "expected"),
+    [("per-user", [1, 2, 3]), ("shared", [1, 1, 1]), ("pool:2", [1, 2, 2]), ("same-args", [1, 2, 3])],
+)
+def test_shared_connections_are_asked_for_once(
+    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch, channels: str, expected: list[int]
+) -> None:
+    user.mine.channels = channels
+    asked = []
+    for sender in (user, ScriptedUser(user.environment), ScriptedUser(user.environment)):
+        sender.on_start()
+        for _ in range(2):
+            send(sender, monkeypatch, unit(3))
+        asked.append(user.mine.connections)
+    assert asked == expected
+
+
+def test_a_prepared_request_costs_no_encoding(user: ScriptedUser, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert send(user, monkeypatch, unit(3)).phases_ns == {"encode": 0, "decode": 3}
+    assert send(user, monkeypatch, ConnectionResetError(104, "gone")).phases_ns == {}
+
+
+def test_without_golden_embeddings_only_the_form_is_checked(
+    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user.mine.golden = None
+    assert send(user, monkeypatch, unit(9)).ok
+    error = send(user, monkeypatch, unit(9) * 2).error
+    assert error is not None
+    assert error.kind is ErrorKind.BAD_REPLY
+
+
+def test_the_connection_is_opened_and_closed_once(user: ScriptedUser) -> None:
+    user.on_stop()
+    assert Scripted.log == ["open", "close"]
+
+
+def test_users_of_a_plain_locustfile_share_one_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Plain(JpegHttpUser):
+        endpoint = Endpoint("mine", "pytorch", "http", "jpeg", "127.0.0.1:1")
+        batch = 2
+        channels = "pool:2"
+
+    environment = Environment(user_classes=[Plain])
+    one, other = Plain(environment), Plain(environment)
+    for user in (one, other):
+        user.on_start()
+        user.on_stop()
+    assert one.mine is other.mine
+    assert (one.seat, other.seat) == (0, 1)
+    assert len(one.mine.pool) == 32
+    assert one.mine.gate.is_set()
+    assert one.mine.channels == "pool:2"
+    one.on_start()
+    assert one.request(next(one.requests), 0).error is not None
+    one.on_stop()
+
+
+def test_a_user_of_a_study_waits_for_its_stage(user: ScriptedUser, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = user.mine
+    monkeypatch.setattr(ScriptedUser, "stage", None)
+    monkeypatch.setattr(ScriptedUser, "staged", True)
+    early = ScriptedUser(Environment(user_classes=[ScriptedUser]))
+    greenlet = gevent.spawn(early.on_start)
+    gevent.sleep(0)
+    assert not hasattr(early, "mine")
+    ScriptedUser.stage = stage
+    greenlet.join(timeout=5)
+    assert early.mine is stage
+
+
+def test_without_stage_or_endpoint_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ScriptedUser, "stage", None)
+    with pytest.raises(ValueError, match="ScriptedUser needs an `endpoint`"):
+        ScriptedUser(Environment(user_classes=[ScriptedUser])).on_start()

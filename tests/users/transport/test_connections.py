@@ -1,0 +1,266 @@
+"""Channels by their names, and what the kernel of a real server sees of each kind over gRPC."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import gevent
+import numpy as np
+import psutil
+import pytest
+
+from tests.stand_ins import stand_in
+from users.backends.embed_service import JpegHttp
+from users.backends.triton_grpc import TritonGrpc
+from users.backends.triton_http import TritonHttp
+from users.endpoint import Endpoint
+from users.inputs.images import ImageSet
+from users.transport.base import Prepared
+from users.transport.connections import GIVE, Channels, parse
+
+ROOT = Path(__file__).parents[3]
+KINDS = ("per-user", "shared", "pool:4", "same-args")
+STARTING = """
+import collections, subprocess
+import gevent, grpc
+from users.grpc_channels import patch_grpc
+
+def call_nobody():
+    with grpc.insecure_channel("127.0.0.1:1") as channel:
+        call = channel.unary_unary("/no/where")
+        while True:
+            try:
+                call(b"", timeout=0.2)
+            except grpc.RpcError:
+                gevent.sleep(0.005)
+
+patch_grpc()
+calling = [gevent.spawn(call_nobody) for _ in range(4)]
+gevent.sleep(0.2)
+print(dict(collections.Counter(subprocess.run(["true"]).returncode for _ in range(80))))
+gevent.killall(calling)
+"""
+IMAGES = ImageSet((b"one",), np.zeros((1, 3, 224, 224), dtype=np.float32), "test")
+
+
+@pytest.mark.parametrize(
+    ("text", "channels"),
+    [
+        ("per-user", Channels("per-user")),
+        ("same-args", Channels("same-args")),
+        ("shared", Channels("shared", 1)),
+        ("pool:1", Channels("pool", 1)),
+        ("pool:64", Channels("pool", 64)),
+    ],
+)
+def test_a_name_and_back(text: str, channels: Channels) -> None:
+    assert parse(text) == channels
+    assert str(channels) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "pool", "pool:", "pool:0", "pool:-1", "pool:04", "pool: 4", "pool:٤", "Shared", "shared\n", "4"],
+)
+def test_other_names_are_told_what_to_give(text: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        parse(text)
+    assert str(caught.value) == GIVE
+    with pytest.raises(ValueError, match="give per-user, per-request, shared, same-args or pool:N"):
+        TritonGrpc(Endpoint("x", "onnx", "grpc", "fp32", "127.0.0.1:1", "m"), 30, text)
+
+
+@pytest.mark.parametrize(
+    ("channels", "over_http", "over_grpc"),
+    [
+        ("per-user", [0, 1, 3, 16], [0, 1, 3, 16]),
+        ("shared", [0, 1, 1, 1], [0, 1, 1, 1]),
+        ("pool:4", [0, 1, 3, 4], [0, 1, 3, 4]),
+        ("same-args", [0, 1, 3, 16], [0, 1, 1, 1]),
+    ],
+)
+def test_how_many_connections_there_should_be(
+    channels: str, over_http: list[int], over_grpc: list[int]
+) -> None:
+    for transport in (JpegHttp, TritonHttp):
+        assert [transport.connections(users, channels) for users in (0, 1, 3, 16)] == over_http
+    assert [TritonGrpc.connections(users, channels) for users in (0, 1, 3, 16)] == over_grpc
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[Endpoint]:
+    with stand_in("fake_triton.py", "--delay-ms", "5") as address:
+        yield Endpoint("x", "onnx", "grpc", "fp32", address, "m")
+
+
+@pytest.fixture(scope="module")
+def prepared(endpoint: Endpoint) -> Prepared:
+    return TritonGrpc.prepare(IMAGES, (0,), endpoint)
+
+
+def served(port: int) -> int:
+    """The connections that the serving process, a child of this one, has on its port."""
+    held = [c for child in psutil.Process().children() for c in child.net_connections("tcp")]
+    return sum(c.laddr.port == port and c.status == psutil.CONN_ESTABLISHED for c in held)
+
+
+def eventually(holds: Callable[[], bool]) -> bool:
+    """Whether it comes to hold: gRPC opens and closes its sockets in threads of its own."""
+    for _ in range(500):
+        if holds():
+            return True
+        gevent.sleep(0.01)
+    return False
+
+
+def send_all(users: list[TritonGrpc], prepared: Prepared) -> None:
+    """A request of each, all at once; each must succeed."""
+    asking = [gevent.spawn(user.send, prepared) for user in users]
+    assert len(gevent.joinall(asking, timeout=60, raise_error=True)) == len(users)
+
+
+@pytest.mark.parametrize(
+    ("channels", "expected"),
+    [("per-user", 16), ("shared", 1), ("pool:4", 4), ("same-args", 1), ("pool:32", 16)],
+)
+def test_what_a_server_sees_of_sixteen_users(
+    channels: str, expected: int, endpoint: Endpoint, prepared: Prepared
+) -> None:
+    assert TritonGrpc.connections(16, channels) == expected
+    with ExitStack() as stack:
+        users = [stack.enter_context(TritonGrpc(endpoint, 30, channels)) for _ in range(16)]
+        assert served(endpoint.port) == 0, "nobody has sent yet"
+        for _ in range(3):
+            send_all(users, prepared)
+            assert served(endpoint.port) == expected
+    assert eventually(lambda: served(endpoint.port) == 0)
+
+
+@pytest.mark.parametrize("channels", ["per-user", "shared", "pool:4", "same-args"])
+def test_users_who_have_not_sent_count_for_nothing(
+    channels: str, endpoint: Endpoint, prepared: Prepared
+) -> None:
+    with ExitStack() as stack:
+        users = [stack.enter_context(TritonGrpc(endpoint, 30, channels)) for _ in range(16)]
+        # Every fourth: had the users places from the start, these would be on one channel of four.
+        send_all(users[::4], prepared)
+        assert served(endpoint.port) == TritonGrpc.connections(4, channels)
+    assert eventually(lambda: served(endpoint.port) == 0)
+
+
+def channels_in_use(users: list[TritonGrpc]) -> list[int]:
+    """How many users each channel has, the fewest first."""
+    return sorted(Counter(user._channel._channel for user in users).values())
+
+
+def test_a_pool_stays_even_when_users_leave_and_come(endpoint: Endpoint, prepared: Prepared) -> None:
+    with ExitStack() as stack:
+        users = [stack.enter_context(TritonGrpc(endpoint, 30, "pool:4")) for _ in range(16)]
+        for user in users:
+            user.send(prepared)
+        for user in users[::4]:
+            user.close()
+        assert served(endpoint.port) == 4, "a channel that all have left stays for those to come"
+        users[::4] = [stack.enter_context(TritonGrpc(endpoint, 30, "pool:4")) for _ in range(4)]
+        send_all(users, prepared)
+        assert served(endpoint.port) == 4
+        assert channels_in_use(users) == [4, 4, 4, 4]
+    assert eventually(lambda: served(endpoint.port) == 0)
+
+
+def test_kinds_side_by_side_share_nothing(endpoint: Endpoint, prepared: Prepared) -> None:
+    with ExitStack() as stack:
+        users = [stack.enter_context(TritonGrpc(endpoint, 30, kind)) for kind in KINDS * 2]
+        send_all(users, prepared)
+        assert served(endpoint.port) == 2 + 1 + 2 + 1
+    assert eventually(lambda: served(endpoint.port) == 0)
+
+
+def test_closed_twice_or_unused_a_place_is_given_up_once(endpoint: Endpoint, prepared: Prepared) -> None:
+    before = TritonGrpc.users
+    first, second, unused = (TritonGrpc(endpoint, 30, "shared") for _ in range(3))
+    for user in (first, second, unused):
+        user.open()
+    send_all([first, second], prepared)
+    for _ in range(2):
+        first.close()
+        unused.close()
+    second.send(prepared)
+    assert served(endpoint.port) == 1
+    second.close()
+    assert TritonGrpc.users == before
+    assert eventually(lambda: served(endpoint.port) == 0)
+
+
+RUN = """
+import os
+from users import Endpoint, JpegHttpUser, TritonGrpcUser
+import numpy as np
+from users.inputs.images import ImageSet
+from users.load.assignment import Stage, prepare_pool
+
+IMAGES = ImageSet((b"one",), np.zeros((1, 3, 224, 224), dtype=np.float32), "test")
+
+class OverGrpc(TritonGrpcUser):
+    endpoint = Endpoint("g", "onnx", "grpc", "fp32", os.environ["OVER_GRPC"], "m")
+
+class OverHttp(JpegHttpUser):
+    endpoint = Endpoint("h", "pytorch", "http", "jpeg", os.environ["OVER_HTTP"])
+
+def set_stage(user):
+    pool = prepare_pool(user.transport, IMAGES, 1, user.endpoint)
+    user.stage = Stage(user.endpoint, pool, 30, channels=os.environ["CHANNELS"])
+    user.stage.enter("measure")
+
+set_stage(OverGrpc)
+set_stage(OverHttp)
+"""
+AMOUNTS = ["--users=16", "--spawn-rate=16", "--run-time=2s", "--stop-timeout=0", "--only-summary"]
+
+
+@pytest.fixture(scope="module")
+def http_address() -> Iterator[str]:
+    with stand_in("fake_service.py", "--delay-ms", "100") as address:
+        yield address
+
+
+@pytest.mark.parametrize("channels", KINDS)
+def test_a_run_ends(channels: str, endpoint: Endpoint, http_address: str, tmp_path: Path) -> None:
+    (tmp_path / "run.py").write_text(RUN)
+    given = {"OVER_GRPC": endpoint.address, "OVER_HTTP": http_address, "CHANNELS": channels}
+    # Most of the users who share are stopped while they wait for a connection.
+    run = subprocess.run(
+        [sys.executable, "-m", "locust", "-f", str(tmp_path / "run.py"), "--headless", *AMOUNTS],
+        env={**os.environ, **given, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    said = run.stdout + run.stderr
+    assert "Traceback" not in said, said
+    assert said.count("RequestError(") == said.count("RequestError('other: abandoned at a stop')"), said
+    table = said.partition("percentiles")[0].splitlines()
+    counts = {line.split()[1]: int(line.split()[2]) for line in table if "/b1 " in line}
+    assert counts.keys() == {"g/b1", "h/b1"}, said
+    assert all(count > 8 for count in counts.values()), said
+    assert served(endpoint.port) == served(int(http_address.rpartition(":")[2])) == 0
+
+
+@pytest.mark.parametrize("room", ["users import Endpoint", "swarm import StudyShape"])
+def test_processes_can_be_started_beside_grpc(room: str) -> None:
+    """gRPC's own care for forks aborts one process in ten that is started while calls are under way."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"from {room}\n{STARTING}"],
+        cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if not name.startswith("GRPC_")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.stdout == "{0: 80}\n", done.stderr

@@ -1,0 +1,207 @@
+"""TLS on every way of sending, against real servers and certificates good and bad."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import gevent
+import numpy as np
+import pytest
+from gevent import socket
+from gevent.server import StreamServer
+from PIL import Image
+
+from tests.certificates import Certificates, Identity
+from tests.stand_ins import stand_in
+from tests.tls_proxy import Proxy, behind_tls
+from tests.users.ways import GRPC, IMAGES, LIBRARY, OWN, Way, ask, endpoint_of, user_of
+from users.backends.embed_service import JpegHttp
+from users.backends.triton_grpc import TritonGrpc
+from users.errors import ErrorKind, RequestError
+from users.inputs.images import ImageSet
+from users.tls import Security
+from users.transport.base import Prepared
+from users.transport.connections import PER_REQUEST, PER_USER, SAME_ARGS, SHARED
+from users.transport.http_connection import HttpConnection
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return Certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(scope="module")
+def plain() -> Iterator[dict[str, str]]:
+    """Plain servers' addresses by protocol."""
+    with stand_in("fake_service.py") as http, stand_in("fake_triton.py") as grpc:
+        yield {"http": http, "grpc": grpc}
+
+
+@contextmanager
+def before(plain: dict[str, str], way: Way, identity: Identity, client_ca: str = "") -> Iterator[Proxy]:
+    with behind_tls(plain[way[0].protocol], identity.server_context(client_ca)) as proxy:
+        yield proxy
+
+
+@pytest.mark.parametrize(
+    ("way", "connections"),
+    [
+        (OWN, 1),
+        (LIBRARY, 1),
+        ((JpegHttp, SHARED, False), 1),
+        ((JpegHttp, PER_REQUEST, False), 3),
+        ((JpegHttp, PER_REQUEST, True), 3),
+        (GRPC, 1),
+        ((TritonGrpc, SHARED, False), 1),
+        ((TritonGrpc, SAME_ARGS, False), 1),
+    ],
+)
+def test_a_connection_is_kept_over_tls(
+    made: Certificates, plain: dict[str, str], way: Way, connections: int
+) -> None:
+    with before(plain, way, made.server) as proxy:
+        reply = ask(way, proxy.address, Security(made.ca), times=3)
+        assert reply.embeddings.shape == (1, 512)
+        assert proxy.connections == connections
+
+
+@pytest.mark.parametrize(
+    ("channels", "connections"), [(PER_USER, 4), (SHARED, 1), ("pool:2", 2), (SAME_ARGS, 4)]
+)
+def test_channels_over_tls(
+    made: Certificates, plain: dict[str, str], channels: str, connections: int
+) -> None:
+    way: Way = (TritonGrpc, channels, False)
+    with before(plain, way, made.server) as proxy, ExitStack() as stack:
+        endpoint = endpoint_of(way, proxy.address, Security(made.ca))
+        prepared = TritonGrpc.prepare(IMAGES, (0,), endpoint)
+        for user in [stack.enter_context(user_of(way, endpoint)) for _ in range(4)]:
+            assert user.send(prepared).embeddings.shape == (1, 512)
+        assert proxy.connections == connections == TritonGrpc.connections(4, channels, tls=True)
+
+
+@pytest.mark.parametrize("way", [OWN, LIBRARY])
+def test_the_service_in_uvicorn(made: Certificates, way: Way) -> None:
+    images = ImageSet((jpeg(),), IMAGES.tensors, "test")
+    with stand_in("tls_service.py", "--cert", made.server.cert, "--key", made.server.key) as address:
+        endpoint = endpoint_of(way, address, Security(made.ca))
+        with user_of(way, endpoint) as user:
+            # Batches whose requests are of one record of TLS and of many.
+            for size in (1, 2, 30):
+                reply = user.send(way[0].prepare(images, (0,) * size, endpoint))
+                assert reply.embeddings.shape == (size, 512)
+                assert {"send", "wait", "receive", "decode"} <= set(reply.phases_ns)
+
+
+def jpeg() -> bytes:
+    """Some 50 KB, so that a batch of them is more than sockets hold."""
+    noise = np.random.default_rng(0).integers(0, 255, (224, 224, 3), dtype=np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(noise).save(file, "JPEG")
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("way", [OWN, LIBRARY, GRPC])
+@pytest.mark.parametrize(
+    ("identity", "trusted"), [("server", ""), ("server", "other_ca"), ("misnamed", "ca"), ("expired", "ca")]
+)
+def test_a_server_that_proves_nothing_gets_no_request(
+    made: Certificates, plain: dict[str, str], way: Way, identity: str, trusted: str
+) -> None:
+    security = Security(getattr(made, trusted) if trusted else "")
+    with before(plain, way, getattr(made, identity)) as proxy, pytest.raises(RequestError) as caught:
+        ask(way, proxy.address, security)
+    assert caught.value.kind is ErrorKind.TLS
+    assert "its certificate is not accepted" in caught.value.detail
+
+
+@pytest.mark.parametrize("way", [OWN, LIBRARY])
+@pytest.mark.parametrize("identity", ["misnamed", "expired", "server"])
+def test_without_verification_any_server_will_do(
+    made: Certificates, plain: dict[str, str], way: Way, identity: str
+) -> None:
+    with before(plain, way, getattr(made, identity)) as proxy:
+        assert ask(way, proxy.address, Security(verify=False)).embeddings.shape == (1, 512)
+
+
+@pytest.mark.parametrize("way", [OWN, LIBRARY, GRPC])
+def test_a_client_certificate(made: Certificates, plain: dict[str, str], way: Way) -> None:
+    own = Security(made.ca, made.client.cert, made.client.key)
+    strangers = Security(made.ca, made.stranger.cert, made.stranger.key)
+    with before(plain, way, made.server, made.ca) as proxy:
+        assert ask(way, proxy.address, own).embeddings.shape == (1, 512)
+        for other in (Security(made.ca), strangers):
+            with pytest.raises(RequestError) as caught:
+                ask(way, proxy.address, other)
+            # gRPC learns only that the connection has ended.
+            assert caught.value.kind in (
+                (ErrorKind.RESET, ErrorKind.TLS) if way is GRPC else (ErrorKind.TLS,)
+            )
+
+
+@pytest.mark.parametrize("way", [OWN, LIBRARY, GRPC])
+def test_a_plain_server_behind_https(plain: dict[str, str], way: Way) -> None:
+    with pytest.raises(RequestError) as caught:
+        ask(way, plain[way[0].protocol])
+    assert caught.value.kind in (ErrorKind.TLS, ErrorKind.RESET)
+
+
+@pytest.mark.parametrize("way", [OWN, LIBRARY, GRPC])
+def test_a_server_with_tls_behind_http(made: Certificates, plain: dict[str, str], way: Way) -> None:
+    with before(plain, way, made.server) as proxy, pytest.raises(RequestError) as caught:
+        ask(way, proxy.address, tls=False)
+    assert caught.value.kind in (ErrorKind.RESET, ErrorKind.BAD_REPLY)
+
+
+def test_the_deadline_covers_the_handshake() -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        endpoint = endpoint_of(OWN, f"127.0.0.1:{silent.getsockname()[1]}")
+        with user_of(OWN, endpoint, timeout_s=0.2) as user, pytest.raises(RequestError) as caught:
+            user.send(JpegHttp.prepare(IMAGES, (0,), endpoint))
+        assert caught.value.kind is ErrorKind.TIMEOUT
+        peer, _ = silent.accept()
+        with peer, gevent.Timeout(10):
+            while peer.recv(4096):
+                pass  # a hello, and then the end: the connection is closed, not left lying
+
+
+@pytest.mark.timeout(60)
+def test_who_cannot_hand_over_lets_others_run(made: Certificates) -> None:
+    """The server is in the same event loop: it reads when the client, whose socket is full, waits."""
+    body = bytes(16_000_000)
+    heard = []
+
+    def slow(peer: socket.socket, _: object) -> None:
+        gevent.sleep(0.1)
+        data = bytearray()
+        while len(data) < len(body):
+            data += peer.recv(1 << 16)
+        heard.append(len(data))
+        peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone")
+
+    server = StreamServer(("127.0.0.1", 0), slow, ssl_context=made.server.server_context())
+    server.start()
+    endpoint = endpoint_of(OWN, f"localhost:{server.server_port}", Security(made.ca))
+    connection = HttpConnection(endpoint, 30)
+    assert connection.post("/embed", Prepared(body, (0,))).body == b"done"
+    assert heard[0] >= len(body)
+    connection.close()
+    server.stop()
+
+
+def test_an_answer_that_is_cut_off_is_no_answer(made: Certificates) -> None:
+    def cut(peer: socket.socket, _: object) -> None:
+        peer.recv(1 << 16)
+        peer.sendall(b"HTTP/1.1 200 OK\r\n\r\n" + b'{"embeddings": [[1')
+        peer.close()  # which gevent does without TLS' farewell, as anybody on the way can
+
+    server = StreamServer(("127.0.0.1", 0), cut, ssl_context=made.server.server_context())
+    server.start()
+    with pytest.raises(RequestError) as caught:
+        ask(OWN, f"localhost:{server.server_port}", Security(made.ca))
+    assert caught.value.kind is ErrorKind.RESET
+    server.stop()

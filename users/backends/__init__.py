@@ -1,0 +1,1 @@
+"""One file for each way of asking a server for embeddings."""

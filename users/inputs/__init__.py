@@ -1,0 +1,1 @@
+"""The images, and how they are prepared."""

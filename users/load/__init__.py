@@ -1,0 +1,1 @@
+"""One virtual user: when it sends, what it sends, what came of it."""

@@ -1,0 +1,84 @@
+"""What the users of this process are to send now: one Stage per cell, shared by all of them."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from dataclasses import dataclass, field
+
+import gevent
+import numpy as np
+from gevent.event import Event
+from numpy.typing import NDArray
+
+from users.endpoint import Endpoint
+from users.inputs.images import ImageSet
+from users.load.pacing import ClosedPacer, Pacer
+from users.transport.base import Prepared, Transport, rotation
+from users.transport.connections import PER_USER
+from users.transport.huge_pages import settled
+
+PREPARED, LIBRARY = "prepared", "library"
+"""How the client makes its requests: once, before any load, or each from its array while it is measured."""
+SENDING = frozenset({"warm-up", "measure"})
+
+
+@dataclass
+class Stage:
+    """A cell on this worker: endpoint, prepared requests, and the phase that gates the users.
+
+    Requests of a pool that was prepared with an id are each sent under one of their own.
+
+    `golden`: float32 of shape [n, 512], or None to skip that check. `images`: the pictures from which each
+    request is built anew, or None to send the pool as it was prepared. `sent` and `in_flight` count requests:
+    those begun since the phase was entered, and those not yet ended.
+    """
+
+    endpoint: Endpoint
+    pool: list[Prepared]
+    timeout_s: float
+    cell: str = ""
+    repeat: int = 1
+    golden: NDArray[np.float32] | None = None
+    min_cosine: float = 0.999
+    images: ImageSet | None = None
+    channels: str = PER_USER
+    phase: str = "drain"
+    pacer: Pacer = field(default_factory=ClosedPacer)
+    sent: int = 0
+    in_flight: int = 0
+    gate: Event = field(default_factory=Event)
+    seats: itertools.count[int] = field(default_factory=itertools.count)
+    connected: int = 0
+    """How many users have sent a request."""
+    connections: int = 0
+    """How many TCP connections this process's users should have by now."""
+    token: int = field(default_factory=lambda: secrets.randbits(32))
+    """What the ids of its requests begin with: other workers and other runs have others."""
+    numbers: itertools.count[int] = field(default_factory=itertools.count)
+
+    def new_id(self) -> str:
+        """16 characters that no other request has."""
+        return f"{self.token:08x}{next(self.numbers):08x}"
+
+    def enter(self, phase: str, pacer: Pacer | None = None) -> None:
+        """Begin a phase: users send in `warm-up` and `measure`, when the pacer says, else hold still."""
+        self.phase = phase
+        if phase in SENDING:
+            self.sent = 0
+            self.pacer = pacer or ClosedPacer()
+            self.gate.set()
+        else:
+            self.gate.clear()
+            self.pacer.close()
+
+
+def prepare_pool(
+    transport: type[Transport], images: ImageSet, batch: int, endpoint: Endpoint, request_id: str = ""
+) -> list[Prepared]:
+    """Requests of `batch` pictures each that together use every picture of the set; all under one id."""
+    pool = []
+    for indices in rotation(len(images), batch):
+        pool.append(transport.prepare(images, indices, endpoint, request_id))
+        gevent.sleep(0)  # megabytes each, and Locust's heart must beat meanwhile
+    return settled(pool) if transport.protocol == "http" else pool

@@ -1,0 +1,188 @@
+"""When the next request should start: at once under closed load, by a schedule under open load."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import gevent
+from gevent.event import Event
+from gevent.lock import Semaphore
+
+from users.load.load_profile import parse
+
+NS_PER_S = 1_000_000_000
+LOOK_UP_NS = NS_PER_S // 10
+"""How long a waiting user may miss that the shares have changed."""
+LATE_NS = 5_000_000
+"""A request that starts later than this after its intended start is late."""
+BREATH = 10_000
+"""So many arrivals are dropped between two chances for others to run."""
+CONSTANT, POISSON = "constant", "poisson"
+NEVER_NS = 1 << 62
+"""When the next arrival is due after the last one of a schedule that ends."""
+
+
+class Pacer(Protocol):
+    """Gives each user the intended start of its next request; one for a phase, shared by all users."""
+
+    paced: bool
+    due: int
+    dropped: int
+    dropped_by_s: Counter[int]
+    overslept: int
+
+    def wait_turn(self) -> int | None:
+        """Block until a request is due: its intended start (`perf_counter_ns`), or None once closed."""
+
+    def close(self) -> None:
+        """End the phase: nobody's turn comes any more."""
+
+
+@dataclass
+class ClosedPacer:
+    """Closed load: a user that asks has its turn at once."""
+
+    paced: bool = False
+    due: int = 0
+    dropped: int = 0
+    dropped_by_s: Counter[int] = field(default_factory=Counter)
+    overslept: int = 0
+
+    def wait_turn(self) -> int:
+        """Now."""
+        return time.perf_counter_ns()
+
+    def close(self) -> None:
+        """Nothing to do: the stage's gate holds the users."""
+
+
+def offsets_ns(arrivals: str, rate: float, seed: str, profile: str = "") -> Iterator[int]:
+    """Nanoseconds from the start of a phase to each of its arrivals, without end.
+
+    `constant`: one every 1/rate seconds, without drift. `poisson`: exponential gaps of mean 1/rate, the same
+    for the same seed. With a `profile` in the words of users.load.load_profile, `rate` is its peak,
+    and it ends there.
+
+    A rate that varies: arrival n is due when the rate's integral has come to n, or, for `poisson`, to the sum
+    of n exponential gaps of mean 1, which makes them a Poisson process of that rate. Source: R. W. Klein and
+    S. D. Roberts, A time-varying Poisson arrival process generator, Simulation 43 (1984); the theorem is in
+    E. Cinlar, Introduction to Stochastic Processes (1975).
+    """
+    if profile:
+        units: Iterator[float] = itertools.count()
+        if arrivals == POISSON:
+            unit = random.Random(seed)
+            units = itertools.accumulate(unit.expovariate(1.0) for _ in itertools.count())
+        return parse(profile, rate).times_ns(units)
+    if arrivals == CONSTANT:
+        return (round(number * NS_PER_S / rate) for number in itertools.count())
+    generator = random.Random(seed)
+    gaps = (generator.expovariate(rate) * NS_PER_S for _ in itertools.count())
+    return (round(offset) for offset in itertools.accumulate(gaps))
+
+
+@dataclass
+class OpenPacer:
+    """Open load: this worker's share of one schedule that all workers compute alike.
+
+    Arrival number n belongs to the worker whose `index` is n modulo `of` (no worker where that is 0), so that
+    workers never send in step, and their sum is the schedule whatever their number. Free users queue for
+    their turn. An arrival that finds none free waits, its latency running; one that has waited for
+    `patience_ns` is dropped, as is one that still waits at the end.
+    """
+
+    offsets: Iterator[int]
+    start_ns: int
+    index: int
+    of: int
+    patience_ns: int
+    clock: Callable[[], int] = time.perf_counter_ns
+    paced: bool = True
+    due: int = 0
+    """Arrivals whose time has come."""
+    dropped: int = 0
+    """Those of them that were never sent."""
+    dropped_by_s: Counter[int] = field(default_factory=Counter)
+    """The same by the whole second of the phase that they were due in."""
+    overslept: int = 0
+    """Those that were sent late though a user was free: this process was too slow."""
+    over: Event = field(default_factory=Event)
+    _free: int = 0
+    _turn: Semaphore = field(default_factory=Semaphore)
+
+    def __post_init__(self) -> None:
+        self._numbered = enumerate(itertools.chain(self.offsets, itertools.repeat(NEVER_NS)))
+        self._number, self._offset = next(self._numbered)
+
+    def reshare(self, index: int, of: int) -> None:
+        """Take another share from here on: a worker was lost."""
+        self.index, self.of = index, of
+
+    def wait_turn(self) -> int | None:
+        """Block until this worker's next arrival is due; None once the phase is over."""
+        self._free += 1
+        try:
+            with self._turn:
+                return self._next_turn()
+        finally:
+            self._free -= 1
+
+    def _next_turn(self) -> int | None:
+        waited = False
+        while not self.over.is_set():
+            intended_ns = self._upcoming_ns()
+            wait_ns = intended_ns - self.clock()
+            if wait_ns > 0:
+                waited = True
+                self.over.wait(min(wait_ns, LOOK_UP_NS) / NS_PER_S)
+                continue
+            offset_ns = self._come()
+            if -wait_ns <= self.patience_ns:
+                self.overslept += -wait_ns > LATE_NS and (waited or self._free > 1)
+                return intended_ns
+            self._drop(offset_ns)
+        return None
+
+    def close(self) -> None:
+        """End the phase; arrivals that are due and wait for a user are dropped.
+
+        As many as there are free users were about to be sent, and count as not due.
+        """
+        if self.over.is_set():
+            return
+        self.over.set()
+        end_ns, excused = self.clock(), self._free
+        while self._upcoming_ns() <= end_ns:
+            offset_ns = self._come()
+            if excused:
+                excused -= 1
+                self.due -= 1
+            else:
+                self._drop(offset_ns)
+
+    def _drop(self, offset_ns: int) -> None:
+        self.dropped += 1
+        self.dropped_by_s[offset_ns // NS_PER_S] += 1
+        if self.dropped % BREATH == 0:
+            gevent.sleep(0)
+
+    def _upcoming_ns(self) -> int:
+        """When this worker's next arrival is due."""
+        if not self.of:
+            return self.clock() + LOOK_UP_NS
+        while self._number % self.of != self.index:
+            self._number, self._offset = next(self._numbered)
+        return self.start_ns + self._offset
+
+    def _come(self) -> int:
+        """The next arrival's time has come: when that was, in nanoseconds from the phase's start."""
+        self.due += 1
+        offset_ns = self._offset
+        self._number, self._offset = next(self._numbered)
+        return offset_ns

@@ -1,0 +1,194 @@
+"""InferenceUser: the one path every request takes, whatever the way of sending."""
+
+from __future__ import annotations
+
+from locust import User, task
+
+import itertools
+import time
+from typing import ClassVar
+
+import gevent
+
+from users.endpoint import Endpoint
+from users.errors import ErrorKind, RequestError, short
+from users.inputs.images import load_images
+from users.load.assignment import Stage, prepare_pool
+from users.load.check import SAMPLE_EVERY, check_embeddings, check_form
+from users.result import Result
+from users.transport.base import Prepared, Reply, Transport
+from users.transport.connections import PER_USER
+
+PAUSE_AFTER_FAILURE_S = 0.05
+"""A closed loop on a dead server would otherwise spin: a refused connection takes microseconds."""
+
+WAIT_FOR_STAGE_S = 0.02
+ABANDONED = RequestError(ErrorKind.OTHER, "abandoned at a stop")
+"""What Locust's own statistics see of a killed request; ours count it apart."""
+
+
+class InferenceUser(User):
+    """A Locust user who asks for embeddings, one request at a time; subclasses name their transport.
+
+    In a study, `stage` is set by the worker. In a plain locustfile, set `endpoint` and `batch`:
+
+        class Mine(TritonGrpcUser):
+            endpoint = Endpoint("mine", "onnx", "grpc", "fp32", "gpu-host:8001", "openclip_vit_b32")
+            batch = 4
+            wait_time = constant(1)
+    """
+
+    abstract = True
+    transport: ClassVar[type[Transport]]
+    stage: ClassVar[Stage | None] = None
+    staged: ClassVar[bool] = False
+    """Whether a worker will set the stage; a user who comes before it waits."""
+    endpoint: Endpoint | None = None
+    batch: int = 1
+    timeout_s: float = 60.0
+    channels: str = PER_USER
+    """Of a plain locustfile; a study's stage brings its own."""
+
+    def on_start(self) -> None:
+        """Take a seat on the stage and open this user's connection, or its place among shared ones."""
+        while self.staged and type(self).stage is None:
+            gevent.sleep(WAIT_FOR_STAGE_S)
+        stage = type(self).stage
+        if stage is None:
+            stage = type(self).stage = self._own_stage()
+        self.mine = stage
+        self.seat = next(self.mine.seats)
+        shift = self.seat % len(self.mine.pool)
+        self.requests = itertools.cycle(self.mine.pool[shift:] + self.mine.pool[:shift])
+        self.sampled_phase, self.answers = "", 0
+        by_library = self.mine.images is not None
+        self.client = self.transport(self.mine.endpoint, self.mine.timeout_s, self.mine.channels, by_library)
+        self.client.open()
+        self.connected = False
+
+    def on_stop(self) -> None:
+        """Close the connection, or leave the shared ones, in the greenlet that owns it."""
+        if hasattr(self, "client"):
+            self.client.close()
+
+    @task
+    def infer(self) -> None:
+        """Send requests to the end of the study; in a plain locustfile one, before Locust's wait time."""
+        self._take_turn()
+        while self.staged:
+            gevent.sleep(0)  # an answer that is there at once is not waited for, and others want their turn
+            self._take_turn()
+
+    def _take_turn(self) -> None:
+        """Send one request when the stage's gate is open and the pacer gives the turn."""
+        self.mine.gate.wait()
+        pacer = self.mine.pacer
+        intended_ns = pacer.wait_turn()
+        if intended_ns is None:
+            return
+        result = self.request(next(self.requests), intended_ns)
+        if result.error is not None and not pacer.paced:
+            gevent.sleep(PAUSE_AFTER_FAILURE_S)
+
+    def request(self, prepared: Prepared, intended_ns: int) -> Result:
+        """Send, stamp, check, report: one Result on every exit, an error, a timeout and a kill alike."""
+        stage, phase = self.mine, self.mine.phase
+        reply: Reply | None = None
+        error: RequestError | None = None
+        killed = False
+        encode_ns, request_id = 0, ""
+        self._count_connection()
+        stage.sent += 1
+        stage.in_flight += 1
+        start_ns = time.perf_counter_ns()
+        try:
+            if stage.images is not None or prepared.id_at >= 0:
+                request_id = stage.new_id() if prepared.id_at >= 0 else ""
+                prepared = self._encoded(prepared, request_id)
+                encode_ns = time.perf_counter_ns() - start_ns
+            reply = self.client.send(prepared)
+        except RequestError as caught:
+            error = caught
+        except BaseException:
+            killed = True
+            raise
+        finally:
+            end_ns = time.perf_counter_ns()
+            result = Result(
+                cell=stage.cell,
+                repeat=stage.repeat,
+                phase=phase,
+                user=self.seat,
+                images=len(prepared.indices),
+                intended_ns=intended_ns,
+                start_ns=start_ns,
+                end_ns=end_ns,
+                request_bytes=len(prepared.body),
+                response_bytes=reply.response_bytes if reply else 0,
+                error=error or (self._check(reply, prepared, phase) if reply else None),
+                abandoned=killed,
+                phases_ns={"encode": encode_ns, **reply.phases_ns} if reply else {},
+                server_ns=reply.server_ns if reply else {},
+                request_id=request_id,
+            )
+            self._report(result)
+            stage.in_flight -= 1
+        return result
+
+    def _count_connection(self) -> None:
+        """Connections are made by users' first requests: under open load, some may never have a turn."""
+        if not self.connected:
+            self.connected = True
+            self.mine.connected += 1
+            stage = self.mine
+            stage.connections = self.transport.connections(
+                stage.connected, stage.channels, stage.endpoint.tls
+            )
+
+    def _encoded(self, prepared: Prepared, request_id: str) -> Prepared:
+        """The same request under its own id, or built anew from its pictures. Raises RequestError."""
+        images = self.mine.images
+        if images is None:
+            return prepared.renamed(request_id)
+        try:
+            return self.transport.prepare(images, prepared.indices, self.mine.endpoint, request_id)
+        except Exception as error:
+            # Whatever it is, no server has said it.
+            raise RequestError(ErrorKind.OTHER, short(error)) from error
+
+    def _check(self, reply: Reply, prepared: Prepared, phase: str) -> RequestError | None:
+        """The fault of an answer, or None; a user's first answer of each phase is always among the sample."""
+        if phase != self.sampled_phase:
+            self.sampled_phase, self.answers = phase, 0
+        self.answers += 1
+        try:
+            check_form(reply, len(prepared.indices))
+            if self.mine.golden is not None and self.answers % SAMPLE_EVERY == 1:
+                check_embeddings(reply, prepared, self.mine.golden, self.mine.min_cosine)
+        except RequestError as error:
+            return error
+        return None
+
+    def _report(self, result: Result) -> None:
+        """Fire Locust's `request` event once; our Result rides along."""
+        stage = self.mine
+        name = stage.cell if result.phase == "measure" else result.phase
+        self.environment.events.request.fire(
+            request_type=stage.endpoint.protocol,
+            name=name or f"{stage.endpoint.name}/b{result.images}",
+            response_time=result.service_ns / 1e6,
+            response_length=result.response_bytes,
+            response=None,
+            context=self.context(),
+            exception=ABANDONED if result.abandoned else result.error,
+            result=result,
+        )
+
+    def _own_stage(self) -> Stage:
+        """The stage of a plain locustfile: this class's endpoint and batch, always measuring."""
+        if self.endpoint is None:
+            raise ValueError(f"{type(self).__name__} needs an `endpoint`: set it to an Endpoint on the class")
+        pool = prepare_pool(self.transport, load_images(""), self.batch, self.endpoint)
+        stage = Stage(self.endpoint, pool, self.timeout_s, channels=self.channels)
+        stage.enter("measure")
+        return stage

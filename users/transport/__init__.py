@@ -1,0 +1,1 @@
+"""Connections and the bytes on them."""

@@ -1,0 +1,181 @@
+"""HTTP/1.1 by geventhttpclient, as tritonclient has it: for studies of that client, its requests stamped."""
+
+from __future__ import annotations
+
+import functools
+import ssl
+import time
+from typing import Any
+
+import gevent
+import gevent.socket
+import gevent.ssl
+from geventhttpclient import HTTPClient
+from geventhttpclient.connectionpool import ConnectionPool, SSLConnectionPool
+
+from users.endpoint import Endpoint
+from users.errors import status_error
+from users.tls import Security, authorization, new_context
+from users.transport.base import Prepared
+from users.transport.http_answer import Answer
+from users.transport.http_response import Stamps
+from users.transport.size_limits import bound_library
+
+
+class Stamping:
+    """Before a socket's class: its sends and receives leave their times in `stamps`."""
+
+    stamps: Stamps
+
+    def sendall(self, data: Any, flags: int = 0) -> None:
+        """Send all, stamped before the first byte and after the last."""
+        stamps = self.stamps
+        now_ns = time.perf_counter_ns()
+        stamps.send_began = stamps.send_began or now_ns
+        try:
+            super().sendall(data, flags)  # type: ignore[misc]
+        finally:
+            # A server may answer and hang up before it has all: that answer counts, too.
+            stamps.send_ended = time.perf_counter_ns()
+
+    def recv(self, *args: Any) -> bytes:
+        """Receive, stamped when there was something."""
+        data: bytes = super().recv(*args)  # type: ignore[misc]
+        stamps, now_ns = self.stamps, time.perf_counter_ns()
+        stamps.first_byte = stamps.first_byte or now_ns
+        stamps.last_byte = now_ns
+        return data
+
+
+class StampedSocket(Stamping, gevent.socket.socket):  # type: ignore[misc]
+    """gevent's socket, stamping."""
+
+
+class StampedTlsSocket(Stamping, gevent.ssl.SSLSocket):  # type: ignore[misc]
+    """gevent's socket over TLS, stamping."""
+
+
+@functools.lru_cache(maxsize=16)
+def stamping_context(security: Security) -> ssl.SSLContext:
+    """TLS on sockets that stamp."""
+    made = new_context(security)
+    made.sslsocket_class = StampedTlsSocket
+    return made
+
+
+class TlsPool(SSLConnectionPool):
+    """geventhttpclient's pool of one connection over TLS as a context says."""
+
+    def __init__(
+        self, context: ssl.SSLContext, host: str, port: int, connect_s: float, timeout_s: float
+    ) -> None:
+        super().__init__(
+            host, port, host, port, size=1, connection_timeout=connect_s, network_timeout=timeout_s,
+            insecure=not context.check_hostname, ssl_context_factory=lambda **_: context,
+        )  # fmt: skip
+        self._fault: ssl.SSLError | None = None
+
+    def _create_socket(self) -> gevent.socket.socket:
+        """Of several addresses the library tells the first one's fault, and one of TLS says more."""
+        self._fault = None
+        try:
+            return super()._create_socket()
+        except OSError as error:
+            raise self._fault or error from None
+
+    def _connect_socket(self, sock: gevent.socket.socket, address: Any) -> gevent.socket.socket:
+        try:
+            return super()._connect_socket(sock, address)
+        except ssl.SSLError as error:
+            self._fault = error
+            raise
+
+
+class StampedTlsPool(TlsPool):
+    """The same on a StampedTlsSocket."""
+
+    def __init__(self, stamps: Stamps, security: Security, host: str, port: int, timeout_s: float) -> None:
+        super().__init__(stamping_context(security), host, port, timeout_s, timeout_s)
+        self._stamps = stamps
+
+    def after_connect(self, sock: StampedTlsSocket) -> None:
+        """Its handshake is done, and requests come next."""
+        sock.stamps = self._stamps
+
+
+class StampedPool(ConnectionPool):
+    """geventhttpclient's pool of one connection, on a StampedSocket."""
+
+    def __init__(self, stamps: Stamps, host: str, port: int, timeout_s: float) -> None:
+        super().__init__(
+            host, port, host, port, size=1, connection_timeout=timeout_s, network_timeout=timeout_s
+        )
+        self._stamps = stamps
+
+    def _create_tcp_socket(self, family: int, socktype: int, protocol: int) -> gevent.socket.socket:
+        made = StampedSocket(family, socktype, protocol)
+        made.stamps = self._stamps
+        return made
+
+
+class StampedClient(HTTPClient):
+    """geventhttpclient's client with one kept-alive connection whose requests are stamped."""
+
+    def __init__(self, stamps: Stamps, endpoint: Endpoint, timeout_s: float) -> None:
+        host, port, security = endpoint.host, endpoint.port, endpoint.security
+        bound_library()
+        super().__init__(
+            host, port=port, headers=authorization(security), concurrency=1,
+            connection_timeout=timeout_s, network_timeout=timeout_s,
+        )  # fmt: skip
+        # The library has no hook for the sockets of its pool; the pool itself has connected nothing yet.
+        if endpoint.tls:
+            self._connection_pool = StampedTlsPool(stamps, security, host, port, timeout_s)
+        else:
+            self._connection_pool = StampedPool(stamps, host, port, timeout_s)
+
+
+class LibraryConnection:
+    """POSTs over one kept-alive connection, or over a `fresh` one each time.
+
+    `timeout_s` is for a whole request.
+    """
+
+    def __init__(self, endpoint: Endpoint, timeout_s: float, fresh: bool = False) -> None:
+        self._endpoint, self._timeout_s, self._fresh = endpoint, timeout_s, fresh
+        self._stamps = Stamps()
+        self._client = self._new_client()
+
+    def _new_client(self) -> StampedClient:
+        return StampedClient(self._stamps, self._endpoint, self._timeout_s)
+
+    def post(self, path: str, prepared: Prepared) -> Answer:
+        """The answer to one request. Raises RequestError on any status but 200.
+
+        The library's own timeouts are for each read: an answer that trickles in would outlive them.
+        """
+        self._stamps.clear()
+        try:
+            with gevent.Timeout(self._timeout_s):
+                gevent.sleep(
+                    0
+                )  # an answer that is there at once is not waited for: others would have no turn
+                response = self._client.post(path, body=prepared.body, headers=dict(prepared.headers))
+                response.largest_bytes = prepared.largest_reply  # type: ignore[attr-defined]
+                data = bytes(response.read())
+        except BaseException:
+            # Cut off in the middle, the connection is of no more use.
+            self.close()
+            self._client = self._new_client()
+            raise
+        if self._fresh:
+            self.close()
+            self._client = self._new_client()
+        if response.status_code != 200:
+            raise status_error(response.status_code, data)
+        named = {name.lower(): value for name, value in response.items()}
+        return Answer(200, named, data, not self._fresh, self._stamps.phases_ns())
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from benchmarks.bounds import Bounds
 from benchmarks.stand_in import Link, packed, results
-from reports.fold.coarse import Bins
+from reports.fold.long_run import Bins
 from reports.fold.run_records import planned_runs
 from reports.ledger.ledger import FILE_NAME, VERSION, LedgerWriter, outline
 from reports.study.summarise import summarise

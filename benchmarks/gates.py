@@ -19,10 +19,9 @@ from benchmarks.bounds import Bounds
 from benchmarks.noise import Figures, Noise, Session, p95s
 from benchmarks.simulated import NO_OPTIONS, cell_names, simulated
 from benchmarks.stops import stops
-from reports.gates.claim import LEAST_REPEATS
 from reports.gates.judge import judge
 from reports.gates.thresholds import Gates, parse_gates
-from reports.gates.verdict import Verdict
+from reports.gates.verdict import LEAST_REPEATS, Verdict
 
 COMPARISONS, FEWER = 1_000, 300
 """Those with a bound, and those without."""

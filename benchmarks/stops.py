@@ -16,7 +16,7 @@ from benchmarks.noise import PERCENT, Figures, Noise, seconds_of
 from reports.gates.blocks import Block, Seconds
 from reports.gates.thresholds import Threshold, parse_gates
 from reports.histogram.buckets import Buckets, indices_of
-from swarm.output.certainty import CERTAIN, LOOK_S, chance_of, is_certain, look_at, unlucky
+from swarm.output.early_stop import CERTAIN, LOOK_S, chance_of, is_certain, look_at, unlucky
 
 PHASES, BAD_ONES = 1_000, 20
 AT_ONCE = 25

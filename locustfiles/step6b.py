@@ -9,16 +9,55 @@ With no URL given, it starts a real Triton whose model only sleeps as long as an
 instance by itself, as each of several GPUs would; --emulate none computes. A server of yours must run with
 --model-control-mode=explicit: its number of instances is set for each run, over its GPUs where it has some,
 and put back at the end.
+
+The cells of a study of growth: users on one instance of the model, and on more of them.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from locustfiles.instances import GrowthSize, growth
 from swarm import Cell, Size, StudyShape
+from swarm.plan.sweep import instances_name
 from users import Endpoint, TritonHttpUser
 
 LEVELS = (1, 4, 8, 16, 32, 64, 128)
+INSTANCES = (1, 2, 4)
+
+
+@dataclass(frozen=True)
+class GrowthSize(Size):
+    """`shared_levels` are those of its levels that are run on each number of instances, not on one alone."""
+
+    shared_levels: tuple[int, ...] = ()
+
+
+def growth(endpoints: Iterable[Endpoint], size: Size, numbers: Iterable[int] = INSTANCES) -> list[Cell]:
+    """Each endpoint at batch 1 with every level of users on the first number of instances; with some on each.
+
+    An endpoint with no model of Triton's behind it has each level once, as it was started.
+    """
+    first, *more = numbers
+    shared = size.shared_levels if isinstance(size, GrowthSize) else size.levels
+    cells = []
+    for endpoint in endpoints:
+        own = [
+            Cell(endpoint, 1, level, max(2 * size.iterations, 5 * level), size.seconds)
+            for level in size.levels
+        ]
+        if not own[0].adjustable:
+            cells += own
+            continue
+        cells += [on(cell, first) for cell in own]
+        cells += [on(cell, number) for number in more for cell in own if cell.level in shared]
+    return cells
+
+
+def on(cell: Cell, instances: int) -> Cell:
+    """The same cell on so many instances."""
+    return replace(cell, instances=instances, variant=instances_name(instances))
 
 
 class TritonBinaryHttpUser(TritonHttpUser):

@@ -5,14 +5,23 @@
     python -m swarm run -f locustfiles/step7_contention.py --onnx-http-url … --onnx-grpc-url …    real ones
 
 With no URL given, it starts a real Triton whose model only sleeps as long as an A100 would compute.
+
+The arms of the study that settles what slows gRPC: each changes one thing, so that each cause shows.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
-from locustfiles.arms import contention
 from swarm import Cell, Size, StudyShape
+from swarm.errors import UsageError
 from users import Endpoint, TritonGrpcUser, TritonHttpUser
+from users.load.assignment import LIBRARY, PREPARED
+from users.transport.connections import PER_USER, SAME_ARGS, SHARED
+
+PROCESSES = 4
 
 
 class TritonBinaryHttpUser(TritonHttpUser):
@@ -38,3 +47,82 @@ class Step7Contention(StudyShape):
     def cells(self, endpoints: Sequence[Endpoint], size: Size) -> list[Cell]:
         """Each arm of the comparison, for every server that speaks both protocols."""
         return contention(endpoints, size)
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One way to carry the same load; `workers` processes share its users."""
+
+    protocol: str
+    channels: str
+    workers: int = 1
+    client: str = PREPARED
+    congestion: str = ""
+
+    @property
+    def variant(self) -> str:
+        """Its part of a cell's name: what it has that is not the rule."""
+        processes = f"{self.workers}w" if self.workers > 1 else ""
+        client = self.client if self.client != PREPARED else ""
+        return "/".join(part for part in (self.channels, processes, client, self.congestion) if part)
+
+
+ARMS = (
+    # What is compared: a connection a user over HTTP, as HTTP/1.1 clients do, and all on one, as gRPC's do.
+    Arm("http", PER_USER),
+    Arm("grpc", SHARED),
+    # Is it the number of connections? Then HTTP on one is as slow, and gRPC with one a user as fast.
+    Arm("http", SHARED),
+    Arm("grpc", PER_USER),
+    # A channel a user is no connection a user, where their arguments are equal.
+    Arm("grpc", SAME_ARGS),
+    # Is it the client's process? Then four processes with a connection each beat one process with four.
+    Arm("grpc", f"pool:{PROCESSES}"),
+    Arm("grpc", SHARED, workers=PROCESSES),
+    # Is it the making of requests? Then tritonclient's own is slower than bytes prepared beforehand.
+    Arm("grpc", SHARED, client=LIBRARY),
+    # Is it loss on the path? Then a congestion control that does not slow down for it is faster.
+    Arm("grpc", SHARED, congestion="bbr"),
+)
+"""After Google's and gRPC's own advice on channels (grpc.io, "Performance best practices"), and its issues on
+channels of equal arguments that share one connection."""
+
+
+def contention(endpoints: Sequence[Endpoint], size: Size, arms: Iterable[Arm] = ARMS) -> list[Cell]:
+    """Every arm for every server that speaks both protocols, at each level of users and batch 1.
+
+    Raises UsageError where no server speaks both.
+    """
+    both = list(bilingual(endpoints))
+    if not both:
+        raise UsageError(
+            "this study compares HTTP with gRPC on one server: give it both, e.g. --onnx-http-url and"
+            " --onnx-grpc-url, or no URL at all"
+        )
+    return [
+        Cell(
+            endpoint,
+            1,
+            level,
+            size.iterations,
+            size.seconds,
+            channels=arm.channels,
+            client=arm.client,
+            workers=arm.workers,
+            congestion=arm.congestion,
+            variant=arm.variant,
+        )
+        for level in size.levels
+        for arm in arms
+        for endpoint in both
+        if endpoint.protocol == arm.protocol
+    ]
+
+
+def bilingual(endpoints: Sequence[Endpoint]) -> Iterator[Endpoint]:
+    """The endpoints whose backend is asked the same over the other protocol, too; no floors."""
+    for endpoint in endpoints:
+        same = (other for other in endpoints if other.backend == endpoint.backend)
+        ways = {other.protocol for other in same if other.payload == endpoint.payload}
+        if len(ways) > 1 and not endpoint.floor_of:
+            yield endpoint

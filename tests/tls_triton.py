@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-from server.embedded.shared_memory import prefix_for
+from server.embedded.leftovers import prefix_for
 from server.net import choose_ports
 from server.triton.emulation import Profile
 from server.triton.model_control import VARIABLE, secret

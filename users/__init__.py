@@ -9,13 +9,11 @@ import os
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 from users.backends.embed_service import JpegHttpUser
-from users.backends.triton_grpc import TritonGrpcUser
-from users.backends.triton_http import TritonHttpUser
-from users.backends.triton_json import TritonJsonHttpUser
-from users.backends.triton_payloads import (
-    TritonJpegGrpcUser,
+from users.backends.triton_grpc import TritonGrpcUser, TritonJpegGrpcUser, TritonUint8GrpcUser
+from users.backends.triton_http import (
+    TritonHttpUser,
     TritonJpegHttpUser,
-    TritonUint8GrpcUser,
+    TritonJsonHttpUser,
     TritonUint8HttpUser,
 )
 from users.endpoint import Endpoint

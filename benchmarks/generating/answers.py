@@ -45,7 +45,7 @@ def rows(batch: int) -> NDArray[np.float32]:
 
 
 def service_answer(batch: int) -> bytes:
-    """As server/service/reply.py writes it and uvicorn sends it."""
+    """As server/service/app.py writes it and uvicorn sends it."""
     content = {"embeddings": rows(batch).tolist(), "model": MODEL, "dim": EMBEDDING_SIZE}
     body = json.dumps(content, separators=(",", ":")).encode()
     head = (

@@ -9,8 +9,7 @@ from pathlib import Path
 from benchmarks.bounds import Bounds
 from benchmarks.soaking.judging import BROKEN, HOLDS, UNTOLD
 from reports.caveat import Caveat
-from reports.study.study import inconclusive_because
-from reports.study.study_reports import Study, load_study
+from reports.study.study import Study, inconclusive_because, load_study
 
 OF_TIMES = frozenset({"client-bound"})
 """Spoils percentiles alone: a busy machine is no leak, and loses nothing."""

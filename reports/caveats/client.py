@@ -6,8 +6,8 @@ from math import sqrt
 from typing import Any
 
 from reports.caveat import Caveat, caveat
-from reports.fold.arrivals import Arrivals, Offered
 from reports.fold.health import Health
+from reports.fold.windows import Arrivals, Offered
 from reports.format import digits, ms
 from reports.ledger.ledger import Record
 

@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from reports.cells_csv.cells_csv import render_csv
-from reports.cells_csv.rows import SideError, rows_of
-from reports.cells_csv.side import CSV, LETTERS, PUBLISHED, STUDY, Side, in_order
-from reports.ledger.damage import damage_refused
-from reports.ledger.ledger import FILE_NAME
+from reports.cells_csv.columns import render_csv
+from reports.cells_csv.side import CSV, LETTERS, PUBLISHED, STUDY, Side, SideError, in_order, rows_of
+from reports.ledger.ledger import FILE_NAME, damage_refused
 from reports.page.disclosures import FLOOR, OPENVINO, disclosures, stand_in
 from reports.published_figures.figures import published_files
-from reports.study.study_reports import Study, load_study, notices
+from reports.study.study import Study, load_study, notices
 from reports.summary.summary import FLOOR_SUFFIX
 
 EMULATED = "Emulated: no model computes behind this endpoint."

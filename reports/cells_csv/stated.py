@@ -1,10 +1,14 @@
-"""What a side states of itself, by dotted names: what it ran on, sent, asked for, and went over."""
+"""What a side states of itself, by dotted names: what it ran on, sent, asked for, and went over.
 
-from collections.abc import Collection, Mapping, Sequence
+What a study must have met as another did, so that the server alone can tell the two apart.
+"""
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from reports.cells_csv.side import Side
-from reports.topics.runs.origins import flat
 
 # Where things were written, what judges them, and what never changes a number.
 IDLE_OPTIONS = frozenset(
@@ -17,6 +21,13 @@ IDLE_OPTIONS = frozenset(
 OF_ENDPOINT = ("model", "weights", "emulated", "embedded", "tls")
 OF_LINK = ("name", "one_way_ms", "mbit_per_s", "loss_pct", "queue_bytes", "congestion_control", "emulator")
 OF_HOST = ("name", "kind", "workers", "cores", "system", "tcp_congestion_control")
+MUST = (
+    *("images.*", "endpoints.*.model", "endpoints.*.weights", "link", "link.*", "host", "host.*"),
+    *("cpu", "cpu.*", "cores", "gpus", "system", "tcp_congestion_control"),
+    *("options.client", "options.channels", "options.arrivals", "options.max_in_flight", "options.trace"),
+    "options.load_profile",
+)
+"""Of what a study states, by dotted names."""
 
 
 def stated(side: Side, endpoints: Collection[str]) -> dict[str, str]:
@@ -55,3 +66,20 @@ def _listed(word: str, things: Sequence[Mapping[str, Any]], names: Sequence[str]
 
 def _some(about: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     return {name: about[name] for name in names if name in about}
+
+
+def conditions(side: Side, endpoint: str) -> dict[str, str]:
+    """Those that a study states, as to one of its endpoints."""
+    told = stated(side, [endpoint])
+    return {what: text for what, text in told.items() if any(fnmatchcase(what, must) for must in MUST)}
+
+
+def flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """A nested mapping as dotted names and texts, those of a list between commas; other values as JSON."""
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{prefix}{name}.")
+        elif isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+            yield f"{prefix}{name}", ", ".join(value)
+        else:
+            yield f"{prefix}{name}", value if isinstance(value, str) else json.dumps(value)

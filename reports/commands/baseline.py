@@ -7,14 +7,12 @@ from typing import Any
 
 from reports.format import counted, plural
 from reports.gates.baseline import baseline_text, incomplete
-from reports.gates.counting import Counting
-from reports.gates.error import GateError
-from reports.gates.source import Source, source_of
-from reports.ledger.damage import damage_refused
-from reports.ledger.ledger import FILE_NAME, LedgerError
+from reports.gates.require import GateError
+from reports.gates.source import Counting, Source, source_of
+from reports.ledger.ledger import FILE_NAME, LedgerError, damage_refused
+from reports.render.console import refused
 from reports.render.files import write_whole
-from reports.render.terminal import refused
-from reports.study.study_reports import Study, load_study
+from reports.study.study import Study, load_study
 
 OK, USAGE_ERROR, NOT_TOLD = 0, 2, 3
 ENDING = ".baseline.json"

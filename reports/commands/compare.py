@@ -7,20 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from reports.cells_csv.load import load_sides
-from reports.cells_csv.rows import SideError
-from reports.cells_csv.side import Side
+from reports.cells_csv.side import Side, SideError
 from reports.compare.csv import render_comparison
 from reports.compare.matching import matches
 from reports.compare.page import compare_page
-from reports.ledger.damage import damage_refused
-from reports.ledger.ledger import LedgerError
+from reports.ledger.ledger import LedgerError, damage_refused
+from reports.page.page import Page
 from reports.published_figures.figures import published_files
-from reports.render.console import render_console
+from reports.render.console import PatientConsole, public_path, refused, render_console
 from reports.render.files import write_whole
 from reports.render.html import render_html
 from reports.render.markdown import render_markdown
-from reports.render.terminal import PatientConsole, public_path, refused
-from reports.topics.report import Page
 
 OK, USAGE_ERROR, NOTHING_IN_COMMON = 0, 2, 3
 

@@ -8,24 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from reports.gates.baseline import load_baseline
-from reports.gates.error import GateError
 from reports.gates.judge import judge
-from reports.gates.kept import kept_text
-from reports.gates.names import THRESHOLDS, VERDICTS
+from reports.gates.require import GateError
 from reports.gates.source import Source, source_of
 from reports.gates.thresholds import Gates, read_gates
-from reports.gates.verdict import Verdict, exit_code
-from reports.ledger.damage import damage_refused
-from reports.ledger.ledger import FILE_NAME, LedgerError
-from reports.render.console import render_console
+from reports.gates.verdict import THRESHOLDS, VERDICTS, Verdict, exit_code, kept_text
+from reports.ledger.ledger import FILE_NAME, LedgerError, damage_refused
+from reports.page.page import Page
+from reports.render.console import PatientConsole, public_path, refused, render_console
 from reports.render.files import write_report, write_whole
 from reports.render.gate_markdown import gates_markdown
 from reports.render.github import commands_stopped, place_in_repository, tell_actions
 from reports.render.junit import junit_text
-from reports.render.terminal import PatientConsole, public_path, refused
-from reports.study.study_reports import Study, load_study
-from reports.topics.page import gates_page
-from reports.topics.report import Page, build_page
+from reports.study.study import Study, load_study
+from reports.topics.report import build_page, gates_page
 
 Studies = Sequence[tuple[Path, Study]]
 

@@ -5,14 +5,12 @@ import math
 from pathlib import Path
 from typing import Any
 
-from reports.gates.error import GateError
-from reports.gates.kept import kept_in
-from reports.ledger.damage import damage_refused
-from reports.ledger.ledger import FILE_NAME, LedgerError
-from reports.render.console import render_console
+from reports.gates.require import GateError
+from reports.gates.verdict import kept_in
+from reports.ledger.ledger import FILE_NAME, LedgerError, damage_refused
+from reports.render.console import PatientConsole, public_path, refused, render_console
 from reports.render.files import write_report
-from reports.render.terminal import PatientConsole, public_path, refused
-from reports.study.study_reports import load_study
+from reports.study.study import load_study
 from reports.topics.report import build_page
 
 OK = 0

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from reports.cells_csv.csv_text import csv_text
+from reports.cells_csv.columns import csv_text
 from reports.cells_csv.side import Row, Side
 from reports.compare.failures import failures
 from reports.compare.matching import matches

@@ -1,6 +1,10 @@
-"""What differs between the sides besides their numbers: what they ran on, sent, and went over."""
+"""What differs between the sides besides their numbers: what they ran on, sent, and went over.
 
-from collections.abc import Iterator, Sequence
+Which GPUs a side states, and whether two sides state different ones.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -18,6 +22,8 @@ SPOILS = {
     "endpoints.*.emulated": "The emulated service times differ, so the ratios show what was asked for.",
     "link.*": "The sides went over different links.",
 }
+MODEL = re.compile(r"\b(?:[GR]TX [A-Z]?\d{4}|[ABHLPTV]\d{1,3}S?)\b")
+"""A GPU's name in a source's text: an A100, an RTX 4090, 4 x RTX 4080."""
 
 
 @dataclass(frozen=True)
@@ -90,3 +96,27 @@ def warnings(sides: Sequence[Side], found: Sequence[Difference]) -> Iterator[str
             f"{' and '.join(theirs)} {verb} published by others, who measured with a client, servers and a "
             "path of theirs: a ratio mixes all that differs, not only the hardware that is named."
         )
+
+
+def gpus(side: Side) -> tuple[str, ...]:
+    """The names in its fingerprint, or where it has none, in the sources of its figures, each once."""
+    named = (side.header.get("fingerprint") or {}).get("gpus") or MODEL.findall(side.sources)
+    return tuple(dict.fromkeys(map(str, named if isinstance(named, list) else [named])))
+
+
+def no_other_gpu(base: Side, other: Side) -> str:
+    """Why two sides test nothing of two GPUs, in a sentence; empty where both state one, and they differ."""
+    ours, theirs = gpus(base), gpus(other)
+    silent = " and ".join(side.letter for side, names in ((base, ours), (other, theirs)) if not names)
+    if silent:
+        return f"No GPU is stated for {silent}: whether it is the GPU that differs is not known."
+    if _differ(ours, theirs):
+        return ""
+    told = (f"{side.letter} ({', '.join(names)})" for side, names in ((base, ours), (other, theirs)))
+    return f"{' and '.join(told)} state no two GPUs that differ, and the claim is of two."
+
+
+def _differ(ours: Iterable[str], theirs: Iterable[str]) -> bool:
+    """Whether each has a word that the other lacks: an A100 may be an NVIDIA A100-SXM4-80GB."""
+    one, two = (set(re.findall(r"\w+", " ".join(names).lower())) for names in (ours, theirs))
+    return not (one <= two or two <= one)

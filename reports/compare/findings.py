@@ -7,9 +7,8 @@ from math import log
 from reports.cells_csv.side import Side
 from reports.compare.differences import Difference, listed
 from reports.compare.failures import FEWER, MORE, failures
-from reports.compare.matching import FASTER, SLOWER, VERDICTS, Match, matches
-from reports.compare.measures import P50, RATE
-from reports.compare.penalty_table import penalty_said
+from reports.compare.matching import FASTER, P50, RATE, SLOWER, VERDICTS, Match, matches
+from reports.compare.penalty import penalty_said
 from reports.format import digits, plural
 
 

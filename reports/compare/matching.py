@@ -1,16 +1,66 @@
-"""The cells of one side beside those of another: both values, their ratio with its interval, a verdict."""
+"""The cells of one side beside those of another: both values, their ratio with its interval, a verdict.
+
+What is compared of a cell: images per second and latencies, each with what a higher one means.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from reports.caveats.run import ENOUGH
 from reports.cells_csv.side import Row, Side
-from reports.compare.measures import MEASURES, Measure
-from reports.page.grid import COMPARABLE_RUNS
 from reports.stats.log_ratio import LogRatio, log_ratio
+from reports.stats.repeats import COMPARABLE_RUNS
 
 FASTER, SLOWER, NONE_SHOWN, INCONCLUSIVE = "faster", "slower", "no difference shown", "inconclusive"
 VERDICTS = (FASTER, SLOWER, NONE_SHOWN, INCONCLUSIVE)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A column of cells.csv; `least` is how many results must be behind it.
+
+    `instead_of` is another that a cell must lack on a side for this one to be compared.
+    """
+
+    column: str
+    title: str
+    unit: str
+    more_is_faster: bool = False
+    least: int = 0
+    instead_of: str = ""
+
+    @property
+    def direction(self) -> str:
+        """What its ratio means, in a sentence."""
+        if self.more_is_faster:
+            return "Higher is better: a ratio above 1 means faster than the base."
+        return "Lower is better: a ratio above 1 means slower than the base."
+
+    def of(self, row: Row) -> float | None:
+        """The row's value; None where it is unknown, not above 0, or only what was asked for."""
+        if self.more_is_faster and row.load != "closed":
+            return None
+        value = row.numbers.get(self.column)
+        return value if value is not None and value > 0 else None
+
+
+RATE = Measure("images_per_s", "Images per second", "images/s", more_is_faster=True)
+
+
+P50 = Measure("latency_p50_ms", "Latency, p50", "p50 ms")
+
+
+MAIN = (RATE, P50, Measure("latency_mean_ms", "Latency, mean", "mean ms", instead_of=P50.column))
+
+
+TAILS = (
+    Measure("latency_p95_ms", "Latency, p95", "p95 ms", least=ENOUGH["p95"]),
+    Measure("latency_p99_ms", "Latency, p99", "p99 ms", least=ENOUGH["p99"]),
+)
+
+
+MEASURES = (*MAIN, *TAILS)
 
 
 @dataclass(frozen=True)

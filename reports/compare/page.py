@@ -4,16 +4,15 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from reports.cells_csv.side import PUBLISHED, Side
-from reports.compare.about_sides import disqualified, lonely_cells, sides_table
 from reports.compare.differences import differences, differences_table, warnings
-from reports.compare.failures_table import failures_table
+from reports.compare.failures import failures_table
 from reports.compare.findings import findings
-from reports.compare.measures import MAIN, TAILS
-from reports.compare.penalty_table import penalty_table
-from reports.compare.tables import measure_tables
+from reports.compare.matching import MAIN, TAILS
+from reports.compare.penalty import penalty_table
+from reports.compare.tables import disqualified, lonely_cells, measure_tables, sides_table
 from reports.format import plural
+from reports.page.page import Page, Section
 from reports.page.table import Table
-from reports.topics.report import Page, Section
 
 
 def compare_page(sides: Sequence[Side], place_of: Callable[[str], str] = str) -> Page:

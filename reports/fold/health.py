@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from reports.fold.groups import grouped
+from reports.fold.records import grouped
 from reports.histogram.buckets import middles_ns, percentiles_ns, together
 from reports.ledger.ledger import Record
 

@@ -1,7 +1,21 @@
-"""Seconds of the wall clock: from ISO text and back, and rows of them without holes."""
+"""Seconds of the wall clock: from ISO text and back, and rows of them without holes.
 
-from collections.abc import Iterable
+Records in groups: by worker, by second.
+
+One number by another, where both are known.
+
+Records whose histograms are counts and no text any more.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
+
+from reports.histogram.buckets import Buckets
+from reports.histogram.codec import Room, decoded_all
+from reports.ledger.ledger import Record
+from reports.ledger.records import DURATIONS
 
 HOLES, MOST_HOLES = 4, 60
 """Seconds that nobody tells of: so many for each one that is told, and these.
@@ -32,3 +46,56 @@ def every_second(known: Iterable[int], width_s: int = 1) -> list[int]:
     if not found or (found[-1] - found[0]) // width_s > HOLES * len(found) + MOST_HOLES:
         return found
     return list(range(found[0], found[-1] + 1, width_s))
+
+
+def grouped(records: Iterable[Record], name: str) -> Mapping[Any, list[Record]]:
+    """The records by what they have under a name, each group in their order."""
+    groups: dict[Any, list[Record]] = defaultdict(list)
+    for record in records:
+        groups[record[name]].append(record)
+    return groups
+
+
+def ratio(part: float | None, whole: float | None) -> float | None:
+    """One by the other; None where either is unknown or there is no whole."""
+    return None if part is None or not whole or whole < 0 else part / whole
+
+
+def readable(records: Sequence[Record], room: Room | None = None) -> list[Record]:
+    """The records with what histograms they have under `histograms`.
+
+    HistogramError where one is broken, or where they do not fit into `room`.
+    """
+    named = [_texts(record) for record in records]
+    found = iter(decoded_all([text for texts in named if texts for text in texts.values()], room))
+    made = [
+        record if texts is None else {**record, "histograms": _decoded(texts, found)}
+        for record, texts in zip(records, named, strict=True)
+    ]
+    for record in made:
+        if record["kind"] == "window":
+            _check_totals(record)
+    return made
+
+
+def _decoded(texts: Mapping[str, str], found: Iterator[Buckets]) -> dict[str, Buckets]:
+    return {name: next(found) for name in texts}
+
+
+def _check_totals(window: Record) -> None:
+    """ValueError where a window's histograms do not hold as many values as it counted."""
+    ok, held = window["ok"], {name: found.total for name, found in window["histograms"].items()}
+    finished = ok + sum(window["failures"].values())
+    for name, count in held.items():
+        if count > finished or (name in DURATIONS and count != ok):
+            raise ValueError(f"a window of {ok} successes has {count} values of {name:.40}")
+
+
+def _texts(record: Record) -> Mapping[str, str] | None:
+    """The encoded histograms of a record by name; None for a kind that has none."""
+    if record["kind"] in ("window", "trace"):
+        texts: Mapping[str, str] = record["histograms"]
+        return texts
+    if record["kind"] == "health":
+        return {"lag": record["lag"]} if record.get("lag") else {}
+    return None

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from reports.fold.coarse import Bins, binned
-from reports.fold.long_run import LongRun
-from reports.fold.readable import readable
+from reports.fold.long_run import Bins, LongRun, binned
+from reports.fold.records import readable
 from reports.histogram.codec import Room
 from reports.ledger.ledger import Outline, Record, Tag, records_of_runs, refused_line, tag_of
 from reports.ledger.records import MOST_RUNS, MOST_WORKERS, check_planned

@@ -60,7 +60,7 @@ class Second:
 def timeline(runs: Iterable[Run], began: int, width_s: int = 1) -> Iterator[Second]:
     """Each run's seconds, from the first to the last with a record; `began` is the study's first second.
 
-    Of a `width_s` above 1 the records must be those of spans so wide, as reports.fold.coarse makes them.
+    Of a `width_s` above 1 the records must be those of spans so wide, as reports.fold.long_run makes them.
     """
     for run in runs:
         windows, health, samples = (_by_second(run.of_kind(kind)) for kind in ("window", "health", "sample"))

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from reports.fold.groups import grouped
 from reports.fold.health import busiest_pct, worst_lag_ns
+from reports.fold.records import grouped
 from reports.fold.windows import count, measure_ns, recorded
 from reports.histogram.buckets import percentiles_ns
 from reports.ledger.ledger import Record

@@ -6,22 +6,11 @@ from math import ceil
 
 from reports.format import NS_PER_MS, plural
 from reports.gates.blocks import Seconds
-from reports.gates.claim import (
-    FAIL,
-    INCONCLUSIVE,
-    LEAST_REPEATS,
-    PASS,
-    Claim,
-    allowed,
-    shown,
-    unknown,
-)
-from reports.gates.columns import FAILURE_RATIO, PERCENTILES, Kind, results_needed
-from reports.gates.counting import Counted, Counting
-from reports.gates.evidence import Evidence, fewest, mean_of, of_values
-from reports.gates.shares import LEAST_BLOCKS, Share, share_of
-from reports.gates.source import Source, Taken
+from reports.gates.evidence import LEAST_BLOCKS, Evidence, Share, fewest, mean_of, of_values, share_of
+from reports.gates.require import FAILURE_RATIO, PERCENTILES, Kind, results_needed
+from reports.gates.source import Counted, Counting, Source, Taken
 from reports.gates.thresholds import Threshold
+from reports.gates.verdict import FAIL, INCONCLUSIVE, LEAST_REPEATS, PASS, Claim, allowed, shown, unknown
 from reports.histogram.buckets import percentiles_ns
 
 

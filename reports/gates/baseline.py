@@ -1,4 +1,7 @@
-"""A baseline: what later studies are compared with, from a results directory or from a small file of one."""
+"""A baseline: what later studies are compared with, from a results directory or from a small file of one.
+
+The file that `python -m reports baseline` makes, as far as it is read before any load: what it is.
+"""
 
 import csv
 import io
@@ -7,18 +10,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reports.cells_csv.cells_csv import render_csv
-from reports.cells_csv.rows import SideError, rows_of
-from reports.cells_csv.side import Side, in_order
-from reports.gates.baseline_file import KIND, VERSION, not_one, studies_in
-from reports.gates.error import GateError
+from reports.cells_csv.columns import render_csv
+from reports.cells_csv.side import Side, SideError, in_order, rows_of
+from reports.gates.require import GateError
 from reports.gates.source import Source, check_once, source_of
-from reports.ledger.damage import DAMAGED, damage_refused
-from reports.ledger.header import check_header
-from reports.ledger.ledger import FILE_NAME, LedgerError
-from reports.study.study_reports import Study, load_study
+from reports.ledger.files import whole_file
+from reports.ledger.ledger import DAMAGED, FILE_NAME, LONGEST, LedgerError, check_header, damage_refused
+from reports.ledger.strict_json import parsed
+from reports.study.study import Study, load_study
 
 _LEFT_OUT = ("kind", "plan")
+KIND, VERSION = "inferswarm-baseline", 1
 
 
 def baseline_text(studies: Sequence[tuple[Path, Study]]) -> str:
@@ -95,3 +97,21 @@ def _side(kept: Mapping[str, Any], path: Path) -> Side:
         status=str(kept["status"]),
         stand_ins={},
     )
+
+
+def studies_in(path: Path) -> Sequence[Mapping[str, Any]]:
+    """What it keeps of each study; OSError, and GateError without the path where it is no such file."""
+    try:
+        kept = parsed(whole_file(path))
+        if (kept["kind"], kept["version"]) != (KIND, VERSION):
+            raise ValueError(f"its kind is {kept['kind']!r:.40}, its version {kept['version']!r:.40}")
+        studies: Sequence[Mapping[str, Any]] = kept["studies"]
+        return studies
+    except DAMAGED as error:
+        raise GateError(not_one(error)) from error
+
+
+def not_one(error: Exception) -> str:
+    """Why a file is no baseline."""
+    why = f"is no baseline that this program reads ({error!r:.{LONGEST}})"
+    return f"{why}: make it with `python -m reports baseline DIR`."

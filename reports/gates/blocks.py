@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from reports.fold.readable import readable
-from reports.gates.shares import Counts
+from reports.fold.records import readable
+from reports.gates.evidence import Counts
 from reports.histogram.buckets import Buckets, compact, middles_ns, together
 from reports.ledger.ledger import FILE_NAME, Record, Tag, outline, records_of_runs, tag_of
 

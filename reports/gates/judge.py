@@ -1,22 +1,31 @@
-"""From thresholds and studies to verdicts: every threshold on every cell that it is of, weighed together."""
+"""From thresholds and studies to verdicts: every threshold on every cell that it is of, weighed together.
 
-from collections.abc import Iterator, Sequence
+What a threshold asks for and the study does not have: a cell of the baseline, one of a ratio, or any.
+
+The bound on failures that every study has without declaring it.
+
+Thresholds that stopped a study: what was certain then, unless something else was wrong with the run.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from reports.gates.absolute import judge_absolute
-from reports.gates.claim import INCONCLUSIVE, PASS, Claim, unknown
-from reports.gates.compared import judge_baseline, judge_pair
-from reports.gates.counting import Counting
-from reports.gates.error import GateError
+from reports.gates.compared import judge_baseline, judge_pair, unlike
 from reports.gates.evidence import LEVEL, holm
-from reports.gates.missing import chosen, lost, unmet
-from reports.gates.own_bound import own_bound
-from reports.gates.same import unlike
-from reports.gates.select import cells_of, check_names, pairs_of
-from reports.gates.source import Source, check_once
-from reports.gates.stopped import stopped
-from reports.gates.thresholds import Gates, Threshold
-from reports.gates.verdict import Verdict, verdict_of
+from reports.gates.require import FAILURE_RATIO, GateError, Require
+from reports.gates.select import Planned, cells_of, check_names, is_floor, pairs_of, unpaired
+from reports.gates.source import Counting, Source, check_once
+from reports.gates.thresholds import TEXTS, WARN, Gates, Threshold, fits
+from reports.gates.verdict import FAIL, INCONCLUSIVE, PASS, Claim, Verdict, unknown, verdict_of
+from reports.ledger.ledger import Record
+
+TOLD = 4
+"""Values of the study in a sentence."""
+MEND = "run it too, or choose the cells in the threshold"
+OPTION = "--max-failure-ratio"
+_BY_STOPPING = frozenset({"aborted", "cut-short", "failures", "no-data", "unfinished"})
+"""What stopping brings with it, or what the threshold itself has judged."""
 
 
 def judge(gates: Gates, source: Source, baseline: Source | None = None) -> list[Verdict]:
@@ -109,3 +118,136 @@ def _of_unended(verdict: Verdict, source: Source) -> Verdict:
     cut = " and ".join(source.unended)
     why = f"{verdict.sentence.removesuffix('.')}, which is no pass, since {cut}."
     return replace(verdict, outcome=INCONCLUSIVE, sentence=why)
+
+
+def lost(threshold: Threshold, source: Source, baseline: Source | None) -> Iterator[Claim]:
+    """What would pass unseen: a cell that only the baseline has, and one that has no other for its ratio.
+
+    The rates of a search are what it found, so none of its cells is missing.
+    """
+    if searched(source):
+        return
+    if threshold.require.to_baseline and baseline is not None:
+        for cell in _vanished(threshold, source.cells, baseline.cells):
+            yield unknown(threshold, cell, f"the baseline has it, and the study has not: {MEND}")
+    for over, under in unpaired(threshold, source.cells):
+        there, absent = (over, under) if over in source.cells else (under, over)
+        why = f"the study has {there}, and not {absent}: {MEND}"
+        yield unknown(threshold, f"{over} / {under}", why)
+
+
+def _vanished(threshold: Threshold, cells: Mapping[str, Planned], before: Mapping[str, Planned]) -> list[str]:
+    """Cells of a baseline that it chooses, and that the study has not planned."""
+    gone = {name: _as_planned(name, row, cells) for name, row in before.items() if name not in cells}
+    return cells_of(threshold, gone)
+
+
+def _as_planned(name: str, row: Planned, cells: Mapping[str, Planned]) -> Planned:
+    """With what a baseline's rows do not tell, such as the link: as cells of its variant have it."""
+    like = next((planned for other, planned in cells.items() if _variant(other) == _variant(name)), {})
+    return {**like, **row}
+
+
+def _variant(cell: str) -> list[str]:
+    """What follows endpoint, batch and load in a cell's name."""
+    return cell.split("/")[3:]
+
+
+def unmet(threshold: Threshold, cells: Mapping[str, Planned]) -> list[str]:
+    """What it asks for that no cell has, in words, and what they have: a larger study may have it."""
+    return [
+        f"{key} {' or '.join(absent)} ({_had(key, cells)})"
+        for key, wanted in threshold.choice.items()
+        if (absent := _absent(key, wanted, cells))
+    ]
+
+
+def _absent(key: str, wanted: str | frozenset[float], cells: Mapping[str, Planned]) -> list[str]:
+    parts = [wanted] if isinstance(wanted, str) else [frozenset({number}) for number in sorted(wanted)]
+    values = [planned.get(key) for planned in cells.values()]
+    return [_said(key, part) for part in parts if not any(fits(value, part) for value in values)]
+
+
+def chosen(threshold: Threshold, cells: Mapping[str, Planned]) -> str:
+    """All that it asks for at once, in words."""
+    told = [f"{key} {_said(key, value)}" for key, value in threshold.choice.items()]
+    require = threshold.require
+    ratio = [f"{require.over} and {require.under} ({_had('endpoint', cells)})"] if require.over else []
+    return ", ".join([*ratio, *told]) or "any"
+
+
+def _said(key: str, value: str | float | frozenset[float]) -> str:
+    if isinstance(value, frozenset):
+        return " or ".join(_said(key, number) for number in sorted(value))
+    if isinstance(value, str):
+        return value or "none"
+    return f"{value:g} for all" if key in ("workers", "hosts") and not value else f"{value:g}"
+
+
+def _had(key: str, cells: Mapping[str, Planned]) -> str:
+    """What the cells have, of much only the first."""
+    found = {planned.get(key) or ("" if key in TEXTS else 0) for planned in cells.values()}
+    told = [_said(key, value) for value in sorted(found)]
+    more = [f"{len(told) - TOLD:,} more"] if len(told) > TOLD else []
+    return f"it has {', '.join([*told[:TOLD], *more]) or 'none'}"
+
+
+def own_bound(gates: Gates, source: Source, counting: Counting) -> Iterator[Claim]:
+    """Of the cells that no threshold on failures may fail, and of floors where a threshold names them.
+
+    Without a model the client is easily the limit, so a floor that nobody asks for decides nothing.
+    """
+    if searched(source):
+        return
+    serious = [one for one in gates.thresholds if one.severity != WARN]
+    on_failures = [one for one in serious if one.require.column == FAILURE_RATIO]
+    covered = {cell for one in on_failures for cell in cells_of(one, source.cells)}
+    named = {cell for one in serious for cell in _named(one, source)}
+    bound = _bound(source)
+    for cell, planned in source.cells.items():
+        if cell not in covered and (cell in named or not is_floor(planned)):
+            yield judge_absolute(bound, cell, source, counting)
+
+
+def searched(source: Source) -> bool:
+    """Whether all are searches for a rate: they overload the server on purpose, at rates that they find."""
+    return all((side.header.get("options") or {}).get("find_rate") for side in source.sides)
+
+
+def _named(threshold: Threshold, source: Source) -> list[str]:
+    if threshold.require.over:
+        return [cell for pair in pairs_of(threshold, source.cells) for cell in pair]
+    return cells_of(threshold, source.cells)
+
+
+def _bound(source: Source) -> Threshold:
+    """The least that any of the studies allows."""
+    told = [side.header.get("options") or {} for side in source.sides]
+    least = min((float(one.get("max_failure_ratio") or 0) for one in told), default=0.0)
+    require = Require(f"{FAILURE_RATIO} <= {least:g}", FAILURE_RATIO, at_most=True, bound=least)
+    return Threshold(0, require, name=OPTION)
+
+
+def stopped(threshold: Threshold, source: Source) -> Mapping[str, Claim]:
+    """By cell, where this threshold stopped a study; one that was broken for sure goes before the others."""
+    claims = [
+        _claim(threshold, one, source)
+        for one in source.stopped
+        if one["threshold"] == threshold.number and one["require"] == threshold.require.text
+    ]
+    return {claim.cell: claim for claim in sorted(claims, key=lambda claim: claim.settled == FAIL)}
+
+
+def _claim(threshold: Threshold, stop: Record, source: Source) -> Claim:
+    cell, why = str(stop["cell"]), str(stop["why"]).rstrip(".")
+    codes = [
+        doubt.code
+        for run in source.runs.get(cell, ())
+        if run.repeat == stop["repeat"] and source.sides[run.study].status != "complete"
+        for doubt in run.row.disqualified
+        if doubt.code not in _BY_STOPPING
+    ]
+    outcome = INCONCLUSIVE if codes else FAIL
+    if codes:
+        why = f"{why}, and that run does not count ({', '.join(dict.fromkeys(codes))})"
+    return Claim(threshold=threshold, cell=cell, settled=outcome, why=why, runs=1)

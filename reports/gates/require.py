@@ -1,11 +1,25 @@
-"""What one threshold requires, from its text: a bound on a column, on a ratio of ways, or to a baseline."""
+"""What one threshold requires, from its text: a bound on a column, on a ratio of ways, or to a baseline.
+
+What thresholds may be set on: the numbers of cells.csv and two shares, and how each is judged.
+
+Why gates cannot be judged at all.
+
+The fields of a table in TOML, each of its type: GateError, beginning with the place, where one is not.
+
+How values of a column are written: in its unit, as percent, or as so many times.
+"""
 
 import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from enum import Enum
+from math import ceil
+from typing import Any
 
-from reports.gates.columns import FAILURE_RATIO, GATED, Kind, kind_of
-from reports.gates.fields import MOST
+from reports.caveats.run import ENOUGH
+from reports.cells_csv.columns import NUMBERS
+from reports.format import digits
 
 BASELINE = "baseline"
 MOST_TIMES = 1_000.0
@@ -15,6 +29,94 @@ _EXAMPLES = (
     "write 'latency_p99_ms <= 120', 'onnx-grpc / onnx-http >= 0.95' with of = \"images_per_s\", or "
     "'latency_p95_ms / baseline <= 1'"
 )
+FAILURE_RATIO, UNEXPLAINED_SHARE = "failure_ratio", "unexplained_share"
+Table = Mapping[str, Any]
+MOST = 1e15
+"""Numbers beyond that, or not finite, mean nothing here."""
+_ENDINGS = {"_ms": " ms", "_pct": " %", "_per_s": "/s", "_bytes": " bytes", "_w": " W"}
+
+
+class Kind(Enum):
+    """How a column is judged."""
+
+    SHARE = "by the share of requests beyond the bound, in one run or more"
+    REPEATED = "by the repeats, whose values vary"
+    FACT = "by the worst run: it is known, not estimated"
+    EVIDENCE = "by the worst run: without it nothing can be said of the cell"
+
+
+_FACTS = frozenset(
+    [
+        "failures",
+        "abandoned",
+        "latency_max_ms",
+        "workers",
+        "hosts",
+        "tcp_connections",
+        "request_bytes",
+        "response_bytes",
+        "gpu_memory_bytes",
+    ]
+)
+
+
+_EVIDENCE = frozenset(
+    ["requests", "images", "measure_s", "worker_cpu_pct", "loop_lag_p99_ms", "send_delay_p99_ms"]
+)
+
+
+OF_FAILURES = frozenset({FAILURE_RATIO, "failures", "abandoned"})
+"""They are known of a run of which no request succeeded, too."""
+
+
+OF_THE_RATE = frozenset({"requests_per_s", "images_per_s", "offered_per_s"})
+"""With open load they are what was asked for, however slow the server is."""
+
+
+_UNJUDGED = frozenset({"repeat", "batch", "level"})
+
+
+PERCENTILES = {
+    f"{stem}_{name}_ms": (histogram, percent)
+    for stem, histogram, percents in (
+        ("latency", "latency", {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}),
+        ("service", "service_time", {"p50": 50.0, "p95": 95.0, "p99": 99.0}),
+    )
+    for name, percent in percents.items()
+}
+"""Columns that are percentiles of requests: the histogram of a window that has them, and the percent."""
+
+
+GATED = (*(name for name in NUMBERS if name not in _UNJUDGED), FAILURE_RATIO, UNEXPLAINED_SHARE)
+
+
+BEYOND = 50
+"""As many results must lie beyond a percentile that is gated on: 5,000 in all for p99."""
+
+
+def kind_of(column: str) -> Kind:
+    """How one of GATED is judged."""
+    if column in PERCENTILES or column == FAILURE_RATIO:
+        return Kind.SHARE
+    if column in _FACTS:
+        return Kind.FACT
+    return Kind.EVIDENCE if column in _EVIDENCE else Kind.REPEATED
+
+
+def results_needed(column: str) -> int:
+    """Successes that must stand behind a column to gate on it, all runs of a side together; 1 for most."""
+    if column not in PERCENTILES:
+        return 1
+    _, percent = PERCENTILES[column]
+    return ceil(round(BEYOND / (1 - percent / 100), 6))
+
+
+def results_in_a_run(column: str) -> int:
+    """Successes that a single run must have for its own figure to count beside others'."""
+    if column not in PERCENTILES:
+        return 1
+    _, percent = PERCENTILES[column]
+    return ENOUGH[f"p{percent:g}"]
 
 
 class RequireError(Exception):
@@ -104,3 +206,82 @@ def _check_bound(require: Require) -> None:
             f"{said}: {require.column} has no ratio that means something; bound it by itself, e.g. "
             f"'{require.column} <= {require.bound:g}'"
         )
+
+
+class GateError(Exception):
+    """Thresholds, or a baseline, that make no sense; one sentence naming the place and the mend."""
+
+
+def only(table: Table, known: Collection[str], where: str) -> None:
+    """Nothing but known fields."""
+    if strange := [key for key in table if key not in known]:
+        raise GateError(f"{where}: {_short(strange[0])} is no field of it; they are {', '.join(known)}.")
+
+
+def text(table: Table, key: str, where: str) -> str:
+    """A text, empty where the field is missing."""
+    value = table.get(key, "")
+    if not isinstance(value, str):
+        raise GateError(f"{where}: {key} {_short(value)}: give a text in quotes.")
+    return value
+
+
+def texts(table: Table, key: str, where: str, example: str) -> tuple[str, ...]:
+    """A list of texts, empty where the field is missing."""
+    value = table.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise GateError(f"{where}: {key} {_short(value)}: give a list of texts, e.g. {example}.")
+    return tuple(value)
+
+
+def number(table: Table, key: str, where: str, most: float) -> float:
+    """A number from 0 to `most`."""
+    value = table[key]
+    if not _is_number(value) or not 0 <= value <= most:
+        raise GateError(f"{where}: {key} {_short(value)}: give a number from 0 to {most:,g}.")
+    return float(value)
+
+
+def numbers(table: Table, key: str, where: str) -> frozenset[float]:
+    """One number or more, as a list where there are several."""
+    value = table[key]
+    values = value if isinstance(value, list) else [value]
+    if not values or not all(_is_number(one) for one in values):
+        raise GateError(f"{where}: {key} {_short(value)}: give a number or a list of numbers.")
+    return frozenset(float(one) for one in values)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and -MOST <= value <= MOST
+
+
+def _short(value: Any) -> str:
+    """As Python writes it, on one line and not endless."""
+    return f"{value!r:.60}"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What stands behind a number, and what a value is multiplied by to become one."""
+
+    name: str
+    factor: float = 1.0
+
+    def number(self, value: float) -> str:
+        """To three digits, without the unit."""
+        return digits(self.factor * value)
+
+    def text(self, value: float) -> str:
+        """With the unit."""
+        return f"{self.number(value)}{self.name}"
+
+
+def unit_of(column: str, ratio: bool) -> Unit:
+    """The unit of a column's values, or of ratios of them."""
+    if ratio:
+        return Unit("×")
+    if column in (FAILURE_RATIO, UNEXPLAINED_SHARE):
+        return Unit(" %", 100)
+    if column == "measure_s":
+        return Unit(" s")
+    return Unit(next((unit for ending, unit in _ENDINGS.items() if column.endswith(ending)), ""))

@@ -1,12 +1,17 @@
-"""Which cells a threshold is of, and which two of them a ratio is of."""
+"""Which cells a threshold is of, and which two of them a ratio is of.
+
+What a cell may be chosen by: what was planned of it, as a study's plan has it.
+"""
 
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from typing import Any
 
-from reports.gates.error import GateError
-from reports.gates.planned import Planned
+from reports.fold.run_records import planned_of
+from reports.gates.require import GateError
 from reports.gates.thresholds import TEXTS, Gates, Threshold
+from reports.ledger.ledger import Record
 from reports.summary.summary import FLOOR_SUFFIX
 
 SAME = (
@@ -16,6 +21,7 @@ SAME = (
 """What the two cells of a ratio of endpoints share."""
 TOLD = 12
 """Names in a message, which may be thousands."""
+Planned = Mapping[str, Any]
 
 
 def cells_of(threshold: Threshold, cells: Mapping[str, Planned]) -> list[str]:
@@ -137,3 +143,8 @@ def _named(
 def _values(key: str, cells: Mapping[str, Planned], more: Collection[str]) -> list[str]:
     found = [str(planned.get(key) or "") for planned in cells.values()]
     return [value for value in dict.fromkeys([*found, *more]) if value]
+
+
+def planned_cell(entry: Record) -> dict[str, Any]:
+    """From an entry of a plan."""
+    return planned_of(entry) | {name: entry.get(name) or 0 for name in ("workers", "hosts")}

@@ -7,10 +7,20 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from reports.gates.columns import FAILURE_RATIO, Kind
-from reports.gates.error import GateError
-from reports.gates.fields import Table, number, numbers, only, text, texts
-from reports.gates.require import Require, RequireError, parse_require
+from reports.gates.require import (
+    FAILURE_RATIO,
+    GateError,
+    Kind,
+    Require,
+    RequireError,
+    Table,
+    number,
+    numbers,
+    only,
+    parse_require,
+    text,
+    texts,
+)
 from reports.ledger.files import parsed_toml, whole_file
 
 FAIL, WARN = "fail", "warn"

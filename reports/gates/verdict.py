@@ -1,13 +1,74 @@
-"""What becomes of one threshold on one cell: pass, fail or inconclusive, and why."""
+"""What becomes of one threshold on one cell: pass, fail or inconclusive, and why.
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+What was found of one threshold and one cell, before all of them are weighed together.
 
-from reports.format import plural
-from reports.gates.claim import FAIL, INCONCLUSIVE, PASS, Claim, allowed, shown
-from reports.gates.thresholds import WARN
+gates.json: the verdicts on a study, kept beside its ledger so that any report of it shows them.
+
+How the files are called that gates keep beside a study's ledger.
+
+Verdicts in the words that all formats share.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from reports.format import MISSING, plural
+from reports.gates.evidence import Evidence
+from reports.gates.require import GateError, unit_of
+from reports.gates.thresholds import WARN, Threshold
+from reports.ledger.files import whole_file
+from reports.ledger.strict_json import parsed
 
 PASSED, FAILED, NOT_TOLD = 0, 1, 3
+PASS, FAIL, INCONCLUSIVE = "pass", "fail", "inconclusive"
+OUTCOMES = (PASS, FAIL, INCONCLUSIVE)
+LEAST_REPEATS = 3
+"""Fewer say too little of how repeats vary."""
+THRESHOLDS, VERDICTS = "thresholds.toml", "gates.json"
+SYMBOLS = {PASS: "✓", FAIL: "✗", INCONCLUSIVE: "?"}
+URGENCY = (FAIL, INCONCLUSIVE, PASS)
+"""What a reader must see first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """Either `evidence`, which is weighed with that of others, or an outcome that is settled, and why.
+
+    `cell` is a cell's name, or two with a / between them; `note` is what a reader must know of an outcome;
+    `more_repeats` would bring the evidence that is missing, `mend` says what may where repeats would not.
+    `value` is what was found without an estimate.
+    """
+
+    threshold: Threshold
+    cell: str
+    evidence: Evidence | None = None
+    settled: str = ""
+    why: str = ""
+    value: float | None = None
+    note: str = ""
+    runs: int = 0
+    more_repeats: int | None = None
+    mend: str = "no number of repeats like these would decide"
+
+
+def unknown(threshold: Threshold, cell: str, why: str, runs: int = 0, more: int | None = None) -> Claim:
+    """Nothing can be said, and why; `more` repeats would mend it."""
+    return Claim(threshold=threshold, cell=cell, settled=INCONCLUSIVE, why=why, runs=runs, more_repeats=more)
+
+
+def shown(threshold: Threshold) -> Callable[[float], str]:
+    """How values of a threshold are written: as times, as percent, or in the column's unit."""
+    return unit_of(threshold.require.column, not threshold.require.absolute).text
+
+
+def allowed(threshold: Threshold) -> str:
+    """What a threshold requires, in words: at most 120 ms is required."""
+    text, require = shown(threshold), threshold.require
+    said = f"at {'most' if require.at_most else 'least'} {text(require.bound)} is required"
+    return f"{said} ({text(threshold.tolerated)} tolerated)" if threshold.least_effect else said
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,3 +171,112 @@ def exit_code(verdicts: Iterable[Verdict]) -> int:
     if FAIL in outcomes:
         return FAILED
     return NOT_TOLD if INCONCLUSIVE in outcomes or PASS not in outcomes else PASSED
+
+
+def kept_text(verdicts: Sequence[Verdict]) -> str:
+    """The file: the exit code that they come to, and every verdict."""
+    kept = {"exit_code": exit_code(verdicts), "verdicts": [asdict(verdict) for verdict in verdicts]}
+    return json.dumps(kept, indent=1, allow_nan=False) + "\n"
+
+
+def kept_in(directory: Path) -> tuple[Verdict, ...]:
+    """The verdicts kept in a directory, none where nothing was judged; GateError where it is damaged."""
+    path = directory / VERDICTS
+    if not path.is_file():
+        return ()
+    try:
+        return tuple(map(_verdict, parsed(whole_file(path))["verdicts"]))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        mend = "remove it, or judge the study again with `python -m reports gate`."
+        raise GateError(f"{path}: is not what gates leave ({error}): {mend}") from error
+
+
+def _verdict(kept: dict[str, Any]) -> Verdict:
+    """TypeError or ValueError where a field is of another type than gates leave, or the outcome is none."""
+    for name, kind in get_type_hints(Verdict).items():
+        if not isinstance(kept.get(name), kind):
+            raise TypeError(f"{name} is {kept.get(name)!r:.40}")
+    if kept["outcome"] not in OUTCOMES:
+        raise ValueError(f"outcome is {kept['outcome']!r:.40}")
+    return Verdict(**kept)
+
+
+def ranked(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """Fails, then what is inconclusive, then passes; warnings after the rest of each."""
+    return sorted(verdicts, key=lambda it: (URGENCY.index(it.outcome), not it.serious))
+
+
+def not_passed(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """Those that somebody must look at, in that order."""
+    return [verdict for verdict in ranked(verdicts) if verdict.outcome != PASS]
+
+
+def outcome_said(verdict: Verdict) -> str:
+    """✗ fail; a warning that did not pass is said to be one, with what came of it as its sign."""
+    warning = not verdict.serious and verdict.outcome != PASS
+    return f"{SYMBOLS[verdict.outcome]} {'warning' if warning else verdict.outcome}"
+
+
+def threshold_said(verdict: Verdict) -> str:
+    """Its title, and what it requires where that is a name alone."""
+    named = verdict.require not in verdict.title
+    return f"{verdict.title} ({verdict.require})" if named else verdict.title
+
+
+def tolerated_said(verdict: Verdict) -> tuple[str, ...]:
+    """How far beyond the bound is no reason to fail."""
+    if verdict.tolerated == verdict.bound:
+        return ()
+    most = "Up" if verdict.at_most else "Down"
+    return (f"{most} to {unit_of(verdict.column, verdict.ratio).text(verdict.tolerated)} is tolerated.",)
+
+
+def sentence_said(verdict: Verdict) -> str:
+    """Its sentence, with the threshold where no number in it tells which that is."""
+    return verdict.sentence if verdict.value is not None else f"{verdict.title}: {verdict.sentence}"
+
+
+def measured_said(verdict: Verdict) -> str:
+    """131 ms (128–134), the interval of 95 % in brackets; a dash where nothing was estimated."""
+    if verdict.value is None:
+        return MISSING
+    unit = unit_of(verdict.column, verdict.ratio)
+    if verdict.low is None or verdict.high is None:
+        return unit.text(verdict.value)
+    return f"{unit.text(verdict.value)} ({unit.number(verdict.low)}–{unit.number(verdict.high)})"
+
+
+def bound_said(verdict: Verdict) -> str:
+    """≤ 120 ms (126), what is tolerated in brackets where that is more."""
+    unit = unit_of(verdict.column, verdict.ratio)
+    tolerated = "" if verdict.tolerated == verdict.bound else f" ({unit.number(verdict.tolerated)})"
+    return f"{'≤' if verdict.at_most else '≥'} {unit.text(verdict.bound)}{tolerated}"
+
+
+def why_said(verdict: Verdict) -> tuple[str, ...]:
+    """What the numbers alone do not say, without the cell's name: why, what would decide, what to know."""
+    told = verdict.outcome == INCONCLUSIVE or verdict.value is None
+    why = verdict.sentence.removeprefix(f"{verdict.cell}: ") if told else ""
+    note = f"{verdict.note[:1].upper()}{verdict.note[1:]}." if verdict.note else ""
+    return tuple(text for text in (why, note) if text)
+
+
+def headline(verdicts: Sequence[Verdict]) -> str:
+    """1 of 6 gates failed, 2 are inconclusive; 1 warning."""
+    deciding = [verdict for verdict in verdicts if verdict.serious]
+    warned = sum(verdict.outcome != PASS for verdict in verdicts if not verdict.serious)
+    warnings = f"; {plural(warned, 'warning')}" if warned else ""
+    return f"{_decided(deciding)}{warnings}"
+
+
+def _decided(verdicts: Sequence[Verdict]) -> str:
+    if not verdicts:
+        return "No gate decides"
+    failed, unsure = (sum(it.outcome == outcome for it in verdicts) for outcome in (FAIL, INCONCLUSIVE))
+    whole = plural(len(verdicts), "gate")
+    unsure_said = f"{unsure:,} {'is' if unsure == 1 else 'are'} inconclusive"
+    if failed:
+        return f"{failed:,} of {whole} failed" + (f", {unsure_said}" if unsure else "")
+    if unsure:
+        return unsure_said.replace(" ", f" of {whole} ", 1)
+    return "The gate passed" if len(verdicts) == 1 else f"All {whole} passed"

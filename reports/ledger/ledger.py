@@ -1,9 +1,16 @@
-"""The ledger: append-only JSON lines, each with a "kind"; the only bridge from running to reporting."""
+"""The ledger: append-only JSON lines, each with a "kind"; the only bridge from running to reporting.
+
+What a damaged record leads to, said in one sentence; a developer sees where it came from.
+
+The shape of a ledger's header: which fields it must have, and what each is.
+"""
 
 import json
 import os
 import re
+import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -17,13 +24,23 @@ FILE_NAME = "ledger.jsonl"
 VERSION = 1
 LONGEST_LINE = 64_000_000
 """Bytes: a hundred times the longest that a study writes, its header with the whole plan."""
-
 Record = Mapping[str, Any]
 Tag = tuple[str, int]
 """The cell and the repeat of a run."""
-
 _OF_RUN = re.compile(rb'\{"kind":"[\w-]+","cell":("(?:[^"\\]|\\.)*"),"repeat":(\d+)[,}]')
 _SECOND = re.compile(rb'"second":(\d+)')
+DAMAGED = (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+"""What a value of another type, size or place than a ledger's brings about, wherever it is used."""
+LONGEST = 200
+"""Characters of an error's own words: a value that it quotes may be as long as a line of the ledger."""
+REQUIRED = ("study", "title", "size", "started_utc", "plan")
+TEXT, OBJECT, OBJECTS, LIST = "a text", "an object", "an object of objects", "a list of objects"
+SHAPES = {
+    **dict.fromkeys(("study", "title", "size", "started_utc"), TEXT),
+    **dict.fromkeys(("options", "fingerprint", "images"), OBJECT),
+    "endpoints": OBJECTS,
+    **dict.fromkeys(("plan", "links", "hosts"), LIST),
+}
 
 
 class LedgerError(Exception):
@@ -199,3 +216,49 @@ def _whole(record: Record | None, number: int, path: Path | str) -> Record:
     if record is None:
         raise LedgerError(f"{path}: line {number} is broken: mend or delete that line, then show it again.")
     return record
+
+
+@contextmanager
+def damage_refused(place: Path | str) -> Iterator[None]:
+    """Around all that works on the records of `place`: LedgerError where one is not what a ledger holds.
+
+    An error in the program may look alike, so its words are in the sentence, and `python -X dev` lets it
+    through.
+    """
+    try:
+        yield
+    except DAMAGED as error:
+        if developing():
+            raise
+        raise LedgerError(
+            f"{place}: a record is not what a ledger holds ({error!r:.{LONGEST}}): it was edited or damaged."
+        ) from error
+
+
+def developing() -> bool:
+    """Whether Python was started with `-X dev` or PYTHONDEVMODE=1."""
+    return sys.flags.dev_mode
+
+
+def check_header(header: Record, path: Path | str) -> None:
+    """LedgerError where a required field is missing, or one that is there is not what it must be.
+
+    Those that are not required may be null, too.
+    """
+    if missing := [name for name in REQUIRED if name not in header]:
+        raise LedgerError(f"{path}: the header lacks {', '.join(missing)}: run the study again.")
+    for name, shape in SHAPES.items():
+        value = header.get(name)
+        if not (_is(value, shape) or (value is None and name not in REQUIRED)):
+            raise LedgerError(
+                f"{path}: the header's {name} is not {shape}: mend line 1, or run the study again."
+            )
+
+
+def _is(value: Any, shape: str) -> bool:
+    if shape == TEXT:
+        return isinstance(value, str)
+    if shape == LIST:
+        return isinstance(value, list) and all(isinstance(one, Mapping) for one in value)
+    whole = isinstance(value, Mapping)
+    return whole and (shape == OBJECT or all(isinstance(one, Mapping) for one in value.values()))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from reports.caveats.client import BUSY_PCT, lags
-from reports.fold.ratio import ratio
+from reports.fold.records import ratio
 from reports.format import digits, ms
 from reports.limit import Limit
 from reports.limits.shares import at_least, has_caveat, server_share, service_ns, total

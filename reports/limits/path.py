@@ -1,7 +1,7 @@
 """The path as the limit: the link carries what it can, or few connections carry less than it could."""
 
 from reports.fold.path import Path
-from reports.fold.ratio import ratio
+from reports.fold.records import ratio
 from reports.format import digits, ms
 from reports.limit import Limit
 from reports.limits.shares import (

@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 from reports.limit import Limit
 from reports.limits.client import client_cpu, client_loop
-from reports.limits.none_named import nothing_explains, nothing_measured
-from reports.limits.offered import offered_load
+from reports.limits.none_named import nothing_explains, nothing_measured, offered_load
 from reports.limits.path import few_connections, link
 from reports.limits.server import server_cold, server_compute, server_queue
 from reports.summary.summary import Summary

@@ -1,21 +1,41 @@
-"""The server as the limit: requests wait for an instance or a batch, or the work itself takes the time."""
+"""The server as the limit: requests wait for an instance or a batch, or the work itself takes the time.
+
+What a server's parts say of its load: whether it has no room, and what a request's wait was for.
+"""
 
 from reports.caveats.attribution import COLD_SHARE
 from reports.format import digits, ms
 from reports.limit import Limit
-from reports.limits.server_load import (
-    decodes,
-    exhausted,
-    loaded,
-    queue_is_largest,
-    queue_leads,
-    within_batching_delay,
+from reports.limits.shares import (
+    at_least,
+    in_flight,
+    path_ns,
+    saturated,
+    server_share,
+    service_ns,
+    total,
+    upstream_share,
+    work_ns,
 )
-from reports.limits.shares import at_least, saturated, server_share, service_ns, work_ns
+from reports.limits.windows import BESIDE_NS
 from reports.summary.summary import Summary
 
 WASTEFUL_DELAY = 0.3
 """Of the service time: a smaller wait for a batch costs less than what batching saves."""
+MOST_SHARE = 0.6
+"""Of the service time, where it is not known how busy the instances were."""
+QUEUE_SHARE = 0.6
+"""Of the service time: two users of one instance wait just under half, three wait two thirds."""
+QUEUE_TIMES = 1.5
+"""Wait over work on a server without room: one batch that waits for another is as much as its work."""
+WAITING_TIMES, WAITING_EACH = 0.5, 4.0
+"""At that tie, which many users in alternating batches make too: so many wait at each instance."""
+DELAY_TIMES = 1.5
+"""Of the batching delay: a longer wait is one for an instance."""
+GPU_BUSY_PCT, HOST_BUSY_PCT = 90, 90
+NO_WORK = frozenset({"emulated", "null"})
+"""Backends that sleep or do nothing: the host's CPU cannot be what they lack."""
+BEFORE_THE_MODEL = ("decode", "preprocess")
 
 
 def server_cold(run: Summary) -> Limit | None:
@@ -98,3 +118,79 @@ def _largest_work(run: Summary) -> tuple[str, float | None]:
     known = parts or {name: took_ns for name, took_ns in fields.items() if took_ns is not None}
     name = max(known, key=lambda part: known[part], default="")
     return (name, known[name]) if name else ("the server", None)
+
+
+def loaded(run: Summary) -> bool:
+    """Whether the server has no room; by its share of the time where how busy it was is not known.
+
+    What a gateway's upstream takes of it may be its queue, its work or the way there: that tells nothing.
+    """
+    if run.server_busy is not None:
+        return saturated(run)
+    share = server_share(run)
+    return share is not None and share - (upstream_share(run) or 0.0) >= MOST_SHARE
+
+
+def exhausted(run: Summary) -> str:
+    """How the device that most of the time is spent on has no room, in words; empty where it has."""
+    share = server_share(run)
+    if not saturated(run) and (share is None or share < MOST_SHARE):
+        return ""
+    if run.gpu_util_pct is not None and run.gpu_util_pct >= GPU_BUSY_PCT:
+        return f"the GPU was {digits(run.gpu_util_pct)} % busy"
+    if run.host_cpu_pct is not None and run.host_cpu_pct >= HOST_BUSY_PCT and _computes_here(run):
+        return f"the host's cores were {digits(run.host_cpu_pct)} % busy"
+    return ""
+
+
+def decodes(run: Summary) -> bool:
+    """Whether pictures are longer made ready than computed on, by a server that has most of the time.
+
+    Waits are then for its decoders too, of which more instances of the model would make none.
+    """
+    before = sum(run.server_parts.get(part, 0.0) for part in BEFORE_THE_MODEL)
+    computed = total(run.server_compute_ns, run.server_parts.get("upstream"))
+    return before > 0 and before >= computed and at_least(server_share(run), MOST_SHARE)
+
+
+def queue_leads(run: Summary) -> bool:
+    """Whether requests wait at the server for more than they are worked on."""
+    waited, whole, work = run.server_queue_ns, service_ns(run), work_ns(run)
+    if waited is None or not whole or whole < 0:
+        return False
+    if waited >= QUEUE_SHARE * whole:
+        return True
+    if not loaded(run):
+        return False
+    return waited > QUEUE_TIMES * work or (
+        waited >= WAITING_TIMES * work and waiting_each(run, waited / whole) >= WAITING_EACH
+    )
+
+
+def waiting_each(run: Summary, share: float) -> float:
+    """Requests in the queue for each instance, of those under way; `share` of their time is spent there."""
+    instances = (run.serving.instances if run.serving else None) or 1
+    return (in_flight(run) or 0.0) * share / instances
+
+
+def within_batching_delay(run: Summary) -> bool:
+    """Whether the batcher holding requests back explains their wait."""
+    delay_ns = run.serving.batching_delay_ns if run.serving else None
+    if not delay_ns or run.server_queue_ns is None:
+        return False
+    return run.server_queue_ns <= DELAY_TIMES * delay_ns
+
+
+def queue_is_largest(run: Summary, least_share: float) -> bool:
+    """Whether requests are nowhere longer than in the server's queue, and there for some share at least."""
+    waited, whole = run.server_queue_ns, service_ns(run)
+    if waited is None or not whole or waited < least_share * whole:
+        return False
+    others = (run.server_compute_ns, run.server_other_ns, path_ns(run), run.encode_ns, run.decode_ns)
+    return waited > max(part or 0.0 for part in others)
+
+
+def _computes_here(run: Summary) -> bool:
+    # Between processes of one host the host's CPU is the server's too.
+    least = run.path.min_rtt_ns if run.path else None
+    return least is not None and least <= BESIDE_NS and run.backend not in NO_WORK

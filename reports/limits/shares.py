@@ -4,7 +4,7 @@ Shares are of the service time, not of the latency: in an open load that is too 
 the latency is the wait for a free user, which says nothing about where the others are held up.
 """
 
-from reports.fold.ratio import ratio
+from reports.fold.records import ratio
 from reports.summary.breakdown import mean_in_flight
 from reports.summary.summary import Summary
 

@@ -1,7 +1,7 @@
 """What holds a run's connections up: how full their windows are, how far the round trip is from its least."""
 
 from reports.fold.path import Path
-from reports.fold.ratio import ratio
+from reports.fold.records import ratio
 from reports.format import digits
 from reports.limits.shares import connections, in_flight
 from reports.summary.summary import Summary

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from reports.study.study_reports import Study
+from reports.study.study import Study
 from reports.summary.summary import FLOOR_SUFFIX
 
 OPENVINO = "OpenVINO: a stand-in for the compiled engine, which is TensorRT on a GPU host."

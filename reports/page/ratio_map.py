@@ -6,13 +6,12 @@ from math import log2
 
 from reports.format import MISSING
 from reports.page.disclosures import disclosures, stand_in
-from reports.page.grid import Runs, absence, resting_on, taints
 from reports.page.table import Cell, Notes, Table
+from reports.stats.figures import images_per_s
 from reports.stats.log_ratio import LogRatio, log_ratio
-from reports.study.study_reports import Study
-from reports.summary.summary import Summary
-from reports.summary.way import Way
-from reports.topics.payloads.matrix import images_per_s
+from reports.stats.repeats import Runs, absence, resting_on, taints
+from reports.study.study import Study
+from reports.summary.summary import Summary, Way
 
 FULL_HEAT = 2.0
 """The ratio, or one over it, that is shaded fully."""

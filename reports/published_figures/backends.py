@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from reports.format import MISSING
 from reports.page.disclosures import disclosures, stand_in
-from reports.page.grid import Runs, Value, number, repeats, resting_on
+from reports.page.grid import number
 from reports.page.table import Cell, Notes, Table
 from reports.published_figures.figures import Published, published_files, read_published, their_endpoint
 from reports.published_figures.rates import sourced
-from reports.study.study_reports import Study
+from reports.stats.figures import images_per_s
+from reports.stats.repeats import Runs, Value, repeats, resting_on
+from reports.study.study import Study
 from reports.summary.summary import Summary
-from reports.topics.payloads.matrix import images_per_s
 
 STUDY = "step6a"
 OURS = "ours"

@@ -4,13 +4,14 @@ from collections.abc import Iterator, Mapping
 
 from reports.format import MISSING
 from reports.page.disclosures import disclosures, stand_in
-from reports.page.grid import Runs, number, repeats
+from reports.page.grid import number
 from reports.page.table import Cell, Notes, Table, words
 from reports.published_figures.figures import Published, read_published
 from reports.published_figures.rates import sourced
-from reports.study.study_reports import Study
+from reports.stats.figures import compute_ms, images_per_s, latency_ms
+from reports.stats.repeats import Runs, repeats
+from reports.study.study import Study
 from reports.summary.summary import Summary
-from reports.topics.payloads.matrix import compute_ms, images_per_s, latency_ms
 
 STUDY = "step6b"
 HEADS = (

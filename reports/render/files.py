@@ -5,14 +5,13 @@ import secrets
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.cells_csv.cells_csv import render_csv
-from reports.cells_csv.timeline_csv import render_timeline
+from reports.cells_csv.columns import render_csv, render_timeline
 from reports.gates.verdict import Verdict
+from reports.page.page import Page
 from reports.render.html import render_html
 from reports.render.markdown import render_markdown
 from reports.render.study_json import render_json
-from reports.study.study_reports import Study
-from reports.topics.report import Page
+from reports.study.study import Study
 
 
 def write_report(directory: Path, study: Study, page: Page, verdicts: Sequence[Verdict] = ()) -> None:

@@ -4,9 +4,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from reports.format import plain, plural
-from reports.gates.claim import FAIL, INCONCLUSIVE, PASS
-from reports.gates.verdict import FAILED, NOT_TOLD, PASSED, Verdict, exit_code
-from reports.gates.words import SYMBOLS, headline, not_passed
+from reports.gates.verdict import (
+    FAIL,
+    FAILED,
+    INCONCLUSIVE,
+    NOT_TOLD,
+    PASS,
+    PASSED,
+    SYMBOLS,
+    Verdict,
+    exit_code,
+    headline,
+    not_passed,
+)
 from reports.render.markdown import MOST_CHARACTERS, escaped, table_lines
 from reports.topics.gates import JUDGED, gate_table
 

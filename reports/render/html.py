@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from reports.format import plain, plural
-from reports.topics.report import Page
+from reports.page.page import Page
 
 HERE = Path(__file__).parent
 CHARTS = ("theme.js", "breakdown.js", "curves.js", "gates.js", "timeline.js", "start.js")

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from reports.format import plain
-from reports.gates.claim import FAIL, PASS
-from reports.gates.verdict import Verdict
+from reports.gates.verdict import FAIL, PASS, Verdict
 
 _NUMBERS = ("value", "low", "high", "bound", "tolerated", "runs", "more_repeats")
 _COUNTED = {"failure": "failures", "error": "errors", "skipped": "skipped"}

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 
 from reports.format import plain, plural
+from reports.page.page import Page, Section
 from reports.page.table import Cell, Table
-from reports.topics.report import Page, Section
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|#~$!])")
 # GitHub would notify the owner of such a name, or link such a number to an issue, escaped or not.

@@ -6,14 +6,13 @@ from dataclasses import asdict
 from typing import Any
 
 from reports.gates.verdict import Verdict
-from reports.published_figures.table import judged
-from reports.study.study import inconclusive_because
-from reports.study.study_reports import Study
+from reports.page.page import Page
+from reports.published_figures.hypotheses import judged
+from reports.study.study import Study, inconclusive_because
 from reports.summary.breakdown import parts_of
 from reports.summary.summary import Summary
 from reports.topics.contention.tables import record
 from reports.topics.contention.verdict import verdicts as verdicts_on_arms
-from reports.topics.report import Page
 
 _FROM_HEADER = (
     "study",

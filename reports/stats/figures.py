@@ -2,8 +2,11 @@
 
 from collections.abc import Iterable
 
-from reports.page.grid import Runs, typical
-from reports.topics.payloads.matrix import images_per_s
+from reports.stats.repeats import Runs, typical
+from reports.study.study import Study
+from reports.summary.summary import Summary, Way
+
+Pairs = dict[str, tuple[Way, Way]]
 
 
 def fastest_cell(cells: Iterable[Runs]) -> Runs:
@@ -11,3 +14,42 @@ def fastest_cell(cells: Iterable[Runs]) -> Runs:
     every = list(cells)
     sound = [runs for runs in every if any(images_per_s(run) and not run.tainted for run in runs)]
     return max(sound or every, key=lambda runs: typical(runs, images_per_s) or 0.0, default=[])
+
+
+def latency_ms(run: Summary) -> float | None:
+    """Median latency in milliseconds."""
+    return None if run.latency_p50_ns is None else run.latency_p50_ns / 1e6
+
+
+def compute_ms(run: Summary) -> float | None:
+    """The server's compute time per request in milliseconds."""
+    return None if run.server_compute_ns is None else run.server_compute_ns / 1e6
+
+
+def images_per_s(run: Summary) -> float | None:
+    """Images per second; None where nothing succeeded: 0 would say "slow" where the run failed."""
+    return run.images_per_s if run.succeeded else None
+
+
+def protocol_pairs(study: Study, runs: Runs) -> Pairs:
+    """Backend → its way over HTTP and over gRPC, where both carry the same payload in the same variant.
+
+    Where a study has several payloads or variants, each is a pair of its own, and the name holds it.
+    """
+    spoken = {(run.backend, run.payload, run.variant, run.protocol): run.way for run in runs}
+    ranks = {way: rank for rank, way in enumerate(study.ways)}
+    found = (
+        (spoken[backend, payload, variant, "http"], grpc)
+        for backend, payload, variant, protocol in sorted(spoken, key=lambda key: ranks[spoken[key]])
+        if protocol == "http" and (grpc := spoken.get((backend, payload, variant, "grpc")))
+    )
+    return {
+        study.named(http._replace(endpoint=http.endpoint.removesuffix("-http"))): (http, grpc)
+        for http, grpc in found
+    }
+
+
+def percentile_ms(run: Summary, percentile: str) -> float | None:
+    """Latency at p50, p90, p95, p99 or p99.9 in milliseconds."""
+    value_ns: float | None = getattr(run, f"latency_{percentile.replace('.', '')}_ns")
+    return None if value_ns is None else value_ns / 1e6

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from reports.format import digits
-from reports.page.grid import COMPARABLE_RUNS, ENOUGH_RUNS, Runs, Value
+from reports.stats.repeats import COMPARABLE_RUNS, ENOUGH_RUNS, Runs, Value
 
 
 @dataclass(frozen=True)

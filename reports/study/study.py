@@ -1,11 +1,193 @@
-"""Whether a study has the data that a verdict can rest on."""
+"""Whether a study has the data that a verdict can rest on.
 
-from reports.study.study_reports import Study
+A study as a whole: its header, how it ended, one Summary for every planned run, and its seconds.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from reports.fold.autoscaling import Scaling, scaling_of
+from reports.fold.long_run import Bins
+from reports.fold.records import epoch_s
+from reports.fold.run_records import planned_runs, whole_plan
+from reports.fold.server_facts import OperatorProfile, operator_profile
+from reports.fold.timeline import Second, timeline
+from reports.format import plural
+from reports.ledger.ledger import (
+    FILE_NAME,
+    Outline,
+    Record,
+    Tag,
+    check_header,
+    damage_refused,
+    outline,
+    tag_of,
+)
+from reports.ledger.records import OF_RUNS, OF_STUDIES
+from reports.study.summarise import summarise
+from reports.summary.summary import Summary, Way, variant_rank
 
 # A share of failed requests is judged against what is allowed, by whoever allows it.
 _JUDGED_ELSEWHERE = frozenset({"failures"})
 # A search overloads the server on purpose; only a run that was cut off or lost a worker misleads it.
 _SPOIL_A_SEARCH = frozenset({"aborted", "unfinished", "worker-lost"})
+MOST_SECONDS, MOST_OF_A_RUN = 20_000, 3_600
+"""That a timeline has one by one: more than any chart can show, and 40 MB."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a ledger comes to; `status` is complete, interrupted, failed, or unfinished without a footer.
+
+    `colds` are the first requests of each batch shape, in the order they were made. `operators` is the
+    profile of the servers' model, None where the study had none made. `coarse` says how many
+    seconds of the load one of the timeline is. `scalings` are of runs whose load had a course. `strange` are
+    kinds of records that this program does not know. `footer` is empty without one.
+    """
+
+    header: Record
+    status: str
+    reason: str
+    cut_line: bool
+    plan: tuple[Record, ...]
+    colds: tuple[Record, ...]
+    runs: tuple[Summary, ...]
+    timeline: tuple[Second, ...]
+    coarse: int = 1
+    scalings: tuple[Scaling, ...] = ()
+    operators: OperatorProfile | None = None
+    strange: tuple[str, ...] = ()
+    footer: Record = field(default_factory=dict)
+
+    @property
+    def started(self) -> tuple[Summary, ...]:
+        """The runs that were begun, in run order."""
+        return tuple(run for run in self.runs if run.started)
+
+    @property
+    def described(self) -> Mapping[str, Mapping[str, Any]]:
+        """What the header says of each endpoint: url, model, weights, embedded."""
+        endpoints: Mapping[str, Mapping[str, Any]] = self.header.get("endpoints") or {}
+        return endpoints
+
+    @property
+    def endpoints(self) -> tuple[str, ...]:
+        """The planned endpoints, in the header's order, which no seed has shuffled."""
+        planned = {run.endpoint for run in self.runs}
+        return (*(name for name in self.described if name in planned), *sorted(planned - set(self.described)))
+
+    @cached_property
+    def ways(self) -> tuple[Way, ...]:
+        """The planned ways to the model: by endpoint, then by what varies; no seed has shuffled them."""
+        ranks: dict[Way, tuple[Any, ...]] = {run.way: variant_rank(run) for run in self.runs}
+        place = self.endpoints.index
+        return tuple(sorted(ranks, key=lambda way: (place(way.endpoint), ranks[way])))
+
+    def named(self, way: Way) -> str:
+        """A way as tables call it: the endpoint alone where the study has only one variant."""
+        return str(way) if len({known.variant for known in self.ways}) > 1 else way.endpoint
+
+    @property
+    def links(self) -> Sequence[Record]:
+        """What the header says of the emulated links."""
+        links: Sequence[Record] = self.header.get("links") or ()
+        return links
+
+
+def load_study(directory: Path | str, usd_per_hour: float | None = None) -> Study:
+    """Reads and folds the ledger of one result directory; LedgerError where that cannot be done.
+
+    `usd_per_hour`, where given, is taken instead of what the study was told.
+    """
+    path = Path(directory) / FILE_NAME
+    with damage_refused(path):
+        found = outline(path)
+        check_header(found.header, path)
+        return _folded(found, {} if usd_per_hour is None else {"usd_per_hour": usd_per_hour})
+
+
+def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
+    """The Study; options that are `given` take the place of the header's."""
+    footers, plan = found.of_kind("footer"), whole_plan(found)
+    footer = footers[-1] if footers else {}
+    options = {**(found.header.get("options") or {}), **given}
+    began, coarse = int(epoch_s(found.header["started_utc"])), coarseness(found)
+    runs: dict[Tag, Summary] = {}
+    seconds: dict[Tag, tuple[Second, ...]] = {}
+    scalings: dict[Tag, Scaling] = {}
+    kinds = {str(record["kind"]) for record in found.others}
+    for seen in planned_runs(found, Bins(coarse, began)):
+        kinds |= seen.whole.kinds.keys()
+        tag = tag_of(seen.whole.planned)
+        runs[tag] = summarise(seen.whole, options, found.header.get("links") or ())
+        seconds[tag] = tuple(timeline([seen.by_second], began, coarse))
+        if found_scaling := scaling_of(seen.whole, seen.by_second, coarse):
+            scalings[tag] = found_scaling
+    return Study(
+        header=found.header,
+        status=footer.get("status", "unfinished"),
+        reason=footer.get("reason", ""),
+        cut_line=found.cut_line,
+        plan=tuple(plan),
+        colds=tuple(found.of_kind("cold")),
+        runs=tuple(runs[tag_of(entry)] for entry in plan),
+        timeline=tuple(second for entry in plan for second in seconds[tag_of(entry)]),
+        coarse=coarse,
+        scalings=tuple(scalings[tag] for entry in plan if (tag := tag_of(entry)) in scalings),
+        operators=operator_profile(found.of_kind("operators")),
+        strange=tuple(sorted(kinds - OF_RUNS - OF_STUDIES)),
+        footer=footer,
+    )
+
+
+def coarseness(found: Outline, most: int = MOST_SECONDS, most_of_a_run: int = MOST_OF_A_RUN) -> int:
+    """How many seconds must be one in the timeline, so that neither all runs nor any one has too many."""
+    counts = [len(run.seconds) for run in found.runs.values()]
+    return max(1, ceil(sum(counts) / most), ceil(max(counts, default=0) / most_of_a_run))
+
+
+def notices(study: Study) -> Iterator[str]:
+    """What a reader must know of the study as a whole before any number."""
+    reason = f": {study.reason}" if study.reason else ""
+    if study.status == "unfinished":
+        yield "The ledger has no footer: the study is still running, or it crashed."
+    elif study.status != "complete":
+        yield f"The study ended as {study.status}{reason}."
+    if study.cut_line:
+        yield "The ledger's last line is cut off; it was left out, and everything before it was read."
+    if missing := len(study.runs) - len(study.started):
+        yield f"Not started: {missing} of {plural(len(study.runs), 'planned run')}."
+    if said := built_anew(study.started):
+        yield said
+    if study.operators and study.operators.error:
+        yield f"The operators were not profiled: {study.operators.error}."
+    if study.strange:
+        yield (
+            f"Left out, since this program knows no such records: {', '.join(study.strange)}. The inferswarm "
+            "that wrote the ledger does."
+        )
+    if study.coarse > 1:
+        yield (
+            f"Seconds were merged by {study.coarse} for the timeline: there are too many to show each. "
+            "All other numbers are of every one."
+        )
+
+
+def built_anew(runs: Sequence[Summary]) -> str:
+    """The sentence on runs whose requests the client library made and sent; empty without any."""
+    built = sum(run.built_anew for run in runs)
+    if not built:
+        return ""
+    some = built < len(runs)
+    whose = f" of {built} of {plural(len(runs), 'run')}" if some else ""
+    return (
+        f"Requests{whose} were built anew while measuring and sent by the client library (client: library): "
+        f"both are in {'their latencies' if some else 'every latency'}."
+    )
 
 
 def inconclusive_because(study: Study) -> tuple[str, ...]:

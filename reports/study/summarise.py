@@ -1,27 +1,29 @@
-"""From what the ledger has of a run to its Summary."""
+"""From what the ledger has of a run to its Summary.
 
-from collections.abc import Iterator, Mapping, Sequence
+Where one run's time went and what was in its way: the part of its Summary that rests on all the others.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from reports.caveat import Caveat, caveat
-from reports.caveats.axes import axis_doubts
+from reports.caveats.attribution import attribution_doubts, axis_doubts, path_gap
 from reports.caveats.client import client_doubts
 from reports.caveats.run import doubts, varying_load
-from reports.fold.arrivals import Arrivals, arrivals
-from reports.fold.cost import costs, gpu_count
 from reports.fold.health import ClientCpu, Health, client_cpu, health
-from reports.fold.path_fold import path_of
+from reports.fold.path import Path, path_of, standing_alone
 from reports.fold.run_records import Run
-from reports.fold.samples import gpus_over, host_cpu_pct, sampling_gap
-from reports.fold.server import server_side
-from reports.fold.server_facts import memory_of
-from reports.fold.serving import serving_gap, serving_of
-from reports.fold.trace import trace_of
-from reports.fold.windows import Counts, count, measure_ns, times
+from reports.fold.samples import costs, gpu_count, gpus_over, host_cpu_pct, sampling_gap
+from reports.fold.server import ServerSide, Serving, server_side, serving_gap, serving_of
+from reports.fold.server_facts import memory_of, trace_of
+from reports.fold.windows import Arrivals, Counts, arrivals, count, measure_ns, times
 from reports.fold.workers import WorkerShare, worker_shares
-from reports.study.attribution import attributed, given, on_path, on_server
+from reports.limits.rules import limit_of
+from reports.summary.breakdown import breakdown
 from reports.summary.summary import Summary
+
+BYTES_OF_MBIT = 1e6 / 8
 
 
 def summarise(
@@ -145,3 +147,64 @@ def _unsampled(run: Run) -> Iterator[Caveat]:
     watched = bool(run.of_kind("health") or run.of_kind("sample"))
     if gap := sampling_gap(run.of_kind("sample"), run.of_kind("phase"), watched):
         yield gap
+
+
+def attributed(run: Summary) -> Summary:
+    """The Summary with the sum of its parts, the doubts that follow from it, and its limit."""
+    seen = _without_gap(run)
+    network_ns, unexplained_ns = breakdown(seen)
+    whole = replace(seen, network_ns=network_ns, unexplained_ns=unexplained_ns)
+    doubted = replace(whole, caveats=(*whole.caveats, *attribution_doubts(whole)))
+    return replace(doubted, limit=limit_of(doubted))
+
+
+def _without_gap(run: Summary) -> Summary:
+    """The same run; where its path's totals are not of its load, they are unknown, and a caveat says so."""
+    gap = path_gap(run)
+    if run.path is None or gap is None:
+        return run
+    return replace(run, path=standing_alone(run.path), caveats=(*run.caveats, gap))
+
+
+def given(
+    planned: Mapping[str, Any], options: Mapping[str, Any], links: Iterable[Mapping[str, Any]] = ()
+) -> dict[str, Any]:
+    """How requests were made, and the rate of the link that carried them.
+
+    As planned; from the study's options where a plan is older than that, when only gRPC had channels. An
+    emulated link's own rate, known or not, takes the place of the one that --link-mbit gave.
+    """
+    option = options.get("channels") if planned["protocol"] == "grpc" else ""
+    rate = options.get("link_mbit")
+    if name := planned.get("link"):
+        rate = next((link.get("mbit_per_s") for link in links if link.get("name") == name), None)
+    return {
+        "channels": planned.get("channels") or option or "",
+        "client": planned.get("client") or options.get("client") or "",
+        "link_bytes_per_s": rate * BYTES_OF_MBIT if rate else None,
+    }
+
+
+def on_server(side: ServerSide, serving: Serving | None, phase_ns: float | None) -> dict[str, Any]:
+    """The server's parts, how busy it was and how cold."""
+    return {
+        "server_ns": side.server_ns,
+        "server_queue_ns": side.queue_ns,
+        "server_compute_ns": side.compute_ns,
+        "server_other_ns": side.other_ns,
+        "server_parts": side.parts,
+        "server_busy": side.busy_share(phase_ns, serving.instances if serving else None),
+        "cold_share": side.cold.share,
+        "cold_batches": side.cold.batches,
+        "executed_batch": side.executed_batch,
+        "serving": serving,
+    }
+
+
+def on_path(path: Path | None) -> dict[str, Any]:
+    """The connections between workers and server."""
+    return {
+        "path": path,
+        "tcp_asked": path.asked if path else None,
+        "tcp_connections": path.connections if path else None,
+    }

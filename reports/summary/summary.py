@@ -1,20 +1,35 @@
-"""One run's numbers: what the fold of its windows comes to."""
+"""One run's numbers: what the fold of its windows comes to.
+
+In which order a reader meets the variants of a cell: by link, then from one connection to many.
+
+A way to the model: an endpoint, and the variant of a cell by which a study told it from others.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from reports.caveat import Caveat
 from reports.fold.path import Path
-from reports.fold.server_facts import Memory
-from reports.fold.serving import Serving
-from reports.fold.trace import Trace
+from reports.fold.server import Serving
+from reports.fold.server_facts import Memory, Trace
 from reports.fold.workers import WorkerShare
 from reports.limit import Limit
-from reports.summary.way import Way
 
 FLOOR_SUFFIX = "-floor"
 """Of the endpoint that is another's twin with no model behind it."""
+KINDS = ("", "shared", "same-args", "pool", "per-user", "per-request")
+"""Of channels, from few connections to many."""
+
+
+class Way(NamedTuple):
+    """An endpoint with a variant such as `shared/4w`, which is empty where the study varies nothing."""
+
+    endpoint: str
+    variant: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.endpoint} {self.variant}".rstrip()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,3 +212,19 @@ class Summary:
     def tainted(self) -> bool:
         """Whether any caveat disqualifies these numbers."""
         return any(doubt.tainted for doubt in self.caveats)
+
+
+def variant_rank(run: Summary) -> tuple[Any, ...]:
+    """What runs of one endpoint are sorted by."""
+    kind, _, size = run.channels.partition(":")
+    place = KINDS.index(kind) if kind in KINDS else len(KINDS)
+    pooled = int(size) if size.isdigit() else 0
+    topology = (run.workers_asked, run.hosts_asked)
+    of_server = (run.instances_asked, -1 if run.queue_delay_us is None else run.queue_delay_us)
+    built = run.built_anew
+    return (run.link, built, run.congestion, topology, place, pooled, of_server, run.variant)
+
+
+def codes(run: Summary, separator: str = ", ") -> str:
+    """The codes of a run's caveats, each once."""
+    return separator.join(dict.fromkeys(doubt.code for doubt in run.caveats))

@@ -5,20 +5,19 @@ from collections.abc import Iterator
 
 from reports.format import digits, plural
 from reports.page.disclosures import disclosures
-from reports.page.grid import COMPARABLE_RUNS, ENOUGH_RUNS, Runs, scarcity, typical
+from reports.stats.figures import images_per_s, protocol_pairs
 from reports.stats.log_ratio import LogRatio, log_ratio
-from reports.study.study_reports import Study
-from reports.summary.summary import Summary
-from reports.summary.way import Way
-from reports.topics.autoscaling.autoscaling import autoscaling_finding
+from reports.stats.repeats import COMPARABLE_RUNS, ENOUGH_RUNS, Runs, scarcity, typical
+from reports.study.study import Study
+from reports.summary.summary import Summary, Way
+from reports.topics.autoscaling.tables import autoscaling_finding
 from reports.topics.contention.tables import verdict_said
 from reports.topics.contention.verdict import verdicts
-from reports.topics.load.open_load_findings import open_finding
-from reports.topics.load.queue_delay_tables import delay_finding
-from reports.topics.load.rates import rate_finding
-from reports.topics.payloads.matrix import images_per_s, protocol_pairs
+from reports.topics.load.open_load import open_finding
+from reports.topics.load.queue_delay import delay_finding
+from reports.topics.load.rate_search import rate_finding
 from reports.topics.payloads.payloads import payloads_finding
-from reports.topics.payloads.serialisation_findings import serialisation_finding
+from reports.topics.payloads.serialisation import serialisation_finding
 from reports.topics.servers.backends import backends_finding
 
 ENOUGH_RESULTS = 200

@@ -1,19 +1,28 @@
-"""Verdicts as tables, those first that somebody must look at, and in a sentence."""
+"""Verdicts as tables, those first that somebody must look at, and in a sentence.
+
+The forest of gates: what each measured beside its bound, with the interval, threshold by threshold.
+"""
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
 
-from reports.gates.claim import PASS
-from reports.gates.verdict import Verdict
-from reports.gates.words import (
+from reports.format import plural
+from reports.gates.verdict import (
+    PASS,
+    Verdict,
+    bound_said,
     headline,
     measured_said,
     not_passed,
     outcome_said,
+    ranked,
     sentence_said,
     threshold_said,
     tolerated_said,
     why_said,
 )
+from reports.page.chart import Chart, rounded
 from reports.page.table import Cell, Notes, Table
 
 HEADS = ("outcome", "threshold", "cell", "measured", "runs")
@@ -22,6 +31,14 @@ JUDGED = (
     "In brackets is the 95 % interval. A gate fails where its bound is shown to be broken by more than is "
     "tolerated, and passes where it is shown that it is not; all else is inconclusive. docs/gates.md says "
     "how."
+)
+MOST_ROWS = 40
+WIDEST = 20.0
+"""Times the bound, to both sides: what lies farther out is drawn at the edge."""
+TITLE = "Gates: measured over bound"
+CAPTION = (
+    "Each mark is what was measured, divided by its bound, with its 95 % interval. The line at 1 is the "
+    "bound; shaded is what lies beyond what is tolerated."
 )
 
 
@@ -56,3 +73,64 @@ def gates_finding(verdicts: Sequence[Verdict]) -> str:
     worst = [sentence_said(it) for it in not_passed(verdicts) if it.serious]
     more = "The table of gates has the others." if len(worst) > 1 else ""
     return " ".join(text for text in (f"{headline(verdicts)}.", *worst[:1], more) if text)
+
+
+def gates_chart(verdicts: Sequence[Verdict]) -> Chart | None:
+    """The chart; None where no gate has an interval that can be drawn."""
+    drawn = [verdict for verdict in ranked(verdicts) if _has_place(verdict)]
+    if not drawn:
+        return None
+    shown = sorted(drawn[:MOST_ROWS], key=_threshold)
+    groups = [
+        {"title": title, "rows": [_bar(verdict) for verdict in group]}
+        for (_, title), group in groupby(shown, key=_threshold)
+    ]
+    notes = tuple(_notes(len(drawn) - len(shown), len(verdicts) - len(drawn)))
+    return Chart(TITLE, CAPTION, "gates", {"groups": groups, "span": _span(shown)}, notes=notes)
+
+
+def _has_place(verdict: Verdict) -> bool:
+    """Whether it can be drawn on an axis of times."""
+    known = verdict.value is not None and verdict.low is not None and verdict.high is not None
+    return known and verdict.bound > 0 and (verdict.value or 0.0) > 0
+
+
+def _threshold(verdict: Verdict) -> tuple[int, str]:
+    return verdict.threshold, verdict.title
+
+
+def _bar(verdict: Verdict) -> dict[str, Any]:
+    """Numbers are times the bound; texts are in the column's unit."""
+    value, low, high = _times(verdict)
+    return {
+        "name": verdict.cell,
+        "outcome": verdict.outcome,
+        "said": outcome_said(verdict),
+        "value": rounded(value),
+        "low": rounded(low),
+        "high": rounded(high),
+        "tolerated": rounded(verdict.tolerated / verdict.bound),
+        "at_most": verdict.at_most,
+        "measured": measured_said(verdict),
+        "bound": bound_said(verdict),
+        "runs": verdict.runs,
+    }
+
+
+def _times(verdict: Verdict) -> list[float]:
+    """What was measured and its interval, no farther from the bound than is drawn."""
+    found = (verdict.value or 0.0, verdict.low or 0.0, verdict.high or 0.0)
+    return [min(WIDEST, max(1 / WIDEST, number / verdict.bound)) for number in found]
+
+
+def _span(verdicts: Sequence[Verdict]) -> list[float | None]:
+    """From where to where the axis reaches, with some air."""
+    drawn = [number for it in verdicts for number in (*_times(it), it.tolerated / it.bound)]
+    return [rounded(min(0.9, *drawn) / 1.05), rounded(max(1.1, *drawn) * 1.05)]
+
+
+def _notes(left_out: int, without: int) -> Iterator[str]:
+    if left_out:
+        yield f"{plural(left_out, 'more gate')} not drawn here; the tables below have them."
+    if without:
+        yield f"Not drawn, as nothing was estimated, or as that or the bound is 0: {plural(without, 'gate')}."

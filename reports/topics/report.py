@@ -1,81 +1,47 @@
-"""The page that all renderers print: what was found, the tables, where the numbers come from."""
+"""The page that all renderers print: what was found, the tables, where the numbers come from.
+
+The page of verdicts alone: what a terminal shows after judging.
+"""
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from reports.format import plural
 from reports.gates.verdict import Verdict
-from reports.page.chart import Chart
+from reports.page.page import LONG, Page, Section, drawn, filled
 from reports.page.table import Table
 from reports.published_figures.backends import batches_beside, single_images_beside
 from reports.published_figures.growth import costs_beside, growth_beside
-from reports.published_figures.rates import latencies_beside, published_figures, rates_beside
-from reports.published_figures.ratios import serial_ratios
-from reports.published_figures.table import hypotheses_table
-from reports.study.study_reports import Study, notices
+from reports.published_figures.hypotheses import hypotheses_table
+from reports.published_figures.rates import latencies_beside, published_figures, rates_beside, serial_ratios
+from reports.study.study import Study, notices
 from reports.topics.autoscaling.chart import autoscaling_charts
 from reports.topics.autoscaling.tables import autoscaling_tables
 from reports.topics.contention.tables import contention_tables
 from reports.topics.contention.verdict import verdicts as verdicts_on_arms
 from reports.topics.findings import findings
-from reports.topics.gates import gate_tables, gates_finding
-from reports.topics.gates_charts import gates_chart
+from reports.topics.gates import gate_tables, gates_chart, gates_finding
 from reports.topics.load.cost import cost_table
-from reports.topics.load.curves import curves_chart
 from reports.topics.load.open_load import open_load
-from reports.topics.load.queue_delay_tables import best_delays, queue_delays
-from reports.topics.load.rate_search import find_bound
-from reports.topics.load.rates import highest_rates
-from reports.topics.load.scaling_tables import scaling_table, usl_table
-from reports.topics.load.wire_tables import wire_ceilings
+from reports.topics.load.queue_delay import best_delays, queue_delays
+from reports.topics.load.rate_search import find_bound, highest_rates
+from reports.topics.load.saturation import curves_chart
+from reports.topics.load.scaling import scaling_table, usl_table
+from reports.topics.load.wire import wire_ceilings
 from reports.topics.payloads.floors import floors
 from reports.topics.payloads.matrix import seed_tables
-from reports.topics.payloads.payloads import payloads_map
-from reports.topics.payloads.protocols import protocols_map
-from reports.topics.payloads.serialisation_tables import serialisation_tables
-from reports.topics.runs.health import generator_health
-from reports.topics.runs.links import hosts, links
-from reports.topics.runs.origins import endpoints, fingerprint, images, options
-from reports.topics.runs.path import connections_and_path
+from reports.topics.payloads.payloads import payloads_map, protocols_map
+from reports.topics.payloads.serialisation import serialisation_tables
+from reports.topics.runs.origins import endpoints, fingerprint, hosts, images, links, options
 from reports.topics.runs.runs import caveats_by_code, caveats_by_run, every_run, failures_by_kind
 from reports.topics.runs.timeline import timeline_chart
-from reports.topics.runs.workers import per_worker
-from reports.topics.servers.breakdown import in_the_way, where_the_time_goes
-from reports.topics.servers.breakdown_charts import breakdown_chart
+from reports.topics.runs.workers import connections_and_path, generator_health, per_worker
+from reports.topics.servers.breakdown import breakdown_chart, in_the_way, where_the_time_goes
 from reports.topics.servers.cold_start import cold_starts
 from reports.topics.servers.memory import memory_by_run, memory_table
 from reports.topics.servers.operators import operator_tables
 from reports.topics.servers.trace import traced_requests
-
-LONG = 24
-"""Rows; a table with more is opened on demand."""
-
-
-@dataclass(frozen=True)
-class Section:
-    """Charts and tables under one heading; the tables of a brief one are also printed on the console.
-
-    Where a section is paired, its narrow tables stand side by side.
-    """
-
-    heading: str
-    tables: tuple[Table, ...]
-    brief: bool
-    charts: tuple[Chart, ...] = ()
-    paired: bool = False
-
-
-@dataclass(frozen=True)
-class Page:
-    """A study as readers see it, in reading order."""
-
-    title: str
-    facts: str
-    notices: tuple[str, ...]
-    findings: tuple[str, ...]
-    sections: tuple[Section, ...]
-    commands: tuple[str, ...]
 
 
 def build_page(
@@ -137,11 +103,6 @@ def sections(study: Study) -> Iterator[Section]:
     yield Section("What it ran on", origins, brief=False)
 
 
-def drawn(*charts: Chart | None) -> tuple[Chart, ...]:
-    """Those that have something to show."""
-    return tuple(chart for chart in charts if chart)
-
-
 def against_grpc(study: Study) -> Iterator[Table]:
     """The ratios, and what the arms of an experiment on it say."""
     yield protocols_map(study)
@@ -159,18 +120,6 @@ def results(study: Study) -> Iterator[Table]:
         yield highest_rates(study, bound)
     yield open_load(study)
     yield floors(study)
-
-
-def filled(sections: Iterable[Section]) -> Iterator[Section]:
-    """The sections that have something to show, without their empty tables; long ones are folded."""
-    for section in sections:
-        tables = tuple(
-            replace(table, folded=table.folded or len(table.rows) > LONG)
-            for table in section.tables
-            if table.rows
-        )
-        if tables or section.charts:
-            yield replace(section, tables=tables)
 
 
 def facts(study: Study) -> str:
@@ -193,3 +142,15 @@ def commands(study: Study, place: str, usd_per_hour: float | None) -> Iterator[s
 def gate_command(place: str) -> str:
     """The one that judges the study in `place` again."""
     return f"python -m reports gate {shlex.quote(place)}"
+
+
+def gates_page(study: Study, place: str, verdicts: Sequence[Verdict]) -> Page:
+    """Which study, what to know of it as a whole, and its gates."""
+    return Page(
+        title=str(study.header["title"]),
+        facts=facts(study),
+        notices=tuple(notices(study)),
+        findings=(gates_finding(verdicts),),
+        sections=(gates_section(verdicts),),
+        commands=(gate_command(place),),
+    )

@@ -10,10 +10,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from server.embedded import shared_memory
+from server.embedded import leftovers
 from server.embedded.child import Child, stop_all
 from server.embedded.events import Voice
-from server.embedded.reason import fatal, reason_of
+from server.embedded.triton_log import fatal, reason_of
 from server.errors import SetUpError
 
 
@@ -140,11 +140,11 @@ class Fleet:
     def _close_to_others(self) -> None:
         for server in self._running.values():
             if server.plan.shared_memory:
-                shared_memory.close_to_others(server.plan.shared_memory)
+                leftovers.close_to_others(server.plan.shared_memory)
 
     def _clean(self, plan: Plan) -> None:
         if plan.shared_memory:
-            shared_memory.remove(plan.shared_memory)
+            leftovers.remove_shared_memory(plan.shared_memory)
 
     def _check_starting(self) -> None:
         for name, server in self._running.items():

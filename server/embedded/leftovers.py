@@ -1,16 +1,36 @@
-"""Where the servers of one `up` log: a folder named after its process, so that no other writes there."""
+"""Where the servers of one `up` log: a folder named after its process, so that no other writes there.
+
+tritonserver's folders in /tmp: its Python backend makes one, and leaves it where it is killed.
+
+The name, `python_env_` and six characters, does not say whose it is, and the place cannot be chosen. So those
+that appear while one `up` starts its servers, in its turn, are noted as its own. Only empty folders are ever
+removed: our models bring no environment of theirs to be unpacked there.
+
+The names of tritonserver's shared memory, and removing what servers that were killed left of it.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
+from types import TracebackType
 
 from server.cache import cache
+from server.errors import SetUpError
 
 LOGS = "logs"
 PROC = Path("/proc")
 KEPT = 5
+TEMPORARY, PATTERN = Path("/tmp"), "python_env_*"
+NOTES = "triton"
+NOTE = "environments-{pid}"
+FOLDER = Path("/dev/shm")
+MB = 1 << 20
+INSTANCE_MB = 24
+"""A batch of 32 images as float32, their embeddings, and what the backend takes at first: seen 23 MB."""
 
 
 def own_folder() -> Path:
@@ -30,3 +50,115 @@ def remove_old() -> None:
 def _last_changed(folder: Path) -> float:
     # Another `up` may have removed it meanwhile.
     return folder.stat().st_mtime if folder.exists() else 0.0
+
+
+class Environments:
+    """Those of one `up`, which are removed at its end; at its beginning, those of an `up` that was killed."""
+
+    def __init__(self, temporary: Path = TEMPORARY, notes: Path | None = None) -> None:
+        self._temporary, self._note = temporary, (notes or cache(NOTES)) / NOTE.format(pid=os.getpid())
+        self._before: set[Path] = set()
+        self._own: set[Path] | None = None
+
+    def __enter__(self) -> Environments:
+        remove_orphaned_environments(self._note.parent)
+        self._before = present(self._temporary)
+        return self
+
+    def note(self) -> None:
+        """All servers are there: what has come by now is theirs, and will be found again if we are killed."""
+        self._own = present(self._temporary) - self._before
+        self._note.parent.mkdir(parents=True, exist_ok=True)
+        self._note.write_text("\n".join(map(str, sorted(self._own))))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        remove_environments(present(self._temporary) - self._before if self._own is None else self._own)
+        self._note.unlink(missing_ok=True)
+
+
+def present(temporary: Path) -> set[Path]:
+    """This user's, of whatever process."""
+    found = set()
+    for path in temporary.glob(PATTERN):
+        with suppress(OSError):
+            if path.lstat().st_uid == os.getuid():
+                found.add(path)
+    return found
+
+
+def remove_environments(folders: Iterable[Path]) -> None:
+    """Those that are empty."""
+    for folder in folders:
+        with suppress(OSError):
+            folder.rmdir()
+
+
+def remove_orphaned_environments(notes: Path) -> None:
+    """Remove what the servers of supervisors that are gone have left."""
+    for note in notes.glob(NOTE.format(pid="*")):
+        pid = note.name.rpartition("-")[2]
+        if pid.isdigit() and not (PROC / pid).exists():
+            remove_environments(Path(line) for line in note.read_text().splitlines())
+            note.unlink(missing_ok=True)
+
+
+def needed_mb(tritonservers: int, instances: int, steps: int) -> int:
+    """For so many servers, each with instances of its model, the steps before it, and the null model."""
+    return tritonservers * (INSTANCE_MB * (instances + steps) + 1)
+
+
+def check(needed_mb: int) -> None:
+    """SetUpError where there is less of it than tritonservers will take.
+
+    Without it a tritonserver would die of its first large batch, in the middle of a study.
+    """
+    free_mb = 0
+    with suppress(OSError):
+        found = os.statvfs(FOLDER)
+        free_mb = found.f_bavail * found.f_frsize // MB if os.access(FOLDER, os.W_OK) else 0
+    size = f"{1 + needed_mb // 1024}g"
+    if free_mb < needed_mb:
+        raise SetUpError(
+            f"{FOLDER} has {free_mb} MB free for us, and tritonserver needs {needed_mb} there: "
+            f"run `mount -o remount,size={size} {FOLDER}`, or start the container with --shm-size={size}."
+        )
+
+
+def prefix_for(engine: str) -> str:
+    """What the names of one server's shared memory begin with; it tells whose server it is."""
+    return f"inferswarm_{os.getpid()}_{engine}_"
+
+
+def close_to_others(prefix: str) -> None:
+    """Let its owner alone read it: the Python backend makes it readable for all, whatever the umask."""
+    for made in FOLDER.glob(f"{prefix}*"):
+        # A link may be another's, and lead to a file of ours.
+        with suppress(OSError), open(made, "rb", opener=_of_no_link) as file:
+            if os.fstat(file.fileno()).st_mode & 0o077:
+                os.fchmod(file.fileno(), 0o600)
+
+
+def _of_no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
+def remove_shared_memory(prefix: str) -> None:
+    """Remove what a server that has ended left behind."""
+    for leftover in FOLDER.glob(f"{prefix}*"):
+        _remove(leftover)
+
+
+def remove_orphaned_memory() -> None:
+    """Remove what the servers of supervisors that are gone left behind."""
+    for leftover in FOLDER.glob("inferswarm_*_*"):
+        pid = leftover.name.split("_")[1]
+        if pid.isdigit() and not (PROC / pid).exists():
+            _remove(leftover)
+
+
+def _remove(leftover: Path) -> None:
+    # Another user may have made one of such a name.
+    with suppress(OSError):
+        leftover.unlink()

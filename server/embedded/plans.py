@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from server.cache import cache
-from server.embedded import shared_memory
+from server.embedded import leftovers
 from server.embedded.fleet import Plan
 from server.embedded.triton_log import service_loading_ns, triton_loading_ns
 from server.hardware.device import CPU, CPU_ALONE, CUDA, TENSORRT, TRT, Device
@@ -21,8 +21,14 @@ from server.settings import PREFIX, Settings
 from server.spec import ModelSpec
 from server.triton.ensembles import FP32, served
 from server.triton.model_control import VARIABLE
-from server.triton.repository import make_backends, make_repository, triton_command, triton_environment
-from server.triton.tracing import trace_file, trace_options
+from server.triton.repository import (
+    make_backends,
+    make_repository,
+    trace_file,
+    trace_options,
+    triton_command,
+    triton_environment,
+)
 from server.triton.wheel import Wheel
 
 PYTORCH_PORT = 8002
@@ -138,7 +144,7 @@ def triton_plan(engine: str, parameters: Mapping[str, str], wheel: Wheel, hostin
     repository = make_repository(
         engine, hosting.queue_delay_us, hosting.instances, parameters, hosting.payloads
     )
-    prefix = shared_memory.prefix_for(engine)
+    prefix = leftovers.prefix_for(engine)
     backends = make_backends(wheel)
     command = triton_command(wheel, repository, backends, hosting.host, ports, prefix, hosting.model_control)
     endpoint: dict[str, Any] = {"http": http, "grpc": grpc, "metrics": f"http://{metrics}/metrics"}

@@ -1,4 +1,7 @@
-"""What starting a server took: until it answered at all, and loading its model."""
+"""What starting a server took: until it answered at all, and loading its model.
+
+Why a server does not start, in one line of its log.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,17 @@ from server.net import get
 
 # A tritonserver's log lines begin with their kind and time: `I1121 16:58:01.344705 16135 file.cc:472] "..."`.
 STAMP, CLOCK = r"^[A-Z](\d{4} \d\d:\d\d:\d\d\.\d{6}) [^\n]*", "%Y%m%d %H:%M:%S.%f"
+# A tritonserver says it of each model, and ends with no more than that some did not load. A Python error is
+# followed by where it was raised, after line breaks that are written as `\n`.
+FAILED = re.compile(
+    r"\"failed to load '([^']+)' version \d+: (?:Internal: )?(?:RuntimeError: )?(.+?)(?:\\n|\"$)",
+    re.MULTILINE,
+)
+# What a server never gets over: said by the shell that starts a model's process, the loader, or Python.
+FATAL = re.compile(
+    r"^(bash: (?!warning: ).+|.*error while loading shared libraries: .+|Fatal Python error: .+)$",
+    re.MULTILINE,
+)
 
 
 def triton_loading_ns(log: str, model: str) -> int | None:
@@ -31,3 +45,16 @@ def service_loading_ns(address: str) -> int | None:
         return round(json.loads(reply[1])["load_s"] * 1e9) if reply else None
     except (ValueError, KeyError, TypeError):
         return None
+
+
+def fatal(log: str) -> str:
+    """The line of a log that says that its server will never be ready; nothing where none does."""
+    found = FATAL.search(log)
+    return found[1] if found else ""
+
+
+def reason_of(log: str, tail: str) -> str:
+    """What its log says of a model that could not be loaded, else what the log ends with."""
+    if failed := FAILED.search(log):
+        return f"says: {failed[1]} could not be loaded: {failed[2]}"
+    return f"ends with: {(tail.splitlines() or ['nothing'])[-1]}"

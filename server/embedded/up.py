@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
-from server.embedded import leftovers, shared_memory
-from server.embedded.environments import Environments
+from server.embedded import leftovers
 from server.embedded.events import Stop, Voice
 from server.embedded.fleet import Fleet
+from server.embedded.leftovers import Environments
 from server.embedded.options import EMULATED, SERVERS, Wanted, on_device, parse, patience_s, wanted
 from server.embedded.plans import (
     GATEWAY,
@@ -76,10 +76,10 @@ def run(options: argparse.Namespace, voice: Voice) -> None:
     device = find_device(options, chosen, voice)
     chosen = on_device(chosen, device)
     options.start_timeout_s = patience_s(options, chosen)
-    shared_memory.remove_orphans()
+    leftovers.remove_orphaned_memory()
     if wheel:
         tritonservers, steps = len(set(chosen.servers) & set(TRITON_PORTS)), len(options.payloads) - 1
-        shared_memory.check(shared_memory.needed_mb(tritonservers, options.instances, steps))
+        leftovers.check(leftovers.needed_mb(tritonservers, options.instances, steps))
     leftovers.remove_old()
     pause = _pause(options.until_stdin_closes)
     # The fleet ends before the turn: servers that fail to start are gone when the next `up` chooses ports.

@@ -1,14 +1,20 @@
-"""The service: images in, embeddings out, and where the time went. A gateway where its model is elsewhere."""
+"""The service: images in, embeddings out, and where the time went. A gateway where its model is elsewhere.
+
+What the service answers: embeddings as JSON, and how long each part of the request took.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
+import numpy as np
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
+from numpy.typing import NDArray
 
 from server.errors import NotYet, Refusal, not_loaded
 from server.hardware.nvml import read_gpus
@@ -18,7 +24,6 @@ from server.service.admission import SHED, Admission
 from server.service.auth import OPEN, Guarded
 from server.service.decode import parse, prepare
 from server.service.metrics import Metrics
-from server.service.reply import unit_vectors, write_reply
 from server.service.request_body import CLOSE, drop_body, read_body, while_wanted
 from server.service.thread_pool import Pool
 from server.settings import Settings, decode_threads
@@ -220,3 +225,22 @@ def add_routes(app: FastAPI, service: Service) -> None:
     async def refuse(_: Request, error: Refusal) -> Response:
         headers = {"Retry-After": "1"} if error.status == 503 else {}
         return JSONResponse({"detail": error.detail}, error.status, {**headers, **error.headers})
+
+
+def write_reply(embeddings: NDArray[np.float32], model: str, parts_ns: dict[str, int]) -> JSONResponse:
+    """Embeddings, float32 [n, dim], and the parts' nanoseconds as milliseconds in `Server-Timing`."""
+    content = {"embeddings": embeddings.tolist(), "model": model, "dim": embeddings.shape[1]}
+    timing = ", ".join(f"{part};dur={took_ns / 1e6:.3f}" for part, took_ns in parts_ns.items())
+    return JSONResponse(content, headers={"Server-Timing": timing})
+
+
+def unit_vectors(images: int, dim: int) -> NDArray[np.float32]:
+    """The same unit vector for each image, float32 [images, dim]."""
+    return np.broadcast_to(_unit_vector(dim), (images, dim))
+
+
+@functools.cache
+def _unit_vector(dim: int) -> NDArray[np.float32]:
+    # Written with as many digits as an embedding, which a vector of equal or round numbers is not.
+    vector = np.random.default_rng(0).standard_normal(dim)
+    return (vector / np.linalg.norm(vector)).astype(np.float32)

@@ -1,4 +1,7 @@
-"""The run-time copies of triton_repo and of the wheel's Python backend, and tritonserver's command line."""
+"""The run-time copies of triton_repo and of the wheel's Python backend, and tritonserver's command line.
+
+Triton's own tracing: where a server writes it, and the options that turn it on.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,11 @@ QUEUE_DELAY = re.compile(r"(max_queue_delay_microseconds:\s*)\d+")
 INSTANCES = re.compile(r"(instance_group.*count:\s*)\d+")
 NULL = "null"
 LIBRARIES = "libraries"
+REQUESTS_A_FILE = 100
+"""A file for each request would cost the server half a millisecond of each; in hundreds it is not seen.
+
+A file that is not full is written when the server is told its trace settings, even the same ones again.
+"""
 
 
 def render_config(text: str, queue_delay_us: int, instances: int, parameters: Mapping[str, str]) -> str:
@@ -155,3 +163,19 @@ def _made_once(target: Path, fill: Callable[[Path], None]) -> Path:
 
 def _short_hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:12]
+
+
+def trace_file(folder: Path, engine: str) -> Path:
+    """What the names of one server's trace files begin with, before `.0`, `.1`, …; old ones are removed."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = folder / f"{engine}.json"
+    for old in folder.glob(f"{file.name}.*"):
+        if old.suffix[1:].isdigit():
+            old.unlink()
+    return file
+
+
+def trace_options(file: Path) -> list[str]:
+    """tritonserver's options to trace when each request was received, queued, computed and answered."""
+    own = (f"triton,file={file}", f"triton,log-frequency={REQUESTS_A_FILE}")
+    return [f"--trace-config={setting}" for setting in (*own, "rate=1", "level=TIMESTAMPS", "count=-1")]

@@ -1,13 +1,25 @@
-"""Asking a target about itself: over HTTP, and over Triton's gRPC. Embeddings are the users' business."""
+"""Asking a target about itself: over HTTP, and over Triton's gRPC. Embeddings are the users' business.
+
+The secret by which a tritonserver lets us change it: its models, and its traces.
+
+A mark on our own questions' connections, so that the users' can be told from them in one process.
+
+The mark is a TCP_USER_TIMEOUT that nobody else asks for: it is the one socket option that gRPC lets one set
+(by its keepalive arguments), and so long that it changes nothing.
+"""
 
 from __future__ import annotations
 
 import functools
 import json
+import os
+import re
+import secrets
+import socket
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import gevent
@@ -19,8 +31,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 from tritonclient.grpc import service_pb2_grpc
 
-from swarm.backends import control_key
-from swarm.backends.mark import GRPC_MARK, mark
+from swarm.errors import UsageError
 from users.endpoint import Endpoint
 from users.errors import status_error, translated
 from users.tls import OPEN, Security, authorization, context_of
@@ -29,9 +40,18 @@ from users.transport.http_library import TlsPool
 from users.transport.size_limits import bound_library
 
 PATIENCE_S = 5.0
-
 Read = Callable[[], dict[str, Any]]
 """Asks once more, over what is open already, and gives keys of a ledger's record."""
+VARIABLE = "INFERSWARM_MODEL_CONTROL"
+"""`NAME=VALUE`, as behind the colon of tritonserver's --http-restricted-api."""
+FORM = re.compile(r"[A-Za-z][A-Za-z0-9-]*=[!-~]+")
+PREFIXES = {"http": "", "grpc": "triton-grpc-protocol-"}
+"""What tritonserver looks for before the name."""
+MARK_MS = 3_599_789
+NEVER_MS = 2**31 - 2
+"""A keepalive time that turns gRPC's user timeout on and its pings as good as off."""
+GRPC_MARK = (("grpc.keepalive_time_ms", NEVER_MS), ("grpc.keepalive_timeout_ms", MARK_MS))
+_OPTION = getattr(socket, "TCP_USER_TIMEOUT", None)
 
 
 @dataclass(frozen=True)
@@ -127,7 +147,7 @@ class Line:
         `control`: it changes the server, and carries the secret for that.
         """
         given = b"" if body is None else json.dumps(body).encode()
-        named = control_key.headers("http") if control else {}
+        named = headers("http") if control else {}
         named |= {"Content-Type": "application/json"} if given else {}
         with translated():
             try:
@@ -187,6 +207,36 @@ def triton_stub(endpoint: Endpoint, control: bool = False) -> Iterator[Any]:
 
     `control`: they change the server, and carry the secret for that.
     """
-    secret = tuple(control_key.headers("grpc").items()) if control else ()
+    secret = tuple(headers("grpc").items()) if control else ()
     with open_channel(endpoint, (*CHANNEL_OPTIONS, *GRPC_MARK)) as channel:
         yield Called(channel, (*(metadata_of(endpoint) or ()), *secret) or None)
+
+
+def secret() -> str:
+    """What the environment has, or what only this process and the servers that it starts know."""
+    return os.environ.get(VARIABLE) or _own()
+
+
+@functools.cache
+def _own() -> str:
+    return f"inferswarm-control={secrets.token_hex(32)}"
+
+
+def headers(protocol: Literal["http", "grpc"]) -> dict[str, str]:
+    """What a request carries that changes a server. Raises UsageError."""
+    given = secret()
+    if not FORM.fullmatch(given):
+        raise UsageError(f"{VARIABLE} will not do: give NAME=VALUE, as tritonserver was given it")
+    name, _, value = given.partition("=")
+    return {f"{PREFIXES[protocol]}{name.lower()}": value}
+
+
+def mark(connection: socket.socket) -> None:
+    """Mark a TCP socket; does nothing on systems without the option."""
+    if _OPTION is not None:
+        connection.setsockopt(socket.IPPROTO_TCP, _OPTION, MARK_MS)
+
+
+def is_marked(connection: socket.socket) -> bool:
+    """Whether a TCP socket is one of ours. Raises OSError where it is no TCP socket."""
+    return _OPTION is not None and connection.getsockopt(socket.IPPROTO_TCP, _OPTION) == MARK_MS

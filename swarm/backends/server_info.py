@@ -1,4 +1,7 @@
-"""How the server behind an endpoint is set up: instances, largest batch, and how long it waits for more."""
+"""How the server behind an endpoint is set up: instances, largest batch, and how long it waits for more.
+
+What a server by URL holds, by its own word: ours tell model and weights, and random ones are named.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,12 @@ from swarm.backends.admin_client import PATIENCE_S, Line
 from swarm.backends.triton_admin import model_config, steps_of
 from users.endpoint import Endpoint
 from users.errors import RequestError, translated
+from users.redact import quoted
 
 NS_PER_US = 1_000
+FACTS = ("model", "weights", "emulated")
+MOST = 120
+"""Characters of each."""
 
 
 def read_serving(endpoint: Endpoint) -> dict[str, Any]:
@@ -61,3 +68,19 @@ def of_service(endpoint: Endpoint) -> Mapping[str, Any]:
         except RequestError:
             return {}
     return told if isinstance(told, dict) else {}
+
+
+def stated(endpoint: Endpoint) -> dict[str, str]:
+    """Those of `FACTS` that the server tells; nothing of one of another make, and it never raises."""
+    try:
+        with translated():
+            told = of_triton(computing(endpoint)) if endpoint.model else of_service(endpoint)
+            found = {name: told[name] for name in FACTS if isinstance(told.get(name), str)}
+    except RequestError:
+        return {}
+    return {name: text for name, value in found.items() if (text := quoted(value, MOST))}
+
+
+def of_triton(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The parameters that `python -m server up` and `export` write into a model's configuration."""
+    return {name: value["string_value"] for name, value in config.get("parameters", {}).items()}

@@ -1,18 +1,24 @@
-"""The servers' own counters: just before and after each measure phase, and every second between."""
+"""The servers' own counters: just before and after each measure phase, and every second between.
+
+What an ensemble of Triton's counts, put together from its own counters and those of its steps.
+
+Triton's own counters of an ensemble say little: its `queue` leaves out the waits for its steps, its
+executions and batch sizes are the requests, not what the model that computes joined them to, and a failure is
+counted twice (server 2.51).
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
 from tritonclient.grpc import service_pb2
 
 from swarm.backends.admin_client import PATIENCE_S, Line, Read, samples, triton_stub
-from swarm.backends.ensembles import ensemble_counters
 from swarm.backends.triton_admin import plain, steps_behind
-from swarm.sampling.gpus import gpu_records
 from users.endpoint import Endpoint
 from users.errors import RequestError, translated
 
@@ -38,6 +44,11 @@ GPU_FIELDS = {
     "inferswarm_gpu_power_w": "power_w",
     "inferswarm_gpu_sm_clock_mhz": "sm_clock_mhz",
 }
+Count = Callable[[Mapping[str, Any]], dict[str, Any]]
+"""The counters of one model from its entry in `ModelStatistics`."""
+BEFORE = {"jpeg": "decode_ns"}
+"""What the steps before the model do, by payload; to resize, crop and scale counts as decoding there."""
+OF_ALL_STEPS = ("queue_ns", "input_ns", "output_ns")
 
 
 def read_counters(endpoint: Endpoint) -> dict[str, Any]:
@@ -163,3 +174,35 @@ def triton_counters(stats: Mapping[str, Any]) -> dict[str, Any]:
         "compute_ns": of("compute_infer", "ns"),
         "output_ns": of("compute_output", "ns"),
     }
+
+
+def ensemble_counters(
+    answer: Mapping[str, Any], model: str, steps: Sequence[str], payload: str, count: Count
+) -> dict[str, Any]:
+    """Counters of the ensemble `model`, from the statistics of all models of its server.
+
+    The first step sees each request once, whatever comes of it. Others' requests to the model that computes
+    are counted with them: they share its queue and its batches, and must not go unnoticed. Raises KeyError.
+    """
+    counted = {stats["name"]: count(stats) for stats in answer["model_stats"]}
+    whole, first, inner = counted[model], counted[steps[0]], counted[steps[-1]]
+    return {
+        **inner,
+        "requests": first["requests"] + inner["successes"] - whole["successes"],
+        **{part: sum(counted[step][part] for step in steps) for part in OF_ALL_STEPS},
+        BEFORE.get(payload, "preprocess_ns"): sum(counted[step]["compute_ns"] for step in steps[:-1]),
+    }
+
+
+def gpu_records(told: Iterable[tuple[str, str, float]]) -> list[dict[str, Any]]:
+    """One record a GPU from (id, field, value); a value that is no number is left out.
+
+    >>> gpu_records([("a", "power_w", 70.5), ("a", "memory_bytes", 2.0), ("b", "power_w", math.nan)])
+    [{'id': 'a', 'power_w': 70.5, 'memory_bytes': 2}]
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for gpu, field, value in told:
+        if math.isfinite(value):
+            kept = int(value) if field == "memory_bytes" else round(float(value), 3)
+            found.setdefault(gpu, {"id": gpu})[field] = kept
+    return list(found.values())

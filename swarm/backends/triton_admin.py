@@ -1,20 +1,31 @@
-"""Triton's configuration of a model, and which models a model is made of."""
+"""Triton's configuration of a model, and which models a model is made of.
+
+Triton's model-control API: a model's configuration read, and the model loaded again with another.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
+import grpc
 from google.protobuf.json_format import MessageToDict
 from tritonclient.grpc import service_pb2
 
-from swarm.backends.admin_client import PATIENCE_S, Line, triton_stub
+from swarm.backends.admin_client import PATIENCE_S, Line, Told, get, post, triton_stub
 from users.endpoint import Endpoint
-from users.errors import RequestError, translated
+from users.errors import RequestError, short, translated
 
 OF_THE_MODEL = ("fp32", "json")
 """Payloads that a model of ours takes itself; before others stand steps that turn them into its own."""
+LOAD_S = 900.0
+"""How long a load may take: an engine that is built while it is loaded has been seen to need five minutes."""
+READY_S, POLL_S = 30.0, 0.05
+NOBODY = "inferswarm-asks-whether-models-can-be-loaded"
+"""No model has this name, so that asking to load it changes nothing."""
 
 
 def plain(answer: Any) -> Mapping[str, Any]:
@@ -59,3 +70,87 @@ def queues_of(endpoint: Endpoint) -> tuple[str, ...]:
             return steps_behind(endpoint) or (endpoint.model,)
     except RequestError:
         return ()
+
+
+class ModelControlError(Exception):
+    """The server did not do it; the text is why, as part of a sentence."""
+
+
+def inner(endpoint: Endpoint) -> Endpoint:
+    """The endpoint of the model that computes: an ensemble's last step, or the endpoint's own model.
+
+    Raises ModelControlError.
+    """
+    steps = steps_of(config_of(endpoint))
+    return replace(endpoint, model=steps[-1]) if steps else endpoint
+
+
+def config_of(endpoint: Endpoint) -> Mapping[str, Any]:
+    """The configuration of the endpoint's own model. Raises ModelControlError."""
+    try:
+        with translated():
+            return model_config(endpoint)
+    except RequestError as error:
+        raise ModelControlError(f"the configuration of {endpoint.model} cannot be read ({error})") from error
+
+
+def refusal(endpoint: Endpoint) -> str:
+    """Why the server would load no model, in its own words; empty where it would."""
+    try:
+        load(replace(endpoint, model=NOBODY))
+    except ModelControlError as error:
+        # One that is in explicit mode has looked for the model.
+        return "" if NOBODY in str(error) else str(error)
+    return ""
+
+
+def load(endpoint: Endpoint, config: Mapping[str, Any] | None = None) -> None:
+    """Load the endpoint's model, with this configuration if any, for as long as it takes.
+
+    Raises ModelControlError.
+    """
+    given = {} if config is None else {"config": json.dumps(config)}
+    try:
+        if endpoint.protocol == "grpc":
+            typed = {
+                name: service_pb2.ModelRepositoryParameter(string_param=text) for name, text in given.items()
+            }
+            request = service_pb2.RepositoryModelLoadRequest(model_name=endpoint.model, parameters=typed)
+            with triton_stub(endpoint, control=True) as stub:
+                stub.RepositoryModelLoad(request, timeout=LOAD_S)
+            return
+        path = f"/v2/repository/models/{endpoint.model}/load"
+        answer = post(endpoint, path, {"parameters": given}, LOAD_S, control=True)
+    except (grpc.RpcError, RequestError) as error:
+        raise ModelControlError(short(error)) from error
+    if not answer.ok:
+        raise ModelControlError(said(answer))
+
+
+def said(answer: Told) -> str:
+    """What is wrong, by a server's answer over HTTP: Triton's `error`, or the status."""
+    try:
+        return str(answer.json()["error"])
+    except (ValueError, KeyError, TypeError):
+        return f"HTTP {answer.status}"
+
+
+def wait_until_ready(endpoint: Endpoint, clock: Callable[[], float], sleep: Callable[[float], None]) -> None:
+    """Return once the endpoint's model answers requests. Raises ModelControlError after `READY_S`."""
+    over = clock() + READY_S
+    while not is_ready(endpoint):
+        if clock() > over:
+            raise ModelControlError(f"{endpoint.model} is not ready {READY_S:g} s after it was loaded")
+        sleep(POLL_S)
+
+
+def is_ready(endpoint: Endpoint) -> bool:
+    """Whether the endpoint's model answers requests. Raises ModelControlError where its server does not."""
+    try:
+        if endpoint.protocol == "grpc":
+            with triton_stub(endpoint) as stub:
+                request = service_pb2.ModelReadyRequest(name=endpoint.model)
+                return bool(stub.ModelReady(request, timeout=PATIENCE_S).ready)
+        return bool(get(endpoint, f"/v2/models/{endpoint.model}/ready").ok)
+    except (grpc.RpcError, RequestError) as error:
+        raise ModelControlError(short(error)) from error

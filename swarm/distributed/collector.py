@@ -11,9 +11,8 @@ from typing import Any
 from hdrh.histogram import HdrHistogram
 
 from reports.ledger.ledger import LedgerWriter
-from swarm.distributed.forms import are_records, careful, is_progress
 from swarm.distributed.phase_stats import Pulse
-from swarm.distributed.protocol import PROGRESS, RECORDS
+from swarm.distributed.protocol import PROGRESS, RECORDS, are_records, careful, is_progress
 from swarm.distributed.raw_results import RawResults
 
 Phase = tuple[str, int, str]

@@ -14,8 +14,7 @@ import gevent
 from gevent.queue import Queue
 
 from swarm.clock import wall_ns
-from swarm.distributed.forms import careful, is_question
-from swarm.distributed.protocol import ASK, HELLO, PARTING, REPLY
+from swarm.distributed.protocol import ASK, HELLO, PARTING, REPLY, careful, is_question
 from swarm.distributed.recorder import Recorder
 from swarm.distributed.shipper import Shipping
 from swarm.distributed.worker_cell import (
@@ -23,12 +22,11 @@ from swarm.distributed.worker_cell import (
     check_reach,
     located,
     own_host,
+    settle_memory,
     stage_of,
     user_class_for,
 )
 from swarm.errors import StudyError, SwarmError
-from swarm.locust_patches.patches import settle_memory
-from swarm.targets.resolve import resolved
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet, ImageSetError, load_images
 from users.load.assignment import Stage
@@ -36,6 +34,7 @@ from users.load.pacing import ClosedPacer, OpenPacer, Pacer, offsets_ns
 from users.load.user import InferenceUser
 from users.redact import redacted
 from users.result import Result
+from users.transport.sockets import resolved
 
 PARTING_S = 4.0
 NOTHING_DONE = {

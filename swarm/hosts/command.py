@@ -16,12 +16,10 @@ from rich.text import Text
 from reports.format import plain, plain_lines
 from reports.parser import Parser
 from swarm.errors import SwarmError
-from swarm.hosts.check import Checked, check, check_all
-from swarm.hosts.fitness import Facts, Problem, problems
+from swarm.hosts.check import Checked, Facts, Problem, check, check_all, problems
 from swarm.hosts.host import Host
 from swarm.hosts.hosts_file import HostSpec, add_ssh_config, hosts_named, read_hosts
-from swarm.hosts.prepare import prepare, steps
-from swarm.hosts.source import gather
+from swarm.hosts.prepare import gather, prepare, steps
 
 OK, UNFIT = 0, 2
 LEAST_WIDTH = 140

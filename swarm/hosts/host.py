@@ -11,8 +11,16 @@ from pathlib import Path
 
 from swarm.errors import UsageError
 from swarm.hosts.hosts_file import HostSpec
-from swarm.hosts.ssh import PYTHON, in_checkout, ssh_command, tunnel_to
-from swarm.hosts.tokens import token_variables
+from swarm.hosts.ssh import PYTHON, in_checkout, ssh_command, token_variables, tunnel_to
+
+GIVEN = frozenset(
+    {
+        "--headless", "--autostart", "--master", "--worker", "--processes", "--expect-workers",
+        "--expect-workers-max-wait", "--master-host", "--master-port", "--master-bind-host",
+        "--master-bind-port",
+    }
+)  # fmt: skip
+"""Options that whoever starts master and workers gives to Locust."""
 
 ROOT = Path(__file__).resolve().parents[2]
 LEASH, FACTS = "swarm/launcher/leash.py", "swarm/hosts/facts.py"

@@ -17,12 +17,9 @@ from typing import Any, NoReturn
 
 from reports.format import plain
 from swarm.errors import UsageError
-from swarm.hosts.k8s import targets_of
-from swarm.hosts.k8s_objects import objects
-from swarm.hosts.k8s_study import ClusterStudy, TokenSecret
-from swarm.hosts.k8s_yaml import MARK, stream, write_folder
-from swarm.hosts.tokens import TOKEN, VARIABLE
-from swarm.launcher.child import GIVEN
+from swarm.hosts.host import GIVEN
+from swarm.hosts.k8s import MARK, ClusterStudy, TokenSecret, objects, stream, targets_of, write_folder
+from swarm.hosts.ssh import TOKEN, VARIABLE
 
 DEFAULTS = {"image": "", "namespace": "inferswarm", "workers": 1, "cpu": 1, "memory": "1Gi"}
 FIELDS = tuple(DEFAULTS)

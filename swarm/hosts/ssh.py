@@ -1,9 +1,13 @@
-"""Command lines that run something on a real machine through ssh."""
+"""Command lines that run something on a real machine through ssh.
+
+The variables with tokens, by name: who starts processes elsewhere hands them on without looking inside.
+"""
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from swarm.hosts.hosts_file import HostSpec
 
@@ -27,6 +31,9 @@ FAILED = 255
 """ssh's exit code where ssh itself failed, and not the command there."""
 PORT_TAKEN = "remote port forwarding failed"
 """What ssh says before it ends with `FAILED` where a tunnel's port is taken there: try another."""
+TOKEN = "INFERSWARM_TOKEN"
+VARIABLE = re.compile(r"INFERSWARM_(?:[A-Z0-9]+_)?TOKEN")
+"""As `users.redact` has it, which imports Locust by the way."""
 
 
 def ssh_command(spec: HostSpec, remote: str, tunnel: str = "") -> list[str]:
@@ -55,3 +62,8 @@ def in_checkout(spec: HostSpec, argv: Sequence[str]) -> str:
 def folder(spec: HostSpec) -> str:
     """The host's checkout, quoted for its shell: never an option, nor looked for along CDPATH."""
     return shlex.quote(spec.path if spec.path.startswith("/") else f"./{spec.path}")
+
+
+def token_variables(environment: Mapping[str, str]) -> list[str]:
+    """The names of those that are set."""
+    return sorted(name for name, value in environment.items() if value and VARIABLE.fullmatch(name))

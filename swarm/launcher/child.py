@@ -19,14 +19,6 @@ from swarm.hosts.host import LEASH, ROOT
 from swarm.hosts.hosts_file import HostSpec
 from swarm.launcher.orphans import mark
 
-GIVEN = frozenset(
-    {
-        "--headless", "--autostart", "--master", "--worker", "--processes", "--expect-workers",
-        "--expect-workers-max-wait", "--master-host", "--master-port", "--master-bind-host",
-        "--master-bind-port",
-    }
-)  # fmt: skip
-"""Options that whoever starts master and workers gives to Locust."""
 TAIL_LINES = 12
 LEASH_S, STOP_S = 10.0, 25.0
 """How long a process may take to end in order, and its leash to end it, over ssh as well."""

@@ -11,8 +11,9 @@ from pathlib import Path
 from reports.format import plain_lines
 from reports.parser import Parser
 from swarm.errors import SwarmError, UsageError
+from swarm.hosts.host import GIVEN
 from swarm.hosts.hosts_file import HostSpec, add_ssh_config, hosts_named
-from swarm.launcher.child import GIVEN, Signals, Stop, workers_wanted
+from swarm.launcher.child import Signals, Stop, workers_wanted
 from swarm.launcher.launcher import Launcher
 from swarm.links.profiles import Profile, profiles_named, read_profiles
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from swarm.links.namespace import TUN, LinkError, ip
-from swarm.links.shaping import LinkSpec
+from swarm.links.profiles import LinkSpec
 
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 WAITING_PACKETS = 20_000

@@ -11,10 +11,9 @@ from contextlib import ExitStack, suppress
 from ipaddress import IPv4Address
 from typing import Any
 
-from swarm.links.built import Built
 from swarm.links.devices import End, Pair
-from swarm.links.namespace import LinkError, add_namespace, inside, remove_orphans, require_means
-from swarm.links.shaping import LinkSpec
+from swarm.links.namespace import Built, LinkError, add_namespace, inside, remove_orphans, require_means
+from swarm.links.profiles import LinkSpec
 from swarm.links.tcp import set_tcp
 from swarm.links.tun import Carrier, hold, lay_tun
 

@@ -1,4 +1,7 @@
-"""Network namespaces of Linux, by iproute2 and /proc: made, entered, removed with all that runs in them."""
+"""Network namespaces of Linux, by iproute2 and /proc: made, entered, removed with all that runs in them.
+
+What is built of namespaces and devices for a while, and is gone afterwards whatever happens.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,11 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from swarm.errors import SwarmError
 
@@ -22,6 +27,7 @@ PACKAGES = {"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux"}
 PATIENCE_S = 2.0
 COMMAND_S = 60.0
 """For any one command; they take milliseconds."""
+DEFERRED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 
 class LinkError(SwarmError):
@@ -157,3 +163,59 @@ def remove_orphans(
     for name in found:
         remove_namespace(name)
     return found
+
+
+class Built:
+    """Built when it is entered; at the end, or where the building fails, everything is undone.
+
+    A class of this kind says what it needs in `_require`, builds in `_build`, and tells in `check` what died.
+    """
+
+    def __init__(self) -> None:
+        self._owner = 0
+        self._undo = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._require()
+        remove_orphans()
+        self._owner = os.getpid()
+        try:
+            self._build(self._undo)
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if os.getpid() != self._owner:
+            # A fork of ours comes to its end; what we built is not its own.
+            return
+        self._close()
+        if kind is None:
+            self.check()
+
+    def check(self) -> None:
+        """Raises LinkError where a part has died, before or while it was stopped."""
+        raise NotImplementedError
+
+    def _require(self) -> None:
+        raise NotImplementedError
+
+    def _build(self, undo: ExitStack) -> None:
+        raise NotImplementedError
+
+    def _close(self) -> None:
+        with undisturbed():
+            self._undo.close()
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Signals that end us wait: half of a removal would leave the other half."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, DEFERRED)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 
 from swarm.links.devices import End, Pair, add_device, add_veth, join
 from swarm.links.namespace import LinkError, add_namespace, ip, run
-from swarm.links.shaping import LinkSpec
+from swarm.links.profiles import LinkSpec
 
 UNLIMITED_PACKETS = 100_000
 """Without a rate nothing waits for its turn, and what is on its way must fit."""

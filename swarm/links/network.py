@@ -10,10 +10,9 @@ from dataclasses import replace
 from ipaddress import IPv4Address
 
 from swarm.errors import UsageError
-from swarm.links.built import Built
 from swarm.links.control_net import MOST_HOSTS, ControlNet
 from swarm.links.devices import End, Pair, add_veth, join
-from swarm.links.namespace import LinkError, add_namespace, inside, require_means
+from swarm.links.namespace import Built, LinkError, add_namespace, inside, require_means
 from swarm.links.netem import kernel_has_netem, lay_netem
 from swarm.links.profiles import Profile
 from swarm.links.tcp import controls, set_tcp

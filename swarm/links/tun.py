@@ -12,7 +12,7 @@ from typing import Any
 
 from swarm.links.devices import Pair, join, kernel_drops, open_tun
 from swarm.links.namespace import LinkError, ip
-from swarm.links.shaping import LinkSpec
+from swarm.links.profiles import LinkSpec
 
 STOP_S = 5.0
 

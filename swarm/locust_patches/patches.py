@@ -7,9 +7,7 @@ from locust.rpc import zmqrpc
 from locust.runners import WorkerRunner
 from locust.stats import StatsCSV, StatsEntry
 
-import ctypes
 import functools
-import gc
 import os
 import sys
 from collections.abc import Callable
@@ -19,8 +17,6 @@ from swarm.locust_patches.batched_stats import TalliedStats
 
 LOADED_BY = os.getpid()
 """The process that loaded the locustfile, from which Locust forks the workers of `--processes`."""
-YOUNG_OBJECTS = 10_000
-"""So many new ones are there before Python looks for garbage among them; its own bound is 700."""
 MASTER_PATIENCE_S = 15
 """A worker whose master is silent for so long goes home; Locust's minute would be load for nobody."""
 
@@ -62,24 +58,6 @@ def telling(connect: Callable[[WorkerRunner], None]) -> Callable[[WorkerRunner],
         connect(runner)
 
     return connect_to_master
-
-
-def settle_memory() -> None:
-    """Before a load: what is there stays, and Python's garbage collector need not look at it each time."""
-    gc.set_threshold(YOUNG_OBJECTS)
-    gc.unfreeze()  # what an earlier load left behind may go
-    gc.collect()
-    give_back()
-    gc.freeze()
-
-
-def give_back() -> None:
-    """Return to the kernel what is free, where glibc can be asked to: tens of megabytes that pools have left,
-    within which a load's own memory could grow for minutes, and nobody would see it.
-    """
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
 
 
 def three_digits(response_time: float) -> float:

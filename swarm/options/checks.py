@@ -11,7 +11,7 @@ from swarm.plan.rate_search import Bound
 from users.load.load_profile import seconds_of
 
 if TYPE_CHECKING:
-    from swarm.options.parse import Options
+    from swarm.options.model import Options
 
 
 def check_servers(options: Options) -> None:

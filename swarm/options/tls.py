@@ -12,7 +12,7 @@ from swarm.options.table import flag
 from users.tls import Security, new_context
 
 if TYPE_CHECKING:
-    from swarm.options.parse import Options
+    from swarm.options.model import Options
 
 FILES = ("tls_ca", "tls_client_cert", "tls_client_key")
 NO_VERIFY = "tls_no_verify"

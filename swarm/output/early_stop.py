@@ -1,29 +1,50 @@
-"""Thresholds that may stop a study: what the measure phase under way says of them, second by second."""
+"""Thresholds that may stop a study: what the measure phase under way says of them, second by second.
+
+When a measure phase under way shows for certain that a bound is broken, though it is looked at for ever.
+
+A machine that is slow for some seconds is no broken bound. So all seconds together may have been unlucky by
+as much as seconds that vary and are alike explain (`unlucky`), and the bound must be broken beyond that, by
+what the requests themselves tell.
+
+The workers' health over a phase that may be long, in the memory of a short one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import exp, sqrt
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from reports.caveats.client import own_slowness
-from reports.fold.readable import readable
+from reports.fold.health import SECOND_NS, Health, health
+from reports.fold.records import readable
 from reports.format import NS_PER_MS
 from reports.gates.absolute import of_seconds
 from reports.gates.blocks import MOST_BLOCKS, Block, Seconds
-from reports.gates.claim import Claim
-from reports.gates.columns import PERCENTILES
-from reports.gates.planned import planned_cell
-from reports.gates.select import cells_of
+from reports.gates.evidence import LEAST_BLOCKS, Counts, Share
+from reports.gates.require import PERCENTILES
+from reports.gates.select import cells_of, planned_cell
 from reports.gates.thresholds import Threshold
-from reports.gates.verdict import measured
-from reports.histogram.buckets import mean_ns, percentiles_ns
-from swarm.output.certainty import chance_of, is_certain, look_at
-from swarm.output.health_so_far import HealthSoFar
+from reports.gates.verdict import Claim, measured
+from reports.histogram.buckets import compact, mean_ns, percentiles_ns
+from reports.ledger.ledger import Record
 
-Record = dict[str, Any]
+CERTAIN = 0.001
+"""How likely a threshold may stop a study that keeps its bound, all runs and looks together."""
+LOOK_S = 5
+"""From one look to the next; the first comes after so many seconds, or those of abort_after_s."""
+ALIKE = 0.8
+"""What is left of a second's own slowness, or its own failures, in the next one, at most."""
+TIMES_VARY, FAILURES_VARY = 0.15, 1.0
+"""How far seconds differ at most: the standard deviations of the logarithms of their times, and of the odds
+that a request of theirs fails."""
+HELD = 1_000
+"""Records that are kept one by one: some minutes of a few workers, or a second of a thousand."""
+SUMS = ("loop_ran_ns", "cpu_wait_ns")
 
 
 @dataclass(frozen=True)
@@ -169,3 +190,106 @@ class Phase:
         (p95_ns,) = percentiles_ns(whole, [95.0])
         times = {"latency_p95_ns": p95_ns, "latency_mean_ns": mean_ns(whole)}
         return bool(own_slowness(self._health.found, times))
+
+
+def look_at(threshold: Threshold, elapsed_s: int) -> int:
+    """Which look at a threshold is due after so many seconds of a phase, from 1 on; 0 before the first."""
+    first_s = max(float(LOOK_S), threshold.abort_after_s or 0)
+    return 1 + int((elapsed_s - first_s) // LOOK_S) if elapsed_s >= first_s else 0
+
+
+def chance_of(look: int, runs: int) -> float:
+    """What one look may spend of the chance to be wrong: those of all looks at so many runs add up to it."""
+    return CERTAIN / runs / (look * (look + 1))
+
+
+def unlucky(threshold: Threshold, seconds: int, chance: float) -> Threshold:
+    """The same with the bound that so many seconds exceed only with this chance while its own is kept."""
+    require, deviations = threshold.require, float(-ndtri(chance)) * sqrt(variance(seconds))
+    if require.column in PERCENTILES:
+        bound = require.bound * exp(TIMES_VARY * deviations)
+    else:
+        odds = require.bound * exp(FAILURES_VARY * deviations)
+        bound = odds / (1 - require.bound + odds)
+    # a fail takes more than what is tolerated, too
+    stricter = replace(require, bound=max(bound, threshold.tolerated))
+    return replace(threshold, require=stricter, least_effect=0.0)
+
+
+def variance(seconds: int) -> float:
+    """Of the mean of so many values of variance 1 whose neighbours are alike (AR(1))."""
+    rest = 2 * ALIKE * (1 - ALIKE**seconds) / (1 - ALIKE)
+    return (seconds * (1 + ALIKE) - rest) / (1 - ALIKE) / seconds**2
+
+
+def is_certain(threshold: Threshold, seconds: Seconds, width_s: int, chance: float) -> bool:
+    """Whether blocks of so many seconds each show it, at this chance of being wrong."""
+    if len(seconds.blocks) < LEAST_BLOCKS:
+        return False
+    strict = unlucky(threshold, width_s * len(seconds.blocks), chance / 2).require
+    if strict.column in PERCENTILES:
+        name, percent = PERCENTILES[strict.column]
+        allowed = 1 - percent / 100
+        found = share_of(*seconds.beyond(name, strict.bound * NS_PER_MS), width_s)
+    else:
+        allowed, found = strict.bound, share_of(*seconds.failed(), width_s)
+    return found.share > allowed and found.p_beyond(allowed, above=True) <= chance / 2
+
+
+def share_of(hits: Counts, requests: Counts, width_s: int) -> Share:
+    """The share of hits; what its blocks differ by beyond chance is as alike as it may be at most.
+
+    How alike they are is not taken from them, as a verdict does: few blocks do not tell.
+    """
+    whole, count = float(requests.sum()), len(requests)
+    share = float(hits.sum()) / max(1.0, whole)
+    by_chance = share * (1 - share) / max(1.0, whole)
+    if by_chance <= 0:
+        return Share(share, whole, round(whole))
+    errors = hits - share * requests
+    beyond_chance = max(0.0, float(errors @ errors) * count / (count - 1) / whole**2 - by_chance)
+    alike = count * variance(count * width_s) / variance(width_s)
+    return Share(share, whole * by_chance / (by_chance + beyond_chance * alike), round(whole))
+
+
+class HealthSoFar:
+    """Takes a record of each worker and second; of old ones it keeps the sums."""
+
+    def __init__(self) -> None:
+        self._old: list[Record] = []
+        self._new: list[Record] = []
+
+    def add(self, record: Record) -> None:
+        """One worker's second."""
+        self._new.append(record)
+        if len(self._new) >= HELD:
+            self._old, self._new = joined([*self._old, *readable(self._new)]), []
+
+    @property
+    def found(self) -> Health:
+        """What all of them say of processor time and event loops, without pauses and what was in flight."""
+        return health([*self._old, *readable(self._new)])
+
+
+def joined(records: Sequence[Record]) -> list[Record]:
+    """One record of each worker for all of its seconds; those that state other things stay apart."""
+    groups: dict[tuple[Any, ...], list[Record]] = {}
+    for record in records:
+        stated = tuple(name for name in ("cpu_pct", *SUMS) if record.get(name) is not None)
+        groups.setdefault((record["worker"], "lag" in record["histograms"], *stated), []).append(record)
+    return [one_of(stated, lines) for (_, _, *stated), lines in groups.items()]
+
+
+def one_of(stated: Sequence[str], lines: Sequence[Record]) -> Record:
+    """The record of a span that is as long as those of all lines, which state the same."""
+    spans_ns = [line.get("span_ns") or SECOND_NS for line in lines]
+    made = {"kind": "health", "worker": lines[0]["worker"], "second": lines[-1]["second"]}
+    made |= {
+        "span_ns": sum(spans_ns),
+        **{name: sum(line[name] for line in lines) for name in SUMS if name in stated},
+    }
+    if "cpu_pct" in stated:
+        used = sum(line["cpu_pct"] * span_ns for line, span_ns in zip(lines, spans_ns, strict=True))
+        made["cpu_pct"] = used / sum(spans_ns)
+    lags = [line["histograms"]["lag"] for line in lines if "lag" in line["histograms"]]
+    return {**made, "histograms": {"lag": compact(lags)} if lags else {}}

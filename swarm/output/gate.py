@@ -10,15 +10,14 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 
 from reports.format import plural
-from reports.gates.baseline_file import studies_in
-from reports.gates.error import GateError
-from reports.gates.names import THRESHOLDS, VERDICTS
-from reports.gates.planned import planned_cell
-from reports.gates.select import check_names
+from reports.gates.baseline import studies_in
+from reports.gates.require import GateError
+from reports.gates.select import check_names, planned_cell
 from reports.gates.thresholds import WARN, Gates, read_gates
+from reports.gates.verdict import THRESHOLDS, VERDICTS
 from reports.ledger.ledger import FILE_NAME
 from swarm.errors import UsageError
-from swarm.options.parse import Options
+from swarm.options.model import Options
 from swarm.output import report_process
 from swarm.plan.cell import Cell, Run
 from users.endpoint import Endpoint

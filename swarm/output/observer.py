@@ -24,12 +24,3 @@ class Watch:
 
     def refused(self, sentence: str) -> None:
         """A study that could not begin, and why."""
-
-
-def watch_for(web_ui: Any) -> Watch:
-    """The live page of this web UI; without one, nobody, and nothing of the page is imported."""
-    if web_ui is None:
-        return Watch()
-    from swarm.web.page import open_page
-
-    return open_page(web_ui)

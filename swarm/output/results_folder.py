@@ -12,7 +12,7 @@ from typing import Any
 from reports.ledger.ledger import FILE_NAME, VERSION, LedgerWriter
 from swarm.clock import utc_now
 from swarm.errors import UsageError
-from swarm.options.parse import Options
+from swarm.options.model import Options
 from swarm.output.fingerprint import fingerprint
 from swarm.plan.cell import Run
 from swarm.plan.matrix import Study

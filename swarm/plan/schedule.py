@@ -1,14 +1,18 @@
-"""Which run comes next: a fixed list of runs, one that grows, or a search that learns from each."""
+"""Which run comes next: a fixed list of runs, one that grows, or a search that learns from each.
+
+A programme of whole repeats: some at first, and one more as long as verdicts are open.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from hdrh.histogram import HdrHistogram
 
-from swarm.plan.cell import Run
+from swarm.plan.cell import Cell, Run
+from swarm.plan.matrix import one_repeat, order
 
 
 class Programme(Protocol):
@@ -50,6 +54,41 @@ class Listed:
     def next(self, outcome: Outcome | None) -> Run | None:
         """The next of the list."""
         return next(self._to_come, None)
+
+    def remark(self, outcome: Outcome) -> str:
+        """Nothing."""
+        return ""
+
+
+class Repeating:
+    """`repeats` of some cells, then more, one by one, up to `most` of them.
+
+    `is_wanted` is asked at the end of a repeat whether there is to be another one; it is told that one's
+    number, and how many there may be from it on.
+    """
+
+    def __init__(
+        self, cells: list[Cell], repeats: int, most: int, seed: int, is_wanted: Callable[[int, int], bool]
+    ) -> None:
+        self._cells, self._repeats, self._most, self._seed = cells, repeats, most, seed
+        self._is_wanted = is_wanted
+        self._begun = 0
+        self.planned = order(cells, repeats, seed)
+
+    def next(self, outcome: Outcome | None) -> Run | None:
+        """The next of the repeat, or of one more."""
+        if self._begun == len(self.planned):
+            self._repeat()
+        if self._begun == len(self.planned):
+            return None
+        self._begun += 1
+        return self.planned[self._begun - 1]
+
+    def _repeat(self) -> None:
+        number = self._repeats + 1
+        if number <= self._most and self._is_wanted(number, self._most - self._repeats):
+            self._repeats = number
+            self.planned += one_repeat(self._cells, number, self._seed)
 
     def remark(self, outcome: Outcome) -> str:
         """Nothing."""

@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
-import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
 import gevent
 
+from swarm.backends.statistics import gpu_records
 from users.endpoint import Endpoint
-
-
-def gpu_records(told: Iterable[tuple[str, str, float]]) -> list[dict[str, Any]]:
-    """One record a GPU from (id, field, value); a value that is no number is left out.
-
-    >>> gpu_records([("a", "power_w", 70.5), ("a", "memory_bytes", 2.0), ("b", "power_w", math.nan)])
-    [{'id': 'a', 'power_w': 70.5, 'memory_bytes': 2}]
-    """
-    found: dict[str, dict[str, Any]] = {}
-    for gpu, field, value in told:
-        if math.isfinite(value):
-            kept = int(value) if field == "memory_bytes" else round(float(value), 3)
-            found.setdefault(gpu, {"id": gpu})[field] = kept
-    return list(found.values())
 
 
 def is_local(endpoint: Endpoint) -> bool:

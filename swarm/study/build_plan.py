@@ -9,15 +9,14 @@ from reports.ledger.records import MOST_RUNS
 from swarm.backends.registry import Kind
 from swarm.errors import UsageError
 from swarm.launcher.manifest import Launch
-from swarm.options.parse import Options
+from swarm.options.model import Options
 from swarm.options.table import TEXTS, flag
 from swarm.output.gate import Gate
 from swarm.plan.cell import Cell
 from swarm.plan.matrix import Size, Study, at_rates, is_meant, matching, order
 from swarm.plan.rate_search import MOST_STEPS, START_PER_S, Bound, Search
-from swarm.plan.repeating import Repeating
-from swarm.plan.schedule import Listed, Programme
-from swarm.targets.model_settings_swarm import wants
+from swarm.plan.schedule import Listed, Programme, Repeating
+from swarm.targets.model_settings import wants
 from users.endpoint import Endpoint
 
 

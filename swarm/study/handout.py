@@ -10,7 +10,7 @@ import gevent
 
 from swarm.distributed.workers import Answers, Crew
 from swarm.errors import StudyError
-from swarm.options.parse import Options
+from swarm.options.model import Options
 from swarm.study.conductor import PREPARE_S
 from swarm.targets.golden import golden_embeddings
 from users.endpoint import Endpoint

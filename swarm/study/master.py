@@ -25,17 +25,16 @@ from swarm.errors import SwarmError, TimeIsOverError, UsageError
 from swarm.launcher.manifest import Launch
 from swarm.locust_patches.log_filters import hush_locust
 from swarm.locust_patches.signals import MasterSignals, to_the_end
-from swarm.options.parse import Options, changes, resolve
-from swarm.output.exporter import start_exporter
+from swarm.options.model import Options
+from swarm.options.parse import changes, resolve
 from swarm.output.gate import Gate
-from swarm.output.observer import watch_for
-from swarm.output.prometheus import Live
+from swarm.output.observer import Watch
+from swarm.output.prometheus import Live, start_exporter
 from swarm.output.results_folder import header, make_folder, new_folder, open_ledger
 from swarm.plan.matrix import Size, Study
 from swarm.plan.schedule import Programme
 from swarm.sampling.kubernetes import NO_COUNTERS, cluster_of
 from swarm.sampling.sampler import Sampler, open_sources
-from swarm.sampling.triton_metrics import check_metrics, metrics_addresses
 from swarm.study.build_plan import programme_of, varies_servers
 from swarm.study.conductor import Conductor
 from swarm.study.dependencies import Hands
@@ -44,6 +43,7 @@ from swarm.study.handout import check_reach, hand_out, wait_for_workers
 from swarm.study.run_phases import Terms
 from swarm.study.wiring import Users, hands_of
 from swarm.targets import operator_profile
+from swarm.targets.metrics_urls import check_metrics, metrics_addresses
 from swarm.targets.model_settings import ModelControl
 from swarm.targets.resolve import doubts, elsewhere
 from swarm.targets.servers import Servers
@@ -242,3 +242,12 @@ class Master:
             print(plain_lines(text), flush=True)
         else:
             logger.info(plain_lines(text))
+
+
+def watch_for(web_ui: Any) -> Watch:
+    """The live page of this web UI; without one, nobody, and nothing of the page is imported."""
+    if web_ui is None:
+        return Watch()
+    from swarm.web.page import open_page
+
+    return open_page(web_ui)

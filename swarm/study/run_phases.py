@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from swarm.distributed.muster import Muster
+from swarm.distributed.workers import Muster
 from swarm.errors import RunFailedError, StudyError
 from swarm.plan.cell import Run
 from swarm.study.dependencies import Hands

@@ -18,7 +18,7 @@ from swarm.distributed.workers import Crew
 from swarm.launcher.manifest import Launch
 from swarm.sampling.sampler import Sampler
 from swarm.sampling.server_memory import ServerMemory
-from swarm.sampling.trace_reader import TraceReader
+from swarm.sampling.triton_trace import TraceReader
 from swarm.study.dependencies import Hands
 from swarm.targets.model_settings import ModelControl
 from swarm.targets.servers import Servers

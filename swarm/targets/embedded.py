@@ -14,11 +14,11 @@ from typing import Any
 import gevent
 from gevent.event import AsyncResult
 
-from swarm.backends import control_key
+from swarm.backends import admin_client
 from swarm.backends.registry import Kind, servers_for
 from swarm.errors import UsageError
 from swarm.launcher.orphans import new_folder, remove_folders
-from swarm.options.parse import Options
+from swarm.options.model import Options
 from swarm.redaction import copy_veiled
 
 STOP_S = 8.0
@@ -82,7 +82,7 @@ class EmbeddedServers:
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            env={**os.environ, control_key.VARIABLE: control_key.secret()},
+            env={**os.environ, admin_client.VARIABLE: admin_client.secret()},
             cwd=Path(__file__).parents[2],
         )
         gevent.spawn(self._listen, self._process)

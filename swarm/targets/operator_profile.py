@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from swarm.options.parse import Options
+from swarm.options.model import Options
 from swarm.plan.matrix import Size, Study
 
 KIND = "operators"

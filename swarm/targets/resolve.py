@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
-import socket
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from users.endpoint import Endpoint
-
-
-def resolved(endpoint: Endpoint) -> list[str]:
-    """The IP addresses that the endpoint's host has for this process, in order; none where it has none."""
-    try:
-        found = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        return []
-    return sorted({str(place[0]) for *_, place in found})
 
 
 def record_of(endpoint: Endpoint, addresses: Sequence[str]) -> dict[str, Any]:

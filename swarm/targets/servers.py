@@ -7,23 +7,24 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from swarm.backends import control_key
+from swarm.backends import admin_client
 from swarm.backends.registry import Kind
-from swarm.backends.stating import stated
+from swarm.backends.server_info import stated
 from swarm.errors import UsageError
 from swarm.launcher.manifest import Launch, relocated
-from swarm.options.parse import Options
+from swarm.options.model import Options
 from swarm.sampling.gpus import is_local
-from swarm.sampling.triton_metrics import metrics_addresses
 from swarm.targets.cold_start import FirstCalls
 from swarm.targets.embedded import EmbeddedServers, arguments
 from swarm.targets.golden import check_agreement
+from swarm.targets.metrics_urls import metrics_addresses
 from swarm.targets.preflight import check_targets, first_reply
-from swarm.targets.resolve import in_clear, record_of, resolved, told
+from swarm.targets.resolve import in_clear, record_of, told
 from swarm.targets.targets import endpoints_from_options, endpoints_from_ready, flag_of, unasked
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 from users.transport.base import Transport
+from users.transport.sockets import resolved
 
 
 class Servers:
@@ -64,7 +65,7 @@ class Servers:
             self.ready = relocated(ready, launch.server_address)
             self.endpoints = endpoints_from_ready(self.ready, kinds)
         else:
-            control_key.headers("http")
+            admin_client.headers("http")
             self.endpoints = endpoints_from_options(options, kinds)
             if text := unasked(options, self.endpoints):
                 self._say(text)

@@ -9,7 +9,7 @@ from typing import Any
 from swarm.backends.registry import ALL, SERVICES, Kind, patterns_of
 from swarm.errors import UsageError
 from swarm.options.addresses import Place, place_of
-from swarm.options.parse import Options
+from swarm.options.model import Options
 from swarm.options.table import URLS, flag
 from users.endpoint import EMULATED, Endpoint
 from users.tls import OPEN, Security, SecurityError, token_of, variable_of

@@ -13,7 +13,7 @@ from swarm.errors import UsageError
 from users.endpoint import Endpoint
 from users.errors import is_cut_off, tls_fault
 from users.tls import OPEN
-from users.transport.tls_wire import connect
+from users.transport.sockets import connect
 
 HELLO = {
     "http": b"HEAD / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n",

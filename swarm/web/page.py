@@ -1,8 +1,12 @@
-"""The live page: the study that is on, those before it in this process, and what a browser is told."""
+"""The live page: the study that is on, those before it in this process, and what a browser is told.
+
+The tab in Locust's own page: finished cells in a table, and links to what is ours.
+"""
 
 from __future__ import annotations
 
 import itertools
+import json
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -10,18 +14,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from flask import Response, request
+
 from swarm.output.observer import Watch
-from swarm.web.guarding import guard_pages
-from swarm.web.locust_tab import add_tab
-from swarm.web.routes import add_routes
+from swarm.web.cells import TAB
+from swarm.web.routes import add_routes, guard_pages
 from swarm.web.seconds import COLUMNS
 from swarm.web.state import StudyState
 
 MOST_STUDIES = 50
 """Of one process that are listed, the running one among them."""
 NEVER_BEGAN = {"id": "", "status": "idle"}
-
 logger = logging.getLogger("inferswarm")
+KEY = "inferswarm"
 
 
 class LivePage(Watch):
@@ -117,3 +122,30 @@ def open_page(web_ui: Any) -> LivePage:
     page.place = add_routes(web_ui, base, page.data, page.file)
     add_tab(web_ui, base, page.place, page.tab)
     return page
+
+
+def add_tab(web_ui: Any, base: str, place: str, rows: Callable[[], list[dict[str, Any]]]) -> None:
+    """Through Locust's own hooks for extensions; `base` is where its routes begin, `place` where ours do."""
+    structure = [{"key": key, "title": title} for key, title in TAB]
+    links = [
+        {"href": place, "title": "inferswarm: live charts, limits and advice"},
+        {"href": f"{place}/cells.csv", "title": "inferswarm: cells.csv of the last study that has ended"},
+    ]
+    extend(web_ui.template_args, "extended_tabs", [{"title": KEY, "key": KEY}])
+    extend(web_ui.template_args, "extended_tables", [{"key": KEY, "structure": structure}])
+    extend(web_ui.template_args, "extended_csv_files", links)
+
+    @web_ui.app.after_request  # type: ignore[untyped-decorator]
+    def add_rows(response: Response) -> Response:
+        """Locust's page asks for its figures every two seconds; ours go along."""
+        if request.path == f"{base}/stats/requests" and response.status_code == 200 and response.is_json:
+            report = response.get_json()
+            others = [one for one in report.get("extended_stats", []) if one["key"] != KEY]
+            report["extended_stats"] = [*others, {"key": KEY, "data": rows()}]
+            response.set_data(json.dumps(report))
+        return response
+
+
+def extend(arguments: dict[str, Any], name: str, more: list[dict[str, Any]]) -> None:
+    """Add to what a locustfile may have put there already."""
+    arguments[name] = [*arguments.get(name, []), *more]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from locustfiles.arms import contention
+from locustfiles.step7_contention import contention
 from swarm.errors import UsageError
 from swarm.launcher.manifest import Launch
 from swarm.output.gate import Gate

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from locustfiles.batching import BatchingSize, serialisation_and_batching
-from locustfiles.step5a import Step5a
+from locustfiles.step5a import BatchingSize, Step5a, serialisation_and_batching
 from swarm.distributed.worker_cell import named_pool, stage_of
 from swarm.plan.matrix import Size
 from users import TritonJsonHttpUser
-from users.backends.triton_json import TritonJsonHttp
+from users.backends.triton_http import TritonJsonHttp
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 from users.load.assignment import prepare_pool

@@ -2,7 +2,7 @@
 
 import pytest
 
-from locustfiles.instances import GrowthSize, growth
+from locustfiles.step6b import GrowthSize, growth
 from swarm.errors import UsageError
 from swarm.plan.cell import Cell
 from swarm.plan.matrix import Size

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from reports.study.study_reports import Study, load_study
+from reports.study.study import Study, load_study
 from reports.topics.contention.verdict import Verdict, verdicts
 from tests.reports.builder import Book
 from tests.reports.lines import REQUEST_BYTES, Record, health_line, triton

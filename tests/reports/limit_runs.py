@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from reports.fold.path import Path
-from reports.fold.serving import Serving
+from reports.fold.server import Serving
 from reports.summary.summary import Summary
 
 MS = 1_000_000

@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from reports.page.table import Table
-from reports.study.study_reports import load_study
-from reports.topics.load.rate_search import find_bound
-from reports.topics.load.rates import highest_rates
+from reports.study.study import load_study
+from reports.topics.load.rate_search import find_bound, highest_rates
 from tests.reports.builder import Book
 from tests.reports.lines import Record
 

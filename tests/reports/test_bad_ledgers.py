@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from jinja2 import Environment
 
 from reports.__main__ import main
-from reports.cells_csv.cells_csv import render_csv
+from reports.cells_csv.columns import render_csv
 from reports.ledger.ledger import LedgerError
-from reports.study.study_reports import load_study
+from reports.study.study import load_study
 from tests.bad_input import Tally, is_clear, said_by, tried
 from tests.reports.bad_ledgers import BAD_LEDGERS, LINES, RECORDS, WHOLE, lines_of
 from tests.reports.lines import Record

@@ -3,10 +3,10 @@ from pathlib import Path
 import pytest
 
 from reports.format import digits, ms, plain
-from reports.page.grid import scarcity
 from reports.page.table import Table
 from reports.render.markdown import escaped
-from reports.study.study_reports import Study, load_study
+from reports.stats.repeats import scarcity
+from reports.study.study import Study, load_study
 from reports.topics.findings import findings
 from reports.topics.payloads.matrix import seed_tables
 from tests.reports.builder import Book

@@ -20,7 +20,7 @@ import grpc
 import pytest
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
-from swarm.backends.control_key import VARIABLE
+from swarm.backends.admin_client import VARIABLE
 
 pytestmark = pytest.mark.system
 

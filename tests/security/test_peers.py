@@ -19,9 +19,18 @@ import zmq
 
 from reports.histogram import codec
 from reports.ledger.records import MOST_WORKERS
-from swarm.distributed.forms import are_records, is_progress
-from swarm.distributed.master_socket import MOST_BYTES, MOST_NAMES, MOST_WAITING, SILENT_S, Ears, Unheard
-from swarm.distributed.rations import BURST_S, MESSAGES_PER_S, Ration
+from swarm.distributed.master_socket import (
+    BURST_S,
+    MESSAGES_PER_S,
+    MOST_BYTES,
+    MOST_NAMES,
+    MOST_WAITING,
+    SILENT_S,
+    Ears,
+    Ration,
+    Unheard,
+)
+from swarm.distributed.protocol import are_records, is_progress
 from tests.swarm.fakes import FakeClock
 
 ESCAPES = "\x1b]0;owned\x07\x9b2J\r\x00‮"

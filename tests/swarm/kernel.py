@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from swarm.distributed.tcp_info import ESTABLISHED, TcpInfo
+from swarm.distributed.tcp_stats import ESTABLISHED, TcpInfo
 
 
 def info_of(**values: int) -> TcpInfo:

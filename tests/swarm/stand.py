@@ -11,8 +11,7 @@ from hdrh.histogram import HdrHistogram
 from reports.histogram import codec
 from reports.ledger.ledger import LedgerWriter, Record
 from swarm.distributed.phase_stats import Second
-from swarm.distributed.seating import seated
-from swarm.distributed.workers import Answers
+from swarm.distributed.workers import Answers, seated
 from swarm.errors import RunFailedError
 from swarm.plan.cell import Cell, Run
 from swarm.plan.schedule import Listed, Programme

@@ -12,8 +12,8 @@ import pytest
 from server import settings
 from server.embedded import guard
 from server.triton import model_control
-from swarm.backends import control_key
-from swarm.hosts import tokens
+from swarm.backends import admin_client
+from swarm.hosts import ssh
 from users import tls
 from users.errors import status_error
 from users.redact import CONTROL, VARIABLE, redacted, spellings
@@ -51,10 +51,10 @@ def test_a_servers_words_are_redacted_before_they_are_cut() -> None:
 
 
 def test_whoever_names_tokens_elsewhere_means_the_same() -> None:
-    assert tokens.VARIABLE.pattern == VARIABLE.pattern
-    assert tokens.TOKEN == tls.TOKEN
+    assert ssh.VARIABLE.pattern == VARIABLE.pattern
+    assert ssh.TOKEN == tls.TOKEN
     assert VARIABLE.fullmatch(tls.TOKEN)
-    assert control_key.VARIABLE == CONTROL == model_control.VARIABLE == guard.SECRET
+    assert admin_client.VARIABLE == CONTROL == model_control.VARIABLE == guard.SECRET
     assert settings.MAX_TOKEN == tls.LONGEST_TOKEN
 
 

@@ -18,7 +18,7 @@ from users.inputs.images import ImageSet
 from users.load.user import InferenceUser
 from users.transport.base import EMBEDDING_SIZE, Prepared
 from users.transport.http import HttpTransport
-from users.transport.http_answer import Answer
+from users.transport.http_response import Answer
 
 HEADERS = {"Content-Type": "application/json"}
 ROW = struct.Struct(f"{EMBEDDING_SIZE}f")

@@ -117,3 +117,29 @@ class TritonGrpcUser(InferenceUser):
 
     abstract = True
     transport = TritonGrpc
+
+
+class TritonJpegGrpc(TritonGrpc):
+    """About 10 KB a picture on the wire: its JPEG file as it is."""
+
+    payload: ClassVar[Payload] = "jpeg"
+
+
+class TritonUint8Grpc(TritonGrpc):
+    """150,528 bytes a picture on the wire: uint8 of shape [3, 224, 224]."""
+
+    payload: ClassVar[Payload] = "uint8"
+
+
+class TritonJpegGrpcUser(InferenceUser):
+    """A user who sends JPEG files to Triton over gRPC."""
+
+    abstract = True
+    transport = TritonJpegGrpc
+
+
+class TritonUint8GrpcUser(InferenceUser):
+    """A user who sends pixels to Triton over gRPC."""
+
+    abstract = True
+    transport = TritonUint8Grpc

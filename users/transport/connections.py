@@ -1,9 +1,22 @@
-"""Channels: whether users of a process have TCP connections of their own, or share them, and how many."""
+"""Channels: whether users of a process have TCP connections of their own, or share them, and how many.
+
+What several users of a process share: kept for as long as anybody uses it, and spread over them or lent.
+
+gRPC's channels carry many calls at once, so users are spread over them. A connection of HTTP/1.1 carries one
+request at a time, so it is lent for that time. Either way the first request of each newcomer adds one until
+there are `size`: as many connections as users who have sent, which is what can be asked of the kernel.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from gevent.event import AsyncResult
 
 PER_USER, SHARED, SAME_ARGS, POOL = "per-user", "shared", "same-args", "pool"
 PER_REQUEST = "per-request"
@@ -46,3 +59,118 @@ def parse(text: str) -> Channels:
     if pool is None:
         raise ValueError(GIVE)
     return Channels(POOL, int(pool[1]))
+
+
+class Closable(Protocol):
+    """What can be shared."""
+
+    def close(self) -> None:
+        """End it."""
+
+
+Thing = TypeVar("Thing", bound=Closable)
+
+
+class Shelf(Generic[Thing]):
+    """Things by name, each made for its first user and closed after its last."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, tuple[Thing, int]] = {}
+
+    def join(self, name: Hashable, make: Callable[[], Thing]) -> Thing:
+        """The thing of that name, for one user more; every `join` needs its `leave`."""
+        thing, users = self._kept.get(name) or (make(), 0)
+        self._kept[name] = (thing, users + 1)
+        return thing
+
+    def leave(self, name: Hashable) -> None:
+        """One user fewer; the last one closes it."""
+        thing, users = self._kept[name]
+        self._kept[name] = (thing, users - 1)
+        if users == 1:
+            del self._kept[name]
+            thing.close()
+
+
+class Spread(Generic[Thing]):
+    """Up to `size` things, each for several users at once: whoever comes gets the one with fewest."""
+
+    def __init__(self, size: int, make: Callable[[], Thing]) -> None:
+        self._size, self._make = size, make
+        self._users: dict[Thing, int] = {}
+
+    def take(self) -> Thing:
+        """A new one while there are fewer than `size`, then the one with fewest users, the oldest first."""
+        if len(self._users) < self._size:
+            thing = self._make()
+        else:
+            thing = min(self._users, key=self._users.__getitem__)
+        self._users[thing] = self._users.get(thing, 0) + 1
+        return thing
+
+    def give_back(self, thing: Thing) -> None:
+        """One user fewer. It stays open without any, so that the count of connections stands still."""
+        self._users[thing] -= 1
+
+    def close(self) -> None:
+        """Close them all."""
+        for thing in self._users:
+            thing.close()
+
+
+class Lending(Generic[Thing]):
+    """Up to `size` things, each lent to one user at a time; who has waited longest gets the next.
+
+    gevent's semaphores and queues let a greenlet that has just given something back take it again before
+    those who wait have woken, so that one user of sixteen may send all the requests. Here it goes from hand
+    to hand: it is never free while somebody waits.
+    """
+
+    def __init__(self, size: int, make: Callable[[], Thing]) -> None:
+        self._size, self._make = size, make
+        self._made: list[Thing] = []
+        self._idle: deque[Thing] = deque()
+        self._waiting: deque[AsyncResult] = deque()
+
+    def grow(self) -> None:
+        """One thing more, the next to be lent; nothing where there are `size`."""
+        if len(self._made) < self._size:
+            self._made.append(self._make())
+            self._idle.appendleft(self._made[-1])
+            self._serve()
+
+    @contextmanager
+    def lent(self) -> Iterator[Thing]:
+        """Wait for one and have it for the block. Who is killed or timed out meanwhile leaves the queue."""
+        thing = self._idle.popleft() if self._idle else self._wait()
+        try:
+            yield thing
+        finally:
+            self._give_back(thing)
+
+    def close(self) -> None:
+        """Close them all; nobody may have one."""
+        for thing in self._made:
+            thing.close()
+
+    def _wait(self) -> Thing:
+        turn = AsyncResult()
+        self._waiting.append(turn)
+        try:
+            thing: Thing = turn.get()
+        except BaseException:
+            if turn.ready():  # handed over in the very moment: the next in line has waited for it, too
+                self._give_back(turn.get())
+            else:
+                self._waiting.remove(turn)
+            raise
+        return thing
+
+    def _give_back(self, thing: Thing) -> None:
+        """Last in the row of idle ones: all of them are used alike, and none rests for long."""
+        self._idle.append(thing)
+        self._serve()
+
+    def _serve(self) -> None:
+        if self._idle and self._waiting:
+            self._waiting.popleft().set(self._idle.popleft())

@@ -12,7 +12,7 @@ from grpc.experimental import gevent as grpc_gevent
 
 from users.endpoint import Endpoint
 from users.tls import Security, authorization
-from users.transport.sharing import Shelf, Spread
+from users.transport.connections import Shelf, Spread
 from users.transport.size_limits import LARGEST_BYTES
 
 Options = tuple[tuple[str, int], ...]

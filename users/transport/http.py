@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from users.endpoint import Endpoint, Protocol
 from users.transport.base import Prepared, Reply, Transport
-from users.transport.connections import PER_REQUEST
-from users.transport.http_answer import Answer
+from users.transport.connections import PER_REQUEST, Lending, Shelf
 from users.transport.http_connection import HttpConnection
 from users.transport.http_library import LibraryConnection
-from users.transport.sharing import Lending, Shelf
+from users.transport.http_response import Answer
 
 ENDLESS_S = 86_400.0
 """For a connection that is lent: what time a request has left there depends on how long it has waited."""

@@ -9,10 +9,8 @@ from users.endpoint import Endpoint
 from users.errors import status_error
 from users.tls import authorization
 from users.transport.base import Prepared
-from users.transport.http_answer import Answer, read_answer
-from users.transport.http_response import Stamps
-from users.transport.sockets import Deadline, Wire
-from users.transport.tls_wire import connect
+from users.transport.http_response import Answer, Stamps, read_answer
+from users.transport.sockets import Deadline, Wire, connect
 
 
 class HttpConnection:

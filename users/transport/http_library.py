@@ -17,8 +17,7 @@ from users.endpoint import Endpoint
 from users.errors import status_error
 from users.tls import Security, authorization, new_context
 from users.transport.base import Prepared
-from users.transport.http_answer import Answer
-from users.transport.http_response import Stamps
+from users.transport.http_response import Answer, Stamps
 from users.transport.size_limits import bound_library
 
 

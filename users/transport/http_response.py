@@ -1,6 +1,25 @@
-"""The moments of an HTTP request on the wire, and the phases that lie between them."""
+"""The moments of an HTTP request on the wire, and the phases that lie between them.
+
+One answer of HTTP/1.1, read off a wire: its usual form here, all others by geventhttpclient's parser.
+"""
 
 from __future__ import annotations
+
+import errno
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from time import perf_counter_ns
+from types import MappingProxyType
+
+from users.transport.size_limits import BoundedResponse
+from users.transport.sockets import Wire
+
+CHUNK_BYTES = 1 << 16
+LONGEST_HEAD_BYTES = 1 << 16
+MOST_DIGITS = 18
+END_OF_HEAD = b"\r\n\r\n"
+BODILESS = frozenset({204, 304})
 
 
 class Stamps:
@@ -24,3 +43,102 @@ class Stamps:
             "wait": max(0, self.first_byte - self.send_ended),
             "receive": self.last_byte - self.first_byte,
         }
+
+
+@dataclass(slots=True)
+class Answer:
+    """An answer: its status, its headers (names in lower case), its body, whether its connection can be used
+    again, and the request's phases on the wire.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes | bytearray
+    lasts: bool
+    phases_ns: dict[str, int]
+
+
+def read_answer(wire: Wire, stamps: Stamps, largest_bytes: int) -> Answer:
+    """The answer that comes next, its first and last byte stamped; no memory is set aside for a larger one.
+
+    Raises ConnectionResetError where the connection ends before it does, ValueError and the library's own
+    where it is no HTTP.
+    """
+    data = received(wire)
+    stamps.first_byte = perf_counter_ns()
+    while (end := data.find(END_OF_HEAD)) < 0:
+        if len(data) > LONGEST_HEAD_BYTES or not data.startswith(b"HTTP/1."[: len(data)]):
+            raise ValueError("an answer that is not HTTP/1.1")
+        data += received(wire)
+    version, status, headers = parsed(data[:end])
+    length = headers.get("content-length", "")
+    usual = status >= 200 and status not in BODILESS and "transfer-encoding" not in headers
+    if not usual or not length.isdecimal():
+        return read_by_library(wire, data, stamps, largest_bytes)
+    if len(length) > MOST_DIGITS or int(length) > largest_bytes:
+        raise ValueError(f"an answer of {length:.20} bytes")
+    body = whole(wire, data[end + len(END_OF_HEAD) :], int(length))
+    stamps.last_byte = perf_counter_ns()
+    wish = headers.get("connection", "").lower()
+    lasts = wish != "close" if version == "HTTP/1.1" else wish == "keep-alive"
+    return Answer(status, headers, body, lasts, stamps.phases_ns())
+
+
+@functools.lru_cache(maxsize=64)
+def parsed(head: bytes) -> tuple[str, int, Mapping[str, str]]:
+    """Version, status and headers. Raises ValueError.
+
+    A server's answers have the same head, answer for answer, or for as long as its `Date` stays the same.
+
+    >>> parsed(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2")
+    ('HTTP/1.1', 200, mappingproxy({'content-length': '2'}))
+    """
+    first, *lines = head.decode("latin-1").split("\r\n")
+    version, _, rest = first.partition(" ")
+    if not version.startswith("HTTP/1."):
+        raise ValueError("an answer that is not HTTP/1.1")
+    headers = {}
+    for line in lines:
+        name, _, value = line.partition(":")
+        headers[name.lower()] = value.strip()
+    return version, int(rest[:3]), MappingProxyType(headers)
+
+
+def whole(wire: Wire, begun: bytes, length: int) -> bytes | bytearray:
+    """A body of so many bytes, of which some have come; each is copied once. Raises ValueError."""
+    missing = length - len(begun)
+    if missing < 0:
+        raise ValueError("an answer with more bytes than its Content-Length says")
+    if not missing:
+        return begun
+    body = bytearray(length)
+    body[: len(begun)] = begun
+    room = memoryview(body)[len(begun) :]
+    while room:
+        count = wire.recv_into(room)
+        if not count:
+            raise broken()
+        room = room[count:]
+    return body
+
+
+def read_by_library(wire: Wire, begun: bytes, stamps: Stamps, largest_bytes: int) -> Answer:
+    """An answer in chunks, until the connection's end, without a body, or behind an interim one."""
+    response = BoundedResponse(wire, begun, largest_bytes)
+    body = bytes(response.read())
+    stamps.last_byte = perf_counter_ns()
+    headers = {name.lower(): value for name, value in response.items()}
+    return Answer(response.status_code, headers, body, not response.should_close(), stamps.phases_ns())
+
+
+def received(wire: Wire) -> bytes:
+    """What has come, at least one byte."""
+    data: bytes = wire.recv(CHUNK_BYTES)
+    if not data:
+        raise broken()
+    return data
+
+
+def broken() -> ConnectionResetError:
+    """The other side has hung up."""
+    return ConnectionResetError(errno.ECONNRESET, "connection closed before the whole answer had come")

@@ -7,7 +7,7 @@ from reports.fold.autoscaling import Moment, Scaling
 from reports.format import NS_PER_MS
 from reports.histogram.buckets import percentiles_ns
 from reports.page.chart import Chart, rounded
-from reports.study.study_reports import Study
+from reports.study.study import Study
 from reports.topics.runs.timeline import MOST_POINTS
 
 Value = Callable[[Moment], float | None]

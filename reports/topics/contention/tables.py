@@ -5,11 +5,11 @@ from typing import Any
 
 from reports.format import MISSING, digits
 from reports.page.disclosures import disclosures, stand_in
-from reports.page.grid import absence, taints
 from reports.page.table import Cell, Notes, Table
 from reports.published_figures.figures import beside
 from reports.published_figures.rates import Figures, as_published, sourced
-from reports.study.study_reports import Study
+from reports.stats.repeats import absence, taints
+from reports.study.study import Study
 from reports.topics.contention.arms import Arm, ratio_of
 from reports.topics.contention.verdict import NONE, Verdict
 

@@ -1,24 +1,30 @@
-"""What caused the difference between HTTP and gRPC: a verdict from the arms of the experiment."""
+"""What caused the difference between HTTP and gRPC: a verdict from the arms of the experiment.
 
-from collections.abc import Sequence
+What a verdict on HTTP against gRPC lacks: arms without a figure, repeats, counts of connections.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from reports.format import digits
-from reports.study.study_reports import Study
-from reports.topics.contention.arms import Arms, Case, cases, ratio_of
+from reports.stats.spread import hedge
+from reports.study.study import Study
+from reports.topics.contention.arms import BASE_ARMS, PROTOCOLS, Arm, Arms, Case, cases, ratio_of
 from reports.topics.contention.evidence import AGAINST, CONNECTIONS, CPU, FOR, LOOP, SLOWER, Evidence
-from reports.topics.contention.gaps import doubts, lacking
 from reports.topics.contention.questions import (
     MUST_FIT,
+    UNTELLING,
     by_the_library,
     each_user,
     equal_arguments,
+    health,
     http_on_one,
+    kernel,
+    limits,
     other_congestion,
     several_channels,
     several_processes,
 )
-from reports.topics.contention.support import UNTELLING, health, kernel, limits
 
 NONE, INCONCLUSIVE = "none", "inconclusive"
 UNSURE = 0.67
@@ -37,6 +43,7 @@ ADVICE = {
     LOOP: "Find what the users call that does not yield to gevent, or add workers.",
     INCONCLUSIVE: "Run what is missing, and with --repeats 5.",
 }
+DECIDING = ("R0", "R1", "R2", "R4", "R5", "R6")
 
 
 @dataclass(frozen=True)
@@ -150,3 +157,32 @@ def _opposes(line: Evidence, cause: str) -> bool:
     other = any(word == FOR and it not in kin for it, word in line.says.items())
     unmet = cause == CONNECTIONS and line.question in MUST_FIT and line.says.get(cause) != FOR
     return against or other or unmet
+
+
+def lacking(arms: Arms, codes: Sequence[str]) -> tuple[str, ...]:
+    """The arms without a figure, in words, with the reason."""
+    words = {
+        code: f"{PROTOCOLS[protocol]}, {said} (--channels {channels})"
+        for code, said, protocol, channels in BASE_ARMS
+    }
+    return tuple(
+        f"{words[code]}: {_why_none(arms[code])}" if code in arms else words[code]
+        for code in codes
+        if code not in arms or arms[code].rate is None
+    )
+
+
+def _why_none(arm: Arm) -> str:
+    if not any(run.started for run in arm.planned):
+        return "not run"
+    codes = dict.fromkeys(doubt.code for run in arm.planned for doubt in run.caveats if doubt.tainted)
+    return f"disqualified by {', '.join(codes)}" if codes else "no request succeeded"
+
+
+def doubts(arms: Arms) -> Iterator[str]:
+    """How few runs are behind the arms that decide, and connections that were not counted."""
+    behind = [arms[code] for code in DECIDING if code in arms and arms[code].rate]
+    if behind and (few := hedge(min(len(arm.runs) for arm in behind))):
+        yield few
+    if uncounted := [arm.name for arm in behind if arm.connections is None]:
+        yield f"the kernel's count of TCP connections is missing for: {'; '.join(uncounted)}"

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from reports.format import MISSING
 from reports.page.disclosures import disclosures, stand_in
-from reports.page.grid import Runs, Value, number, repeats
+from reports.page.grid import number
 from reports.page.table import Cell, Notes, Table
-from reports.stats.figures import fastest_cell
-from reports.study.study_reports import Study
+from reports.stats.figures import fastest_cell, images_per_s
+from reports.stats.repeats import Runs, Value, repeats
+from reports.study.study import Study
 from reports.summary.summary import Summary
-from reports.topics.payloads.matrix import images_per_s
 
 HEADS = ("endpoint", "cheapest cell", "images/s", "$ per 1,000 images", "images per $", "joules per image")
 DECLARED = (

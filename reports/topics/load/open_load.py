@@ -1,21 +1,28 @@
-"""The table of open load: what was asked for, what was offered, and how long it took."""
+"""The table of open load: what was asked for, what was offered, and how long it took.
 
-from collections.abc import Sequence
+What open load without a search found: the highest rate that was kept, and what was disqualified.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from reports.caveats.run import ENOUGH
-from reports.format import MISSING, known, plural
+from reports.format import MISSING, digits, known, plural
 from reports.page.disclosures import disclosures, stand_in
-from reports.page.grid import Runs, number, repeats, resting_on, typical
+from reports.page.grid import number
 from reports.page.table import Cell, Notes, Table
-from reports.study.study_reports import Study
-from reports.summary.summary import Summary
-from reports.topics.payloads.matrix import images_per_s
+from reports.stats.figures import images_per_s, percentile_ms
+from reports.stats.repeats import Runs, repeats, resting_on, typical
+from reports.study.study import Study
+from reports.summary.summary import Summary, Way
 
 HEADS = (
     *("endpoint", "batch", "arrivals", "asked/s", "offered/s", "images/s"),
     *("p50 ms", "p95 ms", "p99 ms", "late", "dropped"),
 )
+Rates = Sequence[Runs]
+"""The repeats of each rate, lowest rate first."""
 
 
 def open_load(study: Study) -> Table:
@@ -71,15 +78,82 @@ def _count(value: float | None) -> Cell:
 
 def latency(runs: Runs, percentile: str, notes: Notes) -> Cell:
     """A percentile in milliseconds, marked for disqualified runs and for too few results behind it."""
-    cell = number(runs, lambda run: latency_ms(run, percentile), notes)
-    behind = [run.succeeded for run in resting_on(runs, lambda run: latency_ms(run, percentile))]
+    cell = number(runs, lambda run: percentile_ms(run, percentile), notes)
+    behind = [run.succeeded for run in resting_on(runs, lambda run: percentile_ms(run, percentile))]
     if min(behind, default=0) >= ENOUGH[percentile] or cell.value is None:
         return cell
     few = f"few-samples: {percentile} needs {plural(ENOUGH[percentile], 'result')}"
     return replace(cell, marks=tuple(sorted({*cell.marks, *notes.marks([few])})))
 
 
-def latency_ms(run: Summary, percentile: str) -> float | None:
-    """Latency at p50, p90, p95, p99 or p99.9 in milliseconds."""
-    value_ns: float | None = getattr(run, f"latency_{percentile.replace('.', '')}_ns")
-    return None if value_ns is None else value_ns / 1e6
+def open_finding(study: Study) -> str:
+    """What was found of each endpoint, batch and kind of arrivals; empty where no open load was begun."""
+    begun = ([run for run in runs if run.started] for runs in open_cells(study))
+    cells = [runs for runs in begun if runs]
+    ways = [list(group) for _, group in groupby(cells, key=lambda runs: _way(runs[0]))]
+    if not ways:
+        return ""
+    said = [f"{_name(study, rates[0][0], cells)} {_said(rates)}" for rates in ways]
+    return f"Open load: {'; '.join([*said, *_hedges([kept for rates in ways if (kept := _kept(rates))])])}."
+
+
+def _way(run: Summary) -> tuple[Way, int, str]:
+    return run.way, run.batch, run.arrivals
+
+
+def _name(study: Study, run: Summary, cells: Rates) -> str:
+    """The endpoint, with its batch and arrivals where the study has several."""
+    batch = f" at batch {run.batch}" if len({runs[0].batch for runs in cells}) > 1 else ""
+    arrivals = f" with {run.arrivals} arrivals" if len({runs[0].arrivals for runs in cells}) > 1 else ""
+    return f"{study.named(run.way)}{batch}{arrivals}"
+
+
+def _said(rates: Rates) -> str:
+    """What was kept, and what was not for which reason: `kept 60/s (p99 24.1 ms); not 100/s (failed)`."""
+    spoilt = [(runs, _reasons(runs)) for runs in rates if any(run.tainted for run in runs)]
+    groups = groupby(spoilt, key=lambda found: found[1])
+    missed = (f"{' and '.join(_rate(runs) for runs, _ in group)} ({why})" for why, group in groups)
+    return "; not ".join(part for part in (_best(rates), ", ".join(missed)) if part)
+
+
+def _best(rates: Rates) -> str:
+    if not (clean := _kept(rates)):
+        return "kept none"
+    whole = next(runs for runs in rates if runs[0].cell == clean[0].cell)
+    some = "" if len(clean) == len(whole) else f" in {len(clean)} of {len(whole)} runs"
+    name = percentile(clean)
+    found_ms = typical(clean, lambda run: percentile_ms(run, name)) or 0.0
+    return f"kept {clean[0].level:g}/s{some} ({name} {digits(found_ms)} ms)"
+
+
+def _kept(rates: Rates) -> Runs:
+    """The runs that nothing disqualifies at the highest rate that has one; none where no rate has."""
+    clean = [[run for run in runs if not run.tainted] for runs in rates]
+    return next((runs for runs in reversed(clean) if runs), [])
+
+
+def percentile(runs: Runs) -> str:
+    """p99, or p95 where a run has too few results for it."""
+    return "p99" if min(run.succeeded for run in runs) >= ENOUGH["p99"] else "p95"
+
+
+def _rate(runs: Runs) -> str:
+    spoilt = sum(run.tainted for run in runs)
+    return f"{runs[0].level:g}/s" + ("" if spoilt == len(runs) else f" in {spoilt} of {len(runs)} runs")
+
+
+def _reasons(runs: Runs) -> str:
+    """The codes of what disqualifies some runs; for one that did not end well, how it ended says enough."""
+    codes = (
+        [run.status] if run.status != "done" else [doubt.code for doubt in run.caveats if doubt.tainted]
+        for run in runs
+    )
+    return ", ".join(dict.fromkeys(code for of_run in codes for code in of_run))
+
+
+def _hedges(kept: Rates) -> Iterator[str]:
+    """What limits the whole sentence: rates that were run once, percentiles with too little behind them."""
+    if any(len(runs) == 1 for runs in kept):
+        yield "a rate that was run once may be kept by chance"
+    if any(run.succeeded < ENOUGH["p95"] for runs in kept for run in runs):
+        yield f"some have fewer than the {ENOUGH['p95']} results that p95 needs"

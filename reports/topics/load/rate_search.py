@@ -1,12 +1,25 @@
-"""The bound that a search for a rate was given, and which runs tell whether the server met it."""
+"""The bound that a search for a rate was given, and which runs tell whether the server met it.
+
+The highest rate that meets a bound on latency, from the runs of a search for it.
+
+What a search for the highest rate found: its table, and its sentence among the findings.
+"""
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
-from reports.page.grid import Runs
-from reports.study.study_reports import Study
-from reports.summary.summary import Summary
-from reports.topics.load.open_load import latency_ms
+from reports.caveats.run import ENOUGH
+from reports.format import MISSING, digits
+from reports.page.disclosures import disclosures, stand_in
+from reports.page.grid import number
+from reports.page.table import Cell, Notes, Table
+from reports.stats.figures import images_per_s, percentile_ms
+from reports.stats.repeats import Runs, taints, typical
+from reports.study.study import Study
+from reports.summary.summary import Summary, Way
+from reports.topics.load.open_load import latency, open_cells
 
 _BOUND = re.compile(r"\s*(p50|p90|p95|p99|p99\.9)\s*<=\s*(\d+(?:\.\d+)?)\s*(?:ms)?\s*")
 # Why a run is no evidence about the server, the gravest reason first. Whatever its latency was:
@@ -31,6 +44,8 @@ _CLIENT = {
 # Where nothing failed or was dropped either, which often brings these along:
 _ODD = {"rate-missed": "the rate was not kept", "counts-mismatch": "the server counted other requests"}
 _WHY = _BROKEN | _CLIENT | _ODD
+CAPPED = "as many as --max-in-flight allows were in use"
+NONE_MET, NOT_KNOWN = "none met it", "not known"
 
 
 @dataclass(frozen=True)
@@ -45,7 +60,7 @@ class Bound:
 
     def exceeded_by(self, run: Summary) -> bool:
         """Whether the latency of a run is known and above the limit."""
-        found_ms = latency_ms(run, self.percentile)
+        found_ms = percentile_ms(run, self.percentile)
         return found_ms is not None and found_ms > self.limit_ms
 
     def met_by(self, run: Summary) -> bool | None:
@@ -62,7 +77,7 @@ class Bound:
             return None
         if run.failures or run.dropped:
             return False
-        return None if codes or latency_ms(run, self.percentile) is None else True
+        return None if codes or percentile_ms(run, self.percentile) is None else True
 
 
 def find_bound(study: Study) -> Bound | None:
@@ -82,3 +97,150 @@ def obstacle(unknown: Runs) -> str:
     codes = {code for run in unknown for code in tainting(run)}
     why = next((why for code, why in _WHY.items() if code in codes), "no latency is known")
     return f"{why} at {unknown[0].level:g}/s"
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a search found for one way to the model and batch.
+
+    `met` are the runs at the highest rate that met the bound, empty where none did, `missed` those at the
+    lowest rate above it that did not, both without runs that are no evidence. `unknown` are the runs at the
+    lowest rate above `met`, where they are no evidence. `below` are lower rates that did not meet it.
+    """
+
+    way: Way
+    batch: int
+    met: Runs
+    missed: Runs
+    unknown: Runs
+    below: tuple[float, ...]
+    made: int
+
+
+def searches(study: Study, bound: Bound) -> Iterator[Search]:
+    """What was found for each way and batch that has runs with open load."""
+    begun = ([run for run in runs if run.started] for runs in open_cells(study))
+    rates = [runs for runs in begun if runs]
+    for _, group in groupby(rates, key=lambda runs: (runs[0].way, runs[0].batch)):
+        yield search(sorted(group, key=lambda runs: runs[0].level), bound)
+
+
+def search(rates: list[Runs], bound: Bound) -> Search:
+    """One search from the repeats of each rate, lowest rate first."""
+    verdicts = [meets(runs, bound) for runs in rates]
+    best = max((place for place, verdict in enumerate(verdicts) if verdict), default=-1)
+    above = range(best + 1, len(rates))
+    missed = next((place for place in above if verdicts[place] is False), None)
+    first = rates[0][0]
+    return Search(
+        way=first.way,
+        batch=first.batch,
+        met=evidence(rates[best], bound) if best >= 0 else [],
+        missed=[] if missed is None else evidence(rates[missed], bound),
+        unknown=rates[above[0]] if above and verdicts[above[0]] is None else [],
+        below=tuple(rates[place][0].level for place in range(best) if verdicts[place] is False),
+        made=sum(len(runs) for runs in rates),
+    )
+
+
+def evidence(runs: Runs, bound: Bound) -> Runs:
+    """The runs that tell something of the server."""
+    return [run for run in runs if bound.met_by(run) is not None]
+
+
+def meets(runs: Runs, bound: Bound) -> bool | None:
+    """Whether a rate met it: in every run of it that is evidence; None where none is."""
+    judged = [bound.met_by(run) for run in evidence(runs, bound)]
+    return all(judged) if judged else None
+
+
+def shortfall(missed: Runs, bound: Bound) -> str:
+    """Why a rate did not meet the bound: its latency, or where that was within it, what went wrong."""
+    found_ms = [percentile_ms(run, bound.percentile) or 0.0 for run in missed if bound.exceeded_by(run)]
+    if found_ms:
+        return digits(max(found_ms))
+    return CAPPED if any(run.dropped for run in missed) else "requests failed"
+
+
+def highest_rates(study: Study, bound: Bound) -> Table:
+    """One row for each endpoint and batch that a rate was searched for."""
+    notes = Notes()
+    found = list(searches(study, bound))
+    rows = tuple(_row(study, search, bound, notes) for search in found)
+    name = f"{bound.percentile} ms"
+    said = disclosures(study, (search.way.endpoint for search in found))
+    return Table(
+        f"Highest rate that meets {bound}",
+        "Nothing failed, was dropped or is disqualified there; beside it the next rate that missed it.",
+        ("endpoint", "batch", "rate/s", name, "images/s", "not met at", f"its {name}, or why", "runs made"),
+        rows,
+        notes.texts,
+        numeric=frozenset({1, 2, 3, 4, 5, 6, 7}),
+        shared=tuple(text for text in said if text not in notes.texts),
+    )
+
+
+def _row(study: Study, search: Search, bound: Bound, notes: Notes) -> tuple[Cell, ...]:
+    said = stand_in(study, search.way.endpoint)
+    head = (Cell(study.named(search.way), notes.marks([said] if said else [])), Cell(str(search.batch)))
+    return (*head, *_met(search, bound, notes), *_missed(search, bound, notes), Cell(str(search.made)))
+
+
+def _met(search: Search, bound: Bound, notes: Notes) -> tuple[Cell, ...]:
+    if not search.met:
+        return Cell(NONE_MET if search.missed else NOT_KNOWN), Cell(MISSING), Cell(MISSING)
+    lower = [f"at the lower {rate:g}/s it was not met" for rate in search.below]
+    rate = Cell(f"{search.met[0].level:g}", notes.marks(lower))
+    return rate, latency(search.met, bound.percentile, notes), number(search.met, images_per_s, notes)
+
+
+def _missed(search: Search, bound: Bound, notes: Notes) -> tuple[Cell, ...]:
+    if search.missed:
+        lower = [f"{NOT_KNOWN} below: {obstacle(search.unknown)}"] if search.unknown else []
+        rate = Cell(f"{search.missed[0].level:g}", notes.marks(lower))
+        return rate, Cell(shortfall(search.missed, bound), notes.marks(taints(search.missed)))
+    if search.unknown:
+        return Cell(NOT_KNOWN), Cell(obstacle(search.unknown), notes.marks(taints(search.unknown)))
+    return Cell(MISSING, notes.marks(["no higher rate was tried"])), Cell(MISSING)
+
+
+def rate_finding(study: Study) -> str:
+    """The sentence of what a search found; empty where none was made."""
+    bound = find_bound(study)
+    found = list(searches(study, bound)) if bound else []
+    if not bound or not found:
+        return ""
+    said = [_said(study.named(search.way), search, bound) for search in found]
+    return f"Highest rate that meets {bound}: {'; '.join([*said, *_hedges(found, bound)])}."
+
+
+def _said(name: str, search: Search, bound: Bound) -> str:
+    higher = "; ".join(_higher(search, bound))
+    batch = f"at batch {search.batch}"
+    if not search.met:
+        return f"{name} {'none' if search.missed else NOT_KNOWN} {batch} ({higher})"
+    found_ms = typical(search.met, lambda run: percentile_ms(run, bound.percentile)) or 0.0
+    return f"{name} {search.met[0].level:g}/s {batch} ({digits(found_ms)} ms; {higher})"
+
+
+def _higher(search: Search, bound: Bound) -> Iterator[str]:
+    """What became of the rates above the highest that met the bound, or of all where none did."""
+    if search.missed:
+        even = "" if search.met or search.unknown else "even "
+        capped = f": {CAPPED}" if shortfall(search.missed, bound) == CAPPED else ""
+        yield f"{even}{search.missed[0].level:g}/s did not{capped}"
+    if search.unknown and search.missed:
+        yield f"{NOT_KNOWN} {'between' if search.met else 'below'}: {obstacle(search.unknown)}"
+    elif search.unknown:
+        yield f"{NOT_KNOWN} above: {obstacle(search.unknown)}" if search.met else obstacle(search.unknown)
+    elif not search.missed:
+        yield "no higher rate was tried"
+
+
+def _hedges(found: Sequence[Search], bound: Bound) -> Iterator[str]:
+    """What limits the whole sentence: rates that were run once, percentiles with too little behind them."""
+    met: list[Runs] = [search.met for search in found if search.met]
+    if any(len(runs) == 1 for runs in met):
+        yield "a rate that was run once may meet it by chance"
+    if any(run.succeeded < ENOUGH[bound.percentile] for runs in met for run in runs):
+        yield f"some have fewer than the {ENOUGH[bound.percentile]:,} results that {bound.percentile} needs"

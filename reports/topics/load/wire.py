@@ -1,15 +1,20 @@
-"""The wire ceiling: how many images a second a link of known rate could carry, and how near a study came."""
+"""The wire ceiling: how many images a second a link of known rate could carry, and how near a study came.
+
+The table of the wire: bytes for each image, and how near the fastest cell came to the link's rate.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from reports.fold.path import HEADER_BYTES
-from reports.page.grid import Runs, resting_on, typical
-from reports.stats.figures import fastest_cell
-from reports.study.study_reports import Study
-from reports.summary.summary import Summary
-from reports.summary.way import Way
-from reports.topics.payloads.matrix import images_per_s
+from reports.format import digits, known
+from reports.page.disclosures import disclosures, stand_in
+from reports.page.grid import number
+from reports.page.table import Cell, Notes, Table
+from reports.stats.figures import fastest_cell, images_per_s
+from reports.stats.repeats import Runs, resting_on, typical
+from reports.study.study import Study
+from reports.summary.summary import Summary, Way
 
 SEGMENT_BYTES = 1_448
 """Of a request in a full segment: 1,500 bytes of Ethernet, less IPv4 (20) and TCP with timestamps (32).
@@ -18,6 +23,9 @@ Sources: RFC 894 (1,500), RFC 791, RFC 9293, RFC 7323 (timestamps, 12 with paddi
 SEGMENT_BYTES + HEADER_BYTES = 1,514.
 """
 OVERHEAD = (SEGMENT_BYTES + HEADER_BYTES) / SEGMENT_BYTES
+HEADS = ("endpoint", "batch", "KB sent an image", "KB received", "fastest cell", "images/s")
+LINK_HEADS = ("link Mbit/s", "its images/s", "reached %")
+ABOVE = "above 100 %: the link is faster than it was said to be, or does not count headers"
 
 
 @dataclass(frozen=True)
@@ -77,3 +85,48 @@ def _sent(run: Summary) -> float | None:
 
 def _received(run: Summary) -> float | None:
     return None if run.response_bytes is None else run.response_bytes / run.batch
+
+
+def wire_ceilings(study: Study) -> Table:
+    """One row for each way and batch with a success; the link's columns only where some rate is known."""
+    notes = Notes()
+    found = wires(study)
+    linked = any(wire.ceiling for wire in found)
+    rows = tuple((*_row(study, wire, notes), *(_link(wire, notes) if linked else ())) for wire in found)
+    said = disclosures(study, (wire.way.endpoint for wire in found))
+    told = (
+        "The link's images/s are what its rate could carry in the busier direction: full TCP segments over "
+        f"IPv4 and Ethernet ({digits(100 * OVERHEAD - 100)} % headers), and nothing lost or else under way."
+        if linked
+        else "No link's rate is known; --link-mbit gives it."
+    )
+    heads = (*HEADS, *(LINK_HEADS if linked else ()))
+    return Table(
+        "Bytes on the wire",
+        f"Bodies of requests and answers, by image; 1 KB is 1,000 bytes. {told}",
+        heads,
+        rows,
+        notes.texts,
+        numeric=frozenset({1, 2, 3, *range(5, len(heads))}),
+        shared=tuple(text for text in said if text not in notes.texts),
+    )
+
+
+def _row(study: Study, wire: Wire, notes: Notes) -> tuple[Cell, ...]:
+    said = stand_in(study, wire.way.endpoint)
+    sizes = (wire.sent_bytes / 1e3, wire.received_bytes / 1e3)
+    return (
+        Cell(study.named(wire.way), notes.marks([said] if said else [])),
+        Cell(str(wire.batch)),
+        *(Cell(digits(size), (), size) for size in sizes),
+        Cell(wire.fastest[0].cell),
+        number(wire.fastest, images_per_s, notes),
+    )
+
+
+def _link(wire: Wire, notes: Notes) -> tuple[Cell, ...]:
+    rate = None if wire.link_bytes_per_s is None else wire.link_bytes_per_s * 8 / 1e6
+    share = None if wire.share is None else 100 * wire.share
+    marks = notes.marks([ABOVE] if share is not None and share > 100 else [])
+    told = ((rate, ()), (wire.ceiling, ()), (share, marks))
+    return tuple(Cell(known(value), those, value) for value, those in told)

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 
 from reports.page.disclosures import FLOOR, disclosures, stand_in
-from reports.page.grid import Runs, number, repeats
+from reports.page.grid import number
 from reports.page.table import Cell, Notes, Table
-from reports.study.study_reports import Study
+from reports.stats.figures import images_per_s, latency_ms
+from reports.stats.repeats import Runs, repeats
+from reports.study.study import Study
 from reports.summary.summary import FLOOR_SUFFIX, Summary
-from reports.topics.payloads.matrix import images_per_s, latency_ms
 
 HEADS = ("cell", "p50 ms", "floor's", "images/s", "floor's")
 Key = tuple[str, str, int, str, str, float]

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from reports.page.grid import Grid, Runs, Value, grid_table, number, ratio
+from reports.page.grid import Grid, grid_table, number, ratio
 from reports.page.table import Table
-from reports.study.study_reports import Study
-from reports.summary.summary import Summary
-from reports.summary.way import Way
+from reports.stats.figures import Pairs, compute_ms, images_per_s, latency_ms, protocol_pairs
+from reports.stats.repeats import Runs, Value
+from reports.study.study import Study
+from reports.summary.summary import Summary, Way
 
 Pick = Callable[[Way, float], Runs]
-Pairs = dict[str, tuple[Way, Way]]
 
 LATENCY = Grid("Serial latency, p50", "Milliseconds per request, one user; lower is better.", "batch")
 THROUGHPUT = Grid("Serial throughput", "Images per second, one user; higher is better.", "batch")
@@ -22,21 +22,6 @@ RATIO = Grid(
 )
 CONCURRENT = Grid("Concurrent throughput, batch 1", "Images per second; higher is better.", "users")
 COMPUTE = Grid("Server compute", "Milliseconds per request by the server's own count, one user.", "batch")
-
-
-def latency_ms(run: Summary) -> float | None:
-    """Median latency in milliseconds."""
-    return None if run.latency_p50_ns is None else run.latency_p50_ns / 1e6
-
-
-def compute_ms(run: Summary) -> float | None:
-    """The server's compute time per request in milliseconds."""
-    return None if run.server_compute_ns is None else run.server_compute_ns / 1e6
-
-
-def images_per_s(run: Summary) -> float | None:
-    """Images per second; None where nothing succeeded: 0 would say "slow" where the run failed."""
-    return run.images_per_s if run.succeeded else None
 
 
 def seed_tables(study: Study) -> Iterator[Table]:
@@ -83,21 +68,3 @@ def by_pair(study: Study, columns: Sequence[float], pick: Pick, pairs: Pairs) ->
             pick(pairs[name][1], column), pick(pairs[name][0], column), images_per_s, notes
         ),
     )
-
-
-def protocol_pairs(study: Study, runs: Runs) -> Pairs:
-    """Backend → its way over HTTP and over gRPC, where both carry the same payload in the same variant.
-
-    Where a study has several payloads or variants, each is a pair of its own, and the name holds it.
-    """
-    spoken = {(run.backend, run.payload, run.variant, run.protocol): run.way for run in runs}
-    ranks = {way: rank for rank, way in enumerate(study.ways)}
-    found = (
-        (spoken[backend, payload, variant, "http"], grpc)
-        for backend, payload, variant, protocol in sorted(spoken, key=lambda key: ranks[spoken[key]])
-        if protocol == "http" and (grpc := spoken.get((backend, payload, variant, "grpc")))
-    )
-    return {
-        study.named(http._replace(endpoint=http.endpoint.removesuffix("-http"))): (http, grpc)
-        for http, grpc in found
-    }

@@ -1,6 +1,8 @@
-"""Other payloads over float32 tensors, as a heat map: what sending less is worth."""
+"""Other payloads over float32 tensors, as a heat map: what sending less is worth.
 
-from reports.page.grid import scarcity
+gRPC over HTTP as a heat map.
+"""
+
 from reports.page.ratio_map import (
     LESS,
     METHOD,
@@ -14,24 +16,30 @@ from reports.page.ratio_map import (
     ratio_map,
 )
 from reports.page.table import Table
-from reports.study.study_reports import Study
-from reports.summary.summary import Summary
-from reports.summary.way import Way
+from reports.stats.figures import protocol_pairs
+from reports.stats.repeats import scarcity
+from reports.study.study import Study
+from reports.summary.summary import Summary, Way
 
 TENSOR, GATEWAY = "fp32", "gateway"
 BEHIND = "onnx"
 """The backend that a gateway asks."""
-ABOUT = RatioMap(
+PAYLOADS = RatioMap(
     "Other payloads over float32 tensors, with the interval",
     f"The same model by the same protocol. {METHOD} {MORE}: the other payload is faster, {LESS}: the tensor "
     f"is faster, {TOLD} {SHADED}",
     "payload",
 )
+PROTOCOLS = RatioMap(
+    "gRPC over HTTP, with its interval",
+    f"{METHOD} {MORE}: gRPC is faster, {LESS}: HTTP is faster, {TOLD} {SHADED}",
+    "backend",
+)
 
 
 def payloads_map(study: Study) -> Table:
     """One row for each payload beside a tensor's, and number of users, one column for each batch."""
-    return ratio_map(study, ABOUT, payload_pairs(study))
+    return ratio_map(study, PAYLOADS, payload_pairs(study))
 
 
 def payload_pairs(study: Study) -> dict[str, Pair]:
@@ -67,3 +75,8 @@ def _asked(run: Summary) -> tuple[str, str, Way]:
     """What two payloads must have in common to be compared."""
     backend = BEHIND if run.backend == GATEWAY else run.backend
     return backend, run.protocol, Way("", run.variant)
+
+
+def protocols_map(study: Study) -> Table:
+    """One row for each pair of protocols and number of users in closed load, one column for each batch."""
+    return ratio_map(study, PROTOCOLS, protocol_pairs(study, closed_runs(study)))

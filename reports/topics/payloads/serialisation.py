@@ -1,20 +1,43 @@
-"""JSON against binary tensors: which runs are compared, and what of them."""
+"""JSON against binary tensors: which runs are compared, and what of them.
 
-from collections.abc import Iterator
+What a study of serialisation found.
+
+JSON against binary tensors: what encoding takes, how large requests are, what remains end to end.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import floor, log10
+from operator import attrgetter
 
-from reports.format import MISSING, digits
-from reports.page.grid import Runs, Value, resting_on
+from reports.format import MISSING, digits, known
+from reports.page.disclosures import disclosures, stand_in
+from reports.page.table import Cell, Notes, Table
+from reports.published_figures.figures import Published, read_published, their_endpoint
+from reports.published_figures.rates import measured, sourced
+from reports.stats.figures import latency_ms
 from reports.stats.log_ratio import log_ratio
-from reports.study.study_reports import Study
-from reports.summary.summary import Summary
-from reports.summary.way import Way
+from reports.stats.repeats import Runs, Value, absence, repeats, resting_on, typical
+from reports.stats.spread import spread_of
+from reports.study.study import Study
+from reports.summary.summary import Summary, Way
 
 JSON, BINARY = "json", "fp32"
 KB = 1024
 NUMBERS = 3 * 224 * 224
 """Of an image."""
+THEIRS, ON_CPU = "step5a", "step5a-cpu"
+HALF_A_DIGIT = 0.005
+"""Of a published encode time, which has two decimals of a millisecond."""
+ONE_RUN = "one run on a side: two digits, no interval"
+PREPARED = "requests were made before the load: --client library has them made, and timed, while measuring"
+ENOUGH_REQUESTS, AWAITED_PCT = 10, 10
+AWAITED = f"the client had no core {AWAITED_PCT} % of the time or more, and that wait is in it: it takes less"
+FEW = f"of fewer than {ENOUGH_REQUESTS} requests"
+FAR = "a remote GPU over the internet; before and after differ in more than JSON, see their sources"
+Figure = Callable[[Published], float | None]
+P50: Figure = attrgetter("latency_p50_ms")
+MEAN: Figure = attrgetter("latency_mean_ms")
 
 
 @dataclass(frozen=True)
@@ -86,3 +109,198 @@ def bytes_per_number(pair: Pair) -> str:
     """How many characters JSON spent on each number, brackets and names included."""
     sizes = [run.request_bytes for run in resting_on(pair.json, payload_kb) if run.request_bytes]
     return digits(sum(sizes) / len(sizes) / (NUMBERS * pair.batch)) if sizes else MISSING
+
+
+def serialisation_finding(study: Study) -> str:
+    """What JSON costs at the largest batch that was sent both ways; empty where nothing was."""
+    both = [pair for pair in pairs(study) if ratio_said(pair, encode_ms) and ratio_said(pair, payload_kb)]
+    if not both:
+        return ""
+    pair = max(both, key=lambda it: it.batch)
+    took = [known(typical(runs, encode_ms)) for runs in (pair.json, pair.binary)]
+    times = str(ratio_said(pair, encode_ms))
+    behind = [run for runs in (pair.json, pair.binary) for run in resting_on(runs, encode_ms)]
+    doubts = dict.fromkeys(doubts_of(behind, ENCODING))
+    scarce = [*([] if "(" in times else ["in one run"]), *([FEW] if FEW in doubts else [])]
+    others = "; ".join(doubt for doubt in doubts if doubt != FEW)
+    hedged = (f", {' '.join(scarce)}" if scarce else "") + (f" ({others})" if others else "")
+    return (
+        f"Encoding JSON takes {took[0]} ms at batch {pair.batch} where binary takes {took[1]} ms: "
+        f"{times}{hedged}; its payload is {ratio_said(pair, payload_kb)} as large."
+    )
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One of the tables: what is compared, ours and theirs.
+
+    `of_client`: a figure of the client alone. `varies`: from request to request, not only with the pictures.
+    `half_a_digit` is how far a rounded figure of theirs may be from what it was.
+    """
+
+    title: str
+    caption: str
+    unit: str
+    value: Value
+    figure: Figure
+    half_a_digit: float = 0.0
+    of_client: bool = False
+    varies: bool = True
+
+
+RATIOS = (
+    "Ratios are of the repeats' geometric means, in brackets their 95 % interval (Welch's t of the logs)."
+)
+
+
+ENCODING = Kind(
+    "Encoding: JSON against binary",
+    "Milliseconds from the pictures' array to the request's body on the client, means per request, one user. "
+    "Both hold the same: taking the batch out of all pictures, writing it, joining the body, in memory that "
+    "the process has used before. Kept to 1 µs. "
+    f"{RATIOS}",
+    "ms",
+    encode_ms,
+    lambda it: it.encode_ms,
+    HALF_A_DIGIT,
+    of_client=True,
+)
+
+
+PAYLOAD = Kind(
+    "Payload: JSON against binary",
+    "KB (1,024 bytes) of a request's body. JSON writes a number with as many digits as it needs: how large "
+    "it is depends on the pictures.",
+    "KB",
+    payload_kb,
+    lambda it: None if it.request_bytes is None else it.request_bytes / KB,
+    of_client=True,
+    varies=False,
+)
+
+
+END_TO_END = Kind(
+    "End to end: JSON against binary",
+    f"Milliseconds per request, p50, encoding included, one user. Published are p50 at batch 1 and means at "
+    f"others. {RATIOS}",
+    "p50 ms",
+    latency_ms,
+    lambda it: P50(it) or MEAN(it),
+)
+
+
+def serialisation_tables(study: Study) -> Iterator[Table]:
+    """Encoding, payload and end to end beside the published; none for a study without both payloads."""
+    if found := pairs(study):
+        yield _table(study, ENCODING, found)
+        yield _table(study, PAYLOAD, found, bytes_per_number)
+        yield _table(study, END_TO_END, found)
+        yield local_cpu(study, found)
+
+
+def _table(
+    study: Study,
+    kind: Kind,
+    found: Sequence[Pair],
+    each: Callable[[Pair], str] | None = None,
+) -> Table:
+    notes, theirs = Notes(), read_published(THEIRS)
+    added = ("bytes/number",) if each else ()
+    heads = (
+        *("endpoint", "batch", f"JSON {kind.unit}", f"binary {kind.unit}", "JSON/binary", *added),
+        *("published JSON", "published binary", "published ratio"),
+    )
+    rows = []
+    for pair in found:
+        extra = (Cell(each(pair)),) if each else ()
+        ours = _ours(pair, kind, notes)
+        rows.append((*_head(study, pair, notes), *ours, *extra, *_theirs(pair, kind, theirs, notes)))
+    said = disclosures(study, (run.endpoint for pair in found for run in (*pair.json, *pair.binary)))
+    shared = (repeats(study), *(text for text in said if text not in notes.texts))
+    numeric = frozenset(range(1, len(heads)))
+    return Table(kind.title, kind.caption, heads, tuple(rows), notes.texts, numeric, shared)
+
+
+def _head(study: Study, pair: Pair, notes: Notes) -> tuple[Cell, Cell]:
+    said = stand_in(study, (pair.binary or pair.json)[0].endpoint)
+    return Cell(pair.name, notes.marks([said] if said else [])), Cell(str(pair.batch))
+
+
+def _ours(pair: Pair, kind: Kind, notes: Notes) -> tuple[Cell, ...]:
+    sides = [_side(runs, kind, notes) for runs in (pair.json, pair.binary)]
+    told = ratio_said(pair, kind.value)
+    if told is None:
+        return (*sides, Cell(MISSING))
+    behind = [*resting_on(pair.json, kind.value), *resting_on(pair.binary, kind.value)]
+    alone = [ONE_RUN] if kind.varies and "(" not in told else []
+    return (*sides, Cell(told, notes.marks([*doubts_of(behind, kind), *alone])))
+
+
+def _side(runs: Runs, kind: Kind, notes: Notes) -> Cell:
+    """The median of the repeats with their lowest and highest; a dash and the reason without any."""
+    behind = resting_on(runs, kind.value)
+    found = spread_of(behind, kind.value)
+    if found is None:
+        made = kind is ENCODING and any(run.succeeded and not run.built_anew for run in runs)
+        return Cell(MISSING, notes.marks([PREPARED if made else absence(runs)]))
+    return Cell(str(found), notes.marks(doubts_of(behind, kind)), found.median)
+
+
+def doubts_of(runs: Runs, kind: Kind) -> Iterator[str]:
+    """What disqualifies a figure; that the client was slow does so only where it is not the client's own."""
+    for run in runs:
+        if kind.varies and run.succeeded < ENOUGH_REQUESTS:
+            yield FEW
+        if kind.varies and (run.cpu_wait_pct or 0) >= AWAITED_PCT:
+            yield AWAITED
+        for doubt in run.caveats:
+            if doubt.tainted and not (kind.of_client and doubt.code == "client-bound"):
+                yield f"{doubt.code}: {doubt.advice}"
+
+
+def _theirs(pair: Pair, kind: Kind, figures: Sequence[Published], notes: Notes) -> tuple[Cell, ...]:
+    """Their two figures and the ratio, with what its rounded decimals leave open."""
+    told = [_twin(runs, kind, figures) for runs in (pair.json, pair.binary)]
+    cells = [_published(it, kind.figure, notes) for it in told]
+    top, bottom = (kind.figure(it) if it else None for it in told)
+    if not top or not bottom:
+        return (*cells, Cell(MISSING))
+    text = f"{digits(top / bottom)}×"
+    if half := kind.half_a_digit:
+        low, high = (digits((top + off) / (bottom - off)) for off in (-half, half))
+        text = text if low == high else f"{low}–{high}×"
+    return (*cells, Cell(text, notes.marks([FAR] if kind is END_TO_END else [])))
+
+
+def _published(it: Published | None, figure: Figure, notes: Notes) -> Cell:
+    return sourced(figure(it), it, notes) if it else Cell(MISSING)
+
+
+def _twin(runs: Runs, kind: Kind, figures: Sequence[Published]) -> Published | None:
+    """The published figure of the same payload and batch with one user, where this was published."""
+    if not runs:
+        return None
+    endpoint = their_endpoint(runs[0], figures)
+    alike = (it for it in figures if (it.endpoint, it.batch, it.level) == (endpoint, runs[0].batch, 1))
+    return next((it for it in alike if kind.figure(it) is not None), None)
+
+
+def local_cpu(study: Study, found: Sequence[Pair]) -> Table:
+    """Binary tensors by batch beside what was published of a Triton on a CPU; no ratio of two machines."""
+    notes, figures = Notes(), read_published(ON_CPU)
+    rows = []
+    for pair in found:
+        it = _twin(pair.binary, END_TO_END, figures)
+        ours = (measured(pair.binary, value, notes) for value in (latency_ms, mean_ms))
+        theirs = (_published(it, figure, notes) for figure in (P50, MEAN))
+        rows.append((*_head(study, pair, notes), *ours, *theirs))
+    heads = ("endpoint", "batch", "p50 ms", "mean ms", "published p50", "published mean")
+    return Table(
+        "Binary tensors beside a Triton on a CPU",
+        "Milliseconds per request, one user, encoding included; published is of another machine.",
+        heads,
+        tuple(rows),
+        notes.texts,
+        frozenset(range(1, len(heads))),
+        (repeats(study),),
+    )

@@ -1,13 +1,25 @@
-"""Tables of where the numbers come from: endpoints, images, options, fingerprint."""
+"""Tables of where the numbers come from: endpoints, images, options, fingerprint.
 
-import json
+Tables of what carried the requests and where they came from: emulated links, and hosts of the client.
+"""
+
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from reports.page.table import Table, words
-from reports.study.study_reports import Study
+from reports.cells_csv.stated import flat
+from reports.format import MISSING, known, ms
+from reports.page.table import Cell, Notes, Table, words
+from reports.study.study import Study
 
 _PAIR = ("what", "value")
+LINK_HEADS = (
+    *("link", "measured by", "round trip ms", "measured", "Mbit/s", "measured", "lost %", "measured"),
+    *("queue KB", "congestion control", "models"),
+)
+HOST_HEADS = (
+    *("host", "kind", "workers", "machine", "cores", "load", "Python", "Locust", "commit", "open files"),
+    "clock offset ms",
+)
 
 
 def endpoints(study: Study) -> Table:
@@ -41,12 +53,60 @@ def fingerprint(study: Study) -> Table:
     return words("Fingerprint", _PAIR, flat(study.header.get("fingerprint") or {}), folded=True)
 
 
-def flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """A nested mapping as dotted names and texts, those of a list between commas; other values as JSON."""
-    for name, value in tree.items():
-        if isinstance(value, Mapping):
-            yield from flat(value, f"{prefix}{name}.")
-        elif isinstance(value, list) and value and all(isinstance(one, str) for one in value):
-            yield f"{prefix}{name}", ", ".join(value)
-        else:
-            yield f"{prefix}{name}", value if isinstance(value, str) else json.dumps(value)
+def links(study: Study) -> Table:
+    """One row for each emulated link and host that measured it: what was asked of it and what it is."""
+    notes = Notes()
+    rows = tuple(row for link in study.links for row in _link_rows(link, notes))
+    emulators = sorted({str(link["emulator"]) for link in study.links if link.get("emulator")})
+    how = f" Emulated by {' and '.join(emulators)}." if emulators else ""
+    return Table(
+        "Links: asked and measured",
+        f"What each link's profile says, and beside it what real packets met before the first run.{how}",
+        LINK_HEADS,
+        rows,
+        notes.texts,
+        numeric=frozenset(range(2, 9)),
+    )
+
+
+def _link_rows(link: Mapping[str, Any], notes: Notes) -> Iterator[tuple[Cell, ...]]:
+    measured: Mapping[str, Mapping[str, Any]] = link.get("measured") or {MISSING: {}}
+    head = Cell(str(link.get("name", MISSING)), notes.marks(map(str, link.get("differences") or ())))
+    one_way = link.get("one_way_ms")
+    asked = (None if one_way is None else 2 * one_way, link.get("mbit_per_s"), link.get("loss_pct"))
+    queue = link.get("queue_bytes")
+    tail = (known(queue, 1e3), _text(link, "congestion_control"), _text(link, "published"))
+    for host, found in measured.items():
+        seen = (found.get("rtt_ms"), found.get("mbit_per_s"), found.get("loss_pct"))
+        pairs = [text for pair in zip(asked, seen, strict=True) for text in map(known, pair)]
+        yield (head, *map(Cell, (str(host), *pairs, *tail)))
+
+
+def hosts(study: Study) -> Table:
+    """One row for each host that client processes ran on, by what it said of itself."""
+    rows = [_host_row(host) for host in study.header.get("hosts") or ()]
+    return words("Hosts", HOST_HEADS, rows, numeric=(2, 4, 5, 9, 10))
+
+
+def _host_row(host: Mapping[str, Any]) -> tuple[str, ...]:
+    facts: Mapping[str, Any] = host.get("facts") or {}
+    return (
+        *(_text(host, name) for name in ("name", "kind", "workers")),
+        *(_text(facts, name) for name in ("hostname", "cores")),
+        known(facts.get("load")),
+        *(_text(facts, "python"), _text(facts.get("packages") or {}, "locust")),
+        _text(facts, "commit")[:13],  # a + at its end says that files differ from it
+        _text(facts, "files_soft"),
+        clock(facts.get("clock_offset_ns"), facts.get("clock_doubt_ns")),
+    )
+
+
+def clock(offset_ns: float | None, doubt_ns: float | None) -> str:
+    """How far a host's clock is from ours in milliseconds, and by how much that may be wrong."""
+    doubt = "" if doubt_ns is None else f" ± {ms(doubt_ns)}"
+    return MISSING if offset_ns is None else f"{'−' if offset_ns < 0 else ''}{ms(abs(offset_ns))}{doubt}"
+
+
+def _text(tree: Mapping[str, Any], name: str) -> str:
+    value = tree.get(name)
+    return MISSING if value is None or value == "" else str(value)

@@ -5,8 +5,8 @@ from collections import Counter
 from reports.format import known, ms
 from reports.page.disclosures import disclosures, stand_in
 from reports.page.table import Cell, Notes, Table, words
-from reports.study.study_reports import Study
-from reports.summary.summary import Summary
+from reports.study.study import Study
+from reports.summary.summary import Summary, codes
 
 HEADS = (
     "run",
@@ -60,11 +60,6 @@ def _numbers(run: Summary) -> list[Cell]:
             *(ms(time) for time in times),
         )
     ]
-
-
-def codes(run: Summary, separator: str = ", ") -> str:
-    """The codes of a run's caveats, each once."""
-    return separator.join(dict.fromkeys(doubt.code for doubt in run.caveats))
 
 
 def caveats_by_code(study: Study) -> Table:

@@ -9,7 +9,7 @@ from reports.fold.timeline import Second
 from reports.format import NS_PER_MS
 from reports.page.chart import Chart, rounded
 from reports.page.disclosures import disclosures
-from reports.study.study_reports import Study
+from reports.study.study import Study
 
 MOST_POINTS = 4_000
 """In one drawing; more seconds than that are drawn several to a point."""

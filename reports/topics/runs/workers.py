@@ -1,14 +1,21 @@
-"""The table of workers: what each did in each run, marked where it is unlike the others."""
+"""The table of workers: what each did in each run, marked where it is unlike the others.
+
+The table of the generator's own health: whether the client was fit to measure.
+
+The table of connections: what the kernel knew of the path between the workers and the server.
+"""
 
 from collections.abc import Iterator, Sequence
 from statistics import median, median_high, median_low
 
+from reports.fold.path import Path
+from reports.fold.records import ratio
 from reports.fold.workers import WorkerShare
-from reports.format import counted, digits, known, ms
+from reports.format import MISSING, counted, digits, known, ms
 from reports.page.table import Cell, Notes, Table
-from reports.study.study_reports import Study
+from reports.study.study import Study
 from reports.summary.summary import Summary
-from reports.topics.runs.runs import run_head
+from reports.topics.runs.runs import run_head, run_name
 
 HEADS = (
     *("run", "worker", "users", "requests", "failures", "images/s", "p50 ms", "p95 ms", "p99 ms"),
@@ -17,6 +24,15 @@ HEADS = (
 FOLDED_ROWS = 40
 UNLIKE, LEAST_REQUESTS = 0.25, 100
 """Of the others' median, and how many requests that must be, since with fewer chance makes as much."""
+HEALTH_HEADS = (
+    *("run", "client", "workers", "CPU a request, µs", "busiest CPU %", "no core %", "loop lag p99 ms"),
+    *("longest GC ms", "send delay p99 ms", "late", "abandoned"),
+)
+NS_PER_US = 1e3
+PATH_HEADS = (
+    *("run", "asked", "seen", "round trip ms", "least ms", "window KB", "sent again %", "busy %"),
+    *("receiver %", "send buffer %", "window %", "wire KB an image", "Mbit/s up", "link's images/s"),
+)
 
 
 def per_worker(study: Study) -> Table:
@@ -91,3 +107,82 @@ def _hint(said: str) -> str:
     return (
         f"{said}: a hint of trouble on the client's side, such as a busy host or a longer way, and no proof"
     )
+
+
+def generator_health(study: Study) -> Table:
+    """One row for each run that was begun; none where no worker told of its health."""
+    notes = Notes()
+    told = any(run.worker_cpu_pct is not None or run.late is not None for run in study.started)
+    rows = tuple((*_head(run, notes), *_health_numbers(run)) for run in study.started) if told else ()
+    return Table(
+        "Generator health",
+        "The worst worker in the measure phase; CPU in percent of one core; no core is the time in which it "
+        "was ready to run and had none; GC is Python's own. CPU a request is of all workers with all their "
+        "threads, over the requests that came back, right or wrong; the fixed work of each second (probes, "
+        "shipping) is in it, so it is high at few requests a second, and in phases of a second or two it is "
+        "coarse. Client: prepared sent what was made before the load, library made each request anew.",
+        HEALTH_HEADS,
+        rows,
+        notes.texts,
+        numeric=frozenset(range(2, len(HEALTH_HEADS))),
+    )
+
+
+def _head(run: Summary, notes: Notes) -> tuple[Cell, ...]:
+    bound = (doubt.text for doubt in run.caveats if doubt.code == "client-bound")
+    name = Cell(run_name(run), notes.marks(f"client-bound: {text}" for text in bound))
+    cost = Cell(known(run.client_cpu_ns, NS_PER_US), notes.marks(run.client_cpu_doubts))
+    return name, Cell(run.client or MISSING), Cell(f"{run.workers or 0}"), cost
+
+
+def _health_numbers(run: Summary) -> list[Cell]:
+    shares = (run.worker_cpu_pct, run.cpu_wait_pct)
+    times = (run.loop_lag_p99_ns, run.gc_max_ns, run.send_delay_p99_ns)
+    counts = (run.late, run.abandoned)
+    found = (*map(known, shares), *map(ms, times), *map(counted, counts))
+    return [Cell(text) for text in found]
+
+
+def connections_and_path(study: Study) -> Table:
+    """One row for each run whose connections were looked at."""
+    notes = Notes()
+    rows = tuple(
+        (run_head(study, run, notes), *_path_numbers(run, run.path)) for run in study.started if run.path
+    )
+    rate = "the emulated link" if study.links else "the rate given by --link-mbit"
+    return Table(
+        "Connections and path",
+        "From the kernel's TCP_INFO, all workers together. Of the connections' time, busy is when bytes were "
+        "under way; of that, held up by the receiver's window, by the send buffer, and by neither: the "
+        "congestion window and the wire. Wire bytes are both ways, headers included; the link's images/s are "
+        f"what {rate} allows.",
+        PATH_HEADS,
+        rows,
+        notes.texts,
+        numeric=frozenset(range(1, len(PATH_HEADS))),
+        folded=True,
+    )
+
+
+def link_images_per_s(run: Summary) -> float | None:
+    """What a link of the given rate allows in its busier direction; None where one of the two is unknown."""
+    if run.path is None or not run.images or not run.link_bytes_per_s:
+        return None
+    ways = (run.path.sent_wire_bytes, run.path.received_wire_bytes)
+    busier = max((way for way in ways if way is not None), default=0)
+    return run.link_bytes_per_s * run.images / busier if busier else None
+
+
+def _path_numbers(run: Summary, path: Path) -> list[Cell]:
+    again = ratio(path.bytes_retransmitted, path.bytes_sent)
+    shares = (again, path.busy_share, path.rwnd_share, path.sndbuf_share, path.cwnd_share)
+    texts = (
+        *(counted(count) for count in (path.asked, path.connections)),
+        *(ms(path.rtt_ns), ms(path.min_rtt_ns)),
+        known(path.cwnd_bytes, 1e3),
+        *(known(share, 0.01) for share in shares),
+        known(path.wire_bytes_per_image, 1e3),
+        known(path.wire_bytes_per_s, 1e6 / 8),
+        known(link_images_per_s(run)),
+    )
+    return [Cell(text) for text in texts]

@@ -3,11 +3,11 @@
 from collections import Counter
 
 from reports.format import digits
-from reports.page.grid import COMPARABLE_RUNS, Runs, resting_on, typical
 from reports.published_figures.backends import of_three_backends
+from reports.stats.figures import images_per_s
 from reports.stats.log_ratio import log_ratio
-from reports.study.study_reports import Study
-from reports.topics.payloads.matrix import images_per_s
+from reports.stats.repeats import COMPARABLE_RUNS, Runs, resting_on, typical
+from reports.study.study import Study
 from reports.topics.servers.memory import by_server, most_resident
 
 

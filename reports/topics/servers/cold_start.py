@@ -7,7 +7,7 @@ from reports.format import MISSING, known, ms, plural
 from reports.ledger.ledger import Record
 from reports.page.disclosures import disclosures, stand_in
 from reports.page.table import Cell, Notes, Table
-from reports.study.study_reports import Study
+from reports.study.study import Study
 
 HEADS = ("endpoint", "start s", "load s", "batch", "first ms", "next ms")
 RELOADED = "after the study had loaded the model again: medians over {}"

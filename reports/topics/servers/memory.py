@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from reports.fold.server_facts import Held
 from reports.format import MISSING, known
 from reports.page.disclosures import disclosures, stand_in
-from reports.page.grid import Runs
 from reports.page.table import Cell, Notes, Table
 from reports.published_figures.backends import of_three_backends
-from reports.study.study_reports import Study
+from reports.stats.repeats import Runs
+from reports.study.study import Study
 from reports.summary.summary import Summary
 from reports.topics.runs.runs import run_head
 

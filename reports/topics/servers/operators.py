@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from reports.fold.operators import CPU, Operator, OperatorProfile
+from reports.fold.server_facts import CPU, Operator, OperatorProfile
 from reports.format import MISSING, counted, known, ms, plural
 from reports.page.table import Cell, Notes, Table
 from reports.published_figures.figures import FOLDER
-from reports.study.study_reports import Study
+from reports.study.study import Study
 
 PUBLISHED = FOLDER / "step5a-operators.json"
 CAPTION = (

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from reports.fold.trace import PARTS, Trace
+from reports.fold.server_facts import PARTS, Trace
 from reports.format import MISSING, ms
 from reports.page.table import Cell, Notes, Table
-from reports.study.study_reports import Study
+from reports.study.study import Study
 from reports.topics.runs.runs import run_head
 
 HEADS = ("run", "joined", "of", "", *PARTS)

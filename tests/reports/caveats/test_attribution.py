@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from reports.caveats.attribution import attribution_doubts, path_gap
-from reports.fold.serving import Serving
-from reports.study.attribution import given
-from reports.study.study_reports import load_study
+from reports.fold.server import Serving
+from reports.study.study import load_study
+from reports.study.summarise import given
 from reports.summary.summary import Summary
 from reports.topics.load.rate_search import find_bound
 from tests.reports.builder import Book

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from reports.caveats.client import allowed_per_s
-from reports.fold.arrivals import Offered
-from reports.study.study_reports import load_study
+from reports.fold.windows import Offered
+from reports.study.study import load_study
 from reports.summary.summary import Summary
 from tests.reports.builder import Book
 from tests.reports.lines import FIRST_SECOND, Record, drained_line, encoded, health_line, triton

@@ -11,7 +11,7 @@ from xml.etree.ElementTree import fromstring
 
 import pytest
 
-from reports.cells_csv.csv_text import csv_text
+from reports.cells_csv.columns import csv_text
 from tests.reports.builder import Book
 from tests.reports.example import MS
 

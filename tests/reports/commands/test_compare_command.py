@@ -13,8 +13,8 @@ from reports.commands.compare import NOTHING_IN_COMMON, OK, USAGE_ERROR, add_com
 from reports.compare.csv import COLUMNS
 from reports.compare.failures import MORE
 from reports.compare.page import compare_page
+from reports.page.page import Page
 from reports.render.console import render_console
-from reports.topics.report import Page
 from tests.reports.builder import Book
 from tests.reports.check import check_golden, without_scripts, without_style
 from tests.reports.compare_book import EVIL, MS, evil, written

@@ -9,9 +9,10 @@ from xml.etree import ElementTree
 import pytest
 
 from reports.__main__ import main
-from reports.gates.kept import kept_in
-from reports.study.study_reports import load_study
-from reports.topics.report import LONG, build_page
+from reports.gates.verdict import kept_in
+from reports.page.page import LONG
+from reports.study.study import load_study
+from reports.topics.report import build_page
 from tests.reports.builder import Book
 from tests.reports.gates.outcomes import EVIL, FAILED, MADE, judged_place, study
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from reports.__main__ import main
-from reports.gates.kept import kept_in
+from reports.gates.verdict import kept_in
 from tests.reports.gates.outcomes import judged_place, study
 
 PASSING = '[[threshold]]\nrequire = "latency_p50_ms <= 100"\n'

@@ -11,9 +11,8 @@ from rich.console import Console
 
 from reports.__main__ import main
 from reports.cells_csv.columns import COLUMNS
-from reports.render.console import render_console
-from reports.render.terminal import public_path
-from reports.study.study_reports import load_study
+from reports.render.console import public_path, render_console
+from reports.study.study import load_study
 from reports.topics.report import build_page
 from tests.reports.builder import Book
 from tests.reports.check import check_golden, without_scripts, without_style

@@ -5,15 +5,13 @@ from pathlib import Path
 import pytest
 
 from reports.cells_csv.load import load_sides
-from reports.cells_csv.rows import rows_of
-from reports.cells_csv.side import Row
+from reports.cells_csv.side import Row, rows_of
 from reports.compare.differences import differences
 from reports.compare.failures import FEWER, MORE, Failures, failures
-from reports.compare.matching import FASTER, INCONCLUSIVE, NONE_SHOWN, SLOWER, Match, matches
-from reports.compare.measures import P50, RATE
+from reports.compare.matching import FASTER, INCONCLUSIVE, NONE_SHOWN, P50, RATE, SLOWER, Match, matches
 from reports.compare.page import compare_page
+from reports.page.page import Page
 from reports.stats.log_ratio import RESOLUTION
-from reports.topics.report import Page
 from tests.reports.builder import Book
 from tests.reports.compare_book import MS, REPEATS, before, serial, written
 from tests.reports.example import example

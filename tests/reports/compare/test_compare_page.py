@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from reports.cells_csv.cells_csv import render_csv
+from reports.cells_csv.columns import render_csv
 from reports.cells_csv.load import load_side, load_sides
 from reports.compare.differences import differences
 from reports.compare.matching import NONE_SHOWN
 from reports.compare.page import compare_page
-from reports.study.study_reports import load_study
-from reports.topics.report import Page
+from reports.page.page import Page
+from reports.study.study import load_study
 from tests.reports.compare_book import written
 
 

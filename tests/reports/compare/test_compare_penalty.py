@@ -7,9 +7,8 @@ import pytest
 
 from reports.cells_csv.load import load_side, load_sides
 from reports.cells_csv.side import Side
-from reports.compare.gpus import gpus, no_other_gpu
-from reports.compare.penalty import over, penalties
-from reports.compare.penalty_table import penalty_said, penalty_table
+from reports.compare.differences import gpus, no_other_gpu
+from reports.compare.penalty import over, penalties, penalty_said, penalty_table
 from reports.stats.log_ratio import LogRatio
 from tests.reports.builder import Book
 from tests.reports.compare_book import serial

@@ -8,9 +8,9 @@ import pytest
 from reports.__main__ import main
 from reports.fold.health import COARSE, MOSTLY_FIXED
 from reports.render.markdown import escaped
-from reports.study.study_reports import load_study, notices
+from reports.study.study import load_study, notices
 from reports.summary.summary import Summary
-from reports.topics.runs.health import HEADS, generator_health
+from reports.topics.runs.workers import HEALTH_HEADS, generator_health
 from tests.reports.builder import Book
 from tests.reports.lines import FIRST_SECOND, Record, health_line
 from tests.reports.open_load import notes_at, texts
@@ -113,7 +113,7 @@ def test_the_table_and_study_json_have_client_and_cost(tmp_path: Path) -> None:
     book.records.append(told("w0", 0, 5.0, 2_000) | tag)
     book.add("onnx-grpc", 4, 1, {"w0": [MS] * 100})
     table = generator_health(load_study(book.write(tmp_path)))
-    assert HEADS[:4] == ("run", "client", "workers", "CPU a request, µs")
+    assert HEALTH_HEADS[:4] == ("run", "client", "workers", "CPU a request, µs")
     assert [row[:4] for row in texts(table)] == [
         ["onnx-http/b1/c8", "prepared", "2", "800"],
         ["onnx-grpc/b1/c1", "library", "1", "1,000"],

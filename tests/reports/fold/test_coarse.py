@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from reports.fold.coarse import Bins
-from reports.fold.long_run import LongRun
+from reports.fold.long_run import Bins, LongRun
 from reports.fold.run_records import planned_runs
 from reports.fold.timeline import Second, timeline
 from reports.ledger.ledger import FILE_NAME, outline
-from reports.study.study_reports import coarseness, load_study, notices
+from reports.study.study import coarseness, load_study, notices
 from reports.study.summarise import summarise
 from reports.summary.summary import Summary
 from tests.reports.builder import Book
@@ -198,7 +197,7 @@ def test_a_study_whose_seconds_were_merged_says_so(tmp_path: Path, monkeypatch: 
     fine = load_study(ledger.parent)
     assert fine.coarse == 1
     assert not any("merged" in notice for notice in notices(fine))
-    monkeypatch.setattr("reports.study.study_reports.coarseness", lambda found: 6)
+    monkeypatch.setattr("reports.study.study.coarseness", lambda found: 6)
     study = load_study(ledger.parent)
     assert (study.coarse, len(fine.timeline), len(study.timeline)) == (6, 23, 4)
     assert list(notices(study))[-1].startswith("Seconds were merged by 6 for the timeline: ")

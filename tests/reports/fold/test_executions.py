@@ -2,7 +2,7 @@
 
 import pytest
 
-from reports.fold.executions import (
+from reports.fold.server import (
     Cold,
     Executed,
     batches_of,

@@ -2,8 +2,7 @@
 
 import pytest
 
-from reports.fold.path import HEADER_BYTES, Path, wire_bytes
-from reports.fold.path_fold import path_of, standing_alone
+from reports.fold.path import HEADER_BYTES, Path, path_of, standing_alone, wire_bytes
 from tests.reports.lines import FIRST_SECOND, Record, path_line
 
 SECOND_NS = 1_000_000_000

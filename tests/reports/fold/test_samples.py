@@ -6,7 +6,7 @@ import pytest
 
 from reports.fold.records import epoch_s, every_second, iso
 from reports.fold.samples import Gpus, gpus_at, gpus_over
-from reports.study.study_reports import load_study
+from reports.study.study import load_study
 from reports.summary.summary import Summary
 from tests.reports.builder import Book
 from tests.reports.lines import FIRST_SECOND, Record, phase_line, sample_line, triton

@@ -11,7 +11,7 @@ from reports.gates.judge import judge
 from reports.gates.source import Source, source_of
 from reports.gates.thresholds import parse_gates
 from reports.gates.verdict import Verdict
-from reports.study.study_reports import load_study
+from reports.study.study import load_study
 from tests.reports.builder import Book
 from tests.reports.lines import FIRST_NS, FIRST_SECOND, Record, drained_line, window
 

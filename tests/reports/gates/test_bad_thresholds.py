@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reports.__main__ import main
-from reports.gates.error import GateError
+from reports.gates.require import GateError
 from reports.gates.thresholds import read_gates
 from tests.bad_input import Tally, is_clear, said_by, tried
 from tests.bad_toml import bad_tomls

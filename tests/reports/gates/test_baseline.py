@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from reports.gates.baseline import baseline_text, load_baseline
-from reports.gates.error import GateError
 from reports.gates.judge import judge
+from reports.gates.require import GateError
 from reports.gates.thresholds import parse_gates
-from reports.study.study_reports import load_study
+from reports.study.study import load_study
 from tests.reports.builder import Book
 from tests.reports.gates.book import a_book, a_study, at_other_times, require, source
 

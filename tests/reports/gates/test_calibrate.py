@@ -8,9 +8,17 @@ import pytest
 from scipy.special import nctdtr, stdtrit
 
 from reports.cells_csv.side import STUDY, Row, Side
-from reports.gates.calibrate import MOST_FLIPS, Alike, alarms, alike
+from reports.gates.calibrate import (
+    MOST_FLIPS,
+    Alike,
+    alarms,
+    alike,
+    detectable,
+    pairs_for,
+    pairs_to_pass,
+    passable,
+)
 from reports.gates.evidence import LEVEL
-from reports.gates.power import detectable, pairs_for, pairs_to_pass, passable
 from reports.gates.source import Source
 
 CELL, COLUMN = "onnx-http/b1/c1", "latency_p50_ms"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.gates.counting import Counted, Counting
+from reports.gates.source import Counted, Counting
 from reports.gates.thresholds import parse_gates
 from tests.reports.builder import Book
 from tests.reports.gates.book import a_book, add, require, source

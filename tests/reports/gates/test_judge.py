@@ -5,13 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from reports.gates.claim import Claim
-from reports.gates.error import GateError
 from reports.gates.evidence import Evidence
 from reports.gates.judge import _chances, judge
-from reports.gates.require import parse_require
+from reports.gates.require import GateError, parse_require
 from reports.gates.thresholds import Threshold, parse_gates
-from reports.gates.verdict import exit_code, verdict_of
+from reports.gates.verdict import Claim, exit_code, verdict_of
 from tests.reports.gates.book import a_book, a_study, add, judged, outcomes, require, source
 
 HTTP, GRPC = "onnx-http/b1/c1", "onnx-grpc/b1/c1"

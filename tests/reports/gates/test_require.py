@@ -3,8 +3,16 @@
 import pytest
 
 from reports.cells_csv.columns import NUMBERS
-from reports.gates.columns import GATED, Kind, kind_of, results_in_a_run, results_needed
-from reports.gates.require import Require, RequireError, parse_require
+from reports.gates.require import (
+    GATED,
+    Kind,
+    Require,
+    RequireError,
+    kind_of,
+    parse_require,
+    results_in_a_run,
+    results_needed,
+)
 
 
 def test_the_three_forms_are_told_apart() -> None:

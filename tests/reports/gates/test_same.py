@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from reports.cells_csv.conditions import MUST
-from reports.gates.same import unlike, what_differs, what_varies
+from reports.cells_csv.stated import MUST
+from reports.gates.compared import unlike, what_differs, what_varies
 from tests.reports.gates.book import a_book, a_study, repeats, source
 
 CELL = "onnx-http/b1/c1"

@@ -2,9 +2,8 @@
 
 import pytest
 
-from reports.gates.error import GateError
-from reports.gates.planned import Planned, planned_cell
-from reports.gates.select import cells_of, check_names, pairs_of, unpaired
+from reports.gates.require import GateError
+from reports.gates.select import Planned, cells_of, check_names, pairs_of, planned_cell, unpaired
 from reports.gates.thresholds import Gates, parse_gates
 from tests.reports.builder import Book
 from tests.reports.gates.book import require

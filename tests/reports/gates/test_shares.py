@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from reports.gates.shares import Counts, Share, share_of
+from reports.gates.evidence import Counts, Share, share_of
 
 EACH = 100.0
 

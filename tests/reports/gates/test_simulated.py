@@ -6,8 +6,8 @@ import pytest
 from benchmarks.gates import APART, CELLS, GATES, ONE_CELL, REPEATING, SESSION, verdicts
 from benchmarks.noise import Noise, Session, p95s
 from benchmarks.simulated import simulated
-from reports.gates.claim import FAIL, PASS
 from reports.gates.compared import APART as STUDIES_APART
+from reports.gates.verdict import FAIL, PASS
 
 STILL = Noise(request=0.0, second=0.0, run=0.0, walk=0.0, slope=0.0)
 SMALL = Session(turns=4, cells=3, seconds=6, per_second=50)

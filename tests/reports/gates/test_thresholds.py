@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.gates.error import GateError
+from reports.gates.require import GateError
 from reports.gates.thresholds import Gates, parse_gates, read_gates
 
 WHOLE = """\

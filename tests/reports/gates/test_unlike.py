@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.gates.error import GateError
+from reports.gates.require import GateError
 from tests.reports.gates.book import a_study, at_other_times, judged, outcomes, require, source
 from tests.reports.gates.test_compared import BASELINE, CELL, RATIO, one
 

@@ -13,10 +13,9 @@ from jinja2 import Environment
 from reports.__main__ import main
 from reports.fold.run_records import planned_runs
 from reports.fold.server import server_side
-from reports.ledger.damage import damage_refused
-from reports.ledger.ledger import LedgerError
+from reports.ledger.ledger import LedgerError, damage_refused
 from reports.published_figures.hypotheses import pairs
-from reports.study.study_reports import load_study
+from reports.study.study import load_study
 from tests.reports.builder import Book
 from tests.reports.damage import damaged, edited, small, with_each, without
 from tests.reports.lines import Record, encoded
@@ -61,7 +60,7 @@ def test_whatever_is_wrong_is_shown_or_refused_in_one_line(
 def test_whatever_is_wrong_with_a_long_run_is_folded_or_refused(
     lines: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reports.study.study_reports.planned_runs", partial(planned_runs, long_bytes=0))
+    monkeypatch.setattr("reports.study.study.planned_runs", partial(planned_runs, long_bytes=0))
     for seed in range(MUTATIONS):
         folder = ledger(tmp_path / str(seed), damaged(lines, random.Random(-1 - seed)))
         with suppress(LedgerError):
@@ -122,7 +121,7 @@ def test_a_field_of_the_header_that_is_not_required_may_be_null(tmp_path: Path) 
 
 def test_a_developer_sees_where_an_error_comes_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = with_each(tmp_path / "study", "cold", without("endpoint"))
-    monkeypatch.setattr("reports.ledger.damage.developing", lambda: True)
+    monkeypatch.setattr("reports.ledger.ledger.developing", lambda: True)
     with pytest.raises(KeyError, match="endpoint"):
         main(["show", str(folder), "--quiet"])
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from reports.cells_csv.timeline_csv import COLUMNS, render_timeline
+from reports.cells_csv.columns import TIMELINE_COLUMNS, render_timeline
 from reports.fold.timeline import Second
 from reports.ledger.ledger import LedgerError
 from reports.ledger.records import DURATIONS
-from reports.study.study_reports import load_study
+from reports.study.study import load_study
 from tests.reports.builder import Book
 from tests.reports.lines import (
     FIRST_SECOND,
@@ -159,7 +159,7 @@ def test_the_file_has_the_agreed_columns_and_leaves_the_unknown_empty(tmp_path: 
     tag = book.plan("onnx-http", 2, 4)
     book.records = [start_line(tag), ended(0, "w0", [1_500_000]), sample(0, gpus=[])]
     heads, row = render_timeline(load_study(book.write(tmp_path))).splitlines()
-    assert (heads, len(COLUMNS)) == (",".join(COLUMNS), 27)
+    assert (heads, len(TIMELINE_COLUMNS)) == (",".join(TIMELINE_COLUMNS), 27)
     assert row == "0,2026-11-21T11:00:00Z,onnx-http/b2/c4,1,measure,onnx-http,1,2,0,1.5,1.5,1.5" + "," * 15
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reports.fold.path import Path
-from reports.fold.serving import Serving
+from reports.fold.server import Serving
 from reports.limit import LIMITS, Limit
 from reports.limits.rules import limit_of
 from reports.summary.summary import Summary

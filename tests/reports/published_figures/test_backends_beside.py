@@ -4,7 +4,7 @@ from pathlib import Path
 
 from reports.published_figures.backends import batches_beside, single_images_beside
 from reports.published_figures.figures import read_published
-from reports.study.study_reports import Study, load_study
+from reports.study.study import Study, load_study
 from reports.topics.servers.backends import backends_finding
 from tests.reports.builder import Book
 from tests.reports.lines import triton

@@ -6,11 +6,17 @@ from pathlib import Path
 import pytest
 
 from reports.__main__ import main
-from reports.published_figures.hypotheses import Comparison
-from reports.published_figures.judge import NEEDS, Hypothesis, hypotheses
-from reports.published_figures.table import ELSEWHERE, hypotheses_table, judged
+from reports.published_figures.hypotheses import (
+    ELSEWHERE,
+    NEEDS,
+    Comparison,
+    Hypothesis,
+    hypotheses,
+    hypotheses_table,
+    judged,
+)
 from reports.stats.spread import Spread
-from reports.study.study_reports import Study, load_study
+from reports.study.study import Study, load_study
 from tests.reports.builder import Book
 from tests.reports.contention_book import LINK, a_study, an_arm, axes_of, studied
 from tests.reports.example import example

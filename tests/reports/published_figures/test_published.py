@@ -7,9 +7,14 @@ import pytest
 
 from reports.page.table import Table
 from reports.published_figures.figures import Published, beside, read_published, their_endpoint
-from reports.published_figures.rates import latencies_beside, published_figures, rates_beside
-from reports.published_figures.ratios import BY_LATENCY, serial_ratios
-from reports.study.study_reports import Study, load_study
+from reports.published_figures.rates import (
+    BY_LATENCY,
+    latencies_beside,
+    published_figures,
+    rates_beside,
+    serial_ratios,
+)
+from reports.study.study import Study, load_study
 from reports.topics.report import build_page
 from tests.reports.builder import Book
 from tests.reports.contention_book import LINK, a_study, an_arm, axes_of, studied

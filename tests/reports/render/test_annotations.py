@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.render.annotations import MOST, annotations
-from reports.render.github import commands_stopped, place_in_repository, tell_actions
+from reports.render.github import MOST, annotations, commands_stopped, place_in_repository, tell_actions
 from tests.reports.gates.outcomes import ALL, FAILED, MADE, UNSURE, WARNED, evil
 
 PLACE = "ci/thresholds.toml"

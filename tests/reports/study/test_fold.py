@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from reports.ledger.ledger import LedgerError
-from reports.study.study_reports import load_study
+from reports.study.study import load_study
 from reports.summary.summary import Summary
 from tests.reports.builder import Book
 from tests.reports.lines import FIRST_NS, RESPONSE_BYTES, drained_line, triton

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from reports.__main__ import main
-from reports.study.study import inconclusive_because
-from reports.study.study_reports import load_study
+from reports.study.study import inconclusive_because, load_study
 from tests.reports.builder import Book
 from tests.reports.open_load import MS, at_rate, searched
 

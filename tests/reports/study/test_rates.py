@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.study.study_reports import load_study
+from reports.study.study import load_study
 from reports.summary.summary import Summary
 from tests.reports.builder import Book
 from tests.reports.lines import FIRST_NS, FIRST_SECOND, drained_line, window

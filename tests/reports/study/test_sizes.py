@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.long_ledger import PER_SECOND, planned, write_study
 from benchmarks.sizes import shapes
-from reports.study.study_reports import load_study
+from reports.study.study import load_study
 
 
 def test_a_study_that_was_made_up_has_the_runs_that_were_asked_for(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.study.study_reports import load_study
+from reports.study.study import load_study
 from tests.reports.builder import Book
 from tests.reports.lines import triton
 
@@ -54,7 +54,7 @@ def test_a_price_that_is_given_takes_the_place_of_the_studys(
 ) -> None:
     seen = []
     monkeypatch.setattr(
-        "reports.study.study_reports.summarise",
+        "reports.study.study.summarise",
         lambda run, options, links: seen.append(options["usd_per_hour"]),
     )
     book = Book(options={"usd_per_hour": 1.5})

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from reports.fold.trace import trace_of
+from reports.fold.server_facts import trace_of
 from reports.render.study_json import render_json
-from reports.study.study_reports import Study, load_study
+from reports.study.study import Study, load_study
 from reports.topics.report import build_page
 from reports.topics.servers.trace import traced_requests
 from tests.reports.builder import Book

@@ -6,12 +6,11 @@ import json
 from pathlib import Path
 
 from reports.__main__ import main
-from reports.cells_csv.cells_csv import render_csv
-from reports.study.study_reports import Study, load_study
-from reports.summary.way import Way
+from reports.cells_csv.columns import render_csv
+from reports.study.study import Study, load_study
+from reports.summary.summary import Way
 from reports.topics.findings import findings
-from reports.topics.load.open_load import open_load
-from reports.topics.load.open_load_findings import open_finding
+from reports.topics.load.open_load import open_finding, open_load
 from reports.topics.payloads.floors import floors
 from reports.topics.payloads.matrix import seed_tables
 from reports.topics.runs.runs import failures_by_kind

@@ -4,11 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from reports.gates.verdict import Verdict
-from reports.gates.words import bound_said, measured_said
+from reports.gates.verdict import Verdict, bound_said, measured_said
 from reports.page.chart import Chart
-from reports.topics.gates import gate_table, gate_tables, gates_finding
-from reports.topics.gates_charts import MOST_ROWS, WIDEST, gates_chart
+from reports.topics.gates import MOST_ROWS, WIDEST, gate_table, gate_tables, gates_chart, gates_finding
 from tests.reports.gates.outcomes import ALL, FAILED, MADE, MISSING, UNSURE, WARNED
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from server.embedded.environments import NOTE, Environments, present, remove_orphans
+from server.embedded.leftovers import NOTE, Environments, present, remove_orphaned_environments
 
 
 def made(folder: Path, name: str) -> Path:
@@ -46,6 +46,6 @@ def test_what_a_killed_supervisor_has_noted_is_removed_by_the_next(tmp_path: Pat
     for pid, folder in ((ended.pid, gone), (os.getppid(), alive)):
         (tmp_path / NOTE.format(pid=pid)).write_text(str(folder))
     (tmp_path / NOTE.format(pid="x")).write_text(str(alive))
-    remove_orphans(tmp_path)
+    remove_orphaned_environments(tmp_path)
     assert present(tmp_path) == {alive}
     assert not (tmp_path / NOTE.format(pid=ended.pid)).exists()

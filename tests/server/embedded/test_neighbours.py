@@ -5,15 +5,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from server.embedded import leftovers, shared_memory
+from server.embedded import leftovers
 from server.embedded.events import Voice
 from server.embedded.start_lock import turn_to_start
 from server.errors import SetUpError
 
 
 def test_shared_memory_of_supervisors_that_are_gone_is_removed(tmp_path, monkeypatch):
-    monkeypatch.setattr(shared_memory, "FOLDER", tmp_path)
-    monkeypatch.setattr(shared_memory, "PROC", tmp_path / "proc")
+    monkeypatch.setattr(leftovers, "FOLDER", tmp_path)
+    monkeypatch.setattr(leftovers, "PROC", tmp_path / "proc")
     (tmp_path / "proc" / "7").mkdir(parents=True)
     for name in (
         "inferswarm_6_onnx_a",
@@ -23,37 +23,37 @@ def test_shared_memory_of_supervisors_that_are_gone_is_removed(tmp_path, monkeyp
         "other",
     ):
         (tmp_path / name).touch()
-    shared_memory.remove_orphans()
+    leftovers.remove_orphaned_memory()
     left = {path.name for path in tmp_path.iterdir() if path.is_file()}
     assert left == {"inferswarm_7_onnx_b", "inferswarm_7_openvino_c", "inferswarm_x_y", "other"}
-    shared_memory.remove("inferswarm_7_onnx_")
+    leftovers.remove_shared_memory("inferswarm_7_onnx_")
     assert not (tmp_path / "inferswarm_7_onnx_b").exists()
 
 
 @pytest.mark.parametrize(("free", "said"), [(47, "47 MB"), (0, "0 MB")])
 def test_too_little_shared_memory_is_said_before_anything_starts(tmp_path, monkeypatch, free, said):
-    monkeypatch.setattr(shared_memory, "FOLDER", tmp_path)
+    monkeypatch.setattr(leftovers, "FOLDER", tmp_path)
     monkeypatch.setattr("os.statvfs", lambda _: SimpleNamespace(f_bavail=free << 8, f_frsize=4096))
     with pytest.raises(SetUpError) as caught:
-        shared_memory.check(48)
+        leftovers.check(48)
     assert str(caught.value) == (
         f"{tmp_path} has {said} free for us, and tritonserver needs 48 there: "
         f"run `mount -o remount,size=1g {tmp_path}`, or start the container with --shm-size=1g."
     )
     monkeypatch.setattr("os.statvfs", lambda _: SimpleNamespace(f_bavail=48 << 8, f_frsize=4096))
-    shared_memory.check(48)
+    leftovers.check(48)
 
 
 def test_every_model_that_computes_has_its_share():
     """Two servers as `make step7` starts them fit into the 64 MB that a container has by itself."""
-    assert shared_memory.needed_mb(2, 1, 0) == 50
-    assert shared_memory.needed_mb(1, 2, 2) == 97
+    assert leftovers.needed_mb(2, 1, 0) == 50
+    assert leftovers.needed_mb(1, 2, 2) == 97
 
 
 def test_a_machine_without_shared_memory_is_told_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(shared_memory, "FOLDER", tmp_path / "none")
+    monkeypatch.setattr(leftovers, "FOLDER", tmp_path / "none")
     with pytest.raises(SetUpError, match=r"none has 0 MB free for us, and tritonserver needs 24 there: "):
-        shared_memory.check(24)
+        leftovers.check(24)
 
 
 def test_logs_are_kept_of_those_that_run_and_of_the_latest_that_are_gone(tmp_path, monkeypatch):

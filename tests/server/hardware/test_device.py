@@ -13,7 +13,7 @@ from server.cache import cache
 from server.embedded import plans, up
 from server.embedded.options import parse, patience_s, wanted
 from server.embedded.plans import Hosting, engine_parameters, pytorch_plan
-from server.embedded.reason import fatal, reason_of
+from server.embedded.triton_log import fatal, reason_of
 from server.errors import SetUpError
 from server.hardware import probe
 from server.hardware.device import CPU, CUDA, TENSORRT, Device, Facts, choose

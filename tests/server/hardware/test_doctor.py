@@ -7,8 +7,7 @@ import pytest
 from server.errors import SetUpError
 from server.hardware import doctor
 from server.hardware.device import CPU, CUDA, TENSORRT, Facts
-from server.hardware.doctor import ask_docker, docker_of, findings, verdicts
-from server.hardware.host import PACKAGES, Docker, Host, profiles
+from server.hardware.doctor import PACKAGES, Docker, Host, ask_docker, docker_of, findings, profiles, verdicts
 
 INSTALLED = dict.fromkeys((*PACKAGES, "nvidia-ml-py"), "1.0")
 ENGINE = Docker("28.2.2", "2.39.1", "28.2.2", nvidia=True)

@@ -11,8 +11,16 @@ from server import __main__ as program
 from server.errors import SetUpError
 from server.models import profile as command
 from server.models.operator_profile import CPU, TraceError, fallbacks_of, operators_of
-from server.models.profile import PUBLISHED, SETTINGS, profile, providers_of, settled
-from server.models.profile_text import GPU, lines_of, providers_said
+from server.models.profile import (
+    GPU,
+    PUBLISHED,
+    SETTINGS,
+    lines_of,
+    profile,
+    providers_of,
+    providers_said,
+    settled,
+)
 from server.spec import ROOT
 
 CUDA = "CUDAExecutionProvider"

@@ -16,7 +16,7 @@ from server.embedded.plans import TRITON_PORTS
 from server.models import export
 from server.spec import ROOT
 from server.triton import check_configs, container_repository
-from server.triton.accelerators import shapes
+from server.triton.check_configs import shapes
 
 GPU = ROOT / "triton_repo" / "gpu"
 BATCHES = [1, 4, 8, 16, 32]

@@ -14,7 +14,8 @@ from swarm.backends.server_info import read_serving
 from swarm.backends.statistics import read_counters
 from swarm.backends.triton_admin import model_config
 from swarm.distributed.tcp_stats import own_connections
-from swarm.sampling.triton_metrics import check_metrics, metrics_addresses, metrics_reader
+from swarm.sampling.triton_metrics import metrics_reader
+from swarm.targets.metrics_urls import check_metrics, metrics_addresses
 from tests.certificates import Certificates
 from tests.stand_ins import stand_in
 from tests.tls_proxy import Proxy, behind_tls

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from swarm.distributed.allocator import (
+from swarm.distributed.worker_cell import (
     KEPT_BYTES,
     M_MMAP_MAX,
     M_TRIM_THRESHOLD,
@@ -18,7 +18,7 @@ from swarm.distributed.allocator import (
 HUGE = """
 import re, sys
 from pathlib import Path
-from swarm.distributed.allocator import prepare_memory
+from swarm.distributed.worker_cell import prepare_memory
 
 def huge_kb() -> int:
     told = Path("/proc/self/smaps_rollup").read_text()
@@ -33,7 +33,7 @@ print(huge_kb() - before)
 ROOT = Path(__file__).parents[3]
 PROGRAM = """
 import resource, sys
-from swarm.distributed.allocator import keep_memory
+from swarm.distributed.worker_cell import keep_memory
 
 def faults() -> int:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

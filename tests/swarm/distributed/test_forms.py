@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from swarm.distributed import forms
+from swarm.distributed import protocol
 from swarm.distributed.collector import Collector
 from swarm.distributed.protocol import PROGRESS, RECORDS, REPLY
 from swarm.distributed.raw_results import packed
@@ -41,9 +41,9 @@ def test_what_workers_send_has_the_forms() -> None:
     rows = packed(found, 0)
     message = {"records": [*recorder.take_all(), of_health, path], "raw": rows}
     assert len(message["records"]) == 3
-    assert forms.are_records(message)
-    assert forms.is_parting(NOTHING_DONE)
-    assert forms.is_reply({"seq": 1, **NOTHING_DONE})
+    assert protocol.are_records(message)
+    assert protocol.is_parting(NOTHING_DONE)
+    assert protocol.is_reply({"seq": 1, **NOTHING_DONE})
 
 
 @pytest.mark.parametrize(
@@ -80,11 +80,11 @@ def test_a_record_of_another_form_reaches_no_ledger(record: Any, caplog: pytest.
 
 def test_rows_must_be_as_long_as_each_other_and_whole() -> None:
     (rows,) = packed([result()], 0)
-    assert forms.are_rows(rows)
+    assert protocol.are_rows(rows)
     columns = dict(rows["columns"])
     late = {**columns, "service_ns": ["1"]}
     for wrong in ({**columns, "user": []}, {**columns, "user": 5}, late, {"user": [1]}, [], None):
-        assert not forms.are_rows({**rows, "columns": wrong})
+        assert not protocol.are_rows({**rows, "columns": wrong})
 
 
 def test_progress_and_replies_of_another_form_change_nothing() -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swarm.distributed.tcp_info import ESTABLISHED
-from swarm.distributed.tcp_stats import Connections, standing
+from swarm.distributed.tcp_stats import ESTABLISHED, Connections, standing
 from tests.swarm.kernel import Kernel, info_of
 
 CLOSE_WAIT = 8

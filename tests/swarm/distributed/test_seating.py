@@ -2,7 +2,7 @@
 
 import pytest
 
-from swarm.distributed.seating import seated
+from swarm.distributed.workers import seated
 from swarm.errors import RunFailedError
 
 HOSTS = {"h1": ["a", "b", "c"], "h2": ["d"], "h3": ["e", "f"]}

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from swarm.distributed.tcp_info import ESTABLISHED, parse_tcp_info, read_tcp_info
+from swarm.distributed.tcp_stats import ESTABLISHED, parse_tcp_info, read_tcp_info
 
 FULL = struct.pack("=8B24I4Q2I4I4Q2I2Q", *[1] + [0] * 7, *range(100, 142))
 """Every field that is read, in the order of `struct tcp_info`: 100 for the first of 32 bits, and so on."""

@@ -13,10 +13,8 @@ import pytest
 from gevent import socket
 from tritonclient.grpc import service_pb2
 
-from swarm.backends.admin_client import Line, triton_stub
-from swarm.backends.mark import is_marked, mark
-from swarm.distributed.tcp_info import ESTABLISHED
-from swarm.distributed.tcp_stats import Connections, own_connections, standing
+from swarm.backends.admin_client import Line, is_marked, mark, triton_stub
+from swarm.distributed.tcp_stats import ESTABLISHED, Connections, own_connections, standing
 from tests.stand_ins import stand_in
 from users.backends.embed_service import JpegHttp
 from users.backends.triton_grpc import TritonGrpc

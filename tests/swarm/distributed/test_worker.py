@@ -17,7 +17,8 @@ from gevent.pool import Group
 from swarm.distributed import worker
 from swarm.distributed.protocol import ASK, REPLY
 from swarm.distributed.worker import Worker, start_ns
-from swarm.locust_patches.patches import YOUNG_OBJECTS, three_digits
+from swarm.distributed.worker_cell import YOUNG_OBJECTS
+from swarm.locust_patches.patches import three_digits
 from tests.swarm.fakes import FakeRunner
 from users.backends.triton_http import TritonHttp
 from users.endpoint import Endpoint

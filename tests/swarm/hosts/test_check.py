@@ -16,8 +16,7 @@ import pytest
 
 from swarm.errors import UsageError
 from swarm.hosts import facts as facts_script
-from swarm.hosts.check import HostError, check, check_all, clock_of, last_line
-from swarm.hosts.fitness import Facts, Problem, problems
+from swarm.hosts.check import Facts, HostError, Problem, check, check_all, clock_of, last_line, problems
 from swarm.hosts.host import Host
 from swarm.hosts.hosts_file import HostSpec, read_hosts
 from swarm.output import fingerprint

@@ -16,8 +16,8 @@ import yaml
 
 from swarm.errors import UsageError
 from swarm.hosts.hosts_file import HostSpec, read_hosts
+from swarm.hosts.k8s import document
 from swarm.hosts.k8s_command import main
-from swarm.hosts.k8s_yaml import document
 from swarm.hosts.prepare import look, make_environment, within
 from swarm.hosts.ssh import in_checkout, ssh_command
 from swarm.links.profiles import read_profiles

@@ -15,8 +15,7 @@ from swarm.hosts import command
 from swarm.hosts.command import main
 from swarm.hosts.host import ROOT
 from swarm.hosts.hosts_file import HostSpec
-from swarm.hosts.prepare import Step, send_checkout, within
-from swarm.hosts.source import Source, gather
+from swarm.hosts.prepare import Source, Step, gather, send_checkout, within
 from swarm.output.fingerprint import git_commit
 from tests.swarm.hosts.repository import repository
 from tests.swarm.hosts.sshd import Sshd, checkout_at, needs_sshd

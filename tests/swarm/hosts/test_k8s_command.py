@@ -10,8 +10,8 @@ from typing import Any
 import kubernetes_validate
 import pytest
 
+from swarm.hosts.k8s import MARK
 from swarm.hosts.k8s_command import main
-from swarm.hosts.k8s_yaml import MARK
 from tests.swarm.hosts.clusters import (
     GIVEN,
     ROOT,

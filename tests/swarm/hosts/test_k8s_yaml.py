@@ -7,7 +7,7 @@ import copy
 import pytest
 import yaml
 
-from swarm.hosts.k8s_yaml import document
+from swarm.hosts.k8s import document
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,9 @@ from swarm.hosts.check import HostError
 from swarm.hosts.hosts_file import HostSpec, read_hosts
 from swarm.hosts.prepare import (
     OWN_GIT,
+    Source,
     Step,
+    gather,
     install,
     look,
     make_environment,
@@ -29,7 +31,6 @@ from swarm.hosts.prepare import (
     send_checkout,
     steps,
 )
-from swarm.hosts.source import Source, gather
 from tests.swarm.hosts.repository import commit_all, repository
 from tests.swarm.hosts.sshd import Sshd, needs_sshd
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from swarm.errors import UsageError
-from swarm.links.profiles import Profile, profiles_named, read_profiles
-from swarm.links.shaping import LinkSpec
+from swarm.links.profiles import LinkSpec, Profile, profiles_named, read_profiles
 
 OWN = """
 [lan]

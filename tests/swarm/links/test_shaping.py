@@ -9,7 +9,7 @@ import pytest
 
 from swarm.errors import UsageError
 from swarm.links.forwarder import Lane, new_lane
-from swarm.links.shaping import LinkSpec
+from swarm.links.profiles import LinkSpec
 
 MS = 1_000_000
 PACKET = bytes(1000)

@@ -12,8 +12,9 @@ from typing import Any
 import psutil
 import pytest
 
+from swarm.distributed.worker_cell import give_back
 from swarm.locust_patches import patches
-from swarm.locust_patches.patches import give_back, is_orphan, telling
+from swarm.locust_patches.patches import is_orphan, telling
 
 MB = 1_000_000
 

@@ -9,7 +9,8 @@ import pytest
 
 from swarm.backends.registry import FIVE, chosen
 from swarm.errors import UsageError
-from swarm.options.parse import Options, add_options, changes, resolve
+from swarm.options.model import Options
+from swarm.options.parse import add_options, changes, resolve
 from swarm.targets.targets import endpoints_from_options, endpoints_from_ready
 from users.transport.connections import GIVE
 

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.stops import ALIKE, INDEPENDENT, ROUGH, STORMS, Phase, stopped_after
 from reports.gates.blocks import Block, Seconds
 from reports.gates.thresholds import Threshold, parse_gates
-from swarm.output.certainty import CERTAIN, chance_of, is_certain, look_at, unlucky, variance
+from swarm.output.early_stop import CERTAIN, chance_of, is_certain, look_at, unlucky, variance
 
 
 def threshold(require: str, *more: str) -> Threshold:

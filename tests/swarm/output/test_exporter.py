@@ -15,8 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from reports.histogram import codec
 from swarm.errors import UsageError
-from swarm.output.exporter import start_exporter
-from swarm.output.prometheus import BOUNDS_S, FRESH_S, KEEP_S, Live
+from swarm.output.prometheus import BOUNDS_S, FRESH_S, KEEP_S, Live, start_exporter
 from tests.swarm.fakes import FakeClock
 
 CELL = "onnx-grpc/b4/c8"

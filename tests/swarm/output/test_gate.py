@@ -16,7 +16,7 @@ from swarm.output import report_process
 from swarm.output.gate import Gate
 from swarm.plan.cell import Cell
 from swarm.plan.matrix import Size, serial_and_concurrent
-from swarm.plan.repeating import Repeating
+from swarm.plan.schedule import Repeating
 from swarm.study.build_plan import programme_of
 from swarm.study.shape import StudyShape
 from tests.reports.lines import FIRST_SECOND, window

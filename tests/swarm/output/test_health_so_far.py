@@ -8,8 +8,8 @@ import pytest
 
 from reports.caveats.client import own_slowness
 from reports.fold.health import Health, health
-from reports.fold.readable import readable
-from swarm.output.health_so_far import HELD, HealthSoFar
+from reports.fold.records import readable
+from swarm.output.early_stop import HELD, HealthSoFar
 from tests.reports.lines import FIRST_SECOND, health_line
 
 TAG = {"cell": "a/b1/c1", "repeat": 1}

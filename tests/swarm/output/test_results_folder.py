@@ -5,7 +5,8 @@ from locust.argument_parser import get_empty_argument_parser
 from typing import Any
 
 from swarm.backends.registry import FIVE, chosen
-from swarm.options.parse import Options, add_options, resolve
+from swarm.options.model import Options
+from swarm.options.parse import add_options, resolve
 from swarm.output.results_folder import about
 from swarm.targets.targets import endpoints_from_ready
 

@@ -2,7 +2,7 @@
 
 from swarm.plan.cell import Cell
 from swarm.plan.matrix import order
-from swarm.plan.repeating import Repeating
+from swarm.plan.schedule import Repeating
 from tests.swarm.stand import GRPC, HTTP, Stand
 
 CELLS = [Cell(HTTP, 4, 2, 10, 0), Cell(GRPC, 4, 2, 10, 0)]

@@ -11,7 +11,8 @@ import gevent
 import pytest
 from gevent.monkey import get_original
 
-from swarm.sampling.gpus import LocalGpus, find_nvml, gpu_names, gpu_records, is_local
+from swarm.backends.statistics import gpu_records
+from swarm.sampling.gpus import LocalGpus, find_nvml, gpu_names, is_local
 from users.endpoint import Endpoint
 
 

@@ -10,7 +10,7 @@ import pytest
 from gevent.pywsgi import WSGIServer
 
 from swarm.errors import UsageError
-from swarm.options.parse import Options
+from swarm.options.model import Options
 from swarm.sampling import sampler as module
 from swarm.sampling.kubernetes import NO_COUNTERS, PROXY, cluster_of, pods_path
 from swarm.sampling.sampler import Sampler, open_sources

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swarm.sampling.replicas import autoscaler_reading, deployment_reading, millicores, pods_reading
+from swarm.sampling.kubernetes import autoscaler_reading, deployment_reading, millicores, pods_reading
 
 
 def test_a_count_that_is_zero_is_not_in_the_answer() -> None:

@@ -8,7 +8,7 @@ import pytest
 from swarm.distributed.collector import Collector
 from swarm.distributed.raw_results import packed
 from swarm.plan.cell import Cell, Run
-from swarm.sampling.trace_reader import PAUSE_S, TRIES, TraceReader
+from swarm.sampling.triton_trace import PAUSE_S, TRIES, TraceReader
 from swarm.targets.embedded import EmbeddedServers
 from tests.swarm.fakes import FakeClock, FakeRunner
 from tests.swarm.sampling.test_triton_trace import GRPC, HTTP, ONE, TWO

@@ -9,7 +9,8 @@ import pytest
 from gevent.pywsgi import WSGIServer
 
 from swarm.errors import UsageError
-from swarm.sampling.triton_metrics import metrics_addresses, metrics_reader, parse
+from swarm.sampling.triton_metrics import metrics_reader, parse
+from swarm.targets.metrics_urls import metrics_addresses
 from users.errors import RequestError
 
 PAGE = """\

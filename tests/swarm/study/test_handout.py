@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from swarm.options.parse import Options
+from swarm.options.model import Options
 from swarm.study import handout
 from swarm.study.handout import hand_out
 from tests.swarm.output.test_results_folder import options

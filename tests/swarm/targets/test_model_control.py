@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from swarm.backends import model_api
-from swarm.backends.model_api import config_of, load
+from swarm.backends import triton_admin
 from swarm.backends.server_info import read_serving
+from swarm.backends.triton_admin import config_of, load
 from swarm.errors import RunFailedError, UsageError
 from swarm.plan.cell import Cell
 from swarm.targets.embedded import EmbeddedServers
@@ -126,7 +126,7 @@ class Fake:
             return ("503 Not yet" if self.unready >= 0 else "200 OK"), {}
         if path.endswith("/config"):
             return "200 OK", self.configs[name]
-        if name == model_api.NOBODY:
+        if name == triton_admin.NOBODY:
             return "500 No", {"error": self.refusal or f"failed to load '{name}', failed to poll"}
         self.loaded.append(name)
         self.configs[name] = json.loads(json.loads(body)["parameters"]["config"])
@@ -241,7 +241,7 @@ def test_a_model_is_waited_for_until_it_is_ready() -> None:
         control = ModelControl(lambda text: None, clock, clock.sleep)
         triton.unready = 3
         assert control.apply(of(endpoint, 0)) == [endpoint]
-        assert clock() == pytest.approx(3 * model_api.POLL_S)
+        assert clock() == pytest.approx(3 * triton_admin.POLL_S)
         triton.unready = 10_000
         with pytest.raises(RunFailedError, match="clip is not ready 30 s after it was loaded"):
             control.apply(of(endpoint, 1))

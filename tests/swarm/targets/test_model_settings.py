@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swarm.targets.model_settings_swarm import configured, groups
+from swarm.targets.model_settings import configured, groups
 from tests.swarm.targets.test_model_control import BATCHED, SERVICE, of
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from swarm.options.parse import Options
+from swarm.options.model import Options
 from swarm.plan.matrix import Size
 from swarm.study.shape import StudyShape
 from swarm.targets.operator_profile import command_of, profile, wanted

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from swarm.targets.resolve import doubts, elsewhere, in_clear, record_of, resolved, told
+from swarm.targets.resolve import doubts, elsewhere, in_clear, record_of, told
 from users.endpoint import Endpoint
 from users.tls import OPEN, Security
+from users.transport.sockets import resolved
 
 ONNX = Endpoint("onnx-http", "onnx", "http", "fp32", "gpu:8010", "m")
 TOKEN = Security(token="INFERSWARM_TOKEN")

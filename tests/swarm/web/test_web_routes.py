@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from flask.testing import FlaskClient
 
-from swarm.output.observer import Watch, watch_for
+from swarm.output.observer import Watch
+from swarm.study.master import watch_for
 from swarm.web.page import LivePage, open_page
 from swarm.web.routes import FILES
 from tests.reports.builder import Book

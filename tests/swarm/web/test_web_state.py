@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import swarm.web.state
-from reports.study.study_reports import load_study
+from reports.study.study import load_study
 from swarm.web.cells import cell_of, tab_row
 from swarm.web.page import LivePage
 from tests.reports.builder import Book

@@ -7,8 +7,7 @@ import pytest
 from tritonclient.http import InferenceServerClient, InferInput, InferRequestedOutput
 
 from users import TritonJsonHttpUser
-from users.backends.triton_http import HEADER_LENGTH
-from users.backends.triton_json import PIECE, TritonJsonHttp, pieces
+from users.backends.triton_http import HEADER_LENGTH, PIECE, TritonJsonHttp, pieces
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 

@@ -13,8 +13,8 @@ from users.backends.triton_http import TritonHttp
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
 from users.transport.base import Prepared, Transport
-from users.transport.http_answer import CHUNK_BYTES, parsed
 from users.transport.http_connection import HttpConnection
+from users.transport.http_response import CHUNK_BYTES, parsed
 
 OK = "HTTP/1.1 200 OK\r\n"
 LONG = bytes(range(256)) * 2000

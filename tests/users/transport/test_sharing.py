@@ -8,7 +8,7 @@ import gevent
 import pytest
 from gevent.event import Event
 
-from users.transport.sharing import Lending, Shelf, Spread
+from users.transport.connections import Lending, Shelf, Spread
 
 
 class Thing:

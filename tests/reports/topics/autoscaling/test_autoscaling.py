@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from reports.study.study_reports import Study, load_study
-from reports.topics.autoscaling.autoscaling import autoscaling_finding
+from reports.study.study import Study, load_study
 from reports.topics.autoscaling.chart import autoscaling_charts
 from reports.topics.autoscaling.effect import HELPED, HURT, UNCLEAR, Effect, effects
-from reports.topics.autoscaling.tables import effects_table, events_table, stages_table
+from reports.topics.autoscaling.tables import autoscaling_finding, effects_table, events_table, stages_table
 from reports.topics.load.open_load import open_load
 from reports.topics.report import build_page
 from tests.reports.builder import Book
@@ -122,7 +121,7 @@ def test_what_kubernetes_did_and_when_it_was_done(tmp_path: Path) -> None:
 
 
 def test_a_study_too_long_for_single_seconds_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reports.study.study_reports.coarseness", lambda found: 5)
+    monkeypatch.setattr("reports.study.study.coarseness", lambda found: 5)
     study = scaled(100, 50).study(tmp_path)
     table = stages_table(study)
     assert "Seconds are taken 5 at a time, at a stage's edges too." in table.caption

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from reports.study.study_reports import load_study
-from reports.topics.contention.arms import arms_of, cases
-from reports.topics.contention.axes import Axes
+from reports.study.study import load_study
+from reports.topics.contention.arms import Axes, arms_of, cases
 from reports.topics.contention.evidence import Evidence
 from reports.topics.contention.tables import verdict_said
 from reports.topics.contention.verdict import verdicts

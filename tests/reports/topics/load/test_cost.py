@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from reports.cells_csv.cells_csv import render_csv
-from reports.fold.cost import costs, gpu_count
-from reports.study.study_reports import Study, load_study
+from reports.cells_csv.columns import render_csv
+from reports.fold.samples import costs, gpu_count
+from reports.study.study import Study, load_study
 from reports.topics.load.cost import cost_table
 from tests.reports.builder import Book
 from tests.reports.lines import FIRST_SECOND, sample_line

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reports.study.study_reports import load_study
+from reports.study.study import load_study
 from reports.topics.findings import findings
 from reports.topics.load.rate_search import find_bound
 from tests.reports.open_load import at_rate, notes_at, rates, searched, texts

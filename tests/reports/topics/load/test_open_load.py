@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from reports.fold.health import COARSE
-from reports.study.study_reports import Study, load_study
+from reports.study.study import Study, load_study
 from reports.topics.load.open_load import open_load
 from reports.topics.report import build_page
-from reports.topics.runs.health import generator_health
+from reports.topics.runs.workers import generator_health
 from tests.reports.builder import Book
 from tests.reports.lines import health_line
 from tests.reports.open_load import MS, at_rate, notes_at, searched, texts

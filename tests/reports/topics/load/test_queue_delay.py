@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from reports.study.study_reports import Study, load_study
-from reports.topics.load.queue_delay import sweeps
-from reports.topics.load.queue_delay_tables import best_delays, delay_finding, queue_delays
+from reports.study.study import Study, load_study
+from reports.topics.load.queue_delay import best_delays, delay_finding, queue_delays, sweeps
 from tests.reports.builder import Book
 from tests.reports.lines import Record, triton
 from tests.reports.open_load import MS, notes_at, texts

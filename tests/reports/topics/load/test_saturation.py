@@ -4,10 +4,10 @@ from pathlib import Path
 
 from reports.stats.spread import Spread
 from reports.stats.usl import Fit, NoFit
-from reports.study.study_reports import Study, load_study
-from reports.summary.way import Way
+from reports.study.study import Study, load_study
+from reports.summary.summary import Way
 from reports.topics.load.saturation import Curve, Knee, NoKnee, Point, curves, knee
-from reports.topics.load.scaling_tables import usl_table
+from reports.topics.load.scaling import usl_table
 from tests.reports.builder import Book
 from tests.reports.open_load import notes_at, texts
 

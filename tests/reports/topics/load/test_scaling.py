@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from reports.study.study_reports import load_study
-from reports.topics.load.scaling import efficiencies, scalings
-from reports.topics.load.scaling_tables import scaling_table
+from reports.study.study import load_study
+from reports.topics.load.scaling import efficiencies, scaling_table, scalings
 from tests.reports.builder import Book
 from tests.reports.contention_book import an_arm
 from tests.reports.lines import sample_line

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from reports.study.study_reports import load_study
-from reports.topics.load.wire import OVERHEAD, ceiling_per_s, wires
-from reports.topics.load.wire_tables import wire_ceilings
+from reports.study.study import load_study
+from reports.topics.load.wire import OVERHEAD, ceiling_per_s, wire_ceilings, wires
 from tests.reports.builder import Book
 from tests.reports.open_load import notes_at, texts
 

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from reports.study.study_reports import load_study
-from reports.topics.payloads.payloads import payload_pairs, payloads_finding, payloads_map
-from reports.topics.payloads.protocols import protocols_map
+from reports.study.study import load_study
+from reports.topics.payloads.payloads import payload_pairs, payloads_finding, payloads_map, protocols_map
 from reports.topics.report import build_page
 from tests.reports.builder import Book
 from tests.reports.example import MS

@@ -5,16 +5,17 @@ from pathlib import Path
 import pytest
 
 from reports.page.table import Table
-from reports.study.study_reports import Study, load_study
-from reports.topics.payloads.serialisation import pairs, rough
-from reports.topics.payloads.serialisation_findings import serialisation_finding
-from reports.topics.payloads.serialisation_tables import (
+from reports.study.study import Study, load_study
+from reports.topics.payloads.serialisation import (
     AWAITED,
     ENCODING,
     FAR,
     FEW,
     ONE_RUN,
     PREPARED,
+    pairs,
+    rough,
+    serialisation_finding,
     serialisation_tables,
 )
 from tests.reports.builder import Book

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from reports.caveat import Caveat
-from reports.study.study_reports import Study, load_study
-from reports.topics.runs.links import clock, hosts, links
+from reports.study.study import Study, load_study
+from reports.topics.runs.origins import clock, hosts, links
 from tests.reports.builder import Book
 from tests.reports.contention_book import LAN, LINK, a_study, an_arm, axes_of
 from tests.reports.example import example

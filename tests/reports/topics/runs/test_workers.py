@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from reports.fold.workers import WorkerShare
-from reports.study.study_reports import load_study
+from reports.study.study import load_study
 from reports.summary.summary import Summary
 from reports.topics.runs.workers import hints, per_worker
 from tests.reports.builder import Book

@@ -7,10 +7,10 @@ import pytest
 
 from reports.page.chart import Chart, rounded
 from reports.render.html import as_json, page_scripts, policy
-from reports.study.study_reports import Study, load_study
-from reports.topics.load.curves import HOLLOW, curves_chart
+from reports.study.study import Study, load_study
+from reports.topics.load.saturation import HOLLOW, curves_chart
 from reports.topics.runs.timeline import MOST_POINTS, timeline_chart
-from reports.topics.servers.breakdown_charts import DOUBTED, NEGATIVE, PARTIAL, breakdown_chart
+from reports.topics.servers.breakdown import DOUBTED, NEGATIVE, PARTIAL, breakdown_chart
 from tests.reports.builder import Book
 from tests.reports.example import MS
 from tests.reports.lines import FIRST_SECOND, phase_line, triton

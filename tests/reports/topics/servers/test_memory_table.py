@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from reports.render.study_json import render_json
-from reports.study.study_reports import Study, load_study
+from reports.study.study import Study, load_study
 from reports.topics.report import build_page
 from reports.topics.servers.backends import backends_finding
 from reports.topics.servers.memory import (

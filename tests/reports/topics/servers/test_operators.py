@@ -7,7 +7,7 @@ import pytest
 
 from reports.ledger.ledger import LedgerError
 from reports.page.table import Table
-from reports.study.study_reports import Study, load_study, notices
+from reports.study.study import Study, load_study, notices
 from reports.topics.report import build_page
 from reports.topics.servers.operators import ON_GPU, ONLY_CPU, operator_tables, published
 from tests.reports.builder import Book

@@ -10,8 +10,6 @@ First the operators of the model are profiled (also: python -m server profile). 
 binary tensors, each made from its array while it is measured, as the published client did. Last, Triton's
 `max_queue_delay_microseconds` × users. With no URL given, it starts a Triton of its own. A server of yours
 must run with --model-control-mode=explicit for the delays, and is not profiled.
-
-The cells of a study of serialisation and batching: JSON against binary, then how long Triton waits.
 """
 
 from __future__ import annotations

@@ -9,8 +9,6 @@ With no URL given, it starts a real Triton whose model only sleeps as long as an
 instance by itself, as each of several GPUs would; --emulate none computes. A server of yours must run with
 --model-control-mode=explicit: its number of instances is set for each run, over its GPUs where it has some,
 and put back at the end.
-
-The cells of a study of growth: users on one instance of the model, and on more of them.
 """
 
 from __future__ import annotations

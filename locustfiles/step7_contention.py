@@ -5,8 +5,6 @@
     python -m swarm run -f locustfiles/step7_contention.py --onnx-http-url … --onnx-grpc-url …    real ones
 
 With no URL given, it starts a real Triton whose model only sleeps as long as an A100 would compute.
-
-The arms of the study that settles what slows gRPC: each changes one thing, so that each cause shows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Which caveats one run deserves for where its time went.
-
-Which caveats one run deserves since its link or its workers were not what its cell's name says.
-"""
+"""Caveats on where a run's time went, and on a link or workers that were not what its cell's name says."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

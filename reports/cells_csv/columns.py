@@ -1,11 +1,4 @@
-"""The columns of cells.csv, in the order in which others parse them.
-
-cells.csv: one row for each run that was begun, columns as others parse them.
-
-CSV of things whose attributes are named as columns are.
-
-timeline.csv: one row for each second of every run, columns as others parse them.
-"""
+"""cells.csv, a row for each run, and timeline.csv, one for each second: columns that others parse."""
 
 import csv
 import io

@@ -1,7 +1,4 @@
-"""A side of a comparison: a study's directory, a published study or a cells.csv, each as the same rows.
-
-Rows from a text with the columns of cells.csv, be it ours or a published one with its sources.
-"""
+"""A side of a comparison: a study's directory, a published study or a cells.csv, each as the same rows."""
 
 import csv
 from collections.abc import Iterable, Mapping

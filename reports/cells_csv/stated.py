@@ -1,7 +1,4 @@
-"""What a side states of itself, by dotted names: what it ran on, sent, asked for, and went over.
-
-What a study must have met as another did, so that the server alone can tell the two apart.
-"""
+"""What a side states of itself, by dotted names, and what of it must be alike for a fair comparison."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -1,7 +1,4 @@
-"""python -m reports calibrate: how noisy a machine is, and what gates can tell on it.
-
-What repeats of one thing say of the machine, as readers see it: how it varies, and what it can tell.
-"""
+"""python -m reports calibrate: how noisy a machine is, and what gates can tell on it."""
 
 import argparse
 import shlex

@@ -1,7 +1,4 @@
-"""What differs between the sides besides their numbers: what they ran on, sent, and went over.
-
-Which GPUs a side states, and whether two sides state different ones.
-"""
+"""What differs between the sides besides their numbers: what they ran on, sent, and went over."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,4 @@
-"""The share of failed requests of each cell, on two sides.
-
-The table of failed requests: the cells in which some side has any.
-"""
+"""The share of failed requests on two sides, of the cells in which some side has any."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

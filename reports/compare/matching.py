@@ -1,7 +1,4 @@
-"""The cells of one side beside those of another: both values, their ratio with its interval, a verdict.
-
-What is compared of a cell: images per second and latencies, each with what a higher one means.
-"""
+"""The cells of one side beside those of another: both values, their ratio with its interval, a verdict."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""The seeds' fifth hypothesis, that on a slower GPU gRPC's penalty at batch 1 differs, between two sides.
-
-What becomes of the seeds' fifth hypothesis between the sides: its table, and its sentence.
-"""
+"""The seeds' fifth hypothesis, that on a slower GPU gRPC's penalty at batch 1 differs, between two sides."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

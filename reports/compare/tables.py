@@ -1,7 +1,4 @@
-"""The tables of a comparison: for each measure one row a cell, with the values, the ratio and the verdict.
-
-Tables of the sides themselves: what each is, which cells it lacks, what disqualifies its runs.
-"""
+"""The tables of a comparison: what each side is and lacks, then for each measure a row for every cell."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

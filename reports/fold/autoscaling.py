@@ -1,7 +1,4 @@
-"""A run whose load had a course: its stages and seconds, and the replicas that Kubernetes had in each.
-
-The stages of a load whose rate changes: their length, their course, and how many arrivals they hold.
-"""
+"""A run whose load had a course: its stages and seconds, and the replicas that Kubernetes had in each."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence

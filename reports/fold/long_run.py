@@ -1,9 +1,4 @@
-"""A run too long to be kept: its records are merged while they are read, and give the same Summary.
-
-Several seconds of a run in one record: counts summed, histograms merged, of what stands the last word.
-
-Seconds of a path with the same connections, put together so that the same Path follows from them.
-"""
+"""A run too long to be kept: its records are merged while they are read, and give the same Summary."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence

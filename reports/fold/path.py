@@ -1,7 +1,4 @@
-"""What the kernel knew of the connections between workers and server: the path that requests took.
-
-From what the kernel said of each worker's connections, once a second, to one run's Path.
-"""
+"""What the kernel knew of the connections between workers and server: the path that requests took."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

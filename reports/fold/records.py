@@ -1,11 +1,4 @@
-"""Seconds of the wall clock: from ISO text and back, and rows of them without holes.
-
-Records in groups: by worker, by second.
-
-One number by another, where both are known.
-
-Records whose histograms are counts and no text any more.
-"""
+"""Records in groups, by worker and by second; their times and ratios, and their histograms as counts."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,4 @@
-"""What the master sampled each second of a run: GPUs, and whether the server could be asked.
-
-What a run's images cost: in money by a declared price, in energy by the power that was sampled.
-"""
+"""What the master sampled each second of a run: GPUs, whether the server could be asked, and what it cost."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

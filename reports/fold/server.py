@@ -1,9 +1,4 @@
-"""What the server counted between the start and the end of the measure phase, and what its answers stated.
-
-What a server executed, by batch size: for how long, and what went into sizes it met for the first time.
-
-How the server behind a run was set up: what its parts and its queue must be read against.
-"""
+"""What the server counted between the start and the end of the measure phase, by batch size and in all."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,9 +1,4 @@
-"""What the server behind a run held in memory before and after its measure phase.
-
-What ONNX Runtime did with the model of the servers started here, profiled before any load.
-
-What Triton's own trace said of one run's requests, one by one.
-"""
+"""What is known of the server behind a run: its memory, its operators, Triton's own trace."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,4 @@
-"""Windows of one run's measure phase, folded: counts, percentiles and the time they were measured in.
-
-How a run kept to its intended starts: how many were late, and what an open load asked for and got.
-"""
+"""Windows of one run's measure phase, folded: counts, percentiles, and how late its requests were sent."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

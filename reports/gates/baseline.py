@@ -1,7 +1,4 @@
-"""A baseline: what later studies are compared with, from a results directory or from a small file of one.
-
-The file that `python -m reports baseline` makes, as far as it is read before any load: what it is.
-"""
+"""A baseline: what later studies are compared with, from a results directory or from a small file of one."""
 
 import csv
 import io

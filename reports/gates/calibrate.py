@@ -1,7 +1,4 @@
-"""What repeats of one and the same thing say of the machine, and of gates on it: nothing changed in them.
-
-How small a change so many pairs of runs would show, and how many pairs a change takes.
-"""
+"""What repeats of one thing say of the machine, and how small a change gates on it could show."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

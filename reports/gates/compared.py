@@ -1,7 +1,4 @@
-"""Bounds on ratios: of two endpoints within a study, or of a study to its baseline.
-
-Whether studies met the same conditions, so that the server alone can tell them apart.
-"""
+"""Bounds on ratios, of two endpoints or of a study to its baseline, where they can be compared."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

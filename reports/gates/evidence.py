@@ -1,6 +1,7 @@
 """What measurements say of one bound: an estimate with its interval, and how sure each side of it is.
 
-How sure a share of requests is, though neighbours in time are alike: a bad second has many bad ones.
+Neighbours in time are alike: a bad second has many bad requests, so a share of them is less sure than their
+number says.
 """
 
 from bisect import bisect_left

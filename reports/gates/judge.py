@@ -1,10 +1,7 @@
 """From thresholds and studies to verdicts: every threshold on every cell that it is of, weighed together.
 
-What a threshold asks for and the study does not have: a cell of the baseline, one of a ratio, or any.
-
-The bound on failures that every study has without declaring it.
-
-Thresholds that stopped a study: what was certain then, unless something else was wrong with the run.
+Judged, too: what a threshold asks for and the study does not have, the bound on failures that every study
+has without declaring it, and thresholds that stopped a study.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

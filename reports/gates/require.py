@@ -1,12 +1,7 @@
 """What one threshold requires, from its text: a bound on a column, on a ratio of ways, or to a baseline.
 
-What thresholds may be set on: the numbers of cells.csv and two shares, and how each is judged.
-
-Why gates cannot be judged at all.
-
-The fields of a table in TOML, each of its type: GateError, beginning with the place, where one is not.
-
-How values of a column are written: in its unit, as percent, or as so many times.
+Thresholds are set on the numbers of cells.csv and two shares, each written in its unit. Fields of another
+type raise GateError, beginning with the place.
 """
 
 import re

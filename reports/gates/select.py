@@ -1,7 +1,4 @@
-"""Which cells a threshold is of, and which two of them a ratio is of.
-
-What a cell may be chosen by: what was planned of it, as a study's plan has it.
-"""
+"""Which cells a threshold is of, which two of them a ratio is of, and what they may be chosen by."""
 
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches

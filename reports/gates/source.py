@@ -1,7 +1,4 @@
-"""What gates judge: the runs of one study or of several, each as cells.csv has it, and what was planned.
-
-Which runs of a cell a verdict may rest on, and why the others do not count.
-"""
+"""What gates judge: the runs of one study or of several, and which of them a verdict may rest on."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

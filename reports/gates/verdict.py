@@ -1,13 +1,4 @@
-"""What becomes of one threshold on one cell: pass, fail or inconclusive, and why.
-
-What was found of one threshold and one cell, before all of them are weighed together.
-
-gates.json: the verdicts on a study, kept beside its ledger so that any report of it shows them.
-
-How the files are called that gates keep beside a study's ledger.
-
-Verdicts in the words that all formats share.
-"""
+"""What becomes of one threshold on one cell: pass, fail or inconclusive, why, and the files that keep it."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence

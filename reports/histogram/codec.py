@@ -1,8 +1,7 @@
 """Histograms as the ledger holds them: HdrHistogram V2 base64, 1 µs to 1 h, 3 significant digits.
 
-HdrHistogram's V2 payloads, many at once: numbers that are a bucket's count, or minus the width of a gap.
-
-They are ZigZag LEB128, as ZigZagEncoding.java of https://github.com/HdrHistogram/HdrHistogram has it.
+Payloads are numbers that are a bucket's count, or minus the width of a gap, many at once: ZigZag LEB128, as
+ZigZagEncoding.java of https://github.com/HdrHistogram/HdrHistogram has it.
 """
 
 import zlib

@@ -1,8 +1,6 @@
 """The ledger: append-only JSON lines, each with a "kind"; the only bridge from running to reporting.
 
-What a damaged record leads to, said in one sentence; a developer sees where it came from.
-
-The shape of a ledger's header: which fields it must have, and what each is.
+What a damaged record leads to is said in one sentence; a developer sees where it came from.
 """
 
 import json

@@ -1,7 +1,4 @@
-"""No limit can be named: too little was measured, or what was measured explains too little.
-
-The load itself as the limit: everything had room, and more would give more.
-"""
+"""The load itself as the limit, or none that can be named: too little measured, or explained."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,4 @@
-"""The server as the limit: requests wait for an instance or a batch, or the work itself takes the time.
-
-What a server's parts say of its load: whether it has no room, and what a request's wait was for.
-"""
+"""The server as the limit: requests wait for an instance or a batch, or the work itself takes the time."""
 
 from reports.caveats.attribution import COLD_SHARE
 from reports.format import digits, ms

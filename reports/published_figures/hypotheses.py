@@ -1,9 +1,4 @@
-"""The figures that the seeds' hypotheses are judged by: one way over another, wherever a study has both.
-
-The seeds' hypotheses, judged again from a study's own figures.
-
-The table of the seeds' hypotheses: what this study makes of each, and by which figures.
-"""
+"""The seeds' hypotheses, judged again from a study's own figures."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

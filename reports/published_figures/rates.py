@@ -1,7 +1,4 @@
-"""The tables that put a study's figures over a link beside those that were published of one like it.
-
-The table of serial gRPC over HTTP beside that of a published study over a path like the link.
-"""
+"""A study's figures over a link beside those that were published of one like it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 

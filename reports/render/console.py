@@ -1,7 +1,4 @@
-"""The brief sections of the page on a terminal, sized to it; what is for looking things up is only named.
-
-What a report may show of the place it lies in, and a console whose reader may leave.
-"""
+"""The brief sections of the page on a terminal, sized to it; what is for looking things up is only named."""
 
 import os
 import sys

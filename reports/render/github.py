@@ -1,7 +1,4 @@
-"""GitHub Actions: annotations at the lines of the thresholds, and the summary of the job.
-
-What GitHub Actions shows at the lines of a file: workflow commands, printed one a line.
-"""
+"""GitHub Actions: annotations at the lines of the thresholds, and the summary of the job."""
 
 import secrets
 import sys

@@ -1,13 +1,9 @@
 """How throughput grows with users: the Universal Scalability Law, where the data carry it.
 
-How far λ, σ and κ may be off: the fits of rates as they might have come out, drawn from those that did.
-
-When a curve of throughput against users carries no fit of the Universal Scalability Law.
-
-The least squares behind the Universal Scalability Law: one exact fit, and many quick ones of its levels.
-
-Residuals are differences of logs, which for small ones are relative: what disturbs a run is a factor of its
-rate, so that in absolute ones the highest rates would drown the lowest, and with them λ and σ.
+Least squares give one exact fit, and many quick ones of the rates as they might have come out, drawn from
+those that did: how far λ, σ and κ may be off. Residuals are differences of logs, which for small ones are
+relative: what disturbs a run is a factor of its rate, so that in absolute ones the highest rates would drown
+the lowest, and with them λ and σ.
 """
 
 from collections.abc import Iterable, Sequence

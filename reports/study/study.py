@@ -1,7 +1,4 @@
-"""Whether a study has the data that a verdict can rest on.
-
-A study as a whole: its header, how it ended, one Summary for every planned run, and its seconds.
-"""
+"""A study as a whole: its header, how it ended, one Summary for every planned run, and its seconds."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

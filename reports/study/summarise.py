@@ -1,7 +1,4 @@
-"""From what the ledger has of a run to its Summary.
-
-Where one run's time went and what was in its way: the part of its Summary that rests on all the others.
-"""
+"""From what the ledger has of a run to its Summary, and at last to where its time went."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

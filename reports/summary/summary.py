@@ -1,9 +1,4 @@
-"""One run's numbers: what the fold of its windows comes to.
-
-In which order a reader meets the variants of a cell: by link, then from one connection to many.
-
-A way to the model: an endpoint, and the variant of a cell by which a study told it from others.
-"""
+"""One run's numbers, the way and the variant that it is of, and in which order a reader meets them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,4 @@
-"""Verdicts as tables, those first that somebody must look at, and in a sentence.
-
-The forest of gates: what each measured beside its bound, with the interval, threshold by threshold.
-"""
+"""Verdicts as tables, in a sentence and as a forest plot, those first that somebody must look at."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby

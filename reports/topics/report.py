@@ -1,7 +1,4 @@
-"""The page that all renderers print: what was found, the tables, where the numbers come from.
-
-The page of verdicts alone: what a terminal shows after judging.
-"""
+"""The page that all renderers print: what was found, the tables, where the numbers come from."""
 
 import shlex
 from collections.abc import Iterator, Sequence

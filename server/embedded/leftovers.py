@@ -1,12 +1,9 @@
-"""Where the servers of one `up` log: a folder named after its process, so that no other writes there.
+"""What servers leave behind, and removing it: their logs, tritonserver's shared memory and folders in /tmp.
 
-tritonserver's folders in /tmp: its Python backend makes one, and leaves it where it is killed.
-
-The name, `python_env_` and six characters, does not say whose it is, and the place cannot be chosen. So those
-that appear while one `up` starts its servers, in its turn, are noted as its own. Only empty folders are ever
-removed: our models bring no environment of theirs to be unpacked there.
-
-The names of tritonserver's shared memory, and removing what servers that were killed left of it.
+tritonserver's Python backend makes a folder there, and leaves it where it is killed. The name, `python_env_`
+and six characters, does not say whose it is, and the place cannot be chosen. So those that appear while one
+`up` starts its servers, in its turn, are noted as its own. Only empty folders are ever removed: our models
+bring no environment of theirs to be unpacked there.
 """
 
 from __future__ import annotations

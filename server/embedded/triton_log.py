@@ -1,7 +1,4 @@
-"""What starting a server took: until it answered at all, and loading its model.
-
-Why a server does not start, in one line of its log.
-"""
+"""What Triton's log tells of a start: how long it took, or why it failed, in one line."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`python -m server doctor`: which servers this machine can run, and what it lacks for the others.
-
-What servers a host can run: containers, embedded ones on the CPU, embedded ones on a GPU.
-"""
+"""`python -m server doctor`: which servers this machine can run, and what it lacks for the others."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """`python -m server profile`: where ONNX Runtime spends an inference of the image tower, by operator.
 
 It computes as the embedded `onnx` server does, but alone, and with all cores at hand.
-
-An operator profile for a person: what ONNX Runtime did beside what was published of it.
 """
 
 from __future__ import annotations

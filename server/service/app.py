@@ -1,7 +1,4 @@
-"""The service: images in, embeddings out, and where the time went. A gateway where its model is elsewhere.
-
-What the service answers: embeddings as JSON, and how long each part of the request took.
-"""
+"""The service: images in, embeddings out, and where the time went. A gateway where its model is elsewhere."""
 
 from __future__ import annotations
 

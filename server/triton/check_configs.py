@@ -1,7 +1,4 @@
-"""`python -m server.triton.check_configs FOLDER…`: would Triton take each config.pbtxt as it is meant?
-
-What may stand in a config.pbtxt as a GPU accelerator of Triton's onnxruntime backend.
-"""
+"""`python -m server.triton.check_configs FOLDER…`: would Triton take each config.pbtxt as it is meant?"""
 
 from __future__ import annotations
 

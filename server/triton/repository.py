@@ -1,7 +1,4 @@
-"""The run-time copies of triton_repo and of the wheel's Python backend, and tritonserver's command line.
-
-Triton's own tracing: where a server writes it, and the options that turn it on.
-"""
+"""The run-time copies of triton_repo and of the wheel's Python backend, and tritonserver's command line."""
 
 from __future__ import annotations
 

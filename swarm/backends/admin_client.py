@@ -1,11 +1,8 @@
 """Asking a target about itself: over HTTP, and over Triton's gRPC. Embeddings are the users' business.
 
-The secret by which a tritonserver lets us change it: its models, and its traces.
-
-A mark on our own questions' connections, so that the users' can be told from them in one process.
-
-The mark is a TCP_USER_TIMEOUT that nobody else asks for: it is the one socket option that gRPC lets one set
-(by its keepalive arguments), and so long that it changes nothing.
+Our connections are marked, so that the users' can be told from them in one process. The mark is a
+TCP_USER_TIMEOUT that nobody else asks for: it is the one socket option that gRPC lets one set (by its
+keepalive arguments), and so long that it changes nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""How the server behind an endpoint is set up: instances, largest batch, and how long it waits for more.
-
-What a server by URL holds, by its own word: ours tell model and weights, and random ones are named.
-"""
+"""What a server holds and how it is set up, by its own word: model, weights, instances, largest batch."""
 
 from __future__ import annotations
 

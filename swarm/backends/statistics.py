@@ -1,10 +1,8 @@
 """The servers' own counters: just before and after each measure phase, and every second between.
 
-What an ensemble of Triton's counts, put together from its own counters and those of its steps.
-
 Triton's own counters of an ensemble say little: its `queue` leaves out the waits for its steps, its
 executions and batch sizes are the requests, not what the model that computes joined them to, and a failure is
-counted twice (server 2.51).
+counted twice (server 2.51). So they are put together from its own and those of its steps.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Triton's configuration of a model, and which models a model is made of.
-
-Triton's model-control API: a model's configuration read, and the model loaded again with another.
-"""
+"""Triton's model-control API: a model's configuration read, and the model loaded again with another."""
 
 from __future__ import annotations
 

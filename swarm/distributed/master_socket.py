@@ -1,11 +1,9 @@
 """What the master's port lets in: messages of workers, and of strangers only what makes one a worker.
 
 Locust trusts whoever reaches that port: a frame that is no message, or one with a field that is missing, ends
-the greenlet that listens, and the study with it. Here such a message is dropped, and that is told once.
-
-How much a peer at the master's port may send: more than any worker does, and less than would fill memory.
-
-Locust keeps what it is told by name, for as long as the process runs; so names are counted, too.
+the greenlet that listens, and the study with it. Here such a message is dropped, and that is told once. A
+peer may send more than any worker does, and less than would fill memory. Locust keeps what it is told by
+name, for as long as the process runs; so names are counted, too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The types of our messages on Locust's own link, and what a message of progress holds.
-
-What the messages of the link look like: whoever reaches the port may send others.
-"""
+"""Our messages on Locust's own link, and what they look like: whoever reaches the port may send others."""
 
 from __future__ import annotations
 

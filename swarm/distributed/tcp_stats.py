@@ -1,7 +1,4 @@
-"""This process's connections to an endpoint as the kernel sees them: how many, how fast, held up by what.
-
-Linux's TCP_INFO: what the kernel knows of one connection, by the names of `struct tcp_info`.
-"""
+"""This process's connections to an endpoint as the kernel sees them: Linux's TCP_INFO, by its own names."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""From the master's message about a cell to the stage that a worker's users find themselves on.
-
-The memory of a process that copies large requests, again and again: kept, and in huge pages.
-"""
+"""From the master's message about a cell to the stage that a worker's users find themselves on."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""The master's view of its workers: who is there, asking them all, and waiting for every answer.
-
-Who carries a run: workers that are there, that are lost, that come in the middle.
-
-Which workers carry a cell: so many processes, spread evenly over so many hosts.
-"""
+"""The master's view of its workers: who is there, who carries which cell, and waiting for their answers."""
 
 from __future__ import annotations
 

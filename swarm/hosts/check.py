@@ -1,7 +1,4 @@
-"""Whether a host is fit for client processes: what it says of itself, and its clock beside ours.
-
-What is wrong with a host, by what it said: decided without asking it again.
-"""
+"""Whether a host is fit for client processes: what it says of itself, and its clock beside ours."""
 
 from __future__ import annotations
 

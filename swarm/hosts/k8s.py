@@ -1,13 +1,4 @@
-"""Who may talk to whom in the cluster: a study's targets, and its NetworkPolicies.
-
-The Kubernetes objects of one study, each made by a pure function.
-
-The pods of a study: what they may do, what they may use, and where they go.
-
-A study as a cluster is told of it, and what all its objects have in common.
-
-Kubernetes objects as YAML: on one page, or in a folder with one file each.
-"""
+"""The Kubernetes objects of one study, each made by a pure function, and their YAML."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What `python -m swarm hosts prepare` does: makes ssh hosts ready to run workers of this checkout.
 
-What ssh hosts are sent: a commit of this checkout, and wheels where they have no internet.
+They are sent a commit of it, and wheels where they have no internet.
 """
 
 from __future__ import annotations

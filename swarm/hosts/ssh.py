@@ -1,6 +1,6 @@
 """Command lines that run something on a real machine through ssh.
 
-The variables with tokens, by name: who starts processes elsewhere hands them on without looking inside.
+The variables with tokens go by name: who starts processes elsewhere hands them on without looking inside.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Network namespaces of Linux, by iproute2 and /proc: made, entered, removed with all that runs in them.
-
-What is built of namespaces and devices for a while, and is gone afterwards whatever happens.
-"""
+"""Network namespaces of Linux, by iproute2 and /proc: made, entered, removed with all that runs in them."""
 
 from __future__ import annotations
 

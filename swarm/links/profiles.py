@@ -1,6 +1,6 @@
-"""Profiles: paths between clients and servers by name, from the packaged file and one of the user's own.
+"""Profiles: paths between clients and servers by name, and what they do to packets.
 
-What an emulated link does to the packets that it carries.
+Some are packaged, others come from a file of the user's own.
 """
 
 from __future__ import annotations

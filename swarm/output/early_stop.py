@@ -1,12 +1,8 @@
 """Thresholds that may stop a study: what the measure phase under way says of them, second by second.
 
-When a measure phase under way shows for certain that a bound is broken, though it is looked at for ever.
-
 A machine that is slow for some seconds is no broken bound. So all seconds together may have been unlucky by
 as much as seconds that vary and are alike explain (`unlucky`), and the bound must be broken beyond that, by
 what the requests themselves tell.
-
-The workers' health over a phase that may be long, in the memory of a short one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What a process has measured so far, from the ledger's records: totals, and what was said last.
-
-Live figures for Prometheus, on a port of the master: made when scraped, from what is known by then.
-"""
+"""Live figures for Prometheus, on a port of the master: made when scraped, from what is known by then."""
 
 from __future__ import annotations
 

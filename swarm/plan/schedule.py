@@ -1,7 +1,4 @@
-"""Which run comes next: a fixed list of runs, one that grows, or a search that learns from each.
-
-A programme of whole repeats: some at first, and one more as long as verdicts are open.
-"""
+"""Which run comes next: a fixed list, one that grows by whole repeats, or a search that learns from each."""
 
 from __future__ import annotations
 

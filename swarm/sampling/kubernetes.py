@@ -1,8 +1,6 @@
 """What Kubernetes says of the service under test, once a second: its replicas, its autoscaler, its pods.
 
 Plain HTTP to `kubectl proxy`, which keeps the credentials; three small answers need no client library.
-
-What the Kubernetes API's objects say: a Deployment's replicas, its autoscaler's mind, its pods. Pure.
 """
 
 from __future__ import annotations

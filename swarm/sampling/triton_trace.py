@@ -1,7 +1,4 @@
-"""Triton's traces joined to our requests: what its files hold, the parts of each request, what is missing.
-
-Reading the trace files of the embedded tritonservers, once a run has been measured.
-"""
+"""Triton's traces joined to our requests: what its files hold, the parts of each request, what is missing."""
 
 from __future__ import annotations
 

@@ -2,8 +2,6 @@
 
 Triton takes them by its model-control API: the model is loaded again with another configuration, and the old
 one answers until the new one is ready. Nothing of it is written to the server's model repository.
-
-A model's configuration with the settings that a cell asks for. Pure: nothing is loaded here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The live page: the study that is on, those before it in this process, and what a browser is told.
-
-The tab in Locust's own page: finished cells in a table, and links to what is ours.
-"""
+"""The live page, and its tab in Locust's own: the study that is on, and those before it in this process."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The routes of the live page, all behind Locust's login where that is on.
-
-Who is answered by the web UI, Locust's own pages included, and what no page shows.
-"""
+"""The routes of the live page, all behind Locust's login where that is on, and what no page shows."""
 
 from __future__ import annotations
 

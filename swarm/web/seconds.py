@@ -1,7 +1,4 @@
-"""The seconds of the running cell, each folded when its records are in, and again where one comes late.
-
-A run's records as the report folds them: its Summary at its end, and its seconds meanwhile.
-"""
+"""The seconds of the running cell, each folded when its records are in, and again where one comes late."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What the page knows of one study: all of it on the server, so that it survives a reload.
 
-How far a study has come: which run of how many, in which phase, and how long the rest may take.
+How far it has come: which run of how many, in which phase, and how long the rest may take.
 """
 
 from __future__ import annotations

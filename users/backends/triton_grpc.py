@@ -1,4 +1,4 @@
-"""Triton over gRPC, on gevent: prepared bytes over the raw stub, on channels of its own or shared."""
+"""Triton over gRPC: the KServe v2 protocol, on channels that users have of their own or share."""
 
 from __future__ import annotations
 

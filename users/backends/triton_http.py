@@ -1,6 +1,6 @@
 """Triton over HTTP: the KServe v2 protocol with Triton's binary tensors, by tritonclient.http's own codec.
 
-Triton over HTTP with the tensors as JSON numbers, as the seeds' first client sent them.
+Tensors as JSON numbers, too, as the seeds' first client sent them, and files and pixels that Triton prepares.
 """
 
 from __future__ import annotations

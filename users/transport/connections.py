@@ -1,7 +1,5 @@
 """Channels: whether users of a process have TCP connections of their own, or share them, and how many.
 
-What several users of a process share: kept for as long as anybody uses it, and spread over them or lent.
-
 gRPC's channels carry many calls at once, so users are spread over them. A connection of HTTP/1.1 carries one
 request at a time, so it is lent for that time. Either way the first request of each newcomer adds one until
 there are `size`: as many connections as users who have sent, which is what can be asked of the kernel.

@@ -1,6 +1,6 @@
-"""The moments of an HTTP request on the wire, and the phases that lie between them.
+"""One answer of HTTP/1.1, read off a wire, with its moments and the phases between them.
 
-One answer of HTTP/1.1, read off a wire: its usual form here, all others by geventhttpclient's parser.
+Its usual form is read here, all others by geventhttpclient's parser.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A TCP connection under gevent with the least work a request: bytes go out in parts, come as they come.
 
-The same wire over TLS: gevent's socket, asked without waiting; who must wait for it lets others run.
+Over TLS, gevent's socket is asked without waiting; who must wait for it lets others run.
 """
 
 from __future__ import annotations

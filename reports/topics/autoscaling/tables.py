@@ -1,7 +1,4 @@
-"""Tables of loads with a course: what came of each stage, what the autoscaler did, and whether it helped.
-
-What was found of loads with a course: latency by stage, when replicas came, and when they helped.
-"""
+"""Loads with a course: what came of each stage, what the autoscaler did, and whether it helped."""
 
 from collections.abc import Iterable, Iterator
 

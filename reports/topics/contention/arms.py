@@ -1,7 +1,4 @@
-"""The arms of the experiment on HTTP against gRPC: the same load, with connections and processes varied.
-
-What tells the arms of the experiment apart, and which of those that a study ran are which arm.
-"""
+"""HTTP against gRPC: the same load over other connections and processes, and which runs are which."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

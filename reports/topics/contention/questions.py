@@ -1,7 +1,4 @@
-"""The experiments on HTTP against gRPC: a question each, answered by the images per second of some arms.
-
-What supports a verdict on HTTP against gRPC: the kernel's account, the client's health, the limits.
-"""
+"""The questions on HTTP against gRPC: what answers each, and what supports the answer."""
 
 from statistics import median
 

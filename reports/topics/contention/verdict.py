@@ -1,7 +1,4 @@
-"""What caused the difference between HTTP and gRPC: a verdict from the arms of the experiment.
-
-What a verdict on HTTP against gRPC lacks: arms without a figure, repeats, counts of connections.
-"""
+"""What caused the difference between HTTP and gRPC: a verdict, or what it lacks."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

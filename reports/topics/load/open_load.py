@@ -1,7 +1,4 @@
-"""The table of open load: what was asked for, what was offered, and how long it took.
-
-What open load without a search found: the highest rate that was kept, and what was disqualified.
-"""
+"""Open load: what was asked for, what was offered, how long it took, and the highest rate that was kept."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,4 @@
-"""How long a server should let requests wait for others: a load over several queue delays, and the best.
-
-The tables of a sweep of queue delays: what each did, which is best, and the sentence that says so.
-"""
+"""How long a server should let requests wait for others: what each queue delay did, and which is best."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,9 +1,4 @@
-"""The bound that a search for a rate was given, and which runs tell whether the server met it.
-
-The highest rate that meets a bound on latency, from the runs of a search for it.
-
-What a search for the highest rate found: its table, and its sentence among the findings.
-"""
+"""The highest rate that meets a bound on latency: which runs met it, the table, and the sentence."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,4 @@
-"""Where more users bring no more throughput: each way and batch as a curve over the levels of closed load.
-
-Throughput and p95 latency against the number of users, with the fitted law and the knee.
-"""
+"""Where more users bring no more throughput: the curve of each way and batch, its law and its knee."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

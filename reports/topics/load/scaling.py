@@ -1,7 +1,4 @@
-"""How much of n servers', GPUs' or workers' worth is had: the rate of n over n times the rate of one.
-
-Tables of growth: throughput against users with its saturation and law, and efficiency over units.
-"""
+"""How much of n servers', GPUs' or workers' worth is had: the rate of n over n times the rate of one."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

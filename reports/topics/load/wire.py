@@ -1,7 +1,4 @@
-"""The wire ceiling: how many images a second a link of known rate could carry, and how near a study came.
-
-The table of the wire: bytes for each image, and how near the fastest cell came to the link's rate.
-"""
+"""The wire ceiling: how many images a second a link of known rate could carry, and how near a study came."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""Other payloads over float32 tensors, as a heat map: what sending less is worth.
-
-gRPC over HTTP as a heat map.
-"""
+"""Heat maps of other payloads over float32 tensors, and of gRPC over HTTP."""
 
 from reports.page.ratio_map import (
     LESS,

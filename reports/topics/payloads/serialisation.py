@@ -1,9 +1,4 @@
-"""JSON against binary tensors: which runs are compared, and what of them.
-
-What a study of serialisation found.
-
-JSON against binary tensors: what encoding takes, how large requests are, what remains end to end.
-"""
+"""JSON against binary tensors: what encoding takes, how large requests are, what remains end to end."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

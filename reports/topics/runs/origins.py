@@ -1,7 +1,4 @@
-"""Tables of where the numbers come from: endpoints, images, options, fingerprint.
-
-Tables of what carried the requests and where they came from: emulated links, and hosts of the client.
-"""
+"""Where the numbers come from: endpoints, images, options, fingerprint, links and hosts of the client."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

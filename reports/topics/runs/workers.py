@@ -1,9 +1,4 @@
-"""The table of workers: what each did in each run, marked where it is unlike the others.
-
-The table of the generator's own health: whether the client was fit to measure.
-
-The table of connections: what the kernel knew of the path between the workers and the server.
-"""
+"""Workers in each run: what each did, whether the client was fit to measure, and what the kernel knew."""
 
 from collections.abc import Iterator, Sequence
 from statistics import median, median_high, median_low

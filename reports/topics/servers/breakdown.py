@@ -1,7 +1,4 @@
-"""Where the time went and what was in the way: the two tables of attribution, a row for each run.
-
-The stacked bars of where a request's time goes: a panel for each batch and level, a bar for each way.
-"""
+"""Where the time went and what was in the way: a row for each run, and a bar for each way."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import floor, log10

@@ -24,7 +24,7 @@ import requests
 from PIL import Image
 
 from benchmarks.setups import SETUPS, Setup
-from swarm.links.link import EmulatedLink
+from swarm.links.network import EmulatedLink
 
 ROOT = Path(__file__).parent.parent
 LOCUST = str(Path(sys.executable).with_name("locust"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 
-from swarm.links.link import LinkSpec
+from swarm.links.profiles import LinkSpec
 
 LONG_S, WIDE_MBIT, LOSS = 0.014, 210.0, 0.001
 """The seeds' path as research/grpc.md fitted it, with a little more loss: 14 ms, 210 Mbit/s."""

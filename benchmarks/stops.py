@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.bounds import Bounds
 from benchmarks.noise import PERCENT, Figures, Noise, seconds_of
-from reports.gates.blocks import Block, Seconds
+from reports.gates.blocks import Block, BlockSeries
 from reports.gates.thresholds import Threshold, parse_gates
 from reports.histogram.buckets import Buckets, indices_of
 from swarm.output.early_stop import CERTAIN, LOOK_S, chance_of, is_certain, look_at, unlucky
@@ -140,7 +140,7 @@ def _chance(phase: Phase, threshold: Threshold, after_s: int) -> float:
 
 def _first(phase: Phase, threshold: Threshold, blocks: Sequence[Block], looks: Sequence[int]) -> float:
     for after_s in looks:
-        seconds = Seconds(blocks[:after_s], np.zeros(after_s, np.int64))
+        seconds = BlockSeries(blocks[:after_s], np.zeros(after_s, np.int64))
         if is_certain(threshold, seconds, 1, _chance(phase, threshold, after_s)):
             return after_s
     return inf

@@ -1,0 +1,1 @@
+"""One short file per study: which cells, at which sizes."""

@@ -18,15 +18,15 @@ OURS = frozenset(("kind", "cell", "phase", "event", "when", "status", "code", "w
 """Fields of a ledger by which its lines belong together, and such that hold no words."""
 
 
-def veil_output() -> None:
+def redact_output() -> None:
     """From here on; nothing is in the way of a process that has no token. Doing it twice does no harm."""
-    if not spellings() or isinstance(sys.stdout, Veiled):
+    if not spellings() or isinstance(sys.stdout, Redacting):
         return
-    sys.stdout, sys.stderr = Veiled(sys.stdout), Veiled(sys.stderr)
+    sys.stdout, sys.stderr = Redacting(sys.stdout), Redacting(sys.stderr)
     made = logging.getLogRecordFactory()
     formatter = logging.Formatter()
 
-    def veiled(*args: Any, **kwargs: Any) -> logging.LogRecord:
+    def make_record(*args: Any, **kwargs: Any) -> logging.LogRecord:
         record = made(*args, **kwargs)
         try:
             text = record.getMessage()
@@ -40,20 +40,20 @@ def veil_output() -> None:
             record.exc_text = redacted(formatter.formatException(record.exc_info))
         return record
 
-    logging.setLogRecordFactory(veiled)
+    logging.setLogRecordFactory(make_record)
 
 
-def veil_exceptions(runner: Runner) -> None:
+def redact_exceptions(runner: Runner) -> None:
     """What workers' own code raised, which Locust writes into its CSV file as they tell it."""
     keep = runner.log_exception
 
-    def veiled(node_id: str, msg: str, formatted_tb: str) -> None:
+    def log_exception(node_id: str, msg: str, formatted_tb: str) -> None:
         keep(node_id, redacted(msg), redacted(formatted_tb))
 
-    runner.log_exception = veiled  # type: ignore[method-assign]
+    runner.log_exception = log_exception  # type: ignore[method-assign]
 
 
-class Veiled:
+class Redacting:
     """A stream that is written to through `redacted`, and otherwise itself."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -73,24 +73,24 @@ class Veiled:
         return getattr(self._stream, name)
 
 
-class VeiledLedger(LedgerWriter):
+class RedactedLedger(LedgerWriter):
     """A ledger's records as they are, but for tokens."""
 
     def write(self, record: Record) -> None:
         """As a ledger does."""
-        super().write(veiled_texts(record) if spellings() else record)
+        super().write(redacted_texts(record) if spellings() else record)
 
 
-def veiled_texts(value: Any) -> Any:
+def redacted_texts(value: Any) -> Any:
     """The same with its texts redacted; what only we can have written stays, whatever a token looks like."""
     if isinstance(value, str):
         return redacted(value)
     if isinstance(value, Mapping):
-        return {name: one if name in OURS else veiled_texts(one) for name, one in value.items()}
-    return [veiled_texts(one) for one in value] if isinstance(value, (list, tuple)) else value
+        return {name: one if name in OURS else redacted_texts(one) for name, one in value.items()}
+    return [redacted_texts(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
-def copy_veiled(source: str, target: str) -> None:
+def copy_redacted(source: str, target: str) -> None:
     """Copy a log, for `shutil.copytree`: servers and libraries write them, too."""
     if not spellings():
         shutil.copy2(source, target)

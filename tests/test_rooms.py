@@ -1,36 +1,41 @@
-"""Which room may import which: the arrows of the drawing in the README."""
+"""Which package imports which: the table in docs/architecture.md, and what no room may import at all."""
+
+from __future__ import annotations
 
 import ast
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
-OURS = {"users", "swarm", "server", "reports", "locustfiles"}
-ALLOWED = {
-    "locustfiles": {"users", "swarm", "server"},
+ROOMS = ("locustfiles", "swarm", "users", "server", "reports")
+BETWEEN = {
+    "locustfiles": {"swarm", "users"},
     "swarm": {
-        *(
-            "swarm",
-            "users",
-            "reports.ledger.ledger",
-            "reports.histogram.codec",
-            "reports.ledger.files",
-            "reports.ledger.records",
-        ),
-        "reports.parser",
-        # The live page shows the report's own numbers.
-        *("reports.fold", "reports.format", "reports.summary.summary"),
-        # A study is judged while it runs as it is afterwards.
-        *("reports.gates", "reports.histogram.buckets", "reports.caveats.client"),
+        "users",
+        *("reports", "reports.ledger", "reports.histogram"),
+        # A study is shown and judged while it runs as it is afterwards.
+        *("reports.fold", "reports.caveats", "reports.summary", "reports.study", "reports.gates"),
     },
-    "reports": {"reports"},
-    "server": {"server"},
-    "users": {"users"},
+    "users": set(),
+    "server": set(),
+    "reports": set(),
 }
+"""What a room sees of others: a room's name stands for all of it, but `reports` for its own modules alone."""
 NEVER = {"reports": {"locust", "gevent", "torch"}, "users": {"torch"}, "swarm": {"torch"}}
+MOST_FILES = 12
+
+
+class Package(NamedTuple):
+    """A row of the table, or what the code has."""
+
+    about: str
+    own: frozenset[str]
+    others: frozenset[str]
 
 
 def imports(path: Path) -> set[str]:
@@ -44,32 +49,91 @@ def imports(path: Path) -> set[str]:
     return found
 
 
-def is_allowed(name: str, allowed: set[str]) -> bool:
-    """`reports.ledger.ledger` allows itself, what lies in it, and naming its package on the way."""
-    return any(f"{name}.".startswith(f"{room}.") or f"{room}.".startswith(f"{name}.") for room in allowed)
+def package_of(name: str) -> str:
+    """The package of ours that a module lies in; nothing for a package itself, and for others'."""
+    path = ROOT / name.replace(".", "/")
+    return (
+        name.rpartition(".")[0]
+        if name.partition(".")[0] in ROOMS and path.with_suffix(".py").exists()
+        else ""
+    )
 
 
-@pytest.mark.parametrize("room", sorted(ALLOWED))
-def test_arrows(room: str) -> None:
-    files = list((ROOT / room).rglob("*.py"))
-    assert files
-    for path in files:
-        for name in imports(path):
-            top = name.partition(".")[0]
-            assert top not in NEVER.get(room, set()), f"{path} imports {name}"
-            if top in OURS:
-                assert is_allowed(name, ALLOWED[room]), f"{path} imports {name}"
+def coded() -> dict[str, Package]:
+    """The packages as they are. Entries, `__main__` and `__init__`, stand above all and are left out."""
+    found = defaultdict[str, set[str]](set)
+    for room in ROOMS:
+        for path in (ROOT / room).rglob("*.py"):
+            package = ".".join(path.relative_to(ROOT).parent.parts)
+            if not path.stem.startswith("__"):
+                found[package] |= {named for name in imports(path) if (named := package_of(name))} - {package}
+    return {name: Package(about(name), *parted(name, named)) for name, named in found.items()}
 
 
-def test_the_check_can_fail() -> None:
-    assert not is_allowed("reports.render.html", ALLOWED["swarm"])
-    assert not is_allowed("swarm.plan.matrix", ALLOWED["users"])
-    assert is_allowed("reports.histogram.codec.empty", ALLOWED["swarm"])
+def about(package: str) -> str:
+    """The first line of its docstring."""
+    text = ast.get_docstring(ast.parse((ROOT / package.replace(".", "/") / "__init__.py").read_text()))
+    return (text or "").partition("\n")[0]
+
+
+def parted(package: str, named: set[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """What a package imports of its own room, and of others."""
+    own = {name for name in named if name.partition(".")[0] == package.partition(".")[0]}
+    return frozenset(own), frozenset(named - own)
+
+
+def drawn() -> dict[str, Package]:
+    """The rows of the table, in order."""
+    found = {}
+    for line in (ROOT / "docs/architecture.md").read_text().rpartition("|---|\n")[2].splitlines():
+        name, text, own, others = (cell.strip() for cell in line.strip("|").split("|"))
+        package, room = name.strip("`"), name.strip("`").partition(".")[0]
+        within = {word if word == room else f"{room}.{word}" for word in own.split(", ") if word}
+        found[package] = Package(
+            text, frozenset(within), frozenset(word for word in others.split(", ") if word)
+        )
+    return found
+
+
+def test_the_drawing_says_what_the_code_imports_and_nothing_else() -> None:
+    code, table = coded(), drawn()
+    assert len(code) > 40
+    assert table.keys() == code.keys()
+    for name, package in code.items():
+        assert table[name] == package, name
+
+
+def test_imports_go_downwards_only() -> None:
+    """Whatever stands in order, row below row, has no circle."""
+    rows = list(drawn())
+    for name, package in drawn().items():
+        for below in package.own:
+            assert rows.index(below) > rows.index(name), f"{name} imports {below}, which stands above it"
+
+
+def test_rooms_see_of_each_other_what_they_may() -> None:
+    for name, package in drawn().items():
+        allowed = BETWEEN[name.partition(".")[0]]
+        for seen in package.others:
+            room = "" if seen.startswith("reports") else seen.partition(".")[0]
+            assert {seen, room} & allowed, f"{name} imports {seen}"
+
+
+def test_no_package_is_crowded() -> None:
+    for name in coded():
+        files = [path for path in (ROOT / name.replace(".", "/")).glob("*.py") if path.stem != "__init__"]
+        assert len(files) <= MOST_FILES, name
+
+
+@pytest.mark.parametrize("room", sorted(NEVER))
+def test_what_no_room_may_import(room: str) -> None:
+    for path in (ROOT / room).rglob("*.py"):
+        assert not {name.partition(".")[0] for name in imports(path)} & NEVER[room], path
 
 
 def test_what_servers_are_tested_with_is_not_patched() -> None:
     """Locust patches threads: in one process with it, requests at the same time would come one by one."""
-    for path in (ROOT / "tests" / "server").glob("*.py"):
+    for path in (ROOT / "tests" / "server").rglob("*.py"):
         tops = {name.partition(".")[0] for name in imports(path)}
         assert not tops & {"locust", "gevent", "users", "swarm"}, path
 
@@ -84,7 +148,7 @@ def test_what_starts_processes_from_threads_is_not_patched(program: str) -> None
     assert done.stdout == "[]\n", done.stderr
 
 
-PROGRAMS = (*sorted(OURS), "benchmarks", "triton_repo")
+PROGRAMS = (*sorted(ROOMS), "benchmarks", "triton_repo")
 RUNS_DATA = {"pickle", "cPickle", "_pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
 RUNS_TEXT = {
     *("eval", "exec", "compile", "os.system", "os.popen", "pty.spawn", "subprocess.getoutput"),

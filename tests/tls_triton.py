@@ -12,7 +12,7 @@ import sys
 
 from server.embedded.leftovers import prefix_for
 from server.net import choose_ports
-from server.triton.emulation import Profile
+from server.triton.emulation import EmulationProfile
 from server.triton.model_control import VARIABLE, secret
 from server.triton.repository import make_backends, make_repository, triton_command, triton_environment
 from server.triton.wheel import find_wheel
@@ -22,7 +22,10 @@ def main(grpc: str, http: str, cert: str, key: str, client_ca: str) -> None:
     """Serve until ended."""
     wheel = find_wheel()
     (metrics,) = choose_ports("127.0.0.1", [0])
-    repository, backends = make_repository("emulated", 0, 1, Profile(0, 0).parameters()), make_backends(wheel)
+    repository, backends = (
+        make_repository("emulated", 0, 1, EmulationProfile(0, 0).parameters()),
+        make_backends(wheel),
+    )
     command = triton_command(
         wheel, repository, backends, "127.0.0.1", [int(http), int(grpc), metrics], prefix_for("tls"), False
     )

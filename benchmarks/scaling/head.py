@@ -1,4 +1,4 @@
-"""A real master in a process of its own: Locust's runner, and our crew, conductor, collector and ledger.
+"""A real master in a process of its own: Locust's runner, and our workers, conductor, collector and ledger.
 
 python -m benchmarks.scaling.head PORT WORKERS SECONDS FOLDER
 """
@@ -25,13 +25,13 @@ from reports.histogram import codec
 from reports.ledger.ledger import FILE_NAME, VERSION, LedgerWriter
 from swarm.clock import utc_now
 from swarm.distributed.collector import Collector
-from swarm.distributed.worker_health import Health
-from swarm.distributed.workers import Answers, Crew
+from swarm.distributed.worker_health import WorkerHealth
+from swarm.distributed.workers import Answers, Workers
 from swarm.locust_patches.patches import tune_locust
-from swarm.plan.cell import Cell, Run
-from swarm.plan.schedule import Listed
+from swarm.plan.cell import Cell, PlannedRun
+from swarm.plan.schedule import FixedSchedule
 from swarm.study.conductor import Conductor
-from swarm.study.dependencies import Hands
+from swarm.study.dependencies import Dependencies
 from swarm.study.run_phases import Terms
 from swarm.study.wiring import Users
 from users import JpegHttpUser
@@ -61,14 +61,14 @@ class Head:
         environment = Environment(user_classes=[SimulatedUser], events=events)
         environment.parsed_options = get_parser().parse_args(["--headless", "--master"])
         self.runner: MasterRunner = environment.create_master_runner("127.0.0.1", port)
-        self.crew = Crew(self.runner, self._say)
-        self.collector = Collector(self.runner, self.crew.name)
+        self.workers = Workers(self.runner, self._say)
+        self.collector = Collector(self.runner, self.workers.name)
         self.users = Users(environment, self.runner)
         self._cell = Cell(ENDPOINT, 1, workers, 1, seconds)
         self._path = folder / FILE_NAME
         self._to_ledger_ns: list[int] = []
         self._mark = (0.0, 0.0, 0)
-        self._health = Health()
+        self._health = WorkerHealth()
         self.runner.greenlet.spawn(self._health.watch)
         self.runner.greenlet.spawn(self._watch_heartbeats)
         self.collector.listeners.append(self._on_record)
@@ -78,7 +78,11 @@ class Head:
 
     def _header(self) -> dict[str, Any]:
         header = {"kind": "header", "version": VERSION, "study": "scale", "title": "Simulated workers"}
-        return header | {"size": "", "started_utc": utc_now(), "plan": [Run(self._cell, 1).to_record()]}
+        return header | {
+            "size": "",
+            "started_utc": utc_now(),
+            "plan": [PlannedRun(self._cell, 1).to_record()],
+        }
 
     def _say(self, text: str) -> None:
         self.seen.caveats.append(text)
@@ -119,9 +123,9 @@ class Head:
     def go(self, idle_s: float) -> None:
         """Wait for the workers, look at the bare link, ask and spawn, then walk one run."""
         began = time.monotonic()
-        while len(self.crew.workers()) < self._workers or self.crew.strangers:
+        while len(self.workers.workers()) < self._workers or self.workers.strangers:
             if time.monotonic() > began + READY_S:
-                raise SystemExit(f"{len(self.crew.workers())} of {self._workers} workers came")
+                raise SystemExit(f"{len(self.workers.workers())} of {self._workers} workers came")
             gevent.sleep(0.01)
         self.seen.ready_s, self.seen.ready_cpu_s = time.monotonic() - began, time.process_time()
         gevent.sleep(1)
@@ -134,12 +138,12 @@ class Head:
         self.ledger.write({"kind": "footer", "status": "complete", "reason": ""})
 
     def _asked(self, op: str) -> Answers:
-        answers = self.crew.ask(op, {}, PATIENCE_S)
+        answers = self.workers.ask(op, {}, PATIENCE_S)
         self.seen.lost += len(answers.lost)
         return answers
 
     def _walk(self) -> None:
-        ask = self.crew.ask
+        ask = self.workers.ask
 
         def timed_ask(op: str, data: Any, patience_s: float) -> Answers:
             began = time.monotonic()
@@ -147,17 +151,19 @@ class Head:
             self.seen.orders_ms.setdefault(op, []).append((time.monotonic() - began) * 1e3)
             return answers
 
-        self.crew.ask = timed_ask  # type: ignore[method-assign]
+        self.workers.ask = timed_ask  # type: ignore[method-assign]
         self.seen.spawns_ms.append(timed(lambda: self.users.spawn(0, ENDPOINT)))
-        Conductor(self._hands(), Listed([Run(self._cell, 1)]), Terms(10, WARM_UP_S, 0)).walk()
+        Conductor(
+            self._dependencies(), FixedSchedule([PlannedRun(self._cell, 1)]), Terms(10, WARM_UP_S, 0)
+        ).walk()
 
     def _spawn(self, count: int, endpoint: Endpoint) -> None:
         self.seen.spawns_ms.append(timed(lambda: self.users.spawn(count, endpoint)))
 
-    def _hands(self) -> Hands:
+    def _dependencies(self) -> Dependencies:
         nothing = cast(Any, Silent())
-        return Hands(
-            crew=self.crew,
+        return Dependencies(
+            workers=self.workers,
             collector=self.collector,
             sampler=nothing,
             spawn=self._spawn,

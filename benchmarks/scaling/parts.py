@@ -15,7 +15,7 @@ from benchmarks.scaling import told
 from benchmarks.stand_in import Link
 from reports.ledger.ledger import FILE_NAME, LedgerWriter
 from swarm.distributed.collector import Collector
-from swarm.distributed.phase_stats import Pulse
+from swarm.distributed.phase_stats import PhaseStats
 from swarm.output.prometheus import Live
 from swarm.web.seconds import KINDS as KINDS_SHOWN
 from swarm.web.seconds import Seconds
@@ -55,11 +55,11 @@ def works(
     """The parts by name; the last is decoding, merging and ledger in one, as the master has them."""
     records = [record for message in messages for record in records_of(message)]
     windows = [record for record in records if record["kind"] == "window"]
-    pulse, live, link = Pulse(), Live(), Link()
+    phase_stats, live, link = PhaseStats(), Live(), Link()
     collector = Collector(link, lambda worker: worker)  # type: ignore[arg-type]
     collector.begin_phase(*TAG)
     yield "decoding messages of records", lambda: each(Message.unserialize, messages)
-    yield "merging histograms (pulse)", lambda: each(pulse.add_window, windows)
+    yield "merging histograms (phase_stats)", lambda: each(phase_stats.add_window, windows)
     yield "writing the ledger", lambda: each(ledger.write, records)
     yield "figures for Prometheus", lambda: each(live.on_record, records)
     shows = [record for record in records if record["kind"] in KINDS_SHOWN]

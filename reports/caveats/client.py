@@ -6,7 +6,7 @@ from math import sqrt
 from typing import Any
 
 from reports.caveat import Caveat, caveat
-from reports.fold.health import Health
+from reports.fold.health import ClientHealth
 from reports.fold.windows import Arrivals, Offered
 from reports.format import digits, ms
 from reports.ledger.ledger import Record
@@ -28,7 +28,7 @@ def client_doubts(
     planned: Mapping[str, Any],
     sent: int,
     kept: Arrivals,
-    fit: Health,
+    fit: ClientHealth,
     times: Mapping[str, float | None],
     windows: Sequence[Record],
 ) -> Iterator[Caveat]:
@@ -48,12 +48,12 @@ def client_doubts(
     yield from _out_of_range(windows)
 
 
-def own_slowness(fit: Health, times: Mapping[str, float | None]) -> list[str]:
+def own_slowness(fit: ClientHealth, times: Mapping[str, float | None]) -> list[str]:
     """Why the generator itself may be what is slow, whatever the load; none where it is well."""
     return [*_busy(fit), *_lagging(fit, times)]
 
 
-def _busy(fit: Health) -> Iterator[str]:
+def _busy(fit: ClientHealth) -> Iterator[str]:
     """The thread of the event loop, where it was looked at: gRPC's own threads run beside it."""
     alone = fit.loop_cpu_pct is not None
     worker = fit.busiest_loop if alone else fit.busiest
@@ -62,7 +62,7 @@ def _busy(fit: Health) -> Iterator[str]:
         yield f"worker {worker} used {digits(used_pct)} % of a core"
 
 
-def _lagging(fit: Health, times: Mapping[str, float | None]) -> Iterator[str]:
+def _lagging(fit: ClientHealth, times: Mapping[str, float | None]) -> Iterator[str]:
     latency_p95_ns, mean_ns = times["latency_p95_ns"], times["latency_mean_ns"]
     if lags(fit.loop_lag_p95_ns, latency_p95_ns):
         beside = f"beside a latency of {ms(latency_p95_ns)} ms"

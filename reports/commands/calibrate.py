@@ -23,13 +23,13 @@ from reports.gates.calibrate import (
 )
 from reports.gates.compared import what_differs
 from reports.gates.evidence import MOST_REPEATS
-from reports.gates.require import FAILURE_RATIO, GATED, GateError, Kind, kind_of
+from reports.gates.require import FAILURE_RATIO, GATED, GateError, JudgedBy, kind_of
 from reports.gates.source import Source, source_of
 from reports.gates.thresholds import LEAST_EFFECT
 from reports.gates.verdict import LEAST_REPEATS
 from reports.ledger.ledger import FILE_NAME, LedgerError, damage_refused
 from reports.page.page import Page, Section
-from reports.page.table import Cell, Table
+from reports.page.table import Table, TableCell
 from reports.render.console import PatientConsole, public_path, refused, render_console
 from reports.render.files import write_whole
 from reports.render.markdown import render_markdown
@@ -38,7 +38,7 @@ from reports.study.study import load_study
 OK, USAGE_ERROR, NOT_TOLD = 0, 2, 3
 MEASURES = ("images_per_s", "latency_p50_ms", "latency_p95_ms")
 PAIRS = (3, 5, 10, 20)
-COMPARABLE = tuple(name for name in GATED if name != FAILURE_RATIO and kind_of(name) is not Kind.EVIDENCE)
+COMPARABLE = tuple(name for name in GATED if name != FAILURE_RATIO and kind_of(name) is not JudgedBy.EVIDENCE)
 POWERS = (0.80, SURE)
 USUAL_PAIRS = 10
 CHANGES = (0.05, 0.10, 0.15)
@@ -227,21 +227,30 @@ def _varies(columns: Columns) -> Table:
     return Table("How the machine varies", VARIES, heads, rows, numeric=frozenset({2, 3, 4, 5, 6}))
 
 
-def _noise_rows(found: Sequence[Alike]) -> Iterator[tuple[Cell, ...]]:
+def _noise_rows(found: Sequence[Alike]) -> Iterator[tuple[TableCell, ...]]:
     each, together = alarms(found, LEAST_EFFECT)
     for one, its in zip(found, each, strict=True):
-        runs = Cell(str(len(one.logs)), value=len(one.logs))
+        runs = TableCell(str(len(one.logs)), value=len(one.logs))
         spreads = (_percent_cell(share) for share in (one.spread, one.within, one.drift))
-        yield (Cell(one.cell), Cell(one.column), runs, *spreads, _alarm_cell(its))
+        yield (TableCell(one.cell), TableCell(one.column), runs, *spreads, _alarm_cell(its))
     if len(found) > 1:
         any_of_them = f"any of {len(found)}, gated together"
-        yield (Cell(any_of_them), Cell(found[0].column), *[Cell("")] * 4, _alarm_cell(together))
+        yield (
+            TableCell(any_of_them),
+            TableCell(found[0].column),
+            *[TableCell("")] * 4,
+            _alarm_cell(together),
+        )
 
 
 def _tells(columns: Columns, pairs: Sequence[int]) -> Table:
     heads = ("cell", "column", *(f"{count} pairs" for count in pairs))
     rows = tuple(
-        (Cell(one.cell), Cell(one.column), *(_detectable_cell(one, count, len(found)) for count in pairs))
+        (
+            TableCell(one.cell),
+            TableCell(one.column),
+            *(_detectable_cell(one, count, len(found)) for count in pairs),
+        )
         for found in columns
         for one in found
     )
@@ -249,17 +258,19 @@ def _tells(columns: Columns, pairs: Sequence[int]) -> Table:
     return Table("What it can tell", caption, heads, rows, numeric=frozenset(range(2, len(heads))))
 
 
-def _detectable_cell(one: Alike, pairs: int, cells: int) -> Cell:
+def _detectable_cell(one: Alike, pairs: int, cells: int) -> TableCell:
     shares = [detectable(one.of_a_pair, pairs, cells, power, LEAST_EFFECT) for power in POWERS]
-    return Cell(" / ".join(map(_percent, shares)), value=shares[-1])
+    return TableCell(" / ".join(map(_percent, shares)), value=shares[-1])
 
 
-def _percent_cell(share: float) -> Cell:
-    return Cell(_percent(share), value=share)
+def _percent_cell(share: float) -> TableCell:
+    return TableCell(_percent(share), value=share)
 
 
-def _alarm_cell(found: Alarms) -> Cell:
-    return Cell(f"{_percent(found.least_effect)} ({_percent(found.any_effect)})", value=found.least_effect)
+def _alarm_cell(found: Alarms) -> TableCell:
+    return TableCell(
+        f"{_percent(found.least_effect)} ({_percent(found.any_effect)})", value=found.least_effect
+    )
 
 
 def _percent(share: float) -> str:

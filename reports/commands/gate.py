@@ -11,8 +11,8 @@ from reports.gates.baseline import load_baseline
 from reports.gates.judge import judge
 from reports.gates.require import GateError
 from reports.gates.source import Source, source_of
-from reports.gates.thresholds import Gates, read_gates
-from reports.gates.verdict import THRESHOLDS, VERDICTS, Verdict, exit_code, kept_text
+from reports.gates.thresholds import THRESHOLDS, VERDICTS, Gates, read_gates
+from reports.gates.verdict import Verdict, exit_code, kept_text
 from reports.ledger.ledger import FILE_NAME, LedgerError, damage_refused
 from reports.page.page import Page
 from reports.render.console import PatientConsole, public_path, refused, render_console

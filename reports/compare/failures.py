@@ -8,7 +8,7 @@ from reports.cells_csv.side import Row, Side
 from reports.compare.matching import INCONCLUSIVE, NONE_SHOWN
 from reports.compare.tables import verdict_head
 from reports.format import MISSING, digits
-from reports.page.table import Cell, Rows, Table
+from reports.page.table import Rows, Table, TableCell
 from reports.stats.log_ratio import half_width
 from reports.stats.repeats import COMPARABLE_RUNS
 
@@ -97,15 +97,19 @@ def failures_table(base: Side, others: Sequence[Side]) -> Table:
 
 def _failure_row(
     cell: str, others: Sequence[Side], by_side: Mapping[str, Mapping[str, Failures]]
-) -> tuple[Cell, ...]:
+) -> tuple[TableCell, ...]:
     found = [by_side[side.letter].get(cell) for side in others]
     shares = next(it.base for it in found if it)
     told = [cell for it in found for cell in _failed(it)]
-    return Cell(cell), Cell(percent(shares)), *told
+    return TableCell(cell), TableCell(percent(shares)), *told
 
 
-def _failed(it: Failures | None) -> tuple[Cell, Cell]:
-    return (Cell(percent(it.other)), Cell(it.verdict)) if it else (Cell(MISSING), Cell(MISSING))
+def _failed(it: Failures | None) -> tuple[TableCell, TableCell]:
+    return (
+        (TableCell(percent(it.other)), TableCell(it.verdict))
+        if it
+        else (TableCell(MISSING), TableCell(MISSING))
+    )
 
 
 def percent(shares: Sequence[float]) -> str:

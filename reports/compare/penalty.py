@@ -9,7 +9,7 @@ from reports.compare.differences import no_other_gpu
 from reports.compare.matching import P50, Figure, figure, one_run
 from reports.compare.tables import stand_ins
 from reports.format import digits
-from reports.page.table import Cell, Notes, Table
+from reports.page.table import Footnotes, Table, TableCell
 from reports.published_figures.hypotheses import (
     CLAIMS,
     FALSE,
@@ -118,13 +118,13 @@ def over(top: LogRatio, bottom: LogRatio) -> LogRatio:
 
 def penalty_table(base: Side, others: Sequence[Side]) -> Table:
     """One row for each backend and other side."""
-    notes = Notes()
+    notes = Footnotes()
     rows = [
         (
-            Cell(found.name, notes.marks(stand_ins((base, side), f"{found.backend}-grpc"))),
-            Cell(side.letter),
-            *(Cell(ratio.times) for ratio in (found.base, found.other, found.change)),
-            Cell(found.verdict, notes.marks([found.untested] if found.untested else found.doubts)),
+            TableCell(found.name, notes.marks(stand_ins((base, side), f"{found.backend}-grpc"))),
+            TableCell(side.letter),
+            *(TableCell(ratio.times) for ratio in (found.base, found.other, found.change)),
+            TableCell(found.verdict, notes.marks([found.untested] if found.untested else found.doubts)),
         )
         for side in others
         for found in penalties(base, side)

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from reports.cells_csv.side import PUBLISHED, STUDY, Row, Side
 from reports.compare.matching import Match, Measure, matches
 from reports.format import MISSING, digits
-from reports.page.table import Cell, Notes, Table, words
+from reports.page.table import Footnotes, Table, TableCell, words
 
 VALUES = (
     "Values are medians of the repeats that nothing disqualifies. A ratio is of geometric means, with its "
     "95 % interval in brackets, which takes two runs on each side."
 )
-BLANK = (Cell(MISSING), Cell(MISSING), Cell(MISSING))
+BLANK = (TableCell(MISSING), TableCell(MISSING), TableCell(MISSING))
 Found = Mapping[str, Mapping[str, Match]]
 """The matches of one measure by cell and by the other side's letter."""
 KINDS = {STUDY: "study", PUBLISHED: "published by others"}
@@ -33,7 +33,7 @@ def measure_tables(base: Side, others: Sequence[Side], measures: Sequence[Measur
 
 
 def _table(base: Side, others: Sequence[Side], measure: Measure, found: Found) -> Table:
-    notes = Notes()
+    notes = Footnotes()
     rows = tuple(_row(base, others, cell, here, notes) for cell, here in found.items())
     caption = f"{measure.direction} {chance([it for here in found.values() for it in here.values()])}"
     if measure.instead_of:
@@ -80,11 +80,11 @@ def _numeric(others: Sequence[Side]) -> frozenset[int]:
 
 
 def _row(
-    base: Side, others: Sequence[Side], cell: str, here: Mapping[str, Match], notes: Notes
-) -> tuple[Cell, ...]:
+    base: Side, others: Sequence[Side], cell: str, here: Mapping[str, Match], notes: Footnotes
+) -> tuple[TableCell, ...]:
     first = next(iter(here.values()))
     endpoint = first.base.rows[0].endpoint
-    head = Cell(cell, notes.marks(stand_ins((base, *others), endpoint)))
+    head = TableCell(cell, notes.marks(stand_ins((base, *others), endpoint)))
     values = [cell for side in others for cell in _other(here.get(side.letter), notes)]
     return head, _value(first.base.median, first.base.rows, notes), *values
 
@@ -99,20 +99,20 @@ def stand_ins(sides: Sequence[Side], endpoint: str) -> Iterator[str]:
     return iter(dict.fromkeys(told))
 
 
-def _other(match: Match | None, notes: Notes) -> tuple[Cell, ...]:
+def _other(match: Match | None, notes: Footnotes) -> tuple[TableCell, ...]:
     if match is None:
         return BLANK
     return (
         _value(match.other.median, match.other.rows, notes),
-        Cell(match.ratio.times, value=match.ratio.ratio),
-        Cell(match.verdict, notes.marks(match.doubts)),
+        TableCell(match.ratio.times, value=match.ratio.ratio),
+        TableCell(match.verdict, notes.marks(match.doubts)),
     )
 
 
-def _value(value: float, rows: Sequence[Row], notes: Notes) -> Cell:
+def _value(value: float, rows: Sequence[Row], notes: Footnotes) -> TableCell:
     """A number, marked with what disqualifies a run behind it."""
     doubts = (f"{doubt.code}: {doubt.advice}" for row in rows for doubt in row.disqualified)
-    return Cell(digits(value), notes.marks(doubts), value)
+    return TableCell(digits(value), notes.marks(doubts), value)
 
 
 def sides_table(sides: Sequence[Side]) -> Table:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from reports.fold.records import epoch_s
-from reports.fold.run_records import Run
+from reports.fold.run_records import RunRecords
 from reports.fold.windows import recorded
 from reports.histogram.buckets import Buckets, percentiles_ns, together
 from reports.ledger.ledger import Record
@@ -109,7 +109,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Scaling:
+class AutoscaledRun:
     """One run, in order. `dropped_by_s` counts arrivals that were never sent by when they were due."""
 
     cell: str
@@ -187,7 +187,7 @@ class Scaling:
         )
 
 
-def scaling_of(whole: Run, by_second: Run, width_s: int = 1) -> Scaling | None:
+def scaling_of(whole: RunRecords, by_second: RunRecords, width_s: int = 1) -> AutoscaledRun | None:
     """A run's scaling; None where its load had no course, or its measure phase never began."""
     measures = [line for line in whole.of_kind("phase") if line["phase"] == "measure"]
     stages = stages_of(whole.planned["stages"])
@@ -199,10 +199,10 @@ def scaling_of(whole: Run, by_second: Run, width_s: int = 1) -> Scaling | None:
         dropped.update(dict(line.get("dropped_by_s") or ()))
     planned = whole.planned
     moments = tuple(moments_of(by_second, began_s, stages, width_s))
-    return Scaling(planned["cell"], planned["repeat"], planned["endpoint"], stages, moments, dropped)
+    return AutoscaledRun(planned["cell"], planned["repeat"], planned["endpoint"], stages, moments, dropped)
 
 
-def moments_of(run: Run, began_s: float, stages: Sequence[Stage], width_s: int) -> Iterable[Moment]:
+def moments_of(run: RunRecords, began_s: float, stages: Sequence[Stage], width_s: int) -> Iterable[Moment]:
     """Every second with a record of the measure phase, in order."""
     windows, samples = defaultdict[int, list[Record]](list), dict[int, Record]()
     for window in run.measured("window"):

@@ -30,7 +30,7 @@ MOSTLY_FIXED = (
 
 
 @dataclass(frozen=True)
-class Health:
+class ClientHealth:
     """The worst worker's figures; None where no worker stated them.
 
     `worker_cpu_pct` is the mean of the busiest worker with all its threads, in percent of one core,
@@ -64,7 +64,7 @@ class ClientCpu:
     doubts: tuple[str, ...] = ()
 
 
-def health(records: Sequence[Record]) -> Health:
+def health(records: Sequence[Record]) -> ClientHealth:
     """The health of one phase; a worker has one record a second, and two of one in which a phase ended."""
     busiest, cpu_pct = _greatest(_cpu_of_workers(records))
     busiest_loop, loop_pct = _greatest(_share_of_workers(records, "loop_ran_ns"))
@@ -73,7 +73,7 @@ def health(records: Sequence[Record]) -> Health:
     seconds = grouped(records, "second").values()
     in_flight = [count for of in seconds if (count := standing(of, "in_flight")) is not None]
     pauses = [record["gc_max_ns"] for record in records if record.get("gc_max_ns") is not None]
-    return Health(
+    return ClientHealth(
         worker_cpu_pct=cpu_pct,
         busiest=busiest,
         loop_cpu_pct=loop_pct,

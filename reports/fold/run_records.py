@@ -21,7 +21,7 @@ LONG_BYTES = 16_000_000
 
 
 @dataclass(frozen=True)
-class Run:
+class RunRecords:
     """One execution of one cell: its plan, and its records by kind, in the ledger's order.
 
     The histograms of its records are decoded.
@@ -48,8 +48,8 @@ class Run:
 class Seen:
     """A run as its Summary needs it, and as the timeline does: with one record for several seconds."""
 
-    whole: Run
-    by_second: Run
+    whole: RunRecords
+    by_second: RunRecords
 
 
 class Collecting(Protocol):
@@ -129,7 +129,7 @@ def planned_runs(found: Outline, bins: Bins, long_bytes: int = LONG_BYTES) -> It
 
 def _seen(planned: Mapping[str, Any], records: Collecting) -> Seen:
     whole, by_second = records.kinds()
-    return Seen(Run(planned, whole), Run(planned, by_second))
+    return Seen(RunRecords(planned, whole), RunRecords(planned, by_second))
 
 
 def planned_of(entry: Record) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from reports.fold.health import busiest_pct, standing, worst_lag_ns
 from reports.fold.records import epoch_s, every_second, iso
-from reports.fold.run_records import Run
+from reports.fold.run_records import RunRecords
 from reports.fold.samples import gpus_at
 from reports.fold.server import ServerSide, between
 from reports.fold.windows import recorded
@@ -19,7 +19,7 @@ PERCENTS = (50.0, 95.0, 99.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Second:
+class TimelineSecond:
     """One second of one run, all workers together; names are those of timeline.csv, with `_ns` for its `_ms`.
 
     `t_s` counts from the study's start, `phase` is that at the second's end; None where nothing is known.
@@ -57,7 +57,7 @@ class Second:
     rx_bytes_per_s: float | None = None
 
 
-def timeline(runs: Iterable[Run], began: int, width_s: int = 1) -> Iterator[Second]:
+def timeline(runs: Iterable[RunRecords], began: int, width_s: int = 1) -> Iterator[TimelineSecond]:
     """Each run's seconds, from the first to the last with a record; `began` is the study's first second.
 
     Of a `width_s` above 1 the records must be those of spans so wide, as reports.fold.long_run makes them.
@@ -68,7 +68,7 @@ def timeline(runs: Iterable[Run], began: int, width_s: int = 1) -> Iterator[Seco
         for second in every_second((*windows, *health, *samples), width_s):
             here = (*windows[second], *health[second], *samples[second])
             before, now = ([{}, *samples[at]][-1] for at in (second - width_s, second))
-            yield Second(
+            yield TimelineSecond(
                 t_s=second - began,
                 utc=iso(second),
                 cell=run.planned["cell"],

@@ -5,9 +5,9 @@ from dataclasses import replace
 from math import ceil
 
 from reports.format import NS_PER_MS, plural
-from reports.gates.blocks import Seconds
+from reports.gates.blocks import BlockSeries
 from reports.gates.evidence import LEAST_BLOCKS, Evidence, Share, fewest, mean_of, of_values, share_of
-from reports.gates.require import FAILURE_RATIO, PERCENTILES, Kind, results_needed
+from reports.gates.require import FAILURE_RATIO, PERCENTILES, JudgedBy, results_needed
 from reports.gates.source import Counted, Counting, Source, Taken
 from reports.gates.thresholds import Threshold
 from reports.gates.verdict import FAIL, INCONCLUSIVE, LEAST_REPEATS, PASS, Claim, allowed, shown, unknown
@@ -20,15 +20,15 @@ def judge_absolute(threshold: Threshold, cell: str, source: Source, counting: Co
     if not runs:
         return unknown(threshold, cell, "no run of it was begun")
     column = threshold.require.column
-    pooled = threshold.require.kind is Kind.SHARE
+    pooled = threshold.require.kind is JudgedBy.SHARE
     counted = counting.counted(runs, source.cells[cell], column, pooled=pooled)
     if not counted.runs:
         return unknown(threshold, cell, f"no run of it counts: {counted.said}")
     if threshold.counts:
         claim = _by_count(threshold, cell, counted.runs)
-    elif threshold.require.kind is Kind.SHARE:
+    elif threshold.require.kind is JudgedBy.SHARE:
         claim = _by_requests(threshold, cell, source, counted)
-    elif threshold.require.kind is Kind.REPEATED:
+    elif threshold.require.kind is JudgedBy.REPEATED:
         claim = _by_repeats(threshold, cell, counted.runs)
     else:
         claim = _by_worst(threshold, cell, counted.runs)
@@ -54,7 +54,7 @@ def _by_worst(threshold: Threshold, cell: str, runs: Sequence[Taken]) -> Claim:
     of = "" if len(runs) == 1 else f" in the worst of {plural(len(runs), 'run')}"
     why = f"{require.column} {shown(threshold)(worst)}{of}, {allowed(threshold)}"
     outcome = PASS if threshold.keeps(worst) else FAIL
-    if outcome == FAIL and require.kind is Kind.EVIDENCE:
+    if outcome == FAIL and require.kind is JudgedBy.EVIDENCE:
         outcome, why = INCONCLUSIVE, f"{why}, and a run without that shows nothing"
     return Claim(threshold=threshold, cell=cell, settled=outcome, why=why, value=worst, runs=len(runs))
 
@@ -76,7 +76,7 @@ def _by_requests(threshold: Threshold, cell: str, source: Source, counted: Count
     if results < needed and threshold.require.column != FAILURE_RATIO:
         why = f"{results:,.0f} results, and {threshold.require.column} takes {needed:,}"
         return unknown(threshold, cell, why, runs, ceil((needed - results) / (results / runs)))
-    seconds = Seconds.of(blocks)
+    seconds = BlockSeries.of(blocks)
     if len(seconds.blocks) < LEAST_BLOCKS:
         why = f"results came in {plural(len(seconds.blocks), 'second')}, and it takes {LEAST_BLOCKS}"
         more = ceil(LEAST_BLOCKS * runs / max(1, len(seconds.blocks))) - runs
@@ -84,14 +84,14 @@ def _by_requests(threshold: Threshold, cell: str, source: Source, counted: Count
     return Claim(threshold=threshold, cell=cell, evidence=of_seconds(threshold, seconds, runs), runs=runs)
 
 
-def of_seconds(threshold: Threshold, seconds: Seconds, runs: int) -> Evidence:
+def of_seconds(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evidence:
     """What some seconds, of which at least one has requests, say of a percentile or of the failure ratio."""
     if threshold.require.column == FAILURE_RATIO:
         return _of_failures(threshold, seconds, runs)
     return _of_percentile(threshold, seconds, runs)
 
 
-def _of_failures(threshold: Threshold, seconds: Seconds, runs: int) -> Evidence:
+def _of_failures(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evidence:
     found = share_of(*seconds.failed(), seconds.runs)
     low, high = found.interval
     bound, tolerated = threshold.require.bound, threshold.tolerated
@@ -120,7 +120,7 @@ def _of_failures(threshold: Threshold, seconds: Seconds, runs: int) -> Evidence:
     )
 
 
-def _of_percentile(threshold: Threshold, seconds: Seconds, runs: int) -> Evidence:
+def _of_percentile(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evidence:
     """A percentile is at most a bound where at most its share of requests takes longer.
 
     The interval is Woodruff's, from that of the share. Source: R. S. Woodruff, Confidence intervals for

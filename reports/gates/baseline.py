@@ -11,13 +11,11 @@ from reports.cells_csv.columns import render_csv
 from reports.cells_csv.side import Side, SideError, in_order, rows_of
 from reports.gates.require import GateError
 from reports.gates.source import Source, check_once, source_of
-from reports.ledger.files import whole_file
-from reports.ledger.ledger import DAMAGED, FILE_NAME, LONGEST, LedgerError, check_header, damage_refused
-from reports.ledger.strict_json import parsed
+from reports.gates.thresholds import BASELINE_KIND, BASELINE_VERSION, not_one, studies_in
+from reports.ledger.ledger import DAMAGED, FILE_NAME, LedgerError, check_header, damage_refused
 from reports.study.study import Study, load_study
 
 _LEFT_OUT = ("kind", "plan")
-KIND, VERSION = "inferswarm-baseline", 1
 
 
 def baseline_text(studies: Sequence[tuple[Path, Study]]) -> str:
@@ -31,7 +29,7 @@ def baseline_text(studies: Sequence[tuple[Path, Study]]) -> str:
         }
         for path, study in studies
     ]
-    return json.dumps({"kind": KIND, "version": VERSION, "studies": kept}, indent=1) + "\n"
+    return json.dumps({"kind": BASELINE_KIND, "version": BASELINE_VERSION, "studies": kept}, indent=1) + "\n"
 
 
 def load_baseline(places: Sequence[str]) -> Source:
@@ -87,28 +85,10 @@ def _side(kept: Mapping[str, Any], path: Path) -> Side:
     return Side(
         letter="",
         name=str(kept["name"]),
-        kind=KIND,
+        kind=BASELINE_KIND,
         place=str(path),
         rows=in_order(rows_of(io.StringIO("\n".join(lines) + "\n"), str(path))),
         header=header,
         status=str(kept["status"]),
         stand_ins={},
     )
-
-
-def studies_in(path: Path) -> Sequence[Mapping[str, Any]]:
-    """What it keeps of each study; OSError, and GateError without the path where it is no such file."""
-    try:
-        kept = parsed(whole_file(path))
-        if (kept["kind"], kept["version"]) != (KIND, VERSION):
-            raise ValueError(f"its kind is {kept['kind']!r:.40}, its version {kept['version']!r:.40}")
-        studies: Sequence[Mapping[str, Any]] = kept["studies"]
-        return studies
-    except DAMAGED as error:
-        raise GateError(not_one(error)) from error
-
-
-def not_one(error: Exception) -> str:
-    """Why a file is no baseline."""
-    why = f"is no baseline that this program reads ({error!r:.{LONGEST}})"
-    return f"{why}: make it with `python -m reports baseline DIR`."

@@ -79,14 +79,14 @@ def read_blocks(directory: Path, most_of_all: int = MOST_OF_ALL) -> dict[Tag, Ru
 
 
 @dataclass(frozen=True)
-class Seconds:
+class BlockSeries:
     """Blocks of one run or more, in order, and which run each is of."""
 
     blocks: Sequence[Block]
     runs: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, runs: Sequence[RunBlocks]) -> "Seconds":
+    def of(cls, runs: Sequence[RunBlocks]) -> "BlockSeries":
         """Of those that have any."""
         each = [blocks for run in runs if (blocks := run.blocks)]
         numbers = [number for number, blocks in enumerate(each) for _ in blocks]

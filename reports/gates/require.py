@@ -31,7 +31,7 @@ MOST = 1e15
 _ENDINGS = {"_ms": " ms", "_pct": " %", "_per_s": "/s", "_bytes": " bytes", "_w": " W"}
 
 
-class Kind(Enum):
+class JudgedBy(Enum):
     """How a column is judged."""
 
     SHARE = "by the share of requests beyond the bound, in one run or more"
@@ -89,13 +89,13 @@ BEYOND = 50
 """As many results must lie beyond a percentile that is gated on: 5,000 in all for p99."""
 
 
-def kind_of(column: str) -> Kind:
+def kind_of(column: str) -> JudgedBy:
     """How one of GATED is judged."""
     if column in PERCENTILES or column == FAILURE_RATIO:
-        return Kind.SHARE
+        return JudgedBy.SHARE
     if column in _FACTS:
-        return Kind.FACT
-    return Kind.EVIDENCE if column in _EVIDENCE else Kind.REPEATED
+        return JudgedBy.FACT
+    return JudgedBy.EVIDENCE if column in _EVIDENCE else JudgedBy.REPEATED
 
 
 def results_needed(column: str) -> int:
@@ -140,9 +140,9 @@ class Require:
         return self.under == BASELINE and not self.over
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> JudgedBy:
         """How it is judged: ratios by repeats, whatever the column is."""
-        return kind_of(self.column) if self.absolute else Kind.REPEATED
+        return kind_of(self.column) if self.absolute else JudgedBy.REPEATED
 
 
 def parse_require(text: str, of: str = "") -> Require:
@@ -196,7 +196,7 @@ def _check_bound(require: Require) -> None:
         return
     if not 1 / MOST_TIMES <= require.bound <= MOST_TIMES:
         raise RequireError(f"{said}: give a ratio from {1 / MOST_TIMES:g} to {MOST_TIMES:,g}")
-    if kind_of(require.column) is Kind.EVIDENCE or require.column == FAILURE_RATIO:
+    if kind_of(require.column) is JudgedBy.EVIDENCE or require.column == FAILURE_RATIO:
         raise RequireError(
             f"{said}: {require.column} has no ratio that means something; bound it by itself, e.g. "
             f"'{require.column} <= {require.bound:g}'"

@@ -17,7 +17,7 @@ from reports.gates.require import (
     OF_THE_RATE,
     UNEXPLAINED_SHARE,
     GateError,
-    Kind,
+    JudgedBy,
     results_in_a_run,
 )
 from reports.gates.select import Planned, planned_cell
@@ -183,7 +183,7 @@ class Counting:
     @classmethod
     def of(cls, thresholds: Iterable[Threshold], unlike: Mapping[str, str]) -> "Counting":
         """By those of some thresholds that bound evidence, and are no mere warnings."""
-        bounds = (one for one in thresholds if one.require.kind is Kind.EVIDENCE and one.severity == FAIL)
+        bounds = (one for one in thresholds if one.require.kind is JudgedBy.EVIDENCE and one.severity == FAIL)
         return cls(tuple(bounds), unlike)
 
     def counted(self, runs: Sequence[Taken], planned: Planned, column: str, pooled: bool = False) -> Counted:

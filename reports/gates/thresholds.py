@@ -1,7 +1,7 @@
-"""thresholds.toml: what must hold, of which cells, and what happens where it does not."""
+"""thresholds.toml: what must hold, of which cells, what happens where it does not; a baseline's file."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 from reports.gates.require import (
     FAILURE_RATIO,
     GateError,
-    Kind,
+    JudgedBy,
     Require,
     RequireError,
     Table,
@@ -22,7 +22,12 @@ from reports.gates.require import (
     texts,
 )
 from reports.ledger.files import parsed_toml, whole_file
+from reports.ledger.ledger import DAMAGED, LONGEST
+from reports.ledger.strict_json import parsed
 
+BASELINE_KIND, BASELINE_VERSION = "inferswarm-baseline", 1
+THRESHOLDS, VERDICTS = "thresholds.toml", "gates.json"
+"""What gates keep beside a study's ledger."""
 FAIL, WARN = "fail", "warn"
 TEXTS = (
     *("cell", "endpoint", "backend", "protocol", "payload", "load"),
@@ -187,7 +192,7 @@ def _choice(entry: Table, require: Require, where: str) -> dict[str, str | froze
 def _abort(entry: Table, require: Require, severity: str, where: str) -> float | None:
     if "abort_after_s" not in entry:
         return None
-    if require.kind is not Kind.SHARE or not require.at_most:
+    if require.kind is not JudgedBy.SHARE or not require.at_most:
         raise GateError(
             f"{where}: abort_after_s: only an upper bound of a percentile or of failure_ratio can stop a "
             "study while it runs; leave it out."
@@ -195,3 +200,21 @@ def _abort(entry: Table, require: Require, severity: str, where: str) -> float |
     if severity == WARN:
         raise GateError(f"{where}: abort_after_s: a warning stops nothing; leave it or the severity out.")
     return number(entry, "abort_after_s", where, MOST_S)
+
+
+def studies_in(path: Path) -> Sequence[Mapping[str, Any]]:
+    """What it keeps of each study; OSError, and GateError without the path where it is no such file."""
+    try:
+        kept = parsed(whole_file(path))
+        if (kept["kind"], kept["version"]) != (BASELINE_KIND, BASELINE_VERSION):
+            raise ValueError(f"its kind is {kept['kind']!r:.40}, its version {kept['version']!r:.40}")
+        studies: Sequence[Mapping[str, Any]] = kept["studies"]
+        return studies
+    except DAMAGED as error:
+        raise GateError(not_one(error)) from error
+
+
+def not_one(error: Exception) -> str:
+    """Why a file is no baseline."""
+    why = f"is no baseline that this program reads ({error!r:.{LONGEST}})"
+    return f"{why}: make it with `python -m reports baseline DIR`."

@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 from reports.format import MISSING, plural
 from reports.gates.evidence import Evidence
 from reports.gates.require import GateError, unit_of
-from reports.gates.thresholds import WARN, Threshold
+from reports.gates.thresholds import VERDICTS, WARN, Threshold
 from reports.ledger.files import whole_file
 from reports.ledger.strict_json import parsed
 
@@ -18,7 +18,6 @@ PASS, FAIL, INCONCLUSIVE = "pass", "fail", "inconclusive"
 OUTCOMES = (PASS, FAIL, INCONCLUSIVE)
 LEAST_REPEATS = 3
 """Fewer say too little of how repeats vary."""
-THRESHOLDS, VERDICTS = "thresholds.toml", "gates.json"
 SYMBOLS = {PASS: "✓", FAIL: "✗", INCONCLUSIVE: "?"}
 URGENCY = (FAIL, INCONCLUSIVE, PASS)
 """What a reader must see first."""

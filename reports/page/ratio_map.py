@@ -6,7 +6,7 @@ from math import log2
 
 from reports.format import MISSING
 from reports.page.disclosures import disclosures, stand_in
-from reports.page.table import Cell, Notes, Table
+from reports.page.table import Footnotes, Table, TableCell
 from reports.stats.figures import images_per_s
 from reports.stats.log_ratio import LogRatio, log_ratio
 from reports.stats.repeats import Runs, absence, resting_on, taints
@@ -43,7 +43,7 @@ def closed_runs(study: Study) -> list[Summary]:
 
 def ratio_map(study: Study, about: RatioMap, pairs: Mapping[str, Pair]) -> Table:
     """One row for each pair of ways and number of users in closed load, one column for each batch."""
-    notes = Notes()
+    notes = Footnotes()
     paired = [run for run in closed_runs(study) if any(run.way in pair for pair in pairs.values())]
     batches = sorted({run.batch for run in paired})
     rows = tuple(
@@ -64,31 +64,31 @@ def compared(runs: Sequence[Summary], pair: Pair) -> LogRatio | None:
 
 
 def _rows(
-    study: Study, name: str, pair: Pair, runs: Runs, batches: Sequence[int], notes: Notes
-) -> Iterator[tuple[Cell, ...]]:
+    study: Study, name: str, pair: Pair, runs: Runs, batches: Sequence[int], notes: Footnotes
+) -> Iterator[tuple[TableCell, ...]]:
     """Those of one pair, by users."""
     said = [text for way in pair if (text := stand_in(study, way.endpoint))]
     here = [run for run in runs if run.way in pair]
     for level in sorted({run.level for run in here}):
         at = [run for run in here if run.level == level]
         cells = (_cell([run for run in at if run.batch == batch], pair, notes) for batch in batches)
-        yield Cell(name, notes.marks(said)), Cell(f"{level:g}"), *cells
+        yield TableCell(name, notes.marks(said)), TableCell(f"{level:g}"), *cells
 
 
 def _counted(runs: Sequence[Summary], pair: Pair) -> list[Runs]:
     return [resting_on([run for run in runs if run.way == way], images_per_s) for way in pair]
 
 
-def _cell(runs: Sequence[Summary], pair: Pair, notes: Notes) -> Cell:
+def _cell(runs: Sequence[Summary], pair: Pair, notes: Footnotes) -> TableCell:
     """The ratio of one batch and load; empty where none was planned, a dash where a side has no figure."""
     if not runs:
-        return Cell("")
+        return TableCell("")
     counted, found = _counted(runs, pair), compared(runs, pair)
     if found is None:
         lacking = next(way for way, known in zip(pair, counted, strict=True) if not known)
-        return Cell(MISSING, notes.marks([absence([run for run in runs if run.way == lacking])]))
+        return TableCell(MISSING, notes.marks([absence([run for run in runs if run.way == lacking])]))
     doubts = [*taints([*counted[0], *counted[1]]), *([ONE_RUN] if found.low is None else [])]
-    return Cell(
+    return TableCell(
         shown(found),
         notes.marks(doubts),
         found.ratio,

@@ -7,7 +7,7 @@ _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """Text with its footnote numbers; `value` is what was formatted, `share` its part of the greatest.
 
     `heat` shades a ratio's cell: from -1, much less, over 0, equal, to 1, much more.
@@ -25,7 +25,7 @@ class Cell:
         return ",".join(str(mark) for mark in self.marks).translate(_SUPERSCRIPTS)
 
 
-Rows = tuple[tuple[Cell, ...], ...]
+Rows = tuple[tuple[TableCell, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,12 @@ class Table:
         return " ".join(text for text in (self.caption, *self.shared) if text)
 
     @property
-    def numbered_notes(self) -> list[tuple[Cell, str]]:
+    def numbered_notes(self) -> list[tuple[TableCell, str]]:
         """Each footnote with a cell that holds its mark alone."""
-        return [(Cell("", (mark,)), text) for mark, text in enumerate(self.notes, 1)]
+        return [(TableCell("", (mark,)), text) for mark, text in enumerate(self.notes, 1)]
 
 
-class Notes:
+class Footnotes:
     """Footnotes of one table in order of appearance; the same sentence is printed once."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ def with_bars(rows: Rows) -> Rows:
     return tuple(tuple(_barred(cell, greatest) for cell in row) for row in rows)
 
 
-def _barred(cell: Cell, greatest: float) -> Cell:
+def _barred(cell: TableCell, greatest: float) -> TableCell:
     return replace(cell, share=cell.value / greatest) if cell.value is not None and greatest > 0 else cell
 
 
@@ -92,5 +92,5 @@ def words(
     folded: bool = False,
 ) -> Table:
     """A table of plain text without caption or footnotes."""
-    cells = tuple(tuple(Cell(str(item)) for item in row) for row in rows)
+    cells = tuple(tuple(TableCell(str(item)) for item in row) for row in rows)
     return Table(title, "", tuple(heads), cells, numeric=frozenset(numeric), folded=folded)

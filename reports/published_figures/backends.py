@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from reports.format import MISSING
 from reports.page.disclosures import disclosures, stand_in
 from reports.page.grid import number
-from reports.page.table import Cell, Notes, Table
+from reports.page.table import Footnotes, Table, TableCell
 from reports.published_figures.figures import Published, published_files, read_published, their_endpoint
 from reports.published_figures.rates import sourced
 from reports.stats.figures import images_per_s
@@ -36,7 +36,7 @@ def of_three_backends(study: Study) -> Theirs:
 
 def single_images_beside(study: Study) -> Table:
     """One image in a request: percentiles and the server's parts, ours and theirs of each backend."""
-    notes, theirs = Notes(), of_three_backends(study)
+    notes, theirs = Footnotes(), of_three_backends(study)
     rows = [
         row
         for runs in _by_endpoint(study, theirs)
@@ -48,7 +48,7 @@ def single_images_beside(study: Study) -> Table:
 
 def batches_beside(study: Study) -> Table:
     """Images per second by batch, ours and theirs of each backend; a published timeout is shown as one."""
-    notes, theirs = Notes(), of_three_backends(study)
+    notes, theirs = Footnotes(), of_three_backends(study)
     groups = _by_endpoint(study, theirs)
     known = {run.batch for runs in groups for run in runs} | {it.batch for of in theirs.values() for it in of}
     batches = sorted(known) if groups else []
@@ -58,7 +58,7 @@ def batches_beside(study: Study) -> Table:
 
 
 def _table(
-    study: Study, title: str, heads: Sequence[str], rows: Sequence[tuple[Cell, ...]], notes: Notes
+    study: Study, title: str, heads: Sequence[str], rows: Sequence[tuple[TableCell, ...]], notes: Footnotes
 ) -> Table:
     named = ("endpoint", "whose", *heads)
     said = disclosures(study, study.endpoints)
@@ -74,7 +74,7 @@ def _by_endpoint(study: Study, theirs: Theirs) -> list[Runs]:
     return [runs for runs in found if runs]
 
 
-def _single(runs: Runs, study: Study, theirs: Theirs, notes: Notes) -> Iterator[tuple[Cell, ...]]:
+def _single(runs: Runs, study: Study, theirs: Theirs, notes: Footnotes) -> Iterator[tuple[TableCell, ...]]:
     if not runs:
         return
     values = zip(HEADS, _OURS, strict=True)
@@ -82,19 +82,19 @@ def _single(runs: Runs, study: Study, theirs: Theirs, notes: Notes) -> Iterator[
     for name, figures in _alike(runs[0], theirs):
         singles = [it for it in figures if it.batch == 1]
         cells = (_told(singles, figure, notes) for figure in _THEIRS)
-        yield (Cell(singles[0].endpoint), Cell(f"published {name}"), *cells)
+        yield (TableCell(singles[0].endpoint), TableCell(f"published {name}"), *cells)
 
 
 def _rates(
-    runs: Runs, batches: Sequence[int], study: Study, theirs: Theirs, notes: Notes
-) -> Iterator[tuple[Cell, ...]]:
+    runs: Runs, batches: Sequence[int], study: Study, theirs: Theirs, notes: Footnotes
+) -> Iterator[tuple[TableCell, ...]]:
     by_batch = [[run for run in runs if run.batch == batch] for batch in batches]
     ours = (number(of, images_per_s, notes) for of in by_batch)
     yield (*_head(study, runs[0], notes), *ours)
     for name, figures in _alike(runs[0], theirs):
         of_batch = ([it for it in figures if it.batch == batch] for batch in batches)
         cells = (_told(of, lambda it: it.images_per_s, notes) for of in of_batch)
-        yield (Cell(figures[0].endpoint), Cell(f"published {name}"), *cells)
+        yield (TableCell(figures[0].endpoint), TableCell(f"published {name}"), *cells)
 
 
 def _alike(run: Summary, theirs: Theirs) -> Iterator[tuple[str, Sequence[Published]]]:
@@ -104,29 +104,29 @@ def _alike(run: Summary, theirs: Theirs) -> Iterator[tuple[str, Sequence[Publish
             yield name, [it for it in figures if it.endpoint == endpoint]
 
 
-def _head(study: Study, run: Summary, notes: Notes) -> tuple[Cell, Cell]:
+def _head(study: Study, run: Summary, notes: Footnotes) -> tuple[TableCell, TableCell]:
     said = stand_in(study, run.endpoint)
-    return Cell(study.named(run.way), notes.marks([said] if said else [])), Cell(OURS)
+    return TableCell(study.named(run.way), notes.marks([said] if said else [])), TableCell(OURS)
 
 
-def _ours(runs: Runs, head: str, value: Value, notes: Notes) -> Cell:
+def _ours(runs: Runs, head: str, value: Value, notes: Footnotes) -> TableCell:
     """The median of the repeats, with a mark where so few requests carry no such percentile."""
     cell = number(runs, value, notes)
     fewest = min((run.succeeded for run in resting_on(runs, value)), default=0)
     if cell.value is None or fewest >= ENOUGH.get(head, 0):
         return cell
     few = f"of fewer than {ENOUGH[head]:,} requests: a few of them decide it"
-    return Cell(cell.text, (*cell.marks, *notes.marks([few])), cell.value)
+    return TableCell(cell.text, (*cell.marks, *notes.marks([few])), cell.value)
 
 
-def _told(figures: Sequence[Published], figure: Figure, notes: Notes) -> Cell:
+def _told(figures: Sequence[Published], figure: Figure, notes: Footnotes) -> TableCell:
     """The first published figure of its kind with its source, or that a timeout was published instead."""
     for it in figures:
         if it.timed_out:
-            return Cell("timeout", notes.marks([f"published: {it.source}"]))
+            return TableCell("timeout", notes.marks([f"published: {it.source}"]))
         if (value := figure(it)) is not None:
             return sourced(value, it, notes)
-    return Cell(MISSING)
+    return TableCell(MISSING)
 
 
 def _ms(field: str) -> Value:

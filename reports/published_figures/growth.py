@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from reports.format import MISSING
 from reports.page.disclosures import disclosures, stand_in
 from reports.page.grid import number
-from reports.page.table import Cell, Notes, Table, words
+from reports.page.table import Footnotes, Table, TableCell, words
 from reports.published_figures.figures import Published, read_published
 from reports.published_figures.rates import sourced
 from reports.stats.figures import compute_ms, images_per_s, latency_ms
@@ -45,7 +45,7 @@ def of_growth(study: Study) -> bool:
 
 def growth_beside(study: Study) -> Table:
     """One row for each way and number of users, medians over its repeats, beside theirs of as many users."""
-    notes = Notes()
+    notes = Footnotes()
     cells = list(_cells(study)) if of_growth(study) else []
     theirs = {it.level: it for it in read_published(STUDY)}
     rows = tuple(_row(study, runs, theirs, notes) for runs in cells)
@@ -62,15 +62,17 @@ def _cells(study: Study) -> Iterator[Runs]:
             yield [run for run in own if run.level == level]
 
 
-def _row(study: Study, runs: Runs, theirs: Mapping[float, Published], notes: Notes) -> tuple[Cell, ...]:
+def _row(
+    study: Study, runs: Runs, theirs: Mapping[float, Published], notes: Footnotes
+) -> tuple[TableCell, ...]:
     run = runs[0]
     said, it = stand_in(study, run.endpoint), theirs.get(run.level)
     it = it if it and it.payload == run.payload else None
     published = (it.images_per_s, it.latency_p50_ms) if it else (None, None)
-    rate, p50 = (sourced(value, it, notes) if it else Cell(MISSING) for value in published)
+    rate, p50 = (sourced(value, it, notes) if it else TableCell(MISSING) for value in published)
     return (
-        Cell(study.named(run.way), notes.marks([said] if said else [])),
-        Cell(f"{run.level:g}"),
+        TableCell(study.named(run.way), notes.marks([said] if said else [])),
+        TableCell(f"{run.level:g}"),
         number(runs, images_per_s, notes),
         rate,
         number(runs, latency_ms, notes),

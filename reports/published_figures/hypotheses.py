@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from reports.page.table import Cell, Notes, Table
+from reports.page.table import Footnotes, Table, TableCell
 from reports.published_figures.rates import published_figures
 from reports.stats.figures import images_per_s, latency_ms
 from reports.stats.repeats import COMPARABLE_RUNS, ENOUGH_RUNS, Runs, Value
@@ -194,14 +194,14 @@ def _doubted(it: Hypothesis) -> Hypothesis:
 
 def hypotheses_table(study: Study) -> Table:
     """One row for each; none where nothing was run."""
-    notes = Notes()
+    notes = Footnotes()
     rows = tuple(
         (
-            Cell(it.code),
-            Cell(it.claim),
-            Cell(it.verdict, notes.marks([it.doubt] if it.doubt else [])),
-            Cell(it.published),
-            Cell(it.figures),
+            TableCell(it.code),
+            TableCell(it.claim),
+            TableCell(it.verdict, notes.marks([it.doubt] if it.doubt else [])),
+            TableCell(it.published),
+            TableCell(it.figures),
         )
         for it in judged(study)
     )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from reports.format import MISSING, digits
 from reports.page.disclosures import disclosures, stand_in
 from reports.page.grid import number
-from reports.page.table import Cell, Notes, Rows, Table
+from reports.page.table import Footnotes, Rows, Table, TableCell
 from reports.published_figures.figures import Published, beside, read_published, their_endpoint
 from reports.stats.figures import images_per_s, latency_ms, protocol_pairs
 from reports.stats.repeats import Runs, Value, absence, repeats, resting_on, taints
@@ -58,7 +58,7 @@ def _beside(
     published: Callable[[Published], float | None],
 ) -> Table:
     """The table of one figure, `words` being what it is and the head of its column."""
-    notes = Notes()
+    notes = Footnotes()
     rows = tuple(
         (*_head(study, runs, it, notes), *_compared(runs, value, theirs, it, notes))
         for runs, it in _twins(study, figures)
@@ -68,7 +68,7 @@ def _beside(
 
 
 def _table(
-    study: Study, figures: Figures, title: str, heads: tuple[str, ...], rows: Rows, notes: Notes
+    study: Study, figures: Figures, title: str, heads: tuple[str, ...], rows: Rows, notes: Footnotes
 ) -> Table:
     said = disclosures(study, (run.endpoint for run in study.runs if run.link in figures))
     shared = (repeats(study), *(text for text in said if text not in notes.texts))
@@ -101,40 +101,40 @@ def as_published(run: Summary) -> bool:
     return run.serial or run.channels in AS_PUBLISHED.get(run.protocol, ())
 
 
-def _head(study: Study, runs: Runs, it: Published, notes: Notes) -> tuple[Cell, ...]:
+def _head(study: Study, runs: Runs, it: Published, notes: Footnotes) -> tuple[TableCell, ...]:
     run, said = runs[0], stand_in(study, runs[0].endpoint)
-    ours = Cell(study.named(run.way), notes.marks([said] if said else []))
-    return ours, Cell(it.endpoint), Cell(f"b{run.batch}/c{run.level:g}")
+    ours = TableCell(study.named(run.way), notes.marks([said] if said else []))
+    return ours, TableCell(it.endpoint), TableCell(f"b{run.batch}/c{run.level:g}")
 
 
 def _compared(
-    runs: Runs, value: Value, theirs: float | None, it: Published, notes: Notes
-) -> tuple[Cell, ...]:
+    runs: Runs, value: Value, theirs: float | None, it: Published, notes: Footnotes
+) -> tuple[TableCell, ...]:
     """Ours, theirs and the ratio."""
     ours = measured(runs, value, notes)
     ratio = f"{digits(ours.value / theirs)}×" if ours.value is not None and theirs else MISSING
-    return ours, sourced(theirs, it, notes), Cell(ratio)
+    return ours, sourced(theirs, it, notes), TableCell(ratio)
 
 
-def sourced(value: float | None, it: Published, notes: Notes) -> Cell:
+def sourced(value: float | None, it: Published, notes: Footnotes) -> TableCell:
     """A published number with the digits that it was published with, marked with where that was."""
     if value is None:
-        return Cell(MISSING)
-    return Cell(f"{value:,.6g}", notes.marks([f"published: {it.source}"]))
+        return TableCell(MISSING)
+    return TableCell(f"{value:,.6g}", notes.marks([f"published: {it.source}"]))
 
 
-def measured(runs: Runs, value: Value, notes: Notes) -> Cell:
+def measured(runs: Runs, value: Value, notes: Footnotes) -> TableCell:
     """The median with the lowest and highest of the repeats that it rests on, and its marks."""
     behind = resting_on(runs, value)
     found = spread_of(behind, value)
     if found is None:
-        return Cell(MISSING, notes.marks([absence(runs)]))
-    return Cell(str(found), notes.marks(taints(behind)), found.median)
+        return TableCell(MISSING, notes.marks([absence(runs)]))
+    return TableCell(str(found), notes.marks(taints(behind)), found.median)
 
 
 def serial_ratios(study: Study, figures: Figures) -> Table:
     """One row for each pair of protocols and batch with one user: images/s and gRPC over HTTP, both sides."""
-    notes = Notes()
+    notes = Footnotes()
     rows = [row for link in figures for row in _rows(study, link, figures[link], notes)]
     endpoints = [run.endpoint for run in study.runs if run.link in figures]
     return Table(
@@ -148,7 +148,9 @@ def serial_ratios(study: Study, figures: Figures) -> Table:
     )
 
 
-def _rows(study: Study, link: str, figures: Sequence[Published], notes: Notes) -> Iterator[tuple[Cell, ...]]:
+def _rows(
+    study: Study, link: str, figures: Sequence[Published], notes: Footnotes
+) -> Iterator[tuple[TableCell, ...]]:
     """Those over one link: each pair of protocols in the same variant, batch by batch."""
     serial = [run for run in study.runs if run.serial and run.link == link and not run.is_floor]
     for name, pair in protocol_pairs(study, serial).items():
@@ -157,23 +159,23 @@ def _rows(study: Study, link: str, figures: Sequence[Published], notes: Notes) -
             theirs = [it for runs in (http, grpc) if runs and (it := beside(runs[0], figures))]
             if len(theirs) == len(pair):
                 their = their_endpoint(http[0], figures).rpartition("-")[0]
-                head = Cell(f"{name} beside their {their}"), Cell(str(batch))
+                head = TableCell(f"{name} beside their {their}"), TableCell(str(batch))
                 yield (*head, *_ours(http, grpc, notes), *_theirs(theirs[0], theirs[1], notes))
 
 
-def _ours(http: Runs, grpc: Runs, notes: Notes) -> tuple[Cell, ...]:
+def _ours(http: Runs, grpc: Runs, notes: Footnotes) -> tuple[TableCell, ...]:
     sides = [number(runs, images_per_s, notes) for runs in (http, grpc)]
     top, bottom = (spread_of(resting_on(runs, images_per_s), images_per_s) for runs in (grpc, http))
     ratio = over(top, bottom) if top and bottom else None
-    return (*sides, Cell(ratio.times if ratio else MISSING))
+    return (*sides, TableCell(ratio.times if ratio else MISSING))
 
 
-def _theirs(http: Published, grpc: Published, notes: Notes) -> tuple[Cell, ...]:
+def _theirs(http: Published, grpc: Published, notes: Footnotes) -> tuple[TableCell, ...]:
     """Their figures and ratio: of the latency where images per second were not published."""
     cells = [sourced(it.images_per_s, it, notes) for it in (http, grpc)]
     if http.images_per_s and grpc.images_per_s:
-        return (*cells, Cell(f"{digits(grpc.images_per_s / http.images_per_s)}×"))
+        return (*cells, TableCell(f"{digits(grpc.images_per_s / http.images_per_s)}×"))
     if http.latency_p50_ms and grpc.latency_p50_ms:
         marks = notes.marks([BY_LATENCY, f"published: {http.source}"])
-        return (*cells, Cell(f"{digits(http.latency_p50_ms / grpc.latency_p50_ms)}×", marks))
-    return (*cells, Cell(MISSING))
+        return (*cells, TableCell(f"{digits(http.latency_p50_ms / grpc.latency_p50_ms)}×", marks))
+    return (*cells, TableCell(MISSING))

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from reports.format import one_line, plain, plural
 from reports.page.page import Page
-from reports.page.table import Cell, Table
+from reports.page.table import Table, TableCell
 
 WIDE = 7
 """Columns; tables with more get narrower gaps."""
@@ -67,7 +67,7 @@ def _rich_table(table: Table) -> RichTable:
     return rich_table
 
 
-def _text(cell: Cell) -> Text:
+def _text(cell: TableCell) -> Text:
     return Text(plain(cell.text) + cell.superscript)
 
 

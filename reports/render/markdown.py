@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from reports.format import plain, plural
 from reports.page.page import Page, Section
-from reports.page.table import Cell, Table
+from reports.page.table import Table, TableCell
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|#~$!])")
 # GitHub would notify the owner of such a name, or link such a number to an issue, escaped or not.
@@ -81,5 +81,5 @@ def _row(cells: Iterator[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: TableCell) -> str:
     return escaped(cell.text) + cell.superscript

@@ -7,12 +7,12 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from reports.fold.autoscaling import Scaling, scaling_of
+from reports.fold.autoscaling import AutoscaledRun, scaling_of
 from reports.fold.long_run import Bins
 from reports.fold.records import epoch_s
 from reports.fold.run_records import planned_runs, whole_plan
 from reports.fold.server_facts import OperatorProfile, operator_profile
-from reports.fold.timeline import Second, timeline
+from reports.fold.timeline import TimelineSecond, timeline
 from reports.format import plural
 from reports.ledger.ledger import (
     FILE_NAME,
@@ -53,9 +53,9 @@ class Study:
     plan: tuple[Record, ...]
     colds: tuple[Record, ...]
     runs: tuple[Summary, ...]
-    timeline: tuple[Second, ...]
+    timeline: tuple[TimelineSecond, ...]
     coarse: int = 1
-    scalings: tuple[Scaling, ...] = ()
+    scalings: tuple[AutoscaledRun, ...] = ()
     operators: OperatorProfile | None = None
     strange: tuple[str, ...] = ()
     footer: Record = field(default_factory=dict)
@@ -114,8 +114,8 @@ def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
     options = {**(found.header.get("options") or {}), **given}
     began, coarse = int(epoch_s(found.header["started_utc"])), coarseness(found)
     runs: dict[Tag, Summary] = {}
-    seconds: dict[Tag, tuple[Second, ...]] = {}
-    scalings: dict[Tag, Scaling] = {}
+    seconds: dict[Tag, tuple[TimelineSecond, ...]] = {}
+    scalings: dict[Tag, AutoscaledRun] = {}
     kinds = {str(record["kind"]) for record in found.others}
     for seen in planned_runs(found, Bins(coarse, began)):
         kinds |= seen.whole.kinds.keys()

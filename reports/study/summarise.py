@@ -8,9 +8,9 @@ from reports.caveat import Caveat, caveat
 from reports.caveats.attribution import attribution_doubts, axis_doubts, path_gap
 from reports.caveats.client import client_doubts
 from reports.caveats.run import doubts, varying_load
-from reports.fold.health import ClientCpu, Health, client_cpu, health
+from reports.fold.health import ClientCpu, ClientHealth, client_cpu, health
 from reports.fold.path import Path, path_of, standing_alone
-from reports.fold.run_records import Run
+from reports.fold.run_records import RunRecords
 from reports.fold.samples import costs, gpu_count, gpus_over, host_cpu_pct, sampling_gap
 from reports.fold.server import ServerSide, Serving, server_side, serving_gap, serving_of
 from reports.fold.server_facts import memory_of, trace_of
@@ -24,7 +24,7 @@ BYTES_OF_MBIT = 1e6 / 8
 
 
 def summarise(
-    run: Run, options: Mapping[str, Any] | None = None, links: Sequence[Mapping[str, Any]] = ()
+    run: RunRecords, options: Mapping[str, Any] | None = None, links: Sequence[Mapping[str, Any]] = ()
 ) -> Summary:
     """One run's Summary, with `options` and `links` of the header; without numbers where it was not begun."""
     edges = {record["event"]: record for record in run.of_kind("run")}
@@ -42,7 +42,7 @@ def summarise(
     return attributed(replace(whole, caveats=(*whole.caveats, *axis_doubts(whole, links))))
 
 
-def _numbers(run: Run, status: str, note: str) -> dict[str, Any]:
+def _numbers(run: RunRecords, status: str, note: str) -> dict[str, Any]:
     windows, drained = run.measured("window"), run.drained
     counts, found = count(windows, drained), times(windows)
     if counts.images not in (0, counts.ok * run.planned["batch"]):
@@ -97,7 +97,7 @@ def _per_s(total: int, elapsed_ns: float | None) -> float | None:
     return total / (elapsed_ns / 1e9) if elapsed_ns else None
 
 
-def _generator(kept: Arrivals, fit: Health, spent: ClientCpu) -> dict[str, Any]:
+def _generator(kept: Arrivals, fit: ClientHealth, spent: ClientCpu) -> dict[str, Any]:
     return {
         "late": kept.late,
         "due": kept.due,
@@ -118,13 +118,13 @@ def _generator(kept: Arrivals, fit: Health, spent: ClientCpu) -> dict[str, Any]:
     }
 
 
-def _workers(run: Run, load: str) -> tuple[WorkerShare, ...]:
+def _workers(run: RunRecords, load: str) -> tuple[WorkerShare, ...]:
     names = [name for record in run.of_kind("run") for name in record.get("workers") or ()]
     windows, health_lines, path = (run.measured(kind) for kind in ("window", "health", "path"))
     return worker_shares(names, load, windows, run.drained, health_lines, path)
 
 
-def _sampled(run: Run) -> dict[str, float | None]:
+def _sampled(run: RunRecords) -> dict[str, float | None]:
     samples = run.measured("sample")
     found = gpus_over(samples)
     return {
@@ -136,11 +136,11 @@ def _sampled(run: Run) -> dict[str, float | None]:
     }
 
 
-def _stated(run: Run) -> Iterator[Caveat]:
+def _stated(run: RunRecords) -> Iterator[Caveat]:
     return (caveat(record["code"], record["text"]) for record in run.of_kind("caveat"))
 
 
-def _unsampled(run: Run) -> Iterator[Caveat]:
+def _unsampled(run: RunRecords) -> Iterator[Caveat]:
     watched = bool(run.of_kind("health") or run.of_kind("sample"))
     if gap := sampling_gap(run.of_kind("sample"), run.of_kind("phase"), watched):
         yield gap

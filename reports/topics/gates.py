@@ -20,7 +20,7 @@ from reports.gates.verdict import (
     why_said,
 )
 from reports.page.chart import Chart, rounded
-from reports.page.table import Cell, Notes, Table
+from reports.page.table import Footnotes, Table, TableCell
 
 HEADS = ("outcome", "threshold", "cell", "measured", "runs")
 NUMERIC = frozenset({3, 4})
@@ -50,17 +50,17 @@ def gate_tables(verdicts: Sequence[Verdict]) -> tuple[Table, ...]:
 
 def gate_table(title: str, verdicts: Sequence[Verdict]) -> Table:
     """One row for each verdict, with why in the notes."""
-    notes = Notes()
+    notes = Footnotes()
     rows = tuple(tuple(_row(verdict, notes)) for verdict in verdicts)
     return Table(title, "", HEADS, rows, notes.texts, NUMERIC, shared=(JUDGED,))
 
 
-def _row(verdict: Verdict, notes: Notes) -> Iterator[Cell]:
-    yield Cell(outcome_said(verdict), notes.marks(why_said(verdict)))
-    yield Cell(threshold_said(verdict), notes.marks(tolerated_said(verdict)))
-    yield Cell(verdict.cell)
-    yield Cell(measured_said(verdict), value=verdict.value)
-    yield Cell(str(verdict.runs), value=verdict.runs)
+def _row(verdict: Verdict, notes: Footnotes) -> Iterator[TableCell]:
+    yield TableCell(outcome_said(verdict), notes.marks(why_said(verdict)))
+    yield TableCell(threshold_said(verdict), notes.marks(tolerated_said(verdict)))
+    yield TableCell(verdict.cell)
+    yield TableCell(measured_said(verdict), value=verdict.value)
+    yield TableCell(str(verdict.runs), value=verdict.runs)
 
 
 def gates_finding(verdicts: Sequence[Verdict]) -> str:

@@ -13,7 +13,7 @@ class Stop(BaseException):
     """Whoever wanted the servers wants them no longer: a signal, stdin's end, or nobody left to listen."""
 
 
-class Voice:
+class Events:
     """Events on stdout, flushed; a person finds errors on stderr."""
 
     def __init__(self, as_json: bool) -> None:

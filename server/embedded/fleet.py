@@ -12,7 +12,7 @@ from typing import Any
 
 from server.embedded import leftovers
 from server.embedded.child import Child, stop_all
-from server.embedded.events import Voice
+from server.embedded.events import Events
 from server.embedded.triton_log import fatal, reason_of
 from server.errors import SetUpError
 
@@ -59,9 +59,9 @@ class Running:
 class Fleet:
     """The processes of one `up`. `pause` waits a moment, and raises Stop once nobody wants the servers."""
 
-    def __init__(self, log_dir: Path, voice: Voice, pause: Callable[[], None]) -> None:
+    def __init__(self, log_dir: Path, events: Events, pause: Callable[[], None]) -> None:
         self.log_dir = log_dir
-        self._voice = voice
+        self._events = events
         self._pause = pause
         self._children: list[Child] = []
         self._running: dict[str, Running] = {}
@@ -92,7 +92,7 @@ class Fleet:
 
     def start(self, plan: Plan) -> None:
         """Start a server without waiting for it."""
-        self._voice.progress(f"starting {plan.name}...")
+        self._events.progress(f"starting {plan.name}...")
         spawned_ns = time.monotonic_ns()
         child = self._spawn(plan.name, plan.command, plan.environ)
         self._running[plan.name] = Running(plan, child, spawned_ns)
@@ -110,7 +110,7 @@ class Fleet:
                     waiting.remove(name)
                     self.endpoints[name] = server.endpoint()
                     took_s = (time.monotonic_ns() - server.spawned_ns) / 1e9
-                    self._voice.progress(f"{name} is ready after {took_s:.1f} s")
+                    self._events.progress(f"{name} is ready after {took_s:.1f} s")
             if waiting and time.monotonic() > deadline:
                 raise SetUpError(
                     f"{' and '.join(sorted(waiting))} not ready after {timeout_s:.0f} s: see the logs in "
@@ -129,7 +129,7 @@ class Fleet:
                     child.bury()
                     self._clean(server.plan)
                     del self._running[name]
-                    self._voice.died(name, code, str(child.log), child.log_tail())
+                    self._events.died(name, code, str(child.log), child.log_tail())
             self._pause()
 
     def _spawn(self, name: str, command: list[str], environ: Mapping[str, str]) -> Child:

@@ -11,7 +11,7 @@ from server.embedded.plans import GATEWAY, ONNX, TRITON_PORTS
 from server.errors import SetUpError
 from server.hardware.device import COMPILED, DEVICES, TRT, Device
 from server.spec import add_model_options
-from server.triton.emulation import FORMS, Profile, profile_of
+from server.triton.emulation import FORMS, EmulationProfile, profile_of
 from server.triton.ensembles import FP32, PAYLOADS
 from server.triton.model_control import VARIABLE
 
@@ -29,7 +29,7 @@ class Wanted:
     """
 
     servers: tuple[str, ...]
-    profile: Profile | None = None
+    profile: EmulationProfile | None = None
     upstream: str = ""
 
     @property

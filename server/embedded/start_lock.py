@@ -9,15 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from server.cache import cache
-from server.embedded.events import Voice
+from server.embedded.events import Events
 from server.errors import SetUpError
 
 LOCK = "ports.lock"
 
 
 @contextmanager
-def turn_to_start(
-    voice: Voice,
+def start_lock(
+    events: Events,
     pause: Callable[[], None],
     timeout_s: float,
     path: Path | None = None,
@@ -31,7 +31,7 @@ def turn_to_start(
         waited = False
         while not _locked(file.fileno()):
             if not waited:
-                voice.progress("waiting for another `python -m server up` to finish starting...")
+                events.progress("waiting for another `python -m server up` to finish starting...")
                 waited = True
             if now() > deadline:
                 raise SetUpError(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
 from server.embedded import leftovers
-from server.embedded.events import Stop, Voice
+from server.embedded.events import Events, Stop
 from server.embedded.fleet import Fleet
 from server.embedded.leftovers import Environments
 from server.embedded.options import EMULATED, SERVERS, Wanted, on_device, parse, patience_s, wanted
@@ -27,9 +27,9 @@ from server.embedded.plans import (
     pytorch_plan,
     triton_plan,
 )
-from server.embedded.start_lock import turn_to_start
+from server.embedded.start_lock import start_lock
 from server.errors import SetUpError
-from server.hardware.device import Device, Facts, choose
+from server.hardware.device import Device, DeviceFacts, choose
 from server.hardware.probe import read_facts
 from server.models.export import current_stamp
 from server.net import get, is_loopback
@@ -56,24 +56,24 @@ OPEN_SERVICE = (
 def main(argv: list[str]) -> int:
     """Start the servers and keep them; 0 when asked to stop, 1 when all have died, 2 if they cannot start."""
     options = parse(argv)
-    voice = Voice(options.json)
+    events = Events(options.json)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _stop)
     try:
-        run(options, voice)
+        run(options, events)
     except Stop:
         return 0
     except SetUpError as error:
-        voice.error(str(error), error.log_tail)
+        events.error(str(error), error.log_tail)
         return 2
     return 1
 
 
-def run(options: argparse.Namespace, voice: Voice) -> None:
+def run(options: argparse.Namespace, events: Events) -> None:
     """Start what the options name, announce it, and return only when every server has died."""
     chosen = wanted(options)
     wheel = find_wheel() if chosen.engines or chosen.profile else None
-    device = find_device(options, chosen, voice)
+    device = find_device(options, chosen, events)
     chosen = on_device(chosen, device)
     options.start_timeout_s = patience_s(options, chosen)
     leftovers.remove_orphaned_memory()
@@ -82,19 +82,19 @@ def run(options: argparse.Namespace, voice: Voice) -> None:
         leftovers.check(leftovers.needed_mb(tritonservers, options.instances, steps))
     leftovers.remove_old()
     pause = _pause(options.until_stdin_closes)
-    # The fleet ends before the turn: servers that fail to start are gone when the next `up` chooses ports.
-    with ExitStack() as turn, ExitStack() as left:
-        fleet = Fleet((options.log_dir or leftovers.own_folder()).resolve(), voice, pause)
-        turn.enter_context(turn_to_start(voice, pause, options.start_timeout_s))
+    # The fleet ends before the lock: servers that fail to start are gone when the next `up` chooses ports.
+    with ExitStack() as lock, ExitStack() as left:
+        fleet = Fleet((options.log_dir or leftovers.own_folder()).resolve(), events, pause)
+        lock.enter_context(start_lock(events, pause, options.start_timeout_s))
         environments = left.enter_context(Environments())
         left.enter_context(fleet)
-        about = start(options, chosen, device, fleet, wheel, voice)
+        about = start(options, chosen, device, fleet, wheel, events)
         environments.note()
-        turn.close()
+        lock.close()
         found = {name: fleet.endpoints[name] for name in SERVERS if name in fleet.endpoints}
         if any(is_seen(endpoint["pid"]) for endpoint in found.values()):
-            voice.progress(SEEN)
-        voice.ready({**about, "logs": str(fleet.log_dir)}, found, warnings(options.host, chosen, os.environ))
+            events.progress(SEEN)
+        events.ready({**about, "logs": str(fleet.log_dir)}, found, warnings(options.host, chosen, os.environ))
         fleet.watch()
 
 
@@ -110,13 +110,13 @@ def warnings(host: str, chosen: Wanted, environ: Mapping[str, str]) -> list[str]
     ]
 
 
-def find_device(options: argparse.Namespace, chosen: Wanted, voice: Voice) -> Device:
+def find_device(options: argparse.Namespace, chosen: Wanted, events: Events) -> Device:
     """What the chosen servers compute on, which is announced; SetUpError where a GPU cannot be used."""
     if not chosen.engines and "pytorch" not in chosen.servers:
         return Device()
-    facts = Facts() if options.device == "cpu" else read_facts()
+    facts = DeviceFacts() if options.device == "cpu" else read_facts()
     device = choose(options.device, facts, bool(chosen.engines))
-    voice.progress(f"computing on {device.name}: {device.why}")
+    events.progress(f"computing on {device.name}: {device.why}")
     return device
 
 
@@ -126,7 +126,7 @@ def start(
     device: Device,
     fleet: Fleet,
     wheel: Wheel | None,
-    voice: Voice,
+    events: Events,
 ) -> dict[str, str]:
     """Start what was chosen and wait for it; what all that computes holds: model, weights and their hash."""
     spec = model_of(options)
@@ -147,7 +147,7 @@ def start(
     if wheel:
         parameters = {}
         if chosen.engines:
-            weights_sha256 = str(exported(spec, fleet, voice)["weights_sha256"])
+            weights_sha256 = str(exported(spec, fleet, events)["weights_sha256"])
             hashes.add(weights_sha256)
             given = model_parameters(spec, weights_sha256)
             parameters = {name: engine_parameters(name, given, device) for name in chosen.engines}
@@ -169,11 +169,11 @@ def start(
     return {**about, "provider": device.provider}
 
 
-def exported(spec: ModelSpec, fleet: Fleet, voice: Voice) -> dict[str, object]:
+def exported(spec: ModelSpec, fleet: Fleet, events: Events) -> dict[str, object]:
     """The stamp of the current ONNX file, which is exported first where need be."""
     if stamp := current_stamp(spec):
         return stamp
-    voice.progress(f"exporting {spec.name} with weights {spec.weights} to ONNX, some 15 seconds...")
+    events.progress(f"exporting {spec.name} with weights {spec.weights} to ONNX, some 15 seconds...")
     fleet.run("export", [sys.executable, "-m", "server", "export", *spec.arguments()], os.environ)
     stamp = current_stamp(spec)
     if stamp is None:

@@ -18,7 +18,7 @@ OR_CPU = "or give --device cpu."
 
 
 @dataclass(frozen=True)
-class Facts:
+class DeviceFacts:
     """What a host has for computing on a GPU."""
 
     gpus: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class Device:
 CPU_ALONE = Device()
 
 
-def choose(asked: str, facts: Facts, engines: bool = True) -> Device:
+def choose(asked: str, facts: DeviceFacts, engines: bool = True) -> Device:
     """The device of all servers; SetUpError where one that is there, or was asked for, cannot be used.
 
     `auto` takes the GPU where it and onnxruntime-gpu are there. Where these are there and ONNX Runtime would
@@ -105,7 +105,7 @@ class Lack(NamedTuple):
         return f"{self.what}: {self.mend}"
 
 
-def lack(facts: Facts, engines: bool = True) -> Lack | None:
+def lack(facts: DeviceFacts, engines: bool = True) -> Lack | None:
     """What is not there for computing on a GPU."""
     if not facts.gpus:
         return Lack("NVML sees no NVIDIA GPU here", "look for its driver, and for nvidia-ml-py")
@@ -118,7 +118,7 @@ def lack(facts: Facts, engines: bool = True) -> Lack | None:
     return None
 
 
-def fault(facts: Facts) -> Lack | None:
+def fault(facts: DeviceFacts) -> Lack | None:
     """What is there for computing on a GPU, but does not."""
     if CUDA in facts.failed:
         return Lack(f"ONNX Runtime lists {CUDA} but would compute on the CPU ({facts.failed[CUDA]})", DRIVER)
@@ -127,7 +127,7 @@ def fault(facts: Facts) -> Lack | None:
     return None
 
 
-def _with_engine(device: Device, facts: Facts) -> Device:
+def _with_engine(device: Device, facts: DeviceFacts) -> Device:
     if facts.runs(TENSORRT):
         return replace(device, compiled=TRT)
     why = facts.failed.get(TENSORRT, "not in this ONNX Runtime")

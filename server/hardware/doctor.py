@@ -13,7 +13,7 @@ from typing import Any
 
 from server.errors import SetUpError
 from server.hardware import device
-from server.hardware.device import TENSORRT, Facts
+from server.hardware.device import TENSORRT, DeviceFacts
 from server.hardware.nvml import read_gpus
 from server.hardware.probe import read_facts
 from server.triton.wheel import find_wheel
@@ -54,14 +54,14 @@ class Host:
     libpython: str = ""
     wheel_fault: str = ""
     """What tritonserver lacks here, and the mend."""
-    gpu: Facts = field(default_factory=Facts)
+    gpu: DeviceFacts = field(default_factory=DeviceFacts)
     gpu_fault: str = ""
     """Why a GPU that is there could not be tried."""
     docker: Docker = field(default_factory=Docker)
 
 
 @dataclass(frozen=True)
-class Profile:
+class HostProfile:
     """One way to run the servers: how, and what is missing for it, each with its mend."""
 
     name: str
@@ -69,12 +69,12 @@ class Profile:
     lacks: tuple[str, ...]
 
 
-def profiles(host: Host) -> tuple[Profile, ...]:
+def profiles(host: Host) -> tuple[HostProfile, ...]:
     """The three ways, the container first."""
     return (
-        Profile("container", "see docs/production.md", container_lacks(host)),
-        Profile("embedded CPU", "`python -m server up --device cpu`", cpu_lacks(host)),
-        Profile("embedded CUDA", "`python -m server up --device cuda`", cuda_lacks(host)),
+        HostProfile("container", "see docs/production.md", container_lacks(host)),
+        HostProfile("embedded CPU", "`python -m server up --device cpu`", cpu_lacks(host)),
+        HostProfile("embedded CUDA", "`python -m server up --device cuda`", cuda_lacks(host)),
     )
 
 
@@ -138,7 +138,7 @@ def look() -> Host:
     try:
         gpu = read_facts()
     except SetUpError as error:
-        gpu, gpu_fault = Facts(tuple(gpu.name for gpu in read_gpus())), str(error)
+        gpu, gpu_fault = DeviceFacts(tuple(gpu.name for gpu in read_gpus())), str(error)
     return Host(installed(), server, libpython, wheel_fault, gpu, gpu_fault, ask_docker())
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from server.errors import SetUpError, sentence
-from server.hardware.device import CUDA, TENSORRT, Facts
+from server.hardware.device import CUDA, TENSORRT, DeviceFacts
 from server.hardware.nvml import read_gpus
 from server.spec import ROOT
 
@@ -25,15 +25,15 @@ LIBRARIES = {CUDA: "libonnxruntime_providers_cuda.so", TENSORRT: "libonnxruntime
 TIMEOUT_S = 120.0
 
 
-def read_facts(run: Callable[[Mapping[str, str]], str] | None = None) -> Facts:
+def read_facts(run: Callable[[Mapping[str, str]], str] | None = None) -> DeviceFacts:
     """The GPUs, and what ONNX Runtime and PyTorch can do with them; SetUpError where they never answer."""
     gpus = tuple(gpu.name for gpu in read_gpus())
     if not gpus:
         # Without a GPU nothing is tried: that takes seconds, and the answer is known.
-        return Facts()
+        return DeviceFacts()
     folders = library_folders()
     said = json.loads((run or _run)(with_libraries(os.environ, folders)))
-    return Facts(gpus, tuple(said["listed"]), said["failed"], said["torch_cuda"], folders)
+    return DeviceFacts(gpus, tuple(said["listed"]), said["failed"], said["torch_cuda"], folders)
 
 
 def library_folders(packages: Path | None = None) -> tuple[str, ...]:

@@ -92,7 +92,7 @@ def recipe(spec: ModelSpec) -> dict[str, object]:
     """All that decides what the exported file holds: weights, versions and this code."""
     checkpoint = Path(spec.pretrained)
     status = checkpoint.stat() if spec.pretrained and checkpoint.is_file() else None
-    code = b"".join((ROOT / "server" / name).read_bytes() for name in ("onnx_file.py", "weights.py"))
+    code = b"".join(Path(__file__).with_name(name).read_bytes() for name in ("onnx_export.py", "weights.py"))
     return {
         "model": spec.name,
         "pretrained": spec.pretrained,

@@ -18,7 +18,7 @@ from server.hardware.nvml import read_gpus
 from server.models.embedder import Closable, Embedder
 from server.service import openapi
 from server.service.admission import SHED, Admission
-from server.service.auth import OPEN, Guarded
+from server.service.auth import OPEN, Authorized
 from server.service.decode import parse, prepare
 from server.service.metrics import Metrics
 from server.service.request_body import CLOSE, drop_body, read_body, while_wanted
@@ -172,7 +172,7 @@ def create_app(
     # A path with one slash more is another path, and its answer 404, not a redirection.
     app = FastAPI(title="inferswarm", lifespan=lifespan, redirect_slashes=False)
     add_routes(app, service)
-    app.add_middleware(Guarded, settings=settings)
+    app.add_middleware(Authorized, settings=settings)
     if settings.token:
         openapi.demand_token(app.openapi(), OPEN)
     return app

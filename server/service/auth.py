@@ -22,7 +22,7 @@ FOREIGN = "another web page's requests are not answered: ask from a program"
 MISNAMED = "the service has no such name: ask by its address, or name it in INFERSWARM_NAMES"
 
 
-class Guarded:
+class Authorized:
     """An app that answers no other page's requests; with a token, all paths but `OPEN` want it."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:

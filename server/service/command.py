@@ -106,11 +106,11 @@ def configured(app: ASGIApp, settings: Settings) -> uvicorn.Config:
     """uvicorn as the service runs on it."""
     import uvicorn
 
-    from server.service.http_timeouts import BACKLOG, impatient
+    from server.service.http_timeouts import BACKLOG, with_timeout
 
     return uvicorn.Config(
         app,
-        http=impatient(settings.max_receive_s),
+        http=with_timeout(settings.max_receive_s),
         ws="none",
         backlog=BACKLOG,
         # A line for each request would be measured with the request; one for each that is no HTTP, a way to

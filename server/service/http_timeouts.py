@@ -14,7 +14,7 @@ FILES = MAX_CONNECTIONS + 2 * BACKLOG + 256
 """Open files that suffice: without one left asyncio hangs, and writes a traceback for each connection."""
 
 
-class Impatient(H11Protocol):
+class TimeoutProtocol(H11Protocol):
     """One connection, which is closed when its client leaves the service waiting for `patience_s`.
 
     A body's deadline is the app's (server/service/request_body.py).
@@ -73,10 +73,10 @@ def allow_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
-def impatient(seconds: float) -> type[Impatient]:
+def with_timeout(seconds: float) -> type[TimeoutProtocol]:
     """What uvicorn takes for its `http`."""
 
-    class Told(Impatient):
+    class Told(TimeoutProtocol):
         patience_s = seconds
 
     return Told

@@ -11,7 +11,7 @@ LONGEST_MS = 60_000.0
 
 
 @dataclass(frozen=True)
-class Profile:
+class EmulationProfile:
     """A service time of `base_ms + per_image_ms * batch`, `cold_ms` longer for the first of each size."""
 
     base_ms: float
@@ -31,19 +31,21 @@ class Profile:
         return {name: repr(value) for name, value in times.items()} | {"emulated": self.describe()}
 
 
-def solved(single_ms: float, requests: int, images: int, total_ms: float, name: str) -> Profile:
+def solved(single_ms: float, requests: int, images: int, total_ms: float, name: str) -> EmulationProfile:
     """The line through one image's compute time and the total of several requests, each computed alone.
 
     single = base + per_image and total = requests * base + images * per_image; to a hundredth of a ms.
     """
     base_ms = (images * single_ms - total_ms) / (images - requests)
-    return Profile(round(base_ms, 2), round(single_ms - base_ms, 2), name=name)
+    return EmulationProfile(round(base_ms, 2), round(single_ms - base_ms, 2), name=name)
 
 
-def scaled(profile: Profile, single_ms: float, name: str) -> Profile:
+def scaled(profile: EmulationProfile, single_ms: float, name: str) -> EmulationProfile:
     """The same split between base and images for another compute time of one image."""
     factor = single_ms / (profile.base_ms + profile.per_image_ms)
-    return Profile(round(profile.base_ms * factor, 2), round(profile.per_image_ms * factor, 2), name=name)
+    return EmulationProfile(
+        round(profile.base_ms * factor, 2), round(profile.per_image_ms * factor, 2), name=name
+    )
 
 
 A100 = solved(4.4, 119, 679, 1243.848, "a100")
@@ -64,7 +66,7 @@ FORMS = (
 )
 
 
-def profile_of(text: str) -> Profile:
+def profile_of(text: str) -> EmulationProfile:
     """A profile's name or `BASE+PER` in milliseconds, either with `/COLD`; SetUpError for anything else."""
     line, slash, cold = text.strip().partition("/")
     known = PROFILES.get(line)
@@ -73,7 +75,7 @@ def profile_of(text: str) -> Profile:
     if None in times:
         raise SetUpError(f"--emulate {text!r} is no service time: give {FORMS}, each at most 60000.")
     base_ms, per_image_ms, cold_ms = (time or 0.0 for time in times)
-    return Profile(base_ms, per_image_ms, cold_ms, line if known else "")
+    return EmulationProfile(base_ms, per_image_ms, cold_ms, line if known else "")
 
 
 def _milliseconds(text: str) -> float | None:

@@ -93,7 +93,7 @@ class MarkedTlsPool(Marking, TlsPool):
     """The same over TLS."""
 
 
-class Line:
+class AdminConnection:
     """One kept-alive HTTP connection for asking every second: `get` costs a sixth of what `requests` does.
 
     It goes straight to the target, and follows nobody elsewhere: the token is for this server alone.
@@ -106,7 +106,7 @@ class Line:
         self._client = self._new_client()
 
     @classmethod
-    def to(cls, endpoint: Endpoint, timeout_s: float) -> Line:
+    def to(cls, endpoint: Endpoint, timeout_s: float) -> AdminConnection:
         """To an endpoint's server."""
         return cls(endpoint.address, timeout_s, endpoint.tls, endpoint.security)
 
@@ -165,7 +165,7 @@ class Line:
 
 def get(endpoint: Endpoint, path: str) -> Told:
     """GET a path of the endpoint's server, once. Raises RequestError."""
-    with closing(Line.to(endpoint, PATIENCE_S)) as line:
+    with closing(AdminConnection.to(endpoint, PATIENCE_S)) as line:
         return line.ask("GET", path)
 
 
@@ -173,7 +173,7 @@ def post(
     endpoint: Endpoint, path: str, body: Any = None, patience_s: float = PATIENCE_S, control: bool = False
 ) -> Told:
     """POST nothing, or a body as JSON, to a path of the endpoint's server, once. Raises RequestError."""
-    with closing(Line.to(endpoint, patience_s)) as line:
+    with closing(AdminConnection.to(endpoint, patience_s)) as line:
         return line.ask("POST", path, body, control)
 
 

@@ -27,7 +27,7 @@ OF_THE_MODEL: tuple[Payload, ...] = ("fp32", "json")
 
 
 @dataclass(frozen=True)
-class Kind:
+class EndpointKind:
     """backend × protocol × payload, and the name that follows."""
 
     backend: str
@@ -57,14 +57,14 @@ class Kind:
     def matches(self, patterns: Iterable[str]) -> bool:
         """Whether some shell pattern names it, or what it stands for."""
         named = STANDS_FOR.get(self.backend, self.backend)
-        names = (self.name, Kind(named, self.protocol, self.payload).name)
+        names = (self.name, EndpointKind(named, self.protocol, self.payload).name)
         return any(fnmatchcase(name, pattern) for pattern in patterns for name in names)
 
 
 KINDS = (
-    *(Kind(backend, "http", "jpeg") for backend in SERVICES),
+    *(EndpointKind(backend, "http", "jpeg") for backend in SERVICES),
     *(
-        Kind(backend, protocol, payload)
+        EndpointKind(backend, protocol, payload)
         for backend, payload, protocol in itertools.product(TRITONS, OF_TRITON, PROTOCOLS)
         # Over gRPC numbers are binary anyway.
         if (payload, protocol) != ("json", "grpc")
@@ -72,7 +72,7 @@ KINDS = (
 )
 
 
-def chosen(own: Sequence[str], asked: str, skip_trt: bool) -> list[Kind]:
+def chosen(own: Sequence[str], asked: str, skip_trt: bool) -> list[EndpointKind]:
     """The kinds that a study asks by its `own` patterns, or by those `asked` for in their place.
 
     `asked`: patterns between commas, or `all`; empty for none. Raises UsageError where one matches nothing,
@@ -98,7 +98,7 @@ def patterns_of(own: Sequence[str], asked: str) -> Sequence[str]:
     return EVERY if given == [ALL] else given or own
 
 
-def servers_for(kinds: Iterable[Kind], emulated: bool) -> tuple[list[str], list[str]]:
+def servers_for(kinds: Iterable[EndpointKind], emulated: bool) -> tuple[list[str], list[str]]:
     """Which embedded servers to start for these endpoints, and the payloads that their Tritons must take.
 
     `emulated`: one server whose model only sleeps stands for the others.

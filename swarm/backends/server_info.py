@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
-from swarm.backends.admin_client import PATIENCE_S, Line
+from swarm.backends.admin_client import PATIENCE_S, AdminConnection
 from swarm.backends.triton_admin import model_config, steps_of
 from users.endpoint import Endpoint
 from users.errors import RequestError, translated
@@ -59,7 +59,7 @@ def service_serving(endpoint: Endpoint) -> dict[str, Any]:
 
 def of_service(endpoint: Endpoint) -> Mapping[str, Any]:
     """What the PyTorch service or a gateway says of itself by `/readyz`; nothing of one of another make."""
-    with closing(Line.to(endpoint, PATIENCE_S)) as line:
+    with closing(AdminConnection.to(endpoint, PATIENCE_S)) as line:
         try:
             told = line.get_json("/readyz")
         except RequestError:

@@ -15,7 +15,7 @@ from typing import Any
 
 from tritonclient.grpc import service_pb2
 
-from swarm.backends.admin_client import PATIENCE_S, Line, Read, samples, triton_stub
+from swarm.backends.admin_client import PATIENCE_S, AdminConnection, Read, samples, triton_stub
 from swarm.backends.triton_admin import plain, steps_behind
 from users.endpoint import Endpoint
 from users.errors import RequestError, translated
@@ -88,7 +88,7 @@ def counter_reader(endpoint: Endpoint, timeout_s: float, batches: bool = False) 
         with triton_stub(endpoint) as stub:
             yield triton_reader(endpoint, lambda name: grpc_statistics(stub, name, timeout_s), batches)
         return
-    with closing(Line.to(endpoint, timeout_s)) as line:
+    with closing(AdminConnection.to(endpoint, timeout_s)) as line:
         if endpoint.model:
             yield triton_reader(endpoint, lambda name: http_statistics(line, name), batches)
         else:
@@ -116,7 +116,7 @@ def grpc_statistics(stub: Any, name: str, timeout_s: float) -> Mapping[str, Any]
     return plain(stub.ModelStatistics(service_pb2.ModelStatisticsRequest(name=name), timeout=timeout_s))
 
 
-def http_statistics(line: Line, name: str) -> Mapping[str, Any]:
+def http_statistics(line: AdminConnection, name: str) -> Mapping[str, Any]:
     """The same over HTTP."""
     path = f"/v2/models/{name}/stats" if name else "/v2/models/stats"
     answer: Mapping[str, Any] = line.get_json(path)

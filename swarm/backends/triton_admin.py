@@ -12,7 +12,7 @@ import grpc
 from google.protobuf.json_format import MessageToDict
 from tritonclient.grpc import service_pb2
 
-from swarm.backends.admin_client import PATIENCE_S, Line, Told, get, post, triton_stub
+from swarm.backends.admin_client import PATIENCE_S, AdminConnection, Told, get, post, triton_stub
 from users.endpoint import Endpoint
 from users.errors import RequestError, short, translated
 
@@ -41,7 +41,7 @@ def model_config(endpoint: Endpoint) -> Mapping[str, Any]:
         with triton_stub(endpoint) as stub:
             made: Mapping[str, Any] = plain(stub.ModelConfig(request, timeout=PATIENCE_S))["config"]
             return made
-    with closing(Line.to(endpoint, PATIENCE_S)) as line:
+    with closing(AdminConnection.to(endpoint, PATIENCE_S)) as line:
         read: Mapping[str, Any] = line.get_json(f"/v2/models/{endpoint.model}/config")
         return read
 

@@ -11,7 +11,7 @@ from typing import Any
 from hdrh.histogram import HdrHistogram
 
 from reports.ledger.ledger import LedgerWriter
-from swarm.distributed.phase_stats import Pulse
+from swarm.distributed.phase_stats import PhaseStats
 from swarm.distributed.protocol import PROGRESS, RECORDS, are_records, careful, is_progress
 from swarm.distributed.raw_results import RawResults
 
@@ -32,7 +32,7 @@ class Collector:
         self._progress: dict[str, tuple[int, int]] = {}
         self._counted = (0, 0)
         self.raw = RawResults(0)
-        self.pulse = Pulse()
+        self.phase_stats = PhaseStats()
         """The current phase, second by second."""
         self.heard: dict[str, float] = {}
         """When each worker's last record came."""
@@ -59,7 +59,7 @@ class Collector:
         self._begun.add((cell, repeat))
         self._progress = {}
         self._counted = (0, 0)
-        self.pulse = Pulse()
+        self.phase_stats = PhaseStats()
 
     @property
     def ok(self) -> int:
@@ -74,7 +74,7 @@ class Collector:
     @property
     def latency(self) -> HdrHistogram:
         """Latencies of the current phase's successes, from the windows that have arrived."""
-        return self.pulse.latency
+        return self.phase_stats.latency
 
     def write(self, record: dict[str, Any]) -> None:
         """Into the ledger; a full disk is remembered as the collector's fault and raises nothing."""
@@ -116,15 +116,15 @@ class Collector:
                 self.requests += record["ok"] + failed
             if current:
                 self._counted = (self._counted[0] + record["ok"], self._counted[1] + failed)
-                self.pulse.add_window(record)
+                self.phase_stats.add_window(record)
         elif current:
-            self.pulse.add_health(record)
+            self.phase_stats.add_health(record)
 
     def add_sample(self, record: dict[str, Any]) -> None:
         """What the sampler read of the servers in a second."""
         self.write(record)
         if (record["cell"], record["repeat"], record["phase"]) == self._phase:
-            self.pulse.add_sample(record)
+            self.phase_stats.add_sample(record)
 
     def end_study(self) -> None:
         """Write no more."""

@@ -59,7 +59,7 @@ BURST_S = 10
 """What was not used for so long may come at once: a worker whose connection hung."""
 
 
-class Ration:
+class RateLimit:
     """Of one worker; `clock` counts seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -84,7 +84,7 @@ class Ration:
         return True
 
 
-class Names:
+class KnownNames:
     """Distinct names that were told, up to `most` of them."""
 
     def __init__(self, most: int) -> None:
@@ -161,22 +161,22 @@ def named_in(message: Message) -> list[str]:
     return []
 
 
-def veiled_from_terminals(value: Any) -> Any:
+def safe_for_terminals(value: Any) -> Any:
     """The same with texts that hold no control characters but the ends of lines."""
     if isinstance(value, str):
         return value if value.isprintable() else plain_lines(value)
     if isinstance(value, dict):
-        return {veiled_from_terminals(name): veiled_from_terminals(one) for name, one in value.items()}
-    return [veiled_from_terminals(one) for one in value] if isinstance(value, list) else value
+        return {safe_for_terminals(name): safe_for_terminals(one) for name, one in value.items()}
+    return [safe_for_terminals(one) for one in value] if isinstance(value, list) else value
 
 
-class Ears(Server):
+class MasterSocket(Server):
     """Locust's end of the link, for messages that are such."""
 
     workers: ClassVar[set[str]] = set()
     """The ids of all that have ever said that they are ready; they outlive a link that Locust makes anew."""
-    rations: ClassVar[dict[str, Ration]] = {}
-    names: ClassVar[dict[str, Names]] = {}
+    rations: ClassVar[dict[str, RateLimit]] = {}
+    names: ClassVar[dict[str, KnownNames]] = {}
 
     def __init__(self, host: str, port: int) -> None:
         # Locust's own, but for the limit, which holds for ports that are bound after it.
@@ -207,31 +207,31 @@ class Ears(Server):
                 return self.heard(frames)
             except Exception as error:
                 # Whatever a decoder may raise: the next message may be a worker's.
-                self._tell(str(error) if isinstance(error, Unheard) else "no message of Locust's")
+                self._tell(str(error) if isinstance(error, RefusedMessage) else "no message of Locust's")
 
     def heard(self, frames: list[bytes]) -> tuple[str, Message]:
         """The message in some frames. Raises Unheard, or what the decoder does, where there is none."""
         if len(frames) != 2:
-            raise Unheard("no message of Locust's")
+            raise RefusedMessage("no message of Locust's")
         worker = frames[0].decode()
         known = worker in self.workers
         if not known and len(frames[1]) > MOST_OF_A_STRANGER:
-            raise Unheard("a message of no worker")
+            raise RefusedMessage("a message of no worker")
         if known and not self.rations[worker].take(len(frames[1])):
-            raise Unheard("more messages of a worker than any sends")
+            raise RefusedMessage("more messages of a worker than any sends")
         message = Message.unserialize(frames[1])
         if not is_text(message.type) or message.node_id != worker or not is_id(worker):
-            raise Unheard("a message in another's name")
+            raise RefusedMessage("a message in another's name")
         if message.type not in (READY, ASKS_FILES) and not known:
-            raise Unheard("a message of no worker")
+            raise RefusedMessage("a message of no worker")
         if message.type != RECORDS:
-            message.data = veiled_from_terminals(message.data)
+            message.data = safe_for_terminals(message.data)
         if not FORMS.get(message.type, lambda _: True)(message.data):
-            raise Unheard(f"a malformed message ({message.type[:40]!r})")
+            raise RefusedMessage(f"a malformed message ({message.type[:40]!r})")
         if message.type == READY and not known:
             self._welcome(worker)
         elif known and not self.names[worker].take(named_in(message)):
-            raise Unheard("more names of a worker than any has")
+            raise RefusedMessage("more names of a worker than any has")
         return worker, message
 
     def _welcome(self, worker: str) -> None:
@@ -241,9 +241,9 @@ class Ears(Server):
                 self.workers.discard(silent)
                 del self.rations[silent], self.names[silent]
         if len(self.workers) >= MOST_WORKERS:
-            raise Unheard("one worker too many")
+            raise RefusedMessage("one worker too many")
         self.workers.add(worker)
-        self.rations[worker], self.names[worker] = Ration(), Names(MOST_NAMES)
+        self.rations[worker], self.names[worker] = RateLimit(), KnownNames(MOST_NAMES)
 
     def _tell(self, what: str) -> None:
         if what not in self._told:
@@ -256,5 +256,5 @@ def is_id(worker: str) -> bool:
     return 0 < len(worker) <= MOST_ID and worker.isprintable()
 
 
-class Unheard(Exception):
+class RefusedMessage(Exception):
     """Says what a message is, if not one of a worker."""

@@ -15,14 +15,14 @@ KEPT = 60
 
 
 @dataclass(frozen=True)
-class Second:
+class SecondStats:
     """One second of a phase, all workers together; `latencies` are encoded histograms of the successes."""
 
     finished: int
     latencies: tuple[str, ...]
 
 
-class Pulse:
+class PhaseStats:
     """Gathers the windows of one phase.
 
     Workers' clocks are not compared: each worker's seconds are counted from its own first one in this phase,
@@ -79,10 +79,10 @@ class Pulse:
         ]
 
     @property
-    def seconds(self) -> list[Second]:
+    def seconds(self) -> list[SecondStats]:
         """The latest complete seconds, without the first, in which the phase began."""
         return [
-            Second(self._finished.get(at, 0), tuple(self._latencies.get(at, ())))
+            SecondStats(self._finished.get(at, 0), tuple(self._latencies.get(at, ())))
             for at in range(max(1, self.complete + 1 - KEPT), self.complete + 1)
         ]
 

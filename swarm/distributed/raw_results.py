@@ -56,7 +56,7 @@ def columns(results: Sequence[Result], anchor_ns: int) -> dict[str, list[Any]]:
     return made | {f"{phase}_ns": [parts.get(phase) for parts in phases] for phase in PHASES}
 
 
-class Names:
+class NameColumn:
     """A column of few names, as numbers of them."""
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class RawResults:
 
     def __init__(self, most: int) -> None:
         self._left = most
-        self._names = {name: Names() for name in ("cell", "worker", "error")}
+        self._names = {name: NameColumn() for name in ("cell", "worker", "error")}
         self._numbers = {name: array("q") for name in ("repeat", *NUMBERS)}
         self._abandoned = array("b")
         self._ids: dict[int, str] = {}

@@ -14,8 +14,8 @@ from gevent.lock import RLock
 from swarm.distributed.protocol import PROGRESS, PROGRESS_FIELDS, RECORDS
 from swarm.distributed.recorder import Recorder
 from swarm.distributed.tcp_stats import Connections
-from swarm.distributed.worker_health import Health
-from users.load.assignment import Stage
+from swarm.distributed.worker_health import WorkerHealth
+from users.load.assignment import Assignment
 
 SHIP_EVERY_S = 0.1
 RAW_AT_ONCE = 200
@@ -27,19 +27,19 @@ LEAST_HEALTH_NS = NS_PER_S // 10
 """Figures over less than this are noise."""
 
 
-class Shipping:
+class Shipper:
     """Ships what is complete, ten times a second, and everything when told to."""
 
     def __init__(self, runner: Runner, recorder: Recorder) -> None:
         self._runner, self._recorder = runner, recorder
-        self._health = Health()
+        self._health = WorkerHealth()
         self._connections = Connections()
         self._path_phase, self._path_since_ns = "", 0
         self._looking = RLock()
         self._told: tuple[Any, ...] = ()
         self._second = 0
         self._since_ns = time.perf_counter_ns()
-        self.stage: Stage | None = None
+        self.assignment: Assignment | None = None
         self.workers = 1
         """How many share the load."""
         runner.greenlet.spawn(self._ship)
@@ -69,9 +69,9 @@ class Shipping:
 
     def begin_path(self, phase: str) -> None:
         """What connections do from now on belongs to this phase, until `end_path`."""
-        assert self.stage is not None
+        assert self.assignment is not None
         with self._looking:
-            self._connections.watch(self.stage.endpoint.port)
+            self._connections.watch(self.assignment.endpoint.port)
             self._path_phase, self._path_since_ns = phase, time.perf_counter_ns()
 
     def end_path(self) -> None:
@@ -91,23 +91,33 @@ class Shipping:
             self._send(records + path)
 
     def _path_of(self, second: int) -> list[dict[str, Any]]:
-        stage, now_ns = self.stage, time.perf_counter_ns()
-        if stage is None or not self._path_phase:
+        assignment, now_ns = self.assignment, time.perf_counter_ns()
+        if assignment is None or not self._path_phase:
             return []
         span_ns, self._path_since_ns = now_ns - self._path_since_ns, now_ns
         figures = self._connections.take()
         if not figures:
             return []
-        head = {"kind": "path", "cell": stage.cell, "repeat": stage.repeat, "phase": self._path_phase}
-        return [{**head, "second": second, "span_ns": span_ns, "asked": stage.connections, **figures}]
+        head = {
+            "kind": "path",
+            "cell": assignment.cell,
+            "repeat": assignment.repeat,
+            "phase": self._path_phase,
+        }
+        return [{**head, "second": second, "span_ns": span_ns, "asked": assignment.connections, **figures}]
 
     def _health_of(self, second: int, now_ns: int) -> list[dict[str, Any]]:
-        figures, stage, span_ns = self._health.take(), self.stage, now_ns - self._since_ns
+        figures, assignment, span_ns = self._health.take(), self.assignment, now_ns - self._since_ns
         self._since_ns = now_ns
-        if stage is None:
+        if assignment is None:
             return []
-        head = {"kind": "health", "cell": stage.cell, "repeat": stage.repeat, "phase": stage.phase}
-        counts = {"in_flight": stage.in_flight, "users": self._runner.user_count}
+        head = {
+            "kind": "health",
+            "cell": assignment.cell,
+            "repeat": assignment.repeat,
+            "phase": assignment.phase,
+        }
+        counts = {"in_flight": assignment.in_flight, "users": self._runner.user_count}
         return [{**head, "second": second, "span_ns": span_ns, **figures, **counts}]
 
     def _send(self, records: list[dict[str, Any]]) -> None:
@@ -116,8 +126,14 @@ class Shipping:
             self._runner.send_message(RECORDS, {"records": records, "raw": raw})
 
     def _tell_progress(self) -> None:
-        stage, recorder = self.stage, self._recorder
-        counts = stage and (stage.cell, stage.repeat, stage.phase, recorder.ok, recorder.failed)
+        assignment, recorder = self.assignment, self._recorder
+        counts = assignment and (
+            assignment.cell,
+            assignment.repeat,
+            assignment.phase,
+            recorder.ok,
+            recorder.failed,
+        )
         if counts and counts != self._told:
             self._runner.send_message(PROGRESS, dict(zip(PROGRESS_FIELDS, counts, strict=True)))
             self._told = counts

@@ -16,20 +16,20 @@ from gevent.queue import Queue
 from swarm.clock import wall_ns
 from swarm.distributed.protocol import ASK, HELLO, PARTING, REPLY, careful, is_question
 from swarm.distributed.recorder import Recorder
-from swarm.distributed.shipper import Shipping
+from swarm.distributed.shipper import Shipper
 from swarm.distributed.worker_cell import (
+    assignment_of,
     check_files,
     check_reach,
     located,
     own_host,
     settle_memory,
-    stage_of,
     user_class_for,
 )
 from swarm.errors import StudyError, SwarmError
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet, ImageSetError, load_images
-from users.load.assignment import Stage
+from users.load.assignment import Assignment
 from users.load.pacing import ClosedPacer, OpenPacer, Pacer, offsets_ns
 from users.load.user import InferenceUser
 from users.redact import redacted
@@ -52,16 +52,16 @@ class Worker:
         self._environment = environment
         self._runner = runner
         self._recorder = Recorder()
-        self._shipping = Shipping(runner, self._recorder)
+        self._shipping = Shipper(runner, self._recorder)
         self._images: ImageSet | None = None
         self._settings: dict[str, Any] = {}
-        self._stage: Stage | None = None
+        self._assignment: Assignment | None = None
         self._entered_ns = 0
         self._drained_seq = 0
         self._asked: Queue[dict[str, Any]] = Queue()
         for user_class in environment.user_classes:
             if issubclass(user_class, InferenceUser):
-                user_class.staged = True
+                user_class.assigned = True
         environment.events.request.add_listener(self._on_request)
         runner.register_message(ASK, careful(ASK, is_question, self._on_ask))
         runner.greenlet.spawn(self._serve)
@@ -71,8 +71,8 @@ class Worker:
         self._runner.send_message(HELLO, {"host": own_host()})
 
     def _on_request(self, result: Result | None = None, **_: Any) -> None:
-        stage = self._stage
-        if result and stage and (result.cell, result.repeat) == (stage.cell, stage.repeat):
+        assignment = self._assignment
+        if result and assignment and (result.cell, result.repeat) == (assignment.cell, assignment.repeat):
             self._recorder.add(result)
 
     def _on_ask(self, msg: Any, **_: Any) -> None:
@@ -116,25 +116,25 @@ class Worker:
 
     def _do_rest(self, data: dict[str, Any]) -> dict[str, Any]:
         """Have no part in the next cells: what this process does meanwhile belongs to none."""
-        self._stage = self._shipping.stage = None
+        self._assignment = self._shipping.assignment = None
         return {}
 
     def _do_cell(self, data: dict[str, Any]) -> dict[str, Any]:
-        """Set the stage for a cell: its users, spawned next, find everything prepared."""
+        """Set the assignment for a cell: its users, spawned next, find everything prepared."""
         if self._images is None:
             raise StudyError("it was given a cell before a study")
         if of := data["share"][1]:  # none for who comes late
             check_files(math.ceil(data["users"] / of))
         user_class = user_class_for(Endpoint.from_dict(data["endpoint"]), self._environment.user_classes)
-        stage = stage_of(data, self._settings, self._images, user_class)
-        user_class.stage = self._stage = self._shipping.stage = stage
+        assignment = assignment_of(data, self._settings, self._images, user_class)
+        user_class.assignment = self._assignment = self._shipping.assignment = assignment
         self._recorder.begin_phase()
         settle_memory()
         return {}
 
     def _do_phase(self, data: dict[str, Any]) -> dict[str, Any]:
         """Enter a phase in which users send."""
-        assert self._stage is not None
+        assert self._assignment is not None
         if data["seq"] < self._drained_seq:
             return {}  # it waited behind a longer task while that phase came to its end
         self._shipping.mark()
@@ -142,7 +142,7 @@ class Worker:
         self._recorder.begin_phase()
         self._entered_ns = start_ns(data["start_utc_ns"], wall_ns(), time.perf_counter_ns())
         self._shipping.begin_path(data["phase"])
-        self._stage.enter(data["phase"], self._pacer(data))
+        self._assignment.enter(data["phase"], self._pacer(data))
         return {}
 
     def _pacer(self, data: dict[str, Any]) -> Pacer:
@@ -156,8 +156,8 @@ class Worker:
 
     def _do_share(self, data: dict[str, Any]) -> dict[str, Any]:
         """Take another share of an open load: a worker was lost."""
-        if self._stage is not None and isinstance(self._stage.pacer, OpenPacer):
-            self._stage.pacer.reshare(*data["share"])
+        if self._assignment is not None and isinstance(self._assignment.pacer, OpenPacer):
+            self._assignment.pacer.reshare(*data["share"])
         return {}
 
     def _do_drain(self, data: dict[str, Any]) -> dict[str, Any]:
@@ -166,25 +166,25 @@ class Worker:
         What is still in flight after `patience_s` counts as abandoned, whatever becomes of it.
         """
         self._drained_seq = max(self._drained_seq, data["seq"])
-        stage = self._stage
-        if stage is None:
+        assignment = self._assignment
+        if assignment is None:
             return NOTHING_DONE
         self._shipping.mark()
-        stage.enter("drain")
+        assignment.enter("drain")
         phase_ns = time.perf_counter_ns() - self._entered_ns
         deadline = time.monotonic() + data["patience_s"]
-        while stage.in_flight and time.monotonic() < deadline:
+        while assignment.in_flight and time.monotonic() < deadline:
             gevent.sleep(0.002)
         self._shipping.end_path()
-        if stage.in_flight:
-            self._stage = self._shipping.stage = None
+        if assignment.in_flight:
+            self._assignment = self._shipping.assignment = None
         self._shipping.flush()
-        recorder, pacer = self._recorder, stage.pacer
+        recorder, pacer = self._recorder, assignment.pacer
         return {
             "users": recorder.users,
             "finished": recorder.ok + recorder.failed,
-            "abandoned": stage.in_flight + recorder.abandoned,
-            "sent": stage.sent,
+            "abandoned": assignment.in_flight + recorder.abandoned,
+            "sent": assignment.sent,
             "phase_ns": phase_ns,
             "due": pacer.due if pacer.paced else None,
             "dropped": pacer.dropped if pacer.paced else None,

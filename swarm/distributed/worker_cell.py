@@ -1,4 +1,4 @@
-"""From the master's message about a cell to the stage that a worker's users find themselves on."""
+"""From the master's message about a cell to the assignment that a worker's users find themselves on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from swarm.launcher.manifest import HOST_VARIABLE
 from users.endpoint import Endpoint
 from users.errors import tls_fault
 from users.inputs.images import ImageSet
-from users.load.assignment import LIBRARY, Stage, prepare_pool
+from users.load.assignment import LIBRARY, Assignment, prepare_pool
 from users.load.user import InferenceUser
 from users.tls import SecurityError, check_here
 from users.transport.base import PLACEHOLDER, Prepared, Transport, rotation
@@ -64,17 +64,17 @@ def located(endpoint: Mapping[str, Any], addresses: Mapping[str, str]) -> Endpoi
     return made.at(addresses[own_host()]) if own_host() in addresses else made
 
 
-def stage_of(
+def assignment_of(
     data: Mapping[str, Any], study: Mapping[str, Any], images: ImageSet, user_class: type[InferenceUser]
-) -> Stage:
-    """A stage with every request at hand, from the messages about the cell and the study."""
+) -> Assignment:
+    """A assignment with every request at hand, from the messages about the cell and the study."""
     prepare_memory()
     endpoint = located(data["endpoint"], data["addresses"])
     check_secured(endpoint)  # of one that comes late nobody has asked whether it reaches its endpoints
     golden = np.frombuffer(study["golden"], dtype=np.float32).reshape(len(images), -1)
     request_id = PLACEHOLDER if study["trace"] else ""
     pool_of = named_pool if data["client"] == LIBRARY else prepare_pool
-    return Stage(
+    return Assignment(
         endpoint,
         pool_of(user_class.transport, images, data["batch"], endpoint, request_id),
         study["timeout_s"],

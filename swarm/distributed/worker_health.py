@@ -56,7 +56,7 @@ class GcPauses:
         return taken
 
 
-class Health:
+class WorkerHealth:
     """Watches this process; `cpu_s` says how much processor time all its threads have used, `thread_ns` how
     long the thread of the event loop has run, and was ready to run and had no processor.
     """

@@ -35,7 +35,7 @@ class Answers:
         return [f"{worker}: {reply['error']}" for worker, reply in self.replies.items() if "error" in reply]
 
 
-class Crew:
+class Workers:
     """Asks every worker at once, on Locust's own link; on a single process, the one at home."""
 
     def __init__(self, runner: Runner, say: Callable[[str], None]) -> None:
@@ -210,14 +210,14 @@ class Crew:
                 self._runner.send_message(ASK, self._standing[op], msg.node_id)
 
 
-class Muster:
+class RunWorkers:
     """The workers of one run; `heard` says when each was last heard of, by `clock`."""
 
-    def __init__(self, crew: Crew, heard: Mapping[str, float], clock: Callable[[], float]) -> None:
-        self._crew, self._heard, self._clock = crew, heard, clock
+    def __init__(self, workers: Workers, heard: Mapping[str, float], clock: Callable[[], float]) -> None:
+        self._all, self._heard, self._clock = workers, heard, clock
         self._since = self._looked = clock()
-        crew.drop_missing()
-        self.workers = crew.workers()
+        workers.drop_missing()
+        self.workers = workers.workers()
         """Whoever is there when the run begins, less those that are lost, with those that come."""
         self._came: dict[str, float] = {}
 
@@ -228,12 +228,12 @@ class Muster:
     @property
     def names(self) -> list[str]:
         """The workers' short names."""
-        return [self._crew.name(worker) for worker in self.workers]
+        return [self._all.name(worker) for worker in self.workers]
 
     @property
     def hosts(self) -> int:
         """How many client hosts they are on."""
-        return len({self._crew.host(worker) for worker in self.workers})
+        return len({self._all.host(worker) for worker in self.workers})
 
     def lost(self) -> list[str]:
         """Those that have gone or fallen silent since the last look."""
@@ -241,7 +241,7 @@ class Muster:
         if now - self._looked > BUSY_S:
             self._since = now
         self._looked = now
-        there = set(self._crew.workers())
+        there = set(self._all.workers())
         return [worker for worker in self.workers if worker not in there or self._silent(worker, now)]
 
     def _silent(self, worker: str, now: float) -> bool:
@@ -253,17 +253,17 @@ class Muster:
         for worker in workers:
             if worker in self.workers:
                 self.workers.remove(worker)
-                self._crew.drop(worker)
-                yield self._crew.name(worker)
+                self._all.drop(worker)
+                yield self._all.name(worker)
 
     def joined(self) -> Iterator[str]:
         """Take in those that have come since the run began; their names."""
         known = set(self.workers)
-        for worker in self._crew.workers():
+        for worker in self._all.workers():
             if worker not in known:
                 self.workers.append(worker)
                 self._came[worker] = self._clock()
-                yield self._crew.name(worker)
+                yield self._all.name(worker)
 
 
 def seated(by_host: Mapping[str, Sequence[str]], workers: int, hosts: int) -> list[str]:

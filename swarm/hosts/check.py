@@ -18,7 +18,7 @@ from swarm.hosts.host import Host
 from swarm.hosts.hosts_file import HostSpec
 from swarm.hosts.ssh import FAILED
 
-__all__ = ["Checked", "Facts", "HostError", "Problem", "check", "check_all", "problems"]
+__all__ = ["Checked", "HostError", "HostFacts", "Problem", "check", "check_all", "problems"]
 PATIENCE_S = 15.0
 EXCHANGES = 10
 PREPARE = "run python -m swarm hosts prepare"
@@ -28,7 +28,7 @@ LEAST_FILES = 1024
 
 
 @dataclass(frozen=True)
-class Facts:
+class HostFacts:
     """What a host said: see `facts.py`. Empty or None where it is not known.
 
     Its clock is ahead of ours by `clock_offset_ns`, give or take `clock_doubt_ns`.
@@ -64,7 +64,7 @@ class Problem:
         return self.text if self.fatal else f"{self.text} (a warning)"
 
 
-def problems(facts: Facts, own: Facts, workers: int | None = None) -> list[Problem]:
+def problems(facts: HostFacts, own: HostFacts, workers: int | None = None) -> list[Problem]:
     """What is wrong with a host beside `own`, this machine, which `workers` are to run on."""
     return [
         *_versions(facts, own),
@@ -74,7 +74,7 @@ def problems(facts: Facts, own: Facts, workers: int | None = None) -> list[Probl
     ]
 
 
-def _versions(facts: Facts, own: Facts) -> Iterator[Problem]:
+def _versions(facts: HostFacts, own: HostFacts) -> Iterator[Problem]:
     theirs, ours = _minor(facts.python), _minor(own.python)
     if theirs != ours:
         yield Problem(
@@ -108,7 +108,7 @@ def _commits(theirs: str, ours: str) -> Iterator[Problem]:
         )
 
 
-def _clock(facts: Facts) -> Iterator[Problem]:
+def _clock(facts: HostFacts) -> Iterator[Problem]:
     """Only what is beyond doubt."""
     if abs(facts.clock_offset_ns) - facts.clock_doubt_ns <= LARGEST_OFFSET_NS:
         return
@@ -117,7 +117,7 @@ def _clock(facts: Facts) -> Iterator[Problem]:
     yield Problem(f"its clock is {offset_s:.1f} s {way} ours: let both follow the same time server (NTP)")
 
 
-def _room(facts: Facts, workers: int) -> Iterator[Problem]:
+def _room(facts: HostFacts, workers: int) -> Iterator[Problem]:
     if facts.files_soft is not None and facts.files_soft < LEAST_FILES:
         yield Problem(
             f"a process there may open {facts.files_soft} files: raise `ulimit -n` to {LEAST_FILES} or more"
@@ -184,7 +184,7 @@ class _Talk:
         return line
 
 
-def check(host: Host, patience_s: float = PATIENCE_S) -> Facts:
+def check(host: Host, patience_s: float = PATIENCE_S) -> HostFacts:
     """What a host says of itself, within the patience. Raises HostError, and UsageError for kind k8s."""
     deadline = time.monotonic() + patience_s
     with tempfile.TemporaryFile() as errors, _start(host, errors) as process:
@@ -196,8 +196,8 @@ def check(host: Host, patience_s: float = PATIENCE_S) -> Facts:
             raise HostError(_why_silent(host.spec, process, deadline, errors, patience_s)) from None
         finally:
             process.kill()
-    known = {name: told[name] for name in (f.name for f in fields(Facts)) if name in told}
-    return Facts(**{**known, "clock_offset_ns": offset_ns, "clock_doubt_ns": doubt_ns})
+    known = {name: told[name] for name in (f.name for f in fields(HostFacts)) if name in told}
+    return HostFacts(**{**known, "clock_offset_ns": offset_ns, "clock_doubt_ns": doubt_ns})
 
 
 def _start(host: Host, errors: IO[bytes]) -> subprocess.Popen[bytes]:
@@ -250,7 +250,7 @@ class Checked:
     """A host that was asked: its facts, or None where there are none and `why` says why."""
 
     spec: HostSpec
-    facts: Facts | None
+    facts: HostFacts | None
     why: str = ""
 
 

@@ -16,7 +16,7 @@ from rich.text import Text
 from reports.format import plain, plain_lines
 from reports.parser import Parser
 from swarm.errors import SwarmError
-from swarm.hosts.check import Checked, Facts, Problem, check, check_all, problems
+from swarm.hosts.check import Checked, HostFacts, Problem, check, check_all, problems
 from swarm.hosts.host import Host
 from swarm.hosts.hosts_file import HostSpec, add_ssh_config, hosts_named, read_hosts
 from swarm.hosts.prepare import gather, prepare, steps
@@ -141,7 +141,7 @@ def report(hosts: Sequence[Host]) -> int:
     return UNFIT if any(problem.fatal for problem in wrong) else OK
 
 
-def judged(checked: Checked, own: Facts) -> list[Problem]:
+def judged(checked: Checked, own: HostFacts) -> list[Problem]:
     """What is wrong with a host that was asked."""
     if checked.facts is None:
         return [Problem(checked.why)] if checked.why else []

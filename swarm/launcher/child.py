@@ -24,7 +24,7 @@ LEASH_S, STOP_S = 10.0, 25.0
 """How long a process may take to end in order, and its leash to end it, over ssh as well."""
 
 
-class Stop(BaseException):
+class StopSignal(BaseException):
     """Ctrl-C, SIGTERM or SIGHUP."""
 
 
@@ -44,7 +44,7 @@ class Signals:
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
         if self.count == 1 and not self.over:
-            raise Stop
+            raise StopSignal
 
 
 def workers_wanted(locustfile: str) -> int:

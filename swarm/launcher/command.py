@@ -13,9 +13,9 @@ from reports.parser import Parser
 from swarm.errors import SwarmError, UsageError
 from swarm.hosts.host import GIVEN
 from swarm.hosts.hosts_file import HostSpec, add_ssh_config, hosts_named
-from swarm.launcher.child import Signals, Stop, workers_wanted
+from swarm.launcher.child import Signals, StopSignal, workers_wanted
 from swarm.launcher.launcher import Launcher
-from swarm.links.profiles import Profile, profiles_named, read_profiles
+from swarm.links.profiles import LinkProfile, profiles_named, read_profiles
 
 USAGE, INTERRUPTED = 2, 3
 NO_LINK = "none"
@@ -81,7 +81,7 @@ def enough(specs: Sequence[HostSpec], needed: int) -> int:
     return own if all(spec.workers for spec in specs) else max(needed, own)
 
 
-def profiles_of(options: argparse.Namespace) -> list[Profile]:
+def profiles_of(options: argparse.Namespace) -> list[LinkProfile]:
     """The links asked for; `none` among them is the path as it is. Raises UsageError."""
     names = [name.strip() for name in options.link.split(",") if name.strip() != NO_LINK]
     if not names:
@@ -109,7 +109,7 @@ def main(argv: list[str]) -> int:
     except SwarmError as error:
         print(f"inferswarm: {plain_lines(error)}", file=sys.stderr, flush=True)
         return USAGE
-    except Stop:
+    except StopSignal:
         print("inferswarm: stopped before the study began", file=sys.stderr, flush=True)
         return INTERRUPTED
 

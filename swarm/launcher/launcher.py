@@ -17,12 +17,12 @@ from swarm.hosts.check import HostError, check, check_all, problems
 from swarm.hosts.host import Host
 from swarm.hosts.hosts_file import HostSpec
 from swarm.hosts.ssh import PORT_TAKEN
-from swarm.launcher.child import Child, Signals, Stop, free_port, leashed, spread
-from swarm.launcher.manifest import BEGAN, Launch
+from swarm.launcher.child import Child, Signals, StopSignal, free_port, leashed, spread
+from swarm.launcher.manifest import BEGAN, LaunchManifest
 from swarm.launcher.orphans import new_folder
 from swarm.links.measure import differences, measure
 from swarm.links.network import Network
-from swarm.links.profiles import Profile
+from swarm.links.profiles import LinkProfile
 
 POLL_S = 0.2
 ORDERLY_S = 90.0
@@ -54,7 +54,7 @@ class Launcher:
         self._about_hosts: list[dict[str, Any]] = []
         self._about_links: list[dict[str, Any]] = []
 
-    def prepare(self, specs: Sequence[HostSpec], workers: int, profiles: Sequence[Profile]) -> None:
+    def prepare(self, specs: Sequence[HostSpec], workers: int, profiles: Sequence[LinkProfile]) -> None:
         """Make what must be made, and see whether all of it is fit. Raises SwarmError."""
         self._counts = spread(specs, workers)
         if apart := [spec.name for spec in specs if spec.kind == "netns"]:
@@ -81,7 +81,7 @@ class Launcher:
         if wrong:
             raise HostError("; ".join(wrong))
 
-    def _measured(self, profile: Profile) -> dict[str, Any]:
+    def _measured(self, profile: LinkProfile) -> dict[str, Any]:
         """A link's entry for the ledger: what was asked of it, and what real packets found."""
         assert self._network is not None
         by_host, off = {}, []
@@ -94,13 +94,13 @@ class Launcher:
         emulator = self._network.emulator_of(profile)
         return {**profile.to_record(), "emulator": emulator, "measured": by_host, "differences": off}
 
-    def _launch(self, logs: Path) -> Launch:
+    def _launch(self, logs: Path) -> LaunchManifest:
         workers, network = sum(self._counts), self._network
-        alone = Launch(self._command, workers, self._about_hosts, self._about_links, logs=str(logs))
+        alone = LaunchManifest(self._command, workers, self._about_hosts, self._about_links, logs=str(logs))
         if network is None:
             return alone
         servers = {"server_command": network.server_command([]), "server_address": network.server_address}
-        return Launch(**{**vars(alone), **servers, "addresses": network.addresses()})
+        return LaunchManifest(**{**vars(alone), **servers, "addresses": network.addresses()})
 
     def run(self, locustfile: str, arguments: Sequence[str]) -> int:
         """Start the master with its arguments and every worker; the master's exit code at its end."""
@@ -120,7 +120,7 @@ class Launcher:
         self._undo.callback(self._let_go)
         try:
             return self._watch(master, logs / BEGAN)
-        except Stop:
+        except StopSignal:
             return self._stop(master)
 
     def _start_workers(

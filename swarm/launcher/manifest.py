@@ -23,7 +23,7 @@ LOOPBACK = "127.0.0.1:"
 
 
 @dataclass(frozen=True)
-class Launch:
+class LaunchManifest:
     """Nothing, where Locust was started by hand.
 
     `command` makes the study again. `addresses` has, by host, link and congestion control, where the servers

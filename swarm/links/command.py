@@ -19,11 +19,10 @@ from rich.text import Text
 
 from reports.parser import Parser
 from swarm.errors import SwarmError
-from swarm.links.link import EmulatedLink
 from swarm.links.measure import Measured, differences, measure
 from swarm.links.namespace import remove_orphans
-from swarm.links.network import Network
-from swarm.links.profiles import Profile, profiles_named, read_profiles
+from swarm.links.network import EmulatedLink, Network
+from swarm.links.profiles import LinkProfile, profiles_named, read_profiles
 
 OK, USAGE_ERROR, OFF, INTERRUPTED = 0, 2, 3, 130
 SERVER_VARIABLE = "INFERSWARM_SERVER"
@@ -74,7 +73,7 @@ def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
     return [*argv[:at]], [*argv[at + 1 :]]
 
 
-def _act(name: str, command: list[str], known: Mapping[str, Profile]) -> int:
+def _act(name: str, command: list[str], known: Mapping[str, LinkProfile]) -> int:
     remove_orphans()
     if not name:
         if command:
@@ -85,7 +84,7 @@ def _act(name: str, command: list[str], known: Mapping[str, Profile]) -> int:
     return run_over(profile, command) if command else compare(profile)
 
 
-def run_over(profile: Profile, command: Sequence[str]) -> int:
+def run_over(profile: LinkProfile, command: Sequence[str]) -> int:
     """Run a command as a client of the link; its exit code, as a shell tells it."""
     with EmulatedLink(profile.spec) as link:
         environment = {**os.environ, SERVER_VARIABLE: link.server_address}
@@ -95,7 +94,7 @@ def run_over(profile: Profile, command: Sequence[str]) -> int:
     return code if code >= 0 else 128 - code
 
 
-def compare(profile: Profile) -> int:
+def compare(profile: LinkProfile) -> int:
     """Build the link, measure it, print it; 3 where it is not what its profile says."""
     with Network([HOST], [profile]) as network:
         measured = measure(network, HOST, profile)
@@ -107,7 +106,7 @@ def compare(profile: Profile) -> int:
     return OFF if found else OK
 
 
-def profiles_table(profiles: Iterable[Profile]) -> Table:
+def profiles_table(profiles: Iterable[LinkProfile]) -> Table:
     """The links there are, a row each."""
     heads = ["link", "rtt ms", "Mbit/s", "loss %", "queue kB", "TCP", "what it is"]
     rows = [
@@ -125,7 +124,7 @@ def profiles_table(profiles: Iterable[Profile]) -> Table:
     return _table(heads, rows, numeric=range(1, 5))
 
 
-def measured_table(profile: Profile, measured: Measured, emulator: str) -> Table:
+def measured_table(profile: LinkProfile, measured: Measured, emulator: str) -> Table:
     """What was asked of a link beside what it did, a row for each figure."""
     rows = [
         ["round trip, median ms", f"{profile.rtt_ms:g}", f"{measured.rtt_ms:.2f}"],

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from swarm.links.meter import ROLES
 from swarm.links.namespace import LinkError
 from swarm.links.network import Network
-from swarm.links.profiles import Profile
+from swarm.links.profiles import LinkProfile
 
 ECHOES, ECHO_PAUSE_S = 20, 0.02
 OVERLOAD, OVERLOAD_S = 1.3, 1.0
@@ -66,7 +66,7 @@ class Measuring(Protocol):
     def loss(self) -> tuple[int, int]: ...
 
 
-def measure(network: Network, host: str, profile: Profile) -> Measured:
+def measure(network: Network, host: str, profile: LinkProfile) -> Measured:
     """Measure one link of an idle network, in a few seconds. Raises LinkError where packets do not arrive."""
     network.check()
     try:
@@ -76,7 +76,7 @@ def measure(network: Network, host: str, profile: Profile) -> Measured:
         raise LinkError(f"the link {profile.name} of host {host} cannot be measured: {said}") from error
 
 
-def measured_by(meter: Measuring, profile: Profile) -> Measured:
+def measured_by(meter: Measuring, profile: LinkProfile) -> Measured:
     """What a meter says of a link; its delay or rate is asked for once more where it is not the profile's.
 
     A busy machine is late and sends too little, but makes no link better than it is.
@@ -92,17 +92,17 @@ def measured_by(meter: Measuring, profile: Profile) -> Measured:
     return Measured(middle_ms, least_ms, round(rate, 3), sent, lost)
 
 
-def arriving(profile: Profile) -> float:
+def arriving(profile: LinkProfile) -> float:
     """Mbit/s that arrive over a full link: lost packets had their turn; 0 where it has no rate."""
     return (profile.mbit_per_s or 0.0) * (1 - profile.loss_pct / 100)
 
 
-def near_ms(profile: Profile) -> float:
+def near_ms(profile: LinkProfile) -> float:
     """How far a median round trip may be from the profile's."""
     return max(NEAR_MS, NEAR_SHARE * profile.rtt_ms)
 
 
-def differences(profile: Profile, measured: Measured) -> list[str]:
+def differences(profile: LinkProfile, measured: Measured) -> list[str]:
     """One phrase for each figure that is not what the profile says, such as "round trip 18.2 ms, not 14"."""
     found = []
     if abs(measured.rtt_ms - profile.rtt_ms) > near_ms(profile):
@@ -121,7 +121,7 @@ def differences(profile: Profile, measured: Measured) -> list[str]:
 class Meter:
     """The three measurements of one link, each by a process at either end."""
 
-    def __init__(self, network: Network, host: str, profile: Profile) -> None:
+    def __init__(self, network: Network, host: str, profile: LinkProfile) -> None:
         self._network, self._host, self._profile = network, host, profile
         self._address = next(iter(network.addresses()[host][profile.name].values()))
 

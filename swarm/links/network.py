@@ -1,22 +1,28 @@
-"""Client hosts and servers on one machine, each in a network namespace, with emulated links between them."""
+"""Client hosts and servers on one machine, each in a network namespace, with emulated links between them.
+
+A single link has its clients in a namespace and its servers outside. TCP goes from end to end, as
+over a real path: a proxy would hide loss and delay from its congestion window.
+"""
 
 from __future__ import annotations
 
 import itertools
+import random
 import secrets
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from ipaddress import IPv4Address
+from typing import Any
 
 from swarm.errors import UsageError
 from swarm.links.control_net import MOST_HOSTS, ControlNet
 from swarm.links.devices import End, Pair, add_veth, join
 from swarm.links.namespace import Built, LinkError, add_namespace, inside, require_means
 from swarm.links.netem import kernel_has_netem, lay_netem
-from swarm.links.profiles import Profile
+from swarm.links.profiles import LinkProfile, LinkSpec
 from swarm.links.tcp import controls, set_tcp
-from swarm.links.tun import Carrier, hold, lay_tun
+from swarm.links.tun import TunLink, hold, lay_tun
 
 EMULATORS = ("auto", "tun", "netem")
 FIRST_ADDRESS, SLOT = IPv4Address("198.18.0.0"), 8
@@ -25,6 +31,8 @@ CONGESTION_CONTROL = "cubic"
 """Every namespace's own, for whatever does not go over a link."""
 NUMBERS = itertools.count(1)
 """One process may build several networks: its namespaces' names say which."""
+SINGLE_LINKS = 2**14
+"""In 198.18.0.0/15, which is set apart for tests of networks (RFC 2544): a slot of four addresses each."""
 
 
 class Network(Built):
@@ -41,7 +49,7 @@ class Network(Built):
     ```
     """
 
-    def __init__(self, hosts: Sequence[str], profiles: Sequence[Profile], emulator: str = "auto") -> None:
+    def __init__(self, hosts: Sequence[str], profiles: Sequence[LinkProfile], emulator: str = "auto") -> None:
         super().__init__()
         if emulator not in EMULATORS:
             raise UsageError(f"emulator={emulator}: choose one of {', '.join(EMULATORS)}")
@@ -53,7 +61,7 @@ class Network(Built):
         self.control_address = self.server_address = ""
         self._servers, self._places = "", dict.fromkeys(self.hosts, "")
         self._addresses: dict[str, dict[str, dict[str, str]]] = {host: {} for host in self.hosts}
-        self._carriers: list[Carrier] = []
+        self._carriers: list[TunLink] = []
 
     def command(self, host: str, argv: Sequence[str]) -> list[str]:
         """The command that runs `argv` on a host."""
@@ -70,7 +78,7 @@ class Network(Built):
         """
         return self._addresses
 
-    def emulator_of(self, profile: Profile) -> str:
+    def emulator_of(self, profile: LinkProfile) -> str:
         """`tun`, `netem`, or `none` for a link that is what it is."""
         return self.emulator if profile.emulated else "none"
 
@@ -105,7 +113,7 @@ class Network(Built):
             offered = zip(pair.controls, pair.server.addresses, strict=True)
             self._addresses[host][profile.name] = dict(offered)
 
-    def _pair(self, index: int, host: str, profile: Profile, slot: int) -> Pair:
+    def _pair(self, index: int, host: str, profile: LinkProfile, slot: int) -> Pair:
         """The ends of a link: the first address after the server's own is the client's."""
         offered = tuple(controls(profile.congestion_control))
         server, client, *more = (str(FIRST_ADDRESS + SLOT * index + number) for number in range(1, SLOT))
@@ -119,7 +127,7 @@ class Network(Built):
             offered,
         )
 
-    def _lay(self, pair: Pair, profile: Profile, suffix: str, undo: ExitStack) -> None:
+    def _lay(self, pair: Pair, profile: LinkProfile, suffix: str, undo: ExitStack) -> None:
         emulator = self.emulator_of(profile)
         if emulator == "tun":
             # Once the forwarder runs it alone holds the devices.
@@ -137,3 +145,68 @@ def _add_place(suffix: str, undo: ExitStack) -> str:
     namespace = add_namespace(suffix, undo)
     set_tcp(namespace, CONGESTION_CONTROL, slow_start_after_idle=True)
     return namespace
+
+
+class EmulatedLink(Built):
+    """A link while it is entered; at the end everything that ran in its namespace is killed.
+
+    Clients reach nothing but `server_address`: servers outside that listen on it, or on 0.0.0.0.
+
+    ```
+    with EmulatedLink(LinkSpec(rtt_s=0.02, mbit_per_s=250, loss=0.001)) as link:
+        subprocess.run(link.command(["curl", f"http://{link.server_address}:8010/v2/health/ready"]))
+    print(link.report["up"]["dropped_by_loss"])
+    ```
+    """
+
+    def __init__(self, spec: LinkSpec) -> None:
+        super().__init__()
+        self.spec = spec
+        self.namespace = self.server_address = self.client_address = ""
+        self._carrier: TunLink | None = None
+
+    def command(self, argv: Sequence[str]) -> list[str]:
+        """The command that runs `argv` as a client of the link."""
+        return inside(self.namespace, *argv)
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """What the forwarder counted, by direction, once the link has ended: see `Lane.report`."""
+        return self._carrier.report if self._carrier else {}
+
+    @property
+    def forwarder_pid(self) -> int:
+        """The process that carries the packets."""
+        assert self._carrier is not None
+        return self._carrier.pid
+
+    def check(self) -> None:
+        """Raises LinkError where the forwarder has died, before or while it was stopped."""
+        assert self._carrier is not None
+        self._carrier.check()
+
+    def _require(self) -> None:
+        require_means()
+
+    def _build(self, undo: ExitStack) -> None:
+        # Once the forwarder runs it alone holds the devices: they go when it goes.
+        with ExitStack() as held:
+            slot, near = _claim_slot(held)
+            far = hold(f"islink{slot}c", held)
+            self.server_address = str(FIRST_ADDRESS + 4 * slot + 1)
+            self.client_address = str(FIRST_ADDRESS + 4 * slot + 2)
+            self.namespace = add_namespace(str(slot), undo)
+            set_tcp(self.namespace, self.spec.congestion_control, self.spec.slow_start_after_idle)
+            client = End(self.namespace, f"islink{slot}c", (self.client_address,))
+            server = End("", f"islink{slot}", (self.server_address,))
+            controls = (self.spec.congestion_control,)
+            pair = Pair("the emulated link", self.spec, client, server, controls)
+            self._carrier = lay_tun(pair, far, near, undo)
+
+
+def _claim_slot(held: ExitStack) -> tuple[int, int]:
+    """A free slot and the device that holds it; a random one, so that addresses are not soon used again."""
+    for slot in random.sample(range(SINGLE_LINKS), 100):
+        with suppress(FileExistsError):
+            return slot, hold(f"islink{slot}", held)
+    raise LinkError("no address is free for an emulated link: end some of the links that are open")

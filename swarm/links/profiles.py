@@ -65,7 +65,7 @@ class LinkSpec:
 
 
 @dataclass(frozen=True)
-class Profile:
+class LinkProfile:
     """A path by name; `mbit_per_s` None is no limit, `queue_bytes` is then 0.
 
     `published` is the published study that it stands for, or "".
@@ -138,10 +138,10 @@ FIELDS = {
 }
 
 
-assert [*FIELDS] == [field.name for field in fields(Profile)][1:]
+assert [*FIELDS] == [field.name for field in fields(LinkProfile)][1:]
 
 
-def read_profiles(file: Path | None = None) -> dict[str, Profile]:
+def read_profiles(file: Path | None = None) -> dict[str, LinkProfile]:
     """The packaged profiles by name, with a file's own beside them or in their place.
 
     Raises UsageError, naming file, profile, field and mend, for what no profile can be.
@@ -150,7 +150,7 @@ def read_profiles(file: Path | None = None) -> dict[str, Profile]:
     return found if file is None else {**found, **_read(file)}
 
 
-def profiles_named(text: str, known: Mapping[str, Profile]) -> list[Profile]:
+def profiles_named(text: str, known: Mapping[str, LinkProfile]) -> list[LinkProfile]:
     """The profiles of a list such as "lan,wan-a100", each once. Raises UsageError naming the known ones."""
     names = dict.fromkeys(name.strip() for name in text.split(","))
     for name in names:
@@ -159,7 +159,7 @@ def profiles_named(text: str, known: Mapping[str, Profile]) -> list[Profile]:
     return [known[name] for name in names]
 
 
-def _read(file: Path) -> dict[str, Profile]:
+def _read(file: Path) -> dict[str, LinkProfile]:
     try:
         tables = parsed_toml(whole_file(file).decode("utf-8-sig"))
     except OSError as error:
@@ -169,7 +169,7 @@ def _read(file: Path) -> dict[str, Profile]:
     return {name: _profile(f"{file}: [{name}]", name, table) for name, table in tables.items()}
 
 
-def _profile(place: str, name: str, table: Any) -> Profile:
+def _profile(place: str, name: str, table: Any) -> LinkProfile:
     if not isinstance(table, dict):
         raise UsageError(f"{place} is no profile: put {name} under a profile's [NAME]")
     if name == RESERVED:
@@ -180,7 +180,7 @@ def _profile(place: str, name: str, table: Any) -> Profile:
         )
     for field, value in table.items():
         _check(place, field, value)
-    profile = Profile(name, **table)
+    profile = LinkProfile(name, **table)
     if bool(profile.mbit_per_s) != bool(profile.queue_bytes):
         raise UsageError(
             f"{place} has only one of mbit_per_s and queue_bytes: a queue waits for a rate, give both"

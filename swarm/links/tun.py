@@ -17,7 +17,7 @@ from swarm.links.profiles import LinkSpec
 STOP_S = 5.0
 
 
-class Carrier:
+class TunLink:
     """Carries packets between a pair's TUN devices, by their descriptors, for as long as it runs.
 
     Raises LinkError where the process does not start.
@@ -71,13 +71,13 @@ def hold(device: str, held: ExitStack) -> int:
     return descriptor
 
 
-def lay_tun(pair: Pair, client: int, server: int, undo: ExitStack) -> Carrier:
+def lay_tun(pair: Pair, client: int, server: int, undo: ExitStack) -> TunLink:
     """Take both devices to where they belong, give them addresses and routes, and carry from now on."""
     for end in (pair.client, pair.server):
         if end.namespace:
             ip("", "link", "set", "dev", end.device, "netns", end.namespace)
     join(pair)
-    carrier = Carrier(pair, client, server)
+    carrier = TunLink(pair, client, server)
     undo.callback(carrier.stop)
     return carrier
 

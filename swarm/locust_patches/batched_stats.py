@@ -47,7 +47,7 @@ class Tally:
             entry.response_times[bucket] += times
 
 
-class TalliedStats(RequestStats):
+class BatchedStats(RequestStats):
     """As Locust's own, figure for figure: who reads `total` or `entries` finds every request in them.
 
     They are to be read each time: an entry that was kept lacks what came since.

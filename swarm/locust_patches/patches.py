@@ -12,8 +12,8 @@ import os
 import sys
 from collections.abc import Callable
 
-from swarm.distributed.master_socket import Ears
-from swarm.locust_patches.batched_stats import TalliedStats
+from swarm.distributed.master_socket import MasterSocket
+from swarm.locust_patches.batched_stats import BatchedStats
 
 LOADED_BY = os.getpid()
 """The process that loaded the locustfile, from which Locust forks the workers of `--processes`."""
@@ -23,11 +23,11 @@ MASTER_PATIENCE_S = 15
 
 def tune_locust() -> None:
     """Before Locust's Environment is made: it looks these up at each use."""
-    env.RequestStats = TalliedStats  # type: ignore[attr-defined]
+    env.RequestStats = BatchedStats  # type: ignore[attr-defined]
     stats.bucket_response_time = three_digits  # type: ignore[assignment]
     StatsCSV._percentile_fields = percentile_fields  # type: ignore[method-assign,assignment]
     runners.MASTER_HEARTBEAT_TIMEOUT = MASTER_PATIENCE_S
-    zmqrpc.Server = Ears  # type: ignore[misc]
+    zmqrpc.Server = MasterSocket  # type: ignore[misc]
     if not hasattr(WorkerRunner.connect_to_master, "__wrapped__"):
         WorkerRunner.connect_to_master = telling(WorkerRunner.connect_to_master)  # type: ignore[method-assign]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from swarm.errors import UsageError
 from swarm.options.table import NUMBERS, TEXTS, flag
-from swarm.plan.rate_search import Bound
+from swarm.plan.rate_search import RateBound
 from users.load.load_profile import seconds_of
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def check_load(options: Options) -> None:
     if options.load_profile:
         check_profile(options)
     if options.find_rate:
-        Bound.parse(options.find_rate)
+        RateBound.parse(options.find_rate)
         if options.repeats > 1 or len(options.rates) > 1:
             raise UsageError(
                 "--find-rate: searches once, from one rate; leave --repeats or further --rates out"

@@ -16,11 +16,11 @@ import numpy as np
 from scipy.special import ndtri
 
 from reports.caveats.client import own_slowness
-from reports.fold.health import SECOND_NS, Health, health
+from reports.fold.health import SECOND_NS, ClientHealth, health
 from reports.fold.records import readable
 from reports.format import NS_PER_MS
 from reports.gates.absolute import of_seconds
-from reports.gates.blocks import MOST_BLOCKS, Block, Seconds
+from reports.gates.blocks import MOST_BLOCKS, Block, BlockSeries
 from reports.gates.evidence import LEAST_BLOCKS, Counts, Share
 from reports.gates.require import PERCENTILES
 from reports.gates.select import cells_of, planned_cell
@@ -58,7 +58,7 @@ class Stop:
         return dict(vars(self))
 
 
-class Aborting:
+class EarlyStop:
     """Follows a ledger's records; `entries` are those of the plan, one for each cell or more.
 
     There are to be so many `runs` at most, which share the chance that a threshold stops them wrongly.
@@ -159,9 +159,9 @@ class Phase:
         certain = is_certain(threshold, seconds, self._width_s, chance) and not self._excused(threshold)
         return self._stop(threshold, seconds) if certain else None
 
-    def _seconds(self) -> Seconds:
+    def _seconds(self) -> BlockSeries:
         blocks = [block for _, block in sorted(self._blocks.items()) if block.ok or block.failures]
-        return Seconds(blocks, np.zeros(len(blocks), np.int64))
+        return BlockSeries(blocks, np.zeros(len(blocks), np.int64))
 
     def _beyond(self, threshold: Threshold) -> bool:
         """Whether the estimate itself is beyond what is tolerated, as it hardly ever is."""
@@ -172,7 +172,7 @@ class Phase:
         (value_ns,) = percentiles_ns(whole.histograms[name], [percent]) if whole.ok else (None,)
         return value_ns is not None and value_ns > threshold.tolerated * NS_PER_MS
 
-    def _stop(self, threshold: Threshold, seconds: Seconds) -> Stop:
+    def _stop(self, threshold: Threshold, seconds: BlockSeries) -> Stop:
         evidence = of_seconds(threshold, seconds, 1)
         claim = Claim(threshold=threshold, cell=self._cell, evidence=evidence)
         why = f"{measured(claim)}: the study was stopped"
@@ -218,7 +218,7 @@ def variance(seconds: int) -> float:
     return (seconds * (1 + ALIKE) - rest) / (1 - ALIKE) / seconds**2
 
 
-def is_certain(threshold: Threshold, seconds: Seconds, width_s: int, chance: float) -> bool:
+def is_certain(threshold: Threshold, seconds: BlockSeries, width_s: int, chance: float) -> bool:
     """Whether blocks of so many seconds each show it, at this chance of being wrong."""
     if len(seconds.blocks) < LEAST_BLOCKS:
         return False
@@ -262,7 +262,7 @@ class HealthSoFar:
             self._old, self._new = joined([*self._old, *readable(self._new)]), []
 
     @property
-    def found(self) -> Health:
+    def found(self) -> ClientHealth:
         """What all of them say of processor time and event loops, without pauses and what was in flight."""
         return health([*self._old, *readable(self._new)])
 

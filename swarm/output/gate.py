@@ -10,27 +10,25 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 
 from reports.format import plural
-from reports.gates.baseline import studies_in
 from reports.gates.require import GateError
 from reports.gates.select import check_names, planned_cell
-from reports.gates.thresholds import WARN, Gates, read_gates
-from reports.gates.verdict import THRESHOLDS, VERDICTS
+from reports.gates.thresholds import THRESHOLDS, VERDICTS, WARN, Gates, read_gates, studies_in
 from reports.ledger.ledger import FILE_NAME
 from swarm.errors import UsageError
 from swarm.options.model import Options
 from swarm.output import report_process
-from swarm.plan.cell import Cell, Run
+from swarm.plan.cell import Cell, PlannedRun
 from users.endpoint import Endpoint
 
 if TYPE_CHECKING:
     # It takes SciPy, which only thresholds that may stop a study are worth.
-    from swarm.output.early_stop import Aborting
+    from swarm.output.early_stop import EarlyStop
 
 
 class Gate:
     """What --gate asks of one study: nothing, without it. `baseline` is the place of one, if it has any."""
 
-    _aborting: Aborting | None = None
+    _early_stop: EarlyStop | None = None
     _folder: Path
 
     def __init__(self, say: Callable[[str], None], gates: Gates | None = None, baseline: str = "") -> None:
@@ -69,16 +67,16 @@ class Gate:
         """
         if self._gates is None:
             return
-        entries = [Run(cell, 1).to_record() for cell in cells]
+        entries = [PlannedRun(cell, 1).to_record() for cell in cells]
         planned = {entry["cell"]: planned_cell(entry) for entry in entries}
         try:
             check_names(self._gates, planned, [endpoint.name for endpoint in endpoints])
         except GateError as error:
             raise UsageError(f"--gate {error}") from error
         if stopping := [one for one in self._gates.thresholds if one.abort_after_s is not None]:
-            from swarm.output.early_stop import Aborting
+            from swarm.output.early_stop import EarlyStop
 
-            self._aborting = Aborting(stopping, entries, runs)
+            self._early_stop = EarlyStop(stopping, entries, runs)
 
     def keep(self, folder: Path) -> None:
         """Keep the thresholds in the study's folder. Raises UsageError where it cannot be written."""
@@ -93,23 +91,23 @@ class Gate:
 
     def on_record(self, record: dict[str, Any]) -> None:
         """Any record of the ledger, as it is written."""
-        if self._aborting is None or self._aborting.stop:
+        if self._early_stop is None or self._early_stop.stop:
             return
         try:
-            self._aborting.on_record(record)
+            self._early_stop.on_record(record)
         except Exception as error:
             # The ledger goes on, and the study is judged at its end.
-            self._aborting = None
+            self._early_stop = None
             self._say(f"inferswarm: no threshold stops this study any more ({type(error).__name__}: {error})")
 
     def stopped(self) -> str:
         """Why a threshold stops the study, or nothing."""
-        stop = self._aborting.stop if self._aborting is not None else None
+        stop = self._early_stop.stop if self._early_stop is not None else None
         return f"gate: {stop.cell}: {stop.why}" if stop else ""
 
     def facts(self) -> dict[str, Any]:
         """What the ledger's footer has of it."""
-        stop = self._aborting.stop if self._aborting is not None else None
+        stop = self._early_stop.stop if self._early_stop is not None else None
         return {"gate": stop.to_record()} if stop else {}
 
     def judge(self) -> tuple[str, int | None]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 
-class Watch:
+class Observer:
     """Is told what happens, and here does nothing with it."""
 
     place = ""

@@ -14,9 +14,9 @@ from swarm.clock import utc_now
 from swarm.errors import UsageError
 from swarm.options.model import Options
 from swarm.output.fingerprint import fingerprint
-from swarm.plan.cell import Run
-from swarm.plan.matrix import Study
-from swarm.redaction import VeiledLedger
+from swarm.plan.cell import PlannedRun
+from swarm.plan.matrix import StudyDefinition
+from swarm.redaction import RedactedLedger
 from swarm.targets.servers import Servers
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
@@ -63,10 +63,10 @@ def numbered(base: Path, number: int) -> Path:
 
 
 def header(
-    study: Study,
+    study: StudyDefinition,
     options: Options,
     command: Sequence[str],
-    runs: Sequence[Run],
+    runs: Sequence[PlannedRun],
     images: ImageSet,
     servers: Servers,
 ) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def about(
 def open_ledger(folder: Path, head: Mapping[str, Any]) -> LedgerWriter:
     """A new ledger that begins with `head`. Raises UsageError where it cannot be written."""
     try:
-        ledger = VeiledLedger(folder / FILE_NAME)
+        ledger = RedactedLedger(folder / FILE_NAME)
         ledger.write(head)
     except OSError as error:
         text = f"--results-dir: {folder} cannot be written ({error.strerror}); name another"

@@ -6,7 +6,7 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 from users.endpoint import NULL, Endpoint
-from users.load.load_profile import Profile, parse
+from users.load.load_profile import LoadProfile, parse
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Cell:
         return bool(self.endpoint.model) and self.endpoint.backend != NULL
 
     @property
-    def course(self) -> Profile | None:
+    def course(self) -> LoadProfile | None:
         """How its rate goes, where it does not stay the same."""
         return parse(self.profile, self.level) if self.profile else None
 
@@ -81,7 +81,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Run:
+class PlannedRun:
     """One execution of one cell."""
 
     cell: Cell

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from reports.histogram import codec
-from swarm.plan.cell import Run
+from swarm.plan.cell import PlannedRun
 from swarm.plan.schedule import Outcome
 
 FIXED = 60
@@ -15,12 +15,12 @@ FIXED = 60
 class Pace:
     """How fast a study goes; `planned` may grow, and is empty where nobody knows how many runs come."""
 
-    def __init__(self, planned: Sequence[Run], clock: Callable[[], float]) -> None:
+    def __init__(self, planned: Sequence[PlannedRun], clock: Callable[[], float]) -> None:
         self._planned, self._clock = planned, clock
         self._began = clock()
         self._done = 0
 
-    def announcement(self, run: Run) -> str:
+    def announcement(self, run: PlannedRun) -> str:
         """What a run of a search is about to do: its many requests at a low rate take minutes."""
         cell = run.cell
         return f"trying {cell.name}: {clock(max(cell.seconds, cell.requests / cell.level))} after its warm-up"
@@ -33,7 +33,7 @@ class Pace:
         return line(self._done, len(self._planned), outcome, left_s)
 
 
-def cost(run: Run) -> int:
+def cost(run: PlannedRun) -> int:
     """How long a run takes, in arbitrary units."""
     return cost_of(run.cell.weight)
 

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Protocol
 
 from swarm.errors import UsageError
-from swarm.plan.cell import Cell, Run
+from swarm.plan.cell import Cell, PlannedRun
 from users.endpoint import Endpoint
 from users.load.load_profile import BASE_SHARE, base_per_s, parse
 
@@ -45,7 +45,7 @@ class Size:
         )
 
 
-class Study(Protocol):
+class StudyDefinition(Protocol):
     """What a locustfile declares: a name for folders, a title for people, sizes, and the cells of a size.
 
     `endpoints` are those it asks where no option says, by shell patterns of their names. `emulate` is what
@@ -128,12 +128,12 @@ def is_meant(cell: Cell, pattern: str) -> bool:
     return fnmatchcase(cell.name, pattern or "*")
 
 
-def order(cells: list[Cell], repeats: int, seed: int) -> list[Run]:
+def order(cells: list[Cell], repeats: int, seed: int) -> list[PlannedRun]:
     """All cells once a repeat, each repeat in a seeded order of its own, so that drift hits all alike."""
     return [run for repeat in range(1, repeats + 1) for run in one_repeat(cells, repeat, seed)]
 
 
-def one_repeat(cells: list[Cell], repeat: int, seed: int) -> list[Run]:
+def one_repeat(cells: list[Cell], repeat: int, seed: int) -> list[PlannedRun]:
     """All cells once, as the repeat of that number, counted from 1."""
     shuffled = random.Random(f"{seed}/{repeat}").sample(cells, len(cells))
-    return [Run(cell, repeat) for cell in shuffled]
+    return [PlannedRun(cell, repeat) for cell in shuffled]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from reports.histogram import codec
 from swarm.errors import UsageError
-from swarm.plan.cell import Cell, Run
+from swarm.plan.cell import Cell, PlannedRun
 from swarm.plan.schedule import Outcome
 
 START_PER_S = 8.0
@@ -26,14 +26,14 @@ Rates = Generator[float, bool | None, None]
 
 
 @dataclass(frozen=True)
-class Bound:
+class RateBound:
     """At most `limit_ms` at a percentile (50 to 99.9) of latency, counted from the intended start."""
 
     percentile: float
     limit_ms: float
 
     @classmethod
-    def parse(cls, text: str) -> Bound:
+    def parse(cls, text: str) -> RateBound:
         """`p99<=100`: the 99th percentile is at most 100 ms. Raises UsageError."""
         found = re.fullmatch(r"p(50|90|95|99|99\.9)\s*<=\s*(\d+(?:\.\d+)?)\s*(?:ms)?", text.strip())
         if not found or not 0 < float(found[2]) <= MOST_MS:
@@ -80,12 +80,12 @@ def rates(start_per_s: float) -> Rates:
         rate = float(f"{rate:.3g}")
 
 
-class Search:
-    """A programme that searches for the highest rate, one cell's endpoint and batch after the other."""
+class RateSearch:
+    """A schedule that searches for the highest rate, one cell's endpoint and batch after the other."""
 
-    planned: Sequence[Run] = ()
+    planned: Sequence[PlannedRun] = ()
 
-    def __init__(self, cells: Sequence[Cell], bound: Bound) -> None:
+    def __init__(self, cells: Sequence[Cell], bound: RateBound) -> None:
         self._cells = iter(cells)
         self._bound = bound
         self._cell: Cell | None = None
@@ -98,16 +98,16 @@ class Search:
         found = "" if value_ns is None else f"p{self._bound.percentile:g} {value_ns / 1e6:.1f} ms, "
         return f"   {found}{words}"
 
-    def next(self, outcome: Outcome | None) -> Run | None:
+    def next(self, outcome: Outcome | None) -> PlannedRun | None:
         """The next rate to try; the level of each cell is where its search starts."""
         if self._rates is not None and self._cell is not None and outcome is not None:
             try:
                 rate = self._rates.send(self._bound.met_by(outcome))
-                return Run(replace(self._cell, level=rate), 1)
+                return PlannedRun(replace(self._cell, level=rate), 1)
             except StopIteration:
                 pass
         self._cell = next(self._cells, None)
         if self._cell is None:
             return None
         self._rates = rates(self._cell.level)
-        return Run(replace(self._cell, level=next(self._rates)), 1)
+        return PlannedRun(replace(self._cell, level=next(self._rates)), 1)

@@ -8,21 +8,21 @@ from typing import Protocol
 
 from hdrh.histogram import HdrHistogram
 
-from swarm.plan.cell import Cell, Run
+from swarm.plan.cell import Cell, PlannedRun
 from swarm.plan.matrix import one_repeat, order
 
 
-class Programme(Protocol):
+class Schedule(Protocol):
     """Which run comes next; it may depend on what came of the last one."""
 
     @property
-    def planned(self) -> Sequence[Run]:
+    def planned(self) -> Sequence[PlannedRun]:
         """The runs that are certain to come, for the header and for the time left; empty where none is.
 
         They may become more, at the end.
         """
 
-    def next(self, outcome: Outcome | None) -> Run | None:
+    def next(self, outcome: Outcome | None) -> PlannedRun | None:
         """The next run after the last one's outcome, or None at the end."""
 
     def remark(self, outcome: Outcome) -> str:
@@ -33,7 +33,7 @@ class Programme(Protocol):
 class Outcome:
     """What a search must know of a run: whether it can be trusted, and how its latencies were distributed."""
 
-    run: Run
+    run: PlannedRun
     sound: bool
     finished: int
     failed: int
@@ -41,14 +41,14 @@ class Outcome:
     latency: HdrHistogram
 
 
-class Listed:
-    """A programme that was fixed beforehand."""
+class FixedSchedule:
+    """A schedule that was fixed beforehand."""
 
-    def __init__(self, runs: Sequence[Run]) -> None:
-        self.planned: Sequence[Run] = tuple(runs)
+    def __init__(self, runs: Sequence[PlannedRun]) -> None:
+        self.planned: Sequence[PlannedRun] = tuple(runs)
         self._to_come = iter(self.planned)
 
-    def next(self, outcome: Outcome | None) -> Run | None:
+    def next(self, outcome: Outcome | None) -> PlannedRun | None:
         """The next of the list."""
         return next(self._to_come, None)
 
@@ -57,7 +57,7 @@ class Listed:
         return ""
 
 
-class Repeating:
+class RepeatingSchedule:
     """`repeats` of some cells, then more, one by one, up to `most` of them.
 
     `is_wanted` is asked at the end of a repeat whether there is to be another one; it is told that one's
@@ -72,7 +72,7 @@ class Repeating:
         self._begun = 0
         self.planned = order(cells, repeats, seed)
 
-    def next(self, outcome: Outcome | None) -> Run | None:
+    def next(self, outcome: Outcome | None) -> PlannedRun | None:
         """The next of the repeat, or of one more."""
         if self._begun == len(self.planned):
             self._repeat()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from swarm.backends.admin_client import PATIENCE_S, Line, Read
+from swarm.backends.admin_client import PATIENCE_S, AdminConnection, Read
 from swarm.errors import UsageError
 from swarm.options.addresses import parse_address
 from swarm.options.model import Options
@@ -45,7 +45,7 @@ class Cluster:
             "autoscaler": (self.autoscaler, autoscaler_reading),
             "pods": (self.pods, pods_reading),
         }
-        lines = {name: Line(self.address, timeout_s) for name, (path, _) in parses.items() if path}
+        lines = {name: AdminConnection(self.address, timeout_s) for name, (path, _) in parses.items() if path}
         try:
             yield {name: reader(lines[name], *parses[name]) for name in lines}
         finally:
@@ -53,7 +53,7 @@ class Cluster:
                 line.close()
 
 
-def reader(line: Line, path: str, parse: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Read:
+def reader(line: AdminConnection, path: str, parse: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Read:
     """Asks for one object. Readings raise RequestError, or what an answer of another form leads to."""
     return lambda: parse(line.get_json(path))
 
@@ -136,7 +136,7 @@ def pods_path(core: str, deployment: Mapping[str, Any]) -> str:
 def ask(address: str, path: str) -> tuple[int, Mapping[str, Any]]:
     """Status and object of one answer, once, before any load. Raises UsageError where nobody answers."""
     try:
-        with closing(Line(address, PATIENCE_S)) as line:
+        with closing(AdminConnection(address, PATIENCE_S)) as line:
             answer = line.ask("GET", path)
     except RequestError as error:
         why = "no answer in time" if error.kind == ErrorKind.TIMEOUT else "nobody answers there"

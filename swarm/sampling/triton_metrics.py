@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-from swarm.backends.admin_client import Line, Read, samples
+from swarm.backends.admin_client import AdminConnection, Read, samples
 from swarm.backends.statistics import gpu_records
 from users.tls import OPEN, Security
 
@@ -27,7 +27,7 @@ def metrics_reader(
 ) -> Iterator[Read]:
     """Reads `parse` of the page at `url` over one connection. Readings raise RequestError or ValueError."""
     parts = urlsplit(url)
-    with closing(Line(parts.netloc, timeout_s, parts.scheme == "https", security)) as line:
+    with closing(AdminConnection(parts.netloc, timeout_s, parts.scheme == "https", security)) as line:
         yield lambda: parse(line.get(parts.path), models)
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import gevent
 
 from reports.histogram import codec
-from swarm.backends.admin_client import PATIENCE_S, Line
+from swarm.backends.admin_client import PATIENCE_S, AdminConnection
 from swarm.distributed.collector import Collector
-from swarm.plan.cell import Run
+from swarm.plan.cell import PlannedRun
 from users.errors import RequestError, status_error
 
 FEW = 0.9
@@ -138,7 +138,7 @@ def write_out(address: str) -> None:
 
     Raises RequestError.
     """
-    with closing(Line(address, PATIENCE_S)) as line:
+    with closing(AdminConnection(address, PATIENCE_S)) as line:
         told = line.ask("POST", "/v2/trace/setting", {}, control=True)
     if not told.ok:
         raise status_error(told.status, told.text.encode())
@@ -157,7 +157,7 @@ class TraceReader:
         self._servers, self._collector = ready.get("endpoints", {}), collector
         self._write_out, self._sleep = write_out, sleep
 
-    def joined(self, run: Run) -> Joined | None:
+    def joined(self, run: PlannedRun) -> Joined | None:
         """The measured requests of the run just drained; None where its server does not trace."""
         server = self._servers.get(run.cell.endpoint.server, {})
         if "trace" not in server:

@@ -1,4 +1,4 @@
-"""From options to the programme of a study: its own cells, cells at rates, or the search for a rate."""
+"""From options to the schedule of a study: its own cells, cells at rates, or the search for a rate."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from reports.ledger.records import MOST_RUNS
-from swarm.backends.registry import Kind
+from swarm.backends.registry import EndpointKind
 from swarm.errors import UsageError
-from swarm.launcher.manifest import Launch
+from swarm.launcher.manifest import LaunchManifest
 from swarm.options.model import Options
 from swarm.options.table import TEXTS, flag
 from swarm.output.gate import Gate
 from swarm.plan.cell import Cell
-from swarm.plan.matrix import Size, Study, at_rates, is_meant, matching, order
-from swarm.plan.rate_search import MOST_STEPS, START_PER_S, Bound, Search
-from swarm.plan.schedule import Listed, Programme, Repeating
+from swarm.plan.matrix import Size, StudyDefinition, at_rates, is_meant, matching, order
+from swarm.plan.rate_search import MOST_STEPS, START_PER_S, RateBound, RateSearch
+from swarm.plan.schedule import FixedSchedule, RepeatingSchedule, Schedule
 from swarm.targets.model_settings import wants
 from users.endpoint import Endpoint
 
 
-def programme_of(
-    study: Study,
+def schedule_of(
+    study: StudyDefinition,
     endpoints: Sequence[Endpoint],
     options: Options,
-    launch: Launch,
+    launch: LaunchManifest,
     gate: Gate,
     workers: int = 0,
     check_servers: Callable[[Sequence[Cell]], None] = lambda cells: None,
-) -> tuple[Programme, Size]:
+) -> tuple[Schedule, Size]:
     """What to run on `workers` processes, 0 for as many as come, and with which amounts.
 
     `check_servers` asks whether servers can be set as cells say. Raises UsageError where the options name
@@ -48,25 +48,25 @@ def programme_of(
         )
     gate.check(cells, endpoints, each * len(cells))
     if bound:
-        return Search(cells, bound), size
+        return RateSearch(cells, bound), size
     if most := options.repeat_until_decided:
         check_most(most, size.repeats)
-        return Repeating(cells, size.repeats, most, options.seed, gate.wants), size
-    return Listed(order(cells, size.repeats, options.seed)), size
+        return RepeatingSchedule(cells, size.repeats, most, options.seed, gate.wants), size
+    return FixedSchedule(order(cells, size.repeats, options.seed)), size
 
 
-def varies_servers(study: Study, kinds: Sequence[Kind], options: Options) -> bool:
+def varies_servers(study: StudyDefinition, kinds: Sequence[EndpointKind], options: Options) -> bool:
     """Whether some cell sets its server otherwise: asked before there are servers. Raises UsageError."""
     nowhere = [kind.at("nowhere:1", kind.backend) for kind in kinds]
     cells = options.axes.cross(own_cells(study, nowhere, options, size_of(study, options)[0]))
     return any(cell.adjustable and wants(cell) and is_meant(cell, options.cells) for cell in cells)
 
 
-def size_of(study: Study, options: Options) -> tuple[Size, Bound | None]:
+def size_of(study: StudyDefinition, options: Options) -> tuple[Size, RateBound | None]:
     """The amounts that the options leave or give, and the bound of a search, if it is one."""
     amounts = (options.iterations, options.seconds, options.warm_up, options.repeats)
     size = study.sizes[options.size].with_amounts(*amounts)
-    bound = Bound.parse(options.find_rate) if options.find_rate else None
+    bound = RateBound.parse(options.find_rate) if options.find_rate else None
     if bound:
         size = replace(size, iterations=options.iterations or bound.results)
     return replace(size, profile="" if bound else options.load_profile or size.profile), bound
@@ -80,7 +80,9 @@ def check_most(most: int, repeats: int) -> None:
         )
 
 
-def own_cells(study: Study, endpoints: Sequence[Endpoint], options: Options, size: Size) -> Sequence[Cell]:
+def own_cells(
+    study: StudyDefinition, endpoints: Sequence[Endpoint], options: Options, size: Size
+) -> Sequence[Cell]:
     """The study's cells, or those of open load that the options ask for in their place. Raises UsageError.
 
     A search begins at the one rate given, or a low one.

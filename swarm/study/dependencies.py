@@ -8,8 +8,8 @@ from typing import Any
 
 from swarm import clock as wall_clock
 from swarm.distributed.collector import Collector
-from swarm.distributed.workers import Crew
-from swarm.plan.cell import Cell, Run
+from swarm.distributed.workers import Workers
+from swarm.plan.cell import Cell, PlannedRun
 from swarm.sampling.sampler import Sampler
 from swarm.sampling.triton_trace import Joined
 from swarm.targets.cold_start import FirstCalls
@@ -17,7 +17,7 @@ from users.endpoint import Endpoint
 
 
 @dataclass
-class Hands:
+class Dependencies:
     """`spawn` brings an endpoint's users to a count; `probe` reads its server's counters, `serving` how it is
     set up; `traced` finds a run's requests in the server's trace, if it traces; `server_fault` says what is
     wrong with a server by its backend's name, or nothing; `addresses` has where each host reaches a cell's
@@ -26,13 +26,13 @@ class Hands:
     machine's own clock has been set since.
     """
 
-    crew: Crew
+    workers: Workers
     collector: Collector
     sampler: Sampler
     spawn: Callable[[int, Endpoint], None]
     probe: Callable[[Endpoint], dict[str, Any]]
     serving: Callable[[Endpoint], dict[str, Any]]
-    traced: Callable[[Run], Joined | None]
+    traced: Callable[[PlannedRun], Joined | None]
     first_calls: FirstCalls
     server_fault: Callable[[str], str]
     addresses: Callable[[Cell], dict[str, str]]

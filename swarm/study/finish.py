@@ -15,7 +15,7 @@ from swarm.distributed.collector import Collector
 from swarm.launcher.manifest import BEGAN
 from swarm.output import report_process
 from swarm.output.gate import Gate
-from swarm.redaction import copy_veiled
+from swarm.redaction import copy_redacted
 from swarm.study.conductor import Conductor
 from swarm.targets.embedded import EmbeddedServers
 
@@ -23,7 +23,7 @@ PASSED, FAILED, USAGE, INCONCLUSIVE = 0, 1, 2, 3
 
 
 @dataclass(frozen=True)
-class Ending:
+class Finish:
     """A study that has come to its end: `status` is complete, interrupted or failed."""
 
     conductor: Conductor
@@ -49,7 +49,7 @@ class Ending:
             if self.worker_logs:
                 ignored, logs = shutil.ignore_patterns(BEGAN), self.folder / "logs"
                 shutil.copytree(
-                    self.worker_logs, logs, ignore=ignored, copy_function=copy_veiled, dirs_exist_ok=True
+                    self.worker_logs, logs, ignore=ignored, copy_function=copy_redacted, dirs_exist_ok=True
                 )
         except OSError as error:
             self.say(f"inferswarm: {self.folder} cannot be written ({error.strerror}); it may lack its end")

@@ -8,7 +8,7 @@ from typing import Any
 
 import gevent
 
-from swarm.distributed.workers import Answers, Crew
+from swarm.distributed.workers import Answers, Workers
 from swarm.errors import StudyError
 from swarm.options.model import Options
 from swarm.study.conductor import PREPARE_S
@@ -20,25 +20,25 @@ from users.transport.base import Transport
 WORKERS_S = 60.0
 
 
-def wait_for_workers(crew: Crew, say: Callable[[str], None], wanted: int = 1) -> int:
+def wait_for_workers(workers: Workers, say: Callable[[str], None], wanted: int = 1) -> int:
     """How many there are, once there are as many as wanted, or at least one when time is up.
 
     Raises StudyError where there is none.
     """
     deadline = time.monotonic() + WORKERS_S
-    if not crew.workers():
+    if not workers.workers():
         say("waiting for a worker to connect")
-    while not crew.workers():
+    while not workers.workers():
         if time.monotonic() > deadline:
             raise StudyError("no worker has connected; start one with --worker")
         gevent.sleep(0.1)
-    while (len(crew.workers()) < wanted or crew.strangers) and time.monotonic() < deadline:
+    while (len(workers.workers()) < wanted or workers.strangers) and time.monotonic() < deadline:
         gevent.sleep(0.01)
-    return len(crew.workers())
+    return len(workers.workers())
 
 
 def hand_out(
-    crew: Crew, reference: Endpoint, transport: type[Transport], images: ImageSet, options: Options
+    workers: Workers, reference: Endpoint, transport: type[Transport], images: ImageSet, options: Options
 ) -> None:
     """Fetch the golden embeddings from `reference`; give every worker what it needs. Raises SwarmError.
 
@@ -56,11 +56,11 @@ def hand_out(
         "raw_results": options.raw_results,
         "trace": options.trace,
     }
-    ask_all(crew, "study", study)
+    ask_all(workers, "study", study)
 
 
 def check_reach(
-    crew: Crew, endpoints: Sequence[Endpoint], ways: Sequence[Mapping[str, str]]
+    workers: Workers, endpoints: Sequence[Endpoint], ways: Sequence[Mapping[str, str]]
 ) -> dict[str, dict[str, list[str]]]:
     """Every worker connects to every endpoint, by each way that cells will take. Raises StudyError.
 
@@ -68,14 +68,14 @@ def check_reach(
     worker and endpoint, which IP addresses its host has there.
     """
     answers = ask_all(
-        crew, "reach", {"endpoints": [endpoint.to_dict() for endpoint in endpoints], "ways": list(ways)}
+        workers, "reach", {"endpoints": [endpoint.to_dict() for endpoint in endpoints], "ways": list(ways)}
     )
-    return {crew.name(worker): reply.get("resolved") or {} for worker, reply in answers.replies.items()}
+    return {workers.name(worker): reply.get("resolved") or {} for worker, reply in answers.replies.items()}
 
 
-def ask_all(crew: Crew, op: str, data: Mapping[str, Any]) -> Answers:
+def ask_all(workers: Workers, op: str, data: Mapping[str, Any]) -> Answers:
     """Ask every worker there is; what they say. Raises StudyError where one cannot do it, or none answers."""
-    answers = crew.ask(op, data, PREPARE_S)
+    answers = workers.ask(op, data, PREPARE_S)
     if answers.errors or not answers.replies:
         raise StudyError("; ".join(answers.errors) or f"no worker answered ({op})")
     return answers

@@ -20,28 +20,28 @@ from reports.format import plain_lines
 from reports.ledger.ledger import LedgerWriter
 from swarm.backends.registry import chosen
 from swarm.distributed.collector import Collector
-from swarm.distributed.workers import Crew
+from swarm.distributed.workers import Workers
 from swarm.errors import SwarmError, TimeIsOverError, UsageError
-from swarm.launcher.manifest import Launch
+from swarm.launcher.manifest import LaunchManifest
 from swarm.locust_patches.log_filters import hush_locust
 from swarm.locust_patches.signals import MasterSignals, to_the_end
 from swarm.options.model import Options
 from swarm.options.parse import changes, resolve
 from swarm.output.gate import Gate
-from swarm.output.observer import Watch
+from swarm.output.observer import Observer
 from swarm.output.prometheus import Live, start_exporter
 from swarm.output.results_folder import header, make_folder, new_folder, open_ledger
-from swarm.plan.matrix import Size, Study
-from swarm.plan.schedule import Programme
+from swarm.plan.matrix import Size, StudyDefinition
+from swarm.plan.schedule import Schedule
 from swarm.sampling.kubernetes import NO_COUNTERS, cluster_of
 from swarm.sampling.sampler import Sampler, open_sources
-from swarm.study.build_plan import programme_of, varies_servers
+from swarm.study.build_plan import schedule_of, varies_servers
 from swarm.study.conductor import Conductor
-from swarm.study.dependencies import Hands
-from swarm.study.finish import INCONCLUSIVE, USAGE, Ending
+from swarm.study.dependencies import Dependencies
+from swarm.study.finish import INCONCLUSIVE, USAGE, Finish
 from swarm.study.handout import check_reach, hand_out, wait_for_workers
 from swarm.study.run_phases import Terms
-from swarm.study.wiring import Users, hands_of
+from swarm.study.wiring import Users, dependencies_of
 from swarm.targets import operator_profile
 from swarm.targets.metrics_urls import check_metrics, metrics_addresses
 from swarm.targets.model_settings import ModelControl
@@ -65,21 +65,21 @@ class Master:
     _options: Options
     images: ImageSet
 
-    def __init__(self, environment: Environment, runner: Runner, web_ui: Any, study: Study) -> None:
+    def __init__(self, environment: Environment, runner: Runner, web_ui: Any, study: StudyDefinition) -> None:
         self._environment, self._runner, self._study = environment, runner, study
-        self._crew = Crew(runner, self._say)
-        self._collector = Collector(runner, self._crew.name)
+        self._workers = Workers(runner, self._say)
+        self._collector = Collector(runner, self._workers.name)
         self._users = Users(environment, runner)
         self._servers = Servers(self._users.transport, self._say)
         self._control = ModelControl(self._say)
-        self._launch = Launch.of(os.environ)
+        self._launch = LaunchManifest.of(os.environ)
         self._live = Live()
         self._closing_text = ""
         self._elsewhere: dict[str, str] = {}
         """Endpoints that are somewhere else for some workers, and where."""
-        self._watch = watch_for(web_ui)
+        self._observer = observer_for(web_ui)
         self._gate = Gate(self._say)
-        self._collector.listeners += [self._watch.on_record, lambda record: self._gate.on_record(record)]
+        self._collector.listeners += [self._observer.on_record, lambda record: self._gate.on_record(record)]
         self._signals = MasterSignals(environment, runner, web_ui)
         atexit.register(self._servers.embedded.stop)
         environment.events.quit.add_listener(self._show_closing_text)
@@ -113,8 +113,8 @@ class Master:
         place = self._launch.server_address
         sources = functools.partial(open_sources, metrics=metrics, namespace=place, cluster=self._cluster)
         self._sampler = Sampler(self._collector.add_sample, sources)
-        if self._watch.place:
-            self._say(f"live page: {self._watch.place} below the web UI's address")
+        if self._observer.place:
+            self._say(f"live page: {self._observer.place} below the web UI's address")
 
     def _resolved(self) -> Options:
         """The options as they stand now; embedded servers emulate what the study says. Raises UsageError."""
@@ -125,24 +125,24 @@ class Master:
     def conduct(self) -> None:
         """One study, from its folder to its report; killed by a stop, it still ends in order."""
         try:
-            options, programme, size = self._planned()
+            options, schedule, size = self._planned()
             folder = new_folder(Path(options.results_dir), self._study.name)
             self._gate.keep(folder)
-            ledger = self._new_ledger(folder, options, programme, size)
+            ledger = self._new_ledger(folder, options, schedule, size)
         except UsageError as error:
             self._say(f"inferswarm: {error}")
-            self._watch.refused(str(error))
+            self._observer.refused(str(error))
             self._environment.process_exit_code = USAGE
             return
         conductor = Conductor(
-            self._hands(), programme, Terms(options.request_timeout, size.warm_up, options.seed)
+            self._dependencies(), schedule, Terms(options.request_timeout, size.warm_up, options.seed)
         )
         own, logs, ratio = self._servers.embedded, self._launch.logs, options.max_failure_ratio
-        ending = Ending(conductor, self._collector, ledger, folder, own, self._say, ratio, self._gate, logs)
+        finish = Finish(conductor, self._collector, ledger, folder, own, self._say, ratio, self._gate, logs)
         status, reason = "interrupted", "stopped before its end"
         try:
             with gevent.Timeout(self._run_time_s(), TimeIsOverError("--run-time is over")):
-                self._begin(options, ledger, folder, programme)
+                self._begin(options, ledger, folder, schedule)
                 self._profile_operators(options, size)
                 conductor.walk()
             status, reason = "complete", ""
@@ -155,49 +155,49 @@ class Master:
             status, reason = "failed", f"{type(error).__name__}: {error}"
             raise
         finally:
-            to_the_end(lambda: self._end(ending, status, reason))
+            to_the_end(lambda: self._end(finish, status, reason))
 
-    def _planned(self) -> tuple[Options, Programme, Size]:
+    def _planned(self) -> tuple[Options, Schedule, Size]:
         """What this press of Start asks for, judged by the gate as it is now. Raises UsageError."""
         options = self._resolved()
         gate = self._gate = Gate.of(options, self._say)
         options = replace(options, baseline=gate.baseline)
         workers = self._launch.workers if isinstance(self._runner, MasterRunner) else 1
         study, endpoints, check = self._study, self._servers.endpoints, self._control.check
-        return options, *programme_of(study, endpoints, options, self._launch, gate, workers, check)
+        return options, *schedule_of(study, endpoints, options, self._launch, gate, workers, check)
 
-    def _hands(self) -> Hands:
+    def _dependencies(self) -> Dependencies:
         """What the conductor acts through; several replicas have no counters in common."""
-        crew, collector, servers = self._crew, self._collector, self._servers
-        acting = (self._users, crew, collector, self._sampler, servers, self._launch, self._control)
-        hands = hands_of(*acting, self._gate.stopped, self._say)
-        hands.doubts = lambda endpoint: doubts(endpoint, self._elsewhere)
-        return replace(hands, probe=lambda _: {"error": NO_COUNTERS}) if self._cluster else hands
+        workers, collector, servers = self._workers, self._collector, self._servers
+        acting = (self._users, workers, collector, self._sampler, servers, self._launch, self._control)
+        deps = dependencies_of(*acting, self._gate.stopped, self._say)
+        deps.doubts = lambda endpoint: doubts(endpoint, self._elsewhere)
+        return replace(deps, probe=lambda _: {"error": NO_COUNTERS}) if self._cluster else deps
 
-    def _new_ledger(self, folder: Path, options: Options, programme: Programme, size: Size) -> LedgerWriter:
+    def _new_ledger(self, folder: Path, options: Options, schedule: Schedule, size: Size) -> LedgerWriter:
         """A ledger with its header. Raises UsageError."""
         began = self._launch.command or ["locust", *sys.argv[1:]]
         command = [*began, *changes(self._options, options)]
-        about, runs = options.resolved(size), programme.planned
+        about, runs = options.resolved(size), schedule.planned
         head = header(self._study, about, command, runs, self.images, self._servers)
         whole = {**head, **self._launch.facts(head["fingerprint"])}
         ledger = open_ledger(folder, whole)
-        self._watch.begun(folder, whole)
+        self._observer.begun(folder, whole)
         return ledger
 
-    def _begin(self, options: Options, ledger: LedgerWriter, folder: Path, programme: Programme) -> None:
+    def _begin(self, options: Options, ledger: LedgerWriter, folder: Path, schedule: Schedule) -> None:
         """From workers that are there to workers that have all they need."""
         self._collector.begin_study(ledger, options.raw_results)
-        count = wait_for_workers(self._crew, self._say, self._launch.workers)
+        count = wait_for_workers(self._workers, self._say, self._launch.workers)
         self._launch.tell_begun()
         first = self._servers.endpoints[0]
         # From here on Locust's state says that a test is on, so that Stop and Ctrl-C reach this greenlet.
         self._users.spawn(0, first)
-        runs = f"{len(programme.planned)} runs" if programme.planned else "runs as the search needs"
+        runs = f"{len(schedule.planned)} runs" if schedule.planned else "runs as the search needs"
         size = f"{runs} ({options.size}), {count} worker(s)"
         self._say(f"{self._study.title}: {size}, results in {folder}/")
-        hand_out(self._crew, first, self._users.transport(first), self.images, options)
-        told = check_reach(self._crew, self._servers.endpoints, self._launch.ways(options.axes.links))
+        hand_out(self._workers, first, self._users.transport(first), self.images, options)
+        told = check_reach(self._workers, self._servers.endpoints, self._launch.ways(options.axes.links))
         here = {name: target["resolved"] for name, target in self._servers.targets.items()}
         self._elsewhere = elsewhere(here, told)
 
@@ -214,15 +214,15 @@ class Master:
         options = self._environment.parsed_options
         return options.run_time if options else None
 
-    def _end(self, ending: Ending, status: str, reason: str) -> None:
+    def _end(self, finish: Finish, status: str, reason: str) -> None:
         """The report, and the exit code, which stays inconclusive if anything here goes wrong."""
         self._environment.process_exit_code = INCONCLUSIVE
         try:
-            self._closing_text, code = ending.close(status, reason)
+            self._closing_text, code = finish.close(status, reason)
         finally:
             self._control.restore()
-        self._watch.ended(status, reason, code)
-        self._crew.forget()
+        self._observer.ended(status, reason, code)
+        self._workers.forget()
         self._environment.process_exit_code = code
         if self._environment.web_ui is not None:
             self._show_closing_text()
@@ -244,10 +244,10 @@ class Master:
             logger.info(plain_lines(text))
 
 
-def watch_for(web_ui: Any) -> Watch:
+def observer_for(web_ui: Any) -> Observer:
     """The live page of this web UI; without one, nobody, and nothing of the page is imported."""
     if web_ui is None:
-        return Watch()
+        return Observer()
     from swarm.web.page import open_page
 
     return open_page(web_ui)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from swarm.distributed.workers import Muster
+from swarm.distributed.workers import RunWorkers
 from swarm.errors import RunFailedError, StudyError
-from swarm.plan.cell import Run
-from swarm.study.dependencies import Hands
-from swarm.study.run_log import Notes
+from swarm.plan.cell import PlannedRun
+from swarm.study.dependencies import Dependencies
+from swarm.study.run_log import RunLog
 from users.load.load_profile import base_per_s
 
 ACKNOWLEDGE_S = 10.0
@@ -41,24 +41,24 @@ class Terms:
         return self.request_s + STALL_S
 
 
-class UnderWay:
+class RunPhases:
     """A run from its first question to the workers to its last."""
 
-    def __init__(self, run: Run, hands: Hands, notes: Notes, terms: Terms) -> None:
+    def __init__(self, run: PlannedRun, deps: Dependencies, notes: RunLog, terms: Terms) -> None:
         self.run = run
-        self._hands, self._notes, self._terms = hands, notes, terms
-        self._muster = Muster(hands.crew, hands.collector.heard, hands.clock)
+        self._deps, self._notes, self._terms = deps, notes, terms
+        self._run_workers = RunWorkers(deps.workers, deps.collector.heard, deps.clock)
         self._measuring = self._short = False
         self.measured = False
         """Whether it came to the measure phase."""
         self.dropped = 0
         """Arrivals of the measure phase that were never sent."""
-        hands.collector.begin_phase(run.cell.name, run.repeat, "")
-        notes.start(run, self._muster.names, self._muster.hosts)
+        deps.collector.begin_phase(run.cell.name, run.repeat, "")
+        notes.start(run, self._run_workers.names, self._run_workers.hosts)
 
     def ask(self, op: str, data: dict[str, Any], patience_s: float) -> None:
         """Ask all workers. Raises RunFailedError where one cannot do it, StudyError where none answers."""
-        answers = self._hands.crew.ask(op, data, patience_s)
+        answers = self._deps.workers.ask(op, data, patience_s)
         self._note_lost(answers.lost)
         if answers.errors:
             raise RunFailedError("; ".join(answers.errors))
@@ -67,25 +67,25 @@ class UnderWay:
 
     def send(self, phase: str, over: Callable[[int, float], bool]) -> None:
         """Let the users send until it is `over`, which is told how many have finished, and the seconds."""
-        hands, collector, run = self._hands, self._hands.collector, self.run
+        deps, collector, run = self._deps, self._deps.collector, self.run
         course = run.cell.course if phase == "measure" else None
         start_ns = self._whole_second() if course else 0
         collector.begin_phase(run.cell.name, run.repeat, phase)
-        hands.sampler.enter(phase)
+        deps.sampler.enter(phase)
         self._notes.phase(run, phase, start_ns)
         self.measured = self._measuring = phase == "measure"
-        now_ns = hands.wall_ns()
+        now_ns = deps.wall_ns()
         start_ns = start_ns or now_ns + round(LEAD_S * 1e9 if run.cell.open else 0)
-        began = moved = hands.clock() + (start_ns - now_ns) / 1e9
+        began = moved = deps.clock() + (start_ns - now_ns) / 1e9
         self.ask("phase", self._orders(phase, start_ns), ACKNOWLEDGE_S)
-        self._muster.begin_phase()
+        self._run_workers.begin_phase()
         finished = 0
-        while not over(finished, hands.clock() - began):
+        while not over(finished, deps.clock() - began):
             self._watch()
-            hands.sleep(POLL_S)
+            deps.sleep(POLL_S)
             if collector.ok + collector.failed > finished:
-                finished, moved = collector.ok + collector.failed, hands.clock()
-            if hands.clock() > moved + self._terms.stall_s:
+                finished, moved = collector.ok + collector.failed, deps.clock()
+            if deps.clock() > moved + self._terms.stall_s:
                 given_up = f"nothing finished for {self._terms.stall_s:g} s in the {phase}"
                 raise RunFailedError(f"{given_up}, so it was given up")
 
@@ -93,10 +93,10 @@ class UnderWay:
         """A whole second of the wall clock that is LEAD_S away: windows and samples are of such seconds, and
         so are then the stages of a load's course.
         """
-        hands, lead_ns = self._hands, round(LEAD_S * 1e9)
-        now_ns = hands.wall_ns()
+        deps, lead_ns = self._deps, round(LEAD_S * 1e9)
+        now_ns = deps.wall_ns()
         start_ns = -(-(now_ns + lead_ns) // NS_PER_S) * NS_PER_S
-        hands.sleep((start_ns - lead_ns - now_ns) / 1e9)
+        deps.sleep((start_ns - lead_ns - now_ns) / 1e9)
         return start_ns
 
     def _orders(self, phase: str, start_utc_ns: int) -> dict[str, Any]:
@@ -113,11 +113,11 @@ class UnderWay:
         """Stop sending and wait for what is in flight; after a measure phase, write what each worker says."""
         if self._measuring:
             self._notes.phase(self.run, "drain")
-        self._hands.sampler.enter("drain")
-        answers = self._hands.crew.ask("drain", {"patience_s": patience_s}, patience_s + ACKNOWLEDGE_S)
+        self._deps.sampler.enter("drain")
+        answers = self._deps.workers.ask("drain", {"patience_s": patience_s}, patience_s + ACKNOWLEDGE_S)
         if self._measuring:
             for worker, reply in answers.replies.items():
-                self._notes.drained(self.run, self._hands.crew.name(worker), reply)
+                self._notes.drained(self.run, self._deps.workers.name(worker), reply)
             for error in answers.errors:
                 self._doubt("results-lost", error)
             self._judge([reply for reply in answers.replies.values() if "error" not in reply])
@@ -134,23 +134,23 @@ class UnderWay:
     def _watch(self) -> None:
         """Notice what dies, and who comes, while a phase runs."""
         self.check()
-        self._note_lost(self._muster.lost())
-        for name in self._muster.joined():
+        self._note_lost(self._run_workers.lost())
+        for name in self._run_workers.joined():
             self._doubt("worker-joined", f"worker {name} came in the middle")
-        for name in self._hands.crew.keep_seats():
+        for name in self._deps.workers.keep_seats():
             self._short = True
             self._doubt("worker-joined", f"worker {name} came in the middle of a cell for others: sent home")
-        if not self._muster.workers:
+        if not self._run_workers.workers:
             raise self._nobody("every worker of it is gone")
         if self._short:
             # The load goes on whole, on those that are left.
             self._short = False
-            self._hands.spawn(self.run.cell.users, self.run.cell.endpoint)
+            self._deps.spawn(self.run.cell.users, self.run.cell.endpoint)
             self.ask("share", {}, ACKNOWLEDGE_S)
 
     def _nobody(self, text: str) -> RunFailedError | StudyError:
         """The end of the run where others have no part in it and may carry the next ones, or of the study."""
-        if self._hands.crew.alive():
+        if self._deps.workers.alive():
             return RunFailedError(f"{text}; look at their consoles")
         return StudyError(f"{text}, and there is no other; look at their consoles")
 
@@ -160,21 +160,21 @@ class UnderWay:
         """
         if missing:
             raise RunFailedError(missing)
-        cell, workers = self.run.cell, len(self._muster.workers)
+        cell, workers = self.run.cell, len(self._run_workers.workers)
         if cell.open and cell.users < workers:
             raise RunFailedError(f"--max-in-flight {cell.users}: give at least one each to {workers} workers")
-        if self._hands.collector.fault:
-            raise StudyError(self._hands.collector.fault)
-        if stopped := self._hands.stopped():
+        if self._deps.collector.fault:
+            raise StudyError(self._deps.collector.fault)
+        if stopped := self._deps.stopped():
             raise StudyError(stopped)
-        if fault := self._hands.server_fault(self.run.cell.endpoint.server):
+        if fault := self._deps.server_fault(self.run.cell.endpoint.server):
             raise RunFailedError(fault)
 
     def _note_lost(self, lost: Sequence[str]) -> None:
-        for name in self._muster.drop(list(lost)):
+        for name in self._run_workers.drop(list(lost)):
             self._short = True
             self._doubt("worker-lost", f"worker {name} was lost")
 
     def _doubt(self, code: str, text: str) -> None:
         self._notes.caveat(self.run, code, text)
-        self._hands.say(f"{self.run.cell.name}: {text}")
+        self._deps.say(f"{self.run.cell.name}: {text}")

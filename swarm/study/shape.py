@@ -25,7 +25,7 @@ from swarm.locust_patches.signals import obey_signals_on_worker, send_workers_ho
 from swarm.options.parse import add_options
 from swarm.plan.cell import Cell
 from swarm.plan.matrix import Size, serial_and_concurrent
-from swarm.redaction import veil_exceptions, veil_output
+from swarm.redaction import redact_exceptions, redact_output
 from swarm.study.master import Master
 from users.endpoint import Endpoint
 
@@ -66,7 +66,7 @@ class StudyShape(LoadTestShape):
 
 def on_parser(parser: LocustArgumentParser, **_: Any) -> None:
     """Locust builds a parser, before all else: add our options."""
-    veil_output()
+    redact_output()
     tune_locust()
     add_options(parser)
     bind_loopback(parser)
@@ -87,7 +87,7 @@ def on_init(environment: Environment, runner: Runner, web_ui: Any, **_: Any) -> 
         worker.hello()
     if isinstance(runner, (MasterRunner, LocalRunner)):
         say_who_may_connect(environment)
-        veil_exceptions(runner)
+        redact_exceptions(runner)
         shape.master = Master(environment, runner, web_ui, shape)
         try:
             shape.master.prepare()

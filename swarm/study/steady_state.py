@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from reports.histogram import codec
-from swarm.distributed.phase_stats import Pulse, Second
+from swarm.distributed.phase_stats import PhaseStats, SecondStats
 
 WINDOWS = 3
 LEAST_RESULTS = 3
@@ -31,7 +31,7 @@ class Slice:
         return self.finished / self.seconds
 
 
-def doubt(seconds: Sequence[Second], compute_ns: Sequence[float]) -> str:
+def doubt(seconds: Sequence[SecondStats], compute_ns: Sequence[float]) -> str:
     """Why the server cannot be called steady yet, or nothing.
 
     `compute_ns`: the server's compute time per execution in each second that had one; empty where it does not
@@ -65,21 +65,21 @@ class Steadiness:
         self._judged = -1
         self.doubt = "not judged"
 
-    def over(self, pulse: Pulse, elapsed_s: float) -> bool:
+    def over(self, phase_stats: PhaseStats, elapsed_s: float) -> bool:
         """Whether the warm-up may end; judged anew with each complete second."""
-        if pulse.complete != self._judged:
-            self._judged = pulse.complete
-            self.doubt = doubt(pulse.seconds, pulse.compute_ns)
+        if phase_stats.complete != self._judged:
+            self._judged = phase_stats.complete
+            self.doubt = doubt(phase_stats.seconds, phase_stats.compute_ns)
         if self.doubt and elapsed_s >= self._cap_s:
             self.doubt = f"not steady after {self._cap_s:g} s of warm-up: {self.doubt}"
             return True
         return not self.doubt
 
 
-def sliced(seconds: Sequence[Second]) -> list[Slice]:
+def sliced(seconds: Sequence[SecondStats]) -> list[Slice]:
     """Seconds joined from the last one backwards, until each slice has enough results; oldest first."""
     slices: list[Slice] = []
-    held: list[Second] = []
+    held: list[SecondStats] = []
     for second in reversed(seconds):
         held.append(second)
         finished = sum(one.finished for one in held)

@@ -14,12 +14,12 @@ from swarm.backends.server_info import read_serving
 from swarm.backends.statistics import read_counters
 from swarm.distributed.collector import Collector
 from swarm.distributed.worker_cell import user_class_for
-from swarm.distributed.workers import Crew
-from swarm.launcher.manifest import Launch
+from swarm.distributed.workers import Workers
+from swarm.launcher.manifest import LaunchManifest
 from swarm.sampling.sampler import Sampler
 from swarm.sampling.server_memory import ServerMemory
 from swarm.sampling.triton_trace import TraceReader
-from swarm.study.dependencies import Hands
+from swarm.study.dependencies import Dependencies
 from swarm.targets.model_settings import ModelControl
 from swarm.targets.servers import Servers
 from users.endpoint import Endpoint
@@ -46,20 +46,20 @@ class Users:
         return user_class_for(endpoint, self._environment.user_classes).transport
 
 
-def hands_of(
+def dependencies_of(
     users: Users,
-    crew: Crew,
+    workers: Workers,
     collector: Collector,
     sampler: Sampler,
     servers: Servers,
-    launch: Launch,
+    launch: LaunchManifest,
     control: ModelControl,
     stopped: Callable[[], str],
     say: Callable[[str], None],
-) -> Hands:
-    """The conductor's hands in a real study."""
-    return Hands(
-        crew=crew,
+) -> Dependencies:
+    """The conductor's deps in a real study."""
+    return Dependencies(
+        workers=workers,
         collector=collector,
         sampler=sampler,
         spawn=users.spawn,

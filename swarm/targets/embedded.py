@@ -15,11 +15,11 @@ import gevent
 from gevent.event import AsyncResult
 
 from swarm.backends import admin_client
-from swarm.backends.registry import Kind, servers_for
+from swarm.backends.registry import EndpointKind, servers_for
 from swarm.errors import UsageError
 from swarm.launcher.orphans import new_folder, remove_folders
 from swarm.options.model import Options
-from swarm.redaction import copy_veiled
+from swarm.redaction import copy_redacted
 
 STOP_S = 8.0
 TRACING = (
@@ -27,7 +27,7 @@ TRACING = (
 )
 
 
-def arguments(options: Options, kinds: Iterable[Kind], model_control: bool = False) -> list[str]:
+def arguments(options: Options, kinds: Iterable[EndpointKind], model_control: bool = False) -> list[str]:
     """Which servers to start for these kinds of endpoints, and how, as `up` takes it. Raises UsageError.
 
     `model_control`: cells set servers otherwise.
@@ -132,7 +132,7 @@ class EmbeddedServers:
     def copy_logs(self, folder: Path) -> None:
         """The servers' logs so far, into `folder`."""
         if self._logs is not None:
-            shutil.copytree(self._logs, folder, copy_function=copy_veiled, dirs_exist_ok=True)
+            shutil.copytree(self._logs, folder, copy_function=copy_redacted, dirs_exist_ok=True)
 
     def stop(self) -> None:
         """Close its standard input, wait, and kill it if it does not end. Safe to call twice.

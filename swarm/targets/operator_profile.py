@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from swarm.options.model import Options
-from swarm.plan.matrix import Size, Study
+from swarm.plan.matrix import Size, StudyDefinition
 
 KIND = "operators"
 MODEL = "onnx"
@@ -21,7 +21,7 @@ SHARE, LEAST_ITERATIONS = 3, 3
 """A third of the study's iterations: a batch of 32 takes seconds without a GPU."""
 
 
-def wanted(study: Study, options: Options, ready: Mapping[str, Any]) -> bool:
+def wanted(study: StudyDefinition, options: Options, ready: Mapping[str, Any]) -> bool:
     """Whether a study asks for the profile, and runs on the embedded engine that it would be of."""
     return study.operators and options.embedded and MODEL in ready.get("endpoints", {})
 

@@ -8,10 +8,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from swarm.backends import admin_client
-from swarm.backends.registry import Kind
+from swarm.backends.registry import EndpointKind
 from swarm.backends.server_info import stated
 from swarm.errors import UsageError
-from swarm.launcher.manifest import Launch, relocated
+from swarm.launcher.manifest import LaunchManifest, relocated
 from swarm.options.model import Options
 from swarm.sampling.gpus import is_local
 from swarm.targets.cold_start import FirstCalls
@@ -49,7 +49,12 @@ class Servers:
         self.targets: dict[str, dict[str, Any]] = {}
 
     def prepare(
-        self, options: Options, kinds: Sequence[Kind], images: ImageSet, launch: Launch, varied: bool
+        self,
+        options: Options,
+        kinds: Sequence[EndpointKind],
+        images: ImageSet,
+        launch: LaunchManifest,
+        varied: bool,
     ) -> None:
         """Start those behind `kinds` where no URL was given, and ask each endpoint for the first embedding.
 

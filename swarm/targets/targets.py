@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from swarm.backends.registry import ALL, SERVICES, Kind, patterns_of
+from swarm.backends.registry import ALL, SERVICES, EndpointKind, patterns_of
 from swarm.errors import UsageError
 from swarm.options.addresses import Place, place_of
 from swarm.options.model import Options
@@ -26,7 +26,7 @@ def url_option(backend: str, protocol: str) -> str:
     return f"{backend}_url" if backend in SERVICES else f"{backend}_{protocol}_url"
 
 
-def endpoints_from_options(options: Options, kinds: Sequence[Kind]) -> list[Endpoint]:
+def endpoints_from_options(options: Options, kinds: Sequence[EndpointKind]) -> list[Endpoint]:
     """Those of some kinds whose URLs were given. Raises UsageError on an unreadable one, or for none."""
     models = {"onnx": options.onnx_model, "trt": options.trt_model, EMULATED: EMULATED}
     made = []
@@ -44,7 +44,7 @@ def endpoints_from_options(options: Options, kinds: Sequence[Kind]) -> list[Endp
     return made
 
 
-def check_named(options: Options, kinds: Iterable[Kind], made: Collection[str]) -> None:
+def check_named(options: Options, kinds: Iterable[EndpointKind], made: Collection[str]) -> None:
     """Raises UsageError where --endpoints names what has no URL; `all` is all that have one."""
     named = [] if options.endpoints.strip() == ALL else patterns_of((), options.endpoints)
     for pattern in named:
@@ -78,12 +78,12 @@ def security_for(backend: str, security: Security) -> Security:
     return made
 
 
-def reached(kind: Kind, place: Place, model: str, security: Security) -> Endpoint:
+def reached(kind: EndpointKind, place: Place, model: str, security: Security) -> Endpoint:
     """The endpoint of a kind at a place."""
     return replace(kind.at(place.address, model), tls=place.tls, security=security)
 
 
-def endpoints_from_ready(ready: Mapping[str, Any], kinds: Iterable[Kind]) -> list[Endpoint]:
+def endpoints_from_ready(ready: Mapping[str, Any], kinds: Iterable[EndpointKind]) -> list[Endpoint]:
     """The endpoints of some kinds that embedded servers have, from their `ready` event."""
     made = []
     for kind in kinds:

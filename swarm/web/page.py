@@ -13,7 +13,7 @@ from typing import Any
 
 from flask import Response, request
 
-from swarm.output.observer import Watch
+from swarm.output.observer import Observer
 from swarm.web.cells import TAB
 from swarm.web.routes import add_routes, guard_pages
 from swarm.web.seconds import COLUMNS
@@ -26,7 +26,7 @@ logger = logging.getLogger("inferswarm")
 KEY = "inferswarm"
 
 
-class LivePage(Watch):
+class LivePage(Observer):
     """Follows studies; `clock` counts seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

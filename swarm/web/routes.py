@@ -111,7 +111,7 @@ def guard_pages(web_ui: Any) -> None:
     """Before anything else is added to the web UI: what is added later is guarded, too."""
     web_ui.app.config["LOGIN"] = web_ui.web_login
     web_ui.app.before_request(refuse_other_pages)
-    web_ui.app.after_request(veiled)
+    web_ui.app.after_request(redact_response)
 
 
 def refuse_other_pages() -> Response | None:
@@ -137,7 +137,7 @@ def of_another_page(headers: Mapping[str, str], host: str) -> bool:
     return elsewhere and headers.get("Sec-Fetch-Mode") != "navigate"
 
 
-def veiled(response: Response) -> Response:
+def redact_response(response: Response) -> Response:
     """Without tokens, whatever a server or a library has put into an error; files of studies have none."""
     is_text = response.is_json or str(response.mimetype).startswith("text/")
     if spellings() and is_text and not response.direct_passthrough:

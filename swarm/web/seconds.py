@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reports.fold.records import readable
-from reports.fold.run_records import Run, planned_of
-from reports.fold.timeline import Second, timeline
+from reports.fold.run_records import RunRecords, planned_of
+from reports.fold.timeline import TimelineSecond, timeline
 from reports.ledger.ledger import Record
 from reports.study.summarise import summarise
 from reports.summary.summary import Summary
@@ -51,7 +51,7 @@ class Seconds:
         self.late = 0
         """How many records were too far off in time to be folded."""
 
-    def add(self, record: Record, now: float) -> Iterator[Second]:
+    def add(self, record: Record, now: float) -> Iterator[TimelineSecond]:
         """Take one record; the seconds that it is time to fold, in order. One may come a second time."""
         if record["kind"] == "phase":
             self._phases.append(record)
@@ -61,7 +61,7 @@ class Seconds:
             at for at, held in self._held.items() if now - held.came >= WAIT_S and self._is_past(at)
         )
 
-    def rest(self) -> Iterator[Second]:
+    def rest(self) -> Iterator[TimelineSecond]:
         """What still waits: the run is over."""
         yield from self._fold(self._held)
 
@@ -80,7 +80,7 @@ class Seconds:
         for at in far:
             self.late += self._held.pop(at).fresh
 
-    def _fold(self, seconds: Iterable[int]) -> Iterator[Second]:
+    def _fold(self, seconds: Iterable[int]) -> Iterator[TimelineSecond]:
         for at in sorted(at for at in seconds if self._held[at].fresh):
             before = self._held.get(at - 1, Held()).records
             sample = [record for record in before if record["kind"] == "sample"]
@@ -88,12 +88,12 @@ class Seconds:
             yield second_of(self._entry, at, [*self._phases, *sample, *self._held[at].records])
 
 
-def row_of(second: Second) -> list[Any]:
+def row_of(second: TimelineSecond) -> list[Any]:
     """One second in the order of COLUMNS, to four digits."""
     return [value_of(second, column) for column in COLUMNS]
 
 
-def value_of(second: Second, column: str) -> Any:
+def value_of(second: TimelineSecond, column: str) -> Any:
     """A column's value; times are held in nanoseconds."""
     if not column.endswith("_ms"):
         return short(getattr(second, column))
@@ -112,7 +112,7 @@ def summary_of(header: Record, entry: Record, records: Iterable[Record]) -> Summ
     return summarise(run_of(entry, records), options, links)
 
 
-def second_of(entry: Record, at: int, records: Iterable[Record]) -> Second:
+def second_of(entry: Record, at: int, records: Iterable[Record]) -> TimelineSecond:
     """What one run did in the second `at` (Unix time), of the records of that second and what came before:
     its phases, and the sample of the second before. ValueError where there is none of that second.
     """
@@ -122,12 +122,12 @@ def second_of(entry: Record, at: int, records: Iterable[Record]) -> Second:
     raise ValueError(f"no record of second {at}")
 
 
-def run_of(entry: Record, records: Iterable[Record]) -> Run:
+def run_of(entry: Record, records: Iterable[Record]) -> RunRecords:
     """The run as the report reads it from a ledger."""
     kinds: defaultdict[str, list[Record]] = defaultdict(list)
     for record in readable(list(records)):
         kinds[record["kind"]].append(record)
-    return Run(planned_of(entry), kinds)
+    return RunRecords(planned_of(entry), kinds)
 
 
 def entry_of(plan: Sequence[Record], record: Mapping[str, Any]) -> Record:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reports.fold.timeline import Second
+from reports.fold.timeline import TimelineSecond
 from reports.ledger.ledger import Record
 from swarm.plan.eta import clock, cost_of
 from swarm.web.cells import TOO_LONG, cell_of, tab_row, untold
@@ -80,7 +80,7 @@ class StudyState:
             self._show(self._running.rest())
             self._end(record["status"])
 
-    def _show(self, seconds: Iterator[Second]) -> None:
+    def _show(self, seconds: Iterator[TimelineSecond]) -> None:
         """One that comes a second time takes the place of the first."""
         for second in seconds:
             row = row_of(second)

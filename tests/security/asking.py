@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from swarm.backends.admin_client import PATIENCE_S, Line
+from swarm.backends.admin_client import PATIENCE_S, AdminConnection
 from users.backends.embed_service import JpegHttp
 from users.backends.triton_grpc import TritonGrpc
 from users.endpoint import Endpoint
@@ -47,7 +47,7 @@ def asked(how: str, address: str) -> str:
         endpoint, transport = Endpoint("pytorch-http", "pytorch", "http", "jpeg", address), JpegHttp
     try:
         if how == "control":
-            return type(Line.to(endpoint, PATIENCE_S).get_json("/v2/models/m/config")).__name__
+            return type(AdminConnection.to(endpoint, PATIENCE_S).get_json("/v2/models/m/config")).__name__
         with transport(endpoint, TIMEOUT_S, by_library=how == "library") as user:
             reply = user.send(transport.prepare(IMAGES, (0,), endpoint))
             return f"an answer of shape {reply.embeddings.shape}"

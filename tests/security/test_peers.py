@@ -26,9 +26,9 @@ from swarm.distributed.master_socket import (
     MOST_NAMES,
     MOST_WAITING,
     SILENT_S,
-    Ears,
-    Ration,
-    Unheard,
+    MasterSocket,
+    RateLimit,
+    RefusedMessage,
 )
 from swarm.distributed.protocol import are_records, is_progress
 from tests.swarm.fakes import FakeClock
@@ -40,26 +40,26 @@ STATS = {"stats": [ENTRY], "stats_total": ENTRY, "errors": {}, "user_classes_cou
 
 
 @pytest.fixture
-def ears() -> Iterator[Ears]:
-    made = Ears("127.0.0.1", 0)
+def ears() -> Iterator[MasterSocket]:
+    made = MasterSocket("127.0.0.1", 0)
     for of_all in (made.workers, made.rations, made.names):
         of_all.clear()
     yield made
     made.socket.context.destroy(linger=0)
 
 
-def heard(ears: Ears, kind: str, data: Any, worker: str = "w") -> Message:
+def heard(ears: MasterSocket, kind: str, data: Any, worker: str = "w") -> Message:
     return ears.heard([worker.encode(), msgpack.dumps([kind, data, worker])])[1]
 
 
-def test_a_worker_that_floods_is_heard_as_often_as_any_needs(ears: Ears) -> None:
+def test_a_worker_that_floods_is_heard_as_often_as_any_needs(ears: MasterSocket) -> None:
     heard(ears, "client_ready", "2.47.0")
     got = 0
     for _ in range(20_000):
-        with contextlib.suppress(Unheard):
+        with contextlib.suppress(RefusedMessage):
             heard(ears, "heartbeat", HEART)
             got += 1
-    with pytest.raises(Unheard, match="more messages of a worker than any sends"):
+    with pytest.raises(RefusedMessage, match="more messages of a worker than any sends"):
         heard(ears, "heartbeat", HEART)
     assert got <= MESSAGES_PER_S * (BURST_S + 10)
     heard(ears, "client_ready", "2.47.0", "another")
@@ -68,7 +68,7 @@ def test_a_worker_that_floods_is_heard_as_often_as_any_needs(ears: Ears) -> None
 
 def test_a_ration_grows_again() -> None:
     clock = FakeClock()
-    ration = Ration(clock)
+    ration = RateLimit(clock)
     assert [ration.take(1) for _ in range(MESSAGES_PER_S * BURST_S + 1)][-2:] == [True, False]
     clock.sleep(1.0)
     assert sum(ration.take(1) for _ in range(1_000)) == MESSAGES_PER_S
@@ -87,7 +87,7 @@ def flood(port: int, over: list[bool]) -> None:
                 evil.send(b"\xc1" * 100)
 
 
-def test_others_run_while_strangers_flood(ears: Ears) -> None:
+def test_others_run_while_strangers_flood(ears: MasterSocket) -> None:
     over = []
     flooding = gevent.get_hub().threadpool.spawn(flood, ears.port, over)
     listening = gevent.spawn(ears.recv_from_client)
@@ -109,7 +109,7 @@ def test_others_run_while_strangers_flood(ears: Ears) -> None:
     worker.socket.context.destroy(linger=0)
 
 
-def test_what_waits_to_be_heard_takes_little_memory(ears: Ears) -> None:
+def test_what_waits_to_be_heard_takes_little_memory(ears: MasterSocket) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     evil = Client("127.0.0.1", ears.port, "evil")
     evil.socket.setsockopt(zmq.SNDHWM, 4)
@@ -123,43 +123,43 @@ def test_what_waits_to_be_heard_takes_little_memory(ears: Ears) -> None:
     assert grown_mb < 4 * MOST_WAITING * MOST_BYTES / 2**20
 
 
-def test_there_are_only_so_many_workers_and_names(ears: Ears) -> None:
+def test_there_are_only_so_many_workers_and_names(ears: MasterSocket) -> None:
     for number in range(MOST_WORKERS):
         heard(ears, "client_ready", "2.47.0", f"w{number}")
-    with pytest.raises(Unheard, match="one worker too many"):
+    with pytest.raises(RefusedMessage, match="one worker too many"):
         heard(ears, "client_ready", "2.47.0", "one more")
     for first in range(0, MOST_NAMES, 500):
         entries = [{**ENTRY, "name": f"n{number}"} for number in range(first, first + 500)]
         heard(ears, "stats", {**STATS, "stats": entries}, "w1")
-    with pytest.raises(Unheard, match="more names"):
+    with pytest.raises(RefusedMessage, match="more names"):
         heard(ears, "stats", {**STATS, "stats": [{**ENTRY, "name": "one more"}]}, "w1")
     for number in range(10):
-        with pytest.raises(Unheard, match="more names"):
+        with pytest.raises(RefusedMessage, match="more names"):
             heard(ears, "exception", {"msg": "x", "traceback": f"t{number}"}, "w1")
 
 
-def test_who_is_gone_makes_room(ears: Ears) -> None:
+def test_who_is_gone_makes_room(ears: MasterSocket) -> None:
     clock = FakeClock()
     for number in range(MOST_WORKERS):
         heard(ears, "client_ready", "2.47.0", f"w{number}")
-        ears.rations[f"w{number}"] = Ration(clock)
+        ears.rations[f"w{number}"] = RateLimit(clock)
     clock.sleep(SILENT_S - 1)
     heard(ears, "heartbeat", HEART, "w1")
     clock.sleep(2)
     heard(ears, "client_ready", "2.47.0", "one more")
     assert heard(ears, "heartbeat", HEART, "w1").data == HEART
-    with pytest.raises(Unheard, match="a message of no worker"):
+    with pytest.raises(RefusedMessage, match="a message of no worker"):
         heard(ears, "heartbeat", HEART, "w2")
     heard(ears, "client_ready", "2.47.0", "w2")
 
 
 @pytest.mark.parametrize("worker", [f"w{ESCAPES}", "w\n", "w\x1b[2J"])
-def test_no_name_of_a_worker_tells_the_terminal_anything(ears: Ears, worker: str) -> None:
-    with pytest.raises(Unheard, match="in another's name"):
+def test_no_name_of_a_worker_tells_the_terminal_anything(ears: MasterSocket, worker: str) -> None:
+    with pytest.raises(RefusedMessage, match="in another's name"):
         heard(ears, "client_ready", "2.47.0", worker)
 
 
-def test_nor_do_other_words(ears: Ears) -> None:
+def test_nor_do_other_words(ears: MasterSocket) -> None:
     assert str(heard(ears, "client_ready", f"2.47.0{ESCAPES}").data).isprintable()
     told = heard(ears, "exception", {"msg": ESCAPES, "traceback": f"a\n{ESCAPES}"}).data
     assert [text.isprintable() for text in told["msg"].split("\n")] == [True]
@@ -183,12 +183,12 @@ def test_nor_do_other_words(ears: Ears) -> None:
         {"name": "x" * 100_000},
     ],
 )
-def test_absurd_tables_are_dropped(ears: Ears, change: dict[str, Any]) -> None:
+def test_absurd_tables_are_dropped(ears: MasterSocket, change: dict[str, Any]) -> None:
     heard(ears, "client_ready", "2.47.0")
     heard(ears, "stats", STATS)
-    with pytest.raises(Unheard, match="malformed"):
+    with pytest.raises(RefusedMessage, match="malformed"):
         heard(ears, "stats", {**STATS, "stats": [{**ENTRY, **change}]})
-    with pytest.raises(Unheard, match="malformed"):
+    with pytest.raises(RefusedMessage, match="malformed"):
         heard(ears, "stats", {**STATS, "stats_total": {**ENTRY, **change}})
 
 

@@ -51,7 +51,7 @@ def test_every_object_is_in_the_namespace_and_every_file_in_the_kustomization() 
 
 
 def test_probes_ask_paths_and_ports_that_the_service_has() -> None:
-    source = (K8S.parent / "app.py").read_text(encoding="utf-8")
+    source = (K8S.parent / "service" / "app.py").read_text(encoding="utf-8")
     service = container(base()["Deployment"])
     (port,) = service["ports"]
     probes = {name: service[f"{name}Probe"]["httpGet"] for name in ("startup", "readiness", "liveness")}

@@ -10,7 +10,7 @@ from google.protobuf import text_format
 from tritonclient.grpc.model_config_pb2 import ModelConfig
 
 from server.embedded import up
-from server.embedded.events import Voice
+from server.embedded.events import Events
 from server.embedded.options import wanted
 from server.embedded.plans import TRITON_MODELS
 from server.errors import SetUpError
@@ -113,7 +113,7 @@ def test_a_payload_that_nobody_takes_is_named(capsys):
 def test_an_unsupported_machine_is_told_so_before_anything_starts(monkeypatch, tmp_path):
     monkeypatch.setattr("platform.system", lambda: "Darwin")
     with pytest.raises(SetUpError, match=r"^tritonserver's wheel runs on Linux x86-64 only: "):
-        up.run(up.parse(["--log-dir", str(tmp_path)]), Voice(as_json=True))
+        up.run(up.parse(["--log-dir", str(tmp_path)]), Events(as_json=True))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -135,10 +135,10 @@ def test_only_takes_known_servers(names, capsys):
 
 
 def test_events_are_json_lines(capsys):
-    voice = Voice(as_json=True)
-    voice.progress("starting onnx...")
-    voice.died("onnx", -6, "onnx.log", "the end")
-    voice.error("no numpy.", "")
+    events = Events(as_json=True)
+    events.progress("starting onnx...")
+    events.died("onnx", -6, "onnx.log", "the end")
+    events.error("no numpy.", "")
     out, err = capsys.readouterr()
     assert [json.loads(line) for line in out.splitlines()] == [
         {"event": "progress", "text": "starting onnx..."},
@@ -149,13 +149,13 @@ def test_events_are_json_lines(capsys):
 
 
 def test_people_hear_of_errors_on_stderr(capsys):
-    Voice(as_json=False).error("no numpy.", "")
-    Voice(as_json=False).error("onnx ended while starting.", "one\ntwo")
+    Events(as_json=False).error("no numpy.", "")
+    Events(as_json=False).error("onnx ended while starting.", "one\ntwo")
     assert capsys.readouterr() == ("", "no numpy.\nonnx ended while starting.\none\ntwo\n")
 
 
 def test_people_get_a_table(capsys):
-    Voice(as_json=False).ready(
+    Events(as_json=False).ready(
         {"model": "ViT-B-32", "weights": "random (seed 0)"},
         {"onnx": {"http": "127.0.0.1:8010", "grpc": "127.0.0.1:8011", "pid": 1}},
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass
 class Message:
-    """What Locust hands to a listener."""
+    """What Locust deps to a listener."""
 
     data: dict[str, Any]
     node_id: str = "local"

@@ -10,14 +10,14 @@ from hdrh.histogram import HdrHistogram
 
 from reports.histogram import codec
 from reports.ledger.ledger import LedgerWriter, Record
-from swarm.distributed.phase_stats import Second
+from swarm.distributed.phase_stats import SecondStats
 from swarm.distributed.workers import Answers, seated
 from swarm.errors import RunFailedError
-from swarm.plan.cell import Cell, Run
-from swarm.plan.schedule import Listed, Programme
+from swarm.plan.cell import Cell, PlannedRun
+from swarm.plan.schedule import FixedSchedule, Schedule
 from swarm.sampling.triton_trace import Joined
 from swarm.study.conductor import Conductor
-from swarm.study.dependencies import Hands
+from swarm.study.dependencies import Dependencies
 from swarm.study.run_phases import Terms
 from swarm.targets.cold_start import FirstCalls
 from tests.reading import read_ledger
@@ -27,14 +27,14 @@ from users.errors import ErrorKind, RequestError
 
 HTTP = Endpoint("a-http", "a", "http", "fp32", "h:1", "m")
 GRPC = Endpoint("b-grpc", "b", "grpc", "fp32", "h:2", "m")
-STEADY = Second(10, (codec.encoded_ns([20_000_000] * 10)[0],))
+STEADY = SecondStats(10, (codec.encoded_ns([20_000_000] * 10)[0],))
 
 
-class FakePulse:
+class FakePhaseStats:
     """Complete seconds, as many as asked for."""
 
     def __init__(self) -> None:
-        self.seconds: list[Second] = []
+        self.seconds: list[SecondStats] = []
         self.compute_ns: list[float] = []
 
     @property
@@ -53,7 +53,7 @@ class FakeCollector:
         self.fault = ""
         self.heard: dict[str, float] = {}
         self.latency: HdrHistogram = codec.empty()
-        self.pulse = FakePulse()
+        self.phase_stats = FakePhaseStats()
         self.steady_after = 0
 
     def write(self, record: dict[str, Any]) -> None:
@@ -62,13 +62,13 @@ class FakeCollector:
     def begin_phase(self, cell: str, repeat: int, phase: str) -> None:
         self.phases.append((cell, repeat, phase))
         self.ok = self.failed = 0
-        self.pulse = FakePulse()
+        self.phase_stats = FakePhaseStats()
 
     def tick(self) -> None:
         self.ok += self.rate
         self.failed += self.fail_rate
         if self.ok + self.failed > self.steady_after:
-            self.pulse.seconds = [STEADY] * 3
+            self.phase_stats.seconds = [STEADY] * 3
 
 
 class FakeSampler:
@@ -148,7 +148,7 @@ class Stand:
         self.path = folder / "ledger.jsonl"
         self.ledger = LedgerWriter(self.path)
         self.ledger.write({"kind": "header", "version": 1})
-        self.clock, self.collector, self.crew = FakeClock(), FakeCollector(self.ledger), FakeCrew()
+        self.clock, self.collector, self.workers = FakeClock(), FakeCollector(self.ledger), FakeCrew()
         self.sampler = FakeSampler()
         self.clock.on_tick = self.tick
         self.silent: set[str] = set()
@@ -174,11 +174,11 @@ class Stand:
     def tick(self) -> None:
         """Users finish requests, and every worker that is not silent is heard of."""
         self.collector.tick()
-        self.collector.heard |= {w: self.clock() for w in self.crew.present if w not in self.silent}
+        self.collector.heard |= {w: self.clock() for w in self.workers.present if w not in self.silent}
 
-    def conductor(self, *runs: Run, programme: Programme | None = None) -> Conductor:
-        hands = Hands(
-            crew=self.crew,  # type: ignore[arg-type]
+    def conductor(self, *runs: PlannedRun, schedule: Schedule | None = None) -> Conductor:
+        deps = Dependencies(
+            workers=self.workers,  # type: ignore[arg-type]
             collector=self.collector,  # type: ignore[arg-type]
             sampler=self.sampler,  # type: ignore[arg-type]
             spawn=lambda count, endpoint: self.spawned.append((count, endpoint.name)),
@@ -198,7 +198,7 @@ class Stand:
             set_up=self.set_up,
             memory=lambda endpoint: self.held.pop(0) if self.held else {},
         )
-        return Conductor(hands, programme or Listed(runs), Terms(request_s=60, warm_up_s=10, seed=3))
+        return Conductor(deps, schedule or FixedSchedule(runs), Terms(request_s=60, warm_up_s=10, seed=3))
 
     def set_up(self, cell: Cell) -> list[Endpoint]:
         self.set.append(cell.instances)
@@ -219,5 +219,5 @@ class Stand:
         return list(read_ledger(self.path).records)
 
 
-def a_run(endpoint: Endpoint = HTTP, requests: int = 10, seconds: float = 0, level: int = 2) -> Run:
-    return Run(Cell(endpoint, 4, level, requests, seconds), 1)
+def a_run(endpoint: Endpoint = HTTP, requests: int = 10, seconds: float = 0, level: int = 2) -> PlannedRun:
+    return PlannedRun(Cell(endpoint, 4, level, requests, seconds), 1)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from flask import Flask, Response
 
-from swarm.redaction import VeiledLedger, copy_veiled, veil_exceptions
+from swarm.redaction import RedactedLedger, copy_redacted, redact_exceptions
 from swarm.web.page import open_page
 from tests.swarm.web_stand import web_ui
 from users.redact import spellings
@@ -22,8 +22,8 @@ from users.redact import spellings
 TOKEN, HIDDEN = "a-token-of-some-length", "[INFERSWARM_TOKEN]"
 SAYS = """
 import logging, sys, traceback
-from swarm.redaction import veil_output
-veil_output(); veil_output()
+from swarm.redaction import redact_output
+redact_output(); redact_output()
 logging.basicConfig(stream=sys.stdout)
 token = "a-token-of-some-length"
 print("printed", token); print("to stderr", token, file=sys.stderr)
@@ -55,9 +55,8 @@ def test_nothing_that_a_process_says_has_it(token: None) -> None:
 
 
 def test_without_a_token_nothing_is_in_the_way() -> None:
-    code = (
-        "import sys; from swarm.redaction import *; old = sys.stdout; veil_output(); print(sys.stdout is old)"
-    )
+    code = "import sys; from swarm.redaction import *; old = sys.stdout; redact_output(); "
+    code += "print(sys.stdout is old)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"
     assert logging.getLogRecordFactory() is logging.LogRecord
@@ -66,19 +65,19 @@ def test_without_a_token_nothing_is_in_the_way() -> None:
 def test_what_workers_code_raised(token: None) -> None:
     kept: list[tuple[str, ...]] = []
     runner: Any = SimpleNamespace(log_exception=lambda *told: kept.append(told))
-    veil_exceptions(runner)
+    redact_exceptions(runner)
     runner.log_exception("w", f"no {TOKEN}", f"Traceback: {TOKEN}")
     assert kept == [("w", f"no {HIDDEN}", f"Traceback: {HIDDEN}")]
 
 
 def test_ledgers_and_copied_logs(token: None, tmp_path: Path) -> None:
-    ledger = VeiledLedger(tmp_path / "ledger.jsonl")
+    ledger = RedactedLedger(tmp_path / "ledger.jsonl")
     ledger.write({"reason": f"<{TOKEN}>", "told": [{"of": (TOKEN,)}]})
     ledger.close()
     kept = f'{{"reason":"<{HIDDEN}>","told":[{{"of":["{HIDDEN}"]}}]}}\n'
     assert (tmp_path / "ledger.jsonl").read_text() == kept
     (tmp_path / "log").write_bytes(b"\xff a line\r\n" + TOKEN.encode() + b"\n")
-    copy_veiled(str(tmp_path / "log"), str(tmp_path / "copy"))
+    copy_redacted(str(tmp_path / "log"), str(tmp_path / "copy"))
     assert (tmp_path / "copy").read_bytes() == b"\xff a line\r\n" + HIDDEN.encode() + b"\n"
 
 
@@ -95,7 +94,7 @@ def test_a_token_like_a_ledgers_own_words_breaks_none(
         "of": None,
         "histograms": {"a": "HISTx"},
     }
-    ledger = VeiledLedger(tmp_path / "ledger.jsonl")
+    ledger = RedactedLedger(tmp_path / "ledger.jsonl")
     ledger.write(record)
     ledger.close()
     spellings.cache_clear()

@@ -1,4 +1,4 @@
-"""What the users of this process are to send now: one Stage per cell, shared by all of them."""
+"""What the users of this process are to send now: one Assignment per cell, shared by all of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SENDING = frozenset({"warm-up", "measure"})
 
 
 @dataclass
-class Stage:
+class Assignment:
     """A cell on this worker: endpoint, prepared requests, and the phase that gates the users.
 
     Requests of a pool that was prepared with an id are each sent under one of their own.
@@ -47,7 +47,7 @@ class Stage:
     pacer: Pacer = field(default_factory=ClosedPacer)
     sent: int = 0
     in_flight: int = 0
-    gate: Event = field(default_factory=Event)
+    start_event: Event = field(default_factory=Event)
     seats: itertools.count[int] = field(default_factory=itertools.count)
     connected: int = 0
     """How many users have sent a request."""
@@ -67,9 +67,9 @@ class Stage:
         if phase in SENDING:
             self.sent = 0
             self.pacer = pacer or ClosedPacer()
-            self.gate.set()
+            self.start_event.set()
         else:
-            self.gate.clear()
+            self.start_event.clear()
             self.pacer.close()
 
 

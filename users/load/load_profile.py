@@ -45,7 +45,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Profile:
+class LoadProfile:
     """Stages one after the other; a rate is never 0."""
 
     stages: tuple[Stage, ...]
@@ -115,7 +115,7 @@ def seconds_of(text: str) -> dict[str, float]:
     return dict(found)
 
 
-def parse(text: str, peak_per_s: float) -> Profile:
+def parse(text: str, peak_per_s: float) -> LoadProfile:
     """The profile of that text at a peak. Raises ValueError with a sentence that says what to give.
 
     A ramp climbs from the base to the peak, a hold stays there, a cool-down is at the base rate from its
@@ -126,7 +126,7 @@ def parse(text: str, peak_per_s: float) -> Profile:
     """
     base = base_per_s(peak_per_s)
     ends = {"ramp": (base, peak_per_s), "hold": (peak_per_s, peak_per_s), "cool": (base, base)}
-    return Profile(
+    return LoadProfile(
         tuple(
             Stage(TITLES.get(name, name), seconds, *ends[name]) for name, seconds in seconds_of(text).items()
         )

@@ -59,7 +59,7 @@ class ClosedPacer:
         return time.perf_counter_ns()
 
     def close(self) -> None:
-        """Nothing to do: the stage's gate holds the users."""
+        """Nothing to do: the assignment's start event holds the users."""
 
 
 def offsets_ns(arrivals: str, rate: float, seed: str, profile: str = "") -> Iterator[int]:

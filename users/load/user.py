@@ -13,7 +13,7 @@ import gevent
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError, short
 from users.inputs.images import load_images
-from users.load.assignment import Stage, prepare_pool
+from users.load.assignment import Assignment, prepare_pool
 from users.load.check import SAMPLE_EVERY, check_embeddings, check_form
 from users.result import Result
 from users.transport.base import Prepared, Reply, Transport
@@ -22,7 +22,7 @@ from users.transport.connections import PER_USER
 PAUSE_AFTER_FAILURE_S = 0.05
 """A closed loop on a dead server would otherwise spin: a refused connection takes microseconds."""
 
-WAIT_FOR_STAGE_S = 0.02
+WAIT_FOR_ASSIGNMENT_S = 0.02
 ABANDONED = RequestError(ErrorKind.OTHER, "abandoned at a stop")
 """What Locust's own statistics see of a killed request; ours count it apart."""
 
@@ -30,7 +30,7 @@ ABANDONED = RequestError(ErrorKind.OTHER, "abandoned at a stop")
 class InferenceUser(User):
     """A Locust user who asks for embeddings, one request at a time; subclasses name their transport.
 
-    In a study, `stage` is set by the worker. In a plain locustfile, set `endpoint` and `batch`:
+    In a study, `assignment` is set by the worker. In a plain locustfile, set `endpoint` and `batch`:
 
         class Mine(TritonGrpcUser):
             endpoint = Endpoint("mine", "onnx", "grpc", "fp32", "gpu-host:8001", "openclip_vit_b32")
@@ -40,23 +40,23 @@ class InferenceUser(User):
 
     abstract = True
     transport: ClassVar[type[Transport]]
-    stage: ClassVar[Stage | None] = None
-    staged: ClassVar[bool] = False
-    """Whether a worker will set the stage; a user who comes before it waits."""
+    assignment: ClassVar[Assignment | None] = None
+    assigned: ClassVar[bool] = False
+    """Whether a worker will set the assignment; a user who comes before it waits."""
     endpoint: Endpoint | None = None
     batch: int = 1
     timeout_s: float = 60.0
     channels: str = PER_USER
-    """Of a plain locustfile; a study's stage brings its own."""
+    """Of a plain locustfile; a study's assignment brings its own."""
 
     def on_start(self) -> None:
-        """Take a seat on the stage and open this user's connection, or its place among shared ones."""
-        while self.staged and type(self).stage is None:
-            gevent.sleep(WAIT_FOR_STAGE_S)
-        stage = type(self).stage
-        if stage is None:
-            stage = type(self).stage = self._own_stage()
-        self.mine = stage
+        """Take a place in the assignment and open this user's connection, or its place among shared ones."""
+        while self.assigned and type(self).assignment is None:
+            gevent.sleep(WAIT_FOR_ASSIGNMENT_S)
+        assignment = type(self).assignment
+        if assignment is None:
+            assignment = type(self).assignment = self._own_assignment()
+        self.mine = assignment
         self.seat = next(self.mine.seats)
         shift = self.seat % len(self.mine.pool)
         self.requests = itertools.cycle(self.mine.pool[shift:] + self.mine.pool[:shift])
@@ -75,13 +75,13 @@ class InferenceUser(User):
     def infer(self) -> None:
         """Send requests to the end of the study; in a plain locustfile one, before Locust's wait time."""
         self._take_turn()
-        while self.staged:
+        while self.assigned:
             gevent.sleep(0)  # an answer that is there at once is not waited for, and others want their turn
             self._take_turn()
 
     def _take_turn(self) -> None:
-        """Send one request when the stage's gate is open and the pacer gives the turn."""
-        self.mine.gate.wait()
+        """Send one request when the assignment's start event is open and the pacer gives the turn."""
+        self.mine.start_event.wait()
         pacer = self.mine.pacer
         intended_ns = pacer.wait_turn()
         if intended_ns is None:
@@ -92,18 +92,18 @@ class InferenceUser(User):
 
     def request(self, prepared: Prepared, intended_ns: int) -> Result:
         """Send, stamp, check, report: one Result on every exit, an error, a timeout and a kill alike."""
-        stage, phase = self.mine, self.mine.phase
+        assignment, phase = self.mine, self.mine.phase
         reply: Reply | None = None
         error: RequestError | None = None
         killed = False
         encode_ns, request_id = 0, ""
         self._count_connection()
-        stage.sent += 1
-        stage.in_flight += 1
+        assignment.sent += 1
+        assignment.in_flight += 1
         start_ns = time.perf_counter_ns()
         try:
-            if stage.images is not None or prepared.id_at >= 0:
-                request_id = stage.new_id() if prepared.id_at >= 0 else ""
+            if assignment.images is not None or prepared.id_at >= 0:
+                request_id = assignment.new_id() if prepared.id_at >= 0 else ""
                 prepared = self._encoded(prepared, request_id)
                 encode_ns = time.perf_counter_ns() - start_ns
             reply = self.client.send(prepared)
@@ -115,8 +115,8 @@ class InferenceUser(User):
         finally:
             end_ns = time.perf_counter_ns()
             result = Result(
-                cell=stage.cell,
-                repeat=stage.repeat,
+                cell=assignment.cell,
+                repeat=assignment.repeat,
                 phase=phase,
                 user=self.seat,
                 images=len(prepared.indices),
@@ -132,7 +132,7 @@ class InferenceUser(User):
                 request_id=request_id,
             )
             self._report(result)
-            stage.in_flight -= 1
+            assignment.in_flight -= 1
         return result
 
     def _count_connection(self) -> None:
@@ -140,9 +140,9 @@ class InferenceUser(User):
         if not self.connected:
             self.connected = True
             self.mine.connected += 1
-            stage = self.mine
-            stage.connections = self.transport.connections(
-                stage.connected, stage.channels, stage.endpoint.tls
+            assignment = self.mine
+            assignment.connections = self.transport.connections(
+                assignment.connected, assignment.channels, assignment.endpoint.tls
             )
 
     def _encoded(self, prepared: Prepared, request_id: str) -> Prepared:
@@ -171,11 +171,11 @@ class InferenceUser(User):
 
     def _report(self, result: Result) -> None:
         """Fire Locust's `request` event once; our Result rides along."""
-        stage = self.mine
-        name = stage.cell if result.phase == "measure" else result.phase
+        assignment = self.mine
+        name = assignment.cell if result.phase == "measure" else result.phase
         self.environment.events.request.fire(
-            request_type=stage.endpoint.protocol,
-            name=name or f"{stage.endpoint.name}/b{result.images}",
+            request_type=assignment.endpoint.protocol,
+            name=name or f"{assignment.endpoint.name}/b{result.images}",
             response_time=result.service_ns / 1e6,
             response_length=result.response_bytes,
             response=None,
@@ -184,11 +184,11 @@ class InferenceUser(User):
             result=result,
         )
 
-    def _own_stage(self) -> Stage:
-        """The stage of a plain locustfile: this class's endpoint and batch, always measuring."""
+    def _own_assignment(self) -> Assignment:
+        """The assignment of a plain locustfile: this class's endpoint and batch, always measuring."""
         if self.endpoint is None:
             raise ValueError(f"{type(self).__name__} needs an `endpoint`: set it to an Endpoint on the class")
         pool = prepare_pool(self.transport, load_images(""), self.batch, self.endpoint)
-        stage = Stage(self.endpoint, pool, self.timeout_s, channels=self.channels)
-        stage.enter("measure")
-        return stage
+        assignment = Assignment(self.endpoint, pool, self.timeout_s, channels=self.channels)
+        assignment.enter("measure")
+        return assignment

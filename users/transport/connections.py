@@ -69,7 +69,7 @@ class Closable(Protocol):
 Thing = TypeVar("Thing", bound=Closable)
 
 
-class Shelf(Generic[Thing]):
+class RefCounted(Generic[Thing]):
     """Things by name, each made for its first user and closed after its last."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class Shelf(Generic[Thing]):
             thing.close()
 
 
-class Spread(Generic[Thing]):
+class LeastLoaded(Generic[Thing]):
     """Up to `size` things, each for several users at once: whoever comes gets the one with fewest."""
 
     def __init__(self, size: int, make: Callable[[], Thing]) -> None:
@@ -116,7 +116,7 @@ class Spread(Generic[Thing]):
             thing.close()
 
 
-class Lending(Generic[Thing]):
+class Borrowed(Generic[Thing]):
     """Up to `size` things, each lent to one user at a time; who has waited longest gets the next.
 
     gevent's semaphores and queues let a greenlet that has just given something back take it again before

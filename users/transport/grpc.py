@@ -12,7 +12,7 @@ from grpc.experimental import gevent as grpc_gevent
 
 from users.endpoint import Endpoint
 from users.tls import Security, authorization
-from users.transport.connections import Shelf, Spread
+from users.transport.connections import LeastLoaded, RefCounted
 from users.transport.size_limits import LARGEST_BYTES
 
 Options = tuple[tuple[str, int], ...]
@@ -96,23 +96,23 @@ class OwnChannel:
 class SharedChannel:
     """A user's place among up to `size` channels to an address, which stay open until their last user."""
 
-    shelf: ClassVar[Shelf[Spread[grpc.Channel]]] = Shelf()
+    shared: ClassVar[RefCounted[LeastLoaded[grpc.Channel]]] = RefCounted()
     _channel: grpc.Channel | None = None
 
     def __init__(self, endpoint: Endpoint, size: int) -> None:
         self._name = (endpoint.address, endpoint.tls, endpoint.security, size)
-        self._spread = self.shelf.join(self._name, lambda: Spread(size, lambda: new_channel(endpoint)))
+        self._pool = self.shared.join(self._name, lambda: LeastLoaded(size, lambda: new_channel(endpoint)))
 
     def take(self) -> grpc.Channel:
         """The channel with fewest users, for good; asked for once, by the first request.
 
         Of users who never send, as there are in an open load, none crowds a channel.
         """
-        self._channel = self._spread.take()
+        self._channel = self._pool.take()
         return self._channel
 
     def close(self) -> None:
         """Leave it to the others."""
         if self._channel is not None:
-            self._spread.give_back(self._channel)
-        self.shelf.leave(self._name)
+            self._pool.give_back(self._channel)
+        self.shared.leave(self._name)

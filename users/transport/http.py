@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from users.endpoint import Endpoint, Protocol
 from users.transport.base import Prepared, Reply, Transport
-from users.transport.connections import PER_REQUEST, Lending, Shelf
+from users.transport.connections import PER_REQUEST, Borrowed, RefCounted
 from users.transport.http_connection import HttpConnection
 from users.transport.http_library import LibraryConnection
 from users.transport.http_response import Answer
@@ -24,20 +24,20 @@ ENDLESS_S = 86_400.0
 Connection = HttpConnection | LibraryConnection
 
 
-class LentConnections:
+class BorrowedConnections:
     """A user's place among up to `size` connections to an address, each lent to one request at a time.
 
     They are opened by the requests that first go over them, and stay open until their last user has gone.
     `timeout_s` is for a whole request of this user, waiting for a connection included.
     """
 
-    shelf: ClassVar[Shelf[Lending[Connection]]] = Shelf()
+    shared: ClassVar[RefCounted[Borrowed[Connection]]] = RefCounted()
 
     def __init__(self, made_by: type[Connection], endpoint: Endpoint, timeout_s: float, size: int) -> None:
         server = endpoint.address, endpoint.tls, endpoint.security
         self._name, self._timeout_s, self._new = (made_by, *server, size), timeout_s, True
-        self._lending = self.shelf.join(
-            self._name, lambda: Lending(size, lambda: made_by(endpoint, ENDLESS_S))
+        self._borrowed = self.shared.join(
+            self._name, lambda: Borrowed(size, lambda: made_by(endpoint, ENDLESS_S))
         )
 
     def post(self, path: str, prepared: Prepared) -> Answer:
@@ -45,8 +45,8 @@ class LentConnections:
         began_ns = time.perf_counter_ns()
         if self._new:
             self._new = False
-            self._lending.grow()
-        with gevent.Timeout(self._timeout_s), self._lending.lent() as connection:
+            self._borrowed.grow()
+        with gevent.Timeout(self._timeout_s), self._borrowed.lent() as connection:
             waited_ns = time.perf_counter_ns() - began_ns
             answer = connection.post(path, prepared)
         answer.phases_ns["send"] += waited_ns
@@ -54,14 +54,14 @@ class LentConnections:
 
     def close(self) -> None:
         """Leave them to the others."""
-        self.shelf.leave(self._name)
+        self.shared.leave(self._name)
 
 
 class HttpTransport(Transport):
     """What all ways of sending over HTTP have in common: their connections, and the path of a request."""
 
     protocol: ClassVar[Protocol] = "http"
-    _connection: Connection | LentConnections | None = None
+    _connection: Connection | BorrowedConnections | None = None
 
     @property
     @abstractmethod
@@ -77,7 +77,7 @@ class HttpTransport(Transport):
         made_by = LibraryConnection if self.by_library else HttpConnection
         size = self.channels.size
         if size:
-            self._connection = LentConnections(made_by, self.endpoint, self.timeout_s, size)
+            self._connection = BorrowedConnections(made_by, self.endpoint, self.timeout_s, size)
         else:
             fresh = self.channels.kind == PER_REQUEST
             self._connection = made_by(self.endpoint, self.timeout_s, fresh)

@@ -10,7 +10,7 @@ from users.errors import status_error
 from users.tls import authorization
 from users.transport.base import Prepared
 from users.transport.http_response import Answer, Stamps, read_answer
-from users.transport.sockets import Deadline, Wire, connect
+from users.transport.sockets import Deadline, Socket, connect
 
 
 class HttpConnection:
@@ -23,7 +23,7 @@ class HttpConnection:
         self._endpoint, self._fresh = endpoint, fresh
         self._stamps = Stamps()
         self._start, self._path = b"", ""
-        self._wire: Wire | None = None
+        self._wire: Socket | None = None
         self._deadline = Deadline(timeout_s)
 
     def post(self, path: str, prepared: Prepared) -> Answer:
@@ -69,7 +69,7 @@ class HttpConnection:
         answer.lasts &= refused is None
         return answer
 
-    def _connected(self) -> Wire:
+    def _connected(self) -> Socket:
         """The connection, made anew where there is none, or the server has closed it since."""
         if self._wire is not None and self._wire.stale:
             self.close()

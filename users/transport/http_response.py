@@ -13,7 +13,7 @@ from time import perf_counter_ns
 from types import MappingProxyType
 
 from users.transport.size_limits import BoundedResponse
-from users.transport.sockets import Wire
+from users.transport.sockets import Socket
 
 CHUNK_BYTES = 1 << 16
 LONGEST_HEAD_BYTES = 1 << 16
@@ -58,7 +58,7 @@ class Answer:
     phases_ns: dict[str, int]
 
 
-def read_answer(wire: Wire, stamps: Stamps, largest_bytes: int) -> Answer:
+def read_answer(wire: Socket, stamps: Stamps, largest_bytes: int) -> Answer:
     """The answer that comes next, its first and last byte stamped; no memory is set aside for a larger one.
 
     Raises ConnectionResetError where the connection ends before it does, ValueError and the library's own
@@ -104,7 +104,7 @@ def parsed(head: bytes) -> tuple[str, int, Mapping[str, str]]:
     return version, int(rest[:3]), MappingProxyType(headers)
 
 
-def whole(wire: Wire, begun: bytes, length: int) -> bytes | bytearray:
+def whole(wire: Socket, begun: bytes, length: int) -> bytes | bytearray:
     """A body of so many bytes, of which some have come; each is copied once. Raises ValueError."""
     missing = length - len(begun)
     if missing < 0:
@@ -122,7 +122,7 @@ def whole(wire: Wire, begun: bytes, length: int) -> bytes | bytearray:
     return body
 
 
-def read_by_library(wire: Wire, begun: bytes, stamps: Stamps, largest_bytes: int) -> Answer:
+def read_by_library(wire: Socket, begun: bytes, stamps: Stamps, largest_bytes: int) -> Answer:
     """An answer in chunks, until the connection's end, without a body, or behind an interim one."""
     response = BoundedResponse(wire, begun, largest_bytes)
     body = bytes(response.read())
@@ -131,7 +131,7 @@ def read_by_library(wire: Wire, begun: bytes, stamps: Stamps, largest_bytes: int
     return Answer(response.status_code, headers, body, not response.should_close(), stamps.phases_ns())
 
 
-def received(wire: Wire) -> bytes:
+def received(wire: Socket) -> bytes:
     """What has come, at least one byte."""
     data: bytes = wire.recv(CHUNK_BYTES)
     if not data:

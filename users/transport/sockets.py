@@ -29,7 +29,7 @@ RECORD_BYTES = 1 << 14
 """The most that TLS puts into one record."""
 
 
-class Wire:
+class Socket:
     """A connection to `host` and `port`; who must wait for it lets others run. Raises OSError."""
 
     def __init__(self, host: str, port: int) -> None:
@@ -117,7 +117,7 @@ class Deadline:
         greenlet.throw(gevent.Timeout(self._seconds))
 
 
-class TlsWire(Wire):
+class TlsSocket(Socket):
     """A connection to `host` and `port` over TLS, its handshake done. Raises OSError."""
 
     def __init__(self, host: str, port: int, context: ssl.SSLContext) -> None:
@@ -176,11 +176,13 @@ class TlsWire(Wire):
                 self._wait(self._writable)
 
 
-def connect(endpoint: Endpoint) -> Wire:
+def connect(endpoint: Endpoint) -> Socket:
     """A new connection to an endpoint's server, over TLS where its URL says so. Raises OSError."""
     if endpoint.tls:
-        return TlsWire(endpoint.host, endpoint.port, context_of(endpoint.security, *ALPN[endpoint.protocol]))
-    return Wire(endpoint.host, endpoint.port)
+        return TlsSocket(
+            endpoint.host, endpoint.port, context_of(endpoint.security, *ALPN[endpoint.protocol])
+        )
+    return Socket(endpoint.host, endpoint.port)
 
 
 def resolved(endpoint: Endpoint) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from reports.fold.autoscaling import Moment, Scaling
+from reports.fold.autoscaling import AutoscaledRun, Moment
 from reports.format import NS_PER_MS
 from reports.histogram.buckets import percentiles_ns
 from reports.page.chart import Chart, rounded
@@ -72,7 +72,7 @@ def autoscaling_charts(study: Study) -> Iterator[Chart]:
             yield Chart(title, CAPTION, "timeline", _data(scaling), notes)
 
 
-def _data(scaling: Scaling) -> dict[str, Any]:
+def _data(scaling: AutoscaledRun) -> dict[str, Any]:
     moments = scaling.moments
     width = -(-len(moments) // MOST_POINTS)
     points = [moments[begin : begin + width] for begin in range(0, len(moments), width)]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from math import ceil
 
-from reports.fold.autoscaling import Change, Moment, Scaling
+from reports.fold.autoscaling import AutoscaledRun, Change, Moment
 from reports.histogram.buckets import percentiles_ns, together
 from reports.stats.log_ratio import LogRatio, log_ratio
 
@@ -19,7 +19,7 @@ HELPED, HURT, UNCLEAR = "helped", "made it worse", "inconclusive"
 
 
 @dataclass(frozen=True)
-class Step:
+class ReplicaStep:
     """From so many ready replicas to others, between two moments."""
 
     from_s: float
@@ -36,7 +36,7 @@ class Effect:
     failed in any.
     """
 
-    step: Step
+    step: ReplicaStep
     rate_per_s: float
     verdict: str
     why: str = ""
@@ -47,15 +47,15 @@ class Effect:
     failed: bool = False
 
 
-def effects(scaling: Scaling) -> list[Effect]:
+def effects(scaling: AutoscaledRun) -> list[Effect]:
     """One for every step, in order."""
     steps = list(steps_of(scaling.ready))
     return [effect(scaling, steps, at) for at in range(len(steps))]
 
 
-def steps_of(changes: Sequence[Change]) -> Iterator[Step]:
+def steps_of(changes: Sequence[Change]) -> Iterator[ReplicaStep]:
     """Changes in the same direction that follow each other closely, as one."""
-    open_step: Step | None = None
+    open_step: ReplicaStep | None = None
     for change in changes:
         up = change.after > change.before
         if (
@@ -63,16 +63,16 @@ def steps_of(changes: Sequence[Change]) -> Iterator[Step]:
             and change.at_s - open_step.to_s <= TOGETHER_S
             and up == (open_step.after > open_step.before)
         ):
-            open_step = Step(open_step.from_s, change.at_s, open_step.before, change.after)
+            open_step = ReplicaStep(open_step.from_s, change.at_s, open_step.before, change.after)
             continue
         if open_step:
             yield open_step
-        open_step = Step(change.at_s, change.at_s, change.before, change.after)
+        open_step = ReplicaStep(change.at_s, change.at_s, change.before, change.after)
     if open_step:
         yield open_step
 
 
-def effect(scaling: Scaling, steps: Sequence[Step], at: int) -> Effect:
+def effect(scaling: AutoscaledRun, steps: Sequence[ReplicaStep], at: int) -> Effect:
     """What one step came to: its neighbours bound the seconds that belong to it."""
     step = steps[at]
     begin_s = steps[at - 1].to_s if at else scaling.stages[0].begin_s
@@ -133,7 +133,7 @@ def too_few(
 
 
 def compared(
-    step: Step, rate: float, before: Sequence[Sequence[Moment]], after: Sequence[Sequence[Moment]]
+    step: ReplicaStep, rate: float, before: Sequence[Sequence[Moment]], after: Sequence[Sequence[Moment]]
 ) -> Effect:
     """The blocks after over those before."""
     p95 = ratio([[p95_ns(block) for block in side] for side in (after, before)])

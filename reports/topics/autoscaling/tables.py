@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 
 from reports.caveats.run import ENOUGH
-from reports.fold.autoscaling import Change, Moment, Scaling, StageSeen
+from reports.fold.autoscaling import AutoscaledRun, Change, Moment, StageSeen
 from reports.format import MISSING, counted, digits, known, ms, plural
 from reports.page.disclosures import disclosures
-from reports.page.table import Cell, Notes, Table
+from reports.page.table import Footnotes, Table, TableCell
 from reports.stats.log_ratio import LogRatio
 from reports.stats.repeats import taints
 from reports.study.study import Study
@@ -45,7 +45,7 @@ def autoscaling_tables(study: Study) -> Iterator[Table]:
 
 def stages_table(study: Study) -> Table:
     """One row for each stage of each run."""
-    notes = Notes()
+    notes = Footnotes()
     rows = [_stage(study, scaling, seen, notes) for scaling in study.scalings for seen in scaling.seen]
     unwatched = [one for one in study.scalings if not one.watched]
     said = [
@@ -67,28 +67,28 @@ def stages_table(study: Study) -> Table:
     )
 
 
-def _stage(study: Study, scaling: Scaling, seen: StageSeen, notes: Notes) -> tuple[Cell, ...]:
+def _stage(study: Study, scaling: AutoscaledRun, seen: StageSeen, notes: Footnotes) -> tuple[TableCell, ...]:
     stage = seen.stage
     return (
-        Cell(name_of(scaling), notes.marks(taints(run_of(study, scaling)))),
-        Cell(stage.name),
-        Cell(f"{round(stage.seconds, 1):g}"),
-        Cell(_rates(stage.first_per_s, stage.last_per_s)),
-        Cell(digits(seen.ok / stage.seconds)),
+        TableCell(name_of(scaling), notes.marks(taints(run_of(study, scaling)))),
+        TableCell(stage.name),
+        TableCell(f"{round(stage.seconds, 1):g}"),
+        TableCell(_rates(stage.first_per_s, stage.last_per_s)),
+        TableCell(digits(seen.ok / stage.seconds)),
         *(
             _percentile(name, value, seen.ok, notes)
             for name, value in (("p50", seen.p50_ns), ("p95", seen.p95_ns))
         ),
-        Cell(counted(seen.failures)),
-        Cell(counted(seen.dropped)),
-        Cell(_range(seen.replicas)),
-        Cell(known(seen.cpu_pct)),
+        TableCell(counted(seen.failures)),
+        TableCell(counted(seen.dropped)),
+        TableCell(_range(seen.replicas)),
+        TableCell(known(seen.cpu_pct)),
     )
 
 
-def _percentile(name: str, value_ns: float | None, behind: int, notes: Notes) -> Cell:
+def _percentile(name: str, value_ns: float | None, behind: int, notes: Footnotes) -> TableCell:
     few = [f"few-samples: {name} needs {plural(ENOUGH[name], 'result')}"] if behind < ENOUGH[name] else []
-    return Cell(ms(value_ns), notes.marks(few) if value_ns is not None else ())
+    return TableCell(ms(value_ns), notes.marks(few) if value_ns is not None else ())
 
 
 def events_table(study: Study) -> Table:
@@ -104,24 +104,24 @@ def events_table(study: Study) -> Table:
     )
 
 
-def _event(scaling: Scaling, change: Change) -> tuple[Cell, ...]:
+def _event(scaling: AutoscaledRun, change: Change) -> tuple[TableCell, ...]:
     at = next(one for one in scaling.moments if one.end_s >= change.at_s)
     reached = change.reached_s
     return (
-        Cell(name_of(scaling)),
-        Cell(clock(change.at_s)),
-        Cell(scaling.stage_at(change.at_s).name),
-        Cell(digits(at.asked_per_s)),
-        Cell(known(at.stated.get("cpu_pct_of_request"))),
-        Cell(f"{change.before} → {change.after}"),
-        Cell(MISSING if reached is None else clock(reached)),
-        Cell(MISSING if reached is None else f"{round(reached - change.at_s)}"),
+        TableCell(name_of(scaling)),
+        TableCell(clock(change.at_s)),
+        TableCell(scaling.stage_at(change.at_s).name),
+        TableCell(digits(at.asked_per_s)),
+        TableCell(known(at.stated.get("cpu_pct_of_request"))),
+        TableCell(f"{change.before} → {change.after}"),
+        TableCell(MISSING if reached is None else clock(reached)),
+        TableCell(MISSING if reached is None else f"{round(reached - change.at_s)}"),
     )
 
 
 def effects_table(study: Study) -> Table:
     """One row for each step of ready replicas."""
-    notes = Notes()
+    notes = Footnotes()
     rows = [_effect(study, one, effect, notes) for one in study.scalings for effect in effects(one)]
     return Table(
         "Did other numbers of replicas help?",
@@ -136,18 +136,18 @@ def effects_table(study: Study) -> Table:
     )
 
 
-def _effect(study: Study, scaling: Scaling, effect: Effect, notes: Notes) -> tuple[Cell, ...]:
+def _effect(study: Study, scaling: AutoscaledRun, effect: Effect, notes: Footnotes) -> tuple[TableCell, ...]:
     step, (before, after) = effect.step, effect.blocks
     said = [effect.why or f"blocks of {effect.block_s} s: {before} before, {after} after"]
     said += ["requests failed in some of these seconds; p95 is of the successes"] if effect.failed else []
     return (
-        Cell(name_of(scaling), notes.marks(taints(run_of(study, scaling)))),
-        Cell(clock(step.to_s)),
-        Cell(f"{step.before} → {step.after}"),
-        Cell(digits(effect.rate_per_s)),
-        Cell(_times(effect.p95)),
-        Cell(_times(effect.served)),
-        Cell(effect.verdict, notes.marks(said)),
+        TableCell(name_of(scaling), notes.marks(taints(run_of(study, scaling)))),
+        TableCell(clock(step.to_s)),
+        TableCell(f"{step.before} → {step.after}"),
+        TableCell(digits(effect.rate_per_s)),
+        TableCell(_times(effect.p95)),
+        TableCell(_times(effect.served)),
+        TableCell(effect.verdict, notes.marks(said)),
     )
 
 
@@ -162,12 +162,12 @@ def highest(moments: Iterable[Moment], name: str) -> float | None:
     return max((found for one in moments if (found := one.stated.get(name)) is not None), default=None)
 
 
-def run_of(study: Study, scaling: Scaling) -> list[Summary]:
+def run_of(study: Study, scaling: AutoscaledRun) -> list[Summary]:
     """The summary of the same run."""
     return [run for run in study.runs if (run.cell, run.repeat) == (scaling.cell, scaling.repeat)]
 
 
-def name_of(scaling: Scaling) -> str:
+def name_of(scaling: AutoscaledRun) -> str:
     """Its cell, and its repeat from the second on."""
     return scaling.cell if scaling.repeat == 1 else f"{scaling.cell} r{scaling.repeat}"
 
@@ -191,12 +191,12 @@ def autoscaling_finding(study: Study) -> str:
     return " ".join(f"{_name(study, one)}: {'; '.join(_said(one))}." for one in study.scalings)
 
 
-def _name(study: Study, scaling: Scaling) -> str:
+def _name(study: Study, scaling: AutoscaledRun) -> str:
     spoilt = any(run.tainted for run in run_of(study, scaling))
     return f"{name_of(scaling)} (disqualified)" if spoilt else name_of(scaling)
 
 
-def _said(scaling: Scaling) -> Iterator[str]:
+def _said(scaling: AutoscaledRun) -> Iterator[str]:
     yield "p95 " + ", ".join(_p95(seen) for seen in scaling.seen[: len(scaling.stages)])
     if not scaling.watched:
         yield "no replicas were recorded (--kube-url)"
@@ -214,7 +214,7 @@ def _p95(seen: StageSeen) -> str:
     return f"{ms(seen.p95_ns)} ms in {seen.stage.name}{few}"
 
 
-def _replicas(scaling: Scaling) -> Iterator[str]:
+def _replicas(scaling: AutoscaledRun) -> Iterator[str]:
     """How many there were, and how long they took to come."""
     counts = [one.stated["ready_replicas"] for one in scaling.moments if "ready_replicas" in one.stated]
     first, most, last = counts[0], max(counts), counts[-1]
@@ -244,7 +244,7 @@ def _effect_sentence(effect: Effect) -> str:
     return f"{head} {effect.verdict} ({shown} at {rate}{failed})"
 
 
-def _hindered(scaling: Scaling) -> Iterator[str]:
+def _hindered(scaling: AutoscaledRun) -> Iterator[str]:
     """What Kubernetes said against more pods."""
     inactive = [one.stated["hpa_inactive"] for one in scaling.moments if "hpa_inactive" in one.stated]
     refused = [one.stated["replica_failure"] for one in scaling.moments if "replica_failure" in one.stated]

@@ -24,7 +24,7 @@ BASE_ARMS = (
 """Of the fewest processes: code, what its users have, protocol, channels."""
 
 
-class Axes(NamedTuple):
+class ArmAxes(NamedTuple):
     """What tells an arm from another; `hosts` are those asked for, 0 for all; `client` built the requests."""
 
     protocol: str
@@ -35,10 +35,10 @@ class Axes(NamedTuple):
     congestion: str
 
 
-def axes_of(run: Summary, all_workers: int) -> Axes:
+def axes_of(run: Summary, all_workers: int) -> ArmAxes:
     """Of a run, begun or not; `all_workers` are those of runs that ask for all there are."""
     workers = run.workers_asked or all_workers
-    return Axes(run.protocol, run.channels, workers, run.hosts_asked, run.client, run.congestion)
+    return ArmAxes(run.protocol, run.channels, workers, run.hosts_asked, run.client, run.congestion)
 
 
 def all_there(runs: Iterable[Summary]) -> int:
@@ -46,7 +46,7 @@ def all_there(runs: Iterable[Summary]) -> int:
     return max((run.workers or 0 for run in runs if not run.workers_asked), default=0)
 
 
-def named_arms(known: Sequence[Axes]) -> Iterator[tuple[str, str, Axes]]:
+def named_arms(known: Sequence[ArmAxes]) -> Iterator[tuple[str, str, ArmAxes]]:
     """The code and words of each arm that is among the axes, on as few hosts as it was tested on.
 
     The fewest processes with one gRPC channel are the base that everything else is one step away from.
@@ -66,7 +66,9 @@ def named_arms(known: Sequence[Axes]) -> Iterator[tuple[str, str, Axes]]:
     yield from [("R12", f"with {axes.congestion.upper()}", axes) for axes in fast][:1]
 
 
-def _pooled(plain: Sequence[Axes], many: Sequence[Axes], least: int) -> Iterator[tuple[str, str, Axes]]:
+def _pooled(
+    plain: Sequence[ArmAxes], many: Sequence[ArmAxes], least: int
+) -> Iterator[tuple[str, str, ArmAxes]]:
     """Several channels in the base's processes, and one in each of several: as many if possible."""
     pools = [axes for axes in plain if axes.protocol == "grpc" and pool_size(axes) and axes.workers == least]
     alike = [(pool, axes) for pool in pools for axes in many if axes.workers == pool_size(pool) * least]
@@ -77,7 +79,7 @@ def _pooled(plain: Sequence[Axes], many: Sequence[Axes], least: int) -> Iterator
         yield "R6", f"{spread.workers} processes", spread
 
 
-def pool_size(axes: Axes) -> int:
+def pool_size(axes: ArmAxes) -> int:
     """How many channels a pool has; 0 where it is none."""
     size = axes.channels.partition(":")[2]
     return int(size) if size.isdigit() else 0
@@ -98,12 +100,12 @@ class Case(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Arm:
+class ArmRuns:
     """One arm: its code, what its users have in words, its planned runs, and those that are evidence."""
 
     code: str
     words: str
-    axes: Axes
+    axes: ArmAxes
     planned: Runs
     runs: Runs
 
@@ -129,7 +131,7 @@ class Arm:
         return codes.most_common(1)[0][0] if codes else ""
 
 
-Arms = Mapping[str, Arm]
+Arms = Mapping[str, ArmRuns]
 """By code, only arms that were planned."""
 
 
@@ -162,12 +164,12 @@ def _place(study: Study, case: Case) -> tuple[int, int, float, str, str]:
 def arms_of(runs: Sequence[Summary]) -> Arms:
     """The arms that some runs of one case make up, in the order of the experiment."""
     workers = all_there(runs)
-    by_axes: dict[Axes, list[Summary]] = {}
+    by_axes: dict[ArmAxes, list[Summary]] = {}
     for run in runs:
         by_axes.setdefault(axes_of(run, workers), []).append(run)
     named = {code: (words, axes) for code, words, axes in named_arms(list(by_axes))}
     return {
-        code: Arm(code, words, axes, by_axes[axes], [run for run in by_axes[axes] if is_evidence(run)])
+        code: ArmRuns(code, words, axes, by_axes[axes], [run for run in by_axes[axes] if is_evidence(run)])
         for code, (words, axes) in named.items()
     }
 

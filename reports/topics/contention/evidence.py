@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reports.stats.spread import Spread
-from reports.topics.contention.arms import Arm, Arms, ratio_of
+from reports.topics.contention.arms import ArmRuns, Arms, ratio_of
 
 CONNECTIONS, CPU, LOOP = "connections", "client-cpu", "client-loop"
 FOR, AGAINST = "for", "against"
@@ -27,7 +27,7 @@ CLOSED = (0.25, 0.5)
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Answer:
     """A question, the figures that answer it, and which causes they speak for or against, if any.
 
     Where an experiment decides, others only support. Without figures its arms were not run, and where these
@@ -54,7 +54,7 @@ class Evidence:
         return ", ".join(told) or "tells nothing either way"
 
 
-def figures(arm: Arm) -> str:
+def figures(arm: ArmRuns) -> str:
     """An arm's images per second, and the connections that carried them."""
     seen = arm.connections
     count = "TCP connections not counted" if seen is None else f"{seen} TCP connection{'s' * (seen != 1)}"

@@ -5,18 +5,18 @@ from typing import Any
 
 from reports.format import MISSING, digits
 from reports.page.disclosures import disclosures, stand_in
-from reports.page.table import Cell, Notes, Table
+from reports.page.table import Footnotes, Table, TableCell
 from reports.published_figures.figures import beside
 from reports.published_figures.rates import Figures, as_published, sourced
 from reports.stats.repeats import absence, taints
 from reports.study.study import Study
-from reports.topics.contention.arms import Arm, ratio_of
-from reports.topics.contention.verdict import NONE, Verdict
+from reports.topics.contention.arms import ArmRuns, ratio_of
+from reports.topics.contention.verdict import NONE, Cause
 
 ARM_HEADS = ("arm", "images/s", "published", "over HTTP", "TCP", "channels", "workers", "limit")
 
 
-def verdict_said(verdict: Verdict) -> str:
+def verdict_said(verdict: Cause) -> str:
     """The verdict in a sentence or two, with its doubts."""
     cause = "nothing" if verdict.cause == NONE else verdict.cause
     told = "; ".join([verdict.why, *verdict.doubts])
@@ -24,16 +24,16 @@ def verdict_said(verdict: Verdict) -> str:
     return f"What slows gRPC here ({verdict.case}): {cause}. {begun}."
 
 
-def contention_tables(study: Study, found: tuple[Verdict, ...], figures: Figures) -> Iterator[Table]:
+def contention_tables(study: Study, found: tuple[Cause, ...], figures: Figures) -> Iterator[Table]:
     """The arms and the evidence of each case."""
     for verdict in found:
         yield arms_table(study, verdict, figures)
         yield evidence_table(verdict)
 
 
-def arms_table(study: Study, verdict: Verdict, figures: Figures) -> Table:
+def arms_table(study: Study, verdict: Cause, figures: Figures) -> Table:
     """One row for each arm: what was varied, and what came of it."""
-    notes = Notes()
+    notes = Footnotes()
     rows = tuple(_row(study, verdict, arm, figures, notes) for arm in verdict.arms.values())
     said = disclosures(study, (arm.planned[0].endpoint for arm in verdict.arms.values()))
     return Table(
@@ -50,35 +50,38 @@ def arms_table(study: Study, verdict: Verdict, figures: Figures) -> Table:
     )
 
 
-def _row(study: Study, verdict: Verdict, arm: Arm, figures: Figures, notes: Notes) -> tuple[Cell, ...]:
+def _row(
+    study: Study, verdict: Cause, arm: ArmRuns, figures: Figures, notes: Footnotes
+) -> tuple[TableCell, ...]:
     run, over_http = arm.planned[0], ratio_of(verdict.arms, arm.code, "R0")
     said = stand_in(study, run.endpoint)
     theirs = beside(run, figures.get(run.link, ())) if as_published(run) else None
     rate, reasons = arm.rate, dict.fromkeys(taints(arm.runs) if arm.runs else taints(arm.planned))
     lacking = () if rate or reasons else (absence(arm.planned),)
     return (
-        Cell(f"{run.endpoint}, {arm.words}", notes.marks([said] if said else [])),
-        Cell(str(rate) if rate else MISSING, notes.marks([*reasons, *lacking])),
-        sourced(theirs.images_per_s, theirs, notes) if theirs else Cell(MISSING),
-        Cell(f"{digits(over_http.median)}×" if over_http else MISSING),
-        Cell(MISSING if arm.connections is None else str(arm.connections)),
-        Cell(run.channels or MISSING),
-        Cell(str(arm.axes.workers)),
-        Cell(arm.limit or MISSING),
+        TableCell(f"{run.endpoint}, {arm.words}", notes.marks([said] if said else [])),
+        TableCell(str(rate) if rate else MISSING, notes.marks([*reasons, *lacking])),
+        sourced(theirs.images_per_s, theirs, notes) if theirs else TableCell(MISSING),
+        TableCell(f"{digits(over_http.median)}×" if over_http else MISSING),
+        TableCell(MISSING if arm.connections is None else str(arm.connections)),
+        TableCell(run.channels or MISSING),
+        TableCell(str(arm.axes.workers)),
+        TableCell(arm.limit or MISSING),
     )
 
 
-def evidence_table(verdict: Verdict) -> Table:
+def evidence_table(verdict: Cause) -> Table:
     """One row for each question that was asked of the arms, and what the answer says."""
     cause = "nothing slows gRPC" if verdict.cause == NONE else verdict.cause
     caption = f"Verdict: {cause}. {verdict.advice}" if verdict.advice else f"Verdict: {cause}."
     rows = tuple(
-        (Cell(line.question), Cell(line.verdict), Cell(line.figures or MISSING)) for line in verdict.evidence
+        (TableCell(line.question), TableCell(line.verdict), TableCell(line.figures or MISSING))
+        for line in verdict.evidence
     )
     return Table(f"Evidence: {verdict.case}", caption, ("question", "says", "measured"), rows)
 
 
-def record(verdict: Verdict) -> dict[str, Any]:
+def record(verdict: Cause) -> dict[str, Any]:
     """The verdict as study.json has it."""
     return {
         "case": verdict.case._asdict(),
@@ -101,7 +104,7 @@ def record(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _arm(verdict: Verdict, arm: Arm) -> dict[str, Any]:
+def _arm(verdict: Cause, arm: ArmRuns) -> dict[str, Any]:
     rate, over_http = arm.rate, ratio_of(verdict.arms, arm.code, "R0")
     return {
         "arm": arm.code,

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from reports.format import digits
 from reports.stats.spread import hedge
 from reports.study.study import Study
-from reports.topics.contention.arms import BASE_ARMS, PROTOCOLS, Arm, Arms, Case, cases, ratio_of
-from reports.topics.contention.evidence import AGAINST, CONNECTIONS, CPU, FOR, LOOP, SLOWER, Evidence
+from reports.topics.contention.arms import BASE_ARMS, PROTOCOLS, ArmRuns, Arms, Case, cases, ratio_of
+from reports.topics.contention.evidence import AGAINST, CONNECTIONS, CPU, FOR, LOOP, SLOWER, Answer
 from reports.topics.contention.questions import (
     MUST_FIT,
     UNTELLING,
@@ -44,7 +44,7 @@ DECIDING = ("R0", "R1", "R2", "R4", "R5", "R6")
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Cause:
     """What slows gRPC in one case: a limit's code, `none`, or `inconclusive`, and why in a sentence.
 
     `missing` are the arms that it would need, `contradictions` the answers that do not fit together,
@@ -53,7 +53,7 @@ class Verdict:
 
     case: Case
     arms: Arms
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[Answer, ...]
     cause: str
     why: str
     advice: str = ADVICE[INCONCLUSIVE]
@@ -62,16 +62,16 @@ class Verdict:
     doubts: tuple[str, ...] = ()
 
 
-def verdicts(study: Study) -> tuple[Verdict, ...]:
+def verdicts(study: Study) -> tuple[Cause, ...]:
     """One for each load that was sent over both protocols with more than one kind of channels."""
     return tuple(judge(case, arms) for case, arms in cases(study))
 
 
-def judge(case: Case, arms: Arms) -> Verdict:
+def judge(case: Case, arms: Arms) -> Cause:
     """The verdict on one case, from its arms alone."""
     missing = lacking(arms, ("R0", "R2"))
     lines = () if missing else tuple(question(arms) for question in QUESTIONS)
-    verdict = Verdict(case, arms, lines, INCONCLUSIVE, "", missing=missing, doubts=tuple(doubts(arms)))
+    verdict = Cause(case, arms, lines, INCONCLUSIVE, "", missing=missing, doubts=tuple(doubts(arms)))
     found = ratio_of(arms, "R2", "R0")
     if found is None:
         return replace(verdict, why=f"not tested: {'; '.join(missing)}")
@@ -85,7 +85,7 @@ def judge(case: Case, arms: Arms) -> Verdict:
     return _explained(verdict)
 
 
-def _alike(verdict: Verdict) -> Verdict:
+def _alike(verdict: Cause) -> Cause:
     """gRPC is not slower: what limits both of them then, by the rules for a limit."""
     arms, found = verdict.arms, ratio_of(verdict.arms, "R2", "R0")
     share = f"gRPC on one connection gets {found} of HTTP's images/s"
@@ -102,7 +102,7 @@ def _alike(verdict: Verdict) -> Verdict:
     return replace(verdict, cause=NONE, why=f"{share}; {limit}", advice=advice, evidence=lines)
 
 
-def _explained(verdict: Verdict) -> Verdict:
+def _explained(verdict: Cause) -> Cause:
     """What accounts for gRPC being slower; R0, R2 and R4 have figures."""
     arms, each = verdict.arms, each_user(verdict.arms)
     if not each.answered:
@@ -131,7 +131,7 @@ def _limits_advice(arms: Arms, limit: str) -> str:
     return next((run.limit.advice for run in runs if run.limit and run.limit.code == limit), "")
 
 
-def _concluded(verdict: Verdict, cause: str, advice: str) -> Verdict:
+def _concluded(verdict: Cause, cause: str, advice: str) -> Cause:
     """The cause, unless an experiment speaks against it or for another one."""
     rivals = [line for line in verdict.evidence if _opposes(line, cause)]
     if rivals:
@@ -145,7 +145,7 @@ def _concluded(verdict: Verdict, cause: str, advice: str) -> Verdict:
     return replace(verdict, cause=cause, why=why, advice=advice, doubts=(*verdict.doubts, *yet))
 
 
-def _opposes(line: Evidence, cause: str) -> bool:
+def _opposes(line: Answer, cause: str) -> bool:
     """Whether an experiment's answer does not fit a cause."""
     if not line.decides or not line.answered:
         return False
@@ -169,7 +169,7 @@ def lacking(arms: Arms, codes: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _why_none(arm: Arm) -> str:
+def _why_none(arm: ArmRuns) -> str:
     if not any(run.started for run in arm.planned):
         return "not run"
     codes = dict.fromkeys(doubt.code for run in arm.planned for doubt in run.caveats if doubt.tainted)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from reports.format import MISSING
 from reports.page.disclosures import disclosures, stand_in
 from reports.page.grid import number
-from reports.page.table import Cell, Notes, Table
+from reports.page.table import Footnotes, Table, TableCell
 from reports.stats.figures import fastest_cell, images_per_s
 from reports.stats.repeats import Runs, Value, repeats
 from reports.study.study import Study
@@ -30,7 +30,7 @@ NO_POWER = "No GPU's power was sampled."
 
 def cost_table(study: Study) -> Table:
     """One row for each way with a success; none where neither a price nor a GPU's power is known."""
-    notes = Notes()
+    notes = Footnotes()
     cheapest = [runs for runs in _cheapest(study) if any(_known(run) for run in runs)]
     rows = tuple(_row(study, runs, notes) for runs in cheapest)
     said = disclosures(study, (runs[0].endpoint for runs in cheapest))
@@ -65,16 +65,16 @@ def _known(run: Summary) -> bool:
     return run.images_per_usd is not None or run.joules_per_image is not None
 
 
-def _row(study: Study, runs: Runs, notes: Notes) -> tuple[Cell, ...]:
+def _row(study: Study, runs: Runs, notes: Footnotes) -> tuple[TableCell, ...]:
     said = stand_in(study, runs[0].endpoint)
-    head = Cell(study.named(runs[0].way), notes.marks([said] if said else []))
+    head = TableCell(study.named(runs[0].way), notes.marks([said] if said else []))
     values: tuple[Value, ...] = (
         images_per_s,
         usd_per_thousand,
         lambda run: run.images_per_usd,
         lambda run: run.joules_per_image,
     )
-    return head, Cell(runs[0].cell), *(_number(runs, value, notes) for value in values)
+    return head, TableCell(runs[0].cell), *(_number(runs, value, notes) for value in values)
 
 
 def usd_per_thousand(run: Summary) -> float | None:
@@ -82,6 +82,6 @@ def usd_per_thousand(run: Summary) -> float | None:
     return 1_000 / run.images_per_usd if run.images_per_usd else None
 
 
-def _number(runs: Runs, value: Value, notes: Notes) -> Cell:
+def _number(runs: Runs, value: Value, notes: Footnotes) -> TableCell:
     """A dash without a reason of its own where it is unknown: the caption gives that."""
-    return number(runs, value, notes) if any(value(run) is not None for run in runs) else Cell(MISSING)
+    return number(runs, value, notes) if any(value(run) is not None for run in runs) else TableCell(MISSING)

@@ -8,7 +8,7 @@ from reports.caveats.run import ENOUGH
 from reports.format import MISSING, digits, known, plural
 from reports.page.disclosures import disclosures, stand_in
 from reports.page.grid import number
-from reports.page.table import Cell, Notes, Table
+from reports.page.table import Footnotes, Table, TableCell
 from reports.stats.figures import images_per_s, percentile_ms
 from reports.stats.repeats import Runs, repeats, resting_on, typical
 from reports.study.study import Study
@@ -24,7 +24,7 @@ Rates = Sequence[Runs]
 
 def open_load(study: Study) -> Table:
     """One row for each cell with open load, medians over its repeats."""
-    notes = Notes()
+    notes = Footnotes()
     cells = open_cells(study)
     rows = tuple(_row(study, runs, notes) for runs in cells)
     said = disclosures(study, (runs[0].endpoint for runs in cells))
@@ -52,16 +52,16 @@ def _place(study: Study, run: Summary) -> tuple[int, int, str, float]:
     return study.ways.index(run.way), run.batch, run.arrivals, run.level
 
 
-def _row(study: Study, runs: Sequence[Summary], notes: Notes) -> tuple[Cell, ...]:
+def _row(study: Study, runs: Sequence[Summary], notes: Footnotes) -> tuple[TableCell, ...]:
     first = runs[0]
     said = stand_in(study, first.endpoint)
     offered = typical(runs, lambda run: run.offered_per_s)
     return (
-        Cell(study.named(first.way), notes.marks([said] if said else [])),
-        Cell(str(first.batch)),
-        Cell(first.arrivals or MISSING),
-        Cell(f"{first.level:g}"),
-        Cell(known(offered)),
+        TableCell(study.named(first.way), notes.marks([said] if said else [])),
+        TableCell(str(first.batch)),
+        TableCell(first.arrivals or MISSING),
+        TableCell(f"{first.level:g}"),
+        TableCell(known(offered)),
         number(runs, images_per_s, notes),
         *(latency(runs, percentile, notes) for percentile in ("p50", "p95", "p99")),
         _count(typical(runs, lambda run: run.late)),
@@ -69,11 +69,11 @@ def _row(study: Study, runs: Sequence[Summary], notes: Notes) -> tuple[Cell, ...
     )
 
 
-def _count(value: float | None) -> Cell:
-    return Cell(MISSING if value is None else f"{round(value):,}")
+def _count(value: float | None) -> TableCell:
+    return TableCell(MISSING if value is None else f"{round(value):,}")
 
 
-def latency(runs: Runs, percentile: str, notes: Notes) -> Cell:
+def latency(runs: Runs, percentile: str, notes: Footnotes) -> TableCell:
     """A percentile in milliseconds, marked for disqualified runs and for too few results behind it."""
     cell = number(runs, lambda run: percentile_ms(run, percentile), notes)
     behind = [run.succeeded for run in resting_on(runs, lambda run: percentile_ms(run, percentile))]

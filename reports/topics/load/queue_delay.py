@@ -9,7 +9,7 @@ from reports.caveats.run import ENOUGH
 from reports.format import MISSING, digits, plural
 from reports.page.disclosures import disclosures, stand_in
 from reports.page.grid import number
-from reports.page.table import Cell, Notes, Table
+from reports.page.table import Footnotes, Table, TableCell
 from reports.stats.figures import images_per_s, percentile_ms
 from reports.stats.log_ratio import log_ratio
 from reports.stats.repeats import COMPARABLE_RUNS, Runs, Value, repeats, resting_on, taints
@@ -180,7 +180,7 @@ def bound_of(study: Study) -> float | None:
 
 def queue_delays(study: Study) -> Table:
     """One row for each load and queue delay, where several were set."""
-    notes = Notes()
+    notes = Footnotes()
     found = sweeps(study)
     rows = tuple(_row(study, sweep, setting, notes) for sweep in found for setting in sweep.settings)
     return Table(
@@ -196,10 +196,10 @@ def queue_delays(study: Study) -> Table:
     )
 
 
-def _row(study: Study, sweep: Sweep, setting: Setting, notes: Notes) -> tuple[Cell, ...]:
+def _row(study: Study, sweep: Sweep, setting: Setting, notes: Footnotes) -> tuple[TableCell, ...]:
     return (
         *_head(study, sweep, notes),
-        Cell(f"{setting.delay_us / 1000:.10g}"),
+        TableCell(f"{setting.delay_us / 1000:.10g}"),
         _spread(setting.runs, images_per_s, notes),
         latency(setting.runs, "p95", notes),
         number(setting.runs, lambda run: run.executed_batch, notes),
@@ -212,14 +212,14 @@ def executions_per_request(run: Summary) -> float | None:
     return run.batch / run.executed_batch if run.executed_batch else None
 
 
-def _spread(runs: Runs, value: Value, notes: Notes) -> Cell:
+def _spread(runs: Runs, value: Value, notes: Footnotes) -> TableCell:
     """The median with the lowest and highest of the repeats."""
     behind = resting_on(runs, value)
     found = spread_of(behind, value)
     if found is None:
         return number(runs, value, notes)
     few = [f"few-samples: p95 needs {plural(ENOUGH['p95'], 'result')}"] if _scarce(value, behind) else []
-    return Cell(str(found), notes.marks([*taints(behind), *few]), found.median)
+    return TableCell(str(found), notes.marks([*taints(behind), *few]), found.median)
 
 
 def _scarce(value: Value, runs: Runs) -> bool:
@@ -227,20 +227,24 @@ def _scarce(value: Value, runs: Runs) -> bool:
     return value is p95_ms and min(run.succeeded for run in runs) < ENOUGH["p95"]
 
 
-def _head(study: Study, sweep: Sweep, notes: Notes) -> tuple[Cell, ...]:
+def _head(study: Study, sweep: Sweep, notes: Footnotes) -> tuple[TableCell, ...]:
     said = stand_in(study, sweep.endpoint)
     load = f"{sweep.level:g}/s" if sweep.load == "open" else f"users {sweep.level:g}"
-    return Cell(sweep.name, notes.marks([said] if said else [])), Cell(str(sweep.batch)), Cell(load)
+    return (
+        TableCell(sweep.name, notes.marks([said] if said else [])),
+        TableCell(str(sweep.batch)),
+        TableCell(load),
+    )
 
 
-def _shared(study: Study, found: tuple[Sweep, ...], notes: Notes) -> tuple[str, ...]:
+def _shared(study: Study, found: tuple[Sweep, ...], notes: Footnotes) -> tuple[str, ...]:
     said = disclosures(study, (sweep.endpoint for sweep in found))
     return (repeats(study), *(text for text in said if text not in notes.texts))
 
 
 def best_delays(study: Study) -> Table:
     """One row for each load: the queue delay with the most images/s, and the one with the lowest p95."""
-    notes = Notes()
+    notes = Footnotes()
     found, bound = sweeps(study), bound_of(study)
     rows = tuple(_best_row(study, sweep, bound, notes) for sweep in found)
     within = f" The most images/s are of those that kept p95 at {bound:g} ms in each repeat." if bound else ""
@@ -255,7 +259,7 @@ def best_delays(study: Study) -> Table:
     )
 
 
-def _best_row(study: Study, sweep: Sweep, bound: float | None, notes: Notes) -> tuple[Cell, ...]:
+def _best_row(study: Study, sweep: Sweep, bound: float | None, notes: Footnotes) -> tuple[TableCell, ...]:
     fastest, quickest = sweep.fastest(bound), sweep.quickest()
     lacking = NOTHING_SOUND
     if quickest is not None:
@@ -268,11 +272,13 @@ def _best_row(study: Study, sweep: Sweep, bound: float | None, notes: Notes) -> 
     )
 
 
-def _named(best: Best | None, values: tuple[Value, Value], lacking: str, notes: Notes) -> tuple[Cell, ...]:
+def _named(
+    best: Best | None, values: tuple[Value, Value], lacking: str, notes: Footnotes
+) -> tuple[TableCell, ...]:
     if best is None:
-        return Cell(MISSING, notes.marks([lacking])), Cell(MISSING), Cell(MISSING)
+        return TableCell(MISSING, notes.marks([lacking])), TableCell(MISSING), TableCell(MISSING)
     figures = (_spread(best.setting.runs, value, notes) for value in values)
-    return Cell(best.setting.name, notes.marks([doubt] if (doubt := doubt_of(best)) else [])), *figures
+    return TableCell(best.setting.name, notes.marks([doubt] if (doubt := doubt_of(best)) else [])), *figures
 
 
 def doubt_of(best: Best) -> str:

@@ -9,7 +9,7 @@ from reports.caveats.run import ENOUGH
 from reports.format import MISSING, digits
 from reports.page.disclosures import disclosures, stand_in
 from reports.page.grid import number
-from reports.page.table import Cell, Notes, Table
+from reports.page.table import Footnotes, Table, TableCell
 from reports.stats.figures import images_per_s, percentile_ms
 from reports.stats.repeats import Runs, taints, typical
 from reports.study.study import Study
@@ -44,7 +44,7 @@ NONE_MET, NOT_KNOWN = "none met it", "not known"
 
 
 @dataclass(frozen=True)
-class Bound:
+class SearchBound:
     """What was asked of every rate: a percentile of latency at or below some milliseconds."""
 
     percentile: str
@@ -75,11 +75,11 @@ class Bound:
         return None if codes or percentile_ms(run, self.percentile) is None else True
 
 
-def find_bound(study: Study) -> Bound | None:
+def find_bound(study: Study) -> SearchBound | None:
     """The bound in the header's options, such as `p99<=100`; None where no rate was searched for."""
     asked = (study.header.get("options") or {}).get("find_rate") or ""
     found = _BOUND.fullmatch(str(asked))
-    return Bound(found[1], float(found[2])) if found else None
+    return SearchBound(found[1], float(found[2])) if found else None
 
 
 def tainting(run: Summary) -> set[str]:
@@ -95,7 +95,7 @@ def obstacle(unknown: Runs) -> str:
 
 
 @dataclass(frozen=True)
-class Search:
+class SearchResult:
     """What a search found for one way to the model and batch.
 
     `met` are the runs at the highest rate that met the bound, empty where none did, `missed` those at the
@@ -112,7 +112,7 @@ class Search:
     made: int
 
 
-def searches(study: Study, bound: Bound) -> Iterator[Search]:
+def searches(study: Study, bound: SearchBound) -> Iterator[SearchResult]:
     """What was found for each way and batch that has runs with open load."""
     begun = ([run for run in runs if run.started] for runs in open_cells(study))
     rates = [runs for runs in begun if runs]
@@ -120,14 +120,14 @@ def searches(study: Study, bound: Bound) -> Iterator[Search]:
         yield search(sorted(group, key=lambda runs: runs[0].level), bound)
 
 
-def search(rates: list[Runs], bound: Bound) -> Search:
+def search(rates: list[Runs], bound: SearchBound) -> SearchResult:
     """One search from the repeats of each rate, lowest rate first."""
     verdicts = [meets(runs, bound) for runs in rates]
     best = max((place for place, verdict in enumerate(verdicts) if verdict), default=-1)
     above = range(best + 1, len(rates))
     missed = next((place for place in above if verdicts[place] is False), None)
     first = rates[0][0]
-    return Search(
+    return SearchResult(
         way=first.way,
         batch=first.batch,
         met=evidence(rates[best], bound) if best >= 0 else [],
@@ -138,18 +138,18 @@ def search(rates: list[Runs], bound: Bound) -> Search:
     )
 
 
-def evidence(runs: Runs, bound: Bound) -> Runs:
+def evidence(runs: Runs, bound: SearchBound) -> Runs:
     """The runs that tell something of the server."""
     return [run for run in runs if bound.met_by(run) is not None]
 
 
-def meets(runs: Runs, bound: Bound) -> bool | None:
+def meets(runs: Runs, bound: SearchBound) -> bool | None:
     """Whether a rate met it: in every run of it that is evidence; None where none is."""
     judged = [bound.met_by(run) for run in evidence(runs, bound)]
     return all(judged) if judged else None
 
 
-def shortfall(missed: Runs, bound: Bound) -> str:
+def shortfall(missed: Runs, bound: SearchBound) -> str:
     """Why a rate did not meet the bound: its latency, or where that was within it, what went wrong."""
     found_ms = [percentile_ms(run, bound.percentile) or 0.0 for run in missed if bound.exceeded_by(run)]
     if found_ms:
@@ -157,9 +157,9 @@ def shortfall(missed: Runs, bound: Bound) -> str:
     return CAPPED if any(run.dropped for run in missed) else "requests failed"
 
 
-def highest_rates(study: Study, bound: Bound) -> Table:
+def highest_rates(study: Study, bound: SearchBound) -> Table:
     """One row for each endpoint and batch that a rate was searched for."""
-    notes = Notes()
+    notes = Footnotes()
     found = list(searches(study, bound))
     rows = tuple(_row(study, search, bound, notes) for search in found)
     name = f"{bound.percentile} ms"
@@ -175,28 +175,31 @@ def highest_rates(study: Study, bound: Bound) -> Table:
     )
 
 
-def _row(study: Study, search: Search, bound: Bound, notes: Notes) -> tuple[Cell, ...]:
+def _row(study: Study, search: SearchResult, bound: SearchBound, notes: Footnotes) -> tuple[TableCell, ...]:
     said = stand_in(study, search.way.endpoint)
-    head = (Cell(study.named(search.way), notes.marks([said] if said else [])), Cell(str(search.batch)))
-    return (*head, *_met(search, bound, notes), *_missed(search, bound, notes), Cell(str(search.made)))
+    head = (
+        TableCell(study.named(search.way), notes.marks([said] if said else [])),
+        TableCell(str(search.batch)),
+    )
+    return (*head, *_met(search, bound, notes), *_missed(search, bound, notes), TableCell(str(search.made)))
 
 
-def _met(search: Search, bound: Bound, notes: Notes) -> tuple[Cell, ...]:
+def _met(search: SearchResult, bound: SearchBound, notes: Footnotes) -> tuple[TableCell, ...]:
     if not search.met:
-        return Cell(NONE_MET if search.missed else NOT_KNOWN), Cell(MISSING), Cell(MISSING)
+        return TableCell(NONE_MET if search.missed else NOT_KNOWN), TableCell(MISSING), TableCell(MISSING)
     lower = [f"at the lower {rate:g}/s it was not met" for rate in search.below]
-    rate = Cell(f"{search.met[0].level:g}", notes.marks(lower))
+    rate = TableCell(f"{search.met[0].level:g}", notes.marks(lower))
     return rate, latency(search.met, bound.percentile, notes), number(search.met, images_per_s, notes)
 
 
-def _missed(search: Search, bound: Bound, notes: Notes) -> tuple[Cell, ...]:
+def _missed(search: SearchResult, bound: SearchBound, notes: Footnotes) -> tuple[TableCell, ...]:
     if search.missed:
         lower = [f"{NOT_KNOWN} below: {obstacle(search.unknown)}"] if search.unknown else []
-        rate = Cell(f"{search.missed[0].level:g}", notes.marks(lower))
-        return rate, Cell(shortfall(search.missed, bound), notes.marks(taints(search.missed)))
+        rate = TableCell(f"{search.missed[0].level:g}", notes.marks(lower))
+        return rate, TableCell(shortfall(search.missed, bound), notes.marks(taints(search.missed)))
     if search.unknown:
-        return Cell(NOT_KNOWN), Cell(obstacle(search.unknown), notes.marks(taints(search.unknown)))
-    return Cell(MISSING, notes.marks(["no higher rate was tried"])), Cell(MISSING)
+        return TableCell(NOT_KNOWN), TableCell(obstacle(search.unknown), notes.marks(taints(search.unknown)))
+    return TableCell(MISSING, notes.marks(["no higher rate was tried"])), TableCell(MISSING)
 
 
 def rate_finding(study: Study) -> str:
@@ -209,7 +212,7 @@ def rate_finding(study: Study) -> str:
     return f"Highest rate that meets {bound}: {'; '.join([*said, *_hedges(found, bound)])}."
 
 
-def _said(name: str, search: Search, bound: Bound) -> str:
+def _said(name: str, search: SearchResult, bound: SearchBound) -> str:
     higher = "; ".join(_higher(search, bound))
     batch = f"at batch {search.batch}"
     if not search.met:
@@ -218,7 +221,7 @@ def _said(name: str, search: Search, bound: Bound) -> str:
     return f"{name} {search.met[0].level:g}/s {batch} ({digits(found_ms)} ms; {higher})"
 
 
-def _higher(search: Search, bound: Bound) -> Iterator[str]:
+def _higher(search: SearchResult, bound: SearchBound) -> Iterator[str]:
     """What became of the rates above the highest that met the bound, or of all where none did."""
     if search.missed:
         even = "" if search.met or search.unknown else "even "
@@ -232,7 +235,7 @@ def _higher(search: Search, bound: Bound) -> Iterator[str]:
         yield "no higher rate was tried"
 
 
-def _hedges(found: Sequence[Search], bound: Bound) -> Iterator[str]:
+def _hedges(found: Sequence[SearchResult], bound: SearchBound) -> Iterator[str]:
     """What limits the whole sentence: rates that were run once, percentiles with too little behind them."""
     met: list[Runs] = [search.met for search in found if search.met]
     if any(len(runs) == 1 for runs in met):

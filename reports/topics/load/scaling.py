@@ -6,7 +6,7 @@ from statistics import median
 
 from reports.format import MISSING, digits
 from reports.page.disclosures import disclosures, stand_in
-from reports.page.table import Cell, Notes, Table
+from reports.page.table import Footnotes, Table, TableCell
 from reports.published_figures.growth import SCALING, of_growth
 from reports.stats.figures import images_per_s
 from reports.stats.repeats import Runs, repeats, resting_on, scarcity, taints
@@ -26,7 +26,7 @@ EXTRAPOLATED = "outside the levels that were tested: an extrapolation"
 
 
 @dataclass(frozen=True)
-class Step:
+class ScalingStep:
     """Some units: their rate, how many times that of the fewest it is, and what percent of their promise.
 
     Each is by medians, with the least and the most that the repeats of both allow.
@@ -46,13 +46,13 @@ class Scaling:
     by_units: Mapping[int, Runs]
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[ScalingStep, ...]:
         """One for each number of units."""
         pairs = ((units, rate) for units, runs in self.by_units.items() for rate in _rates(runs))
         return efficiencies(pairs)
 
 
-def efficiencies(pairs: Iterable[tuple[int, float]]) -> tuple[Step, ...]:
+def efficiencies(pairs: Iterable[tuple[int, float]]) -> tuple[ScalingStep, ...]:
     """One step for each number of units, fewest first; of several rates with one number, the median.
 
     efficiency = (rate(n) ÷ n) ÷ (rate(m) ÷ m), with m the fewest units, usually 1, which have no range: they
@@ -68,10 +68,10 @@ def efficiencies(pairs: Iterable[tuple[int, float]]) -> tuple[Step, ...]:
     return tuple(_step(units, rate, fewest, rates[fewest]) for units, rate in rates.items())
 
 
-def _step(units: int, rate: Spread, fewest: int, base: Spread) -> Step:
+def _step(units: int, rate: Spread, fewest: int, base: Spread) -> ScalingStep:
     if units == fewest:
-        return Step(units, rate, Spread(1, 1, 1), Spread(100, 100, 100))
-    return Step(units, rate, _times(rate, base, 1), _times(rate, base, 100 * fewest / units))
+        return ScalingStep(units, rate, Spread(1, 1, 1), Spread(100, 100, 100))
+    return ScalingStep(units, rate, _times(rate, base, 1), _times(rate, base, 100 * fewest / units))
 
 
 def _times(top: Spread, bottom: Spread, factor: float) -> Spread:
@@ -117,7 +117,7 @@ def _rates(runs: Runs) -> list[float]:
 
 def usl_table(study: Study) -> Table:
     """One row for each way and batch that was run at two or more levels of closed load."""
-    notes = Notes()
+    notes = Footnotes()
     found = curves(study)
     rows = tuple(_row(study, curve, notes) for curve in found)
     said = disclosures(study, (curve.way.endpoint for curve in found))
@@ -134,52 +134,52 @@ def usl_table(study: Study) -> Table:
     )
 
 
-def _row(study: Study, curve: Curve, notes: Notes) -> tuple[Cell, ...]:
+def _row(study: Study, curve: Curve, notes: Footnotes) -> tuple[TableCell, ...]:
     said = stand_in(study, curve.way.endpoint)
     highest = curve.highest
     rate = _spread(highest.rate, notes.marks(taints(highest.runs)))
     return (
-        Cell(study.named(curve.way), notes.marks([said] if said else [])),
-        Cell(str(curve.batch)),
+        TableCell(study.named(curve.way), notes.marks([said] if said else [])),
+        TableCell(str(curve.batch)),
         *_saturation(curve.knee, notes),
         rate,
         *_law(curve.fit, notes),
     )
 
 
-def _saturation(knee: Knee | NoKnee, notes: Notes) -> tuple[Cell, ...]:
+def _saturation(knee: Knee | NoKnee, notes: Footnotes) -> tuple[TableCell, ...]:
     if isinstance(knee, NoKnee):
-        return Cell(NOT_REACHED if knee.rising else MISSING, notes.marks([knee.reason])), *_dashes(2)
+        return TableCell(NOT_REACHED if knee.rising else MISSING, notes.marks([knee.reason])), *_dashes(2)
     begins = "" if knee.before is None else f" (above {knee.before:g})"
-    users = Cell(f"{knee.at.users:g}{begins}", notes.marks(knee.doubts), knee.at.users)
+    users = TableCell(f"{knee.at.users:g}{begins}", notes.marks(knee.doubts), knee.at.users)
     return users, _spread(knee.at.p95_ms), _spread(knee.after.p95_ms)
 
 
-def _spread(found: Spread | None, marks: tuple[int, ...] = ()) -> Cell:
-    return Cell(MISSING) if found is None else Cell(str(found), marks, found.median)
+def _spread(found: Spread | None, marks: tuple[int, ...] = ()) -> TableCell:
+    return TableCell(MISSING) if found is None else TableCell(str(found), marks, found.median)
 
 
-def _law(fit: Fit | NoFit, notes: Notes) -> tuple[Cell, ...]:
+def _law(fit: Fit | NoFit, notes: Footnotes) -> tuple[TableCell, ...]:
     if isinstance(fit, NoFit):
-        return Cell(NO_FIT, notes.marks([f"{NO_FIT}: {fit.reason}"])), *_dashes(4)
-    shares = (Cell(str(share), (), share.value) for share in (fit.sigma, fit.kappa))
-    return *shares, *_peak(fit.peak, fit.no_peak, notes), Cell(digits(fit.r_squared), (), fit.r_squared)
+        return TableCell(NO_FIT, notes.marks([f"{NO_FIT}: {fit.reason}"])), *_dashes(4)
+    shares = (TableCell(str(share), (), share.value) for share in (fit.sigma, fit.kappa))
+    return *shares, *_peak(fit.peak, fit.no_peak, notes), TableCell(digits(fit.r_squared), (), fit.r_squared)
 
 
-def _peak(peak: Peak | None, reason: str, notes: Notes) -> tuple[Cell, Cell]:
+def _peak(peak: Peak | None, reason: str, notes: Footnotes) -> tuple[TableCell, TableCell]:
     if peak is None:
-        return Cell(NO_PEAK, notes.marks([f"{NO_PEAK}: {reason}"])), Cell(MISSING)
+        return TableCell(NO_PEAK, notes.marks([f"{NO_PEAK}: {reason}"])), TableCell(MISSING)
     marks = notes.marks([EXTRAPOLATED] if peak.extrapolated else [])
-    return Cell(str(peak.users), marks, peak.users.value), Cell(digits(peak.rate), marks, peak.rate)
+    return TableCell(str(peak.users), marks, peak.users.value), TableCell(digits(peak.rate), marks, peak.rate)
 
 
-def _dashes(count: int) -> tuple[Cell, ...]:
-    return (Cell(MISSING),) * count
+def _dashes(count: int) -> tuple[TableCell, ...]:
+    return (TableCell(MISSING),) * count
 
 
 def scaling_table(study: Study) -> Table:
     """One row for each number of model instances, GPUs or workers that a load was run with."""
-    notes = Notes()
+    notes = Footnotes()
     found = scalings(study)
     rows = tuple(_step_row(scaling, step, notes) for scaling in found for step in scaling.steps)
     return Table(
@@ -196,14 +196,19 @@ def scaling_table(study: Study) -> Table:
     )
 
 
-def _step_row(scaling: Scaling, step: Step, notes: Notes) -> tuple[Cell, ...]:
+def _step_row(scaling: Scaling, step: ScalingStep, notes: Footnotes) -> tuple[TableCell, ...]:
     """The doubts of a rate stand beside it, those of both rates and of their repeats beside their ratios."""
     fewest = min(scaling.by_units)
     runs, least = (resting_on(scaling.by_units[units], images_per_s) for units in (step.units, fewest))
     of_rate, compared = notes.marks(taints(runs)), step.units > fewest
     doubts = [*taints([*runs, *least]), scarcity([len(runs), len(least)])] if compared else []
     of_ratios = notes.marks(text for text in doubts if text)
-    head = (Cell(runs[0].cell), Cell(scaling.unit), Cell(str(step.units)), _spread(step.rate, of_rate))
+    head = (
+        TableCell(runs[0].cell),
+        TableCell(scaling.unit),
+        TableCell(str(step.units)),
+        _spread(step.rate, of_rate),
+    )
     limits = dict.fromkeys(run.limit.code for run in runs if run.limit)
     ratios = (_spread(step.times, of_ratios), _spread(step.efficiency_pct, of_ratios))
-    return *head, *ratios, Cell(", ".join(limits) or MISSING)
+    return *head, *ratios, TableCell(", ".join(limits) or MISSING)

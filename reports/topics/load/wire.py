@@ -7,7 +7,7 @@ from reports.fold.path import HEADER_BYTES
 from reports.format import digits, known
 from reports.page.disclosures import disclosures, stand_in
 from reports.page.grid import number
-from reports.page.table import Cell, Notes, Table
+from reports.page.table import Footnotes, Table, TableCell
 from reports.stats.figures import fastest_cell, images_per_s
 from reports.stats.repeats import Runs, resting_on, typical
 from reports.study.study import Study
@@ -26,7 +26,7 @@ ABOVE = "above 100 %: the link is faster than it was said to be, or does not cou
 
 
 @dataclass(frozen=True)
-class Wire:
+class WireCeiling:
     """A way and batch: bytes of bodies for each image, its fastest cell's runs, what the link could carry.
 
     `ceiling` is images per second and `share` what of it was reached; None where the link's rate is unknown.
@@ -57,7 +57,7 @@ def ceiling_per_s(link_bytes_per_s: float, image_bytes: float) -> float:
     return link_bytes_per_s / (image_bytes * OVERHEAD)
 
 
-def wires(study: Study) -> tuple[Wire, ...]:
+def wires(study: Study) -> tuple[WireCeiling, ...]:
     """Each way and batch, floors left out, with a success whose bytes are known, by way and batch."""
     found: dict[tuple[Way, int], dict[str, list[Summary]]] = {}
     for run in study.started:
@@ -67,13 +67,13 @@ def wires(study: Study) -> tuple[Wire, ...]:
     return tuple(wire for key in keys for wire in _wire(*key, list(found[key].values())))
 
 
-def _wire(way: Way, batch: int, cells: list[list[Summary]]) -> Iterator[Wire]:
+def _wire(way: Way, batch: int, cells: list[list[Summary]]) -> Iterator[WireCeiling]:
     fastest = fastest_cell(cells)
     behind = resting_on(fastest, images_per_s)
     sent, received = (typical(behind, value) for value in (_sent, _received))
     if sent is not None and fastest:
         rate = typical(fastest, images_per_s) or 0.0
-        yield Wire(way, batch, sent, received or 0.0, fastest, rate, behind[0].link_bytes_per_s)
+        yield WireCeiling(way, batch, sent, received or 0.0, fastest, rate, behind[0].link_bytes_per_s)
 
 
 def _sent(run: Summary) -> float | None:
@@ -86,7 +86,7 @@ def _received(run: Summary) -> float | None:
 
 def wire_ceilings(study: Study) -> Table:
     """One row for each way and batch with a success; the link's columns only where some rate is known."""
-    notes = Notes()
+    notes = Footnotes()
     found = wires(study)
     linked = any(wire.ceiling for wire in found)
     rows = tuple((*_row(study, wire, notes), *(_link(wire, notes) if linked else ())) for wire in found)
@@ -109,21 +109,21 @@ def wire_ceilings(study: Study) -> Table:
     )
 
 
-def _row(study: Study, wire: Wire, notes: Notes) -> tuple[Cell, ...]:
+def _row(study: Study, wire: WireCeiling, notes: Footnotes) -> tuple[TableCell, ...]:
     said = stand_in(study, wire.way.endpoint)
     sizes = (wire.sent_bytes / 1e3, wire.received_bytes / 1e3)
     return (
-        Cell(study.named(wire.way), notes.marks([said] if said else [])),
-        Cell(str(wire.batch)),
-        *(Cell(digits(size), (), size) for size in sizes),
-        Cell(wire.fastest[0].cell),
+        TableCell(study.named(wire.way), notes.marks([said] if said else [])),
+        TableCell(str(wire.batch)),
+        *(TableCell(digits(size), (), size) for size in sizes),
+        TableCell(wire.fastest[0].cell),
         number(wire.fastest, images_per_s, notes),
     )
 
 
-def _link(wire: Wire, notes: Notes) -> tuple[Cell, ...]:
+def _link(wire: WireCeiling, notes: Footnotes) -> tuple[TableCell, ...]:
     rate = None if wire.link_bytes_per_s is None else wire.link_bytes_per_s * 8 / 1e6
     share = None if wire.share is None else 100 * wire.share
     marks = notes.marks([ABOVE] if share is not None and share > 100 else [])
     told = ((rate, ()), (wire.ceiling, ()), (share, marks))
-    return tuple(Cell(known(value), those, value) for value, those in told)
+    return tuple(TableCell(known(value), those, value) for value, those in told)

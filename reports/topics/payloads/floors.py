@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from reports.page.disclosures import FLOOR, disclosures, stand_in
 from reports.page.grid import number
-from reports.page.table import Cell, Notes, Table
+from reports.page.table import Footnotes, Table, TableCell
 from reports.stats.figures import images_per_s, latency_ms
 from reports.stats.repeats import Runs, repeats
 from reports.study.study import Study
@@ -16,7 +16,7 @@ Key = tuple[str, str, int, str, str, float]
 
 def floors(study: Study) -> Table:
     """One row for each cell that has a floor, medians over the repeats of both."""
-    notes = Notes()
+    notes = Footnotes()
     by_key = _by_key(study)
     pairs = [(runs, by_key[_twin(key)]) for key, runs in by_key.items() if _twin(key) in by_key]
     rows = tuple(_row(study, runs, floor, notes) for runs, floor in pairs)
@@ -46,8 +46,8 @@ def _twin(key: Key) -> Key:
     return (f"{key[0]}{FLOOR_SUFFIX}", *key[1:])
 
 
-def _row(study: Study, runs: Runs, floor: Runs, notes: Notes) -> tuple[Cell, ...]:
+def _row(study: Study, runs: Runs, floor: Runs, notes: Footnotes) -> tuple[TableCell, ...]:
     said = stand_in(study, runs[0].endpoint)
-    head = Cell(runs[0].cell, notes.marks([said] if said else []))
+    head = TableCell(runs[0].cell, notes.marks([said] if said else []))
     sides = [number(side, value, notes) for value in (latency_ms, images_per_s) for side in (runs, floor)]
     return head, *sides

@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from reports.format import MISSING, digits, known
 from reports.page.disclosures import disclosures, stand_in
-from reports.page.table import Cell, Notes, Table
+from reports.page.table import Footnotes, Table, TableCell
 from reports.published_figures.figures import Published, read_published, their_endpoint
 from reports.published_figures.rates import measured, sourced
 from reports.stats.figures import latency_ms
@@ -36,7 +36,7 @@ MEAN: Figure = attrgetter("latency_mean_ms")
 
 
 @dataclass(frozen=True)
-class Pair:
+class EncodingPair:
     """The serial runs of one batch, as JSON and as binary tensors over the same protocol."""
 
     name: str
@@ -45,7 +45,7 @@ class Pair:
     binary: Runs
 
 
-def pairs(study: Study) -> list[Pair]:
+def pairs(study: Study) -> list[EncodingPair]:
     """Each batch that one user sent as JSON and as binary tensors to one backend over one protocol."""
     serial = [run for run in study.runs if run.serial and not run.is_floor and run.payload in (JSON, BINARY)]
     spoken: dict[tuple[str, str, str], dict[str, Way]] = {}
@@ -59,10 +59,10 @@ def pairs(study: Study) -> list[Pair]:
     ]
 
 
-def _by_batch(name: str, json: Way, binary: Way, serial: Runs) -> Iterator[Pair]:
+def _by_batch(name: str, json: Way, binary: Way, serial: Runs) -> Iterator[EncodingPair]:
     for batch in sorted({run.batch for run in serial if run.way in (json, binary)}):
         here = [run for run in serial if run.batch == batch]
-        yield Pair(name, batch, *([run for run in here if run.way == way] for way in (json, binary)))
+        yield EncodingPair(name, batch, *([run for run in here if run.way == way] for way in (json, binary)))
 
 
 def encode_ms(run: Summary) -> float | None:
@@ -80,7 +80,7 @@ def mean_ms(run: Summary) -> float | None:
     return None if run.latency_mean_ns is None else run.latency_mean_ns / 1e6
 
 
-def ratio_said(pair: Pair, value: Value) -> str | None:
+def ratio_said(pair: EncodingPair, value: Value) -> str | None:
     """650×, or 652× (600–708) with repeats; None where a side has no figure. Sizes do not vary by chance."""
     sides = [
         [found for run in resting_on(runs, value) if (found := value(run))]
@@ -100,7 +100,7 @@ def rough(value: float) -> str:
     return f"{rounded:,.{max(0, 1 - floor(log10(rounded)))}f}"
 
 
-def bytes_per_number(pair: Pair) -> str:
+def bytes_per_number(pair: EncodingPair) -> str:
     """How many characters JSON spent on each number, brackets and names included."""
     sizes = [run.request_bytes for run in resting_on(pair.json, payload_kb) if run.request_bytes]
     return digits(sum(sizes) / len(sizes) / (NUMBERS * pair.batch)) if sizes else MISSING
@@ -126,7 +126,7 @@ def serialisation_finding(study: Study) -> str:
 
 
 @dataclass(frozen=True)
-class Kind:
+class Comparison:
     """One of the tables: what is compared, ours and theirs.
 
     `of_client`: a figure of the client alone. `varies`: from request to request, not only with the pictures.
@@ -148,7 +148,7 @@ RATIOS = (
 )
 
 
-ENCODING = Kind(
+ENCODING = Comparison(
     "Encoding: JSON against binary",
     "Milliseconds from the pictures' array to the request's body on the client, means per request, one user. "
     "Both hold the same: taking the batch out of all pictures, writing it, joining the body, in memory that "
@@ -162,7 +162,7 @@ ENCODING = Kind(
 )
 
 
-PAYLOAD = Kind(
+PAYLOAD = Comparison(
     "Payload: JSON against binary",
     "KB (1,024 bytes) of a request's body. JSON writes a number with as many digits as it needs: how large "
     "it is depends on the pictures.",
@@ -174,7 +174,7 @@ PAYLOAD = Kind(
 )
 
 
-END_TO_END = Kind(
+END_TO_END = Comparison(
     "End to end: JSON against binary",
     f"Milliseconds per request, p50, encoding included, one user. Published are p50 at batch 1 and means at "
     f"others. {RATIOS}",
@@ -195,11 +195,11 @@ def serialisation_tables(study: Study) -> Iterator[Table]:
 
 def _table(
     study: Study,
-    kind: Kind,
-    found: Sequence[Pair],
-    each: Callable[[Pair], str] | None = None,
+    kind: Comparison,
+    found: Sequence[EncodingPair],
+    each: Callable[[EncodingPair], str] | None = None,
 ) -> Table:
-    notes, theirs = Notes(), read_published(THEIRS)
+    notes, theirs = Footnotes(), read_published(THEIRS)
     added = ("bytes/number",) if each else ()
     heads = (
         *("endpoint", "batch", f"JSON {kind.unit}", f"binary {kind.unit}", "JSON/binary", *added),
@@ -207,7 +207,7 @@ def _table(
     )
     rows = []
     for pair in found:
-        extra = (Cell(each(pair)),) if each else ()
+        extra = (TableCell(each(pair)),) if each else ()
         ours = _ours(pair, kind, notes)
         rows.append((*_head(study, pair, notes), *ours, *extra, *_theirs(pair, kind, theirs, notes)))
     said = disclosures(study, (run.endpoint for pair in found for run in (*pair.json, *pair.binary)))
@@ -216,32 +216,32 @@ def _table(
     return Table(kind.title, kind.caption, heads, tuple(rows), notes.texts, numeric, shared)
 
 
-def _head(study: Study, pair: Pair, notes: Notes) -> tuple[Cell, Cell]:
+def _head(study: Study, pair: EncodingPair, notes: Footnotes) -> tuple[TableCell, TableCell]:
     said = stand_in(study, (pair.binary or pair.json)[0].endpoint)
-    return Cell(pair.name, notes.marks([said] if said else [])), Cell(str(pair.batch))
+    return TableCell(pair.name, notes.marks([said] if said else [])), TableCell(str(pair.batch))
 
 
-def _ours(pair: Pair, kind: Kind, notes: Notes) -> tuple[Cell, ...]:
+def _ours(pair: EncodingPair, kind: Comparison, notes: Footnotes) -> tuple[TableCell, ...]:
     sides = [_side(runs, kind, notes) for runs in (pair.json, pair.binary)]
     told = ratio_said(pair, kind.value)
     if told is None:
-        return (*sides, Cell(MISSING))
+        return (*sides, TableCell(MISSING))
     behind = [*resting_on(pair.json, kind.value), *resting_on(pair.binary, kind.value)]
     alone = [ONE_RUN] if kind.varies and "(" not in told else []
-    return (*sides, Cell(told, notes.marks([*doubts_of(behind, kind), *alone])))
+    return (*sides, TableCell(told, notes.marks([*doubts_of(behind, kind), *alone])))
 
 
-def _side(runs: Runs, kind: Kind, notes: Notes) -> Cell:
+def _side(runs: Runs, kind: Comparison, notes: Footnotes) -> TableCell:
     """The median of the repeats with their lowest and highest; a dash and the reason without any."""
     behind = resting_on(runs, kind.value)
     found = spread_of(behind, kind.value)
     if found is None:
         made = kind is ENCODING and any(run.succeeded and not run.built_anew for run in runs)
-        return Cell(MISSING, notes.marks([PREPARED if made else absence(runs)]))
-    return Cell(str(found), notes.marks(doubts_of(behind, kind)), found.median)
+        return TableCell(MISSING, notes.marks([PREPARED if made else absence(runs)]))
+    return TableCell(str(found), notes.marks(doubts_of(behind, kind)), found.median)
 
 
-def doubts_of(runs: Runs, kind: Kind) -> Iterator[str]:
+def doubts_of(runs: Runs, kind: Comparison) -> Iterator[str]:
     """What disqualifies a figure; that the client was slow does so only where it is not the client's own."""
     for run in runs:
         if kind.varies and run.succeeded < ENOUGH_REQUESTS:
@@ -253,25 +253,27 @@ def doubts_of(runs: Runs, kind: Kind) -> Iterator[str]:
                 yield f"{doubt.code}: {doubt.advice}"
 
 
-def _theirs(pair: Pair, kind: Kind, figures: Sequence[Published], notes: Notes) -> tuple[Cell, ...]:
+def _theirs(
+    pair: EncodingPair, kind: Comparison, figures: Sequence[Published], notes: Footnotes
+) -> tuple[TableCell, ...]:
     """Their two figures and the ratio, with what its rounded decimals leave open."""
     told = [_twin(runs, kind, figures) for runs in (pair.json, pair.binary)]
     cells = [_published(it, kind.figure, notes) for it in told]
     top, bottom = (kind.figure(it) if it else None for it in told)
     if not top or not bottom:
-        return (*cells, Cell(MISSING))
+        return (*cells, TableCell(MISSING))
     text = f"{digits(top / bottom)}×"
     if half := kind.half_a_digit:
         low, high = (digits((top + off) / (bottom - off)) for off in (-half, half))
         text = text if low == high else f"{low}–{high}×"
-    return (*cells, Cell(text, notes.marks([FAR] if kind is END_TO_END else [])))
+    return (*cells, TableCell(text, notes.marks([FAR] if kind is END_TO_END else [])))
 
 
-def _published(it: Published | None, figure: Figure, notes: Notes) -> Cell:
-    return sourced(figure(it), it, notes) if it else Cell(MISSING)
+def _published(it: Published | None, figure: Figure, notes: Footnotes) -> TableCell:
+    return sourced(figure(it), it, notes) if it else TableCell(MISSING)
 
 
-def _twin(runs: Runs, kind: Kind, figures: Sequence[Published]) -> Published | None:
+def _twin(runs: Runs, kind: Comparison, figures: Sequence[Published]) -> Published | None:
     """The published figure of the same payload and batch with one user, where this was published."""
     if not runs:
         return None
@@ -280,9 +282,9 @@ def _twin(runs: Runs, kind: Kind, figures: Sequence[Published]) -> Published | N
     return next((it for it in alike if kind.figure(it) is not None), None)
 
 
-def local_cpu(study: Study, found: Sequence[Pair]) -> Table:
+def local_cpu(study: Study, found: Sequence[EncodingPair]) -> Table:
     """Binary tensors by batch beside what was published of a Triton on a CPU; no ratio of two machines."""
-    notes, figures = Notes(), read_published(ON_CPU)
+    notes, figures = Footnotes(), read_published(ON_CPU)
     rows = []
     for pair in found:
         it = _twin(pair.binary, END_TO_END, figures)

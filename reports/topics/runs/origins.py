@@ -5,7 +5,7 @@ from typing import Any
 
 from reports.cells_csv.stated import flat
 from reports.format import MISSING, known, ms
-from reports.page.table import Cell, Notes, Table, words
+from reports.page.table import Footnotes, Table, TableCell, words
 from reports.study.study import Study
 
 _PAIR = ("what", "value")
@@ -52,7 +52,7 @@ def fingerprint(study: Study) -> Table:
 
 def links(study: Study) -> Table:
     """One row for each emulated link and host that measured it: what was asked of it and what it is."""
-    notes = Notes()
+    notes = Footnotes()
     rows = tuple(row for link in study.links for row in _link_rows(link, notes))
     emulators = sorted({str(link["emulator"]) for link in study.links if link.get("emulator")})
     how = f" Emulated by {' and '.join(emulators)}." if emulators else ""
@@ -66,9 +66,9 @@ def links(study: Study) -> Table:
     )
 
 
-def _link_rows(link: Mapping[str, Any], notes: Notes) -> Iterator[tuple[Cell, ...]]:
+def _link_rows(link: Mapping[str, Any], notes: Footnotes) -> Iterator[tuple[TableCell, ...]]:
     measured: Mapping[str, Mapping[str, Any]] = link.get("measured") or {MISSING: {}}
-    head = Cell(str(link.get("name", MISSING)), notes.marks(map(str, link.get("differences") or ())))
+    head = TableCell(str(link.get("name", MISSING)), notes.marks(map(str, link.get("differences") or ())))
     one_way = link.get("one_way_ms")
     asked = (None if one_way is None else 2 * one_way, link.get("mbit_per_s"), link.get("loss_pct"))
     queue = link.get("queue_bytes")
@@ -76,7 +76,7 @@ def _link_rows(link: Mapping[str, Any], notes: Notes) -> Iterator[tuple[Cell, ..
     for host, found in measured.items():
         seen = (found.get("rtt_ms"), found.get("mbit_per_s"), found.get("loss_pct"))
         pairs = [text for pair in zip(asked, seen, strict=True) for text in map(known, pair)]
-        yield (head, *map(Cell, (str(host), *pairs, *tail)))
+        yield (head, *map(TableCell, (str(host), *pairs, *tail)))
 
 
 def hosts(study: Study) -> Table:

@@ -4,7 +4,7 @@ from collections import Counter
 
 from reports.format import known, ms
 from reports.page.disclosures import disclosures, stand_in
-from reports.page.table import Cell, Notes, Table, words
+from reports.page.table import Footnotes, Table, TableCell, words
 from reports.study.study import Study
 from reports.summary.summary import Summary, codes
 
@@ -29,8 +29,10 @@ def run_name(run: Summary) -> str:
 
 def every_run(study: Study) -> Table:
     """One row for each run that was begun, in run order."""
-    notes = Notes()
-    rows = tuple((run_head(study, run, notes), *_numbers(run), Cell(codes(run))) for run in study.started)
+    notes = Footnotes()
+    rows = tuple(
+        (run_head(study, run, notes), *_numbers(run), TableCell(codes(run))) for run in study.started
+    )
     said = disclosures(study, (run.endpoint for run in study.started))
     return Table(
         "Runs, in the order they were made",
@@ -43,17 +45,17 @@ def every_run(study: Study) -> Table:
     )
 
 
-def run_head(study: Study, run: Summary, notes: Notes) -> Cell:
+def run_head(study: Study, run: Summary, notes: Footnotes) -> TableCell:
     """The run's name, marked with what stands in for something else."""
     said = stand_in(study, run.endpoint)
-    return Cell(run_name(run), notes.marks([said] if said else []))
+    return TableCell(run_name(run), notes.marks([said] if said else []))
 
 
-def _numbers(run: Summary) -> list[Cell]:
+def _numbers(run: Summary) -> list[TableCell]:
     counts = (run.succeeded, run.failures or 0, run.abandoned or 0)
     times = (run.latency_p50_ns, run.latency_p95_ns, run.latency_p99_ns, run.latency_max_ns)
     return [
-        Cell(text)
+        TableCell(text)
         for text in (
             *(f"{count:,}" for count in counts),
             known(run.images_per_s),

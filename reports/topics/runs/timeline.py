@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from reports.fold.timeline import Second
+from reports.fold.timeline import TimelineSecond
 from reports.format import NS_PER_MS
 from reports.page.chart import Chart, rounded
 from reports.page.disclosures import disclosures
@@ -77,7 +77,7 @@ def _caption(width: int, coarse_s: int, lacking: Sequence[str]) -> str:
     return f"{CAPTION} {coarse}".rstrip() + unknown
 
 
-def _points(seconds: Sequence[Second], width: int) -> Iterator[Sequence[Second]]:
+def _points(seconds: Sequence[TimelineSecond], width: int) -> Iterator[Sequence[TimelineSecond]]:
     """Seconds of one run, `width` at a time, with an empty point after each run, which breaks the lines."""
     for _, run in groupby(seconds, key=_run):
         here = list(run)
@@ -85,20 +85,20 @@ def _points(seconds: Sequence[Second], width: int) -> Iterator[Sequence[Second]]
         yield ()
 
 
-def _run(second: Second) -> tuple[str, int]:
+def _run(second: TimelineSecond) -> tuple[str, int]:
     return second.cell, second.repeat
 
 
-def _begin(point: Sequence[Second]) -> int | None:
+def _begin(point: Sequence[TimelineSecond]) -> int | None:
     return point[0].t_s if point else None
 
 
-def _end(second: Second) -> int:
+def _end(second: TimelineSecond) -> int:
     return second.t_s + second.width_s
 
 
 def _panel(
-    points: Sequence[Sequence[Second]], title: str, unit: str, lines: Sequence[Line]
+    points: Sequence[Sequence[TimelineSecond]], title: str, unit: str, lines: Sequence[Line]
 ) -> dict[str, Any]:
     """A panel with those of its lines that are known somewhere."""
     drawn = [{"label": line.label, "values": [_highest(point, line) for point in points]} for line in lines]
@@ -106,12 +106,12 @@ def _panel(
     return {"title": title, "unit": unit, "log": title in LOGARITHMIC, "lines": known}
 
 
-def _highest(point: Sequence[Second], line: Line) -> float | None:
+def _highest(point: Sequence[TimelineSecond], line: Line) -> float | None:
     found = [value for second in point if (value := getattr(second, line.name)) is not None]
     return rounded(max(found) / line.unit) if found else None
 
 
-def _runs(seconds: Sequence[Second]) -> Iterator[dict[str, Any]]:
+def _runs(seconds: Sequence[TimelineSecond]) -> Iterator[dict[str, Any]]:
     """Each run's name, its first and last second, and the spans of it that are no measure phase."""
     before = seconds[0].t_s
     for (cell, repeat), run in groupby(seconds, key=_run):

@@ -7,7 +7,7 @@ from reports.fold.path import Path
 from reports.fold.records import ratio
 from reports.fold.workers import WorkerShare
 from reports.format import MISSING, counted, digits, known, ms
-from reports.page.table import Cell, Notes, Table
+from reports.page.table import Footnotes, Table, TableCell
 from reports.study.study import Study
 from reports.summary.summary import Summary
 from reports.topics.runs.runs import run_head, run_name
@@ -32,7 +32,7 @@ PATH_HEADS = (
 
 def per_worker(study: Study) -> Table:
     """One row for each run and worker."""
-    notes = Notes()
+    notes = Footnotes()
     rows = tuple(
         (run_head(study, run, notes), *_numbers(run, place, notes))
         for run in study.started
@@ -52,7 +52,7 @@ def per_worker(study: Study) -> Table:
     )
 
 
-def _numbers(run: Summary, place: int, notes: Notes) -> tuple[Cell, ...]:
+def _numbers(run: Summary, place: int, notes: Footnotes) -> tuple[TableCell, ...]:
     share = run.per_worker[place]
     marks = notes.marks(hints(run.load, share, [*run.per_worker[:place], *run.per_worker[place + 1 :]]))
     texts = (
@@ -61,7 +61,7 @@ def _numbers(run: Summary, place: int, notes: Notes) -> tuple[Cell, ...]:
         *(known(share.cpu_pct), ms(share.loop_lag_p99_ns), counted(share.tcp_connections)),
         known(share.phase_ns, 1e9),
     )
-    return Cell(share.worker, marks), *map(Cell, texts)
+    return TableCell(share.worker, marks), *map(TableCell, texts)
 
 
 def hints(load: str, share: WorkerShare, others: Sequence[WorkerShare]) -> Iterator[str]:
@@ -106,7 +106,7 @@ def _hint(said: str) -> str:
 
 def generator_health(study: Study) -> Table:
     """One row for each run that was begun; none where no worker told of its health."""
-    notes = Notes()
+    notes = Footnotes()
     told = any(run.worker_cpu_pct is not None or run.late is not None for run in study.started)
     rows = tuple((*_head(run, notes), *_health_numbers(run)) for run in study.started) if told else ()
     return Table(
@@ -123,24 +123,24 @@ def generator_health(study: Study) -> Table:
     )
 
 
-def _head(run: Summary, notes: Notes) -> tuple[Cell, ...]:
+def _head(run: Summary, notes: Footnotes) -> tuple[TableCell, ...]:
     bound = (doubt.text for doubt in run.caveats if doubt.code == "client-bound")
-    name = Cell(run_name(run), notes.marks(f"client-bound: {text}" for text in bound))
-    cost = Cell(known(run.client_cpu_ns, NS_PER_US), notes.marks(run.client_cpu_doubts))
-    return name, Cell(run.client or MISSING), Cell(f"{run.workers or 0}"), cost
+    name = TableCell(run_name(run), notes.marks(f"client-bound: {text}" for text in bound))
+    cost = TableCell(known(run.client_cpu_ns, NS_PER_US), notes.marks(run.client_cpu_doubts))
+    return name, TableCell(run.client or MISSING), TableCell(f"{run.workers or 0}"), cost
 
 
-def _health_numbers(run: Summary) -> list[Cell]:
+def _health_numbers(run: Summary) -> list[TableCell]:
     shares = (run.worker_cpu_pct, run.cpu_wait_pct)
     times = (run.loop_lag_p99_ns, run.gc_max_ns, run.send_delay_p99_ns)
     counts = (run.late, run.abandoned)
     found = (*map(known, shares), *map(ms, times), *map(counted, counts))
-    return [Cell(text) for text in found]
+    return [TableCell(text) for text in found]
 
 
 def connections_and_path(study: Study) -> Table:
     """One row for each run whose connections were looked at."""
-    notes = Notes()
+    notes = Footnotes()
     rows = tuple(
         (run_head(study, run, notes), *_path_numbers(run, run.path)) for run in study.started if run.path
     )
@@ -168,7 +168,7 @@ def link_images_per_s(run: Summary) -> float | None:
     return run.link_bytes_per_s * run.images / busier if busier else None
 
 
-def _path_numbers(run: Summary, path: Path) -> list[Cell]:
+def _path_numbers(run: Summary, path: Path) -> list[TableCell]:
     again = ratio(path.bytes_retransmitted, path.bytes_sent)
     shares = (again, path.busy_share, path.rwnd_share, path.sndbuf_share, path.cwnd_share)
     texts = (
@@ -180,4 +180,4 @@ def _path_numbers(run: Summary, path: Path) -> list[Cell]:
         known(path.wire_bytes_per_s, 1e6 / 8),
         known(link_images_per_s(run)),
     )
-    return [Cell(text) for text in texts]
+    return [TableCell(text) for text in texts]

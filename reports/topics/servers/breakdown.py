@@ -8,7 +8,7 @@ from typing import Any
 from reports.format import MISSING, NS_PER_MS
 from reports.page.chart import Chart, rounded
 from reports.page.disclosures import disclosures
-from reports.page.table import Cell, Notes, Table
+from reports.page.table import Footnotes, Table, TableCell
 from reports.stats.repeats import Runs, resting_on
 from reports.study.study import Study
 from reports.summary.breakdown import PARTS, Part, parts_of
@@ -43,12 +43,12 @@ DOUBTED = "*: rests on disqualified runs alone; the table says why."
 
 def in_the_way(study: Study) -> Table:
     """One row for each run that has a limit, with the evidence; the advice is a note, since many share it."""
-    notes = Notes()
+    notes = Footnotes()
     rows = tuple(
         (
             run_head(study, run, notes),
-            Cell(run.limit.code, notes.marks([run.limit.advice])),
-            Cell(run.limit.evidence),
+            TableCell(run.limit.code, notes.marks([run.limit.advice])),
+            TableCell(run.limit.evidence),
         )
         for run in study.started
         if run.limit
@@ -65,7 +65,7 @@ def in_the_way(study: Study) -> Table:
 
 def where_the_time_goes(study: Study) -> Table:
     """One row for each run with a success: its mean latency and the parts that add up to it."""
-    notes = Notes()
+    notes = Footnotes()
     runs = [run for run in study.started if run.latency_mean_ns is not None]
     names = _measured(map(parts_of, runs))
     rows = tuple((run_head(study, run, notes), *_numbers(run, names, notes)) for run in runs)
@@ -83,7 +83,7 @@ def where_the_time_goes(study: Study) -> Table:
     )
 
 
-def _unsaid(study: Study, notes: Notes) -> tuple[str, ...]:
+def _unsaid(study: Study, notes: Footnotes) -> tuple[str, ...]:
     said = disclosures(study, (run.endpoint for run in study.started))
     return tuple(text for text in said if text not in notes.texts)
 
@@ -94,15 +94,15 @@ def _measured(found: Iterable[Sequence[Part]]) -> list[str]:
     return [name for name in PARTS if name in known]
 
 
-def _numbers(run: Summary, names: Sequence[str], notes: Notes) -> list[Cell]:
+def _numbers(run: Summary, names: Sequence[str], notes: Footnotes) -> list[TableCell]:
     mean_ns = run.latency_mean_ns or 0.0
     parts = {part.name: part for part in parts_of(run)}
     texts = [aligned_ms(parts[name].ns, mean_ns) for name in names]
     lacking = {NO_SERVER: run.server_ns is None, NO_PATH: run.network_ns is None}
     share = parts["unexplained"].share
     marks = notes.marks(text for text, is_lacking in lacking.items() if is_lacking)
-    percent = Cell(MISSING if share is None else f"{round(100 * share)}", marks)
-    return [Cell(aligned_ms(mean_ns, mean_ns)), *map(Cell, texts), percent]
+    percent = TableCell(MISSING if share is None else f"{round(100 * share)}", marks)
+    return [TableCell(aligned_ms(mean_ns, mean_ns)), *map(TableCell, texts), percent]
 
 
 def aligned_ms(value_ns: float | None, mean_ns: float) -> str:

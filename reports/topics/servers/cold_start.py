@@ -6,7 +6,7 @@ from statistics import median
 from reports.format import MISSING, known, ms, plural
 from reports.ledger.ledger import Record
 from reports.page.disclosures import disclosures, stand_in
-from reports.page.table import Cell, Notes, Table
+from reports.page.table import Footnotes, Table, TableCell
 from reports.study.study import Study
 
 HEADS = ("endpoint", "start s", "load s", "batch", "first ms", "next ms")
@@ -16,7 +16,7 @@ VERY_FIRST = "the first request to this server in this study"
 
 def cold_starts(study: Study) -> Table:
     """One row for each shape that an endpoint was sent for the first time, in the order they were."""
-    notes = Notes()
+    notes = Footnotes()
     by_endpoint = {name: _rows(study, name, notes) for name in study.endpoints}
     said = disclosures(study, (name for name, rows in by_endpoint.items() if rows))
     return Table(
@@ -31,7 +31,7 @@ def cold_starts(study: Study) -> Table:
     )
 
 
-def _rows(study: Study, endpoint: str, notes: Notes) -> list[tuple[Cell, ...]]:
+def _rows(study: Study, endpoint: str, notes: Footnotes) -> list[tuple[TableCell, ...]]:
     """An endpoint's shapes; one row without any where only its start is known."""
     about, said = study.described.get(endpoint, {}), stand_in(study, endpoint)
     told = [about.get(name) for name in ("started_ns", "loaded_ns")]
@@ -39,22 +39,22 @@ def _rows(study: Study, endpoint: str, notes: Notes) -> list[tuple[Cell, ...]]:
     shapes = [*(record for record in found if not record.get("reloaded")), *_reloaded(found)]
     if not shapes and told == [None, None]:
         return []
-    head = Cell(endpoint, notes.marks([said] if said else []))
-    starts = [Cell(known(value_ns, 1e9)) for value_ns in told]
+    head = TableCell(endpoint, notes.marks([said] if said else []))
+    starts = [TableCell(known(value_ns, 1e9)) for value_ns in told]
     return [
-        (head, *(starts if not place else (Cell(""), Cell(""))), *_shape(shapes, place, notes))
+        (head, *(starts if not place else (TableCell(""), TableCell(""))), *_shape(shapes, place, notes))
         for place in range(max(1, len(shapes)))
     ]
 
 
-def _shape(shapes: Sequence[Record], place: int, notes: Notes) -> tuple[Cell, ...]:
+def _shape(shapes: Sequence[Record], place: int, notes: Footnotes) -> tuple[TableCell, ...]:
     if not shapes:
-        return (Cell(MISSING),) * 3
+        return (TableCell(MISSING),) * 3
     shape = shapes[place]
     said = [VERY_FIRST] if shape.get("opening") else []
     said += [RELOADED.format(plural(loads, "load"))] if (loads := shape.get("loads")) else []
-    first = Cell(ms(shape.get("first_ns")), notes.marks(said))
-    return Cell(str(shape["batch"])), first, Cell(ms(shape.get("second_ns")))
+    first = TableCell(ms(shape.get("first_ns")), notes.marks(said))
+    return TableCell(str(shape["batch"])), first, TableCell(ms(shape.get("second_ns")))
 
 
 def _reloaded(found: Sequence[Record]) -> Iterator[Record]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from reports.fold.server_facts import Held
 from reports.format import MISSING, known
 from reports.page.disclosures import disclosures, stand_in
-from reports.page.table import Cell, Notes, Table
+from reports.page.table import Footnotes, Table, TableCell
 from reports.published_figures.backends import of_three_backends
 from reports.stats.repeats import Runs
 from reports.study.study import Study
@@ -33,7 +33,7 @@ PARTS = ("resident", "anonymous", "file", "shared", "gpu_memory")
 
 def memory_table(study: Study) -> Table:
     """One row for each server whose memory was read, then what was published of others."""
-    notes = Notes()
+    notes = Footnotes()
     groups = list(by_server(study).values())
     batches = sorted({run.batch for runs in groups for run in runs})
     ends = list(dict.fromkeys([*batches[:1], *batches[-1:]]))
@@ -48,7 +48,7 @@ def memory_table(study: Study) -> Table:
 
 def memory_by_run(study: Study) -> Table:
     """One row for each run, in the order they were made, with what the memory after it consists of."""
-    notes = Notes()
+    notes = Footnotes()
     rows = tuple(_run_row(study, run, notes) for run in study.started if run.memory)
     return Table(
         f"{TITLE}, run by run",
@@ -80,13 +80,13 @@ def _readings(runs: Runs) -> list[Held]:
     return [held for held in both if held]
 
 
-def _row(study: Study, runs: Runs, ends: Sequence[int], notes: Notes) -> tuple[Cell, ...]:
+def _row(study: Study, runs: Runs, ends: Sequence[int], notes: Footnotes) -> tuple[TableCell, ...]:
     first, readings = runs[0].memory, _readings(runs)
     assert first is not None
     said = [stand_in(study, runs[0].endpoint), RSS if any(held.how == "rss" for held in readings) else None]
     return (
-        Cell(first.server, notes.marks(text for text in said if text)),
-        Cell(str(max(held.processes for held in readings))),
+        TableCell(first.server, notes.marks(text for text in said if text)),
+        TableCell(str(max(held.processes for held in readings))),
         _mb(first.before.resident_bytes if first.before else None),
         *(_after(runs, batch, notes) for batch in ends),
         _mb(most_resident(runs)),
@@ -94,46 +94,50 @@ def _row(study: Study, runs: Runs, ends: Sequence[int], notes: Notes) -> tuple[C
     )
 
 
-def _after(runs: Runs, batch: int, notes: Notes) -> Cell:
+def _after(runs: Runs, batch: int, notes: Footnotes) -> TableCell:
     """The first reading after a run of that batch, marked where a run of a larger one had come before."""
     for place, run in enumerate(runs):
         if run.batch == batch and run.server_resident_bytes is not None:
             larger = any(before.batch > batch for before in runs[:place])
             return _mb(run.server_resident_bytes, notes.marks([AFTER_LARGER] if larger else []))
-    return Cell(MISSING)
+    return TableCell(MISSING)
 
 
-def _on_gpu(runs: Runs, notes: Notes) -> Cell:
+def _on_gpu(runs: Runs, notes: Footnotes) -> TableCell:
     """The most of the server's own, or else of all on the GPUs; a dash where there is none."""
     own = [held.gpu_memory_bytes for held in _readings(runs) if held.gpu_memory_bytes is not None]
     if own:
         return _mb(max(own), notes.marks([OWN_OF_GPU]))
     all_of_it = [run.gpu_memory_bytes for run in runs if run.gpu_memory_bytes is not None]
-    return _mb(max(all_of_it), notes.marks([ALL_OF_GPU])) if all_of_it else Cell(MISSING)
+    return _mb(max(all_of_it), notes.marks([ALL_OF_GPU])) if all_of_it else TableCell(MISSING)
 
 
-def _published(study: Study, columns: int, notes: Notes) -> Iterator[tuple[Cell, ...]]:
+def _published(study: Study, columns: int, notes: Footnotes) -> Iterator[tuple[TableCell, ...]]:
     """What was published of GPU memory, which is not the memory of a host."""
     for name, figures in of_three_backends(study).items():
         for it in figures:
             if it.gpu_memory_bytes is not None:
                 what = f"published: {it.source}. {THEIR_GPU}"
                 told = _mb(it.gpu_memory_bytes, notes.marks([what]))
-                yield (Cell(f"published {name}: {it.backend}"), *[Cell(MISSING)] * (columns - 2), told)
+                yield (
+                    TableCell(f"published {name}: {it.backend}"),
+                    *[TableCell(MISSING)] * (columns - 2),
+                    told,
+                )
 
 
-def _run_row(study: Study, run: Summary, notes: Notes) -> tuple[Cell, ...]:
+def _run_row(study: Study, run: Summary, notes: Footnotes) -> tuple[TableCell, ...]:
     assert run.memory is not None
     before, after = run.memory.before, run.memory.after
     parts = [getattr(after, f"{name}_bytes", None) for name in PARTS]
     return (
         run_head(study, run, notes),
-        Cell(run.memory.server),
+        TableCell(run.memory.server),
         _mb(before.resident_bytes if before else None),
         *map(_mb, parts),
-        Cell(str(after.processes) if after else MISSING),
+        TableCell(str(after.processes) if after else MISSING),
     )
 
 
-def _mb(value: float | None, marks: tuple[int, ...] = ()) -> Cell:
-    return Cell(known(value, MB), marks, value)
+def _mb(value: float | None, marks: tuple[int, ...] = ()) -> TableCell:
+    return TableCell(known(value, MB), marks, value)

@@ -7,7 +7,7 @@ from typing import Any
 
 from reports.fold.server_facts import CPU, Operator, OperatorProfile
 from reports.format import MISSING, counted, known, ms, plural
-from reports.page.table import Cell, Notes, Table
+from reports.page.table import Footnotes, Table, TableCell
 from reports.published_figures.figures import FOLDER
 from reports.study.study import Study
 
@@ -46,15 +46,15 @@ def by_operator(found: OperatorProfile) -> Table:
 
     Those of a small share that nobody published stand together in one.
     """
-    notes = Notes()
+    notes = Footnotes()
     theirs: Mapping[str, float] = published()["shares_pct"]
     small = [one for one in found.operators if one.share < SMALL and one.name not in theirs]
-    rows: list[tuple[Cell, ...]] = [
+    rows: list[tuple[TableCell, ...]] = [
         (
-            Cell(one.name),
-            Cell(counted(one.nodes)),
-            Cell(ms(one.time_ns), value=one.time_ns),
-            Cell(f"{100 * one.share:.1f}", value=one.share),
+            TableCell(one.name),
+            TableCell(counted(one.nodes)),
+            TableCell(ms(one.time_ns), value=one.time_ns),
+            TableCell(f"{100 * one.share:.1f}", value=one.share),
             _told(theirs.get(one.name), notes),
         )
         for one in found.operators
@@ -67,8 +67,8 @@ def by_operator(found: OperatorProfile) -> Table:
     if small:
         rows.append(_together(small))
     ran = {one.name for one in found.operators}
-    empty = (Cell(MISSING),) * 3
-    rows += [(Cell(name), *empty, _told(pct, notes)) for name, pct in theirs.items() if name not in ran]
+    empty = (TableCell(MISSING),) * 3
+    rows += [(TableCell(name), *empty, _told(pct, notes)) for name, pct in theirs.items() if name not in ran]
     return Table(
         "Operators of the model",
         " ".join([said, CAPTION, *([] if found.asked[0] == CPU else [ON_GPU])]),
@@ -79,42 +79,46 @@ def by_operator(found: OperatorProfile) -> Table:
     )
 
 
-def _together(small: Sequence[Operator]) -> tuple[Cell, ...]:
+def _together(small: Sequence[Operator]) -> tuple[TableCell, ...]:
     return (
-        Cell(plural(len(small), "other type")),
-        Cell(counted(sum(one.nodes for one in small))),
-        Cell(ms(sum(one.time_ns for one in small))),
-        Cell(f"{100 * sum(one.share for one in small):.1f}"),
-        Cell(MISSING),
+        TableCell(plural(len(small), "other type")),
+        TableCell(counted(sum(one.nodes for one in small))),
+        TableCell(ms(sum(one.time_ns for one in small))),
+        TableCell(f"{100 * sum(one.share for one in small):.1f}"),
+        TableCell(MISSING),
     )
 
 
 def of_the_session(found: OperatorProfile) -> Table:
     """What the file holds and how ONNX Runtime took it up, ours beside theirs."""
-    notes, theirs = Notes(), published()
+    notes, theirs = Footnotes(), published()
     first, *others = found.session_ns
     following = f"; then {', '.join(map(ms, others))}" if others else ""
     ran = ", ".join(f"{name} {counted(nodes)}" for name, nodes in found.providers.items())
     fell = ", ".join(f"{name} {counted(nodes)}" for name, nodes in found.fallbacks.items()) or "none"
     rows = (
         (
-            Cell("file, MiB; published as MB"),
-            Cell(known(found.file_bytes, 2**20)),
+            TableCell("file, MiB; published as MB"),
+            TableCell(known(found.file_bytes, 2**20)),
             _told(theirs["file_mb"], notes),
         ),
-        (Cell("nodes in the file"), Cell(counted(found.file_nodes)), _told(theirs["file_nodes"], notes)),
-        (Cell("nodes that ran"), Cell(counted(found.executed_nodes)), Cell(MISSING)),
-        (Cell("opset"), Cell(str(found.opset)), _told(theirs["opset"], notes)),
         (
-            Cell("session creation, ms"),
-            Cell(f"{ms(first)}{following}", notes.marks([DISK])),
+            TableCell("nodes in the file"),
+            TableCell(counted(found.file_nodes)),
+            _told(theirs["file_nodes"], notes),
+        ),
+        (TableCell("nodes that ran"), TableCell(counted(found.executed_nodes)), TableCell(MISSING)),
+        (TableCell("opset"), TableCell(str(found.opset)), _told(theirs["opset"], notes)),
+        (
+            TableCell("session creation, ms"),
+            TableCell(f"{ms(first)}{following}", notes.marks([DISK])),
             _told(theirs["session_ms"], notes),
         ),
-        (Cell("nodes by provider"), Cell(ran), Cell(MISSING)),
+        (TableCell("nodes by provider"), TableCell(ran), TableCell(MISSING)),
         (
-            Cell("fallen back on the CPU"),
-            Cell(ONLY_CPU if found.asked[0] == CPU else fell),
-            Cell("none", notes.marks([_source()])),
+            TableCell("fallen back on the CPU"),
+            TableCell(ONLY_CPU if found.asked[0] == CPU else fell),
+            TableCell("none", notes.marks([_source()])),
         ),
     )
     title = f"ONNX Runtime {found.onnxruntime}: file and session"
@@ -123,13 +127,13 @@ def of_the_session(found: OperatorProfile) -> Table:
 
 def by_batch(found: OperatorProfile) -> Table:
     """Inferences without a server, a network or the profiler, by batch."""
-    notes = Notes()
+    notes = Footnotes()
     theirs: Mapping[str, float] = published()["latency_ms"]
     iterations = ", ".join(dict.fromkeys(str(one.iterations) for one in found.timed))
     rows = tuple(
         (
-            Cell(str(one.batch)),
-            *(Cell(ms(value)) for value in (one.mean_ns, one.min_ns, one.max_ns)),
+            TableCell(str(one.batch)),
+            *(TableCell(ms(value)) for value in (one.mean_ns, one.min_ns, one.max_ns)),
             _told(theirs.get(str(one.batch)), notes),
         )
         for one in found.timed
@@ -144,11 +148,11 @@ def by_batch(found: OperatorProfile) -> Table:
     )
 
 
-def _told(value: float | None, notes: Notes) -> Cell:
+def _told(value: float | None, notes: Footnotes) -> TableCell:
     """A published figure with its source."""
     if value is None:
-        return Cell(MISSING)
-    return Cell(f"{value:,}", notes.marks([_source()]))
+        return TableCell(MISSING)
+    return TableCell(f"{value:,}", notes.marks([_source()]))
 
 
 def _source() -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from reports.fold.server_facts import PARTS, Trace
 from reports.format import MISSING, ms
-from reports.page.table import Cell, Notes, Table
+from reports.page.table import Footnotes, Table, TableCell
 from reports.study.study import Study
 from reports.topics.runs.runs import run_head
 
@@ -14,7 +14,7 @@ PERCENTS = ("p50", "p95", "p99")
 
 def traced_requests(study: Study) -> Table:
     """Three rows for each run that was traced, one for each percentile."""
-    notes = Notes()
+    notes = Footnotes()
     rows = tuple(
         row for run in study.started if run.trace for row in _rows(run_head(study, run, notes), run.trace)
     )
@@ -31,10 +31,10 @@ def traced_requests(study: Study) -> Table:
     )
 
 
-def _rows(head: Cell, trace: Trace) -> Iterator[tuple[Cell, ...]]:
+def _rows(head: TableCell, trace: Trace) -> Iterator[tuple[TableCell, ...]]:
     counts = (f"{trace.joined:,}", f"{trace.requests:,}")
     for place, percent in enumerate(PERCENTS):
-        front = (Cell(""),) * 3 if place else (head, *map(Cell, counts))
+        front = (TableCell(""),) * 3 if place else (head, *map(TableCell, counts))
         found = (trace.parts.get(part) for part in PARTS)
         texts = [MISSING if part is None else ms(getattr(part, f"{percent}_ns")) for part in found]
-        yield (*front, Cell(percent), *map(Cell, texts))
+        yield (*front, TableCell(percent), *map(TableCell, texts))

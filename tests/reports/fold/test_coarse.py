@@ -10,7 +10,7 @@ import pytest
 
 from reports.fold.long_run import Bins, LongRun
 from reports.fold.run_records import planned_runs
-from reports.fold.timeline import Second, timeline
+from reports.fold.timeline import TimelineSecond, timeline
 from reports.ledger.ledger import FILE_NAME, outline
 from reports.study.study import coarseness, load_study, notices
 from reports.study.summarise import summarise
@@ -112,7 +112,7 @@ def written(folder: Path, lines: list[Record]) -> Path:
     return book.write(folder) / FILE_NAME
 
 
-def folded(ledger: Path, width_s: int, long_bytes: int) -> tuple[Summary, list[Second]]:
+def folded(ledger: Path, width_s: int, long_bytes: int) -> tuple[Summary, list[TimelineSecond]]:
     (seen,) = planned_runs(outline(ledger), Bins(width_s, FIRST_SECOND - 1), long_bytes)
     return summarise(seen.whole), list(timeline([seen.by_second], FIRST_SECOND, width_s))
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from reports.gates.absolute import of_seconds
-from reports.gates.blocks import Seconds
+from reports.gates.blocks import BlockSeries
 from reports.gates.evidence import LEVEL
 from reports.gates.thresholds import parse_gates
 from reports.gates.verdict import Verdict
@@ -171,7 +171,7 @@ def test_seconds_of_a_running_study_are_judged_alike(tmp_path: Path) -> None:
     add(book, "onnx-http", [10.0] * 6, failed={2: 1})
     found = source(tmp_path, book)
     assert found.blocks_of is not None
-    seconds = Seconds.of(found.blocks_of(found.runs[CELL]))
+    seconds = BlockSeries.of(found.blocks_of(found.runs[CELL]))
     text = require("failure_ratio <= 0") + require("latency_p99_ms <= 11")
     none, latency = (
         of_seconds(threshold, seconds, 1) for threshold in parse_gates(text, "thresholds.toml").thresholds

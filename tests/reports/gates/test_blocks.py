@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reports.gates.blocks import MOST_BLOCKS, RunBlocks, Seconds, read_blocks
+from reports.gates.blocks import MOST_BLOCKS, BlockSeries, RunBlocks, read_blocks
 from tests.reports.builder import Book
 from tests.reports.gates.book import MS, a_book, add
 from tests.reports.lines import FIRST_SECOND, window
@@ -22,7 +22,7 @@ def test_a_second_of_all_workers_is_one_block_and_warm_up_is_none(tmp_path: Path
     tag = add(book, "onnx-http", [10, 20, 30], each=10, failed={1: 3})
     book.records.append(window(tag, "w1", [5 * MS] * 4, 1) | {"second": FIRST_SECOND + 1})
     book.records.append(window(tag, "w0", [5 * MS] * 9, 1) | {"phase": "warm-up"})
-    seconds = Seconds.of([read(tmp_path, book)[1]])
+    seconds = BlockSeries.of([read(tmp_path, book)[1]])
     hits, requests = seconds.beyond("latency", 22.5 * MS)
     assert (hits.tolist(), requests.tolist()) == ([0, 2, 10], [10, 14, 10])
     assert [counts.tolist() for counts in seconds.failed()] == [[0, 3, 0], [10, 17, 10]]
@@ -37,7 +37,7 @@ def test_a_second_without_requests_is_no_block_and_one_of_failures_alone_is(tmp_
         book.records.append(
             window(tag, "w0", [], 1) | {"second": FIRST_SECOND + second, "failures": failures}
         )
-    seconds = Seconds.of([read(tmp_path, book)[1]])
+    seconds = BlockSeries.of([read(tmp_path, book)[1]])
     assert [counts.tolist() for counts in seconds.failed()] == [[0, 2], [10, 2]]
     assert [counts.tolist() for counts in seconds.beyond("latency", 0)] == [[10, 0], [10, 0]]
 
@@ -47,14 +47,14 @@ def test_runs_are_told_apart(tmp_path: Path) -> None:
     add(book, "onnx-http", [10, 10], repeat=1)
     add(book, "onnx-http", [10], repeat=2)
     runs = read(tmp_path, book)
-    assert Seconds.of([runs[1], runs[2]]).runs.tolist() == [0, 0, 1]
-    assert Seconds.of([]).runs.tolist() == []
+    assert BlockSeries.of([runs[1], runs[2]]).runs.tolist() == [0, 0, 1]
+    assert BlockSeries.of([]).runs.tolist() == []
 
 
 def test_a_bound_is_met_by_what_lies_in_the_bucket_that_it_is_the_middle_of() -> None:
     run = RunBlocks()
     run.add([window({"cell": CELL, "repeat": 1}, "w0", [120 * MS, 121 * MS], 1)])
-    seconds = Seconds.of([run])
+    seconds = BlockSeries.of([run])
     whole = seconds.whole("latency")
     assert whole.total == 2
     for bound_ms, beyond in ((119, 2), (120.1, 1), (121.1, 0)):
@@ -82,11 +82,11 @@ def test_what_is_added_bit_by_bit_is_what_is_added_at_once() -> None:
         bits.add([one])
     for found in (whole, bits):
         assert [block.ok for block in found.blocks] == [1, 2, 2, 2, 1]
-    one, other = (Seconds.of([run]).beyond("latency", 4.5 * MS) for run in (whole, bits))
+    one, other = (BlockSeries.of([run]).beyond("latency", 4.5 * MS) for run in (whole, bits))
     assert np.array_equal(one, other)
 
 
 def test_a_run_without_any_request_is_no_run() -> None:
     run = RunBlocks()
     run.add([window({"cell": CELL, "repeat": 1}, "w0", [MS], 1)])
-    assert Seconds.of([RunBlocks(), run]).runs.tolist() == [0]
+    assert BlockSeries.of([RunBlocks(), run]).runs.tolist() == [0]

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from reports.gates.require import GateError
-from reports.gates.verdict import VERDICTS, kept_in, kept_text
+from reports.gates.thresholds import VERDICTS
+from reports.gates.verdict import kept_in, kept_text
 from tests.reports.gates.book import a_study, judged, require
 
 TEXT = require("latency_p95_ms <= 11") + require("latency_p95_ms <= 120", batch="64")

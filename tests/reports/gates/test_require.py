@@ -5,7 +5,7 @@ import pytest
 from reports.cells_csv.columns import NUMBERS
 from reports.gates.require import (
     GATED,
-    Kind,
+    JudgedBy,
     Require,
     RequireError,
     kind_of,
@@ -20,11 +20,11 @@ def test_the_three_forms_are_told_apart() -> None:
     ratio = parse_require(" onnx-grpc / onnx-http >= 0.95 ", "images_per_s")
     baseline = parse_require("latency_p95_ms / baseline<=1e0")
     assert absolute == Require("latency_p99_ms <= 120", "latency_p99_ms", True, 120.0)
-    assert (absolute.absolute, absolute.to_baseline, absolute.kind) == (True, False, Kind.SHARE)
+    assert (absolute.absolute, absolute.to_baseline, absolute.kind) == (True, False, JudgedBy.SHARE)
     assert (ratio.column, ratio.over, ratio.under) == ("images_per_s", "onnx-grpc", "onnx-http")
     assert (ratio.at_most, ratio.bound, ratio.absolute, ratio.to_baseline) == (False, 0.95, False, False)
     assert (baseline.column, baseline.bound, baseline.to_baseline) == ("latency_p95_ms", 1.0, True)
-    assert {ratio.kind, baseline.kind} == {Kind.REPEATED}
+    assert {ratio.kind, baseline.kind} == {JudgedBy.REPEATED}
 
 
 @pytest.mark.parametrize(
@@ -64,11 +64,11 @@ def test_what_makes_no_sense_is_refused(text: str, of: str, said: str) -> None:
 def test_every_number_of_a_cell_can_be_gated_but_those_that_choose_it() -> None:
     assert set(NUMBERS) - set(GATED) == {"repeat", "batch", "level"}
     assert set(GATED) - set(NUMBERS) == {"failure_ratio", "unexplained_share"}
-    kinds = {kind: [name for name in GATED if kind_of(name) is kind] for kind in Kind}
-    assert "latency_p999_ms" in kinds[Kind.SHARE]
-    assert "failures" in kinds[Kind.FACT]
-    assert "worker_cpu_pct" in kinds[Kind.EVIDENCE]
-    assert "images_per_s" in kinds[Kind.REPEATED]
+    kinds = {kind: [name for name in GATED if kind_of(name) is kind] for kind in JudgedBy}
+    assert "latency_p999_ms" in kinds[JudgedBy.SHARE]
+    assert "failures" in kinds[JudgedBy.FACT]
+    assert "worker_cpu_pct" in kinds[JudgedBy.EVIDENCE]
+    assert "images_per_s" in kinds[JudgedBy.REPEATED]
 
 
 def test_a_percentile_takes_fifty_results_beyond_it() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from reports.cells_csv.columns import TIMELINE_COLUMNS, render_timeline
-from reports.fold.timeline import Second
+from reports.fold.timeline import TimelineSecond
 from reports.ledger.ledger import LedgerError
 from reports.ledger.records import DURATIONS
 from reports.study.study import load_study
@@ -26,7 +26,7 @@ MS = 1_000_000
 TAG = {"cell": "onnx-http/b2/c4", "repeat": 1}
 
 
-def seconds(folder: Path, *lines: Record) -> tuple[Second, ...]:
+def seconds(folder: Path, *lines: Record) -> tuple[TimelineSecond, ...]:
     book = Book()
     tag = book.plan("onnx-http", 2, 4)
     book.records = [start_line(tag), *lines]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from server.embedded.child import Child, stop_all
-from server.embedded.events import Voice
+from server.embedded.events import Events
 from server.embedded.fleet import Fleet
 from server.errors import SetUpError
 from server.spec import ROOT
@@ -60,7 +60,7 @@ def test_a_child_and_its_helpers_end_when_its_parent_is_killed(tmp_path, until):
 
 
 def test_a_buried_child_is_not_signalled_again(tmp_path, monkeypatch):
-    fleet = Fleet(tmp_path, Voice(as_json=True), lambda: time.sleep(0.01))
+    fleet = Fleet(tmp_path, Events(as_json=True), lambda: time.sleep(0.01))
     fleet.run("export", ["true"], os.environ)
     sent = []
     monkeypatch.setattr(os, "killpg", lambda *signal: sent.append(signal))
@@ -74,7 +74,7 @@ def test_a_buried_child_is_not_signalled_again(tmp_path, monkeypatch):
 
 
 def test_a_failed_command_gives_its_last_line(tmp_path):
-    fleet = Fleet(tmp_path, Voice(as_json=True), lambda: time.sleep(0.01))
+    fleet = Fleet(tmp_path, Events(as_json=True), lambda: time.sleep(0.01))
     with pytest.raises(SetUpError, match=r"^no such model\.$"):
         fleet.run("export", ["sh", "-c", "echo trying; echo no such model.; exit 2"], os.environ)
 

@@ -3,17 +3,17 @@
 import json
 
 from server.embedded import up
-from server.embedded.events import Voice
+from server.embedded.events import Events
 from server.embedded.options import Wanted
 from server.net import is_loopback
 
 
 def test_servers_that_others_reach_are_warned_of(capsys):
-    Voice(False).ready({"model": "m", "weights": "w"}, {}, ["one", "two"])
+    Events(False).ready({"model": "m", "weights": "w"}, {}, ["one", "two"])
     said = capsys.readouterr()
     assert said.err == "one\ntwo\n"
     assert "one" not in said.out
-    Voice(True).ready({"model": "m", "weights": "w"}, {}, ["one", "two"])
+    Events(True).ready({"model": "m", "weights": "w"}, {}, ["one", "two"])
     said = capsys.readouterr()
     assert said.err == ""
     assert json.loads(said.out)["warnings"] == ["one", "two"]

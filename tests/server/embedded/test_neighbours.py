@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from server.embedded import leftovers
-from server.embedded.events import Voice
-from server.embedded.start_lock import turn_to_start
+from server.embedded.events import Events
+from server.embedded.start_lock import start_lock
 from server.errors import SetUpError
 
 
@@ -72,7 +72,7 @@ def test_logs_are_kept_of_those_that_run_and_of_the_latest_that_are_gone(tmp_pat
 
 def test_the_second_to_start_waits_for_the_first(tmp_path, capsys):
     lock, pauses = tmp_path / "ports.lock", []
-    first = turn_to_start(Voice(as_json=False), pytest.fail, 10, lock)
+    first = start_lock(Events(as_json=False), pytest.fail, 10, lock)
     first.__enter__()
 
     def pause():
@@ -80,15 +80,15 @@ def test_the_second_to_start_waits_for_the_first(tmp_path, capsys):
         if len(pauses) == 3:
             first.__exit__(None, None, None)
 
-    with turn_to_start(Voice(as_json=False), pause, 10, lock):
+    with start_lock(Events(as_json=False), pause, 10, lock):
         assert len(pauses) == 3
         assert capsys.readouterr().out == "waiting for another `python -m server up` to finish starting...\n"
 
 
 def test_who_waits_too_long_for_its_turn_is_told(tmp_path):
     lock, clock = tmp_path / "ports.lock", iter(range(0, 1000, 6))
-    with turn_to_start(Voice(as_json=True), pytest.fail, 10, lock), pytest.raises(SetUpError) as caught:  # noqa: SIM117
-        with turn_to_start(Voice(as_json=True), lambda: None, 10, lock, now=lambda: next(clock)):
+    with start_lock(Events(as_json=True), pytest.fail, 10, lock), pytest.raises(SetUpError) as caught:  # noqa: SIM117
+        with start_lock(Events(as_json=True), lambda: None, 10, lock, now=lambda: next(clock)):
             pass
     assert str(caught.value) == (
         "another `python -m server up` has been starting for more than 10 s: "

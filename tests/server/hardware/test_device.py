@@ -16,23 +16,23 @@ from server.embedded.plans import Hosting, engine_parameters, pytorch_plan
 from server.embedded.triton_log import fatal, reason_of
 from server.errors import SetUpError
 from server.hardware import probe
-from server.hardware.device import CPU, CUDA, TENSORRT, Device, Facts, choose
+from server.hardware.device import CPU, CUDA, TENSORRT, Device, DeviceFacts, choose
 from server.spec import ROOT, ModelSpec
 from tests.server.triton.test_triton_models import load_model
 
 A100 = ("A100",)
 BOTH = (TENSORRT, CUDA, CPU)
-WHOLE = Facts(A100, BOTH, {}, True, ("/lib",))
-NO_TENSORRT = Facts(A100, BOTH, {TENSORRT: "no libnvinfer.so.10"}, True)
-CPU_RUNTIME = Facts(A100, (CPU,), {}, True)
-FALLS_BACK = Facts(A100, BOTH, {CUDA: "no libcublas.so.13", TENSORRT: "none"}, True)
-TORCH_ON_CPU = Facts(A100, BOTH)
+WHOLE = DeviceFacts(A100, BOTH, {}, True, ("/lib",))
+NO_TENSORRT = DeviceFacts(A100, BOTH, {TENSORRT: "no libnvinfer.so.10"}, True)
+CPU_RUNTIME = DeviceFacts(A100, (CPU,), {}, True)
+FALLS_BACK = DeviceFacts(A100, BOTH, {CUDA: "no libcublas.so.13", TENSORRT: "none"}, True)
+TORCH_ON_CPU = DeviceFacts(A100, BOTH)
 
 
 @pytest.mark.parametrize(
     ("asked", "facts", "name", "torch", "compiled", "why"),
     [
-        ("auto", Facts(), "cpu", "", "openvino", "NVML sees no NVIDIA GPU here"),
+        ("auto", DeviceFacts(), "cpu", "", "openvino", "NVML sees no NVIDIA GPU here"),
         (
             "auto",
             CPU_RUNTIME,
@@ -41,7 +41,7 @@ TORCH_ON_CPU = Facts(A100, BOTH)
             "openvino",
             "the ONNX Runtime installed is the one for the CPU: ",
         ),
-        ("auto", Facts(A100), "cpu", "cpu", "openvino", "ONNX Runtime is not installed: "),
+        ("auto", DeviceFacts(A100), "cpu", "cpu", "openvino", "ONNX Runtime is not installed: "),
         ("auto", WHOLE, "cuda", "cuda", "trt", "A100"),
         ("cuda", WHOLE, "cuda", "cuda", "trt", "A100"),
         (
@@ -67,7 +67,7 @@ def test_the_device_is_the_gpu_where_all_of_it_is_there(asked, facts, name, torc
 @pytest.mark.parametrize(
     ("asked", "facts", "sentence"),
     [
-        ("cuda", Facts(), "--device cuda: NVML sees no NVIDIA GPU here: look for its driver, "),
+        ("cuda", DeviceFacts(), "--device cuda: NVML sees no NVIDIA GPU here: look for its driver, "),
         (
             "cuda",
             CPU_RUNTIME,
@@ -98,7 +98,7 @@ def test_a_gpu_that_would_not_be_used_is_refused(asked, facts, sentence):
 
 
 def test_for_pytorch_alone_onnx_runtime_does_not_matter():
-    assert choose("auto", Facts(A100, (CPU,), {}, True), engines=False).torch == "cuda"
+    assert choose("auto", DeviceFacts(A100, (CPU,), {}, True), engines=False).torch == "cuda"
     assert choose("auto", FALLS_BACK, engines=False).torch == "cuda"
     assert choose("auto", TORCH_ON_CPU, engines=False).torch == "cpu"
 
@@ -227,7 +227,7 @@ def test_the_runtime_installed_here_has_no_cuda():
 
 def test_without_a_gpu_nothing_is_tried(monkeypatch):
     monkeypatch.setattr(probe, "read_gpus", lambda: [])
-    assert probe.read_facts(lambda environ: pytest.fail("tried")) == Facts()
+    assert probe.read_facts(lambda environ: pytest.fail("tried")) == DeviceFacts()
 
 
 def test_what_was_tried_is_read(monkeypatch):
@@ -240,7 +240,7 @@ def test_what_was_tried_is_read(monkeypatch):
         seen.update(environ)
         return json.dumps({"listed": [CUDA, CPU], "failed": {CUDA: "why"}, "torch_cuda": False})
 
-    assert probe.read_facts(run) == Facts(A100, (CUDA, CPU), {CUDA: "why"}, False, ("/one", "/two"))
+    assert probe.read_facts(run) == DeviceFacts(A100, (CUDA, CPU), {CUDA: "why"}, False, ("/one", "/two"))
     assert seen["LD_LIBRARY_PATH"] == "/one:/two:/own"
 
 

@@ -6,12 +6,12 @@ import pytest
 
 from server.errors import SetUpError
 from server.hardware import doctor
-from server.hardware.device import CPU, CUDA, TENSORRT, Facts
+from server.hardware.device import CPU, CUDA, TENSORRT, DeviceFacts
 from server.hardware.doctor import PACKAGES, Docker, Host, ask_docker, docker_of, findings, profiles, verdicts
 
 INSTALLED = dict.fromkeys((*PACKAGES, "nvidia-ml-py"), "1.0")
 ENGINE = Docker("28.2.2", "2.39.1", "28.2.2", nvidia=True)
-GPU = Facts(("A100",), (TENSORRT, CUDA, CPU), {}, True)
+GPU = DeviceFacts(("A100",), (TENSORRT, CUDA, CPU), {}, True)
 ON_CPU = Host(INSTALLED, "/triton", "/libpython")
 ON_GPU = Host(INSTALLED, "/triton", "/libpython", gpu=GPU, docker=ENGINE)
 GPU_INSTALL = "install requirements-gpu.txt in a virtual environment of its own"
@@ -52,7 +52,7 @@ def test_every_lack_has_a_line_and_its_mend():
     host = Host(
         {**INSTALLED} | {"onnxruntime": "1.31.1 (onnxruntime-gpu)"},
         wheel_fault="tritonserver has no stub for Python 3.14.",
-        gpu=Facts(("A100",), (CUDA, CPU), {CUDA: "no libcublas.so.13"}, True),
+        gpu=DeviceFacts(("A100",), (CUDA, CPU), {CUDA: "no libcublas.so.13"}, True),
         docker=Docker("20.10", "", "20.10"),
     )
     assert list(verdicts(host))[1:] == [
@@ -71,13 +71,13 @@ def test_every_lack_has_a_line_and_its_mend():
 @pytest.mark.parametrize(
     ("gpu", "gpu_fault", "lacks"),
     [
-        (Facts(), "", ("NVML sees no NVIDIA GPU here: look for its driver, and for nvidia-ml-py",)),
+        (DeviceFacts(), "", ("NVML sees no NVIDIA GPU here: look for its driver, and for nvidia-ml-py",)),
         (
-            Facts(("A100",), (CPU,), {}, True),
+            DeviceFacts(("A100",), (CPU,), {}, True),
             "",
             (f"the ONNX Runtime installed is the one for the CPU: {GPU_INSTALL}",),
         ),
-        (Facts(("A100",)), "the GPU cannot be tried", ("the GPU cannot be tried",)),
+        (DeviceFacts(("A100",)), "the GPU cannot be tried", ("the GPU cannot be tried",)),
         (GPU, "", ()),
     ],
 )

@@ -4,37 +4,37 @@ import pytest
 
 from server.embedded.options import Wanted, parse, wanted
 from server.errors import SetUpError
-from server.triton.emulation import PROFILES, Profile, profile_of, scaled, solved
+from server.triton.emulation import PROFILES, EmulationProfile, profile_of, scaled, solved
 
 
 def test_a_line_is_solved_from_one_image_and_a_total():
     # 3 requests of 3, 3 and 4 images at 2 + 5 an image: 6 + 50 = 56.
-    assert solved(7.0, 3, 10, 56.0, "x") == Profile(2.0, 5.0, name="x")
-    assert scaled(Profile(2.0, 5.0), 14.0, "y") == Profile(4.0, 10.0, name="y")
+    assert solved(7.0, 3, 10, 56.0, "x") == EmulationProfile(2.0, 5.0, name="x")
+    assert scaled(EmulationProfile(2.0, 5.0), 14.0, "y") == EmulationProfile(4.0, 10.0, name="y")
 
 
 def test_the_published_profiles():
     a100 = PROFILES["a100"]
     assert (a100.base_ms, a100.per_image_ms) == (3.11, 1.29)
     assert 119 * a100.base_ms + 679 * a100.per_image_ms == pytest.approx(1243.848, rel=0.003)
-    assert PROFILES["rtx4090"] == Profile(3.12, 1.29, name="rtx4090")
-    assert PROFILES["rtx4080"] == Profile(4.03, 1.67, name="rtx4080")
+    assert PROFILES["rtx4090"] == EmulationProfile(3.12, 1.29, name="rtx4090")
+    assert PROFILES["rtx4080"] == EmulationProfile(4.03, 1.67, name="rtx4080")
 
 
 @pytest.mark.parametrize(
     ("text", "profile", "described"),
     [
-        ("a100", Profile(3.11, 1.29, name="a100"), "a100: 3.11 ms + 1.29 ms an image"),
-        ("40+0", Profile(40, 0), "40 ms + 0 ms an image"),
-        (" 3.1+1.3 ", Profile(3.1, 1.3), "3.1 ms + 1.3 ms an image"),
+        ("a100", EmulationProfile(3.11, 1.29, name="a100"), "a100: 3.11 ms + 1.29 ms an image"),
+        ("40+0", EmulationProfile(40, 0), "40 ms + 0 ms an image"),
+        (" 3.1+1.3 ", EmulationProfile(3.1, 1.3), "3.1 ms + 1.3 ms an image"),
         (
             "40+0/500",
-            Profile(40, 0, 500),
+            EmulationProfile(40, 0, 500),
             "40 ms + 0 ms an image, 500 ms more for the first of a batch size",
         ),
         (
             "a100/90000e-2",
-            Profile(3.11, 1.29, 900, "a100"),
+            EmulationProfile(3.11, 1.29, 900, "a100"),
             "a100: 3.11 ms + 1.29 ms an image, 900 ms more for the first of a batch size",
         ),
     ],
@@ -55,7 +55,7 @@ def test_what_is_no_service_time_is_said_in_a_sentence(text):
 
 
 def test_a_profile_sets_the_parameters_of_its_model():
-    assert Profile(3.1, 1.3, 500.0, "x").parameters() == {
+    assert EmulationProfile(3.1, 1.3, 500.0, "x").parameters() == {
         "base_ms": "3.1",
         "per_image_ms": "1.3",
         "cold_ms": "500.0",
@@ -66,10 +66,10 @@ def test_a_profile_sets_the_parameters_of_its_model():
 def test_emulating_starts_that_server_alone_unless_others_are_named():
     assert wanted(parse([])) == Wanted(("pytorch", "onnx", "compiled"))
     emulated = wanted(parse(["--emulate", "40+0"]))
-    assert emulated == Wanted(("emulated",), Profile(40, 0))
+    assert emulated == Wanted(("emulated",), EmulationProfile(40, 0))
     assert emulated.engines == ()
     both = wanted(parse(["--emulate", "40+0", "--only", "onnx,emulated"]))
-    assert both == Wanted(("onnx", "emulated"), Profile(40, 0))
+    assert both == Wanted(("onnx", "emulated"), EmulationProfile(40, 0))
     assert both.engines == ("onnx",)
 
 

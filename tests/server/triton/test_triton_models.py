@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from server.spec import ROOT
-from server.triton.emulation import Profile
+from server.triton.emulation import EmulationProfile
 from tests.server.backend import Input, load
 
 NAMES = {
@@ -85,7 +85,10 @@ def test_the_null_model_answers_without_pixels(module):
 def test_an_emulated_execution_sleeps_once_for_all_its_images(module, monkeypatch):
     slept_ms = []
     monkeypatch.setattr(module.time, "sleep", lambda seconds: slept_ms.append(round(seconds * 1e3, 6)))
-    given = {name: {"string_value": value} for name, value in Profile(3.0, 2.0, 100.0).parameters().items()}
+    given = {
+        name: {"string_value": value}
+        for name, value in EmulationProfile(3.0, 2.0, 100.0).parameters().items()
+    }
     model = module.TritonPythonModel()
     model.initialize({"model_config": json.dumps({"parameters": given})})
     assert_unit_vectors(model.execute([request_of(1), request_of(2, 3)]), [1, 2])

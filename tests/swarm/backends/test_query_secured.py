@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from gevent.pywsgi import WSGIServer
 
-from swarm.backends.admin_client import Line, get, post
+from swarm.backends.admin_client import AdminConnection, get, post
 from swarm.backends.server_info import read_serving
 from swarm.backends.statistics import read_counters
 from swarm.backends.triton_admin import model_config
@@ -89,7 +89,7 @@ def test_nobody_is_followed_with_the_token(pages: Pages, secured: Proxy, made: C
 
 
 def test_a_line_that_proves_nothing_asks_nothing(pages: Pages, secured: Proxy) -> None:
-    line = Line(secured.address, 5, tls=True, security=Security(token=TOKEN))
+    line = AdminConnection(secured.address, 5, tls=True, security=Security(token=TOKEN))
     with pytest.raises(RequestError, match="tls: its certificate is not accepted"):
         line.get("/metrics")
     line.close()
@@ -98,7 +98,7 @@ def test_a_line_that_proves_nothing_asks_nothing(pages: Pages, secured: Proxy) -
 
 @pytest.mark.skipif(not hasattr(plain_socket, "TCP_INFO"), reason="only Linux tells of its connections")
 def test_lines_over_tls_are_not_counted_as_the_users(secured: Proxy, made: Certificates) -> None:
-    line = Line(secured.address, 5, True, Security(made.ca))
+    line = AdminConnection(secured.address, 5, True, Security(made.ca))
     line.get("/metrics")
     assert own_connections(secured.port) == {}
     line.close()

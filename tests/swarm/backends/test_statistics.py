@@ -17,7 +17,7 @@ from server.hardware.nvml import Gpu
 from server.service.metrics import Metrics
 from server.settings import Settings
 from swarm.backends import statistics
-from swarm.backends.admin_client import Line, samples
+from swarm.backends.admin_client import AdminConnection, samples
 from swarm.backends.statistics import counter_reader, read_counters, triton_batches
 from tests.stand_ins import stand_in
 from tests.swarm.wsgi import serving
@@ -253,7 +253,7 @@ def test_a_line_connects_again_when_it_was_cut() -> None:
         peer.close()
 
     with accepting(once) as address:
-        line = Line(address, 5)
+        line = AdminConnection(address, 5)
         assert [line.get("/"), line.get("/")] == ["ok", "ok"]
         line.close()
 

@@ -13,8 +13,8 @@ from swarm.distributed.protocol import PROGRESS, RECORDS, REPLY
 from swarm.distributed.raw_results import packed
 from swarm.distributed.recorder import Recorder
 from swarm.distributed.worker import NOTHING_DONE
-from swarm.distributed.worker_health import Health
-from swarm.distributed.workers import Crew
+from swarm.distributed.worker_health import WorkerHealth
+from swarm.distributed.workers import Workers
 from tests.swarm.fakes import FakeRunner
 from users.errors import ErrorKind, RequestError
 from users.result import Result
@@ -34,7 +34,7 @@ def test_what_workers_send_has_the_forms() -> None:
     recorder, found = Recorder(), [result(), result(RequestError(ErrorKind.TIMEOUT, "late"))]
     for one in found:
         recorder.add(one)
-    health = Health()
+    health = WorkerHealth()
     health.end()
     of_health = {**OF_RUN, "kind": "health", "second": 1, **health.take()}
     path = {**OF_RUN, "kind": "path", "second": 1, "connections": 3}
@@ -100,11 +100,11 @@ def test_progress_and_replies_of_another_form_change_nothing() -> None:
 
 def test_a_drain_needs_its_figures() -> None:
     runner = FakeRunner()
-    crew = Crew(runner, print)  # type: ignore[arg-type]
+    workers = Workers(runner, print)  # type: ignore[arg-type]
 
     def send(kind: str, data: dict[str, Any], worker: str | None) -> None:
         runner.deliver(REPLY, {"seq": data["seq"], "users": 1}, "evil")
         runner.deliver(REPLY, {"seq": data["seq"], **NOTHING_DONE}, "local")
 
     runner.send_message = send  # type: ignore[assignment,method-assign]
-    assert set(crew.ask("drain", {"patience_s": 0}, 5).replies) == {"local"}
+    assert set(workers.ask("drain", {"patience_s": 0}, 5).replies) == {"local"}

@@ -13,16 +13,16 @@ from tests.swarm.stand import GRPC, HTTP, Stand, a_run
 def test_a_lost_worker_is_a_caveat_and_the_run_goes_on(stand: Stand) -> None:
     def lose_one() -> None:
         stand.tick()
-        stand.crew.present = ["host1_a"]
+        stand.workers.present = ["host1_a"]
 
     stand.clock.on_tick = lose_one
-    stand.crew.users = 2
+    stand.workers.users = 2
     conductor = stand.conductor(a_run())
     conductor.walk()
     caveats = [r for r in stand.records() if r["kind"] == "caveat"]
     assert [(c["code"], c["text"]) for c in caveats] == [("worker-lost", "worker w1 was lost")]
     assert stand.records()[-1]["status"] == "done"
-    assert stand.crew.sent_home == ["host2_b"]
+    assert stand.workers.sent_home == ["host2_b"]
     assert len(conductor.doubtful) == 1
 
 
@@ -30,27 +30,27 @@ def test_the_users_of_a_lost_worker_are_brought_back_on_the_others(stand: Stand)
     def lose_one() -> None:
         stand.tick()
         if stand.collector.phases[-1][2] == "measure":
-            stand.crew.present = ["host1_a"]
+            stand.workers.present = ["host1_a"]
 
     stand.clock.on_tick = lose_one
-    stand.crew.users = 2
+    stand.workers.users = 2
     stand.conductor(a_run()).walk()
     assert stand.spawned == [(2, "a-http"), (2, "a-http"), (0, "a-http")]
-    assert [op for op, _ in stand.crew.asked] == ["cell", "phase", "drain", "phase", "share", "drain"]
+    assert [op for op, _ in stand.workers.asked] == ["cell", "phase", "drain", "phase", "share", "drain"]
 
 
 def test_the_users_of_a_worker_lost_while_it_was_asked_are_brought_back_too(stand: Stand) -> None:
-    stand.crew.loses = {"phase": "host2_b"}
-    stand.crew.users = 2
+    stand.workers.loses = {"phase": "host2_b"}
+    stand.workers.users = 2
     stand.conductor(a_run()).walk()
     assert stand.spawned == [(2, "a-http"), (2, "a-http"), (0, "a-http")]
-    assert "share" in [op for op, _ in stand.crew.asked]
+    assert "share" in [op for op, _ in stand.workers.asked]
     assert [r["code"] for r in stand.records() if r["kind"] == "caveat"] == ["worker-lost"]
 
 
 def test_one_that_went_missing_before_the_run_has_no_part_in_it(stand: Stand) -> None:
-    stand.crew.missing = {"host2_b"}
-    stand.crew.users = 2
+    stand.workers.missing = {"host2_b"}
+    stand.workers.users = 2
     stand.conductor(a_run()).walk()
     assert stand.records()[0]["workers"] == ["w0"]
     assert [r for r in stand.records() if r["kind"] == "caveat"] == []
@@ -60,22 +60,22 @@ def test_a_newcomer_has_time_to_be_heard_of(stand: Stand) -> None:
     def join_late() -> None:
         stand.tick()
         if stand.collector.phases[-1][2] == "measure" and stand.clock() > 5:
-            stand.crew.present = ["host1_a", "host2_b", "host3_c"]
+            stand.workers.present = ["host1_a", "host2_b", "host3_c"]
 
     stand.clock.on_tick = join_late
     stand.silent = {"host3_c"}
     stand.conductor(a_run(seconds=6.5, level=3)).walk()
     assert [r["code"] for r in stand.records() if r["kind"] == "caveat"] == ["worker-joined"]
-    assert stand.crew.sent_home == []
+    assert stand.workers.sent_home == []
 
 
 def test_a_worker_that_falls_silent_is_lost_though_locust_still_counts_it(stand: Stand) -> None:
     stand.silent = {"host2_b"}
-    stand.crew.users = 2
+    stand.workers.users = 2
     stand.conductor(a_run(seconds=10)).walk()
     (caveat,) = [r for r in stand.records() if r["kind"] == "caveat"]
     assert caveat["code"] == "worker-lost"
-    assert stand.crew.sent_home == ["host2_b"]
+    assert stand.workers.sent_home == ["host2_b"]
 
 
 def test_a_master_that_could_not_listen_blames_no_worker(stand: Stand) -> None:
@@ -91,7 +91,7 @@ def test_a_master_that_could_not_listen_blames_no_worker(stand: Stand) -> None:
 def test_a_worker_that_comes_in_the_middle_makes_the_run_doubtful_and_joins_the_next(stand: Stand) -> None:
     def join() -> None:
         stand.tick()
-        stand.crew.present = ["host1_a", "host2_b", "host3_c"]
+        stand.workers.present = ["host1_a", "host2_b", "host3_c"]
 
     stand.clock.on_tick = join
     conductor = stand.conductor(a_run(level=3), a_run(GRPC, level=3))
@@ -108,7 +108,7 @@ def test_where_a_cell_loses_its_only_worker_the_next_cells_go_on_with_the_others
 
     def lose_the_first() -> None:
         stand.tick()
-        stand.crew.present = ["host2_b"]
+        stand.workers.present = ["host2_b"]
 
     stand.clock.on_tick = lose_the_first
     stand.conductor(alone, replace(alone, repeat=2)).walk()
@@ -120,8 +120,8 @@ def test_where_a_cell_loses_its_only_worker_the_next_cells_go_on_with_the_others
 
 
 def test_a_stray_worker_makes_the_run_doubtful_and_users_come_back_to_their_own(stand: Stand) -> None:
-    stand.crew.strays = ["w3"]
-    stand.crew.users = 2
+    stand.workers.strays = ["w3"]
+    stand.workers.users = 2
     stand.conductor(a_run()).walk()
     assert stand.spawned == [(2, "a-http"), (2, "a-http"), (0, "a-http")]
     (caveat,) = [r for r in stand.records() if r["kind"] == "caveat"]
@@ -133,7 +133,7 @@ def test_a_stray_worker_makes_the_run_doubtful_and_users_come_back_to_their_own(
 
 def test_without_any_worker_the_study_ends(stand: Stand) -> None:
     def lose_all() -> None:
-        stand.crew.present = []
+        stand.workers.present = []
 
     stand.clock.on_tick = lose_all
     with pytest.raises(StudyError, match="every worker of it is gone, and there is no other"):

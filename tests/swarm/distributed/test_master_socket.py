@@ -14,14 +14,14 @@ import gevent
 import msgpack
 import pytest
 
-from swarm.distributed.master_socket import MOST_BYTES, Ears
+from swarm.distributed.master_socket import MOST_BYTES, MasterSocket
 
 HEART = {"state": "ready", "current_cpu_usage": 1.5, "current_memory_usage": 7}
 
 
 @pytest.fixture
-def ears() -> Iterator[Ears]:
-    made = Ears("127.0.0.1", 0)
+def master_socket() -> Iterator[MasterSocket]:
+    made = MasterSocket("127.0.0.1", 0)
     made.workers.clear()
     yield made
     made.socket.context.destroy(linger=0)
@@ -31,9 +31,9 @@ def frames(kind: Any, data: Any, node: Any = "w", sender: bytes = b"w") -> list[
     return [sender, msgpack.dumps([kind, data, node])]
 
 
-def hears(ears: Ears) -> Message:
+def hears(master_socket: MasterSocket) -> Message:
     with gevent.Timeout(10):
-        return ears.recv_from_client()[1]
+        return master_socket.recv_from_client()[1]
 
 
 @pytest.mark.parametrize(
@@ -57,26 +57,28 @@ def hears(ears: Ears) -> Message:
     ],
 )
 def test_what_is_no_message_of_a_worker_is_dropped_and_told_once(
-    ears: Ears, caplog: pytest.LogCaptureFixture, sent: bytes
+    master_socket: MasterSocket, caplog: pytest.LogCaptureFixture, sent: bytes
 ) -> None:
-    client = Client("127.0.0.1", ears.port, "w")
+    client = Client("127.0.0.1", master_socket.port, "w")
     for _ in range(3):
         client.socket.send(sent)
     client.send(Message("client_ready", "2.47.0", "w"))
     client.send(Message("heartbeat", HEART, "w"))
-    assert (hears(ears).type, hears(ears).data) == ("client_ready", HEART)
+    assert (hears(master_socket).type, hears(master_socket).data) == ("client_ready", HEART)
     assert len([text for text in caplog.messages if text.startswith("the master's port got ")]) == 1
     client.socket.context.destroy(linger=0)
 
 
-def test_what_is_no_frame_at_all_and_what_is_too_large_end_their_own_connection(ears: Ears) -> None:
-    with socket.create_connection(("127.0.0.1", ears.port)) as raw:
+def test_what_is_no_frame_at_all_and_what_is_too_large_end_their_own_connection(
+    master_socket: MasterSocket,
+) -> None:
+    with socket.create_connection(("127.0.0.1", master_socket.port)) as raw:
         raw.sendall(b"GET / HTTP/1.1\r\n\r\n" + os.urandom(5_000))
-    large = Client("127.0.0.1", ears.port, "large")
+    large = Client("127.0.0.1", master_socket.port, "large")
     large.socket.send(b"x" * (MOST_BYTES + 1))
-    client = Client("127.0.0.1", ears.port, "w")
+    client = Client("127.0.0.1", master_socket.port, "w")
     client.send(Message("client_ready", "2.47.0", "w"))
-    assert hears(ears).node_id == "w"
+    assert hears(master_socket).node_id == "w"
     large.socket.context.destroy(linger=0)
     client.socket.context.destroy(linger=0)
 
@@ -95,11 +97,11 @@ def test_what_is_no_frame_at_all_and_what_is_too_large_end_their_own_connection(
     ],
 )
 def test_a_worker_is_not_heard_either_where_a_field_is_missing_or_another(
-    ears: Ears, kind: str, data: Any
+    master_socket: MasterSocket, kind: str, data: Any
 ) -> None:
-    ears.heard(frames("client_ready", "2.47.0"))
+    master_socket.heard(frames("client_ready", "2.47.0"))
     with pytest.raises(Exception, match="a malformed message"):
-        ears.heard(frames(kind, data))
+        master_socket.heard(frames(kind, data))
 
 
 @pytest.mark.parametrize(
@@ -113,14 +115,14 @@ def test_a_worker_is_not_heard_either_where_a_field_is_missing_or_another(
         ("a message of a locustfile's own", {"any": "thing"}),
     ],
 )
-def test_a_worker_is_heard(ears: Ears, kind: str, data: Any) -> None:
-    ears.heard(frames("client_ready", "2.47.0"))
-    worker, message = ears.heard(frames(kind, data))
+def test_a_worker_is_heard(master_socket: MasterSocket, kind: str, data: Any) -> None:
+    master_socket.heard(frames("client_ready", "2.47.0"))
+    worker, message = master_socket.heard(frames(kind, data))
     assert (worker, message.type, message.data) == ("w", kind, data)
 
 
-def test_a_worker_stays_known_where_locust_makes_its_link_anew(ears: Ears) -> None:
-    ears.heard(frames("client_ready", "2.47.0"))
-    again = Ears("127.0.0.1", 0)
+def test_a_worker_stays_known_where_locust_makes_its_link_anew(master_socket: MasterSocket) -> None:
+    master_socket.heard(frames("client_ready", "2.47.0"))
+    again = MasterSocket("127.0.0.1", 0)
     assert again.heard(frames("heartbeat", HEART))[0] == "w"
     again.socket.context.destroy(linger=0)

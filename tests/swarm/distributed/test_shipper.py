@@ -13,12 +13,12 @@ from gevent.pool import Group
 from swarm.distributed import shipper
 from swarm.distributed.protocol import RECORDS
 from swarm.distributed.recorder import Recorder
-from swarm.distributed.shipper import RAW_AT_ONCE, SHIP_EVERY_S, Shipping
+from swarm.distributed.shipper import RAW_AT_ONCE, SHIP_EVERY_S, Shipper
 from swarm.distributed.tcp_stats import Connections
 from tests.swarm.fakes import FakeRunner
 from tests.swarm.kernel import Kernel, info_of
 from users.endpoint import Endpoint
-from users.load.assignment import Stage
+from users.load.assignment import Assignment
 from users.result import Result
 
 
@@ -41,10 +41,10 @@ class Ship:
 
     def __init__(self) -> None:
         self.runner, self.kernel = ShippingRunner(), Kernel()
-        self.shipping = Shipping(self.runner, Recorder())  # type: ignore[arg-type]
+        self.shipping = Shipper(self.runner, Recorder())  # type: ignore[arg-type]
         endpoint = Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "h:8011", "m")
-        self.stage = Stage(endpoint, [], 1.0, cell="onnx-grpc/b1/c2", repeat=3, connections=2)
-        self.shipping.stage = self.stage
+        self.assignment = Assignment(endpoint, [], 1.0, cell="onnx-grpc/b1/c2", repeat=3, connections=2)
+        self.shipping.assignment = self.assignment
 
     def path(self) -> list[dict[str, Any]]:
         return self.runner.records("path")

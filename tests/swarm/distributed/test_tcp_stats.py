@@ -13,7 +13,7 @@ import pytest
 from gevent import socket
 from tritonclient.grpc import service_pb2
 
-from swarm.backends.admin_client import Line, is_marked, mark, triton_stub
+from swarm.backends.admin_client import AdminConnection, is_marked, mark, triton_stub
 from swarm.distributed.tcp_stats import ESTABLISHED, Connections, own_connections, standing
 from tests.stand_ins import stand_in
 from users.backends.embed_service import JpegHttp
@@ -111,7 +111,7 @@ def test_a_shared_channel_lives_until_its_last_user_has_gone(grpc_address: str) 
 
 def test_our_own_questions_over_http_are_not_counted(http_address: str) -> None:
     endpoint = endpoint_at(http_address, JpegHttp)
-    line = Line(http_address, 30)
+    line = AdminConnection(http_address, 30)
     assert "ready" in line.get("/readyz")
     assert all_connections(endpoint.port) == 1
     assert own_connections(endpoint.port) == {}

@@ -23,7 +23,7 @@ from tests.swarm.fakes import FakeRunner
 from users.backends.triton_http import TritonHttp
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
-from users.load.assignment import Stage
+from users.load.assignment import Assignment
 from users.load.user import InferenceUser
 
 S, MS = 1_000_000_000, 1_000_000
@@ -80,7 +80,7 @@ class WorkerRunner(FakeRunner):
 @pytest.fixture
 def runner(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerRunner]:
     monkeypatch.setattr(worker, "load_images", lambda folder: IMAGES)
-    monkeypatch.setattr(AnyUser, "stage", None)
+    monkeypatch.setattr(AnyUser, "assignment", None)
     made = WorkerRunner()
     hired = Worker(Environment(user_classes=[AnyUser]), made)  # type: ignore[arg-type]
     yield made
@@ -88,10 +88,10 @@ def runner(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerRunner]:
     hired._shipping._health.end()
 
 
-def staged(
+def assigned(
     runner: WorkerRunner, endpoint: Endpoint, golden: bytes, cell: Mapping[str, Any] = {}, **settings: Any
-) -> Stage:
-    """The stage of a cell at `endpoint`."""
+) -> Assignment:
+    """The assignment of a cell at `endpoint`."""
     study = {
         "images": "", "sha256": IMAGES.sha256, "golden": golden, "min_cosine": 0.99, "timeout_s": 5.0,
         "raw_results": 0, "trace": False, **settings,
@@ -102,34 +102,34 @@ def staged(
         "batch": 2, "users": 1, "channels": "per-user", "client": "prepared", **cell,
     }  # fmt: skip
     assert "error" not in runner.ask("cell", **task)
-    assert AnyUser.stage is not None
-    return AnyUser.stage
+    assert AnyUser.assignment is not None
+    return AnyUser.assignment
 
 
 def test_answers_are_held_against_the_golden_embeddings_where_a_model_computes(runner: WorkerRunner) -> None:
     golden = np.eye(3, 512, dtype=np.float32)
-    stage = staged(runner, ONNX, golden.tobytes())
-    assert stage.golden is not None
-    assert np.array_equal(stage.golden, golden)
-    assert [prepared.indices for prepared in stage.pool] == [(0, 1), (2, 0)]
+    assignment = assigned(runner, ONNX, golden.tobytes())
+    assert assignment.golden is not None
+    assert np.array_equal(assignment.golden, golden)
+    assert [prepared.indices for prepared in assignment.pool] == [(0, 1), (2, 0)]
 
 
 @pytest.mark.parametrize("endpoint", [ONNX.floor(), EMULATED])
 def test_answers_of_no_model_are_held_against_nothing(runner: WorkerRunner, endpoint: Endpoint) -> None:
     golden = np.eye(3, 512, dtype=np.float32).tobytes()
-    assert staged(runner, endpoint, golden).golden is None
+    assert assigned(runner, endpoint, golden).golden is None
 
 
 def test_a_study_without_golden_embeddings(runner: WorkerRunner) -> None:
-    assert staged(runner, EMULATED, b"").golden is None
-    assert staged(runner, ONNX, b"").golden is None
+    assert assigned(runner, EMULATED, b"").golden is None
+    assert assigned(runner, ONNX, b"").golden is None
 
 
 def test_how_the_client_makes_and_carries_its_requests(runner: WorkerRunner) -> None:
-    stage = staged(runner, ONNX, b"")
-    assert (stage.images, stage.channels) == (None, "per-user")
-    stage = staged(runner, ONNX, b"", {"client": "library", "channels": "shared"})
-    assert (stage.images, stage.channels) == (IMAGES, "shared")
+    assignment = assigned(runner, ONNX, b"")
+    assert (assignment.images, assignment.channels) == (None, "per-user")
+    assignment = assigned(runner, ONNX, b"", {"client": "library", "channels": "shared"})
+    assert (assignment.images, assignment.channels) == (IMAGES, "shared")
 
 
 def test_a_cell_over_a_link_is_sent_to_the_address_that_its_own_host_reaches(
@@ -137,9 +137,9 @@ def test_a_cell_over_a_link_is_sent_to_the_address_that_its_own_host_reaches(
 ) -> None:
     addresses = {"addresses": {"near": "198.18.0.1", "far": "198.18.0.5"}}
     monkeypatch.setenv("INFERSWARM_HOST", "far")
-    assert staged(runner, ONNX, b"", addresses).endpoint.address == f"198.18.0.5:{ONNX.port}"
+    assert assigned(runner, ONNX, b"", addresses).endpoint.address == f"198.18.0.5:{ONNX.port}"
     monkeypatch.setenv("INFERSWARM_HOST", "elsewhere")
-    assert staged(runner, ONNX, b"", addresses).endpoint.address == ONNX.address
+    assert assigned(runner, ONNX, b"", addresses).endpoint.address == ONNX.address
 
 
 def test_a_host_that_does_not_reach_an_endpoint_says_so(
@@ -159,18 +159,20 @@ def test_a_host_that_does_not_reach_an_endpoint_says_so(
 
 @pytest.mark.parametrize(("trace", "has_a_place"), [(False, False), (True, True)])
 def test_a_traced_stage_has_a_place_for_ids(runner: WorkerRunner, trace: bool, has_a_place: bool) -> None:
-    stage = staged(runner, EMULATED, b"", trace=trace)
-    assert [prepared.id_at >= 0 for prepared in stage.pool] == [has_a_place] * len(stage.pool)
+    assignment = assigned(runner, EMULATED, b"", trace=trace)
+    assert [prepared.id_at >= 0 for prepared in assignment.pool] == [has_a_place] * len(assignment.pool)
 
 
 def test_more_users_than_a_process_may_have_files(
     runner: WorkerRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (300, 20_000))
-    assert staged(runner, ONNX, b"", {"users": 236}).pool
-    assert staged(runner, ONNX, b"", {"users": 300, "share": (0, 2)}).pool
-    assert staged(runner, ONNX, b"", {"users": 300, "share": (0, 0)}).pool, "who comes late has no share yet"
-    monkeypatch.setattr(AnyUser, "stage", None)
+    assert assigned(runner, ONNX, b"", {"users": 236}).pool
+    assert assigned(runner, ONNX, b"", {"users": 300, "share": (0, 2)}).pool
+    assert assigned(runner, ONNX, b"", {"users": 300, "share": (0, 0)}).pool, (
+        "who comes late has no share yet"
+    )
+    monkeypatch.setattr(AnyUser, "assignment", None)
     task = {"cell": "onnx-http/b2/c237", "endpoint": ONNX.to_dict(), "users": 237}
     error = runner.ask("cell", **task)["error"]
     assert "237 users of one worker need some 301 open files" in error
@@ -180,7 +182,7 @@ def test_more_users_than_a_process_may_have_files(
 def test_a_cells_memory_is_settled(runner: WorkerRunner) -> None:
     before = gc.get_threshold()
     try:
-        staged(runner, ONNX, b"")
+        assigned(runner, ONNX, b"")
         assert gc.get_freeze_count() > 10_000
         assert gc.get_threshold()[0] == YOUNG_OBJECTS
     finally:

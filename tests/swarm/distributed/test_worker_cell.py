@@ -10,7 +10,7 @@ from swarm.distributed.worker_cell import check_reach
 from swarm.errors import StudyError
 from tests.certificates import Certificates
 from tests.stand_ins import stand_in
-from tests.swarm.distributed.test_worker import ONNX, WorkerRunner, runner, staged
+from tests.swarm.distributed.test_worker import ONNX, WorkerRunner, assigned, runner
 from tests.tls_proxy import behind_tls
 from users.endpoint import Endpoint
 from users.tls import OPEN, Security
@@ -87,7 +87,7 @@ def test_what_is_missing_is_told_before_any_load(
 
 @pytest.mark.parametrize("security", [Security(token=VARIABLE), Security("/nowhere/ca.pem")])
 def test_one_that_comes_late_is_refused_with_its_first_cell(runner: WorkerRunner, security: Security) -> None:
-    staged(runner, ONNX, b"")
+    assigned(runner, ONNX, b"")
     reply = runner.ask(
         "cell", cell="x", repeat=1, endpoint=at("gpu:1", security).to_dict(), addresses={}, batch=1, users=1,
         channels="per-user", client="prepared",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reports.histogram import codec
-from swarm.distributed.worker_health import LOOK_S, GcPauses, Health, loop_thread_ns
+from swarm.distributed.worker_health import LOOK_S, GcPauses, WorkerHealth, loop_thread_ns
 
 MS = 1_000_000
 
@@ -33,7 +33,7 @@ def machine() -> Machine:
 
 
 def test_lag_is_what_a_sleep_oversleeps(machine: Machine) -> None:
-    health = Health(machine.clock, machine.sleep, lambda: machine.used_s)
+    health = WorkerHealth(machine.clock, machine.sleep, lambda: machine.used_s)
     for machine.lag_ms in (0, 0, 0, 7):
         health.look()
     figures = health.take()
@@ -44,7 +44,7 @@ def test_lag_is_what_a_sleep_oversleeps(machine: Machine) -> None:
 
 
 def test_processor_time_is_a_share_of_one_core_since_the_last_look(machine: Machine) -> None:
-    health = Health(machine.clock, machine.sleep, lambda: machine.used_s)
+    health = WorkerHealth(machine.clock, machine.sleep, lambda: machine.used_s)
     for used_s, share in ((10.5, 50), (12.0, 150)):
         machine.now_ns += 1_000_000_000
         machine.used_s = used_s
@@ -64,7 +64,7 @@ def test_collections_are_counted_and_timed(machine: Machine) -> None:
 
 
 def test_real_collections_are_seen(machine: Machine) -> None:
-    health = Health()
+    health = WorkerHealth()
     gc.collect()
     assert health.take()["gc_pauses"] >= 1
     health.end()
@@ -73,14 +73,14 @@ def test_real_collections_are_seen(machine: Machine) -> None:
 
 
 def test_an_idle_second_has_no_lags(machine: Machine) -> None:
-    health = Health(machine.clock, machine.sleep, lambda: 0.0)
+    health = WorkerHealth(machine.clock, machine.sleep, lambda: 0.0)
     machine.sleep(LOOK_S)
     assert codec.merged([health.take()["lag"]]).get_total_count() == 0
     health.end()
 
 
-def waits_of(machine: Machine, readings: Iterator[tuple[int, int] | None]) -> Health:
-    return Health(machine.clock, machine.sleep, lambda: 0.0, lambda: next(readings))
+def waits_of(machine: Machine, readings: Iterator[tuple[int, int] | None]) -> WorkerHealth:
+    return WorkerHealth(machine.clock, machine.sleep, lambda: 0.0, lambda: next(readings))
 
 
 def test_waiting_for_a_processor_is_told_as_growth(machine: Machine) -> None:

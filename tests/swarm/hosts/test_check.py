@@ -16,7 +16,7 @@ import pytest
 
 from swarm.errors import UsageError
 from swarm.hosts import facts as facts_script
-from swarm.hosts.check import Facts, HostError, Problem, check, check_all, clock_of, last_line, problems
+from swarm.hosts.check import HostError, HostFacts, Problem, check, check_all, clock_of, last_line, problems
 from swarm.hosts.host import Host
 from swarm.hosts.hosts_file import HostSpec, read_hosts
 from swarm.output import fingerprint
@@ -24,7 +24,7 @@ from tests.swarm.hosts.sshd import Sshd, checkout_at, needs_sshd
 
 HERE = Host(HostSpec("here", "process"))
 MS = 1_000_000
-OWN = Facts(
+OWN = HostFacts(
     hostname="here",
     python="3.11.7",
     packages={"locust": "2.47.0", "gevent": "26.9.0"},
@@ -86,7 +86,7 @@ def test_a_checkout_within_another_repository_is_not_at_its_commit(tmp_path: Pat
 def test_what_cannot_be_read_is_left_out(tmp_path: Path) -> None:
     found = facts_script.facts(tmp_path, net=tmp_path)
     assert not {"ports", "tcp_congestion_control", "commit"} & found.keys()
-    assert Facts(**found).to_record().keys() <= found.keys() | {"clock_offset_ns", "clock_doubt_ns"}
+    assert HostFacts(**found).to_record().keys() <= found.keys() | {"clock_offset_ns", "clock_doubt_ns"}
 
 
 def test_the_exchange_with_the_shortest_round_trip_sets_the_clock() -> None:
@@ -156,7 +156,7 @@ def test_all_hosts_are_asked_and_pods_are_not() -> None:
         check(Host(HostSpec("pods", "k8s")))
 
 
-def told(facts: Facts, workers: int | None = None) -> list[str]:
+def told(facts: HostFacts, workers: int | None = None) -> list[str]:
     return [str(problem) for problem in problems(facts, OWN, workers)]
 
 
@@ -202,7 +202,7 @@ def test_a_host_like_ours_has_no_problems() -> None:
         ),
     ],
 )
-def test_problems(facts: Facts, said: str) -> None:
+def test_problems(facts: HostFacts, said: str) -> None:
     assert told(facts) == [said]
 
 

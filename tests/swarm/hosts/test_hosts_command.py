@@ -117,9 +117,7 @@ def test_a_host_is_prepared_then_checked(
     sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     here = tmp_path / "here"
-    files = {
-        f"swarm/hosts/{name}.py": (ROOT / f"swarm/hosts/{name}.py").read_text() for name in ("facts", "leash")
-    }
+    files = {name: (ROOT / name).read_text() for name in ("swarm/hosts/facts.py", "swarm/launcher/leash.py")}
     commit = repository(here, files)
     (here / "new").touch()
     monkeypatch.setattr(command, "gather", functools.partial(gather, checkout=here))

@@ -3,12 +3,12 @@
 import pytest
 
 from swarm.errors import UsageError
-from swarm.launcher.manifest import Launch, relocated
+from swarm.launcher.manifest import LaunchManifest, relocated
 from swarm.plan.cell import Cell
 from users.endpoint import Endpoint
 
 CELL = Cell(Endpoint("a-grpc", "a", "grpc", "fp32", "h:1"), 1, 16, 10, 2.0)
-LAUNCH = Launch(
+LAUNCH = LaunchManifest(
     command=["python", "-m", "swarm", "run"],
     workers=4,
     hosts=[{"name": "h1"}, {"name": "h2"}],
@@ -25,8 +25,8 @@ def cell(**axes: object) -> Cell:
 
 
 def test_it_travels_in_the_environment() -> None:
-    assert Launch.of(LAUNCH.to_environment()) == LAUNCH
-    assert Launch.of({}) == Launch()
+    assert LaunchManifest.of(LAUNCH.to_environment()) == LAUNCH
+    assert LaunchManifest.of({}) == LaunchManifest()
 
 
 def test_addresses_by_link_and_congestion_control() -> None:
@@ -39,7 +39,7 @@ def test_addresses_by_link_and_congestion_control() -> None:
 
 def test_what_there_is_can_be_run() -> None:
     LAUNCH.check([cell(), cell(link="wan", congestion="bbr", workers=4, hosts=2)], 4)
-    Launch().check([cell(workers=4)], 0)
+    LaunchManifest().check([cell(workers=4)], 0)
 
 
 @pytest.mark.parametrize(
@@ -60,13 +60,13 @@ def test_congestion_controls_that_a_link_offers() -> None:
     assert LAUNCH.offers(cell(link="wan", congestion="bbr"))
     assert not LAUNCH.offers(cell(link="lan", congestion="bbr"))
     assert not LAUNCH.offers(cell(congestion="bbr"))
-    assert not Launch().offers(cell(congestion="bbr"))
-    assert Launch().offers(cell())
+    assert not LaunchManifest().offers(cell(congestion="bbr"))
+    assert LaunchManifest().offers(cell())
 
 
 def test_without_a_launcher_there_are_no_links() -> None:
     with pytest.raises(UsageError, match="--link wan: no link has been made; run `python -m swarm run"):
-        Launch().check_links(["", "wan"])
+        LaunchManifest().check_links(["", "wan"])
 
 
 def test_servers_in_a_namespace_are_where_the_launcher_reaches_them() -> None:

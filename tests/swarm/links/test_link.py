@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 
-from swarm.links.link import EmulatedLink, LinkError, LinkSpec, remove_orphans
-from swarm.links.namespace import NAMESPACES, require_means
+from swarm.links.namespace import NAMESPACES, LinkError, remove_orphans, require_means
+from swarm.links.network import EmulatedLink
+from swarm.links.profiles import LinkSpec
 from tests.swarm.links.means import ROOT, eventually, exists, real
 
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
@@ -232,7 +233,8 @@ def test_a_fork_that_ends_leaves_the_link_alone(server: EchoServer) -> None:
 
 KILLED = """
 import json, subprocess, time
-from swarm.links.link import EmulatedLink, LinkSpec
+from swarm.links.network import EmulatedLink
+from swarm.links.profiles import LinkSpec
 with EmulatedLink(LinkSpec()) as link:
     sleeper = subprocess.Popen(link.command(["sleep", "100"]))
     print(json.dumps([link.namespace, link.forwarder_pid, sleeper.pid]), flush=True)

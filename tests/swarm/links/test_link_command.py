@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from swarm.links import command, link
+from swarm.links import command, network
 from swarm.links.command import main, measured_table, profiles_table
 from swarm.links.measure import Measured
 from swarm.links.profiles import read_profiles
@@ -96,8 +96,8 @@ def test_a_command_without_a_link_is_a_usage_error(capsys: pytest.CaptureFixture
 def test_without_root_there_is_one_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    require: Callable[..., None] = link.require_means
-    monkeypatch.setattr(link, "require_means", lambda: require(lambda: 1000))
+    require: Callable[..., None] = network.require_means
+    monkeypatch.setattr(network, "require_means", lambda: require(lambda: 1000))
     assert main(["home", "--", "true"]) == 2
     said = capsys.readouterr().err
     assert said.startswith(

@@ -12,7 +12,7 @@ import pytest
 from swarm.links.measure import Measured, differences, measure, measured_by
 from swarm.links.namespace import LinkError
 from swarm.links.network import Network
-from swarm.links.profiles import Profile, read_profiles
+from swarm.links.profiles import LinkProfile, read_profiles
 from tests.swarm.links.means import real
 
 LAN, WAN = (read_profiles()[name] for name in ("lan", "wan-a100"))
@@ -126,8 +126,12 @@ def test_what_is_off_is_said(off: dict[str, float], said: list[str]) -> None:
         (LAN, Measured(0.9, 0.2, 5, 2000, 1), []),
         (LAN, Measured(1.1, 0.2, 5, 2000, 2), ["round trip 1.1 ms, not 0", "loss 0.1 %, not 0"]),
         # Half of what was carried is lost, so half of the rate arrives.
-        (Profile("lossy", loss_pct=50, mbit_per_s=10, queue_bytes=9000), Measured(0, 0, 5, 1000, 480), []),
+        (
+            LinkProfile("lossy", loss_pct=50, mbit_per_s=10, queue_bytes=9000),
+            Measured(0, 0, 5, 1000, 480),
+            [],
+        ),
     ],
 )
-def test_nothing_asked_is_held_to_nothing(profile: Profile, measured: Measured, said: list[str]) -> None:
+def test_nothing_asked_is_held_to_nothing(profile: LinkProfile, measured: Measured, said: list[str]) -> None:
     assert differences(profile, measured) == said

@@ -11,10 +11,10 @@ from swarm.links import netem, network
 from swarm.links.namespace import LinkError, ip
 from swarm.links.netem import qdisc
 from swarm.links.network import Network
-from swarm.links.profiles import LinkSpec, Profile
+from swarm.links.profiles import LinkProfile, LinkSpec
 from tests.swarm.links.means import ask, namespaces_of, real, serving
 
-NARROW = Profile("narrow", one_way_ms=1, mbit_per_s=100, queue_bytes=100_000)
+NARROW = LinkProfile("narrow", one_way_ms=1, mbit_per_s=100, queue_bytes=100_000)
 
 
 def test_a_direction_is_one_order() -> None:

@@ -17,7 +17,7 @@ from swarm.errors import UsageError
 from swarm.links import devices, namespace, network
 from swarm.links.namespace import NAMESPACES, LinkError, own_name, remove_orphans, run
 from swarm.links.network import Network
-from swarm.links.profiles import Profile
+from swarm.links.profiles import LinkProfile
 from swarm.links.tcp import kernel_has
 from tests.swarm.links.means import (
     ROOT,
@@ -32,8 +32,8 @@ from tests.swarm.links.means import (
     serving,
 )
 
-LAN = Profile("lan")
-QUICK = Profile("quick", one_way_ms=1, mbit_per_s=100, queue_bytes=100_000, congestion_control="bbr")
+LAN = LinkProfile("lan")
+QUICK = LinkProfile("quick", one_way_ms=1, mbit_per_s=100, queue_bytes=100_000, congestion_control="bbr")
 HOSTS = ["h1", "h2"]
 FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
 BBR = pytest.mark.skipif(not kernel_has("bbr"), reason="this kernel has no bbr")
@@ -179,7 +179,7 @@ def test_a_forwarder_that_does_not_start_leaves_nothing(monkeypatch: pytest.Monk
 def test_an_unknown_congestion_control_is_named(made: Network) -> None:
     before = namespaces_of(os.getpid())
     with pytest.raises(LinkError, match=r"congestion_control=guess: this kernel has .*reno"):
-        Network(["h1"], [Profile("odd", congestion_control="guess")]).__enter__()
+        Network(["h1"], [LinkProfile("odd", congestion_control="guess")]).__enter__()
     assert namespaces_of(os.getpid()) == before
 
 

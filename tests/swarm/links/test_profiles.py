@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from swarm.errors import UsageError
-from swarm.links.profiles import LinkSpec, Profile, profiles_named, read_profiles
+from swarm.links.profiles import LinkProfile, LinkSpec, profiles_named, read_profiles
 
 OWN = """
 [lan]
@@ -57,9 +57,9 @@ def test_a_users_file_adds_and_replaces(own: Path) -> None:
     own.write_text(OWN)
     known = read_profiles(own)
     assert [*known] == [*read_profiles(), "satellite"]
-    assert known["lan"] == Profile("lan", "a slow cable", one_way_ms=0.5)
+    assert known["lan"] == LinkProfile("lan", "a slow cable", one_way_ms=0.5)
     assert known["lan"].emulated
-    assert known["satellite"] == Profile(
+    assert known["satellite"] == LinkProfile(
         "satellite", "", "", 270, 20.5, 1, queue_bytes=500_000, congestion_control="bbr"
     )
     assert known["home"] == read_profiles()["home"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from swarm.locust_patches.batched_stats import MOST_TALLIED, TalliedStats
+from swarm.locust_patches.batched_stats import MOST_TALLIED, BatchedStats
 from swarm.locust_patches.patches import three_digits, tune_locust
 
 METHODS, NAMES = ("http", "grpc"), ("a/b1/c1", "warm-up", "drain")
@@ -36,7 +36,7 @@ def fields(entry: StatsEntry) -> dict[str, Any]:
 @pytest.mark.parametrize("cached", [True, False])
 def test_they_are_locusts_own(clock: list[float], seed: int, cached: bool) -> None:
     dice = random.Random(seed)
-    ours, theirs = TalliedStats(cached), RequestStats(cached)
+    ours, theirs = BatchedStats(cached), RequestStats(cached)
     for _ in range(4 * MOST_TALLIED):
         clock[0] += dice.choice((0.0, 0.01, 0.3, 5.0))
         method, name, size = dice.choice(METHODS), dice.choice(NAMES), dice.randrange(9_999)
@@ -60,7 +60,7 @@ def test_they_are_locusts_own(clock: list[float], seed: int, cached: bool) -> No
 
 
 def test_requests_are_counted_when_there_are_many_though_nobody_asks(clock: list[float]) -> None:
-    ours = TalliedStats()
+    ours = BatchedStats()
     kept = ours.total
     for _ in range(MOST_TALLIED + 1):
         assert kept.num_requests == 0
@@ -72,7 +72,7 @@ def test_a_tuned_locust_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(env, "RequestStats", RequestStats)
     tune_locust()
     environment = Environment()
-    assert isinstance(environment.stats, TalliedStats)
+    assert isinstance(environment.stats, BatchedStats)
     environment.create_local_runner()
     environment.events.request.fire(
         request_type="http", name="a", response_time=1974.4, response_length=7, exception=None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.stops import ALIKE, INDEPENDENT, ROUGH, STORMS, Phase, stopped_after
-from reports.gates.blocks import Block, Seconds
+from reports.gates.blocks import Block, BlockSeries
 from reports.gates.thresholds import Threshold, parse_gates
 from swarm.output.early_stop import CERTAIN, chance_of, is_certain, look_at, unlucky, variance
 
@@ -56,7 +56,7 @@ def test_a_short_stall_in_a_long_phase_is_no_broken_bound() -> None:
 
     def certain(failing_s: int) -> bool:
         blocks = [Block(ok=200)] * 100 + [Block(failures=200)] * failing_s
-        return is_certain(bound, Seconds(blocks, np.zeros(len(blocks), np.int64)), 1, 1e-6)
+        return is_certain(bound, BlockSeries(blocks, np.zeros(len(blocks), np.int64)), 1, 1e-6)
 
     assert [certain(failing_s) for failing_s in (3, 10, 90)] == [False, False, True]
 
@@ -66,7 +66,7 @@ def test_failures_of_few_seconds_are_not_certain() -> None:
     blocks = [Block(failures=200, ok=0)] * 5
 
     def certain(count: int) -> bool:
-        return is_certain(bound, Seconds(blocks[:count], np.zeros(count, np.int64)), 1, 1e-6)
+        return is_certain(bound, BlockSeries(blocks[:count], np.zeros(count, np.int64)), 1, 1e-6)
 
     assert (certain(4), certain(5)) == (False, True)
 

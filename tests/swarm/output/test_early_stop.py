@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from reports.gates.thresholds import parse_gates
-from swarm.output.early_stop import Aborting
-from swarm.plan.cell import Cell, Run
+from swarm.output.early_stop import EarlyStop
+from swarm.plan.cell import Cell, PlannedRun
 from tests.reports.lines import FIRST_SECOND, health_line, window
 from tests.swarm.stand import GRPC, HTTP
 
@@ -20,11 +20,11 @@ P50 = "require = 'latency_p50_ms <= 50'"
 Record = dict[str, Any]
 
 
-def aborting(*lines: str, runs: int = 1) -> Aborting:
+def early_stop(*lines: str, runs: int = 1) -> EarlyStop:
     """With one threshold, of which lines are given."""
     text = "\n".join(["[[threshold]]", *lines])
     gates = parse_gates(text, "thresholds.toml")
-    return Aborting(gates.thresholds, [Run(cell, 1).to_record() for cell in (CELL, OTHER)], runs)
+    return EarlyStop(gates.thresholds, [PlannedRun(cell, 1).to_record() for cell in (CELL, OTHER)], runs)
 
 
 def phase(name: str, tag: Record = TAG) -> Record:
@@ -40,7 +40,7 @@ def seconds(
         yield made | {"second": FIRST_SECOND + at, "failures": {"timeout": failures}} | changed
 
 
-def stopped_after(found: Aborting, records: Iterator[Record]) -> int | None:
+def stopped_after(found: EarlyStop, records: Iterator[Record]) -> int | None:
     """How many seconds of the measure phase were told of when it was certain; None where it never was."""
     found.on_record(phase("measure"))
     for number, record in enumerate(records):
@@ -52,7 +52,7 @@ def stopped_after(found: Aborting, records: Iterator[Record]) -> int | None:
 
 @pytest.mark.parametrize(("after_s", "told"), [(0, 5), (3, 5), (12, 12)])
 def test_a_bad_run_stops_the_study_once_it_is_certain_and_the_delay_is_over(after_s: int, told: int) -> None:
-    found = aborting(P50, f"abort_after_s = {after_s}")
+    found = early_stop(P50, f"abort_after_s = {after_s}")
     assert stopped_after(found, seconds([80, 90, 100])) == told
     assert found.stop is not None
     record = found.stop.to_record()
@@ -70,41 +70,41 @@ def test_a_bad_run_stops_the_study_once_it_is_certain_and_the_delay_is_over(afte
     ],
 )
 def test_a_good_run_goes_on(latencies_ms: list[int], why: str) -> None:
-    assert stopped_after(aborting(P50, "abort_after_s = 1"), seconds(latencies_ms)) is None, why
+    assert stopped_after(early_stop(P50, "abort_after_s = 1"), seconds(latencies_ms)) is None, why
 
 
 def test_what_is_beyond_but_not_certain_goes_on() -> None:
-    found = aborting("require = 'failure_ratio <= 0.1'", "abort_after_s = 1")
+    found = early_stop("require = 'failure_ratio <= 0.1'", "abort_after_s = 1")
     assert stopped_after(found, seconds([10], failures=1, count=8, times=6)) is None
 
 
 def test_failures_stop_a_study_in_which_nothing_succeeds() -> None:
-    found = aborting("require = 'failure_ratio <= 0.1'", "abort_after_s = 1")
+    found = early_stop("require = 'failure_ratio <= 0.1'", "abort_after_s = 1")
     assert stopped_after(found, seconds([], failures=9)) == 5
     assert found.stop is not None
     assert found.stop.why.startswith("failure_ratio 100 % ")
 
 
 def test_where_nothing_may_fail_the_first_failure_is_certain() -> None:
-    found = aborting("require = 'failure_ratio <= 0'", "abort_after_s = 0")
+    found = early_stop("require = 'failure_ratio <= 0'", "abort_after_s = 0")
     records = list(seconds([10]))
     records[7]["failures"] = {"timeout": 1}
     assert stopped_after(found, iter(records)) == 8
 
 
 def test_a_percentile_of_no_successes_is_not_known() -> None:
-    assert stopped_after(aborting(P50, "abort_after_s = 1"), seconds([], failures=9)) is None
+    assert stopped_after(early_stop(P50, "abort_after_s = 1"), seconds([], failures=9)) is None
 
 
 def test_only_the_measure_phase_counts() -> None:
-    found = aborting(P50, "abort_after_s = 1")
+    found = early_stop(P50, "abort_after_s = 1")
     for record in (phase("warm-up"), *seconds([80], phase="warm-up"), phase("measure")):
         found.on_record(record)
     assert stopped_after(found, seconds([10])) is None
 
 
 def test_each_run_is_judged_by_itself() -> None:
-    found = aborting(P50, "abort_after_s = 1")
+    found = early_stop(P50, "abort_after_s = 1")
     assert stopped_after(found, seconds([80], count=4)) is None
     assert stopped_after(found, seconds([80], count=4)) is None
     late = list(seconds([80], cell=OTHER.name))
@@ -112,14 +112,14 @@ def test_each_run_is_judged_by_itself() -> None:
 
 
 def test_cells_that_a_threshold_is_not_of_go_on() -> None:
-    assert stopped_after(aborting(P50, "abort_after_s = 1", "endpoint = 'b-*'"), seconds([80])) is None
+    assert stopped_after(early_stop(P50, "abort_after_s = 1", "endpoint = 'b-*'"), seconds([80])) is None
 
 
 def test_a_run_that_was_planned_later_is_known() -> None:
     later = Cell(HTTP, 1, 3, 10, 30)
     tag = {"cell": later.name, "repeat": 1}
-    found = aborting(P50, "abort_after_s = 1")
-    found.on_record({"kind": "plan", "runs": [Run(later, 1).to_record()]})
+    found = early_stop(P50, "abort_after_s = 1")
+    found.on_record({"kind": "plan", "runs": [PlannedRun(later, 1).to_record()]})
     found.on_record(phase("measure", tag))
     for record in seconds([80], **tag):
         found.on_record(record)
@@ -128,16 +128,16 @@ def test_a_run_that_was_planned_later_is_known() -> None:
 
 
 def test_a_generator_that_is_slow_itself_says_nothing_of_the_server() -> None:
-    found = aborting(P50, "abort_after_s = 1")
+    found = early_stop(P50, "abort_after_s = 1")
     busy = [health_line(TAG, "w0", FIRST_SECOND + at, cpu_pct=99.0) for at in range(20)]
     both = [record for pair in zip(seconds([80], failures=9), busy, strict=True) for record in pair]
     assert stopped_after(found, iter(both)) is None
-    failing = aborting("require = 'failure_ratio <= 0.01'", "abort_after_s = 1")
+    failing = early_stop("require = 'failure_ratio <= 0.01'", "abort_after_s = 1")
     assert stopped_after(failing, iter(both)) is not None, "what fails is not slow"
 
 
 def test_workers_are_taken_together_and_tell_of_empty_seconds_too() -> None:
-    found = aborting(P50, "abort_after_s = 1")
+    found = early_stop(P50, "abort_after_s = 1")
     both = [record | {"worker": worker} for record in seconds([80], count=5) for worker in ("w0", "w1")]
     assert stopped_after(found, iter(both)) is None, "the fifth second is not over"
     found.on_record(health_line(TAG, "w0", FIRST_SECOND + 5))
@@ -145,7 +145,7 @@ def test_workers_are_taken_together_and_tell_of_empty_seconds_too() -> None:
 
 
 def test_it_is_looked_at_every_five_seconds_from_the_delay_on() -> None:
-    found = aborting("require = 'latency_p99_ms <= 50'", "abort_after_s = 7")
+    found = early_stop("require = 'latency_p99_ms <= 50'", "abort_after_s = 7")
     records = [*seconds([10], count=8), *seconds([900], count=60)]
     for at, record in enumerate(records):
         record["second"] = FIRST_SECOND + at
@@ -158,7 +158,7 @@ def test_it_is_looked_at_every_five_seconds_from_the_delay_on() -> None:
 def test_the_more_runs_there_are_the_less_each_is_stopped_for() -> None:
     slow = [49, 60, 85, 85, 86]
     few, many = (
-        stopped_after(aborting(P50, "abort_after_s = 1", runs=runs), seconds(slow, count=60))
+        stopped_after(early_stop(P50, "abort_after_s = 1", runs=runs), seconds(slow, count=60))
         for runs in (1, 1_000)
     )
     assert few is not None
@@ -167,7 +167,7 @@ def test_the_more_runs_there_are_the_less_each_is_stopped_for() -> None:
 
 
 def test_a_long_phase_has_several_seconds_in_a_block_and_counts_them_all() -> None:
-    found = aborting("require = 'failure_ratio <= 0.1'", "abort_after_s = 700")
+    found = early_stop("require = 'failure_ratio <= 0.1'", "abort_after_s = 700")
     records = [*seconds([10], count=350, failures=1), *seconds([10], count=400, failures=30)]
     for at, record in enumerate(records):
         record["second"] = FIRST_SECOND + at

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reports.caveats.client import own_slowness
-from reports.fold.health import Health, health
+from reports.fold.health import ClientHealth, health
 from reports.fold.records import readable
 from swarm.output.early_stop import HELD, HealthSoFar
 from tests.reports.lines import FIRST_SECOND, health_line
@@ -33,7 +33,7 @@ def records(workers: int, seconds: int) -> list[dict[str, Any]]:
     return made
 
 
-def figures(found: Health) -> dict[str, Any]:
+def figures(found: ClientHealth) -> dict[str, Any]:
     return {name: getattr(found, name) for name in FIGURES}
 
 

@@ -35,7 +35,7 @@ def test_a_process_that_is_killed_says_nothing_and_so_we_do(
 ) -> None:
     killed = subprocess.CompletedProcess([], -signal.SIGABRT, "", "")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: killed)
-    text, code = rendering.show(tmp_path)
+    text, code = report_process.show(tmp_path)
     made = f"make it later with python -m reports show {tmp_path}"
     assert (text, code) == (
         f"inferswarm: the report cannot be made (its process was ended by SIGABRT); {made}",

@@ -7,7 +7,7 @@ import pytest
 from reports.histogram import codec
 from swarm.errors import UsageError
 from swarm.plan import eta
-from swarm.plan.cell import Cell, Run
+from swarm.plan.cell import Cell, PlannedRun
 from swarm.plan.matrix import Size, at_rates, matching, order, serial_and_concurrent
 from swarm.plan.schedule import Outcome
 from users.endpoint import Endpoint
@@ -62,7 +62,7 @@ def test_a_run_as_the_ledger_lists_it() -> None:
     cell = Cell(B, 4, 1, 10, 2.0, channels="shared", client="library", workers=4, hosts=2, link="lan")
     cell = replace(cell, queue_delay_us=5000, instances=2)
     cell = replace(cell, queue_delay_us=5000, instances=2)
-    assert Run(replace(cell, congestion="bbr", variant="shared/4w2h"), 2).to_record() == {
+    assert PlannedRun(replace(cell, congestion="bbr", variant="shared/4w2h"), 2).to_record() == {
         "cell": "b-grpc/b4/c1/shared/4w2h",
         "endpoint": "b-grpc",
         "backend": "b",
@@ -100,13 +100,13 @@ def test_open_load_is_named_by_its_rate_and_carried_by_as_many_users_as_may_be_i
     assert Cell(A, 1, 8, 1, 1).users == 8
 
 
-def outcome(run: Run, failed: int = 0, dropped: int = 0, answered: bool = True) -> Outcome:
+def outcome(run: PlannedRun, failed: int = 0, dropped: int = 0, answered: bool = True) -> Outcome:
     latency = codec.merged([codec.encoded_ns([211_040_000] if answered else [])[0]])
     return Outcome(run, True, 10, failed, dropped, latency)
 
 
 def test_time_left_follows_the_work_left() -> None:
-    small, large = Run(Cell(A, 1, 1, 10, 1), 1), Run(Cell(A, 32, 1, 10, 1), 1)
+    small, large = PlannedRun(Cell(A, 1, 1, 10, 1), 1), PlannedRun(Cell(A, 32, 1, 10, 1), 1)
     now = iter([0.0, 10.0, 25.0])
     pace = eta.Pace([small, large], lambda: next(now))
     left = eta.clock(10 * eta.cost(large) / eta.cost(small))
@@ -122,7 +122,7 @@ def test_clock(seconds: float, text: str) -> None:
 
 
 def test_progress_lines() -> None:
-    run = Run(Cell(A, 4, 1, 10, 1), 1)
+    run = PlannedRun(Cell(A, 4, 1, 10, 1), 1)
     assert eta.line(3, 20, outcome(run), 130) == (
         "[ 3/20] a-http/b4/c1                10 requests   p50   211.0 ms   about 2 min 10 s left"
     )
@@ -130,7 +130,7 @@ def test_progress_lines() -> None:
         "[20/20] a-http/b4/c1                10 requests   no figures       4 FAILED"
     )
     (rate,) = at_rates([A], QUICK, (50,), "constant", 8)
-    assert eta.line(3, 0, outcome(Run(rate, 1), dropped=7), 0) == (
+    assert eta.line(3, 0, outcome(PlannedRun(rate, 1), dropped=7), 0) == (
         "[  3] a-http/b1/r50               10 requests   p50   211.0 ms   7 DROPPED"
     )
 
@@ -141,7 +141,7 @@ def test_a_profile_makes_cells_as_long_and_as_many() -> None:
     assert (cell.name, cell.profile) == ("a-http/b1/r6/profile", size.profile)
     # 0.6 to 6 in 20 s, 40 s of 6, 20 s of 0.6
     assert (cell.requests, cell.seconds) == (66 + 240 + 12, 80)
-    record = Run(cell, 1).to_record()
+    record = PlannedRun(cell, 1).to_record()
     assert record["stages"] == [
         ["ramp", 20.0, pytest.approx(0.6), 6],
         ["hold", 40.0, 6, 6],

@@ -6,8 +6,8 @@ import pytest
 
 from reports.histogram import codec
 from swarm.errors import UsageError
-from swarm.plan.cell import Cell, Run
-from swarm.plan.rate_search import MOST_STEPS, Bound, Search, rates
+from swarm.plan.cell import Cell, PlannedRun
+from swarm.plan.rate_search import MOST_STEPS, RateBound, RateSearch, rates
 from swarm.plan.schedule import Outcome
 from users.endpoint import Endpoint
 
@@ -15,7 +15,7 @@ HTTP = Endpoint("a-http", "a", "http", "fp32", "h:1", "m")
 MS = 1_000_000
 
 
-def outcome(run: Run, ms: float, failed: int = 0, dropped: int = 0, sound: bool = True) -> Outcome:
+def outcome(run: PlannedRun, ms: float, failed: int = 0, dropped: int = 0, sound: bool = True) -> Outcome:
     latency = codec.merged([codec.encoded_ns([round(ms * MS)] * 100)[0]])
     return Outcome(run, sound, 100 + failed, failed, dropped, latency)
 
@@ -59,18 +59,18 @@ def test_where_every_rate_keeps_it_it_ends_all_the_same() -> None:
     [("p99<=100", 99, 100, 1_000), ("p50 <= 2.5ms", 50, 2.5, 20), ("p99.9<=1000 ms", 99.9, 1_000, 10_000)],
 )
 def test_bounds(text: str, percentile: float, limit_ms: float, results: int) -> None:
-    bound = Bound.parse(text)
+    bound = RateBound.parse(text)
     assert (bound.percentile, bound.limit_ms, bound.results) == (percentile, limit_ms, results)
 
 
 @pytest.mark.parametrize("text", ["", "p99", "p98<=5", "p99<5", "p99<=0", "99<=5", "p99<=-1"])
 def test_bounds_that_are_none(text: str) -> None:
     with pytest.raises(UsageError, match="--find-rate"):
-        Bound.parse(text)
+        RateBound.parse(text)
 
 
 def test_a_bound_is_met_only_by_a_sound_and_whole_run() -> None:
-    bound, run = Bound(99, 100), Run(Cell(HTTP, 1, 8, 10, 1, "open", "constant", 5), 1)
+    bound, run = RateBound(99, 100), PlannedRun(Cell(HTTP, 1, 8, 10, 1, "open", "constant", 5), 1)
     assert bound.met_by(outcome(run, 99))
     assert bound.met_by(outcome(run, 101)) is False
     assert bound.met_by(outcome(run, 99, failed=1)) is False
@@ -89,7 +89,7 @@ def test_a_run_that_tells_nothing_ends_the_search() -> None:
 
 def test_what_is_said_of_a_run() -> None:
     cell = Cell(HTTP, 1, 8, 10, 1, "open", "constant", 5)
-    search, run = Search([cell], Bound(99, 100)), Run(cell, 1)
+    search, run = RateSearch([cell], RateBound(99, 100)), PlannedRun(cell, 1)
     assert search.remark(outcome(run, 99)) == "   p99 99.0 ms, met"
     assert search.remark(outcome(run, 101)) == "   p99 101.0 ms, not met"
     assert search.remark(Outcome(run, False, 0, 0, 0, codec.empty())) == "   tells nothing"
@@ -97,7 +97,7 @@ def test_what_is_said_of_a_run() -> None:
 
 def test_one_cell_after_the_other() -> None:
     cells = [Cell(HTTP, batch, 8, 10, 1, "open", "constant", 5) for batch in (1, 4)]
-    search = Search(cells, Bound(99, 100))
+    search = RateSearch(cells, RateBound(99, 100))
     names, run = [], search.next(None)
     while run:
         names.append(run.cell.name)

@@ -2,40 +2,40 @@
 
 from swarm.plan.cell import Cell
 from swarm.plan.matrix import order
-from swarm.plan.schedule import Repeating
+from swarm.plan.schedule import RepeatingSchedule
 from tests.swarm.stand import GRPC, HTTP, Stand
 
 CELLS = [Cell(HTTP, 4, 2, 10, 0), Cell(GRPC, 4, 2, 10, 0)]
 
 
-def asked(repeats: int, most: int, wanted: list[bool]) -> tuple[Repeating, list[tuple[int, int]]]:
-    """A programme whose further repeats are wanted or not, and of which repeats, with how many left."""
+def asked(repeats: int, most: int, wanted: list[bool]) -> tuple[RepeatingSchedule, list[tuple[int, int]]]:
+    """A schedule whose further repeats are wanted or not, and of which repeats, with how many left."""
     numbers: list[tuple[int, int]] = []
 
     def is_wanted(number: int, left: int) -> bool:
         numbers.append((number, left))
         return wanted.pop(0)
 
-    return Repeating(CELLS, repeats, most, 5, is_wanted), numbers
+    return RepeatingSchedule(CELLS, repeats, most, 5, is_wanted), numbers
 
 
 def test_repeats_are_added_until_none_is_wanted() -> None:
-    programme, numbers = asked(2, 9, [True, True, False])
-    assert programme.planned == order(CELLS, 2, 5)
-    runs = list(iter(lambda: programme.next(None), None))
-    assert runs == programme.planned == order(CELLS, 4, 5)
+    schedule, numbers = asked(2, 9, [True, True, False])
+    assert schedule.planned == order(CELLS, 2, 5)
+    runs = list(iter(lambda: schedule.next(None), None))
+    assert runs == schedule.planned == order(CELLS, 4, 5)
     assert numbers == [(3, 7), (4, 6), (5, 5)]
 
 
 def test_there_are_never_more_than_the_most() -> None:
-    programme, numbers = asked(2, 3, [True, True])
-    assert len(list(iter(lambda: programme.next(None), None))) == 3 * len(CELLS)
+    schedule, numbers = asked(2, 3, [True, True])
+    assert len(list(iter(lambda: schedule.next(None), None))) == 3 * len(CELLS)
     assert numbers == [(3, 1)]
 
 
 def test_what_is_added_is_in_the_ledger_and_in_the_count_of_runs(stand: Stand) -> None:
-    programme, _ = asked(1, 2, [True])
-    stand.conductor(programme=programme).walk()
+    schedule, _ = asked(1, 2, [True])
+    stand.conductor(schedule=schedule).walk()
     (plan,) = [record["runs"] for record in stand.records() if record["kind"] == "plan"]
     added = [(run.cell.name, run.repeat) for run in order(CELLS, 2, 5)[2:]]
     assert [(entry["cell"], entry["repeat"]) for entry in plan] == added

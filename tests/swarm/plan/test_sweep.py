@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from swarm.errors import UsageError
-from swarm.plan.cell import Cell, Run
+from swarm.plan.cell import Cell, PlannedRun
 from swarm.plan.sweep import (
     Axes,
     Topology,
@@ -128,5 +128,5 @@ def test_a_studys_own_instances_stay() -> None:
 
 
 def test_a_plan_tells_of_server_settings() -> None:
-    record = Run(of(TRITON, queue_delay_us=500, instances=2), 1).to_record()
+    record = PlannedRun(of(TRITON, queue_delay_us=500, instances=2), 1).to_record()
     assert (record["queue_delay_us"], record["instances"]) == (500, 2)

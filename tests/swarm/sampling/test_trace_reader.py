@@ -7,7 +7,7 @@ import pytest
 
 from swarm.distributed.collector import Collector
 from swarm.distributed.raw_results import packed
-from swarm.plan.cell import Cell, Run
+from swarm.plan.cell import Cell, PlannedRun
 from swarm.sampling.triton_trace import PAUSE_S, TRIES, TraceReader
 from swarm.targets.embedded import EmbeddedServers
 from tests.swarm.fakes import FakeClock, FakeRunner
@@ -20,7 +20,7 @@ EMULATED = Endpoint("emulated-http", "emulated", "http", "fp32", "h:1", "emulate
 PYTORCH = Endpoint("pytorch-http", "pytorch", "http", "jpeg", "h:5")
 
 
-def result(run: Run, request_id: str, wait_ns: int = 70_100_000, **more: Any) -> Result:
+def result(run: PlannedRun, request_id: str, wait_ns: int = 70_100_000, **more: Any) -> Result:
     times = {"intended_ns": 1, "start_ns": 1, "end_ns": wait_ns + 1}
     return Result(
         run.cell.name, run.repeat, "measure", 0, 1, **times, request_bytes=9,
@@ -35,7 +35,9 @@ class Bench:
         self.trace = folder / "emulated.json"
         self.clock = FakeClock()
         self.told: list[str] = []
-        self.runs = {e.name: Run(Cell(e, 1, 1, 1, 0), 1) for e in (EMULATED, EMULATED.floor(), PYTORCH)}
+        self.runs = {
+            e.name: PlannedRun(Cell(e, 1, 1, 1, 0), 1) for e in (EMULATED, EMULATED.floor(), PYTORCH)
+        }
         self.collector = Collector(FakeRunner(), str)  # type: ignore[arg-type]
         self.collector.begin_study(None, 10)  # type: ignore[arg-type]
         server = {"http": "h:1", "grpc": "h:2", "trace": str(self.trace)}

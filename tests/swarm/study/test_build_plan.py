@@ -10,10 +10,10 @@ from locustfiles.step6b import Step6b
 from locustfiles.step7 import Step7
 from locustfiles.step8 import Step8
 from swarm.errors import UsageError
-from swarm.launcher.manifest import Launch
+from swarm.launcher.manifest import LaunchManifest
 from swarm.output.gate import Gate
 from swarm.plan.cell import Cell
-from swarm.study.build_plan import programme_of
+from swarm.study.build_plan import schedule_of
 from swarm.study.shape import StudyShape
 from tests.swarm.output.test_results_folder import options
 from users.endpoint import Endpoint
@@ -23,8 +23,8 @@ NO_GATE = Gate(print)
 
 
 def cells(study: StudyShape, *given: str) -> Sequence[Cell]:
-    programme, _ = programme_of(study, [HTTP], options(*given), Launch(), NO_GATE)
-    return [run.cell for run in programme.planned]
+    schedule, _ = schedule_of(study, [HTTP], options(*given), LaunchManifest(), NO_GATE)
+    return [run.cell for run in schedule.planned]
 
 
 def test_step_8_has_a_peak_and_a_course_of_its_own() -> None:
@@ -56,7 +56,7 @@ def test_options_say_the_peaks_the_course_and_the_arrivals() -> None:
 
 def test_the_header_states_the_course_that_is_run() -> None:
     given = options()
-    _, size = programme_of(Step8(), [HTTP], given, Launch(), NO_GATE)
+    _, size = schedule_of(Step8(), [HTTP], given, LaunchManifest(), NO_GATE)
     assert given.resolved(size).to_record()["load_profile"] == "ramp:20,hold:40,cool:20"
 
 
@@ -75,8 +75,8 @@ def test_what_a_course_settles(given: tuple[str, ...], sentence: str) -> None:
 
 
 def test_a_search_is_at_rates_that_stay() -> None:
-    programme, _ = programme_of(Step8(), [HTTP], options("--find-rate", "p95<=100"), Launch(), NO_GATE)
-    run = programme.next(None)
+    schedule, _ = schedule_of(Step8(), [HTTP], options("--find-rate", "p95<=100"), LaunchManifest(), NO_GATE)
+    run = schedule.next(None)
     assert run is not None
     assert (run.cell.profile, run.cell.variant) == ("", "")
 
@@ -106,7 +106,7 @@ def test_settings_that_no_server_would_take_are_refused(given: tuple[str, str], 
 def test_a_floor_does_not_hide_that_a_study_settles_its_instances() -> None:
     asked = [ONNX, ONNX.floor()]
     with pytest.raises(UsageError, match="--instances: this study settles it itself"):
-        programme_of(Step6b(), asked, options("--instances", "2"), Launch(), NO_GATE)
-    programme, _ = programme_of(Step6b(), asked, options("--queue-delay-us", "0"), Launch(), NO_GATE)
-    found = {(run.cell.endpoint.name, run.cell.queue_delay_us) for run in programme.planned}
+        schedule_of(Step6b(), asked, options("--instances", "2"), LaunchManifest(), NO_GATE)
+    schedule, _ = schedule_of(Step6b(), asked, options("--queue-delay-us", "0"), LaunchManifest(), NO_GATE)
+    found = {(run.cell.endpoint.name, run.cell.queue_delay_us) for run in schedule.planned}
     assert found == {("onnx-http", 0), ("onnx-http-floor", None)}

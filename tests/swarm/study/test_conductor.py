@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from swarm.errors import StudyError
-from swarm.plan.cell import Cell, Run
-from swarm.plan.schedule import Listed, Outcome
+from swarm.plan.cell import Cell, PlannedRun
+from swarm.plan.schedule import FixedSchedule, Outcome
 from swarm.sampling.triton_trace import join
 from swarm.study.run_phases import POLL_S, STALL_S
 from tests.swarm.stand import GRPC, HTTP, Stand, a_run
@@ -18,8 +18,8 @@ from users.endpoint import Endpoint
 def test_a_run_from_start_to_end(stand: Stand) -> None:
     conductor = stand.conductor(a_run())
     conductor.walk()
-    assert [op for op, _ in stand.crew.asked] == ["cell", "phase", "drain", "phase", "drain"]
-    assert [data["phase"] for op, data in stand.crew.asked if op == "phase"] == ["warm-up", "measure"]
+    assert [op for op, _ in stand.workers.asked] == ["cell", "phase", "drain", "phase", "drain"]
+    assert [data["phase"] for op, data in stand.workers.asked if op == "phase"] == ["warm-up", "measure"]
     assert stand.spawned == [(2, "a-http"), (0, "a-http")]
     kinds = [(r["kind"], r.get("event") or r.get("phase") or r.get("when")) for r in stand.records()]
     assert kinds == [
@@ -84,11 +84,11 @@ def test_a_warm_up_that_does_not_settle_is_cut_and_said(stand: Stand) -> None:
 
 def test_open_load_is_ordered_alike_from_every_worker_and_begins_at_one_moment(stand: Stand) -> None:
     cell = Cell(HTTP, 1, 50, 10, 0, "open", "poisson", 12)
-    stand.crew.dropped = 3
+    stand.workers.dropped = 3
     outcomes: list[Outcome | None] = []
-    stand.conductor(programme=Watched([Run(cell, 2)], outcomes)).walk()
+    stand.conductor(schedule=Watched([PlannedRun(cell, 2)], outcomes)).walk()
     assert stand.spawned == [(12, "a-http"), (0, "a-http")]
-    orders = [data for op, data in stand.crew.asked if op == "phase"]
+    orders = [data for op, data in stand.workers.asked if op == "phase"]
     assert [(o["phase"], o["arrivals"], o["rate"], o["seed"]) for o in orders] == [
         ("warm-up", "poisson", 50, "3/a-http/b1/r50/2/warm-up"),
         ("measure", "poisson", 50, "3/a-http/b1/r50/2/measure"),
@@ -101,8 +101,8 @@ def test_open_load_is_ordered_alike_from_every_worker_and_begins_at_one_moment(s
 
 def test_a_profile_warms_up_at_its_base_and_lasts_as_long_as_it_is(stand: Stand) -> None:
     cell = Cell(HTTP, 1, 50, 9_999, 0, "open", "constant", 12, profile="ramp:2,hold:3")
-    stand.conductor(Run(cell, 1)).walk()
-    orders = [data for op, data in stand.crew.asked if op == "phase"]
+    stand.conductor(PlannedRun(cell, 1)).walk()
+    orders = [data for op, data in stand.workers.asked if op == "phase"]
     assert [(o["phase"], o["rate"], o["profile"]) for o in orders] == [
         ("warm-up", 5, ""),
         ("measure", 50, "ramp:2,hold:3"),
@@ -118,23 +118,23 @@ def test_a_profile_warms_up_at_its_base_and_lasts_as_long_as_it_is(stand: Stand)
 
 
 def test_runs_that_the_header_could_not_know_of_are_written_as_they_come(stand: Stand) -> None:
-    programme = Watched([a_run(HTTP), a_run(GRPC)], [])
-    programme.planned = ()
-    stand.conductor(programme=programme).walk()
+    schedule = Watched([a_run(HTTP), a_run(GRPC)], [])
+    schedule.planned = ()
+    stand.conductor(schedule=schedule).walk()
     plans = [r["runs"] for r in stand.records() if r["kind"] == "plan"]
     assert [[entry["cell"] for entry in runs] for runs in plans] == [["a-http/b4/c2"], ["b-grpc/b4/c2"]]
     assert stand.said[0] == "trying a-http/b4/c2: 5 s after its warm-up"
     assert stand.said[1].startswith("[  1] a-http/b4/c2")
 
 
-class Watched(Listed):
+class Watched(FixedSchedule):
     """A list that keeps the outcomes it is told."""
 
-    def __init__(self, runs: list[Run], outcomes: list[Outcome | None]) -> None:
+    def __init__(self, runs: list[PlannedRun], outcomes: list[Outcome | None]) -> None:
         super().__init__(runs)
         self._outcomes = outcomes
 
-    def next(self, outcome: Outcome | None) -> Run | None:
+    def next(self, outcome: Outcome | None) -> PlannedRun | None:
         self._outcomes.append(outcome)
         return super().next(outcome)
 
@@ -175,7 +175,7 @@ def test_a_phase_in_which_nothing_finishes_is_given_up(stand: Stand) -> None:
     stand.conductor(a_run()).walk()
     (end,) = [r for r in stand.records() if r["kind"] == "run" and r["event"] == "end"]
     assert end["note"] == f"nothing finished for {60 + STALL_S:g} s in the warm-up, so it was given up"
-    assert stand.crew.asked[-1][0] == "drain"
+    assert stand.workers.asked[-1][0] == "drain"
     assert stand.clock.now == pytest.approx(60 + STALL_S, abs=1)
 
 
@@ -192,7 +192,7 @@ def test_failures_in_the_warm_up_are_a_caveat(stand: Stand) -> None:
 
 
 def test_a_level_that_was_not_reached_makes_the_run_doubtful(stand: Stand) -> None:
-    stand.crew.users = 0
+    stand.workers.users = 0
     conductor = stand.conductor(a_run())
     conductor.walk()
     (caveat,) = [r for r in stand.records() if r["kind"] == "caveat"]
@@ -201,7 +201,7 @@ def test_a_level_that_was_not_reached_makes_the_run_doubtful(stand: Stand) -> No
 
 
 def test_a_worker_that_cannot_fails_the_run_with_its_sentence(stand: Stand) -> None:
-    stand.crew.errors["cell"] = "no user class for it"
+    stand.workers.errors["cell"] = "no user class for it"
     stand.conductor(a_run()).walk()
     assert stand.records()[-1]["note"] == "host1_a: no user class for it; host2_b: no user class for it"
 
@@ -216,7 +216,7 @@ def test_a_dead_embedded_server_fails_its_runs_and_spares_the_others(stand: Stan
 
 
 def test_more_workers_than_may_be_in_flight_is_refused(stand: Stand) -> None:
-    stand.conductor(Run(Cell(HTTP, 1, 50, 10, 0, "open", "constant", 1), 1)).walk()
+    stand.conductor(PlannedRun(Cell(HTTP, 1, 50, 10, 0, "open", "constant", 1), 1)).walk()
     assert stand.records()[-1]["note"] == "--max-in-flight 1: give at least one each to 2 workers"
 
 
@@ -256,7 +256,7 @@ def test_an_abort_drains_and_ends_the_run_under_way(stand: Stand, phase: str, ki
         conductor.walk()
     conductor.abort("stopped before its end")
     conductor.abort("a second time changes nothing")
-    assert stand.crew.asked[-1][0] == "drain"
+    assert stand.workers.asked[-1][0] == "drain"
     assert [r["kind"] for r in stand.records()][-len(kinds) :] == kinds
     assert (stand.records()[-1]["status"], stand.records()[-1]["note"]) == (
         "aborted",
@@ -280,8 +280,8 @@ def test_a_traced_run_has_its_record_and_its_gap(stand: Stand) -> None:
     assert conductor.doubtful == set()
 
 
-def on(instances: int) -> Run:
-    return Run(replace(a_run().cell, instances=instances, variant=f"{instances}-instances"), 1)
+def on(instances: int) -> PlannedRun:
+    return PlannedRun(replace(a_run().cell, instances=instances, variant=f"{instances}-instances"), 1)
 
 
 def test_a_server_is_set_before_a_run_and_cold_again_where_that_took_a_reload(stand: Stand) -> None:
@@ -306,7 +306,7 @@ def test_a_server_that_cannot_be_set_fails_its_run_alone(stand: Stand) -> None:
         ("failed", "its server cannot be set as the cell says: no"),
         ("done", ""),
     ]
-    assert [data["cell"] for op, data in stand.crew.asked if op == "cell"] == ["a-http/b4/c2/1-instances"]
+    assert [data["cell"] for op, data in stand.workers.asked if op == "cell"] == ["a-http/b4/c2/1-instances"]
 
 
 def test_what_was_known_and_never_told_is_told_before_it_is_forgotten(stand: Stand) -> None:
@@ -321,7 +321,7 @@ def test_what_was_known_and_never_told_is_told_before_it_is_forgotten(stand: Sta
 
 
 def test_a_worker_that_cannot_drain_taints_the_run_and_the_study_goes_on(stand: Stand) -> None:
-    stand.crew.errors["drain"] = "OSError: [Errno 24] Too many open files"
+    stand.workers.errors["drain"] = "OSError: [Errno 24] Too many open files"
     stand.conductor(a_run()).walk()
     texts = [r["text"] for r in stand.records() if r["kind"] == "caveat" and r["code"] == "results-lost"]
     assert texts == [f"host{at}: OSError: [Errno 24] Too many open files" for at in ("1_a", "2_b")]

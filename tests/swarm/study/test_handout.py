@@ -19,10 +19,10 @@ GOLDEN = np.ones((1, 512), dtype=np.float32)
 
 
 def handed_out(reference: Endpoint, made: Options, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
-    crew = FakeCrew()
+    workers = FakeCrew()
     monkeypatch.setattr(handout, "golden_embeddings", lambda *_: GOLDEN)
-    hand_out(crew, reference, TritonHttp, IMAGES, made)  # type: ignore[arg-type]
-    ((op, study),) = crew.asked
+    hand_out(workers, reference, TritonHttp, IMAGES, made)  # type: ignore[arg-type]
+    ((op, study),) = workers.asked
     assert op == "study"
     return study
 

@@ -29,10 +29,10 @@ def test_settings_are_put_back_though_the_report_fails() -> None:
         done.append("report")
         raise RuntimeError("a bug in a table")
 
-    master, ending = Master.__new__(Master), SimpleNamespace(close=close)
+    master, finish = Master.__new__(Master), SimpleNamespace(close=close)
     environment: Any = SimpleNamespace(process_exit_code=None)
     control: Any = SimpleNamespace(restore=lambda: done.append("put back"))
     master._environment, master._control = environment, control
     with pytest.raises(RuntimeError, match="a bug"):
-        master._end(ending, "complete", "")  # type: ignore[arg-type]
+        master._end(finish, "complete", "")  # type: ignore[arg-type]
     assert (done, environment.process_exit_code) == (["report", "put back"], 3)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from flask.testing import FlaskClient
 
-from swarm.output.observer import Watch
-from swarm.study.master import watch_for
+from swarm.output.observer import Observer
+from swarm.study.master import observer_for
 from swarm.web.page import LivePage, open_page
 from swarm.web.routes import FILES
 from tests.reports.builder import Book
@@ -181,8 +181,8 @@ def test_locusts_own_page_gets_a_tab_with_the_cells(
 
 
 def test_without_a_web_ui_nobody_watches() -> None:
-    nobody = watch_for(None)
-    assert (type(nobody), nobody.place) == (Watch, "")
+    nobody = observer_for(None)
+    assert (type(nobody), nobody.place) == (Observer, "")
     nobody.begun(Path(), {})
     nobody.on_record({"kind": "run"})
     nobody.ended("complete", "", 0)

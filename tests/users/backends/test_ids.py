@@ -16,7 +16,7 @@ from users.backends.triton_grpc import TritonGrpc
 from users.backends.triton_http import HEADER_LENGTH, TritonHttp
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
-from users.load.assignment import Stage, prepare_pool
+from users.load.assignment import Assignment, prepare_pool
 from users.transport.base import PLACEHOLDER, Prepared, Transport
 
 ID = "0123456789abcdef"
@@ -62,37 +62,39 @@ def test_every_request_of_a_traced_pool_has_an_id_of_its_own(
     transport: type[Transport], images: ImageSet | None
 ) -> None:
     endpoint = Endpoint("x", "onnx", transport.protocol, transport.payload, "127.0.0.1:1", "m")
-    stage = Stage(endpoint, prepare_pool(transport, IMAGES, 2, endpoint, PLACEHOLDER), 20, images=images)
+    assignment = Assignment(
+        endpoint, prepare_pool(transport, IMAGES, 2, endpoint, PLACEHOLDER), 20, images=images
+    )
     user_class, sent = recording(transport)
-    user_class.stage = stage
+    user_class.assignment = assignment
     user = user_class(Environment(user_classes=[user_class]))
     user.on_start()
-    results = [user.request(stage.pool[0], time.perf_counter_ns()) for _ in range(3)]
+    results = [user.request(assignment.pool[0], time.perf_counter_ns()) for _ in range(3)]
     assert [result.ok for result in results] == [True] * 3
     ids = [result.request_id for result in results]
-    assert ids == [f"{stage.token:08x}{number:08x}" for number in range(3)]
+    assert ids == [f"{assignment.token:08x}{number:08x}" for number in range(3)]
     assert [id_of(request) for request in sent] == ids
     assert all(result.phases_ns["encode"] > 0 for result in results)
-    assert all(result.request_bytes == len(stage.pool[0].body) for result in results)
+    assert all(result.request_bytes == len(assignment.pool[0].body) for result in results)
 
 
 @pytest.mark.parametrize("transport", [JpegHttp, TritonHttp, TritonGrpc])
 def test_an_untraced_request_is_sent_as_it_was_prepared(transport: type[Transport]) -> None:
     endpoint = Endpoint("x", "onnx", transport.protocol, transport.payload, "127.0.0.1:1", "m")
-    stage = Stage(endpoint, prepare_pool(transport, IMAGES, 2, endpoint), 20)
+    assignment = Assignment(endpoint, prepare_pool(transport, IMAGES, 2, endpoint), 20)
     user_class, sent = recording(transport)
-    user_class.stage = stage
+    user_class.assignment = assignment
     user = user_class(Environment(user_classes=[user_class]))
     user.on_start()
-    result = user.request(stage.pool[0], time.perf_counter_ns())
-    assert sent[0] is stage.pool[0]
+    result = user.request(assignment.pool[0], time.perf_counter_ns())
+    assert sent[0] is assignment.pool[0]
     assert (result.request_id, result.phases_ns["encode"]) == ("", 0)
 
 
 def test_two_stages_name_their_requests_apart() -> None:
     made = Prepared(b"", (0,))
     endpoint = Endpoint("x", "onnx", "http", "fp32", "127.0.0.1:1", "m")
-    one, other = (Stage(endpoint, [made], 20) for _ in range(2))
+    one, other = (Assignment(endpoint, [made], 20) for _ in range(2))
     assert len(one.new_id()) == len(PLACEHOLDER)
     assert one.token != other.token
 

@@ -15,7 +15,7 @@ from users.backends.triton_http import TritonHttp
 from users.endpoint import Endpoint
 from users.errors import ErrorKind
 from users.inputs.images import ImageSet
-from users.load.assignment import Stage
+from users.load.assignment import Assignment
 from users.load.user import InferenceUser
 from users.transport.base import Prepared, Reply, Transport
 
@@ -49,7 +49,7 @@ def test_what_a_library_builds_equals_what_was_prepared(transport: type[Transpor
     user_class, sent = recording(transport)
     endpoint = Endpoint("x", "onnx", transport.protocol, transport.payload, "127.0.0.1:1", "m")
     prepared = transport.prepare(IMAGES, (2, 0), endpoint)
-    user_class.stage = Stage(endpoint, [prepared], 20, images=IMAGES)
+    user_class.assignment = Assignment(endpoint, [prepared], 20, images=IMAGES)
     user = user_class(Environment(user_classes=[user_class]))
     user.on_start()
     result = user.request(prepared, time.perf_counter_ns())
@@ -63,7 +63,7 @@ def test_a_request_that_cannot_be_built_has_failed() -> None:
     user_class, sent = recording(TritonHttp)
     endpoint = Endpoint("x", "onnx", "http", "fp32", "127.0.0.1:1", "m")
     prepared = Prepared(b"never sent", (3,))
-    user_class.stage = Stage(endpoint, [prepared], 20, images=IMAGES)  # which has no fourth picture
+    user_class.assignment = Assignment(endpoint, [prepared], 20, images=IMAGES)  # which has no fourth picture
     user = user_class(Environment(user_classes=[user_class]))
     user.on_start()
     result = user.request(prepared, time.perf_counter_ns())

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from users.load.load_profile import GIVE, Profile, Stage, parse
+from users.load.load_profile import GIVE, LoadProfile, Stage, parse
 from users.load.pacing import CONSTANT, NS_PER_S, POISSON, OpenPacer, offsets_ns
 
 TEXT = "ramp:20,hold:40,cool:20"
@@ -55,7 +55,7 @@ def test_constant_arrivals_have_the_rates_integral_between_them(peak: float) -> 
         assert integral(profile, offset / 1e9) == pytest.approx(number, abs=1e-6 * peak)
 
 
-def integral(profile: Profile, until_s: float) -> float:
+def integral(profile: LoadProfile, until_s: float) -> float:
     """By the trapezoid, which is exact for straight lines."""
     total, begin_s = 0.0, 0.0
     for stage in profile.stages:

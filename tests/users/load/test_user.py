@@ -11,7 +11,7 @@ import pytest
 from users.backends.embed_service import JpegHttpUser
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
-from users.load.assignment import Stage
+from users.load.assignment import Assignment
 from users.load.user import InferenceUser
 from users.result import Result
 from users.transport.base import Prepared, Reply, Transport
@@ -67,10 +67,10 @@ def fired() -> list[dict[str, Any]]:
 def user(fired: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> ScriptedUser:
     environment = Environment(user_classes=[ScriptedUser])
     environment.events.request.add_listener(lambda **event: fired.append(event))
-    stage = Stage(ENDPOINT, [Prepared(b"12345", (3,))], 1.0, cell="fake-http/b1/c1", repeat=2)
-    stage.golden = np.eye(512, dtype=np.float32)
-    stage.enter("measure")
-    monkeypatch.setattr(ScriptedUser, "stage", stage)
+    assignment = Assignment(ENDPOINT, [Prepared(b"12345", (3,))], 1.0, cell="fake-http/b1/c1", repeat=2)
+    assignment.golden = np.eye(512, dtype=np.float32)
+    assignment.enter("measure")
+    monkeypatch.setattr(ScriptedUser, "assignment", assignment)
     monkeypatch.setattr(Scripted, "log", [])
     made = ScriptedUser(environment)
     made.on_start()
@@ -231,7 +231,7 @@ def test_users_of_a_plain_locustfile_share_one_stage(monkeypatch: pytest.MonkeyP
     assert one.mine is other.mine
     assert (one.seat, other.seat) == (0, 1)
     assert len(one.mine.pool) == 32
-    assert one.mine.gate.is_set()
+    assert one.mine.start_event.is_set()
     assert one.mine.channels == "pool:2"
     one.on_start()
     assert one.request(next(one.requests), 0).error is not None
@@ -239,19 +239,19 @@ def test_users_of_a_plain_locustfile_share_one_stage(monkeypatch: pytest.MonkeyP
 
 
 def test_a_user_of_a_study_waits_for_its_stage(user: ScriptedUser, monkeypatch: pytest.MonkeyPatch) -> None:
-    stage = user.mine
-    monkeypatch.setattr(ScriptedUser, "stage", None)
-    monkeypatch.setattr(ScriptedUser, "staged", True)
+    assignment = user.mine
+    monkeypatch.setattr(ScriptedUser, "assignment", None)
+    monkeypatch.setattr(ScriptedUser, "assigned", True)
     early = ScriptedUser(Environment(user_classes=[ScriptedUser]))
     greenlet = gevent.spawn(early.on_start)
     gevent.sleep(0)
     assert not hasattr(early, "mine")
-    ScriptedUser.stage = stage
+    ScriptedUser.assignment = assignment
     greenlet.join(timeout=5)
-    assert early.mine is stage
+    assert early.mine is assignment
 
 
 def test_without_stage_or_endpoint_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ScriptedUser, "stage", None)
+    monkeypatch.setattr(ScriptedUser, "assignment", None)
     with pytest.raises(ValueError, match="ScriptedUser needs an `endpoint`"):
         ScriptedUser(Environment(user_classes=[ScriptedUser])).on_start()

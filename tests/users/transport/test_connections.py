@@ -29,7 +29,7 @@ KINDS = ("per-user", "shared", "pool:4", "same-args")
 STARTING = """
 import collections, subprocess
 import gevent, grpc
-from users.grpc_channels import patch_grpc
+from users.transport.grpc import patch_grpc
 
 def call_nobody():
     with grpc.insecure_channel("127.0.0.1:1") as channel:
@@ -203,7 +203,7 @@ import os
 from users import Endpoint, JpegHttpUser, TritonGrpcUser
 import numpy as np
 from users.inputs.images import ImageSet
-from users.load.assignment import Stage, prepare_pool
+from users.load.assignment import Assignment, prepare_pool
 
 IMAGES = ImageSet((b"one",), np.zeros((1, 3, 224, 224), dtype=np.float32), "test")
 
@@ -215,8 +215,8 @@ class OverHttp(JpegHttpUser):
 
 def set_stage(user):
     pool = prepare_pool(user.transport, IMAGES, 1, user.endpoint)
-    user.stage = Stage(user.endpoint, pool, 30, channels=os.environ["CHANNELS"])
-    user.stage.enter("measure")
+    user.assignment = Assignment(user.endpoint, pool, 30, channels=os.environ["CHANNELS"])
+    user.assignment.enter("measure")
 
 set_stage(OverGrpc)
 set_stage(OverHttp)

@@ -32,7 +32,7 @@ from users.backends.triton_grpc import TritonGrpcUser
 from users.backends.triton_http import HEADER_LENGTH, TritonHttp
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
-from users.load.assignment import Stage
+from users.load.assignment import Assignment
 from users.load.user import InferenceUser
 from users.result import Result
 from users.transport.base import Prepared
@@ -186,14 +186,14 @@ def requests_of(
     """A prepared request, and the same one built from its picture."""
     transport = user_class.transport
     endpoint = Endpoint("x", "onnx", transport.protocol, transport.payload, address, "m")
-    stage = Stage(endpoint, [transport.prepare(IMAGES, (1,), endpoint)], 20)
-    stage.enter("measure")
-    monkeypatch.setattr(user_class, "stage", stage)
+    assignment = Assignment(endpoint, [transport.prepare(IMAGES, (1,), endpoint)], 20)
+    assignment.enter("measure")
+    monkeypatch.setattr(user_class, "assignment", assignment)
     user = user_class(Environment(user_classes=[user_class]))
     user.on_start()
     results = []
-    for stage.images in (None, IMAGES):
-        results.append(user.request(stage.pool[0], time.perf_counter_ns()))
+    for assignment.images in (None, IMAGES):
+        results.append(user.request(assignment.pool[0], time.perf_counter_ns()))
     user.on_stop()
     return results
 

@@ -18,7 +18,7 @@ from users.backends.embed_service import JpegHttp
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
 from users.transport.base import Prepared, Reply
-from users.transport.http import HttpTransport, LentConnections
+from users.transport.http import BorrowedConnections, HttpTransport
 
 ANSWER = answer_of(json.dumps({"embeddings": [[1.0, *[0.0] * 511]]}).encode())
 REQUEST = Prepared(b"{}", (0,))
@@ -62,7 +62,7 @@ def server(kept: Kept) -> Iterator[Server]:
 @pytest.fixture(autouse=True)
 def nothing_stays() -> Iterator[None]:
     yield
-    assert LentConnections.shelf._kept == {}
+    assert BorrowedConnections.shared._kept == {}
 
 
 def eventually(holds: Callable[[], bool]) -> bool:

@@ -8,7 +8,7 @@ import gevent
 import pytest
 from gevent.event import Event
 
-from users.transport.connections import Lending, Shelf, Spread
+from users.transport.connections import Borrowed, LeastLoaded, RefCounted
 
 
 class Thing:
@@ -27,9 +27,9 @@ def made() -> list[Thing]:
     return []
 
 
-def lending(size: int, made: list[Thing]) -> Lending[Thing]:
+def lending(size: int, made: list[Thing]) -> Borrowed[Thing]:
     """With all that it may have."""
-    lends = Lending(size, lambda: Thing(made))
+    lends = Borrowed(size, lambda: Thing(made))
     for _ in range(size):
         lends.grow()
     return lends
@@ -38,7 +38,7 @@ def lending(size: int, made: list[Thing]) -> Lending[Thing]:
 class Borrower:
     """A greenlet that borrows once, and keeps what it gets until it is told to let go."""
 
-    def __init__(self, lends: Lending[Thing], patience_s: float | None = None) -> None:
+    def __init__(self, lends: Borrowed[Thing], patience_s: float | None = None) -> None:
         self.got: Thing | None = None
         self.timed_out = False
         self._lends, self._patience_s = lends, patience_s
@@ -72,19 +72,19 @@ def soon(*borrowers: Borrower) -> list[int | None]:
 
 
 def test_a_shelf_keeps_a_thing_while_anybody_uses_it(made: list[Thing]) -> None:
-    shelf: Shelf[Thing] = Shelf()
-    first, second = (shelf.join("a", lambda: Thing(made)) for _ in range(2))
-    other = shelf.join("b", lambda: Thing(made))
+    shared: RefCounted[Thing] = RefCounted()
+    first, second = (shared.join("a", lambda: Thing(made)) for _ in range(2))
+    other = shared.join("b", lambda: Thing(made))
     assert first is second is not other
-    shelf.leave("a")
+    shared.leave("a")
     assert [thing.closed for thing in made] == [0, 0]
-    shelf.leave("a")
+    shared.leave("a")
     assert [thing.closed for thing in made] == [1, 0]
-    assert shelf.join("a", lambda: Thing(made)) is made[2]
+    assert shared.join("a", lambda: Thing(made)) is made[2]
 
 
 def test_users_are_spread_evenly_whoever_leaves_and_comes(made: list[Thing]) -> None:
-    spread = Spread(4, lambda: Thing(made))
+    spread = LeastLoaded(4, lambda: Thing(made))
     taken = [spread.take() for _ in range(16)]
     assert [thing.number for thing in taken[:6]] == [0, 1, 2, 3, 0, 1]
     assert Counter(thing.number for thing in taken) == {0: 4, 1: 4, 2: 4, 3: 4}
@@ -97,7 +97,7 @@ def test_users_are_spread_evenly_whoever_leaves_and_comes(made: list[Thing]) -> 
 
 
 def test_a_newcomer_brings_one_more_until_there_are_enough(made: list[Thing]) -> None:
-    spread = Spread(2, lambda: Thing(made))
+    spread = LeastLoaded(2, lambda: Thing(made))
     spread.give_back(spread.take())
     assert [spread.take().number for _ in range(4)] == [1, 0, 0, 1]
     assert len(made) == 2
@@ -143,7 +143,7 @@ def test_what_has_rested_longest_is_lent_first(made: list[Thing]) -> None:
 
 
 def test_one_more_serves_the_next_in_line_at_once(made: list[Thing]) -> None:
-    lends = Lending(2, lambda: Thing(made))
+    lends = Borrowed(2, lambda: Thing(made))
     lends.grow()
     borrowers = [Borrower(lends) for _ in range(3)]
     assert soon(*borrowers) == [0, None, None]

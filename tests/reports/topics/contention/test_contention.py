@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from reports.study.study import load_study
-from reports.topics.contention.arms import Axes, arms_of, cases
-from reports.topics.contention.evidence import Evidence
+from reports.topics.contention.arms import ArmAxes, arms_of, cases
+from reports.topics.contention.evidence import Answer
 from reports.topics.contention.tables import verdict_said
 from reports.topics.contention.verdict import verdicts
 from reports.topics.report import build_page
@@ -29,7 +29,7 @@ MS = 1_000_000
 CASE = "emulated fp32, batch 1, 16 users over wan-a100"
 
 
-def line(found: tuple[Evidence, ...], begin: str) -> Evidence:
+def line(found: tuple[Answer, ...], begin: str) -> Answer:
     return next(evidence for evidence in found if evidence.question.startswith(begin))
 
 
@@ -257,7 +257,7 @@ def test_a_pool_is_compared_with_as_many_processes(tmp_path: Path) -> None:
     study = studied(arms(a_study(), BY_CONNECTIONS, 1), tmp_path)
     ((_, found),) = cases(study)
     assert list(found) == ["R0", "R1", "R2", "R3", "R4", "R5", "R6", "R8", "R12"]
-    assert found["R6"].axes == Axes("grpc", "shared", 4, 1, "prepared", "")
+    assert found["R6"].axes == ArmAxes("grpc", "shared", 4, 1, "prepared", "")
     assert [found[code].connections for code in ("R2", "R4", "R5", "R6")] == [1, 16, 4, 4]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from swarm.backends.statistics import read_counters
-from tests.locustfiles.console import ROOT, Console, free_port, is_listening, wait_until
+from tests.locustfiles.console import ROOT, Console, few_pictures, free_port, is_listening, wait_until
 from users.endpoint import Endpoint
 
 LOCUST = str(Path(sys.executable).with_name("locust"))
@@ -44,7 +44,8 @@ class Drive:
         """A headless study of the service alone."""
         folder = str(self._folder / name)
         target = ("--pytorch-url", service.address, "--results-dir", folder)
-        return self.start(name, LOCUST, "-f", locustfile, "--headless", *target, *options)
+        # Each picture's golden embedding is fetched before the load, by a service that takes its time.
+        return self.start(name, LOCUST, "-f", locustfile, "--headless", *target, *few_pictures(), *options)
 
     def end(self) -> None:
         """End what still runs."""

@@ -13,7 +13,7 @@ from swarm.options.table import NUMBERS, SWITCHES, TEXTS, URLS, flag
 from tests.locustfiles.console import ROOT
 from tests.readme.commands import EIGHT, SHORT, command, commands, run
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 
 def test_no_command_is_left_out() -> None:

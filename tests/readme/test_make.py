@@ -15,7 +15,7 @@ import pytest
 from tests.locustfiles.console import ENDPOINTS, ROOT, Console, is_listening, wait_until
 from tests.readme.commands import command, run
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 
 def check_row(row: dict[str, str]) -> None:

@@ -14,7 +14,7 @@ from tests.readme.commands import command, run, toml_block
 from tests.swarm.hosts.sshd import Sshd, checkout_at, needs_sshd
 from tests.swarm.links.means import real
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 
 @real

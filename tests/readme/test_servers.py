@@ -14,7 +14,7 @@ import pytest
 from tests.locustfiles.console import Console, few_pictures, free_port
 from tests.readme.commands import EIGHT, SHORT, command, run, toml_block
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 COMPILED = ["--trt-model", "openclip_vit_b32_openvino"]
 """The embedded servers that stand for the README's gpu-host have OpenVINO's model in the compiled slot."""

@@ -19,6 +19,8 @@ from tests.bad_input import Tally, is_clear, said_by, tried
 from tests.reports.bad_ledgers import BAD_LEDGERS, LINES, RECORDS, WHOLE, lines_of
 from tests.reports.lines import Record
 
+pytestmark = pytest.mark.slow
+
 TALLY = Tally(ledgers_at_baseline=1_200, ledgers_at_show=120, ledgers_at_others=150)
 GATES = '[[threshold]]\nrequire = "latency_p99_ms <= 120"\n'
 SHOWN = ["cells.csv", "report.html", "study.json", "summary.md", "timeline.csv"]

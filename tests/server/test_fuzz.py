@@ -17,6 +17,8 @@ from server.settings import Settings
 from tests.server.bodies import GOOD, bodies
 from tests.server.running import live
 
+pytestmark = pytest.mark.slow
+
 LIMITS = {"MAX_BATCH": 4, "MAX_BODY_BYTES": 20_000, "MAX_PIXELS": 200_000}
 SETTINGS = Settings(max_batch=4, max_body_bytes=20_000, max_pixels=200_000)
 DIRECT, ASKED, RAW = 3000, 2000, 300

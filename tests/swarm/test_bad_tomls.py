@@ -13,6 +13,8 @@ from swarm.links.profiles import read_profiles
 from tests.bad_input import Tally, is_clear, tried
 from tests.bad_toml import bad_tomls
 
+pytestmark = pytest.mark.slow
+
 TALLY = Tally(hosts=640, profiles=640)
 HOST = {
     "name": '"a"', "kind": '"ssh"', "workers": "2", "address": '"u@h"', "port": "22", "path": '"x"',

@@ -15,6 +15,8 @@ from reports.cells_csv.columns import csv_text
 from tests.reports.builder import Book
 from tests.reports.example import MS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 FORMULAS = ("=cmd|'/C calc'!A0", "+1+1", "-2+3", "@SUM(1)", "\t=1", "\r=1")
 TERMINAL = "\x1b]0;title\x07\x1b[2J\x9b31m\x08\x7f\u202e\u2066"

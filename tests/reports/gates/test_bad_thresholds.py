@@ -16,6 +16,8 @@ from tests.bad_input import Tally, is_clear, said_by, tried
 from tests.bad_toml import bad_tomls
 from tests.reports.bad_ledgers import WHOLE
 
+pytestmark = pytest.mark.slow
+
 TALLY = Tally(thresholds=1_280, baselines=270, csv_files=95, verdicts=85, options_of_reports=345)
 FIELDS = {
     "require": "'latency_p99_ms <= 120'",

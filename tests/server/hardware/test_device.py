@@ -388,7 +388,7 @@ def test_what_is_tried_is_told_as_json():
     done = subprocess.run(
         [sys.executable, "-c", "import sys; sys.modules['torch'] = type(sys)('torch');"
          "sys.modules['torch'].cuda = type('Cuda', (), {'is_available': lambda: True});"
-         "from server import probe; probe.main()"],
+         "from server.hardware import probe; probe.main()"],
         cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
     said = json.loads(done.stdout)

@@ -22,6 +22,8 @@ from swarm.hosts.prepare import look, make_environment, within
 from swarm.hosts.ssh import in_checkout, ssh_command
 from swarm.links.profiles import read_profiles
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 BITS = (
     *("a", "B", "7", ".", "/", "-", "--", "-o", "~", "é", "日本", "🙂", "\u202e", "\u2028", "\x85", "\ufeff"),

@@ -20,6 +20,8 @@ from swarm.options.table import NUMBERS, SWITCHES, TEXTS, URLS, flag
 from tests.bad_input import Tally, is_clear, said_by, tried
 from users.inputs.images import ImageSetError, load_images
 
+pytestmark = pytest.mark.slow
+
 TALLY = Tally(typed=570, filled_in=2_080, endpoints=260, pictures=150, of_swarm=160)
 
 WORDS = (

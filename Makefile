@@ -12,8 +12,9 @@ BY_HASH := --require-hashes --no-deps -r requirements.lock
 SUPPLY := $(VENV)/supply/.set-up
 
 .DEFAULT_GOAL := help
-.PHONY: help setup step7 web servers drills test test-soak test-shared test-studies test-unpatched test-readme \
-  test-parts test-calm test-reports test-fresh check soak lock licences audit clean
+.PHONY: help setup step7 web servers drills check soak lock licences audit clean bench test-fresh \
+  quick quick-reports quick-patched quick-unpatched test test-patched test-studies test-unpatched test-reports \
+  test-slow slow-soak slow-others slow-studies slow-readme slow-patched slow-unpatched
 
 help: ## show this help
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
@@ -23,7 +24,7 @@ setup: $(SET_UP) ## create .venv with everything that requirements.lock pins, by
 
 # Targets that start tritonserver fail before anything is installed if it cannot run here. A PYTHON that was named is
 # taken or refused; without one, whichever is there and can run all.
-step7 web servers drills soak test: EMBEDDED := --embedded
+step7 web servers drills soak test test-slow bench: EMBEDDED := --embedded
 CHOOSE = $(PYTHON) -m server.interpreter $(if $(filter file,$(origin PYTHON)),,--alone) $(EMBEDDED) -- $(ARGS)
 
 # By hash first, then what is pinned by version alone: the lock's head says why. Nothing else may come with those two
@@ -60,49 +61,73 @@ servers: setup ## start the embedded servers and keep them up until Ctrl-C
 drills: setup ## break things in the middle of studies, and see what these say (ARGS=--only killed, some minutes)
 	$(BIN)/python -m benchmarks.drills $(ARGS)
 
-# Most wait more than they work, so two processes share them, and a soak runs beside: the unpatched apart, since
-# elsewhere Locust patches sockets and threads, which torch and uvicorn need as they are; the calm ones measure nothing
-# that another study would disturb. Links are measured, so nothing else runs beside them, and in a process that Locust
-# has not patched. The last need both cores, the default ports, or the network for themselves.
-UNPATCHED := tests/server tests/benchmarks/generating
-BROWSER := tests/reports/test_browser.py
+# Three kinds of tests: `system` start servers, studies or a browser; `slow` take long, or need cores, ports or the
+# network for themselves; most are neither. Two processes share them, for most wait more than they work: what is tested
+# with servers must not be in one process with Locust, which patches sockets and threads.
+PYTEST := $(BIN)/python -m pytest
+TWO := MAKEFLAGS= $(MAKE) --jobs=2 --output-sync=target --no-print-directory
+UNPATCHED := tests/server tests/reports tests/benchmarks/generating
+STUDIES := tests/locustfiles tests/readme
+LINKS := tests/swarm/links
+PATCHED := tests $(addprefix --ignore=,$(UNPATCHED) $(STUDIES) $(LINKS))
 ALONE := tests/locustfiles/test_real.py tests/locustfiles/test_trace.py \
   tests/readme/test_make.py tests/readme/test_networks.py
-CALM := tests/locustfiles/test_mistakes.py tests/locustfiles/test_web_page.py tests/locustfiles/test_payloads.py
-README := tests/readme/test_commands.py tests/readme/test_servers.py
-test: setup ## run all tests, real servers included
-	$(MAKE) --jobs=2 --no-print-directory test-soak test-shared
-	$(BIN)/python -m pytest tests/swarm/links --confcutdir=tests/swarm/links
-	$(BIN)/python -m pytest $(ALONE)
 
-# Two minutes of a study that takes a fifth of a core, beside the others: it judges memory, descriptors and counts,
-# which do not mind, and no times, which would.
-test-soak:
-	$(BIN)/python -m benchmarks.soak --quick
+quick: setup ## the tests that need no server, no link and no browser (a minute and a half)
+	@$(TWO) quick-reports quick-patched quick-unpatched
 
-# With jobs of its own beside the one that waits for the soak.
-test-shared:
-	@MAKEFLAGS= $(MAKE) --jobs=2 --output-sync=target --no-print-directory \
-	  test-studies test-unpatched test-parts test-calm test-readme test-reports
+quick-reports quick-patched quick-unpatched: QUICK := $(PYTEST) -q -m "not system and not slow"
+quick-reports:
+	$(QUICK) tests/reports
+
+quick-patched:
+	$(QUICK) $(PATCHED) --ignore=tests/security
+
+quick-unpatched:
+	$(QUICK) $(filter-out tests/reports,$(UNPATCHED))
+
+test: setup ## what a change needs, real servers included (8 minutes)
+	@$(TWO) test-patched test-studies test-unpatched test-reports
 
 test-unpatched:
-	$(BIN)/python -m pytest $(UNPATCHED) $(BROWSER)
-
-test-studies:
-	$(BIN)/python -m pytest tests/locustfiles $(addprefix --ignore=,$(ALONE) $(CALM))
-
-test-readme:
-	$(BIN)/python -m pytest $(README)
-
-test-parts:
-	$(BIN)/python -m pytest tests --ignore=tests/server --ignore=tests/reports --ignore=tests/locustfiles \
-	  --ignore=tests/swarm/links --ignore=tests/readme --ignore=tests/benchmarks/generating
+	$(PYTEST) -m "not slow" $(filter-out tests/reports,$(UNPATCHED))
 
 test-reports:
-	$(BIN)/python -m pytest tests/reports --ignore=$(BROWSER)
+	$(PYTEST) -m "not slow" tests/reports
 
-test-calm:
-	$(BIN)/python -m pytest $(CALM)
+test-patched:
+	$(PYTEST) -m "not slow" $(PATCHED)
+
+test-studies:
+	$(PYTEST) -m "not slow" $(STUDIES)
+
+# The soak takes a fifth of a core beside the others: it judges memory, descriptors and counts, which do not mind, and
+# no times, which would. Links are measured, in a process that Locust has not patched, and so nothing else runs beside.
+test-slow: setup ## the rest: long studies, a soak, emulated links, the README's commands (12 minutes)
+	@$(TWO) slow-soak slow-others
+	$(PYTEST) $(LINKS) --confcutdir=$(LINKS)
+	$(PYTEST) $(ALONE)
+
+slow-soak:
+	$(BIN)/python -m benchmarks.soak --quick
+
+slow-others:
+	@$(TWO) slow-studies slow-readme slow-patched slow-unpatched
+
+slow-studies:
+	$(PYTEST) -m slow tests/locustfiles $(addprefix --ignore=,$(ALONE))
+
+slow-readme:
+	$(PYTEST) -m slow tests/readme $(addprefix --ignore=,$(ALONE))
+
+slow-patched:
+	$(PYTEST) -m slow $(PATCHED)
+
+slow-unpatched:
+	$(PYTEST) -m slow $(UNPATCHED)
+
+bench: setup ## every benchmark that has a bound, and which of them broke (ARGS=NAME… for some)
+	$(BIN)/python -m benchmarks $(ARGS)
 
 test-fresh: ## in bare Debian 12 and 13 (root, debootstrap): clone, step 7, unit tests (ARGS=--suites trixie)
 	$(PYTHON) -m tests.fresh $(ARGS)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from benchmarks.noise import Figures, Session
 from reports.cells_csv.side import STUDY, Row, Side
 from reports.gates.blocks import RunBlocks
-from reports.gates.source import Source
+from reports.gates.source import GateSource
 
 BEGAN_S = 1_795_258_800
 P95_MS = 30.0
@@ -22,7 +22,7 @@ def simulated(
     began_s: Sequence[float],
     slower: Mapping[str, float],
     options: Mapping[str, int] = NO_OPTIONS,
-) -> Source:
+) -> GateSource:
     """Studies from p95s by study, repeat and cell, with the seconds after the first at which each began.
 
     `slower` says of cells by how many times; `options` are those that the studies were told.
@@ -47,7 +47,7 @@ def simulated(
         )
         for number, (study, at) in enumerate(zip(figures, began_s, strict=True))
     )
-    return Source(
+    return GateSource(
         sides=sides,
         cells={row.cell: vars(row) for row in sides[0].rows},
         blocks_of=lambda runs: [quiet for _ in runs],

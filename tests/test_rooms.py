@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import functools
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -38,6 +40,7 @@ class Package(NamedTuple):
     others: frozenset[str]
 
 
+@functools.cache
 def imports(path: Path) -> set[str]:
     """Modules a file imports, `from a import b` as both `a` and `a.b`."""
     found: set[str] = set()
@@ -59,6 +62,7 @@ def package_of(name: str) -> str:
     )
 
 
+@functools.cache
 def coded() -> dict[str, Package]:
     """The packages as they are. Entries, `__main__` and `__init__`, stand above all and are left out."""
     found = defaultdict[str, set[str]](set)
@@ -119,6 +123,28 @@ def test_rooms_see_of_each_other_what_they_may() -> None:
             assert {seen, room} & allowed, f"{name} imports {seen}"
 
 
+def test_a_class_has_a_name_of_its_own() -> None:
+    """Users of locustfiles apart: Locust shows them by the names that all studies know them by."""
+    found = defaultdict[str, list[str]](list)
+    for room in set(ROOMS) - {"locustfiles"}:
+        for path in (ROOT / room).rglob("*.py"):
+            for node in ast.parse(path.read_text()).body:
+                if isinstance(node, ast.ClassDef):
+                    found[node.name].append(str(path))
+    assert {name: places for name, places in found.items() if len(places) > 1} == {}
+
+
+def test_the_files_that_the_page_names_are_there() -> None:
+    text = (ROOT / "docs/architecture.md").read_text()
+    known = {path.name for room in ROOMS for path in (ROOT / room).rglob("*.py")}
+    named = re.findall(r"`([\w/]+\.py)`", text)
+    assert len(named) > 40
+    for name in named:
+        assert (ROOT / name).exists() if "/" in name else name in known, name
+    for folder in re.findall(r"`([\w/]+/)`", text):
+        assert (ROOT / folder).is_dir(), folder
+
+
 def test_no_package_is_crowded() -> None:
     for name in coded():
         files = [path for path in (ROOT / name.replace(".", "/")).glob("*.py") if path.stem != "__init__"]
@@ -141,6 +167,7 @@ def test_what_servers_are_tested_with_is_not_patched() -> None:
 @pytest.mark.parametrize(
     "program", ["swarm.__main__", "swarm.launcher.command", "swarm.hosts.command", "swarm.links.command"]
 )
+@pytest.mark.system
 def test_what_starts_processes_from_threads_is_not_patched(program: str) -> None:
     """Under gevent a fork in one greenlet waits for ever for a lock that another one holds."""
     code = f"import sys, {program}; print(sorted({{'locust', 'gevent', 'numpy'}} & set(sys.modules)))"

@@ -8,7 +8,7 @@ from typing import Any
 from reports.format import counted, plural
 from reports.gates.baseline import baseline_text, incomplete
 from reports.gates.require import GateError
-from reports.gates.source import Counting, Source, source_of
+from reports.gates.source import Counting, GateSource, source_of
 from reports.ledger.ledger import FILE_NAME, LedgerError, damage_refused
 from reports.render.console import refused
 from reports.render.files import write_whole
@@ -71,11 +71,11 @@ def _useless(path: Path, study: Study) -> str:
     return ""
 
 
-def _counting(source: Source, cell: str) -> int:
+def _counting(source: GateSource, cell: str) -> int:
     return len(Counting().counted(source.runs[cell], source.cells[cell], MEASURE).runs)
 
 
-def _told(source: Source) -> str:
+def _told(source: GateSource) -> str:
     counts: Sequence[int] = [_counting(source, cell) for cell in source.runs]
     runs = sum(len(runs) for runs in source.runs.values())
     return f"{plural(len(counts), 'cell')}, {sum(counts)} of {plural(runs, 'run')} count"

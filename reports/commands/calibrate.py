@@ -24,7 +24,7 @@ from reports.gates.calibrate import (
 from reports.gates.compared import what_differs
 from reports.gates.evidence import MOST_REPEATS
 from reports.gates.require import FAILURE_RATIO, GATED, GateError, JudgedBy, kind_of
-from reports.gates.source import Source, source_of
+from reports.gates.source import GateSource, source_of
 from reports.gates.thresholds import LEAST_EFFECT
 from reports.gates.verdict import LEAST_REPEATS
 from reports.ledger.ledger import FILE_NAME, LedgerError, damage_refused
@@ -155,7 +155,7 @@ def _found(places: Sequence[Path], wanted: str, measures: Sequence[str]) -> list
     return alike(source, cells, measures)
 
 
-def _check_alike(one: Source, other: Source, cells: Sequence[str]) -> None:
+def _check_alike(one: GateSource, other: GateSource, cells: Sequence[str]) -> None:
     for cell in cells:
         if cell in one.runs and cell in other.runs and (different := what_differs(other, one, cell, ())):
             names = f"{one.sides[0].name} and {other.sides[0].name}"

@@ -10,7 +10,7 @@ from typing import Any
 from reports.gates.baseline import load_baseline
 from reports.gates.judge import judge
 from reports.gates.require import GateError
-from reports.gates.source import Source, source_of
+from reports.gates.source import GateSource, source_of
 from reports.gates.thresholds import THRESHOLDS, VERDICTS, Gates, read_gates
 from reports.gates.verdict import Verdict, exit_code, kept_text
 from reports.ledger.ledger import FILE_NAME, LedgerError, damage_refused
@@ -115,7 +115,7 @@ def _verdicts(gates: Gates, studies: Studies, named: Sequence[str]) -> list[Verd
             "latency_p95_ms / baseline <= 1."
         )
     places = [*named] or _told(studies) or ([gates.baseline] if gates.baseline else [])
-    baseline: Source | None = load_baseline(places) if gates.need_baseline and places else None
+    baseline: GateSource | None = load_baseline(places) if gates.need_baseline and places else None
     return judge(gates, source_of(studies), baseline)
 
 

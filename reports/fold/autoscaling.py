@@ -17,7 +17,7 @@ AFTER = "after"
 
 
 @dataclass(frozen=True)
-class Stage:
+class CourseStage:
     """So many seconds from `begin_s` on, whose rate went in a straight line from one to another, in 1/s."""
 
     name: str
@@ -43,11 +43,11 @@ class Stage:
         return max(0.0, high - low) * (self.first_per_s + (self.last_per_s - self.first_per_s) * middle)
 
 
-def stages_of(planned: Iterable[Sequence[Any]]) -> tuple[Stage, ...]:
+def stages_of(planned: Iterable[Sequence[Any]]) -> tuple[CourseStage, ...]:
     """The stages of a plan, each with its beginning."""
     found, begin_s = [], 0.0
     for name, seconds, first_per_s, last_per_s in planned:
-        found.append(Stage(name, begin_s, seconds, first_per_s, last_per_s))
+        found.append(CourseStage(name, begin_s, seconds, first_per_s, last_per_s))
         begin_s += seconds
     return tuple(found)
 
@@ -88,7 +88,7 @@ class Moment:
 class StageSeen:
     """What came of a stage; percentiles are of the requests that ended in it, `replicas` those ready."""
 
-    stage: Stage
+    stage: CourseStage
     ok: int
     failures: int
     dropped: int
@@ -115,7 +115,7 @@ class AutoscaledRun:
     cell: str
     repeat: int
     endpoint: str
-    stages: tuple[Stage, ...]
+    stages: tuple[CourseStage, ...]
     moments: tuple[Moment, ...]
     dropped_by_s: Mapping[int, int] = field(default_factory=dict)
 
@@ -125,11 +125,11 @@ class AutoscaledRun:
         return any("ready_replicas" in moment.stated for moment in self.moments)
 
     @cached_property
-    def tail(self) -> Stage:
+    def tail(self) -> CourseStage:
         """The time after the last stage, in which what was under way came to its end."""
         end_s = self.stages[-1].end_s
         last_s = max((one.end_s for one in self.moments), default=end_s)
-        return Stage(AFTER, end_s, max(0.0, last_s - end_s), 0.0, 0.0)
+        return CourseStage(AFTER, end_s, max(0.0, last_s - end_s), 0.0, 0.0)
 
     @cached_property
     def seen(self) -> tuple[StageSeen, ...]:
@@ -150,7 +150,7 @@ class AutoscaledRun:
             for one in changes(self.moments, "desired_replicas")
         )
 
-    def stage_at(self, s: float) -> Stage:
+    def stage_at(self, s: float) -> CourseStage:
         """The stage of a moment; the first before all."""
         return next((stage for stage in self.stages if s < stage.end_s), self.tail)
 
@@ -170,7 +170,7 @@ class AutoscaledRun:
                 return moment.end_s
         return None
 
-    def _seen(self, stage: Stage) -> StageSeen:
+    def _seen(self, stage: CourseStage) -> StageSeen:
         inside = [one for one in self.moments if self.stage_at(one.s + one.width_s / 2) is stage]
         p50_ns, p95_ns = percentiles_ns(together(one.latency for one in inside), [50.0, 95.0])
         ready = known(one.stated.get("ready_replicas") for one in inside)
@@ -202,7 +202,9 @@ def scaling_of(whole: RunRecords, by_second: RunRecords, width_s: int = 1) -> Au
     return AutoscaledRun(planned["cell"], planned["repeat"], planned["endpoint"], stages, moments, dropped)
 
 
-def moments_of(run: RunRecords, began_s: float, stages: Sequence[Stage], width_s: int) -> Iterable[Moment]:
+def moments_of(
+    run: RunRecords, began_s: float, stages: Sequence[CourseStage], width_s: int
+) -> Iterable[Moment]:
     """Every second with a record of the measure phase, in order."""
     windows, samples = defaultdict[int, list[Record]](list), dict[int, Record]()
     for window in run.measured("window"):

@@ -12,7 +12,7 @@ PARTS = ("receive", "queue", "input", "compute", "output", "send", "server", "ou
 
 
 @dataclass(frozen=True, kw_only=True)
-class Held:
+class MemoryReading:
     """One reading over all of a server's processes, in bytes; None where kernel or driver did not tell.
 
     `how` is pss, where what processes share is divided among them, or rss, where each counts all of it.
@@ -33,8 +33,8 @@ class Memory:
     """The server's name and both readings; None where one was not made."""
 
     server: str
-    before: Held | None
-    after: Held | None
+    before: MemoryReading | None
+    after: MemoryReading | None
 
 
 def memory_of(records: Sequence[Record]) -> Memory | None:
@@ -44,8 +44,10 @@ def memory_of(records: Sequence[Record]) -> Memory | None:
     return Memory(records[-1]["server"], before, after) if before or after else None
 
 
-def _held(record: Record) -> Held:
-    return Held(**{name: record[name] for name in Held.__dataclass_fields__ if name in record})
+def _held(record: Record) -> MemoryReading:
+    return MemoryReading(
+        **{name: record[name] for name in MemoryReading.__dataclass_fields__ if name in record}
+    )
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from reports.format import NS_PER_MS, plural
 from reports.gates.blocks import BlockSeries
 from reports.gates.evidence import LEAST_BLOCKS, Evidence, Share, fewest, mean_of, of_values, share_of
 from reports.gates.require import FAILURE_RATIO, PERCENTILES, JudgedBy, results_needed
-from reports.gates.source import Counted, Counting, Source, Taken
+from reports.gates.source import Counted, Counting, GateSource, Taken
 from reports.gates.thresholds import Threshold
 from reports.gates.verdict import FAIL, INCONCLUSIVE, LEAST_REPEATS, PASS, Claim, allowed, shown, unknown
 from reports.histogram.buckets import percentiles_ns
 
 
-def judge_absolute(threshold: Threshold, cell: str, source: Source, counting: Counting) -> Claim:
+def judge_absolute(threshold: Threshold, cell: str, source: GateSource, counting: Counting) -> Claim:
     """What the runs of one cell say of a bound on one of its columns."""
     runs = source.runs.get(cell, ())
     if not runs:
@@ -69,7 +69,7 @@ def _by_repeats(threshold: Threshold, cell: str, runs: Sequence[Taken]) -> Claim
     return Claim(threshold=threshold, cell=cell, evidence=evidence, runs=len(runs))
 
 
-def _by_requests(threshold: Threshold, cell: str, source: Source, counted: Counted) -> Claim:
+def _by_requests(threshold: Threshold, cell: str, source: GateSource, counted: Counted) -> Claim:
     blocks = source.blocks_of(counted.runs) if source.blocks_of else ()
     needed, runs = results_needed(threshold.require.column), len(counted.runs)
     results = sum(run.row.succeeded or 0 for run in counted.runs)

@@ -10,7 +10,7 @@ from typing import Any
 from reports.cells_csv.columns import render_csv
 from reports.cells_csv.side import Side, SideError, in_order, rows_of
 from reports.gates.require import GateError
-from reports.gates.source import Source, check_once, source_of
+from reports.gates.source import GateSource, check_once, source_of
 from reports.gates.thresholds import BASELINE_KIND, BASELINE_VERSION, not_one, studies_in
 from reports.ledger.ledger import DAMAGED, FILE_NAME, LedgerError, check_header, damage_refused
 from reports.study.study import Study, load_study
@@ -32,7 +32,7 @@ def baseline_text(studies: Sequence[tuple[Path, Study]]) -> str:
     return json.dumps({"kind": BASELINE_KIND, "version": BASELINE_VERSION, "studies": kept}, indent=1) + "\n"
 
 
-def load_baseline(places: Sequence[str]) -> Source:
+def load_baseline(places: Sequence[str]) -> GateSource:
     """From directories with ledgers, or files that `baseline_text` made; GateError, LedgerError."""
     sides = [side for place in places for side in _sides(Path(place))]
     if not any(side.rows for side in sides):
@@ -42,7 +42,7 @@ def load_baseline(places: Sequence[str]) -> Source:
             raise GateError(f"baseline {side.place}: {why}")
     check_once(sides)
     cells = {row.cell: vars(row) for side in sides for row in side.rows}
-    return Source(sides=tuple(sides), cells=cells)
+    return GateSource(sides=tuple(sides), cells=cells)
 
 
 def incomplete(status: str) -> str:

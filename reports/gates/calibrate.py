@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.special import chdtri, nctdtrinc, ndtri, stdtrit
 
 from reports.gates.evidence import LEVEL, Mean, fewest, holm, of_ratio
-from reports.gates.source import Counting, Source
+from reports.gates.source import Counting, GateSource
 from reports.gates.verdict import LEAST_REPEATS
 
 MOST_FLIPS, SEED = 10_000, 1
@@ -66,12 +66,12 @@ class Alike:
         return sqrt(self.pairs / float(chdtri(self.pairs, 0.95)))
 
 
-def alike(source: Source, cells: Sequence[str], columns: Sequence[str]) -> list[Alike]:
+def alike(source: GateSource, cells: Sequence[str], columns: Sequence[str]) -> list[Alike]:
     """Each column of each cell, of the runs that a gate on the column would count and that are above 0."""
     return [_alike(source, cell, column) for column in columns for cell in cells]
 
 
-def _alike(source: Source, cell: str, column: str) -> Alike:
+def _alike(source: GateSource, cell: str, column: str) -> Alike:
     found = Counting().counted(source.runs[cell], source.cells[cell], column)
     values = [value for run in found.runs if (value := run.value(column)) and value > 0]
     return Alike(cell, column, tuple(log(value) for value in values), found.said)

@@ -11,7 +11,7 @@ from reports.format import plural
 from reports.gates.evidence import Mean, apart_of, mean_of, of_ratio
 from reports.gates.require import results_needed
 from reports.gates.select import Planned
-from reports.gates.source import Counted, Counting, Source, Taken
+from reports.gates.source import Counted, Counting, GateSource, Taken
 from reports.gates.thresholds import Threshold
 from reports.gates.verdict import LEAST_REPEATS, Claim, unknown
 
@@ -26,7 +26,7 @@ NEARLY = {"workers": 0.0, "hosts": 0.0, "request_bytes": 0.02}
 TOLD = 3
 
 
-def judge_pair(threshold: Threshold, over: str, under: str, source: Source, counting: Counting) -> Claim:
+def judge_pair(threshold: Threshold, over: str, under: str, source: GateSource, counting: Counting) -> Claim:
     """What the repeats of two cells of a study say of their ratio: in pairs, since it interleaves them."""
     name = f"{over} / {under}"
     sides = [
@@ -46,8 +46,8 @@ def judge_pair(threshold: Threshold, over: str, under: str, source: Source, coun
 def judge_baseline(
     threshold: Threshold,
     cell: str,
-    source: Source,
-    baseline: Source,
+    source: GateSource,
+    baseline: GateSource,
     counting: Counting,
     may_differ: Sequence[str] = (),
 ) -> Claim:
@@ -103,7 +103,7 @@ def _in_pairs(
     return _claim(threshold, cell, mean_of(logs), _note((cell, BASELINES), sides))
 
 
-def in_turns(source: Source, baseline: Source) -> list[tuple[int, int]]:
+def in_turns(source: GateSource, baseline: GateSource) -> list[tuple[int, int]]:
     """Which study of each belong together, where they were started in turns; none where they were not."""
     began = sorted(
         (str(side.header.get("started_utc", "")), which, number)
@@ -184,7 +184,7 @@ class _Met:
     runs: Sequence[Taken]
 
     @classmethod
-    def of(cls, source: Source, runs: Sequence[Taken]) -> "_Met":
+    def of(cls, source: GateSource, runs: Sequence[Taken]) -> "_Met":
         """Of the studies that made these runs of one cell."""
         facts = source.conditions[runs[0].row.endpoint]
         return cls([facts[number] for number in dict.fromkeys(run.study for run in runs)], runs)
@@ -198,14 +198,14 @@ class _Met:
         return max(run.row.numbers.get(column, 0.0) for run in self.runs)
 
 
-def what_differs(now: Source, then: Source, cell: str, may_differ: Sequence[str]) -> str:
+def what_differs(now: GateSource, then: GateSource, cell: str, may_differ: Sequence[str]) -> str:
     """What does not match of a cell that both have, in words; empty where all does that must."""
     met = [_Met.of(source, source.runs[cell]) for source in (now, then)]
     found = _differences(met, may_differ)
     return _told(f"{what} ({ours} here, {theirs} in the baseline)" for what, (ours, theirs) in found)
 
 
-def what_varies(source: Source, cell: str, may_differ: Sequence[str]) -> str:
+def what_varies(source: GateSource, cell: str, may_differ: Sequence[str]) -> str:
     """What the studies of one side that have a cell do not have in common, in words."""
     by_study: dict[int, list[Taken]] = {}
     for run in source.runs[cell]:
@@ -214,7 +214,7 @@ def what_varies(source: Source, cell: str, may_differ: Sequence[str]) -> str:
     return _told(f"{what} ({' or '.join(sorted(set(each)))})" for what, each in found)
 
 
-def unlike(source: Source, may_differ: Sequence[str]) -> Mapping[str, str]:
+def unlike(source: GateSource, may_differ: Sequence[str]) -> Mapping[str, str]:
     """By cell, why what its studies measured is not of one thing; those of one thing are left out."""
     found = {cell: what_varies(source, cell, may_differ) for cell in source.runs}
     mend = "judge each directory alone, or let may_differ of [baseline] allow that"

@@ -12,7 +12,7 @@ from reports.gates.compared import judge_baseline, judge_pair, unlike
 from reports.gates.evidence import LEVEL, holm
 from reports.gates.require import FAILURE_RATIO, GateError, Require
 from reports.gates.select import Planned, cells_of, check_names, is_floor, pairs_of, unpaired
-from reports.gates.source import Counting, Source, check_once
+from reports.gates.source import Counting, GateSource, check_once
 from reports.gates.thresholds import TEXTS, WARN, Gates, Threshold, fits
 from reports.gates.verdict import FAIL, INCONCLUSIVE, PASS, Claim, Verdict, unknown, verdict_of
 from reports.ledger.ledger import Record
@@ -25,7 +25,7 @@ _BY_STOPPING = frozenset({"aborted", "cut-short", "failures", "no-data", "unfini
 """What stopping brings with it, or what the threshold itself has judged."""
 
 
-def judge(gates: Gates, source: Source, baseline: Source | None = None) -> list[Verdict]:
+def judge(gates: Gates, source: GateSource, baseline: GateSource | None = None) -> list[Verdict]:
     """All verdicts, in the file's order; GateError where a threshold names what the study cannot have.
 
     The chance that any of those is a false alarm that decide the exit code is that of one, by Holm's method.
@@ -59,7 +59,7 @@ def _chances(claims: Sequence[Claim]) -> list[float]:
     return chances
 
 
-def _looks(source: Source) -> int:
+def _looks(source: GateSource) -> int:
     """How often a study may be judged before it ends, each time with a chance to err (Bonferroni).
 
     With --repeat-until-decided that is after the first repeats, and after each that is added.
@@ -80,7 +80,7 @@ def _line(gates: Gates, claim: Claim) -> int:
 
 
 def _claims(
-    threshold: Threshold, gates: Gates, source: Source, baseline: Source | None, counting: Counting
+    threshold: Threshold, gates: Gates, source: GateSource, baseline: GateSource | None, counting: Counting
 ) -> list[Claim]:
     found = [
         *_of_cells(threshold, gates, source, baseline, counting),
@@ -95,7 +95,7 @@ def _claims(
 
 
 def _of_cells(
-    threshold: Threshold, gates: Gates, source: Source, baseline: Source | None, counting: Counting
+    threshold: Threshold, gates: Gates, source: GateSource, baseline: GateSource | None, counting: Counting
 ) -> Iterator[Claim]:
     if threshold.require.over:
         for over, under in pairs_of(threshold, source.cells):
@@ -108,7 +108,7 @@ def _of_cells(
             yield judge_absolute(threshold, cell, source, counting)
 
 
-def _of_unended(verdict: Verdict, source: Source) -> Verdict:
+def _of_unended(verdict: Verdict, source: GateSource) -> Verdict:
     """A study that was cut off passes nothing: what it would have measured is not known."""
     if verdict.outcome != PASS or not source.unended:
         return verdict
@@ -117,7 +117,7 @@ def _of_unended(verdict: Verdict, source: Source) -> Verdict:
     return replace(verdict, outcome=INCONCLUSIVE, sentence=why)
 
 
-def lost(threshold: Threshold, source: Source, baseline: Source | None) -> Iterator[Claim]:
+def lost(threshold: Threshold, source: GateSource, baseline: GateSource | None) -> Iterator[Claim]:
     """What would pass unseen: a cell that only the baseline has, and one that has no other for its ratio.
 
     The rates of a search are what it found, so none of its cells is missing.
@@ -189,7 +189,7 @@ def _had(key: str, cells: Mapping[str, Planned]) -> str:
     return f"it has {', '.join([*told[:TOLD], *more]) or 'none'}"
 
 
-def own_bound(gates: Gates, source: Source, counting: Counting) -> Iterator[Claim]:
+def own_bound(gates: Gates, source: GateSource, counting: Counting) -> Iterator[Claim]:
     """Of the cells that no threshold on failures may fail, and of floors where a threshold names them.
 
     Without a model the client is easily the limit, so a floor that nobody asks for decides nothing.
@@ -206,18 +206,18 @@ def own_bound(gates: Gates, source: Source, counting: Counting) -> Iterator[Clai
             yield judge_absolute(bound, cell, source, counting)
 
 
-def searched(source: Source) -> bool:
+def searched(source: GateSource) -> bool:
     """Whether all are searches for a rate: they overload the server on purpose, at rates that they find."""
     return all((side.header.get("options") or {}).get("find_rate") for side in source.sides)
 
 
-def _named(threshold: Threshold, source: Source) -> list[str]:
+def _named(threshold: Threshold, source: GateSource) -> list[str]:
     if threshold.require.over:
         return [cell for pair in pairs_of(threshold, source.cells) for cell in pair]
     return cells_of(threshold, source.cells)
 
 
-def _bound(source: Source) -> Threshold:
+def _bound(source: GateSource) -> Threshold:
     """The least that any of the studies allows."""
     told = [side.header.get("options") or {} for side in source.sides]
     least = min((float(one.get("max_failure_ratio") or 0) for one in told), default=0.0)
@@ -225,7 +225,7 @@ def _bound(source: Source) -> Threshold:
     return Threshold(0, require, name=OPTION)
 
 
-def stopped(threshold: Threshold, source: Source) -> Mapping[str, Claim]:
+def stopped(threshold: Threshold, source: GateSource) -> Mapping[str, Claim]:
     """By cell, where this threshold stopped a study; one that was broken for sure goes before the others."""
     claims = [
         _claim(threshold, one, source)
@@ -235,7 +235,7 @@ def stopped(threshold: Threshold, source: Source) -> Mapping[str, Claim]:
     return {claim.cell: claim for claim in sorted(claims, key=lambda claim: claim.settled == FAIL)}
 
 
-def _claim(threshold: Threshold, stop: Record, source: Source) -> Claim:
+def _claim(threshold: Threshold, stop: Record, source: GateSource) -> Claim:
     cell, why = str(stop["cell"]), str(stop["why"]).rstrip(".")
     codes = [
         doubt.code

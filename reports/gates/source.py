@@ -69,7 +69,7 @@ def _over(part: float | None, whole: float | None) -> float | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class GateSource:
     """Sides of equal right, one for each study; `cells` is what was planned of each cell of them.
 
     `endpoints` are all that a study could have named. `blocks_of` has the seconds of some runs, which only a
@@ -107,12 +107,12 @@ class Source:
         )
 
 
-def source_of(studies: Sequence[tuple[Path, Study]]) -> Source:
+def source_of(studies: Sequence[tuple[Path, Study]]) -> GateSource:
     """Of studies with the directories they are in; GateError where one is there twice."""
     sides = tuple(_side(study, path) for path, study in studies)
     check_once(sides)
     whole = {entry["cell"]: planned_cell(entry) for _, study in studies for entry in study.plan}
-    return Source(
+    return GateSource(
         sides=sides,
         cells=whole,
         endpoints=tuple(dict.fromkeys(name for _, study in studies for name in study.described)),

@@ -18,7 +18,7 @@ STOP_S = 4.0
 TAIL_LINES = 15
 
 
-class Child:
+class ServerProcess:
     """One process and the group it leads, which ends when we do, even if we are killed."""
 
     def __init__(self, name: str, command: list[str], environ: Mapping[str, str], log_dir: Path) -> None:
@@ -83,7 +83,7 @@ def _for_us_alone(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW, 0o600)
 
 
-def stop_all(children: Iterable[Child]) -> None:
+def stop_all(children: Iterable[ServerProcess]) -> None:
     """Ask all to stop at once, and after 4 s stop what is left, their helpers included."""
     children = list(children)
     for child in children:

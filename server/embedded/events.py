@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 
-class Stop(BaseException):
+class StopRequested(BaseException):
     """Whoever wanted the servers wants them no longer: a signal, stdin's end, or nobody left to listen."""
 
 
@@ -61,7 +61,7 @@ class Events:
         except BrokenPipeError:
             # Python flushes stdout again when it ends, which must find something to write to.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise Stop from None
+            raise StopRequested from None
 
 
 def _table(about: dict[str, Any], endpoints: dict[str, dict[str, Any]]) -> str:

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from server.embedded import leftovers
-from server.embedded.child import Child, stop_all
+from server.embedded.child import ServerProcess, stop_all
 from server.embedded.events import Events
 from server.embedded.triton_log import fatal, reason_of
 from server.errors import SetUpError
@@ -39,7 +39,7 @@ class Running:
     """One server that was started, and the monotonic time of that; what it took to answer, once it does."""
 
     plan: Plan
-    child: Child
+    child: ServerProcess
     spawned_ns: int
     started_ns: int | None = None
 
@@ -63,7 +63,7 @@ class Fleet:
         self.log_dir = log_dir
         self._events = events
         self._pause = pause
-        self._children: list[Child] = []
+        self._children: list[ServerProcess] = []
         self._running: dict[str, Running] = {}
         self.endpoints: dict[str, dict[str, Any]] = {}
 
@@ -132,8 +132,8 @@ class Fleet:
                     self._events.died(name, code, str(child.log), child.log_tail())
             self._pause()
 
-    def _spawn(self, name: str, command: list[str], environ: Mapping[str, str]) -> Child:
-        child = Child(name, command, environ, self.log_dir)
+    def _spawn(self, name: str, command: list[str], environ: Mapping[str, str]) -> ServerProcess:
+        child = ServerProcess(name, command, environ, self.log_dir)
         self._children.append(child)
         return child
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
 from server.embedded import leftovers
-from server.embedded.events import Events, Stop
+from server.embedded.events import Events, StopRequested
 from server.embedded.fleet import Fleet
 from server.embedded.leftovers import Environments
 from server.embedded.options import EMULATED, SERVERS, Wanted, on_device, parse, patience_s, wanted
@@ -61,7 +61,7 @@ def main(argv: list[str]) -> int:
         signal.signal(number, _stop)
     try:
         run(options, events)
-    except Stop:
+    except StopRequested:
         return 0
     except SetUpError as error:
         events.error(str(error), error.log_tail)
@@ -194,10 +194,10 @@ def _pause(until_stdin_closes: bool) -> Callable[[], None]:
         if not until_stdin_closes:
             time.sleep(PAUSE_S)
         elif select.select([0], [], [], PAUSE_S)[0] and not os.read(0, 4096):
-            raise Stop
+            raise StopRequested
 
     return pause
 
 
 def _stop(*_: object) -> None:
-    raise Stop
+    raise StopRequested

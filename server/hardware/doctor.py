@@ -45,7 +45,7 @@ class Docker:
 
 
 @dataclass(frozen=True)
-class Host:
+class HostFinding:
     """All that decides which servers this host can run."""
 
     packages: Mapping[str, str] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class HostProfile:
     lacks: tuple[str, ...]
 
 
-def profiles(host: Host) -> tuple[HostProfile, ...]:
+def profiles(host: HostFinding) -> tuple[HostProfile, ...]:
     """The three ways, the container first."""
     return (
         HostProfile("container", "see docs/production.md", container_lacks(host)),
@@ -78,20 +78,20 @@ def profiles(host: Host) -> tuple[HostProfile, ...]:
     )
 
 
-def cpu_lacks(host: Host) -> tuple[str, ...]:
+def cpu_lacks(host: HostFinding) -> tuple[str, ...]:
     """What is missing for the embedded servers on any device."""
     missing = [name for name in PACKAGES if name not in host.packages]
     found = [f"{', '.join(missing)} not installed: {INSTALL}"] if missing else []
     return (*found, *([host.wheel_fault] if host.wheel_fault else []))
 
 
-def cuda_lacks(host: Host) -> tuple[str, ...]:
+def cuda_lacks(host: HostFinding) -> tuple[str, ...]:
     """What is missing for the embedded servers on a GPU."""
     of_gpu = host.gpu_fault or device.lack(host.gpu) or device.fault(host.gpu)
     return (*cpu_lacks(host), *([str(of_gpu)] if of_gpu else []))
 
 
-def container_lacks(host: Host) -> tuple[str, ...]:
+def container_lacks(host: HostFinding) -> tuple[str, ...]:
     """What is missing for the servers of server/compose.yaml with a GPU."""
     docker = host.docker
     if not docker.client:
@@ -127,7 +127,7 @@ def main(argv: list[str]) -> int:
     return 2 if cpu_lacks(host) else 0
 
 
-def look() -> Host:
+def look() -> HostFinding:
     """What this machine has."""
     server = libpython = wheel_fault = gpu_fault = ""
     try:
@@ -139,7 +139,7 @@ def look() -> Host:
         gpu = read_facts()
     except SetUpError as error:
         gpu, gpu_fault = DeviceFacts(tuple(gpu.name for gpu in read_gpus())), str(error)
-    return Host(installed(), server, libpython, wheel_fault, gpu, gpu_fault, ask_docker())
+    return HostFinding(installed(), server, libpython, wheel_fault, gpu, gpu_fault, ask_docker())
 
 
 def installed() -> dict[str, str]:
@@ -180,7 +180,7 @@ def docker_of(said: Mapping[str, Any], error: str) -> Docker:
     )
 
 
-def findings(host: Host) -> Iterator[str]:
+def findings(host: HostFinding) -> Iterator[str]:
     """A line for each thing that was looked for."""
     yield _line("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     for name in PACKAGES:
@@ -199,7 +199,7 @@ def findings(host: Host) -> Iterator[str]:
     yield _line("docker", f"{docker.client}, {engine}" if docker.client else "none")
 
 
-def verdicts(host: Host) -> Iterator[str]:
+def verdicts(host: HostFinding) -> Iterator[str]:
     """Which profiles this host can run; for the others a line for each lack."""
     yield "This host can run"
     for profile in profiles(host):

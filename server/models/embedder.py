@@ -26,7 +26,7 @@ class Embedder(Protocol):
 
 
 @runtime_checkable
-class Closable(Protocol):
+class ClosableEmbedder(Protocol):
     """A model elsewhere: closing it ends the calls to it that are under way."""
 
     def close(self) -> None:

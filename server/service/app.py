@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from server.errors import NotYet, Refusal, not_loaded
 from server.hardware.nvml import read_gpus
-from server.models.embedder import Closable, Embedder
+from server.models.embedder import ClosableEmbedder, Embedder
 from server.service import openapi
 from server.service.admission import SHED, Admission
 from server.service.auth import OPEN, Authorized
@@ -144,7 +144,7 @@ class Service:
 
     def close(self) -> None:
         """Let the threads go; what is computing now is finished first."""
-        if isinstance(self.embedder, Closable):
+        if isinstance(self.embedder, ClosableEmbedder):
             self.embedder.close()
         for pool in (self._decoders, self._compute, self._writer):
             pool.close()

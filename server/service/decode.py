@@ -28,7 +28,7 @@ PngImagePlugin.MAX_TEXT_MEMORY = 2**22
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedImages:
     """The images of one request, float32 [n, 3, 224, 224], and what they took, in nanoseconds."""
 
     pixels: NDArray[np.float32]
@@ -36,7 +36,7 @@ class Prepared:
     preprocess_ns: int
 
 
-def prepare(body: bytes, settings: Settings) -> Prepared:
+def prepare(body: bytes, settings: Settings) -> PreparedImages:
     """Decode and preprocess every image of a request, or raise Refusal.
 
     Pillow cannot be interrupted, so the time is looked at between images: a request takes at most
@@ -66,7 +66,7 @@ def prepare(body: bytes, settings: Settings) -> Prepared:
         preprocess_ns += time.perf_counter_ns() - decoded
     start = time.perf_counter_ns()
     stacked = np.stack(pixels)
-    return Prepared(stacked, decode_ns, preprocess_ns + time.perf_counter_ns() - start)
+    return PreparedImages(stacked, decode_ns, preprocess_ns + time.perf_counter_ns() - start)
 
 
 def parse(body: bytes, max_batch: int) -> list[str]:

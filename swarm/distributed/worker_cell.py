@@ -24,7 +24,7 @@ from users.inputs.images import ImageSet
 from users.load.assignment import LIBRARY, Assignment, prepare_pool
 from users.load.user import InferenceUser
 from users.tls import SecurityError, check_here
-from users.transport.base import PLACEHOLDER, Prepared, Transport, rotation
+from users.transport.base import PLACEHOLDER, PreparedRequest, Transport, rotation
 from users.transport.sockets import connect
 
 YOUNG_OBJECTS = 10_000
@@ -89,14 +89,14 @@ def assignment_of(
 
 def named_pool(
     transport: type[Transport], images: ImageSet, batch: int, endpoint: Endpoint, request_id: str = ""
-) -> list[Prepared]:
+) -> list[PreparedRequest]:
     """As `prepare_pool`, but the pictures of each request alone, for a client that builds its body itself.
 
     Bodies that nobody sends would cost time and memory: 200 MB, and seconds, where tensors are JSON.
     """
     # Whether its requests have a place for an id, one picture tells.
     id_at = transport.prepare(images, (0,), endpoint, request_id).id_at if request_id else -1
-    return [Prepared(b"", indices, id_at=id_at) for indices in rotation(len(images), batch)]
+    return [PreparedRequest(b"", indices, id_at=id_at) for indices in rotation(len(images), batch)]
 
 
 def check_files(users: int) -> None:

@@ -35,7 +35,7 @@ _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]*")
 _MEMORY = re.compile(r"[1-9][0-9]*(Mi|Gi)")
 
 
-class Parser(argparse.ArgumentParser):
+class ManifestParser(argparse.ArgumentParser):
     """One that says what is wrong in one sentence."""
 
     def error(self, message: str) -> NoReturn:
@@ -63,7 +63,7 @@ def main(argv: list[str]) -> int:
 def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     """Our own options, and those of the study as they were typed. Raises UsageError."""
     table, rest = (argv[0], argv[1:]) if argv and not argv[0].startswith("-") else ("", argv)
-    parser = Parser(
+    parser = ManifestParser(
         prog="python -m swarm hosts manifests",
         usage="%(prog)s [hosts.toml] -f FILE [options] [study options]",
         allow_abbrev=False,

@@ -32,7 +32,7 @@ if not (3, 11) <= sys.version_info[:2] <= (3, 14):
 
 
 @dataclass(frozen=True)
-class Source:
+class CheckoutArchive:
     """A commit, its files as tar, and wheels as tar or None; `changed` where files here differ from it."""
 
     commit: str
@@ -41,13 +41,13 @@ class Source:
     changed: bool = False
 
 
-def gather(folder: Path, wheels: Path | None = None, checkout: Path = ROOT) -> Source:
+def gather(folder: Path, wheels: Path | None = None, checkout: Path = ROOT) -> CheckoutArchive:
     """Pack the checkout's last commit, and the wheels of a folder, into `folder`. Raises UsageError."""
     files = folder / "checkout.tar"
     commit = _git(checkout, "rev-parse", "--short=12", "HEAD")
     _git(checkout, "archive", "--format=tar", f"--output={files}", "HEAD")
     changed = bool(_git(checkout, "status", "--porcelain"))
-    return Source(commit, files, pack(wheels, folder / "wheels.tar") if wheels else None, changed)
+    return CheckoutArchive(commit, files, pack(wheels, folder / "wheels.tar") if wheels else None, changed)
 
 
 def pack(wheels: Path, file: Path) -> Path:
@@ -89,7 +89,7 @@ class Step:
     mend: str = ""
 
 
-def steps(spec: HostSpec, source: Source) -> list[Step]:
+def steps(spec: HostSpec, source: CheckoutArchive) -> list[Step]:
     """What makes a host ready, in order; each may be done again on a host that is ready already."""
     found = [look(spec), send_checkout(spec, source), make_environment(spec)]
     if source.wheels:
@@ -107,7 +107,7 @@ def look(spec: HostSpec) -> Step:
     )
 
 
-def send_checkout(spec: HostSpec, source: Source) -> Step:
+def send_checkout(spec: HostSpec, source: CheckoutArchive) -> Step:
     """The files of the commit; while they are on their way they are of no commit."""
     unpack = f"rm -f {COMMIT_FILE} && tar -xf - && echo {shlex.quote(source.commit)} > {COMMIT_FILE}"
     leave = f"cat > /dev/null; echo {shlex.quote(OWN_GIT)}"

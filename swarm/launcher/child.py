@@ -89,7 +89,7 @@ def leashed(command: Sequence[str], patience_s: float = LEASH_S) -> list[str]:
     return [sys.executable, "-I", "-S", str(ROOT / LEASH), patience, "--", *command]
 
 
-class Child:
+class LeashedProcess:
     """A leashed process while it is entered; what it writes goes to a file, or to our own output.
 
     It is told `variables` beside our own, and marked as this launcher's.

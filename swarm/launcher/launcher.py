@@ -17,7 +17,7 @@ from swarm.hosts.check import HostError, check, check_all, problems
 from swarm.hosts.host import Host
 from swarm.hosts.hosts_file import HostSpec
 from swarm.hosts.ssh import PORT_TAKEN
-from swarm.launcher.child import Child, Signals, StopSignal, free_port, leashed, spread
+from swarm.launcher.child import LeashedProcess, Signals, StopSignal, free_port, leashed, spread
 from swarm.launcher.manifest import BEGAN, LaunchManifest
 from swarm.launcher.orphans import new_folder
 from swarm.links.measure import differences, measure
@@ -47,9 +47,9 @@ class Launcher:
         self._network: Network | None = None
         self._hosts: list[Host] = []
         self._counts: list[int] = []
-        self._workers: list[Child] = []
+        self._workers: list[LeashedProcess] = []
         """Those that run."""
-        self._again: dict[Child, Callable[[], None]] = {}
+        self._again: dict[LeashedProcess, Callable[[], None]] = {}
         """How to start one once more."""
         self._about_hosts: list[dict[str, Any]] = []
         self._about_links: list[dict[str, Any]] = []
@@ -112,7 +112,7 @@ class Launcher:
         if "--headless" in arguments:
             bound += ["--expect-workers", str(sum(self._counts)), "--expect-workers-max-wait", str(WORKERS_S)]
         command = leashed([sys.executable, "-m", "locust", *arguments, *bound], ORDERLY_S)
-        master = Child("master", command, None, self._launch(logs).to_environment())
+        master = LeashedProcess("master", command, None, self._launch(logs).to_environment())
         # Workers are let go of first: a master that is still there then learns that they have left.
         self._undo.enter_context(master)
         for host, count in zip(self._hosts, self._counts, strict=True):
@@ -133,7 +133,7 @@ class Launcher:
             self._start(name, command, logs)
 
     def _start(self, name: str, command: Callable[[], list[str]], logs: Path, tries: int = 3) -> None:
-        worker = Child(f"worker {name}", command(), logs / f"worker-{name}.log", {})
+        worker = LeashedProcess(f"worker {name}", command(), logs / f"worker-{name}.log", {})
         self._workers.append(self._undo.enter_context(worker))
         if tries > 1:
             self._again[worker] = functools.partial(self._start, name, command, logs, tries - 1)
@@ -143,7 +143,7 @@ class Launcher:
         for worker in self._workers:
             worker.let_go()
 
-    def _watch(self, master: Child, began: Path) -> int:
+    def _watch(self, master: LeashedProcess, began: Path) -> int:
         """Until the master ends; it makes the file `began` when all workers are there.
 
         Raises HostError where a worker ends before that: the study would wait for it. Later ends are told.
@@ -165,7 +165,7 @@ class Launcher:
             time.sleep(POLL_S)
         return code if code in EXIT_CODES else INCONCLUSIVE
 
-    def _tell_end(self, worker: Child, began: bool) -> None:
+    def _tell_end(self, worker: LeashedProcess, began: bool) -> None:
         """Workers end in order when the master tells them to; any other end is told. Raises HostError."""
         code, tail = worker.poll(), worker.tail()
         if PORT_TAKEN in tail and worker in self._again:
@@ -186,7 +186,7 @@ class Launcher:
             return str(error)
         return ""
 
-    def _stop(self, master: Child) -> int:
+    def _stop(self, master: LeashedProcess) -> int:
         """Let the master end its study in order; a second signal ends it at once."""
         master.ask_to_end()
         deadline = time.monotonic() + ORDERLY_S

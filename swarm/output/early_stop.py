@@ -44,7 +44,7 @@ SUMS = ("loop_ran_ns", "cpu_wait_ns")
 
 
 @dataclass(frozen=True)
-class Stop:
+class StopReason:
     """Which threshold stopped the study, and for what: `why` is a sentence without its cell and full stop."""
 
     threshold: int
@@ -68,7 +68,7 @@ class EarlyStop:
         self._thresholds, self._runs = tuple(thresholds), runs
         self._plan = {entry["cell"]: entry for entry in entries}
         self._phase: Phase | None = None
-        self.stop: Stop | None = None
+        self.stop: StopReason | None = None
         """What has become certain, if anything."""
 
     def on_record(self, record: Record) -> None:
@@ -110,7 +110,7 @@ class Phase:
         """Whether a worker's second is of it."""
         return (record["cell"], record["repeat"], record["phase"]) == (self._cell, self._repeat, "measure")
 
-    def add(self, record: Record) -> Stop | None:
+    def add(self, record: Record) -> StopReason | None:
         """Takes in a second of a worker, and says what is certain with those before it."""
         second, found = record["second"], None
         if second > self._newest_s:
@@ -143,10 +143,10 @@ class Phase:
             wider.setdefault(at // 2, Block()).add([as_window])
         self._blocks = wider
 
-    def _look(self, elapsed_s: int) -> Stop | None:
+    def _look(self, elapsed_s: int) -> StopReason | None:
         return next(filter(None, (self._look_at(one, elapsed_s) for one in self._thresholds)), None)
 
-    def _look_at(self, threshold: Threshold, elapsed_s: int) -> Stop | None:
+    def _look_at(self, threshold: Threshold, elapsed_s: int) -> StopReason | None:
         if threshold.counts:
             # Where nothing may fail, one failure says all.
             due = self._whole.failures > 0 and elapsed_s >= (threshold.abort_after_s or 0)
@@ -172,11 +172,11 @@ class Phase:
         (value_ns,) = percentiles_ns(whole.histograms[name], [percent]) if whole.ok else (None,)
         return value_ns is not None and value_ns > threshold.tolerated * NS_PER_MS
 
-    def _stop(self, threshold: Threshold, seconds: BlockSeries) -> Stop:
+    def _stop(self, threshold: Threshold, seconds: BlockSeries) -> StopReason:
         evidence = of_seconds(threshold, seconds, 1)
         claim = Claim(threshold=threshold, cell=self._cell, evidence=evidence)
         why = f"{measured(claim)}: the study was stopped"
-        return Stop(threshold.number, threshold.require.text, self._cell, self._repeat, why)
+        return StopReason(threshold.number, threshold.require.text, self._cell, self._repeat, why)
 
     def _excused(self, threshold: Threshold) -> bool:
         """Whether times may be the generator's own, and so say nothing of the server; failures never are."""

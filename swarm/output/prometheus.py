@@ -71,7 +71,7 @@ class Latency:
 
 
 @dataclass(frozen=True)
-class Worker:
+class WorkerSnapshot:
     """One worker's last word; a lag of None is one that was not measured."""
 
     users: int
@@ -91,7 +91,7 @@ class Snapshot:
     dropped: Mapping[Series, int]
     failures: Mapping[tuple[str, str], int]
     latencies: Mapping[Series, Latency]
-    workers: Mapping[str, Worker]
+    workers: Mapping[str, WorkerSnapshot]
     sample: Mapping[str, Any]
     run: tuple[str, int, str] | None
 
@@ -167,11 +167,11 @@ class Live:
         )
 
 
-def worker_of(health: Mapping[str, Any]) -> Worker:
+def worker_of(health: Mapping[str, Any]) -> WorkerSnapshot:
     """One worker as its health record says. Raises HistogramError."""
     (lag_ns,) = codec.percentiles_ns(codec.merged([health["lag"]]), [99.0])
     lag_s = None if lag_ns is None else lag_ns / 1e9
-    return Worker(health["users"], health["in_flight"], health["cpu_pct"], lag_s)
+    return WorkerSnapshot(health["users"], health["in_flight"], health["cpu_pct"], lag_s)
 
 
 def endpoint_of(cell: str) -> str:

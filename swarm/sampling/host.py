@@ -8,7 +8,7 @@ from typing import Any
 import psutil
 
 
-class Host:
+class HostSampler:
     """Read once a second. `times` and `traffic` are psutil's.
 
     psutil's own `cpu_percent` keeps the last reading by thread, and under gevent every greenlet is one.

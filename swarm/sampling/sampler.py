@@ -14,7 +14,7 @@ from swarm.backends.statistics import counter_reader
 from swarm.backends.triton_admin import queues_of
 from swarm.clock import wall_s
 from swarm.sampling.gpus import LocalGpus, find_nvml, is_local
-from swarm.sampling.host import Host
+from swarm.sampling.host import HostSampler
 from swarm.sampling.kubernetes import Cluster, no_counters
 from swarm.sampling.triton_metrics import metrics_reader
 from users.endpoint import Endpoint
@@ -51,7 +51,7 @@ def open_sources(
             url = metrics[endpoint.server]
             told = metrics_reader(url, queues_of(endpoint), GIVE_UP_S, endpoint.security)
             reads["metrics"] = stack.enter_context(told)
-        reads["host"] = (Host(traffic=lambda: None) if namespace else Host()).read
+        reads["host"] = (HostSampler(traffic=lambda: None) if namespace else HostSampler()).read
         yield reads
 
 

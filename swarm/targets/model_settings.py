@@ -36,7 +36,7 @@ Model = tuple[str, str, str]
 
 
 @dataclass
-class Held:
+class SetModel:
     """A model with the configuration that it was found with, and the one that it has now; None: unknown."""
 
     endpoint: Endpoint
@@ -54,7 +54,7 @@ class ModelControl:
         sleep: Callable[[float], None] = gevent.sleep,
     ) -> None:
         self._say, self._clock, self._sleep = say, clock, sleep
-        self._held: dict[Model, Held] = {}
+        self._held: dict[Model, SetModel] = {}
         self._inner: dict[str, Endpoint] = {}
 
     def check(self, cells: Sequence[Cell]) -> None:
@@ -117,7 +117,7 @@ class ModelControl:
                     f" it was ({error}); load it again, or restart its server"
                 )
 
-    def _hold(self, endpoint: Endpoint) -> Held:
+    def _hold(self, endpoint: Endpoint) -> SetModel:
         """The model that computes for an endpoint, as it was found. Raises ModelControlError."""
         if endpoint.name not in self._inner:
             self._inner[endpoint.name] = inner(endpoint)
@@ -126,10 +126,10 @@ class ModelControl:
         key = (model.host, model.server, model.model)
         if key not in self._held:
             original = config_of(model)
-            self._held[key] = Held(model, original, original)
+            self._held[key] = SetModel(model, original, original)
         return self._held[key]
 
-    def _set(self, held: Held, config: Mapping[str, Any]) -> bool:
+    def _set(self, held: SetModel, config: Mapping[str, Any]) -> bool:
         """As `_load`, and it looks at what there is: another may have set it since, or the same model held by
         another name of its host. Raises ModelControlError.
         """
@@ -137,7 +137,7 @@ class ModelControl:
             held.now = None
         return self._load(held, config)
 
-    def _load(self, held: Held, config: Mapping[str, Any]) -> bool:
+    def _load(self, held: SetModel, config: Mapping[str, Any]) -> bool:
         """Load the model so, unless it is; whether it was loaded. Raises ModelControlError."""
         if held.now == config:
             return False

@@ -31,7 +31,7 @@ COLUMNS = (
 
 
 @dataclass
-class Held:
+class SecondRecords:
     """The records of one second; when the last of them came, and how many came since it was folded."""
 
     came: float = 0.0
@@ -44,7 +44,7 @@ class Seconds:
 
     def __init__(self, entry: Record) -> None:
         self._entry = entry
-        self._held: dict[int, Held] = {}
+        self._held: dict[int, SecondRecords] = {}
         self._phases: list[Record] = []
         self._here = 0
         """The sampler's latest second; 0 until there is one."""
@@ -70,7 +70,7 @@ class Seconds:
         return at <= self._here or not self._here
 
     def _hold(self, record: Record, now: float) -> None:
-        held = self._held.setdefault(record["second"], Held())
+        held = self._held.setdefault(record["second"], SecondRecords())
         held.records.append(record)
         held.came, held.fresh = now, held.fresh + 1
         if record["kind"] == "sample":
@@ -82,7 +82,7 @@ class Seconds:
 
     def _fold(self, seconds: Iterable[int]) -> Iterator[TimelineSecond]:
         for at in sorted(at for at in seconds if self._held[at].fresh):
-            before = self._held.get(at - 1, Held()).records
+            before = self._held.get(at - 1, SecondRecords()).records
             sample = [record for record in before if record["kind"] == "sample"]
             self._held[at].fresh = 0
             yield second_of(self._entry, at, [*self._phases, *sample, *self._held[at].records])

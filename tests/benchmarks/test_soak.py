@@ -11,6 +11,8 @@ from benchmarks import soak as program
 from benchmarks.soak import CELLS, EVERY_CELL, command, length, main, parsed, result_of
 from reports.ledger.ledger import FILE_NAME
 
+pytestmark = pytest.mark.system
+
 
 @pytest.mark.parametrize("more", ["--quick", "--only=grpc"])
 def test_the_page_takes_no_part_for_the_whole(more: str, capsys: pytest.CaptureFixture[str]) -> None:

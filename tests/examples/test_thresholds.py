@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from reports.gates.verdict import Verdict, exit_code
 from tests.reports.builder import Book
 from tests.reports.gates.book import at_other_times, judged
 from tests.reports.lines import health_line
+
+pytestmark = pytest.mark.system
 
 ROOT = Path(__file__).parent.parent.parent
 STEP7 = (ROOT / "examples/ci/thresholds.toml").read_text()

@@ -19,7 +19,7 @@ from tests.locustfiles.console import ROOT, Console, all_gone, free_port, is_lis
 from tests.swarm.hosts.sshd import Sshd, checkout_at, needs_sshd
 from tests.swarm.links.means import real
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 SWARM = [sys.executable, "-m", "swarm"]
 ADDRESS = "198.51.100.7"

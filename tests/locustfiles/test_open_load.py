@@ -9,7 +9,7 @@ import pytest
 from tests.locustfiles.conftest import StartService
 from tests.locustfiles.console import Console, study
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 
 @pytest.mark.parametrize("arrivals", ["constant", "poisson"])

@@ -21,7 +21,7 @@ from users import Endpoint, JpegHttpUser, TritonGrpcUser, TritonHttpUser
 from users.inputs.images import ImageSet, load_images
 from users.transport.base import Transport
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 USERS = (JpegHttpUser, TritonHttpUser, TritonGrpcUser)
 

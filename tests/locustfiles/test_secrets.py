@@ -14,7 +14,7 @@ from tests.locustfiles.conftest import StartService
 from tests.locustfiles.console import Console, few_pictures, free_port, is_listening, wait_until
 from tests.locustfiles.test_web_page import Page
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 TOKEN, HIDDEN = "INFERSWARM_TOKEN", "[INFERSWARM_TOKEN]"
 PAGES = (

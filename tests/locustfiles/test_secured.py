@@ -11,7 +11,7 @@ from tests.locustfiles.conftest import StartService
 from tests.locustfiles.console import LOCUST, SHORT, Console, free_port, study
 from users.tls import TOKEN
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 SECRET = "hunter2-and-more"
 

@@ -10,7 +10,7 @@ import pytest
 from tests.locustfiles.conftest import StartService
 from tests.locustfiles.console import LOCUST, Console, few_pictures, free_port, is_listening, wait_until
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.slow]
 FAKE = str(Path(__file__).parent.parent / "fake_kubernetes.py")
 
 

@@ -16,7 +16,7 @@ from tests.locustfiles.conftest import StartService
 from tests.locustfiles.console import Console
 from tests.locustfiles.test_workers import codes, distributed, wait_until_measuring
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 WINDOW = {"kind": "footer", "status": "complete", "cell": "x", "repeat": 0, "phase": "measure", "second": 1}
 BEFORE = [

@@ -12,7 +12,7 @@ from pyarrow import parquet
 from reports.histogram.codec import merged, percentiles_ns
 from tests.locustfiles.console import Console, study
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 MS = 1_000_000
 ONE_USER = ("--cells", "*/b1/c1", "--iterations", "20", "--seconds", "0.5", "--warm-up", "1")

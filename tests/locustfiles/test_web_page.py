@@ -36,7 +36,7 @@ BROWSER = Path(__file__).with_name("browser.py")
 INJECTED = "<img src=x onerror=alert(1)><b>bold</b>"
 needs_browser = pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium on the path")
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 
 class Page:

@@ -17,7 +17,7 @@ from PIL import Image
 from tests.locustfiles.conftest import StartService
 from tests.locustfiles.console import CELLS, LOCUST, ROOT, SHORT, Console, free_port, study, wait_until
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 TWO_CELLS = ("--cells", "*/b1/*", "--warm-up", "2")
 

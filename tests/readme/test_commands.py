@@ -5,6 +5,9 @@ from __future__ import annotations
 import locust  # noqa: F401  (first: it patches sockets and threads)
 
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,23 +38,30 @@ def test_every_option_is_explained() -> None:
     assert explained == sorted(["--study", *launchers, *map(flag, (*URLS, *NUMBERS, *TEXTS, *SWITCHES))])
 
 
-def test_make_test_runs_this_folder() -> None:
-    """`make test` is what runs this; that it names every test folder is what can be asked here."""
-    makefile = (ROOT / "Makefile").read_text()
-    assert "UNPATCHED := tests/server tests/benchmarks/generating\n" in makefile
-    assert "pytest $(UNPATCHED) $(BROWSER)\n" in makefile
-    assert "pytest tests/reports --ignore=$(BROWSER)\n" in makefile
-    assert "test-soak test-shared\n" in makefile
-    assert "test-studies test-unpatched test-parts test-calm test-readme test-reports\n" in makefile
-    assert "pytest $(README)\n" in makefile
-    assert "pytest tests/swarm/links --confcutdir=tests/swarm/links\n" in makefile
-    assert "pytest tests/locustfiles $(addprefix --ignore=,$(ALONE) $(CALM))\n" in makefile
-    assert "pytest $(CALM)\n" in makefile
-    assert "pytest tests --ignore=tests/server --ignore=tests/reports --ignore=tests/locustfiles" in makefile
-    for file in ROOT.glob("tests/readme/test_*.py"):
-        assert f"tests/readme/{file.name}" in makefile
-    assert "pytest $(ALONE)" in makefile
+def test_every_test_is_run_by_one_target() -> None:
+    """By `make test` or by `make test-slow`, and by neither twice."""
+    parts = re.findall(r"^\t@\$\(TWO\) (test-.*|slow-.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    told = subprocess.run(
+        ["make", "-n", "test-slow", *" ".join(parts).split()],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = [shlex.split(line) for line in told.stdout.splitlines() if " -m pytest " in line]
+    named = [name for words in lines for name in collected(words)]
+    assert len(lines) == 10
+    assert len(named) == len(set(named)) > 5_000
+    files = {str(path.relative_to(ROOT)) for path in ROOT.glob("tests/**/test_*.py")}
+    assert {name.partition("::")[0] for name in named} == files
     assert command("make test") == ["make", "test"]
+
+
+def collected(words: list[str]) -> list[str]:
+    """The names of the tests that a command would run."""
+    asked = [sys.executable, *words[1:], "--collect-only", "-q", "--no-header"]
+    said = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True).stdout
+    return [line for line in said.splitlines() if "::" in line and " " not in line.partition("::")[0]]
 
 
 def test_emulated_servers_and_their_floors(tmp_path: Path) -> None:

@@ -191,6 +191,7 @@ def study(folder: Path, found: dict[str, Any], secret: str, **more: str) -> subp
     )
 
 
+@pytest.mark.slow
 def test_a_study_of_queue_delays_has_the_secret_from_its_environment(tmp_path: Path) -> None:
     with tritonserver(*OPENED) as found:
         refused = study(tmp_path / "refused", found, "")

@@ -6,6 +6,8 @@ import pytest
 
 from server.settings import Settings
 
+pytestmark = pytest.mark.system
+
 HERE = {"Host": "127.0.0.1:8002"}
 
 

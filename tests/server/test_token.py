@@ -14,6 +14,8 @@ from server.service import command
 from server.settings import Settings
 from tests.server.running import live
 
+pytestmark = pytest.mark.system
+
 TOKEN = "tok-3n.of~this_test"
 CLOSED = ("/metrics", "/gpu-info", "/openapi.json", "/docs", "/nothing", "/healthz/", "//healthz", "/Healthz")
 OPENSSL = shutil.which("openssl")

@@ -45,6 +45,7 @@ def token(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     spellings.cache_clear()
 
 
+@pytest.mark.system
 def test_nothing_that_a_process_says_has_it(token: None) -> None:
     done = subprocess.run([sys.executable, "-c", SAYS], capture_output=True, text=True, check=False)
     assert TOKEN not in done.stdout + done.stderr
@@ -54,6 +55,7 @@ def test_nothing_that_a_process_says_has_it(token: None) -> None:
         assert f"{words} {HIDDEN}" in done.stderr
 
 
+@pytest.mark.system
 def test_without_a_token_nothing_is_in_the_way() -> None:
     code = "import sys; from swarm.redaction import *; old = sys.stdout; redact_output(); "
     code += "print(sys.stdout is old)"

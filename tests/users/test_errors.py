@@ -13,7 +13,7 @@ from users.backends.embed_service import JpegHttp
 from users.backends.triton_grpc import TritonGrpc
 from users.endpoint import Endpoint
 from users.errors import GRPC_KINDS, ErrorKind, RequestError, kind_of, status_error, translated
-from users.transport.base import Prepared
+from users.transport.base import PreparedRequest
 
 
 class FakeRpcError(grpc.RpcError, grpc.Call):
@@ -126,7 +126,7 @@ def closed_port() -> int:
 def test_refused_for_real(transport: type[JpegHttp] | type[TritonGrpc], closed_port: int) -> None:
     endpoint = Endpoint("x", "x", transport.protocol, transport.payload, f"127.0.0.1:{closed_port}", "m")
     with transport(endpoint, timeout_s=5) as client, pytest.raises(RequestError) as caught:
-        client.send(Prepared(b"{}", (0,)))
+        client.send(PreparedRequest(b"{}", (0,)))
     assert caught.value.kind is ErrorKind.REFUSED
 
 
@@ -138,5 +138,5 @@ def test_a_silent_server_is_a_timeout(transport: type[JpegHttp] | type[TritonGrp
         address = f"127.0.0.1:{server.getsockname()[1]}"
         endpoint = Endpoint("x", "x", transport.protocol, transport.payload, address, "m")
         with transport(endpoint, timeout_s=0.2) as client, pytest.raises(RequestError) as caught:
-            client.send(Prepared(b"{}", (0,)))
+            client.send(PreparedRequest(b"{}", (0,)))
     assert caught.value.kind is ErrorKind.TIMEOUT

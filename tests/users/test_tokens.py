@@ -16,6 +16,8 @@ from users.redact import spellings
 from users.tls import TOKEN, Security
 from users.transport.connections import PER_REQUEST, SAME_ARGS, SHARED
 
+pytestmark = pytest.mark.system
+
 SECRET = "hunter2-and-more"
 
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from users.endpoint import Endpoint, Payload
 from users.inputs.images import ImageSet
 from users.load.user import InferenceUser
-from users.transport.base import EMBEDDING_SIZE, Prepared
+from users.transport.base import EMBEDDING_SIZE, PreparedRequest
 from users.transport.http import HttpTransport
-from users.transport.http_response import Answer
+from users.transport.http_response import HttpResponse
 
 HEADERS = {"Content-Type": "application/json"}
 ROW = struct.Struct(f"{EMBEDDING_SIZE}f")
@@ -37,23 +37,23 @@ class JpegHttp(HttpTransport):
     @classmethod
     def prepare(
         cls, images: ImageSet, indices: tuple[int, ...], endpoint: Endpoint, request_id: str = ""
-    ) -> Prepared:
+    ) -> PreparedRequest:
         """JSON `{"images": [base64, …]}`; no id, since the service states its parts with each answer."""
         encoded = [base64.b64encode(images.jpegs[index]).decode("ascii") for index in indices]
-        return Prepared(json.dumps({"images": encoded}).encode(), indices, HEADERS)
+        return PreparedRequest(json.dumps({"images": encoded}).encode(), indices, HEADERS)
 
     @property
     def path(self) -> str:
         """Its null path answers without a model's work."""
         return "/embed" if self.endpoint.computes else "/null"
 
-    def embeddings(self, answer: Answer) -> NDArray[np.float32]:
+    def embeddings(self, answer: HttpResponse) -> NDArray[np.float32]:
         """float32 of shape [batch, 512]."""
         if self.by_library:
             return np.array(json.loads(answer.body)["embeddings"], dtype=np.float32)
         return rows_of(orjson.loads(answer.body)["embeddings"])
 
-    def server_ns(self, answer: Answer) -> Mapping[str, int]:
+    def server_ns(self, answer: HttpResponse) -> Mapping[str, int]:
         """By its header `Server-Timing`."""
         return server_timing(answer.headers)
 

@@ -15,7 +15,7 @@ from users.endpoint import Endpoint, Payload, Protocol
 from users.errors import ErrorKind, RequestError
 from users.inputs.images import ImageSet
 from users.load.user import InferenceUser
-from users.transport.base import EMBEDDING_SIZE, Prepared, Reply, Transport, id_place
+from users.transport.base import EMBEDDING_SIZE, PreparedRequest, Reply, Transport, id_place
 from users.transport.connections import SAME_ARGS
 from users.transport.grpc import (
     Metadata,
@@ -43,7 +43,7 @@ class TritonGrpc(Transport):
     @classmethod
     def prepare(
         cls, images: ImageSet, indices: tuple[int, ...], endpoint: Endpoint, request_id: str = ""
-    ) -> Prepared:
+    ) -> PreparedRequest:
         """A serialised `ModelInferRequest`."""
         tensor = TENSORS[cls.payload](images, indices)
         request = ModelInferRequest(model_name=endpoint.model, id=request_id)
@@ -51,7 +51,7 @@ class TritonGrpc(Transport):
         request.outputs.add(name="embedding")
         request.raw_input_contents.append(raw(tensor))
         body = request.SerializeToString()
-        return Prepared(body, indices, id_at=id_place(body, request_id))
+        return PreparedRequest(body, indices, id_at=id_place(body, request_id))
 
     @classmethod
     def connections(cls, users: int, channels: str, tls: bool = False) -> int:
@@ -74,7 +74,7 @@ class TritonGrpc(Transport):
         else:
             self._channel = OwnChannel(endpoint, joined=channels.kind == SAME_ARGS)
 
-    def exchange(self, prepared: Prepared) -> Reply:
+    def exchange(self, prepared: PreparedRequest) -> Reply:
         """Call and parse. `wait` is the whole call in flight: gRPC shows neither sending nor receiving, nor
         how long a call stood behind others of its channel.
         """

@@ -22,9 +22,9 @@ from users.backends.payloads import TENSORS
 from users.endpoint import Endpoint, Payload
 from users.inputs.images import ImageSet
 from users.load.user import InferenceUser
-from users.transport.base import Prepared, id_place
+from users.transport.base import PreparedRequest, id_place
 from users.transport.http import HttpTransport
-from users.transport.http_response import Answer
+from users.transport.http_response import HttpResponse
 
 FP32_BYTES = 4
 LONGEST_HEAD_BYTES = 1 << 16
@@ -45,7 +45,7 @@ class TritonHttp(HttpTransport):
     @classmethod
     def prepare(
         cls, images: ImageSet, indices: tuple[int, ...], endpoint: Endpoint, request_id: str = ""
-    ) -> Prepared:
+    ) -> PreparedRequest:
         """A JSON head, and the raw tensor after it."""
         tensor = TENSORS[cls.payload](images, indices)
         put = InferInput("input", list(tensor.shape), np_to_triton_dtype(tensor.dtype))
@@ -55,14 +55,14 @@ class TritonHttp(HttpTransport):
             [put], outputs=outputs, request_id=request_id
         )
         body = bytes(made)
-        return Prepared(body, indices, headers_of(json_size), id_place(body, request_id))
+        return PreparedRequest(body, indices, headers_of(json_size), id_place(body, request_id))
 
     @property
     def path(self) -> str:
         """The model's."""
         return f"/v2/models/{self.endpoint.model}/infer"
 
-    def embeddings(self, answer: Answer) -> NDArray[np.float32]:
+    def embeddings(self, answer: HttpResponse) -> NDArray[np.float32]:
         """float32 of shape [batch, 512], the answer's own bytes where tensors are binary."""
         head_bytes = int(answer.headers[HEADER_LENGTH.lower()]) if self.binary else len(answer.body)
         if not self.by_library:
@@ -142,7 +142,7 @@ class TritonJsonHttp(TritonHttp):
     @classmethod
     def prepare(
         cls, images: ImageSet, indices: tuple[int, ...], endpoint: Endpoint, request_id: str = ""
-    ) -> Prepared:
+    ) -> PreparedRequest:
         """One JSON object, as large as the pictures have digits."""
         tensor = TENSORS[cls.payload](images, indices)
         name = {"id": request_id} if request_id else {}
@@ -150,7 +150,7 @@ class TritonJsonHttp(TritonHttp):
         output = {"outputs": [{"name": "embedding", "parameters": {"binary_data": False}}]}
         before, empty, after = compact({**name, **asked, **output}).partition('"data":[')
         body = "".join([before, empty, ",".join(pieces(tensor)), after]).encode()
-        return Prepared(body, indices, headers_of(None), id_place(body, request_id))
+        return PreparedRequest(body, indices, headers_of(None), id_place(body, request_id))
 
 
 def pieces(tensor: NDArray[Any], size: int = PIECE) -> Iterator[str]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 from users.load.pacing import ClosedPacer, Pacer
-from users.transport.base import Prepared, Transport, rotation
+from users.transport.base import PreparedRequest, Transport, rotation
 from users.transport.connections import PER_USER
 from users.transport.huge_pages import settled
 
@@ -35,7 +35,7 @@ class Assignment:
     """
 
     endpoint: Endpoint
-    pool: list[Prepared]
+    pool: list[PreparedRequest]
     timeout_s: float
     cell: str = ""
     repeat: int = 1
@@ -75,7 +75,7 @@ class Assignment:
 
 def prepare_pool(
     transport: type[Transport], images: ImageSet, batch: int, endpoint: Endpoint, request_id: str = ""
-) -> list[Prepared]:
+) -> list[PreparedRequest]:
     """Requests of `batch` pictures each that together use every picture of the set; all under one id."""
     pool = []
     for indices in rotation(len(images), batch):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from users.errors import ErrorKind, RequestError
-from users.transport.base import EMBEDDING_SIZE, Prepared, Reply
+from users.transport.base import EMBEDDING_SIZE, PreparedRequest, Reply
 
 NORM_TOLERANCE = 1e-2
 LEAST_SQUARE, MOST_SQUARE = (1 - NORM_TOLERANCE) ** 2, (1 + NORM_TOLERANCE) ** 2
@@ -29,7 +29,7 @@ def check_form(reply: Reply, images: int) -> None:
 
 
 def check_embeddings(
-    reply: Reply, prepared: Prepared, golden: NDArray[np.float32], min_cosine: float
+    reply: Reply, prepared: PreparedRequest, golden: NDArray[np.float32], min_cosine: float
 ) -> None:
     """Each row against the golden embedding of its picture. Raises RequestError(wrong-embedding)."""
     pairs = zip(reply.embeddings, prepared.indices, strict=True)

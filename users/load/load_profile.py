@@ -17,7 +17,7 @@ GIVE = "give seconds of ramp, hold and cool in that order, each once at most, e.
 
 
 @dataclass(frozen=True)
-class Stage:
+class LoadStage:
     """A stretch of so many seconds, whose rate goes in a straight line from one to another, in 1/s."""
 
     name: str
@@ -48,7 +48,7 @@ class Stage:
 class LoadProfile:
     """Stages one after the other; a rate is never 0."""
 
-    stages: tuple[Stage, ...]
+    stages: tuple[LoadStage, ...]
 
     @property
     def seconds(self) -> float:
@@ -89,7 +89,7 @@ class LoadProfile:
             before = ends[at] - stage.arrivals
             yield round((begin_s + stage.when(max(0.0, count - before))) * 1e9)
 
-    def _placed(self) -> Iterator[tuple[Stage, float]]:
+    def _placed(self) -> Iterator[tuple[LoadStage, float]]:
         """Each stage with the second it begins at."""
         begin_s = 0.0
         for stage in self.stages:
@@ -128,6 +128,7 @@ def parse(text: str, peak_per_s: float) -> LoadProfile:
     ends = {"ramp": (base, peak_per_s), "hold": (peak_per_s, peak_per_s), "cool": (base, base)}
     return LoadProfile(
         tuple(
-            Stage(TITLES.get(name, name), seconds, *ends[name]) for name, seconds in seconds_of(text).items()
+            LoadStage(TITLES.get(name, name), seconds, *ends[name])
+            for name, seconds in seconds_of(text).items()
         )
     )

@@ -16,7 +16,7 @@ from users.inputs.images import load_images
 from users.load.assignment import Assignment, prepare_pool
 from users.load.check import SAMPLE_EVERY, check_embeddings, check_form
 from users.result import Result
-from users.transport.base import Prepared, Reply, Transport
+from users.transport.base import PreparedRequest, Reply, Transport
 from users.transport.connections import PER_USER
 
 PAUSE_AFTER_FAILURE_S = 0.05
@@ -90,7 +90,7 @@ class InferenceUser(User):
         if result.error is not None and not pacer.paced:
             gevent.sleep(PAUSE_AFTER_FAILURE_S)
 
-    def request(self, prepared: Prepared, intended_ns: int) -> Result:
+    def request(self, prepared: PreparedRequest, intended_ns: int) -> Result:
         """Send, stamp, check, report: one Result on every exit, an error, a timeout and a kill alike."""
         assignment, phase = self.mine, self.mine.phase
         reply: Reply | None = None
@@ -145,7 +145,7 @@ class InferenceUser(User):
                 assignment.connected, assignment.channels, assignment.endpoint.tls
             )
 
-    def _encoded(self, prepared: Prepared, request_id: str) -> Prepared:
+    def _encoded(self, prepared: PreparedRequest, request_id: str) -> PreparedRequest:
         """The same request under its own id, or built anew from its pictures. Raises RequestError."""
         images = self.mine.images
         if images is None:
@@ -156,7 +156,7 @@ class InferenceUser(User):
             # Whatever it is, no server has said it.
             raise RequestError(ErrorKind.OTHER, short(error)) from error
 
-    def _check(self, reply: Reply, prepared: Prepared, phase: str) -> RequestError | None:
+    def _check(self, reply: Reply, prepared: PreparedRequest, phase: str) -> RequestError | None:
         """The fault of an answer, or None; a user's first answer of each phase is always among the sample."""
         if phase != self.sampled_phase:
             self.sampled_phase, self.answers = phase, 0

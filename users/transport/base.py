@@ -24,7 +24,7 @@ PLACEHOLDER = "0" * 16
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedRequest:
     """A request ready to send: its bytes, its headers, and the indices of its pictures in the ImageSet.
 
     `body`: bytes where gRPC sends it, which takes nothing else; over HTTP a view of bytes will do.
@@ -48,7 +48,7 @@ class Prepared:
         """The most bytes that an answer to it may have."""
         return largest_reply(len(self.indices))
 
-    def renamed(self, request_id: str) -> Prepared:
+    def renamed(self, request_id: str) -> PreparedRequest:
         """The same request under another id of the same length; the body is copied once."""
         view = memoryview(self.body)
         end = self.id_at + len(request_id)
@@ -104,7 +104,7 @@ class Transport(ABC):
     @abstractmethod
     def prepare(
         cls, images: ImageSet, indices: tuple[int, ...], endpoint: Endpoint, request_id: str = ""
-    ) -> Prepared:
+    ) -> PreparedRequest:
         """Build the request for the pictures at `indices`, once, outside any measurement.
 
         `request_id` is for the server's own records, where the protocol has a place for it.
@@ -114,7 +114,7 @@ class Transport(ABC):
     def open(self) -> None:
         """Make the client. Connections may be made lazily by the first request."""
 
-    def send(self, prepared: Prepared) -> Reply:
+    def send(self, prepared: PreparedRequest) -> Reply:
         """Send one request and wait for its answer. Raises RequestError and nothing else."""
         try:
             return self.exchange(prepared)
@@ -124,7 +124,7 @@ class Transport(ABC):
             raise request_error(error) from error
 
     @abstractmethod
-    def exchange(self, prepared: Prepared) -> Reply:
+    def exchange(self, prepared: PreparedRequest) -> Reply:
         """Send and receive; may raise whatever the client library raises."""
 
     @abstractmethod

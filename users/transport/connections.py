@@ -59,14 +59,14 @@ def parse(text: str) -> Channels:
     return Channels(POOL, int(pool[1]))
 
 
-class Closable(Protocol):
+class Shareable(Protocol):
     """What can be shared."""
 
     def close(self) -> None:
         """End it."""
 
 
-Thing = TypeVar("Thing", bound=Closable)
+Thing = TypeVar("Thing", bound=Shareable)
 
 
 class RefCounted(Generic[Thing]):

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from users.endpoint import Endpoint, Protocol
-from users.transport.base import Prepared, Reply, Transport
+from users.transport.base import PreparedRequest, Reply, Transport
 from users.transport.connections import PER_REQUEST, Borrowed, RefCounted
 from users.transport.http_connection import HttpConnection
 from users.transport.http_library import LibraryConnection
-from users.transport.http_response import Answer
+from users.transport.http_response import HttpResponse
 
 ENDLESS_S = 86_400.0
 """For a connection that is lent: what time a request has left there depends on how long it has waited."""
@@ -40,7 +40,7 @@ class BorrowedConnections:
             self._name, lambda: Borrowed(size, lambda: made_by(endpoint, ENDLESS_S))
         )
 
-    def post(self, path: str, prepared: Prepared) -> Answer:
+    def post(self, path: str, prepared: PreparedRequest) -> HttpResponse:
         """As a connection's; its phase `send` begins with waiting for one."""
         began_ns = time.perf_counter_ns()
         if self._new:
@@ -69,7 +69,7 @@ class HttpTransport(Transport):
         """Where requests are POSTed to."""
 
     @abstractmethod
-    def embeddings(self, answer: Answer) -> NDArray[np.float32]:
+    def embeddings(self, answer: HttpResponse) -> NDArray[np.float32]:
         """Out of an answer, by the client's own way of decoding. May raise whatever that raises."""
 
     def open(self) -> None:
@@ -82,7 +82,7 @@ class HttpTransport(Transport):
             fresh = self.channels.kind == PER_REQUEST
             self._connection = made_by(self.endpoint, self.timeout_s, fresh)
 
-    def exchange(self, prepared: Prepared) -> Reply:
+    def exchange(self, prepared: PreparedRequest) -> Reply:
         """POST and parse."""
         assert self._connection is not None, "open() comes before send()"
         answer = self._connection.post(self.path, prepared)
@@ -91,7 +91,7 @@ class HttpTransport(Transport):
         answer.phases_ns["decode"] = time.perf_counter_ns() - received_ns
         return Reply(embeddings, len(answer.body), answer.phases_ns, self.server_ns(answer))
 
-    def server_ns(self, answer: Answer) -> Mapping[str, int]:
+    def server_ns(self, answer: HttpResponse) -> Mapping[str, int]:
         """The parts that the server stated."""
         return {}
 

@@ -8,8 +8,8 @@ import time
 from users.endpoint import Endpoint
 from users.errors import status_error
 from users.tls import authorization
-from users.transport.base import Prepared
-from users.transport.http_response import Answer, Stamps, read_answer
+from users.transport.base import PreparedRequest
+from users.transport.http_response import HttpResponse, Stamps, read_answer
 from users.transport.sockets import Deadline, Socket, connect
 
 
@@ -26,7 +26,7 @@ class HttpConnection:
         self._wire: Socket | None = None
         self._deadline = Deadline(timeout_s)
 
-    def post(self, path: str, prepared: Prepared) -> Answer:
+    def post(self, path: str, prepared: PreparedRequest) -> HttpResponse:
         """The answer to one request. Raises RequestError on any status but 200."""
         if path != self._path:
             self._start, self._path = self._start_of(path), path
@@ -49,7 +49,7 @@ class HttpConnection:
         lines = [f"{name}: {value}\r\n" for name, value in named.items()]
         return f"POST {path} HTTP/1.1\r\n{''.join(lines)}".encode("latin-1")
 
-    def _exchange(self, prepared: Prepared) -> Answer:
+    def _exchange(self, prepared: PreparedRequest) -> HttpResponse:
         stamps = self._stamps
         stamps.clear()
         wire = self._connected()

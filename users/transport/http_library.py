@@ -16,8 +16,8 @@ from geventhttpclient.connectionpool import ConnectionPool, SSLConnectionPool
 from users.endpoint import Endpoint
 from users.errors import status_error
 from users.tls import Security, authorization, new_context
-from users.transport.base import Prepared
-from users.transport.http_response import Answer, Stamps
+from users.transport.base import PreparedRequest
+from users.transport.http_response import HttpResponse, Stamps
 from users.transport.size_limits import bound_library
 
 
@@ -148,7 +148,7 @@ class LibraryConnection:
     def _new_client(self) -> StampedClient:
         return StampedClient(self._stamps, self._endpoint, self._timeout_s)
 
-    def post(self, path: str, prepared: Prepared) -> Answer:
+    def post(self, path: str, prepared: PreparedRequest) -> HttpResponse:
         """The answer to one request. Raises RequestError on any status but 200.
 
         The library's own timeouts are for each read: an answer that trickles in would outlive them.
@@ -173,7 +173,7 @@ class LibraryConnection:
         if response.status_code != 200:
             raise status_error(response.status_code, data)
         named = {name.lower(): value for name, value in response.items()}
-        return Answer(200, named, data, not self._fresh, self._stamps.phases_ns())
+        return HttpResponse(200, named, data, not self._fresh, self._stamps.phases_ns())
 
     def close(self) -> None:
         """Close the connection."""

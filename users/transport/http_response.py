@@ -46,7 +46,7 @@ class Stamps:
 
 
 @dataclass(slots=True)
-class Answer:
+class HttpResponse:
     """An answer: its status, its headers (names in lower case), its body, whether its connection can be used
     again, and the request's phases on the wire.
     """
@@ -58,7 +58,7 @@ class Answer:
     phases_ns: dict[str, int]
 
 
-def read_answer(wire: Socket, stamps: Stamps, largest_bytes: int) -> Answer:
+def read_answer(wire: Socket, stamps: Stamps, largest_bytes: int) -> HttpResponse:
     """The answer that comes next, its first and last byte stamped; no memory is set aside for a larger one.
 
     Raises ConnectionResetError where the connection ends before it does, ValueError and the library's own
@@ -81,7 +81,7 @@ def read_answer(wire: Socket, stamps: Stamps, largest_bytes: int) -> Answer:
     stamps.last_byte = perf_counter_ns()
     wish = headers.get("connection", "").lower()
     lasts = wish != "close" if version == "HTTP/1.1" else wish == "keep-alive"
-    return Answer(status, headers, body, lasts, stamps.phases_ns())
+    return HttpResponse(status, headers, body, lasts, stamps.phases_ns())
 
 
 @functools.lru_cache(maxsize=64)
@@ -122,13 +122,13 @@ def whole(wire: Socket, begun: bytes, length: int) -> bytes | bytearray:
     return body
 
 
-def read_by_library(wire: Socket, begun: bytes, stamps: Stamps, largest_bytes: int) -> Answer:
+def read_by_library(wire: Socket, begun: bytes, stamps: Stamps, largest_bytes: int) -> HttpResponse:
     """An answer in chunks, until the connection's end, without a body, or behind an interim one."""
     response = BoundedResponse(wire, begun, largest_bytes)
     body = bytes(response.read())
     stamps.last_byte = perf_counter_ns()
     headers = {name.lower(): value for name, value in response.items()}
-    return Answer(response.status_code, headers, body, not response.should_close(), stamps.phases_ns())
+    return HttpResponse(response.status_code, headers, body, not response.should_close(), stamps.phases_ns())
 
 
 def received(wire: Socket) -> bytes:

@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import gevent
 
-from users.transport.base import Prepared
+from users.transport.base import PreparedRequest
 
 LINE_BYTES = 64
 """Each body begins at a line of the processor's cache."""
 HUGE_PAGES = getattr(mmap, "MADV_HUGEPAGE", None)
 
 
-def settled(pool: list[Prepared]) -> list[Prepared]:
+def settled(pool: list[PreparedRequest]) -> list[PreparedRequest]:
     """The same requests, their bodies read-only views of one mapping, for which huge pages are asked.
 
     A tensor of 602 KB lies on 147 pages of 4 KB, each of which the processor must look up. Where the kernel

@@ -27,7 +27,7 @@ CLOSED = (0.25, 0.5)
 
 
 @dataclass(frozen=True)
-class Answer:
+class ExperimentAnswer:
     """A question, the figures that answer it, and which causes they speak for or against, if any.
 
     Where an experiment decides, others only support. Without figures its arms were not run, and where these

@@ -19,7 +19,7 @@ from reports.topics.contention.evidence import (
     RECOVERED,
     SAME_COUNT,
     SLOWER,
-    Answer,
+    ExperimentAnswer,
     figures,
     helps,
     helps_not,
@@ -35,78 +35,78 @@ UNTELLING = ("", "inconclusive", "offered-load", "server-cold")
 """Limits that name no cause of a difference."""
 
 
-def each_user(arms: Arms) -> Answer:
+def each_user(arms: Arms) -> ExperimentAnswer:
     """Does gRPC with a connection for each user come to HTTP's figure?"""
     question = "Does gRPC recover with own connections?"
     of_http, of_one = ratio_of(arms, "R4", "R0"), ratio_of(arms, "R4", "R2")
     if not of_http or not of_one:
-        return Answer(question)
+        return ExperimentAnswer(question)
     said = f"{figures(arms['R4'])}, {digits(of_http.median)} of HTTP"
     many, one = arms["R4"].connections, arms["R2"].connections
     if many is not None and one is not None and many <= one:
-        return Answer(question, f"{said}; no more connections than on one channel", tests=False)
+        return ExperimentAnswer(question, f"{said}; no more connections than on one channel", tests=False)
     if of_http.median >= RECOVERED and helps(arms, "R4"):
-        return Answer(question, said, {CONNECTIONS: FOR, CPU: AGAINST})
-    return Answer(question, said, {CONNECTIONS: AGAINST} if helps_not(arms, "R4") else {})
+        return ExperimentAnswer(question, said, {CONNECTIONS: FOR, CPU: AGAINST})
+    return ExperimentAnswer(question, said, {CONNECTIONS: AGAINST} if helps_not(arms, "R4") else {})
 
 
-def http_on_one(arms: Arms) -> Answer:
+def http_on_one(arms: Arms) -> ExperimentAnswer:
     """Does HTTP fall as gRPC does when all its users share one connection?"""
     question = ONE_HTTP
     of_http, of_grpc = ratio_of(arms, "R1", "R0"), ratio_of(arms, "R1", "R2")
     if not of_http or not of_grpc:
-        return Answer(question)
+        return ExperimentAnswer(question)
     said = f"{figures(arms['R1'])}, {digits(of_grpc.median)} of gRPC on one"
     if of_http.median >= RECOVERED:
-        return Answer(question, said, {CONNECTIONS: AGAINST})
+        return ExperimentAnswer(question, said, {CONNECTIONS: AGAINST})
     fell = within(of_grpc, ALIKE) and of_http.median < SLOWER
-    return Answer(question, said, {CONNECTIONS: FOR} if fell else {})
+    return ExperimentAnswer(question, said, {CONNECTIONS: FOR} if fell else {})
 
 
-def equal_arguments(arms: Arms) -> Answer:
+def equal_arguments(arms: Arms) -> ExperimentAnswer:
     """Do channels of equal arguments share a connection, and its figure?"""
     question = "Do equal channels share one connection?"
     found = ratio_of(arms, "R3", "R2")
     if not found:
-        return Answer(question)
+        return ExperimentAnswer(question)
     said = f"{figures(arms['R3'])}, {digits(found.median)} of one channel"
     seen, one = arms["R3"].connections, arms["R2"].connections
     if seen is not None and one is not None and seen > one:
-        return Answer(question, said, decides=False)
+        return ExperimentAnswer(question, said, decides=False)
     # What they share only tells where channels that share nothing carry more.
     alike = {CONNECTIONS: FOR} if within(found, ALIKE) and helps(arms, "R4") else {}
     says = {CONNECTIONS: AGAINST} if more(found) else alike
-    return Answer(question, said, says, decides=False)
+    return ExperimentAnswer(question, said, says, decides=False)
 
 
-def several_channels(arms: Arms) -> Answer:
+def several_channels(arms: Arms) -> ExperimentAnswer:
     """Do several channels carry more than one, in the same process?"""
     question = "Do several channels carry more than one?"
     found = ratio_of(arms, "R5", "R2")
     if not found:
-        return Answer(question)
+        return ExperimentAnswer(question)
     said = f"{figures(arms['R5'])}, {digits(found.median)} times one channel"
     if helps(arms, "R5"):
-        return Answer(question, said, {CONNECTIONS: FOR, CPU: AGAINST})
-    return Answer(question, said, {CONNECTIONS: AGAINST} if helps_not(arms, "R5") else {})
+        return ExperimentAnswer(question, said, {CONNECTIONS: FOR, CPU: AGAINST})
+    return ExperimentAnswer(question, said, {CONNECTIONS: AGAINST} if helps_not(arms, "R5") else {})
 
 
-def several_processes(arms: Arms) -> Answer:
+def several_processes(arms: Arms) -> ExperimentAnswer:
     """Do as many connections carry more when each has a process of its own?"""
     question = PROCESSES
     found = ratio_of(arms, "R6", "R5")
     if not found:
-        return Answer(question)
+        return ExperimentAnswer(question)
     pool, spread = arms["R5"], arms["R6"]
     said = f"{figures(spread)} from {spread.axes.workers} processes; {figures(pool)} from {pool.axes.workers}"
     if not _as_many(pool, spread):
-        return Answer(question, f"{said}; not as many", tests=False)
+        return ExperimentAnswer(question, f"{said}; not as many", tests=False)
     if more(found):
-        return Answer(question, said, {CPU: FOR, CONNECTIONS: AGAINST})
+        return ExperimentAnswer(question, said, {CPU: FOR, CONNECTIONS: AGAINST})
     if not within(found, SAME_COUNT):
-        return Answer(question, said)
+        return ExperimentAnswer(question, said)
     helped = {CONNECTIONS: FOR} if helps(arms, "R6") else {}
-    return Answer(question, said, {**helped, CPU: AGAINST})
+    return ExperimentAnswer(question, said, {**helped, CPU: AGAINST})
 
 
 def _as_many(pool: ArmRuns, spread: ArmRuns) -> bool:
@@ -116,30 +116,30 @@ def _as_many(pool: ArmRuns, spread: ArmRuns) -> bool:
     return pool_size(pool.axes) * pool.axes.workers == spread.axes.workers
 
 
-def by_the_library(arms: Arms) -> Answer:
+def by_the_library(arms: Arms) -> ExperimentAnswer:
     """Does it matter who builds the requests?"""
     question = "Does tritonclient's building slow it?"
     found = ratio_of(arms, "R8", "R2")
     if not found:
-        return Answer(question)
+        return ExperimentAnswer(question)
     said = f"{figures(arms['R8'])}, {digits(found.median)} of prepared requests"
     slower = found.median <= LIBRARY and (found.high < 1 or found.runs == 1)
-    return Answer(
+    return ExperimentAnswer(
         question, said, {CPU: FOR if slower else AGAINST} if slower or found.median > LIBRARY else {}
     )
 
 
-def other_congestion(arms: Arms) -> Answer:
+def other_congestion(arms: Arms) -> ExperimentAnswer:
     """Does another congestion control on the client carry more over the one connection?"""
     question = "Does BBR on the client help?"
     found = ratio_of(arms, "R12", "R2")
     if not found:
-        return Answer(question, decides=False)
+        return ExperimentAnswer(question, decides=False)
     said = f"{figures(arms['R12'])}, {digits(found.median)} times the link's own congestion control"
-    return Answer(question, said, {CONNECTIONS: FOR} if helps(arms, "R12") else {}, decides=False)
+    return ExperimentAnswer(question, said, {CONNECTIONS: FOR} if helps(arms, "R12") else {}, decides=False)
 
 
-def kernel(arms: Arms) -> Answer:
+def kernel(arms: Arms) -> ExperimentAnswer:
     """By the kernel's own account of gRPC's one connection."""
     question = "What holds the one connection up?"
     paths = [run.path for run in arms["R2"].runs if run.path]
@@ -147,31 +147,33 @@ def kernel(arms: Arms) -> Answer:
     again = sum(path.retransmits or 0 for path in paths)
     lost = ratio(again, sum(path.segments_out or 0 for path in paths))
     if not held or lost is None:
-        return Answer(question, decides=False)
+        return ExperimentAnswer(question, decides=False)
     said = f"its congestion window {digits(100 * median(held))} % of the busy time"
     said += f"; {again:,} segments ({digits(100 * lost)} %) were sent again"
     shown = lost >= LOSS_SHARE and median(held) >= LIMITED_SHARE
-    return Answer(question, said, {CONNECTIONS: FOR} if shown else {}, decides=False)
+    return ExperimentAnswer(question, said, {CONNECTIONS: FOR} if shown else {}, decides=False)
 
 
-def health(arms: Arms) -> Answer:
+def health(arms: Arms) -> ExperimentAnswer:
     """Had the client's process room?"""
     question = "Has the client CPU to spare?"
     used = [pct for run in arms["R2"].runs if (pct := used_pct(run)) is not None]
     if not used:
-        return Answer(question, decides=False)
+        return ExperimentAnswer(question, decides=False)
     lags = [lag for run in arms["R2"].runs if (lag := run.loop_lag_p99_ns) is not None]
     late = f"; its loop lagged {ms(max(lags))} ms at p99" if lags else ""
     said = f"the busiest used {digits(max(used))} % of a core{late}"
     bound = any(doubt.code == "client-bound" for run in arms["R2"].runs for doubt in run.caveats)
     says = {} if bound else {CPU: AGAINST} if max(used) < MOST_PCT else {}
-    return Answer(question, said, says | ({} if bound or not lags else {LOOP: AGAINST}), decides=False)
+    return ExperimentAnswer(
+        question, said, says | ({} if bound or not lags else {LOOP: AGAINST}), decides=False
+    )
 
 
-def limits(arms: Arms) -> Answer:
+def limits(arms: Arms) -> ExperimentAnswer:
     """Which limits do the rules name?"""
     question = "Which limits do the rules name?"
     named = {code: arms[code].limit for code in ("R2", "R4", "R0") if code in arms and arms[code].limit}
     said = "; ".join(f"{arms[code].name}: {limit}" for code, limit in named.items())
     causes = {named["R2"]: FOR} if named.get("R2", "") not in UNTELLING else {}
-    return Answer(question, said, causes, decides=False)
+    return ExperimentAnswer(question, said, causes, decides=False)

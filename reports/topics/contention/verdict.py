@@ -7,7 +7,7 @@ from reports.format import digits
 from reports.stats.spread import hedge
 from reports.study.study import Study
 from reports.topics.contention.arms import BASE_ARMS, PROTOCOLS, ArmRuns, Arms, Case, cases, ratio_of
-from reports.topics.contention.evidence import AGAINST, CONNECTIONS, CPU, FOR, LOOP, SLOWER, Answer
+from reports.topics.contention.evidence import AGAINST, CONNECTIONS, CPU, FOR, LOOP, SLOWER, ExperimentAnswer
 from reports.topics.contention.questions import (
     MUST_FIT,
     UNTELLING,
@@ -53,7 +53,7 @@ class Cause:
 
     case: Case
     arms: Arms
-    evidence: tuple[Answer, ...]
+    evidence: tuple[ExperimentAnswer, ...]
     cause: str
     why: str
     advice: str = ADVICE[INCONCLUSIVE]
@@ -145,7 +145,7 @@ def _concluded(verdict: Cause, cause: str, advice: str) -> Cause:
     return replace(verdict, cause=cause, why=why, advice=advice, doubts=(*verdict.doubts, *yet))
 
 
-def _opposes(line: Answer, cause: str) -> bool:
+def _opposes(line: ExperimentAnswer, cause: str) -> bool:
     """Whether an experiment's answer does not fit a cause."""
     if not line.decides or not line.answered:
         return False

@@ -126,7 +126,7 @@ def serialisation_finding(study: Study) -> str:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class EncodingTable:
     """One of the tables: what is compared, ours and theirs.
 
     `of_client`: a figure of the client alone. `varies`: from request to request, not only with the pictures.
@@ -148,7 +148,7 @@ RATIOS = (
 )
 
 
-ENCODING = Comparison(
+ENCODING = EncodingTable(
     "Encoding: JSON against binary",
     "Milliseconds from the pictures' array to the request's body on the client, means per request, one user. "
     "Both hold the same: taking the batch out of all pictures, writing it, joining the body, in memory that "
@@ -162,7 +162,7 @@ ENCODING = Comparison(
 )
 
 
-PAYLOAD = Comparison(
+PAYLOAD = EncodingTable(
     "Payload: JSON against binary",
     "KB (1,024 bytes) of a request's body. JSON writes a number with as many digits as it needs: how large "
     "it is depends on the pictures.",
@@ -174,7 +174,7 @@ PAYLOAD = Comparison(
 )
 
 
-END_TO_END = Comparison(
+END_TO_END = EncodingTable(
     "End to end: JSON against binary",
     f"Milliseconds per request, p50, encoding included, one user. Published are p50 at batch 1 and means at "
     f"others. {RATIOS}",
@@ -195,7 +195,7 @@ def serialisation_tables(study: Study) -> Iterator[Table]:
 
 def _table(
     study: Study,
-    kind: Comparison,
+    kind: EncodingTable,
     found: Sequence[EncodingPair],
     each: Callable[[EncodingPair], str] | None = None,
 ) -> Table:
@@ -221,7 +221,7 @@ def _head(study: Study, pair: EncodingPair, notes: Footnotes) -> tuple[TableCell
     return TableCell(pair.name, notes.marks([said] if said else [])), TableCell(str(pair.batch))
 
 
-def _ours(pair: EncodingPair, kind: Comparison, notes: Footnotes) -> tuple[TableCell, ...]:
+def _ours(pair: EncodingPair, kind: EncodingTable, notes: Footnotes) -> tuple[TableCell, ...]:
     sides = [_side(runs, kind, notes) for runs in (pair.json, pair.binary)]
     told = ratio_said(pair, kind.value)
     if told is None:
@@ -231,7 +231,7 @@ def _ours(pair: EncodingPair, kind: Comparison, notes: Footnotes) -> tuple[Table
     return (*sides, TableCell(told, notes.marks([*doubts_of(behind, kind), *alone])))
 
 
-def _side(runs: Runs, kind: Comparison, notes: Footnotes) -> TableCell:
+def _side(runs: Runs, kind: EncodingTable, notes: Footnotes) -> TableCell:
     """The median of the repeats with their lowest and highest; a dash and the reason without any."""
     behind = resting_on(runs, kind.value)
     found = spread_of(behind, kind.value)
@@ -241,7 +241,7 @@ def _side(runs: Runs, kind: Comparison, notes: Footnotes) -> TableCell:
     return TableCell(str(found), notes.marks(doubts_of(behind, kind)), found.median)
 
 
-def doubts_of(runs: Runs, kind: Comparison) -> Iterator[str]:
+def doubts_of(runs: Runs, kind: EncodingTable) -> Iterator[str]:
     """What disqualifies a figure; that the client was slow does so only where it is not the client's own."""
     for run in runs:
         if kind.varies and run.succeeded < ENOUGH_REQUESTS:
@@ -254,7 +254,7 @@ def doubts_of(runs: Runs, kind: Comparison) -> Iterator[str]:
 
 
 def _theirs(
-    pair: EncodingPair, kind: Comparison, figures: Sequence[Published], notes: Footnotes
+    pair: EncodingPair, kind: EncodingTable, figures: Sequence[Published], notes: Footnotes
 ) -> tuple[TableCell, ...]:
     """Their two figures and the ratio, with what its rounded decimals leave open."""
     told = [_twin(runs, kind, figures) for runs in (pair.json, pair.binary)]
@@ -273,7 +273,7 @@ def _published(it: Published | None, figure: Figure, notes: Footnotes) -> TableC
     return sourced(figure(it), it, notes) if it else TableCell(MISSING)
 
 
-def _twin(runs: Runs, kind: Comparison, figures: Sequence[Published]) -> Published | None:
+def _twin(runs: Runs, kind: EncodingTable, figures: Sequence[Published]) -> Published | None:
     """The published figure of the same payload and batch with one user, where this was published."""
     if not runs:
         return None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from reports.fold.server_facts import Held
+from reports.fold.server_facts import MemoryReading
 from reports.format import MISSING, known
 from reports.page.disclosures import disclosures, stand_in
 from reports.page.table import Footnotes, Table, TableCell
@@ -75,7 +75,7 @@ def most_resident(runs: Runs) -> int:
     return max(held.resident_bytes for held in _readings(runs))
 
 
-def _readings(runs: Runs) -> list[Held]:
+def _readings(runs: Runs) -> list[MemoryReading]:
     both = (held for run in runs if run.memory for held in (run.memory.before, run.memory.after))
     return [held for held in both if held]
 

@@ -18,6 +18,7 @@ TELLING = ("killed", "half", "disk-full")
 
 @pytest.mark.system
 @pytest.mark.parametrize("name", TELLING)
+@pytest.mark.slow
 def test_what_a_study_says_when_things_break(name: str) -> None:
     (drill,) = chosen(DRILLS, [name])
     if drill.needs_root and os.geteuid():

@@ -205,6 +205,7 @@ def test_the_command_in_the_summary_can_be_pasted(tmp_path: Path, monkeypatch: p
     assert summary.endswith("\n    python -m reports show 'my runs/a'\n")
 
 
+@pytest.mark.system
 def test_a_reader_who_leaves_early_is_no_failure(shown: Path) -> None:
     read, write = os.pipe()
     os.close(read)
@@ -228,6 +229,7 @@ def test_a_wrong_command_line_ends_with_2(arguments: list[str]) -> None:
     assert end.value.code == 2
 
 
+@pytest.mark.system
 def test_the_program_runs_where_the_locale_is_ascii_and_reports_need_no_locust(shown: Path) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "80"}
     code = (

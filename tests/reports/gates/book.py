@@ -8,7 +8,7 @@ from typing import Any
 
 from reports.gates.baseline import load_baseline
 from reports.gates.judge import judge
-from reports.gates.source import Source, source_of
+from reports.gates.source import GateSource, source_of
 from reports.gates.thresholds import parse_gates
 from reports.gates.verdict import Verdict
 from reports.study.study import load_study
@@ -83,7 +83,7 @@ def a_study(grpc_ms: float = 10.0, change: Callable[[Book], object] = lambda _: 
     return book
 
 
-def source(folder: Path, *books: Book) -> Source:
+def source(folder: Path, *books: Book) -> GateSource:
     """Of studies that are written below a folder."""
     paths = [book.write(folder / f"study{number}") for number, book in enumerate(books, 1)]
     return source_of([(path, load_study(path)) for path in paths])

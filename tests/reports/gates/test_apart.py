@@ -9,6 +9,8 @@ from reports.gates.compared import APART, MEND
 from tests.reports.gates.book import a_book, a_study, add, at_other_times, repeats
 from tests.reports.gates.test_compared import BASELINE, CELL, one
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(("grpc", "outcome"), [(10.0, "pass"), (8.0, "pass"), (11.5, "fail")])
 def test_studies_of_other_times_are_judged_by_how_much_they_differ(

@@ -19,7 +19,7 @@ from reports.gates.calibrate import (
     passable,
 )
 from reports.gates.evidence import LEVEL
-from reports.gates.source import Source
+from reports.gates.source import GateSource
 
 CELL, COLUMN = "onnx-http/b1/c1", "latency_p50_ms"
 
@@ -35,7 +35,7 @@ def noisy(pairs: int, spread: float = 0.03, seed: int = 1, cell: str = CELL) -> 
     return one(*np.random.default_rng(seed).normal(0, spread, pairs).tolist(), cell=cell)
 
 
-def source(values: list[float], requests: int = 1_000, codes: tuple[str, ...] = ()) -> Source:
+def source(values: list[float], requests: int = 1_000, codes: tuple[str, ...] = ()) -> GateSource:
     rows = tuple(
         Row(
             study="step7",
@@ -53,7 +53,7 @@ def source(values: list[float], requests: int = 1_000, codes: tuple[str, ...] = 
         for repeat, value in enumerate(values, 1)
     )
     side = Side(letter="", name="a", kind=STUDY, place="a", rows=rows, header={}, stand_ins={})
-    return Source(sides=(side,), cells={CELL: vars(rows[0])})
+    return GateSource(sides=(side,), cells={CELL: vars(rows[0])})
 
 
 def test_neighbours_are_pairs_and_the_odd_one_is_left_over() -> None:

@@ -10,7 +10,7 @@ from reports.__main__ import main
 from reports.gates import judge as module
 from reports.gates.evidence import LEVEL, Evidence
 from reports.gates.judge import judge
-from reports.gates.source import Source
+from reports.gates.source import GateSource
 from reports.gates.thresholds import Threshold, parse_gates
 from reports.gates.verdict import Claim
 from tests.reports.gates.book import a_book, a_study, add, own, require, source
@@ -20,7 +20,7 @@ TEN = {"repeats": 3, "repeat_until_decided": 10}
 """Judged after 3, 4, 5, 6, 7, 8, 9 and 10 repeats."""
 
 
-def outcome(monkeypatch: pytest.MonkeyPatch, studies: Source, p_broken: float, p_kept: float) -> str:
+def outcome(monkeypatch: pytest.MonkeyPatch, studies: GateSource, p_broken: float, p_kept: float) -> str:
     """Of one threshold that such evidence was found of."""
     found = Evidence(
         value=2.0, low=1.0, high=3.0, p_broken=p_broken, p_kept=p_kept, beyond=p_broken < 0.5, runs=5

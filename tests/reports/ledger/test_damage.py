@@ -44,6 +44,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("quick")
+@pytest.mark.slow
 def test_whatever_is_wrong_is_shown_or_refused_in_one_line(
     lines: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -57,6 +58,7 @@ def test_whatever_is_wrong_is_shown_or_refused_in_one_line(
         assert (seed, sorted(written)) == (seed, [] if code else sorted(FILES))
 
 
+@pytest.mark.slow
 def test_whatever_is_wrong_with_a_long_run_is_folded_or_refused(
     lines: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,6 +68,7 @@ def test_without_noise_they_are_exact_and_so_is_the_peak() -> None:
 
 
 @pytest.mark.parametrize("repeats", [1, 3])
+@pytest.mark.slow
 def test_intervals_hold_the_truth_about_as_often_as_they_say(repeats: int) -> None:
     found = [fitted(fit_usl(points(0.1, 0.001, 0.03, repeats, seed))) for seed in range(100)]
     for name, truth in (("lambda_", LAMBDA), ("sigma", 0.1), ("kappa", 0.001)):
@@ -89,6 +90,7 @@ def test_flat_noise_has_no_fit(levels: tuple[int, ...], repeats: int, noise: flo
     assert not [fit for fit in found if isinstance(fit, Fit)]
 
 
+@pytest.mark.slow
 def test_loud_flat_noise_has_a_fit_at_most_by_chance() -> None:
     found = [fit_usl(points(1, 0, 0.15, repeats, seed)) for repeats in (1, 3) for seed in range(100)]
     assert sum(isinstance(fit, Fit) for fit in found) <= 4

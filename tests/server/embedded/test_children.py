@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from server.embedded.child import Child, stop_all
+from server.embedded.child import ServerProcess, stop_all
 from server.embedded.events import Events
 from server.embedded.fleet import Fleet
 from server.errors import SetUpError
 from server.spec import ROOT
+
+pytestmark = pytest.mark.system
 
 DEADLINE_S = 20
 
@@ -32,7 +34,7 @@ def test_a_stopped_child_takes_its_helpers_along_even_if_it_is_deaf(tmp_path, un
         "print(subprocess.Popen(['sleep', '100']).pid, flush=True)\n"
         "time.sleep(100)\n"
     )
-    child = Child("deaf", [sys.executable, "-c", script], os.environ, tmp_path)
+    child = ServerProcess("deaf", [sys.executable, "-c", script], os.environ, tmp_path)
     until(lambda: child.log_tail())
     helper = int(child.log_tail())
     started = time.monotonic()
@@ -64,7 +66,7 @@ def test_a_buried_child_is_not_signalled_again(tmp_path, monkeypatch):
     fleet.run("export", ["true"], os.environ)
     sent = []
     monkeypatch.setattr(os, "killpg", lambda *signal: sent.append(signal))
-    child = Child("ended", ["true"], os.environ, tmp_path)
+    child = ServerProcess("ended", ["true"], os.environ, tmp_path)
     assert child.wait(DEADLINE_S)
     child.bury()
     assert sent == [(child.pid, signal.SIGKILL)]
@@ -80,7 +82,7 @@ def test_a_failed_command_gives_its_last_line(tmp_path):
 
 
 def test_tritonservers_tables_stay_out_of_a_log_tail(tmp_path):
-    child = Child("tables", ["printf", "one\\n+--+\\n| a |\\n+--+\\n\\ntwo\\n"], os.environ, tmp_path)
+    child = ServerProcess("tables", ["printf", "one\\n+--+\\n| a |\\n+--+\\n\\ntwo\\n"], os.environ, tmp_path)
     assert child.wait(DEADLINE_S)
     assert child.log_tail() == "one\ntwo"
     child.bury()

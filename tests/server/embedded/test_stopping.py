@@ -17,6 +17,8 @@ from server.spec import ROOT, ModelSpec
 from tests.server.conftest import body_of
 from tests.server.running import live
 
+pytestmark = pytest.mark.system
+
 USERS = 30
 
 

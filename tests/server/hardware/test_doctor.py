@@ -7,13 +7,22 @@ import pytest
 from server.errors import SetUpError
 from server.hardware import doctor
 from server.hardware.device import CPU, CUDA, TENSORRT, DeviceFacts
-from server.hardware.doctor import PACKAGES, Docker, Host, ask_docker, docker_of, findings, profiles, verdicts
+from server.hardware.doctor import (
+    PACKAGES,
+    Docker,
+    HostFinding,
+    ask_docker,
+    docker_of,
+    findings,
+    profiles,
+    verdicts,
+)
 
 INSTALLED = dict.fromkeys((*PACKAGES, "nvidia-ml-py"), "1.0")
 ENGINE = Docker("28.2.2", "2.39.1", "28.2.2", nvidia=True)
 GPU = DeviceFacts(("A100",), (TENSORRT, CUDA, CPU), {}, True)
-ON_CPU = Host(INSTALLED, "/triton", "/libpython")
-ON_GPU = Host(INSTALLED, "/triton", "/libpython", gpu=GPU, docker=ENGINE)
+ON_CPU = HostFinding(INSTALLED, "/triton", "/libpython")
+ON_GPU = HostFinding(INSTALLED, "/triton", "/libpython", gpu=GPU, docker=ENGINE)
 GPU_INSTALL = "install requirements-gpu.txt in a virtual environment of its own"
 
 
@@ -49,7 +58,7 @@ def test_a_host_without_gpu_and_docker():
 
 
 def test_every_lack_has_a_line_and_its_mend():
-    host = Host(
+    host = HostFinding(
         {**INSTALLED} | {"onnxruntime": "1.31.1 (onnxruntime-gpu)"},
         wheel_fault="tritonserver has no stub for Python 3.14.",
         gpu=DeviceFacts(("A100",), (CUDA, CPU), {CUDA: "no libcublas.so.13"}, True),
@@ -82,7 +91,7 @@ def test_every_lack_has_a_line_and_its_mend():
     ],
 )
 def test_what_a_gpu_lacks(gpu, gpu_fault, lacks):
-    _, _, cuda = profiles(Host(INSTALLED, gpu=gpu, gpu_fault=gpu_fault))
+    _, _, cuda = profiles(HostFinding(INSTALLED, gpu=gpu, gpu_fault=gpu_fault))
     assert cuda.lacks == lacks
 
 
@@ -97,7 +106,7 @@ def test_what_a_gpu_lacks(gpu, gpu_fault, lacks):
     ],
 )
 def test_an_old_compose_is_named(compose, lacks):
-    host = Host(INSTALLED, gpu=GPU, docker=Docker("28", compose, "28", nvidia=True))
+    host = HostFinding(INSTALLED, gpu=GPU, docker=Docker("28", compose, "28", nvidia=True))
     assert profiles(host)[0].lacks == lacks
 
 
@@ -105,7 +114,7 @@ def test_an_old_compose_is_named(compose, lacks):
 def test_a_missing_package_is_named(missing, monkeypatch, capsys):
     """Without nvidia-ml-py the servers run, but no GPU is seen."""
     packages = {name: text for name, text in INSTALLED.items() if name != missing}
-    monkeypatch.setattr(doctor, "look", lambda: Host(packages, "/triton"))
+    monkeypatch.setattr(doctor, "look", lambda: HostFinding(packages, "/triton"))
     code = doctor.main([])
     out = capsys.readouterr().out.splitlines()
     line = f"{missing:15} missing: run `pip install -r requirements.txt`"
@@ -118,7 +127,7 @@ def test_a_missing_package_is_named(missing, monkeypatch, capsys):
 
 
 def test_a_missing_tritonserver_is_said_once():
-    cpu = profiles(Host(INSTALLED, wheel_fault="tritonserver is not installed."))[1]
+    cpu = profiles(HostFinding(INSTALLED, wheel_fault="tritonserver is not installed."))[1]
     assert cpu.lacks == ("tritonserver is not installed.",)
 
 

@@ -10,6 +10,7 @@ from server.spec import ModelSpec
 pytestmark = pytest.mark.system
 
 
+@pytest.mark.slow
 def test_an_export_is_made_once_and_again_for_other_weights(tmp_path, capsys):
     export(ModelSpec(), tmp_path)
     stamp = current_stamp(ModelSpec(), tmp_path)

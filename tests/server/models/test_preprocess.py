@@ -5,6 +5,8 @@ from PIL import Image
 from server.models.preprocess import preprocess, resized
 from server.models.weights import import_open_clip
 
+pytestmark = pytest.mark.system
+
 SIZES = [(640, 427), (427, 640), (224, 224), (225, 224), (1001, 333), (32, 57)]
 
 

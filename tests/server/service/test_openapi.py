@@ -12,6 +12,8 @@ from server.settings import Settings
 from tests.server.colour import ColourEmbedder
 from tests.server.running import live
 
+pytestmark = pytest.mark.system
+
 TOKEN = "tok-3n"
 LIMITS = {"MAX_BATCH": 4, "MAX_BODY_BYTES": 100_000, "MAX_PIXELS": 100_000}
 # That a string is an image is more than a schema can say. And what is too much is 413 here.

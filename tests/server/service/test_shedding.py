@@ -17,6 +17,8 @@ from server.service.request_body import read_body
 from server.service.thread_pool import Pool
 from server.settings import Settings
 
+pytestmark = pytest.mark.system
+
 QUEUE, USERS, EACH, COMPUTE_S = 6, 40, 5, 0.01
 
 

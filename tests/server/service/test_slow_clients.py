@@ -13,6 +13,8 @@ import pytest
 from server.service import http_timeouts
 from server.settings import Settings
 
+pytestmark = pytest.mark.system
+
 PATIENT_S = 1.5
 HEAD = b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n"
 

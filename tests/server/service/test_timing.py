@@ -4,7 +4,11 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from server.service.decode import prepare
+
+pytestmark = pytest.mark.system
 
 HELD_MS = 400.0
 

@@ -23,6 +23,8 @@ from users.endpoint import Endpoint
 from users.errors import RequestError
 from users.tls import TOKEN, Security
 
+pytestmark = pytest.mark.system
+
 SECRET = "hunter2-and-more"
 PAGE = b'nv_inference_pending_request_count{model="m"} 3\n'
 

@@ -24,6 +24,8 @@ from tests.swarm.wsgi import serving
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
 
+pytestmark = pytest.mark.system
+
 STATS = {
     "model_stats": [
         {

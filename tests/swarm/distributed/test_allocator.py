@@ -15,6 +15,8 @@ from swarm.distributed.worker_cell import (
     keep_memory,
 )
 
+pytestmark = pytest.mark.system
+
 HUGE = """
 import re, sys
 from pathlib import Path

@@ -26,9 +26,10 @@ from users.transport.connections import PER_USER, SHARED
 USERS = 16
 IMAGES = ImageSet((b"one",), np.zeros((1, 3, 224, 224), dtype=np.float32), "test")
 
-pytestmark = pytest.mark.skipif(
-    not hasattr(plain_socket, "TCP_INFO"), reason="only Linux tells of its connections"
-)
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(not hasattr(plain_socket, "TCP_INFO"), reason="only Linux tells of its connections"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,8 @@ from swarm.hosts.hosts_file import HostSpec, read_hosts
 from swarm.output import fingerprint
 from tests.swarm.hosts.sshd import Sshd, checkout_at, needs_sshd
 
+pytestmark = pytest.mark.system
+
 HERE = Host(HostSpec("here", "process"))
 MS = 1_000_000
 OWN = HostFacts(

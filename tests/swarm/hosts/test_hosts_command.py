@@ -15,10 +15,12 @@ from swarm.hosts import command
 from swarm.hosts.command import main
 from swarm.hosts.host import ROOT
 from swarm.hosts.hosts_file import HostSpec
-from swarm.hosts.prepare import Source, Step, gather, send_checkout, within
+from swarm.hosts.prepare import CheckoutArchive, Step, gather, send_checkout, within
 from swarm.output.fingerprint import git_commit
 from tests.swarm.hosts.repository import repository
 from tests.swarm.hosts.sshd import Sshd, checkout_at, needs_sshd
+
+pytestmark = pytest.mark.system
 
 HEAD = [
     "host",
@@ -106,7 +108,7 @@ def test_a_file_that_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "host a: kind=" in capsys.readouterr().err
 
 
-def linked(spec: HostSpec, source: Source) -> list[Step]:
+def linked(spec: HostSpec, source: CheckoutArchive) -> list[Step]:
     """Preparing, but that this environment is linked to instead of another one made."""
     venv = Path(sys.prefix).resolve()
     return [send_checkout(spec, source), Step("makes .venv", within(spec, f"ln -sfn {venv} .venv"))]

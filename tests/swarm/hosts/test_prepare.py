@@ -20,7 +20,7 @@ from swarm.hosts.check import HostError
 from swarm.hosts.hosts_file import HostSpec, read_hosts
 from swarm.hosts.prepare import (
     OWN_GIT,
-    Source,
+    CheckoutArchive,
     Step,
     gather,
     install,
@@ -33,6 +33,8 @@ from swarm.hosts.prepare import (
 )
 from tests.swarm.hosts.repository import commit_all, repository
 from tests.swarm.hosts.sshd import Sshd, needs_sshd
+
+pytestmark = pytest.mark.system
 
 FAR = HostSpec("far", "ssh", address="far", path="a b", python="python3.11")
 
@@ -63,7 +65,7 @@ def wheel(folder: Path, content: bytes = b"") -> Path:
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Source:
+def source(tmp_path: Path) -> CheckoutArchive:
     (tmp_path / "sent").mkdir()
     repository(tmp_path / "here", REQUIRED)
     return gather(tmp_path / "sent", checkout=tmp_path / "here")
@@ -103,7 +105,7 @@ def test_what_cannot_be_sent_is_said(tmp_path: Path) -> None:
     assert str(caught.value).startswith(f"--wheels {tmp_path / 'swarm'}: no wheels are there: fill it with")
 
 
-def test_the_steps_in_their_order(source: Source) -> None:
+def test_the_steps_in_their_order(source: CheckoutArchive) -> None:
     found = steps(FAR, source)
     assert [step.about for step in found] == [
         "looks for python3.11",
@@ -118,7 +120,7 @@ def test_the_steps_in_their_order(source: Source) -> None:
     )
 
 
-def test_with_wheels_nothing_is_fetched(source: Source) -> None:
+def test_with_wheels_nothing_is_fetched(source: CheckoutArchive) -> None:
     found = steps(FAR, replace(source, wheels=source.files))
     assert [step.about for step in found][3:] == [
         "sends wheels (0.0 MB)",
@@ -148,7 +150,7 @@ def test_the_wrong_python_is_told_by_its_version(tmp_path: Path) -> None:
     assert run(look(replace(FAR, python="/no python"))).returncode == 127
 
 
-def test_a_checkout_that_was_sent_in_part_is_of_no_commit(tmp_path: Path, source: Source) -> None:
+def test_a_checkout_that_was_sent_in_part_is_of_no_commit(tmp_path: Path, source: CheckoutArchive) -> None:
     there = replace(FAR, path=str(tmp_path / "it's there"))
     assert run(send_checkout(there, source)).returncode == 0
     commit = tmp_path / "it's there/.inferswarm-commit"
@@ -180,6 +182,7 @@ def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostSpec]:
 
 
 @needs_sshd
+@pytest.mark.slow
 def test_a_host_is_made_ready_and_made_ready_again(far: HostSpec, tmp_path: Path) -> None:
     here, said = tmp_path / "here", list[str]()
     repository(here, REQUIRED)
@@ -200,6 +203,7 @@ def test_a_host_is_made_ready_and_made_ready_again(far: HostSpec, tmp_path: Path
 
 
 @needs_sshd
+@pytest.mark.slow
 def test_a_wheel_that_is_not_the_locked_one_is_not_installed(far: HostSpec, tmp_path: Path) -> None:
     there = replace(far, path=str(tmp_path / "there"))
     repository(tmp_path / "here", REQUIRED)
@@ -213,7 +217,7 @@ def test_a_wheel_that_is_not_the_locked_one_is_not_installed(far: HostSpec, tmp_
 
 @needs_sshd
 def test_a_git_checkout_that_lies_there_is_left_as_it_is(
-    far: HostSpec, source: Source, tmp_path: Path
+    far: HostSpec, source: CheckoutArchive, tmp_path: Path
 ) -> None:
     repository(tmp_path / "theirs", {"swarm/note.txt": "theirs\n"})
     there, said = replace(far, path=str(tmp_path / "theirs")), list[str]()

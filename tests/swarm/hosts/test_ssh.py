@@ -22,7 +22,7 @@ from swarm.hosts.ssh import FAILED, PORT_TAKEN
 from tests.swarm.hosts.processes import alive, children, eventually
 from tests.swarm.hosts.sshd import Sshd, checkout_at, needs_sshd
 
-pytestmark = needs_sshd
+pytestmark = [pytest.mark.system, needs_sshd]
 FOLDER = "it's $HOME there"
 # Stands for Locust: says to its master what it was given, ends as its first argument says, and says goodbye.
 WORKER = """

@@ -10,9 +10,11 @@ import pytest
 
 from swarm.errors import UsageError
 from swarm.hosts.hosts_file import HostSpec, made_hosts
-from swarm.launcher.child import Child, leashed, spread, workers_wanted
+from swarm.launcher.child import LeashedProcess, leashed, spread, workers_wanted
 from swarm.launcher.orphans import launcher_of, mark
 from tests.locustfiles.console import wait_until
+
+pytestmark = pytest.mark.system
 
 OWN = HostSpec("own", "process", workers=3)
 
@@ -68,7 +70,7 @@ def test_a_locustfile_that_is_none(text: str | None, sentence: str, tmp_path: Pa
 def test_a_child_is_marked_writes_to_its_file_and_ends_with_its_leash(tmp_path: Path) -> None:
     script = "import os, time; print('ready', os.getpid(), os.environ['WORD'], flush=True); time.sleep(60)"
     command = leashed([sys.executable, "-c", script])
-    with Child("c", command, tmp_path / "out", {"WORD": "there"}) as child:
+    with LeashedProcess("c", command, tmp_path / "out", {"WORD": "there"}) as child:
         wait_until(lambda: "ready" in child.tail(), 20)
         _, pid, word = child.tail().split()
         assert word == "there"
@@ -84,7 +86,7 @@ def test_a_child_that_is_asked_has_its_time_to_end(tmp_path: Path) -> None:
         "signal.signal(signal.SIGTERM, lambda *_: (print('in order', flush=True), sys.exit(7)))\n"
         "print('ready', flush=True)\ntime.sleep(60)\n"
     )
-    with Child("c", leashed([sys.executable, "-c", script]), tmp_path / "out", {}) as child:
+    with LeashedProcess("c", leashed([sys.executable, "-c", script]), tmp_path / "out", {}) as child:
         wait_until(lambda: "ready" in child.tail(), 20)
         child.ask_to_end()
         assert child.wait(20) == 7

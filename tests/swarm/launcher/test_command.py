@@ -11,6 +11,8 @@ from swarm.errors import UsageError
 from swarm.hosts.hosts_file import HostSpec
 from swarm.launcher import command
 
+pytestmark = pytest.mark.system
+
 
 def test_what_is_not_ours_goes_to_the_study() -> None:
     options, rest = command.parse(["-f", "x.py", "--workers", "4", "--seconds", "3", "--cells", "*/b1/*"])

@@ -14,6 +14,8 @@ import pytest
 from swarm.launcher import leash
 from tests.swarm.hosts.processes import alive, children, eventually
 
+pytestmark = pytest.mark.system
+
 SCRIPT = Path(leash.__file__)
 LEASH = [sys.executable, "-I", "-S", str(SCRIPT)]
 HURRIED = f"""

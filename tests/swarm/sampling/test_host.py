@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from swarm.sampling.host import Host, busy_share
+from swarm.sampling.host import HostSampler, busy_share
 
 Times = namedtuple("Times", "user system idle iowait guest guest_nice", defaults=(0, 0, 0, 0, 0, 0))
 
@@ -30,7 +30,7 @@ def test_busy_is_what_was_not_idle(after: Times, share: float | None) -> None:
 def test_each_reading_is_of_the_time_since_the_last() -> None:
     readings = iter([Times(), Times(user=1, idle=3), Times(user=3, idle=5), Times(user=3, idle=5)])
     traffic = SimpleNamespace(bytes_sent=700, bytes_recv=900)
-    host = Host(lambda: next(readings), lambda: traffic)
+    host = HostSampler(lambda: next(readings), lambda: traffic)
     assert host.read() == {"host": {"cpu_pct": 25.0, "tx_bytes": 700, "rx_bytes": 900}}
     assert host.read()["host"]["cpu_pct"] == 50.0
     assert "cpu_pct" not in host.read()["host"]
@@ -38,11 +38,11 @@ def test_each_reading_is_of_the_time_since_the_last() -> None:
 
 def test_a_machine_without_network_interfaces() -> None:
     readings = iter([Times(), Times(user=1, idle=1)])
-    assert Host(lambda: next(readings), lambda: None).read() == {"host": {"cpu_pct": 50.0}}
+    assert HostSampler(lambda: next(readings), lambda: None).read() == {"host": {"cpu_pct": 50.0}}
 
 
 def test_this_machine() -> None:
-    host = Host()
+    host = HostSampler()
     sum(range(2_000_000))
     found = host.read()["host"]
     assert 0 <= found.get("cpu_pct", 0) <= 100

@@ -18,6 +18,8 @@ from tests.fake_kubernetes import Cluster
 from tests.swarm.options.test_parse import options
 from users.endpoint import Endpoint
 
+pytestmark = pytest.mark.system
+
 SERVICE = Endpoint("pytorch-http", "pytorch", "http", "jpeg", "127.0.0.1:1")
 
 

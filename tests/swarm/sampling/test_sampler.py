@@ -18,6 +18,8 @@ from swarm.sampling import sampler as module
 from swarm.sampling.sampler import Sampler, open_sources, record, second_ended, until_next_second
 from users.endpoint import Endpoint
 
+pytestmark = pytest.mark.system
+
 HTTP = Endpoint("pytorch-http", "pytorch", "http", "jpeg", "127.0.0.1:1")
 HEAD = {"kind": "sample", "cell": "a/b1/c1", "repeat": 2}
 

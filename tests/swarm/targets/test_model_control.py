@@ -20,6 +20,8 @@ from tests.swarm.fakes import FakeClock
 from tests.swarm.wsgi import serving
 from users.endpoint import Endpoint
 
+pytestmark = pytest.mark.system
+
 SERVICE = Endpoint("pytorch-http", "pytorch", "http", "jpeg", "h:8002")
 GATEWAY = Endpoint("gateway-http", "gateway", "http", "jpeg", "h:8040")
 BATCHED: dict[str, Any] = {

@@ -25,6 +25,8 @@ from users.inputs.images import ImageSet
 from users.tls import OPEN, TOKEN, Security
 from users.transport.base import Transport
 
+pytestmark = pytest.mark.system
+
 SECRET = "hunter2-and-more"
 IMAGES = ImageSet((b"one",), np.zeros((1, 3, 224, 224), dtype=np.float32), "test")
 SERVICE, TRITON, TRITON_GRPC = JpegHttp, TritonHttp, TritonGrpc

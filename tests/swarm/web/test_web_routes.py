@@ -189,6 +189,7 @@ def test_without_a_web_ui_nobody_watches() -> None:
     nobody.refused("")
 
 
+@pytest.mark.system
 def test_a_headless_study_imports_nothing_of_the_page() -> None:
     code = (
         "import sys, swarm.study.shape; print([name for name in sys.modules if name.startswith('swarm.web')])"

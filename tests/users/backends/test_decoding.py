@@ -11,7 +11,7 @@ from users.backends.triton_http import embeddings_of
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, kind_of
 from users.transport.base import EMBEDDING_SIZE
-from users.transport.http_response import Answer
+from users.transport.http_response import HttpResponse
 
 RNG = np.random.default_rng(9)
 ROWS = RNG.normal(size=(3, EMBEDDING_SIZE)).astype(np.float32)
@@ -91,7 +91,7 @@ def test_both_clients_read_the_service_alike() -> None:
     endpoint = Endpoint("x", "pytorch", "http", "jpeg", "h:1")
     body = json.dumps({"embeddings": ROWS.tolist()}).encode()
     seen = [
-        JpegHttp(endpoint, 1, by_library=by_library).embeddings(Answer(200, {}, body, True, {}))
+        JpegHttp(endpoint, 1, by_library=by_library).embeddings(HttpResponse(200, {}, body, True, {}))
         for by_library in (False, True)
     ]
     assert all(np.array_equal(found, ROWS) for found in seen)

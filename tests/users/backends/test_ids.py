@@ -17,17 +17,17 @@ from users.backends.triton_http import HEADER_LENGTH, TritonHttp
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 from users.load.assignment import Assignment, prepare_pool
-from users.transport.base import PLACEHOLDER, Prepared, Transport
+from users.transport.base import PLACEHOLDER, PreparedRequest, Transport
 
 ID = "0123456789abcdef"
 
 
-def prepared(transport: type[Transport], request_id: str) -> Prepared:
+def prepared(transport: type[Transport], request_id: str) -> PreparedRequest:
     endpoint = Endpoint("x", "onnx", transport.protocol, transport.payload, "127.0.0.1:1", "a-model-0000")
     return transport.prepare(IMAGES, (2, 0), endpoint, request_id)
 
 
-def id_of(request: Prepared) -> str:
+def id_of(request: PreparedRequest) -> str:
     """As the server reads it."""
     if HEADER_LENGTH in request.headers:
         head = json.loads(request.body[: int(request.headers[HEADER_LENGTH])])
@@ -92,7 +92,7 @@ def test_an_untraced_request_is_sent_as_it_was_prepared(transport: type[Transpor
 
 
 def test_two_stages_name_their_requests_apart() -> None:
-    made = Prepared(b"", (0,))
+    made = PreparedRequest(b"", (0,))
     endpoint = Endpoint("x", "onnx", "http", "fp32", "127.0.0.1:1", "m")
     one, other = (Assignment(endpoint, [made], 20) for _ in range(2))
     assert len(one.new_id()) == len(PLACEHOLDER)
@@ -100,6 +100,6 @@ def test_two_stages_name_their_requests_apart() -> None:
 
 
 def test_what_is_renamed_is_a_copy() -> None:
-    made = Prepared(b"id: 0000000000000000, and what follows", (1, 2), {"a": "b"}, id_at=4)
+    made = PreparedRequest(b"id: 0000000000000000, and what follows", (1, 2), {"a": "b"}, id_at=4)
     assert made.renamed(ID) == replace(made, body=b"id: 0123456789abcdef, and what follows")
     assert np.array_equal(made.indices, (1, 2))

@@ -17,7 +17,7 @@ from users.errors import ErrorKind
 from users.inputs.images import ImageSet
 from users.load.assignment import Assignment
 from users.load.user import InferenceUser
-from users.transport.base import Prepared, Reply, Transport
+from users.transport.base import PreparedRequest, Reply, Transport
 
 IMAGES = ImageSet(
     (b"one", b"two", b"three"), np.arange(3 * 3 * 224 * 224, dtype=np.float32).reshape(3, 3, 224, 224), "test"
@@ -25,15 +25,15 @@ IMAGES = ImageSet(
 EMBEDDING = [1.0, *[0.0] * 511]
 
 
-def recording(transport: type[Transport]) -> tuple[type[InferenceUser], list[Prepared]]:
+def recording(transport: type[Transport]) -> tuple[type[InferenceUser], list[PreparedRequest]]:
     """A user of this way of sending, who notes requests and sends none."""
-    sent: list[Prepared] = []
+    sent: list[PreparedRequest] = []
 
     class Recording(transport):  # type: ignore[misc, valid-type]
         def open(self) -> None:
             pass
 
-        def exchange(self, prepared: Prepared) -> Reply:
+        def exchange(self, prepared: PreparedRequest) -> Reply:
             sent.append(prepared)
             return Reply(np.array([EMBEDDING, EMBEDDING], dtype=np.float32), 0)
 
@@ -62,7 +62,7 @@ def test_what_a_library_builds_equals_what_was_prepared(transport: type[Transpor
 def test_a_request_that_cannot_be_built_has_failed() -> None:
     user_class, sent = recording(TritonHttp)
     endpoint = Endpoint("x", "onnx", "http", "fp32", "127.0.0.1:1", "m")
-    prepared = Prepared(b"never sent", (3,))
+    prepared = PreparedRequest(b"never sent", (3,))
     user_class.assignment = Assignment(endpoint, [prepared], 20, images=IMAGES)  # which has no fourth picture
     user = user_class(Environment(user_classes=[user_class]))
     user.on_start()

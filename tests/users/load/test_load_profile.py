@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from users.load.load_profile import GIVE, LoadProfile, Stage, parse
+from users.load.load_profile import GIVE, LoadProfile, LoadStage, parse
 from users.load.pacing import CONSTANT, NS_PER_S, POISSON, OpenPacer, offsets_ns
 
 TEXT = "ramp:20,hold:40,cool:20"
@@ -14,9 +14,9 @@ TEXT = "ramp:20,hold:40,cool:20"
 def test_stages_of_a_profile() -> None:
     profile = parse(TEXT, 60)
     assert profile.stages == (
-        Stage("ramp", 20, 6, 60),
-        Stage("hold", 40, 60, 60),
-        Stage("cool-down", 20, 6, 6),
+        LoadStage("ramp", 20, 6, 60),
+        LoadStage("hold", 40, 60, 60),
+        LoadStage("cool-down", 20, 6, 6),
     )
     assert profile.seconds == 80
     assert [stage.arrivals for stage in profile.stages] == [660, 2_400, 120]

@@ -14,7 +14,7 @@ from users.errors import ErrorKind, RequestError
 from users.load.assignment import Assignment
 from users.load.user import InferenceUser
 from users.result import Result
-from users.transport.base import Prepared, Reply, Transport
+from users.transport.base import PreparedRequest, Reply, Transport
 
 ENDPOINT = Endpoint("fake-http", "fake", "http", "fp32", "127.0.0.1:1")
 
@@ -36,13 +36,13 @@ class Scripted(Transport):
     @classmethod
     def prepare(
         cls, images: Any, indices: tuple[int, ...], endpoint: Endpoint, request_id: str = ""
-    ) -> Prepared:
+    ) -> PreparedRequest:
         raise NotImplementedError
 
     def open(self) -> None:
         self.log.append("open")
 
-    def exchange(self, prepared: Prepared) -> Reply:
+    def exchange(self, prepared: PreparedRequest) -> Reply:
         step = self.script.pop(0)
         if isinstance(step, BaseException):
             raise step
@@ -67,7 +67,9 @@ def fired() -> list[dict[str, Any]]:
 def user(fired: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> ScriptedUser:
     environment = Environment(user_classes=[ScriptedUser])
     environment.events.request.add_listener(lambda **event: fired.append(event))
-    assignment = Assignment(ENDPOINT, [Prepared(b"12345", (3,))], 1.0, cell="fake-http/b1/c1", repeat=2)
+    assignment = Assignment(
+        ENDPOINT, [PreparedRequest(b"12345", (3,))], 1.0, cell="fake-http/b1/c1", repeat=2
+    )
     assignment.golden = np.eye(512, dtype=np.float32)
     assignment.enter("measure")
     monkeypatch.setattr(ScriptedUser, "assignment", assignment)

@@ -21,8 +21,10 @@ from users.backends.triton_grpc import TritonGrpc
 from users.backends.triton_http import TritonHttp
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
-from users.transport.base import Prepared
+from users.transport.base import PreparedRequest
 from users.transport.connections import GIVE, Channels, parse
+
+pytestmark = pytest.mark.system
 
 ROOT = Path(__file__).parents[3]
 KINDS = ("per-user", "shared", "pool:4", "same-args")
@@ -100,7 +102,7 @@ def endpoint() -> Iterator[Endpoint]:
 
 
 @pytest.fixture(scope="module")
-def prepared(endpoint: Endpoint) -> Prepared:
+def prepared(endpoint: Endpoint) -> PreparedRequest:
     return TritonGrpc.prepare(IMAGES, (0,), endpoint)
 
 
@@ -119,7 +121,7 @@ def eventually(holds: Callable[[], bool]) -> bool:
     return False
 
 
-def send_all(users: list[TritonGrpc], prepared: Prepared) -> None:
+def send_all(users: list[TritonGrpc], prepared: PreparedRequest) -> None:
     """A request of each, all at once; each must succeed."""
     asking = [gevent.spawn(user.send, prepared) for user in users]
     assert len(gevent.joinall(asking, timeout=60, raise_error=True)) == len(users)
@@ -130,7 +132,7 @@ def send_all(users: list[TritonGrpc], prepared: Prepared) -> None:
     [("per-user", 16), ("shared", 1), ("pool:4", 4), ("same-args", 1), ("pool:32", 16)],
 )
 def test_what_a_server_sees_of_sixteen_users(
-    channels: str, expected: int, endpoint: Endpoint, prepared: Prepared
+    channels: str, expected: int, endpoint: Endpoint, prepared: PreparedRequest
 ) -> None:
     assert TritonGrpc.connections(16, channels) == expected
     with ExitStack() as stack:
@@ -144,7 +146,7 @@ def test_what_a_server_sees_of_sixteen_users(
 
 @pytest.mark.parametrize("channels", ["per-user", "shared", "pool:4", "same-args"])
 def test_users_who_have_not_sent_count_for_nothing(
-    channels: str, endpoint: Endpoint, prepared: Prepared
+    channels: str, endpoint: Endpoint, prepared: PreparedRequest
 ) -> None:
     with ExitStack() as stack:
         users = [stack.enter_context(TritonGrpc(endpoint, 30, channels)) for _ in range(16)]
@@ -159,7 +161,7 @@ def channels_in_use(users: list[TritonGrpc]) -> list[int]:
     return sorted(Counter(user._channel._channel for user in users).values())
 
 
-def test_a_pool_stays_even_when_users_leave_and_come(endpoint: Endpoint, prepared: Prepared) -> None:
+def test_a_pool_stays_even_when_users_leave_and_come(endpoint: Endpoint, prepared: PreparedRequest) -> None:
     with ExitStack() as stack:
         users = [stack.enter_context(TritonGrpc(endpoint, 30, "pool:4")) for _ in range(16)]
         for user in users:
@@ -174,7 +176,7 @@ def test_a_pool_stays_even_when_users_leave_and_come(endpoint: Endpoint, prepare
     assert eventually(lambda: served(endpoint.port) == 0)
 
 
-def test_kinds_side_by_side_share_nothing(endpoint: Endpoint, prepared: Prepared) -> None:
+def test_kinds_side_by_side_share_nothing(endpoint: Endpoint, prepared: PreparedRequest) -> None:
     with ExitStack() as stack:
         users = [stack.enter_context(TritonGrpc(endpoint, 30, kind)) for kind in KINDS * 2]
         send_all(users, prepared)
@@ -182,7 +184,9 @@ def test_kinds_side_by_side_share_nothing(endpoint: Endpoint, prepared: Prepared
     assert eventually(lambda: served(endpoint.port) == 0)
 
 
-def test_closed_twice_or_unused_a_place_is_given_up_once(endpoint: Endpoint, prepared: Prepared) -> None:
+def test_closed_twice_or_unused_a_place_is_given_up_once(
+    endpoint: Endpoint, prepared: PreparedRequest
+) -> None:
     before = TritonGrpc.users
     first, second, unused = (TritonGrpc(endpoint, 30, "shared") for _ in range(3))
     for user in (first, second, unused):

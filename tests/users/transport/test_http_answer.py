@@ -12,13 +12,13 @@ from tests.users.slow_server import LARGE, Server, answer_of, serving
 from users.backends.triton_http import TritonHttp
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
-from users.transport.base import Prepared, Transport
+from users.transport.base import PreparedRequest, Transport
 from users.transport.http_connection import HttpConnection
 from users.transport.http_response import CHUNK_BYTES, parsed
 
 OK = "HTTP/1.1 200 OK\r\n"
 LONG = bytes(range(256)) * 2000
-REQUEST = Prepared(b"asked", (0,), {"Content-Type": "text/plain"})
+REQUEST = PreparedRequest(b"asked", (0,), {"Content-Type": "text/plain"})
 
 
 class Says:
@@ -143,7 +143,7 @@ def test_a_connection_closed_while_idle_costs_no_request() -> None:
 def test_a_large_request_arrives_as_it_was() -> None:
     sent = bytes(range(256)) * (len(LARGE) // 256)
     with serving(Says([answer_of(b"ok")])) as server, closing(of(server)) as connection:
-        assert connection.post("/", Prepared(sent, ())).body == b"ok"
+        assert connection.post("/", PreparedRequest(sent, ())).body == b"ok"
     assert server.bodies == [sent]
 
 

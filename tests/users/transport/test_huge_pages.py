@@ -5,15 +5,16 @@ import mmap
 import pytest
 
 from users.transport import huge_pages
-from users.transport.base import Prepared
+from users.transport.base import PreparedRequest
 from users.transport.huge_pages import LINE_BYTES, settled
 
 BODIES = [b"a" * 100, b"", b"b" * 64, bytes(range(256)) * 3000]
 
 
-def pool() -> list[Prepared]:
+def pool() -> list[PreparedRequest]:
     return [
-        Prepared(body, (number,), {"x": str(number)}, id_at=number - 1) for number, body in enumerate(BODIES)
+        PreparedRequest(body, (number,), {"x": str(number)}, id_at=number - 1)
+        for number, body in enumerate(BODIES)
     ]
 
 
@@ -33,13 +34,13 @@ def test_all_lie_in_one_mapping_that_nobody_can_write_to() -> None:
 
 
 def test_a_request_is_renamed_there_too() -> None:
-    (moved,) = settled([Prepared(b"id: 0000, and more", (0,), id_at=4)])
-    assert moved.renamed("abcd") == Prepared(b"id: abcd, and more", (0,), id_at=4)
+    (moved,) = settled([PreparedRequest(b"id: 0000, and more", (0,), id_at=4)])
+    assert moved.renamed("abcd") == PreparedRequest(b"id: abcd, and more", (0,), id_at=4)
 
 
 def test_nothing_to_move() -> None:
     assert settled([]) == []
-    assert settled([Prepared(b"", (0,))]) == [Prepared(b"", (0,))]
+    assert settled([PreparedRequest(b"", (0,))]) == [PreparedRequest(b"", (0,))]
 
 
 def test_a_kernel_without_huge_pages(monkeypatch: pytest.MonkeyPatch) -> None:

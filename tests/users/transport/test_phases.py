@@ -35,11 +35,13 @@ from users.inputs.images import ImageSet
 from users.load.assignment import Assignment
 from users.load.user import InferenceUser
 from users.result import Result
-from users.transport.base import Prepared
+from users.transport.base import PreparedRequest
 from users.transport.http import Connection
 from users.transport.http_connection import HttpConnection
 from users.transport.http_library import LibraryConnection
 from users.transport.http_response import Stamps
+
+pytestmark = pytest.mark.system
 
 IMAGES = ImageSet(
     (b"one", b"two", b"three"), np.arange(3 * 3 * 224 * 224, dtype=np.float32).reshape(3, 3, 224, 224), "test"
@@ -62,7 +64,7 @@ def posted(
     with serving(handle) as server:
         connection = connected(kind, server)
         began_ns = time.perf_counter_ns()
-        answer = connection.post("/", Prepared(body, ()))
+        answer = connection.post("/", PreparedRequest(body, ()))
         took_ns = time.perf_counter_ns() - began_ns
         assert answer.body == b"ok"
         connection.close()
@@ -111,7 +113,7 @@ def test_a_kept_connection_begins_each_request_anew(kind: type[Connection]) -> N
         connection = connected(kind, server)
         for number in range(3):
             began_ns = time.perf_counter_ns()
-            answer = connection.post("/", Prepared(b"small", ()))
+            answer = connection.post("/", PreparedRequest(b"small", ()))
             took_ns = time.perf_counter_ns() - began_ns
             assert answer.body == b"ok"
             assert answer.phases_ns["wait"] >= server.pauses_ns[number]
@@ -126,7 +128,7 @@ def test_a_connection_that_broke_is_replaced_and_stamped_again(kind: type[Connec
     with serving(reads_slowly) as server:  # which hangs up after each answer, and does not say so
         connection = connected(kind, server)
         for number in range(2):
-            answer = connection.post("/", Prepared(LARGE, ()))
+            answer = connection.post("/", PreparedRequest(LARGE, ()))
             assert answer.phases_ns["send"] >= server.pauses_ns[number]
         connection.close()
     assert server.connections == 2

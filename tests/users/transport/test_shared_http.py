@@ -17,11 +17,11 @@ from tests.users.slow_server import Server, answer_of, serving
 from users.backends.embed_service import JpegHttp
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
-from users.transport.base import Prepared, Reply
+from users.transport.base import PreparedRequest, Reply
 from users.transport.http import BorrowedConnections, HttpTransport
 
 ANSWER = answer_of(json.dumps({"embeddings": [[1.0, *[0.0] * 511]]}).encode())
-REQUEST = Prepared(b"{}", (0,))
+REQUEST = PreparedRequest(b"{}", (0,))
 USERS = 16
 
 

@@ -7,6 +7,8 @@ import pytest
 
 from users.transport.sockets import Deadline
 
+pytestmark = pytest.mark.system
+
 
 def test_every_block_has_the_whole_time() -> None:
     deadline = Deadline(1.0)

@@ -22,9 +22,11 @@ from users.backends.triton_grpc import TritonGrpc
 from users.errors import ErrorKind, RequestError
 from users.inputs.images import ImageSet
 from users.tls import Security
-from users.transport.base import Prepared
+from users.transport.base import PreparedRequest
 from users.transport.connections import PER_REQUEST, PER_USER, SAME_ARGS, SHARED
 from users.transport.http_connection import HttpConnection
+
+pytestmark = pytest.mark.system
 
 
 @pytest.fixture(scope="module")
@@ -187,7 +189,7 @@ def test_who_cannot_hand_over_lets_others_run(made: Certificates) -> None:
     server.start()
     endpoint = endpoint_of(OWN, f"localhost:{server.server_port}", Security(made.ca))
     connection = HttpConnection(endpoint, 30)
-    assert connection.post("/embed", Prepared(body, (0,))).body == b"done"
+    assert connection.post("/embed", PreparedRequest(body, (0,))).body == b"done"
     assert heard[0] >= len(body)
     connection.close()
     server.stop()

@@ -6,7 +6,7 @@ import pytest
 
 from reports.study.study import load_study
 from reports.topics.contention.arms import ArmAxes, arms_of, cases
-from reports.topics.contention.evidence import Answer
+from reports.topics.contention.evidence import ExperimentAnswer
 from reports.topics.contention.tables import verdict_said
 from reports.topics.contention.verdict import verdicts
 from reports.topics.report import build_page
@@ -29,7 +29,7 @@ MS = 1_000_000
 CASE = "emulated fp32, batch 1, 16 users over wan-a100"
 
 
-def line(found: tuple[Answer, ...], begin: str) -> Answer:
+def line(found: tuple[ExperimentAnswer, ...], begin: str) -> ExperimentAnswer:
     return next(evidence for evidence in found if evidence.question.startswith(begin))
 
 

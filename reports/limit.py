@@ -13,7 +13,7 @@ LIMITS = (
     "offered-load",
     "inconclusive",
 )
-"""Every code. Where several things are in the way, the one named first here is the limit."""
+"""Every code; reports/limits/rules.py has the order in which they are looked for."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Users: how one request is built, sent, timed and checked. One file per way of sending."""
+"""Users: how one request is built, sent, timed and checked."""
 
 from locust import User  # noqa: F401  (first: it patches sockets and threads)
 

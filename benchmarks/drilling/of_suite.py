@@ -126,7 +126,8 @@ DRILLS = (
         Expected(
             3,
             caveats=("unfinished",),
-            status=UNFINISHED,
+            # A footer is short: it may find room in the last block that the ledger already has.
+            status=f"{UNFINISHED} or failed",
             left=False,
             in_flight=ANY,
             says=("the ledger cannot be written \\(No space left on device",),

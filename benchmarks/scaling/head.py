@@ -123,9 +123,9 @@ class Head:
     def go(self, idle_s: float) -> None:
         """Wait for the workers, look at the bare link, ask and spawn, then walk one run."""
         began = time.monotonic()
-        while len(self.workers.workers()) < self._workers or self.workers.strangers:
+        while len(self.workers.taking_part()) < self._workers or self.workers.strangers:
             if time.monotonic() > began + READY_S:
-                raise SystemExit(f"{len(self.workers.workers())} of {self._workers} workers came")
+                raise SystemExit(f"{len(self.workers.taking_part())} of {self._workers} workers came")
             gevent.sleep(0.01)
         self.seen.ready_s, self.seen.ready_cpu_s = time.monotonic() - began, time.process_time()
         gevent.sleep(1)

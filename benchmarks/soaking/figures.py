@@ -28,7 +28,7 @@ from benchmarks.soaking.watching import Look, Size, Track
 
 MOST_MB_PER_MIN = 1.0
 MB = 1e6
-CREW = {"master": 1, "worker": 2}
+PROCESSES_NEEDED = {"master": 1, "worker": 2}
 """How many of each must be there, the same ones, from the first judged look to the last."""
 LEAST_SHARE = 0.9
 """Of a cell's judged time: a process that was there for less of it came or went in between."""
@@ -93,7 +93,7 @@ def judge(
         counts(bounds, cell)
         fates = [fate for track in ordered for fate in fates_of(track, cell, skipped_s)]
         judge_doubts(bounds, validity.doubts.get(cell.name, ()), quick)
-        crew(bounds, ordered, fates, cell)
+        all_there(bounds, ordered, fates, cell)
         memory(bounds, fates)
         rows += [f"| {cell.name} | {fate.row}" for fate in fates]
         if not quick:
@@ -126,7 +126,7 @@ def fates_of(track: Track, cell: Cell, skipped_s: float) -> Iterator[Fate]:
     yield Fate(track, looks, slope(rss), rise(rss), slope(pss), stays(points("fds")))
 
 
-def crew(bounds: Bounds, tracks: Iterable[Track], fates: Iterable[Fate], cell: Cell) -> None:
+def all_there(bounds: Bounds, tracks: Iterable[Track], fates: Iterable[Fate], cell: Cell) -> None:
     """Whether those that were seen of each kind are as many as there must be, and lived through it."""
     seen = Counter(
         track.kind
@@ -134,7 +134,7 @@ def crew(bounds: Bounds, tracks: Iterable[Track], fates: Iterable[Fate], cell: C
         if any(cell.began_s <= look.at_s <= cell.ended_s for look in track.looks)
     )
     lived = Counter(fate.track.kind for fate in fates)
-    for kind, count in CREW.items():
+    for kind, count in PROCESSES_NEEDED.items():
         verdict = HOLDS if lived[kind] == seen[kind] == count else BROKEN
         bounds.verdict(
             f"  {kind}: throughout", f"{lived[kind]} of {seen[kind]}", f"{count} of {count}", verdict

@@ -1,1 +1,1 @@
-"""cells.csv: its columns, and how it is read back."""
+"""cells.csv: its columns; and the sides of a comparison, which are read from it or from a study."""

@@ -46,17 +46,11 @@ RATE = Measure("images_per_s", "Images per second", "images/s", more_is_faster=T
 
 
 P50 = Measure("latency_p50_ms", "Latency, p50", "p50 ms")
-
-
 MAIN = (RATE, P50, Measure("latency_mean_ms", "Latency, mean", "mean ms", instead_of=P50.column))
-
-
 TAILS = (
     Measure("latency_p95_ms", "Latency, p95", "p95 ms", least=ENOUGH["p95"]),
     Measure("latency_p99_ms", "Latency, p99", "p99 ms", least=ENOUGH["p99"]),
 )
-
-
 MEASURES = (*MAIN, *TAILS)
 
 

@@ -36,8 +36,6 @@ class Executed:
 
 
 Batches = Mapping[int, Executed]
-
-
 NOTHING = Executed(0, 0)
 
 

@@ -53,24 +53,14 @@ _FACTS = frozenset(
         "gpu_memory_bytes",
     ]
 )
-
-
 _EVIDENCE = frozenset(
     ["requests", "images", "measure_s", "worker_cpu_pct", "loop_lag_p99_ms", "send_delay_p99_ms"]
 )
-
-
 OF_FAILURES = frozenset({FAILURE_RATIO, "failures", "abandoned"})
 """They are known of a run of which no request succeeded, too."""
-
-
 OF_THE_RATE = frozenset({"requests_per_s", "images_per_s", "offered_per_s"})
 """With open load they are what was asked for, however slow the server is."""
-
-
 _UNJUDGED = frozenset({"repeat", "batch", "level"})
-
-
 PERCENTILES = {
     f"{stem}_{name}_ms": (histogram, percent)
     for stem, histogram, percents in (
@@ -80,11 +70,7 @@ PERCENTILES = {
     for name, percent in percents.items()
 }
 """Columns that are percentiles of requests: the histogram of a window that has them, and the percent."""
-
-
 GATED = (*(name for name in NUMBERS if name not in _UNJUDGED), FAILURE_RATIO, UNEXPLAINED_SHARE)
-
-
 BEYOND = 50
 """As many results must lie beyond a percentile that is gated on: 5,000 in all for p99."""
 

@@ -1,1 +1,1 @@
-"""One renderer for each format: HTML, Markdown, CSV, JSON, JUnit, the console."""
+"""One renderer for each format: HTML, Markdown, JSON, JUnit, the console."""

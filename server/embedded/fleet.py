@@ -57,7 +57,7 @@ class Running:
 
 
 class Fleet:
-    """The processes of one `up`. `pause` waits a moment, and raises Stop once nobody wants the servers."""
+    """The processes of one `up`. `pause` waits a moment; it raises StopRequested once nobody wants them."""
 
     def __init__(self, log_dir: Path, events: Events, pause: Callable[[], None]) -> None:
         self.log_dir = log_dir

@@ -2,8 +2,8 @@
 
 tritonserver's Python backend makes a folder there, and leaves it where it is killed. The name, `python_env_`
 and six characters, does not say whose it is, and the place cannot be chosen. So those that appear while one
-`up` starts its servers, in its turn, are noted as its own. Only empty folders are ever removed: our models
-bring no environment of theirs to be unpacked there.
+`up` starts its servers, under the start lock, are noted as its own. Only empty folders are ever removed: our
+models bring no environment of theirs to be unpacked there.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Environments:
 
 
 def present(temporary: Path) -> set[Path]:
-    """This user's, of whatever process."""
+    """This user's folders of environments, of whatever process."""
     found = set()
     for path in temporary.glob(PATTERN):
         with suppress(OSError):
@@ -86,7 +86,7 @@ def present(temporary: Path) -> set[Path]:
 
 
 def remove_environments(folders: Iterable[Path]) -> None:
-    """Those that are empty."""
+    """Remove those that are empty."""
     for folder in folders:
         with suppress(OSError):
             folder.rmdir()
@@ -102,12 +102,12 @@ def remove_orphaned_environments(notes: Path) -> None:
 
 
 def needed_mb(tritonservers: int, instances: int, steps: int) -> int:
-    """For so many servers, each with instances of its model, the steps before it, and the null model."""
+    """MB of shared memory for so many servers, each with a model's instances, its steps, the null model."""
     return tritonservers * (INSTANCE_MB * (instances + steps) + 1)
 
 
 def check(needed_mb: int) -> None:
-    """SetUpError where there is less of it than tritonservers will take.
+    """SetUpError where there is less shared memory than tritonservers will take.
 
     Without it a tritonserver would die of its first large batch, in the middle of a study.
     """

@@ -1,4 +1,4 @@
-"""What Triton's log tells of a start: how long it took, or why it failed, in one line."""
+"""What a server tells of its start: how long it took, or why it failed, in one line."""
 
 from __future__ import annotations
 

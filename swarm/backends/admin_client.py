@@ -165,16 +165,16 @@ class AdminConnection:
 
 def get(endpoint: Endpoint, path: str) -> Told:
     """GET a path of the endpoint's server, once. Raises RequestError."""
-    with closing(AdminConnection.to(endpoint, PATIENCE_S)) as line:
-        return line.ask("GET", path)
+    with closing(AdminConnection.to(endpoint, PATIENCE_S)) as connection:
+        return connection.ask("GET", path)
 
 
 def post(
     endpoint: Endpoint, path: str, body: Any = None, patience_s: float = PATIENCE_S, control: bool = False
 ) -> Told:
     """POST nothing, or a body as JSON, to a path of the endpoint's server, once. Raises RequestError."""
-    with closing(AdminConnection.to(endpoint, patience_s)) as line:
-        return line.ask("POST", path, body, control)
+    with closing(AdminConnection.to(endpoint, patience_s)) as connection:
+        return connection.ask("POST", path, body, control)
 
 
 def samples(page: str, names: Collection[str]) -> Iterator[Sample]:

@@ -59,9 +59,9 @@ def service_serving(endpoint: Endpoint) -> dict[str, Any]:
 
 def of_service(endpoint: Endpoint) -> Mapping[str, Any]:
     """What the PyTorch service or a gateway says of itself by `/readyz`; nothing of one of another make."""
-    with closing(AdminConnection.to(endpoint, PATIENCE_S)) as line:
+    with closing(AdminConnection.to(endpoint, PATIENCE_S)) as connection:
         try:
-            told = line.get_json("/readyz")
+            told = connection.get_json("/readyz")
         except RequestError:
             return {}
     return told if isinstance(told, dict) else {}

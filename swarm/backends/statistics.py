@@ -88,11 +88,11 @@ def counter_reader(endpoint: Endpoint, timeout_s: float, batches: bool = False) 
         with triton_stub(endpoint) as stub:
             yield triton_reader(endpoint, lambda name: grpc_statistics(stub, name, timeout_s), batches)
         return
-    with closing(AdminConnection.to(endpoint, timeout_s)) as line:
+    with closing(AdminConnection.to(endpoint, timeout_s)) as connection:
         if endpoint.model:
-            yield triton_reader(endpoint, lambda name: http_statistics(line, name), batches)
+            yield triton_reader(endpoint, lambda name: http_statistics(connection, name), batches)
         else:
-            yield lambda: service_reading(line.get("/metrics"))
+            yield lambda: service_reading(connection.get("/metrics"))
 
 
 def triton_reader(endpoint: Endpoint, ask: Ask, batches: bool) -> Read:
@@ -116,10 +116,10 @@ def grpc_statistics(stub: Any, name: str, timeout_s: float) -> Mapping[str, Any]
     return plain(stub.ModelStatistics(service_pb2.ModelStatisticsRequest(name=name), timeout=timeout_s))
 
 
-def http_statistics(line: AdminConnection, name: str) -> Mapping[str, Any]:
+def http_statistics(connection: AdminConnection, name: str) -> Mapping[str, Any]:
     """The same over HTTP."""
     path = f"/v2/models/{name}/stats" if name else "/v2/models/stats"
-    answer: Mapping[str, Any] = line.get_json(path)
+    answer: Mapping[str, Any] = connection.get_json(path)
     return answer
 
 

@@ -41,8 +41,8 @@ def model_config(endpoint: Endpoint) -> Mapping[str, Any]:
         with triton_stub(endpoint) as stub:
             made: Mapping[str, Any] = plain(stub.ModelConfig(request, timeout=PATIENCE_S))["config"]
             return made
-    with closing(AdminConnection.to(endpoint, PATIENCE_S)) as line:
-        read: Mapping[str, Any] = line.get_json(f"/v2/models/{endpoint.model}/config")
+    with closing(AdminConnection.to(endpoint, PATIENCE_S)) as connection:
+        read: Mapping[str, Any] = connection.get_json(f"/v2/models/{endpoint.model}/config")
         return read
 
 

@@ -210,7 +210,7 @@ class MasterSocket(Server):
                 self._tell(str(error) if isinstance(error, RefusedMessage) else "no message of Locust's")
 
     def heard(self, frames: list[bytes]) -> tuple[str, Message]:
-        """The message in some frames. Raises Unheard, or what the decoder does, where there is none."""
+        """The message in some frames. Raises RefusedMessage, or what the decoder does, if there is none."""
         if len(frames) != 2:
             raise RefusedMessage("no message of Locust's")
         worker = frames[0].decode()

@@ -52,7 +52,7 @@ class Worker:
         self._environment = environment
         self._runner = runner
         self._recorder = Recorder()
-        self._shipping = Shipper(runner, self._recorder)
+        self._shipper = Shipper(runner, self._recorder)
         self._images: ImageSet | None = None
         self._settings: dict[str, Any] = {}
         self._assignment: Assignment | None = None
@@ -116,7 +116,7 @@ class Worker:
 
     def _do_rest(self, data: dict[str, Any]) -> dict[str, Any]:
         """Have no part in the next cells: what this process does meanwhile belongs to none."""
-        self._assignment = self._shipping.assignment = None
+        self._assignment = self._shipper.assignment = None
         return {}
 
     def _do_cell(self, data: dict[str, Any]) -> dict[str, Any]:
@@ -127,7 +127,7 @@ class Worker:
             check_files(math.ceil(data["users"] / of))
         user_class = user_class_for(Endpoint.from_dict(data["endpoint"]), self._environment.user_classes)
         assignment = assignment_of(data, self._settings, self._images, user_class)
-        user_class.assignment = self._assignment = self._shipping.assignment = assignment
+        user_class.assignment = self._assignment = self._shipper.assignment = assignment
         self._recorder.begin_phase()
         settle_memory()
         return {}
@@ -137,11 +137,11 @@ class Worker:
         assert self._assignment is not None
         if data["seq"] < self._drained_seq:
             return {}  # it waited behind a longer task while that phase came to its end
-        self._shipping.mark()
-        self._shipping.workers = data["share"][1]
+        self._shipper.mark()
+        self._shipper.workers = data["share"][1]
         self._recorder.begin_phase()
         self._entered_ns = start_ns(data["start_utc_ns"], wall_ns(), time.perf_counter_ns())
-        self._shipping.begin_path(data["phase"])
+        self._shipper.begin_path(data["phase"])
         self._assignment.enter(data["phase"], self._pacer(data))
         return {}
 
@@ -169,16 +169,16 @@ class Worker:
         assignment = self._assignment
         if assignment is None:
             return NOTHING_DONE
-        self._shipping.mark()
+        self._shipper.mark()
         assignment.enter("drain")
         phase_ns = time.perf_counter_ns() - self._entered_ns
         deadline = time.monotonic() + data["patience_s"]
         while assignment.in_flight and time.monotonic() < deadline:
             gevent.sleep(0.002)
-        self._shipping.end_path()
+        self._shipper.end_path()
         if assignment.in_flight:
-            self._assignment = self._shipping.assignment = None
-        self._shipping.flush()
+            self._assignment = self._shipper.assignment = None
+        self._shipper.flush()
         recorder, pacer = self._recorder, assignment.pacer
         return {
             "users": recorder.users,
@@ -199,7 +199,7 @@ class Worker:
 
     def flush(self) -> None:
         """Ship everything recorded so far."""
-        self._shipping.flush()
+        self._shipper.flush()
 
 
 def start_ns(utc_ns: int, wall_ns: int, now_ns: int) -> int:

@@ -1,4 +1,4 @@
-"""From the master's message about a cell to the assignment that a worker's users find themselves on."""
+"""From the master's message about a cell to the assignment of a worker's users; and their memory."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def located(endpoint: Mapping[str, Any], addresses: Mapping[str, str]) -> Endpoi
 def assignment_of(
     data: Mapping[str, Any], study: Mapping[str, Any], images: ImageSet, user_class: type[InferenceUser]
 ) -> Assignment:
-    """A assignment with every request at hand, from the messages about the cell and the study."""
+    """An assignment with every request at hand, from the messages about the cell and the study."""
     prepare_memory()
     endpoint = located(data["endpoint"], data["addresses"])
     check_secured(endpoint)  # of one that comes late nobody has asked whether it reaches its endpoints

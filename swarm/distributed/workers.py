@@ -53,7 +53,7 @@ class Workers:
         runner.register_message(HELLO, careful(HELLO, is_hello, self._on_hello))
         runner.register_message(PARTING, careful(PARTING, is_parting, self._on_parting))
 
-    def workers(self) -> list[str]:
+    def taking_part(self) -> list[str]:
         """The ids of the workers that are alive and have a part in the cell under way."""
         seated = self._seated
         return [worker for worker in self.alive() if seated is None or worker in seated]
@@ -99,7 +99,7 @@ class Workers:
         if not isinstance(runner, MasterRunner) or runner._users_dispatcher is None:
             return
         dispatcher = runner._users_dispatcher
-        takes_part, had = self.workers(), {node.id: node for node in dispatcher._worker_nodes}
+        takes_part, had = self.taking_part(), {node.id: node for node in dispatcher._worker_nodes}
         for worker in takes_part:
             if worker not in had:
                 dispatcher.add_worker(runner.clients[worker])
@@ -157,7 +157,7 @@ class Workers:
         answers = self._open[seq] = Answers(op)
         if op == "drain":
             answers.replies, self._last_words = self._last_words, {}
-        asked = self.workers()
+        asked = self.taking_part()
         for index, worker in enumerate(asked):
             self._runner.send_message(ASK, {**message, "share": (index, len(asked))}, worker)
         deadline = time.monotonic() + patience_s
@@ -171,7 +171,7 @@ class Workers:
 
     def _answered(self, asked: list[str], answers: Answers) -> bool:
         """Whether nobody is left who was asked, is there, and has not answered."""
-        there = set(self.workers())
+        there = set(self.taking_part())
         return all(worker in answers.replies for worker in asked if worker in there)
 
     def _remember(self, op: str, message: dict[str, Any]) -> None:
@@ -214,10 +214,10 @@ class RunWorkers:
     """The workers of one run; `heard` says when each was last heard of, by `clock`."""
 
     def __init__(self, workers: Workers, heard: Mapping[str, float], clock: Callable[[], float]) -> None:
-        self._all, self._heard, self._clock = workers, heard, clock
+        self._workers, self._heard, self._clock = workers, heard, clock
         self._since = self._looked = clock()
         workers.drop_missing()
-        self.workers = workers.workers()
+        self.ids = workers.taking_part()
         """Whoever is there when the run begins, less those that are lost, with those that come."""
         self._came: dict[str, float] = {}
 
@@ -228,12 +228,12 @@ class RunWorkers:
     @property
     def names(self) -> list[str]:
         """The workers' short names."""
-        return [self._all.name(worker) for worker in self.workers]
+        return [self._workers.name(worker) for worker in self.ids]
 
     @property
     def hosts(self) -> int:
         """How many client hosts they are on."""
-        return len({self._all.host(worker) for worker in self.workers})
+        return len({self._workers.host(worker) for worker in self.ids})
 
     def lost(self) -> list[str]:
         """Those that have gone or fallen silent since the last look."""
@@ -241,8 +241,8 @@ class RunWorkers:
         if now - self._looked > BUSY_S:
             self._since = now
         self._looked = now
-        there = set(self._all.workers())
-        return [worker for worker in self.workers if worker not in there or self._silent(worker, now)]
+        there = set(self._workers.taking_part())
+        return [worker for worker in self.ids if worker not in there or self._silent(worker, now)]
 
     def _silent(self, worker: str, now: float) -> bool:
         last = max(self._since, self._heard.get(worker, 0.0), self._came.get(worker, 0.0))
@@ -251,19 +251,19 @@ class RunWorkers:
     def drop(self, workers: list[str]) -> Iterator[str]:
         """Do without them from here on; the names of those that took part."""
         for worker in workers:
-            if worker in self.workers:
-                self.workers.remove(worker)
-                self._all.drop(worker)
-                yield self._all.name(worker)
+            if worker in self.ids:
+                self.ids.remove(worker)
+                self._workers.drop(worker)
+                yield self._workers.name(worker)
 
     def joined(self) -> Iterator[str]:
         """Take in those that have come since the run began; their names."""
-        known = set(self.workers)
-        for worker in self._all.workers():
+        known = set(self.ids)
+        for worker in self._workers.taking_part():
             if worker not in known:
-                self.workers.append(worker)
+                self.ids.append(worker)
                 self._came[worker] = self._clock()
-                yield self._all.name(worker)
+                yield self._workers.name(worker)
 
 
 def seated(by_host: Mapping[str, Sequence[str]], workers: int, hosts: int) -> list[str]:

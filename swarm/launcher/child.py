@@ -29,7 +29,7 @@ class StopSignal(BaseException):
 
 
 class Signals:
-    """The first signal raises Stop wherever this process is, until it is `over`; further ones are counted."""
+    """The first signal raises StopSignal wherever we are, until it is `over`; further ones are counted."""
 
     def __init__(self) -> None:
         self.count = 0

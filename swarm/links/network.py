@@ -61,7 +61,7 @@ class Network(Built):
         self.control_address = self.server_address = ""
         self._servers, self._places = "", dict.fromkeys(self.hosts, "")
         self._addresses: dict[str, dict[str, dict[str, str]]] = {host: {} for host in self.hosts}
-        self._carriers: list[TunLink] = []
+        self._tun_links: list[TunLink] = []
 
     def command(self, host: str, argv: Sequence[str]) -> list[str]:
         """The command that runs `argv` on a host."""
@@ -84,8 +84,8 @@ class Network(Built):
 
     def check(self) -> None:
         """Raises LinkError where a forwarder has died, before or while it was stopped."""
-        for carrier in self._carriers:
-            carrier.check()
+        for tun_link in self._tun_links:
+            tun_link.check()
 
     def _require(self) -> None:
         require_means(tun=None)
@@ -133,7 +133,7 @@ class Network(Built):
             # Once the forwarder runs it alone holds the devices.
             with ExitStack() as held:
                 client, server = (hold(end.device, held) for end in (pair.client, pair.server))
-                self._carriers.append(lay_tun(pair, client, server, undo))
+                self._tun_links.append(lay_tun(pair, client, server, undo))
         elif emulator == "netem":
             lay_netem(pair, suffix, undo)
         else:
@@ -163,7 +163,7 @@ class EmulatedLink(Built):
         super().__init__()
         self.spec = spec
         self.namespace = self.server_address = self.client_address = ""
-        self._carrier: TunLink | None = None
+        self._tun_link: TunLink | None = None
 
     def command(self, argv: Sequence[str]) -> list[str]:
         """The command that runs `argv` as a client of the link."""
@@ -172,18 +172,18 @@ class EmulatedLink(Built):
     @property
     def report(self) -> dict[str, Any]:
         """What the forwarder counted, by direction, once the link has ended: see `Lane.report`."""
-        return self._carrier.report if self._carrier else {}
+        return self._tun_link.report if self._tun_link else {}
 
     @property
     def forwarder_pid(self) -> int:
         """The process that carries the packets."""
-        assert self._carrier is not None
-        return self._carrier.pid
+        assert self._tun_link is not None
+        return self._tun_link.pid
 
     def check(self) -> None:
         """Raises LinkError where the forwarder has died, before or while it was stopped."""
-        assert self._carrier is not None
-        self._carrier.check()
+        assert self._tun_link is not None
+        self._tun_link.check()
 
     def _require(self) -> None:
         require_means()
@@ -201,7 +201,7 @@ class EmulatedLink(Built):
             server = End("", f"islink{slot}", (self.server_address,))
             controls = (self.spec.congestion_control,)
             pair = Pair("the emulated link", self.spec, client, server, controls)
-            self._carrier = lay_tun(pair, far, near, undo)
+            self._tun_link = lay_tun(pair, far, near, undo)
 
 
 def _claim_slot(held: ExitStack) -> tuple[int, int]:

@@ -77,9 +77,9 @@ def lay_tun(pair: Pair, client: int, server: int, undo: ExitStack) -> TunLink:
         if end.namespace:
             ip("", "link", "set", "dev", end.device, "netns", end.namespace)
     join(pair)
-    carrier = TunLink(pair, client, server)
-    undo.callback(carrier.stop)
-    return carrier
+    tun_link = TunLink(pair, client, server)
+    undo.callback(tun_link.stop)
+    return tun_link
 
 
 def _start(spec: LinkSpec, client: int, server: int) -> subprocess.Popen[str]:

@@ -14,8 +14,6 @@ NOISE = (
     "Resetting stats",
     "Your selected spawn rate",
 )
-
-
 SHAPES = "--run-time, --users or --spawn-rate have no impact on LoadShapes"
 IGNORED = "The following option(s) will be ignored: "
 

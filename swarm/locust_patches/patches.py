@@ -1,4 +1,4 @@
-"""What we change in Locust, and in Python: statistics, the master's ears, patience, looking for garbage."""
+"""What we change in Locust: its statistics, the master's socket, how long a worker waits for a master."""
 
 from __future__ import annotations
 

@@ -13,8 +13,7 @@ from users.tls import Security
 
 @dataclass(frozen=True)
 class Options:
-    """The resolved options of one study; 0 `iterations`, `seconds`, `warm_up` or
-    `repeats` stand for the size's own."""
+    """The resolved options of a study; 0 iterations, seconds, warm_up or repeats stand for the size's own."""
 
     urls: Mapping[str, str]
     size: str

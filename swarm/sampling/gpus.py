@@ -1,4 +1,4 @@
-"""The GPUs of this machine through NVML, where there is one; and the form GPUs have in a ledger."""
+"""The GPUs of this machine through NVML, where there is one; and which servers are on this machine."""
 
 from __future__ import annotations
 

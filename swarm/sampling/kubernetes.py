@@ -45,17 +45,21 @@ class Cluster:
             "autoscaler": (self.autoscaler, autoscaler_reading),
             "pods": (self.pods, pods_reading),
         }
-        lines = {name: AdminConnection(self.address, timeout_s) for name, (path, _) in parses.items() if path}
+        connections = {
+            name: AdminConnection(self.address, timeout_s) for name, (path, _) in parses.items() if path
+        }
         try:
-            yield {name: reader(lines[name], *parses[name]) for name in lines}
+            yield {name: reader(connections[name], *parses[name]) for name in connections}
         finally:
-            for line in lines.values():
-                line.close()
+            for connection in connections.values():
+                connection.close()
 
 
-def reader(line: AdminConnection, path: str, parse: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Read:
+def reader(
+    connection: AdminConnection, path: str, parse: Callable[[Mapping[str, Any]], dict[str, Any]]
+) -> Read:
     """Asks for one object. Readings raise RequestError, or what an answer of another form leads to."""
-    return lambda: parse(line.get_json(path))
+    return lambda: parse(connection.get_json(path))
 
 
 def no_counters() -> dict[str, Any]:
@@ -136,8 +140,8 @@ def pods_path(core: str, deployment: Mapping[str, Any]) -> str:
 def ask(address: str, path: str) -> tuple[int, Mapping[str, Any]]:
     """Status and object of one answer, once, before any load. Raises UsageError where nobody answers."""
     try:
-        with closing(AdminConnection(address, PATIENCE_S)) as line:
-            answer = line.ask("GET", path)
+        with closing(AdminConnection(address, PATIENCE_S)) as connection:
+            answer = connection.ask("GET", path)
     except RequestError as error:
         why = "no answer in time" if error.kind == ErrorKind.TIMEOUT else "nobody answers there"
         raise UsageError(

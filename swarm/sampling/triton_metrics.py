@@ -27,8 +27,8 @@ def metrics_reader(
 ) -> Iterator[Read]:
     """Reads `parse` of the page at `url` over one connection. Readings raise RequestError or ValueError."""
     parts = urlsplit(url)
-    with closing(AdminConnection(parts.netloc, timeout_s, parts.scheme == "https", security)) as line:
-        yield lambda: parse(line.get(parts.path), models)
+    with closing(AdminConnection(parts.netloc, timeout_s, parts.scheme == "https", security)) as connection:
+        yield lambda: parse(connection.get(parts.path), models)
 
 
 def parse(page: str, models: Sequence[str]) -> dict[str, Any]:

@@ -138,8 +138,8 @@ def write_out(address: str) -> None:
 
     Raises RequestError.
     """
-    with closing(AdminConnection(address, PATIENCE_S)) as line:
-        told = line.ask("POST", "/v2/trace/setting", {}, control=True)
+    with closing(AdminConnection(address, PATIENCE_S)) as connection:
+        told = connection.ask("POST", "/v2/trace/setting", {}, control=True)
     if not told.ok:
         raise status_error(told.status, told.text.encode())
 

@@ -32,14 +32,14 @@ class Conductor:
         self._deps = deps
         self._schedule = schedule
         self._terms = terms
-        self._notes = RunLog(deps.collector.write, deps.clock, deps.utc)
+        self._log = RunLog(deps.collector.write, deps.clock, deps.utc)
         self._current: RunPhases | None = None
         self._step_s = 0.0
 
     @property
     def doubtful(self) -> set[PlannedRun]:
         """Runs that a study should not rest on."""
-        return self._notes.doubtful
+        return self._log.doubtful
 
     def walk(self) -> None:
         """All runs of the schedule. Raises StudyError where no worker is left, or the disk is full."""
@@ -48,10 +48,10 @@ class Conductor:
         outcome = None
         while run := self._schedule.next(outcome):
             if not planned:
-                self._notes.planned([run])
+                self._log.planned([run])
                 self._deps.say(pace.announcement(run))
             elif len(planned) > known:
-                self._notes.planned(planned[known:])
+                self._log.planned(planned[known:])
                 known = len(planned)
             outcome = self._conduct(run)
             self._deps.say(pace.line(outcome) + self._schedule.remark(outcome))
@@ -66,11 +66,11 @@ class Conductor:
 
     def _conduct(self, run: PlannedRun) -> Outcome:
         missing = self._choose(run)
-        current = self._current = RunPhases(run, self._deps, self._notes, self._terms)
+        current = self._current = RunPhases(run, self._deps, self._log, self._terms)
         try:
             current.check(missing)
             for code, text in self._deps.doubts(run.cell.endpoint):
-                self._notes.caveat(run, code, text)
+                self._log.caveat(run, code, text)
             self._set_up(run)
             self._prepare(current)
             self._warm_up(current)
@@ -88,7 +88,7 @@ class Conductor:
         """Say where the machine's clock was set: ours is as it was, so that seconds stay whole."""
         step_s = self._deps.step_s()
         if abs(step_s - self._step_s) > STEP_S:
-            self._notes.caveat(
+            self._log.caveat(
                 run, "clock-stepped", f"the master's clock was set by {step_s - self._step_s:+,.0f} s"
             )
             self._step_s = step_s
@@ -112,14 +112,14 @@ class Conductor:
     def _end(self, status: str, note: str) -> None:
         assert self._current is not None
         self._deps.sampler.end()
-        self._notes.end(self._current.run, status, note)
+        self._log.end(self._current.run, status, note)
         self._current = None
 
     def _set_up(self, run: PlannedRun) -> None:
         """The server is as the cell says; one that had to load its model for that is cold again."""
         for endpoint in self._deps.set_up(run.cell):
             for call in self._deps.first_calls.forget(endpoint):
-                self._notes.cold(call)
+                self._log.cold(call)
 
     def _prepare(self, current: RunPhases) -> None:
         """Every worker has the cell's requests at hand before the users come."""
@@ -136,8 +136,8 @@ class Conductor:
         }
         current.ask("cell", task, PREPARE_S)
         told = self._deps.serving(cell.endpoint)
-        self._notes.serving(run, told)
-        self._notes.memory(run, "before", self._deps.memory(cell.endpoint))
+        self._log.serving(run, told)
+        self._log.memory(run, "before", self._deps.memory(cell.endpoint))
         self._call_first(run, told)
         self._deps.sampler.begin(cell.name, run.repeat, cell.endpoint)
         self._deps.spawn(cell.users, cell.endpoint)
@@ -146,7 +146,7 @@ class Conductor:
         """The server has seen every batch size that this cell can bring about."""
         try:
             for call in self._deps.first_calls.due(run.cell, serving):
-                self._notes.cold(call)
+                self._log.cold(call)
         except RequestError as error:
             # Whether it can be measured at all, the warm-up will tell.
             self._deps.say(f"{run.cell.name}: a first request failed ({error})")
@@ -161,10 +161,10 @@ class Conductor:
         if collector.ok == 0:
             raise RunFailedError("no request succeeded in the warm-up, so nothing was measured")
         if steady.doubt:
-            self._notes.caveat(run, "unsteady", steady.doubt)
+            self._log.caveat(run, "unsteady", steady.doubt)
         if collector.failed:
             sent = collector.ok + collector.failed
-            self._notes.caveat(run, "warm-up-failures", f"{collector.failed} of {sent} requests failed")
+            self._log.caveat(run, "warm-up-failures", f"{collector.failed} of {sent} requests failed")
 
     def _measure(self, current: RunPhases) -> None:
         """The phase that counts, between two readings of the server's own counters."""
@@ -176,10 +176,10 @@ class Conductor:
         current.settle(self._terms.drain_s)
         self._read_server(current.run, "after")
         self._look_at_clock(current.run)
-        self._notes.memory(current.run, "after", self._deps.memory(cell.endpoint))
+        self._log.memory(current.run, "after", self._deps.memory(cell.endpoint))
         if found := self._deps.traced(current.run):
-            self._notes.traced(current.run, found)
+            self._log.traced(current.run, found)
 
     def _read_server(self, run: PlannedRun, when: str) -> None:
         reading = settled(lambda: self._deps.probe(run.cell.endpoint), self._deps.sleep)
-        self._notes.counters(run, when, reading)
+        self._log.counters(run, when, reading)

@@ -23,7 +23,7 @@ PASSED, FAILED, USAGE, INCONCLUSIVE = 0, 1, 2, 3
 
 
 @dataclass(frozen=True)
-class Finish:
+class StudyEnd:
     """A study that has come to its end: `status` is complete, interrupted or failed."""
 
     conductor: Conductor

@@ -1,4 +1,4 @@
-"""The opening of a study: workers there, golden embeddings fetched, and both handed to every worker."""
+"""The beginning of a study: workers there, golden embeddings fetched, and both handed to every worker."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def wait_for_workers(workers: Workers, say: Callable[[str], None], wanted: int =
     Raises StudyError where there is none.
     """
     deadline = time.monotonic() + WORKERS_S
-    if not workers.workers():
+    if not workers.taking_part():
         say("waiting for a worker to connect")
-    while not workers.workers():
+    while not workers.taking_part():
         if time.monotonic() > deadline:
             raise StudyError("no worker has connected; start one with --worker")
         gevent.sleep(0.1)
-    while (len(workers.workers()) < wanted or workers.strangers) and time.monotonic() < deadline:
+    while (len(workers.taking_part()) < wanted or workers.strangers) and time.monotonic() < deadline:
         gevent.sleep(0.01)
-    return len(workers.workers())
+    return len(workers.taking_part())
 
 
 def hand_out(

@@ -38,7 +38,7 @@ from swarm.sampling.sampler import Sampler, open_sources
 from swarm.study.build_plan import schedule_of, varies_servers
 from swarm.study.conductor import Conductor
 from swarm.study.dependencies import Dependencies
-from swarm.study.finish import INCONCLUSIVE, USAGE, Finish
+from swarm.study.finish import INCONCLUSIVE, USAGE, StudyEnd
 from swarm.study.handout import check_reach, hand_out, wait_for_workers
 from swarm.study.run_phases import Terms
 from swarm.study.wiring import Users, dependencies_of
@@ -138,7 +138,7 @@ class Master:
             self._dependencies(), schedule, Terms(options.request_timeout, size.warm_up, options.seed)
         )
         own, logs, ratio = self._servers.embedded, self._launch.logs, options.max_failure_ratio
-        finish = Finish(conductor, self._collector, ledger, folder, own, self._say, ratio, self._gate, logs)
+        end = StudyEnd(conductor, self._collector, ledger, folder, own, self._say, ratio, self._gate, logs)
         status, reason = "interrupted", "stopped before its end"
         try:
             with gevent.Timeout(self._run_time_s(), TimeIsOverError("--run-time is over")):
@@ -155,7 +155,7 @@ class Master:
             status, reason = "failed", f"{type(error).__name__}: {error}"
             raise
         finally:
-            to_the_end(lambda: self._end(finish, status, reason))
+            to_the_end(lambda: self._end(end, status, reason))
 
     def _planned(self) -> tuple[Options, Schedule, Size]:
         """What this press of Start asks for, judged by the gate as it is now. Raises UsageError."""
@@ -214,11 +214,11 @@ class Master:
         options = self._environment.parsed_options
         return options.run_time if options else None
 
-    def _end(self, finish: Finish, status: str, reason: str) -> None:
+    def _end(self, end: StudyEnd, status: str, reason: str) -> None:
         """The report, and the exit code, which stays inconclusive if anything here goes wrong."""
         self._environment.process_exit_code = INCONCLUSIVE
         try:
-            self._closing_text, code = finish.close(status, reason)
+            self._closing_text, code = end.close(status, reason)
         finally:
             self._control.restore()
         self._observer.ended(status, reason, code)

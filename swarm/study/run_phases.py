@@ -46,7 +46,7 @@ class RunPhases:
 
     def __init__(self, run: PlannedRun, deps: Dependencies, notes: RunLog, terms: Terms) -> None:
         self.run = run
-        self._deps, self._notes, self._terms = deps, notes, terms
+        self._deps, self._log, self._terms = deps, notes, terms
         self._run_workers = RunWorkers(deps.workers, deps.collector.heard, deps.clock)
         self._measuring = self._short = False
         self.measured = False
@@ -72,7 +72,7 @@ class RunPhases:
         start_ns = self._whole_second() if course else 0
         collector.begin_phase(run.cell.name, run.repeat, phase)
         deps.sampler.enter(phase)
-        self._notes.phase(run, phase, start_ns)
+        self._log.phase(run, phase, start_ns)
         self.measured = self._measuring = phase == "measure"
         now_ns = deps.wall_ns()
         start_ns = start_ns or now_ns + round(LEAD_S * 1e9 if run.cell.open else 0)
@@ -112,12 +112,12 @@ class RunPhases:
     def settle(self, patience_s: float) -> None:
         """Stop sending and wait for what is in flight; after a measure phase, write what each worker says."""
         if self._measuring:
-            self._notes.phase(self.run, "drain")
+            self._log.phase(self.run, "drain")
         self._deps.sampler.enter("drain")
         answers = self._deps.workers.ask("drain", {"patience_s": patience_s}, patience_s + ACKNOWLEDGE_S)
         if self._measuring:
             for worker, reply in answers.replies.items():
-                self._notes.drained(self.run, self._deps.workers.name(worker), reply)
+                self._log.drained(self.run, self._deps.workers.name(worker), reply)
             for error in answers.errors:
                 self._doubt("results-lost", error)
             self._judge([reply for reply in answers.replies.values() if "error" not in reply])
@@ -140,7 +140,7 @@ class RunPhases:
         for name in self._deps.workers.keep_seats():
             self._short = True
             self._doubt("worker-joined", f"worker {name} came in the middle of a cell for others: sent home")
-        if not self._run_workers.workers:
+        if not self._run_workers.ids:
             raise self._nobody("every worker of it is gone")
         if self._short:
             # The load goes on whole, on those that are left.
@@ -160,7 +160,7 @@ class RunPhases:
         """
         if missing:
             raise RunFailedError(missing)
-        cell, workers = self.run.cell, len(self._run_workers.workers)
+        cell, workers = self.run.cell, len(self._run_workers.ids)
         if cell.open and cell.users < workers:
             raise RunFailedError(f"--max-in-flight {cell.users}: give at least one each to {workers} workers")
         if self._deps.collector.fault:
@@ -176,5 +176,5 @@ class RunPhases:
             self._doubt("worker-lost", f"worker {name} was lost")
 
     def _doubt(self, code: str, text: str) -> None:
-        self._notes.caveat(self.run, code, text)
+        self._log.caveat(self.run, code, text)
         self._deps.say(f"{self.run.cell.name}: {text}")

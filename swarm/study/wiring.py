@@ -1,4 +1,4 @@
-"""What the master's runner does for the conductor: it brings users, and knows their transports."""
+"""The conductor's dependencies in a real study, and the users, whom Locust's runner brings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the metrics of the Tritons under test are."""
+"""Where the metrics of the Tritons under test are, and whether they can be read."""
 
 from __future__ import annotations
 

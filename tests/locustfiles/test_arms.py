@@ -50,10 +50,10 @@ def test_links_cross_with_the_arms_and_repeats_are_the_sizes() -> None:
         links=[{"name": "lan"}, {"name": "wan"}],
         addresses={"h1": {"lan": {"cubic": "198.18.0.9"}, "wan": offered}},
     )
-    programme, size = schedule_of(Study(), [HTTP, GRPC], options("--link", "lan,wan"), launch, NO_GATE, 4)
+    schedule, size = schedule_of(Study(), [HTTP, GRPC], options("--link", "lan,wan"), launch, NO_GATE, 4)
     assert size.repeats == 3
-    assert len(programme.planned) == (8 + 9) * 3, "without BBR where it cannot be had"
-    names = {run.cell.name for run in programme.planned}
+    assert len(schedule.planned) == (8 + 9) * 3, "without BBR where it cannot be had"
+    names = {run.cell.name for run in schedule.planned}
     assert {"onnx-grpc/b1/c16/shared/4w/lan", "onnx-grpc/b1/c16/shared/4w/wan"} <= names
 
 
@@ -65,8 +65,8 @@ def test_an_option_for_what_the_study_varies_itself(given: tuple[str, str]) -> N
 
 def test_open_load_has_axes_of_its_own() -> None:
     given = options("--rates", "50", "--channels", "shared,pool:4")
-    programme, _ = schedule_of(Study(), [GRPC], given, LaunchManifest(), NO_GATE)
-    assert {run.cell.name for run in programme.planned} == {
+    schedule, _ = schedule_of(Study(), [GRPC], given, LaunchManifest(), NO_GATE)
+    assert {run.cell.name for run in schedule.planned} == {
         "onnx-grpc/b1/r50/shared", "onnx-grpc/b1/r50/pool:4",
     }  # fmt: skip
 

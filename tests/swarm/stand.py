@@ -87,7 +87,7 @@ class FakeSampler:
         self.told.append("end")
 
 
-class FakeCrew:
+class FakeWorkers:
     """Answers at once; `errors` by operation, `present` who is there."""
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ class FakeCrew:
         self.loses: dict[str, str] = {}
         """Who is lost while it is asked, by operation."""
 
-    def workers(self) -> list[str]:
+    def taking_part(self) -> list[str]:
         return [worker for worker in self.present if worker in self.chosen]
 
     def alive(self) -> list[str]:
@@ -148,7 +148,7 @@ class Stand:
         self.path = folder / "ledger.jsonl"
         self.ledger = LedgerWriter(self.path)
         self.ledger.write({"kind": "header", "version": 1})
-        self.clock, self.collector, self.workers = FakeClock(), FakeCollector(self.ledger), FakeCrew()
+        self.clock, self.collector, self.workers = FakeClock(), FakeCollector(self.ledger), FakeWorkers()
         self.sampler = FakeSampler()
         self.clock.on_tick = self.tick
         self.silent: set[str] = set()

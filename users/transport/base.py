@@ -58,7 +58,8 @@ class PreparedRequest:
 class Reply(NamedTuple):
     """The server's answer: float32 of shape [batch, 512], its size on the wire, and the parts it stated.
 
-    `phases_ns`: the parts of the request's time that this client saw, by DESIGN's names of phases.
+    `phases_ns`: the parts of the request's time that this client saw, by their names: encode, send,
+    wait, receive, decode.
     """
 
     embeddings: NDArray[np.float32]
@@ -140,7 +141,7 @@ class Transport(ABC):
 
 
 def id_place(body: bytes, request_id: str) -> int:
-    """Where a request's id begins in its body: `Prepared.id_at`."""
+    """Where a request's id begins in its body: `PreparedRequest.id_at`."""
     return body.index(request_id.encode()) if request_id else -1
 
 

@@ -156,9 +156,8 @@ class LibraryConnection:
         self._stamps.clear()
         try:
             with gevent.Timeout(self._timeout_s):
-                gevent.sleep(
-                    0
-                )  # an answer that is there at once is not waited for: others would have no turn
+                # An answer that is there at once is not waited for: others would have no turn.
+                gevent.sleep(0)
                 response = self._client.post(path, body=prepared.body, headers=dict(prepared.headers))
                 response.largest_bytes = prepared.largest_reply  # type: ignore[attr-defined]
                 data = bytes(response.read())

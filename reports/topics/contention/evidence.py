@@ -20,8 +20,6 @@ TIMES = 1.5
 """More than the arm beside it, with no repeat in common: what chance does not do to several runs."""
 LIBRARY = 0.75
 """Of what prepared requests get: building them then takes time that the client does not have."""
-
-
 CLOSED = (0.25, 0.5)
 """Of the gap between HTTP and gRPC on one connection: closing less is no help, closing more is."""
 

@@ -146,8 +146,6 @@ class EncodingTable:
 RATIOS = (
     "Ratios are of the repeats' geometric means, in brackets their 95 % interval (Welch's t of the logs)."
 )
-
-
 ENCODING = EncodingTable(
     "Encoding: JSON against binary",
     "Milliseconds from the pictures' array to the request's body on the client, means per request, one user. "
@@ -160,8 +158,6 @@ ENCODING = EncodingTable(
     HALF_A_DIGIT,
     of_client=True,
 )
-
-
 PAYLOAD = EncodingTable(
     "Payload: JSON against binary",
     "KB (1,024 bytes) of a request's body. JSON writes a number with as many digits as it needs: how large "
@@ -172,8 +168,6 @@ PAYLOAD = EncodingTable(
     of_client=True,
     varies=False,
 )
-
-
 END_TO_END = EncodingTable(
     "End to end: JSON against binary",
     f"Milliseconds per request, p50, encoding included, one user. Published are p50 at batch 1 and means at "

@@ -22,7 +22,7 @@ CAPTION = (
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a panel: the attribute of a Second, and what its values are divided by."""
+    """One line of a panel: the attribute of a TimelineSecond, and what its values are divided by."""
 
     label: str
     name: str

@@ -47,9 +47,9 @@ def test_a_stopped_child_takes_its_helpers_along_even_if_it_is_deaf(tmp_path, un
 def test_a_child_and_its_helpers_end_when_its_parent_is_killed(tmp_path, until):
     script = (
         "import os, pathlib, sys, time\n"
-        "from server.embedded.child import Child\n"
+        "from server.embedded.child import ServerProcess\n"
         "command = ['sh', '-c', 'nohup sleep 100 & echo $!; wait']\n"
-        "child = Child('orphan', command, os.environ, pathlib.Path(sys.argv[1]))\n"
+        "child = ServerProcess('orphan', command, os.environ, pathlib.Path(sys.argv[1]))\n"
         "while not child.log_tail(): time.sleep(0.01)\n"
         "print(child.pid, child.log_tail().split()[0], flush=True)\n"
         "time.sleep(100)\n"
@@ -57,6 +57,7 @@ def test_a_child_and_its_helpers_end_when_its_parent_is_killed(tmp_path, until):
     command = [sys.executable, "-c", script, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as parent:
         orphans = [int(pid) for pid in parent.stdout.readline().split()]
+        assert len(orphans) == 2
         parent.kill()
     until(lambda: not any(alive(pid) for pid in orphans))
 

@@ -1,4 +1,4 @@
-"""What several `up`s share: shared memory, folders of logs, and the turn to start."""
+"""What several `up`s share: shared memory, folders of logs, and the lock to start."""
 
 import os
 from types import SimpleNamespace
@@ -85,7 +85,7 @@ def test_the_second_to_start_waits_for_the_first(tmp_path, capsys):
         assert capsys.readouterr().out == "waiting for another `python -m server up` to finish starting...\n"
 
 
-def test_who_waits_too_long_for_its_turn_is_told(tmp_path):
+def test_who_waits_too_long_for_the_lock_is_told(tmp_path):
     lock, clock = tmp_path / "ports.lock", iter(range(0, 1000, 6))
     with start_lock(Events(as_json=True), pytest.fail, 10, lock), pytest.raises(SetUpError) as caught:  # noqa: SIM117
         with start_lock(Events(as_json=True), lambda: None, 10, lock, now=lambda: next(clock)):

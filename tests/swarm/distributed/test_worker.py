@@ -85,7 +85,7 @@ def runner(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerRunner]:
     hired = Worker(Environment(user_classes=[AnyUser]), made)  # type: ignore[arg-type]
     yield made
     made.greenlet.kill()
-    hired._shipping._health.end()
+    hired._shipper._health.end()
 
 
 def assigned(

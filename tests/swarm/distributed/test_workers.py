@@ -49,13 +49,13 @@ def said() -> list[str]:
     return []
 
 
-def crew_of(runner: FakeMaster, said: list[str]) -> Workers:
+def workers_of(runner: FakeMaster, said: list[str]) -> Workers:
     return Workers(runner, said.append)
 
 
 def test_all_answers(said: list[str]) -> None:
     master = FakeMaster("a_1", "b_2")
-    workers = crew_of(master, said)
+    workers = workers_of(master, said)
     asking = gevent.spawn(workers.ask, "cell", {"batch": 4}, 5)
     gevent.sleep(0)
     assert [(kind, data["op"], data["batch"], data["share"], to) for kind, data, to in master.sent] == [
@@ -73,29 +73,29 @@ def test_all_answers(said: list[str]) -> None:
 
 def test_a_worker_that_goes_missing_is_not_waited_for(said: list[str]) -> None:
     master = FakeMaster("a_1", "b_2")
-    workers = crew_of(master, said)
+    workers = workers_of(master, said)
     asking = gevent.spawn(workers.ask, "phase", {}, 60)
     gevent.sleep(0)
     master.deliver(REPLY, {"seq": master.sent[0][1]["seq"]}, "a_1")
     master.clients["b_2"].state = STATE_MISSING
     answers = asking.get(timeout=5)
     assert answers.lost == ["b_2"]
-    assert workers.workers() == ["a_1"]
+    assert workers.taking_part() == ["a_1"]
     workers.drop("b_2")
     assert list(master.clients) == ["a_1"]
     assert master.sent[-1] == ("quit", None, "b_2")
 
 
 def test_a_silent_worker_is_waited_for_no_longer_than_told(said: list[str]) -> None:
-    workers = crew_of(FakeMaster("a_1"), said)
+    workers = workers_of(FakeMaster("a_1"), said)
     assert workers.ask("phase", {}, 0.01).lost == ["a_1"]
 
 
 def test_one_that_parts_is_gone_and_has_answered_the_next_drain(said: list[str]) -> None:
     master = FakeMaster("a_1", "b_2")
-    workers = crew_of(master, said)
+    workers = workers_of(master, said)
     master.deliver(PARTING, PARTED, "b_2")
-    assert workers.workers() == ["a_1"]
+    assert workers.taking_part() == ["a_1"]
     assert workers.ask("phase", {}, 0).replies == {}
     assert workers.ask("drain", {}, 0).replies == {"b_2": PARTED}
     assert workers.ask("drain", {}, 0).replies == {}
@@ -103,7 +103,7 @@ def test_one_that_parts_is_gone_and_has_answered_the_next_drain(said: list[str])
 
 def test_one_that_parts_while_it_is_asked_to_drain_has_answered(said: list[str]) -> None:
     master = FakeMaster("a_1")
-    workers = crew_of(master, said)
+    workers = workers_of(master, said)
     asking = gevent.spawn(workers.ask, "drain", {}, 5)
     gevent.sleep(0)
     master.deliver(PARTING, PARTED, "a_1")
@@ -115,7 +115,7 @@ def test_one_that_parts_while_it_is_asked_to_drain_has_answered(said: list[str])
 def test_those_that_went_missing_unseen_are_forgotten(said: list[str]) -> None:
     master = FakeMaster("a_1", "b_2")
     master.clients["b_2"].state = STATE_MISSING
-    crew_of(master, said).drop_missing()
+    workers_of(master, said).drop_missing()
     assert list(master.clients) == ["a_1"]
 
 
@@ -132,7 +132,7 @@ def test_those_that_went_missing_unseen_are_forgotten(said: list[str]) -> None:
 )
 def test_a_late_worker_is_told_what_stands(said: list[str], asked: list[str], told: list[str]) -> None:
     master = FakeMaster("a_1")
-    workers = crew_of(master, said)
+    workers = workers_of(master, said)
     for op in asked:
         workers.ask(op, {}, 0)
     master.sent.clear()
@@ -147,7 +147,7 @@ def test_a_late_worker_is_told_what_stands(said: list[str], asked: list[str], to
 
 def test_a_late_worker_that_cannot_take_part_is_sent_home(said: list[str]) -> None:
     master = FakeMaster("a_1")
-    workers = crew_of(master, said)
+    workers = workers_of(master, said)
     workers.ask("study", {}, 0)
     seq = master.sent[0][1]["seq"]
     master.deliver(REPLY, {"seq": seq, "error": "its pictures are others"}, "b_2")
@@ -170,36 +170,40 @@ class Dispatcher:
 
 def test_only_chosen_workers_have_a_part_until_others_are_chosen(said: list[str]) -> None:
     master = FakeMaster("m_1", "m_2", "m_3")
-    workers = crew_of(master, said)
+    workers = workers_of(master, said)
     assert workers.strangers == ["m_1", "m_2", "m_3"]
     for node, host in (("m_1", "near"), ("m_2", "near"), ("m_3", "far")):
         master.deliver(HELLO, {"host": host}, node)
     assert workers.strangers == []
-    assert [workers.host(worker) for worker in workers.workers()] == ["near", "near", "far"]
+    assert [workers.host(worker) for worker in workers.taking_part()] == ["near", "near", "far"]
     dispatcher = Dispatcher(list(master.clients.values()))
     master._users_dispatcher = dispatcher  # type: ignore[assignment]
     workers.choose(1, 0)
-    assert workers.workers() == ["m_3"] == [node.id for node in dispatcher._worker_nodes]
+    assert workers.taking_part() == ["m_3"] == [node.id for node in dispatcher._worker_nodes]
     workers.choose(2, 2)
-    assert sorted(workers.workers()) == ["m_1", "m_3"] == sorted(node.id for node in dispatcher._worker_nodes)
+    assert (
+        sorted(workers.taking_part())
+        == ["m_1", "m_3"]
+        == sorted(node.id for node in dispatcher._worker_nodes)
+    )
     with pytest.raises(RunFailedError, match="it asks for 4 workers and 3 are there"):
         workers.choose(4, 0)
     workers.forget()
-    assert len(workers.workers()) == 3 == len(dispatcher._worker_nodes)
+    assert len(workers.taking_part()) == 3 == len(dispatcher._worker_nodes)
 
 
 def test_a_worker_that_comes_in_the_middle_has_a_part_where_all_have(said: list[str]) -> None:
     master = FakeMaster("m_1", "m_2")
-    workers = crew_of(master, said)
+    workers = workers_of(master, said)
     workers.choose(0, 0)
     master.clients["m_3"] = Node("m_3")
-    assert workers.workers() == ["m_1", "m_2", "m_3"]
+    assert workers.taking_part() == ["m_1", "m_2", "m_3"]
     assert workers.keep_seats() == []
 
 
 def test_a_worker_that_comes_in_the_middle_of_a_cell_for_others_is_sent_home(said: list[str]) -> None:
     master = FakeMaster("m_1", "m_2")
-    workers = crew_of(master, said)
+    workers = workers_of(master, said)
     dispatcher = Dispatcher(list(master.clients.values()))
     master._users_dispatcher = dispatcher  # type: ignore[assignment]
     workers.choose(1, 0)
@@ -208,7 +212,7 @@ def test_a_worker_that_comes_in_the_middle_of_a_cell_for_others_is_sent_home(sai
     # Locust gives it users, seat or no seat.
     master.clients["m_3"] = Node("m_3")
     dispatcher.add_worker(master.clients["m_3"])
-    assert workers.workers() == ["m_1"]
+    assert workers.taking_part() == ["m_1"]
     assert len(workers.keep_seats()) == 1
     assert [node.id for node in dispatcher._worker_nodes] == ["m_1"]
     assert ("quit", None, "m_3") in master.sent

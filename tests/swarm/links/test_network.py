@@ -139,7 +139,7 @@ def test_nothing_is_left_after_an_exception_not_even_servers(made: Network) -> N
     assert namespaces_of(os.getpid()) == before
     assert devices_of(other) == []
     assert [sleeper.wait(10) for sleeper in sleepers] == [-signal.SIGKILL, -signal.SIGKILL]
-    assert not any(exists(carrier.pid) for carrier in other._carriers)
+    assert not any(exists(tun_link.pid) for tun_link in other._tun_links)
 
 
 @real
@@ -161,7 +161,7 @@ def test_a_build_that_breaks_leaves_nothing(
         raise AssertionError(f"the whole build makes {next(made)} calls")
     assert namespaces_of(os.getpid()) == before
     assert not other.control_address or devices_of(other) == []
-    assert not any(exists(carrier.pid) for carrier in other._carriers)
+    assert not any(exists(tun_link.pid) for tun_link in other._tun_links)
 
 
 @real
@@ -190,7 +190,7 @@ def test_a_forwarder_that_dies_is_told_and_leaves_nothing() -> None:
     def load() -> None:
         with other:
             other.check()
-            os.kill(other._carriers[0].pid, signal.SIGKILL)
+            os.kill(other._tun_links[0].pid, signal.SIGKILL)
 
     with pytest.raises(
         LinkError, match="the link quick of host h1 broke: its forwarder ended with exit code -9"
@@ -210,12 +210,12 @@ def test_a_fork_that_ends_leaves_the_network_alone(made: Network, port: int) -> 
 KILLED = """
 import json, os, subprocess, time
 from swarm.links.network import Network
-from swarm.links.profiles import Profile
-quick = Profile("quick", one_way_ms=1)
-with Network(["h1", "h2"], [Profile("lan"), quick], "tun") as network:
+from swarm.links.profiles import LinkProfile
+quick = LinkProfile("quick", one_way_ms=1)
+with Network(["h1", "h2"], [LinkProfile("lan"), quick], "tun") as network:
     places = [network.server_command, lambda argv: network.command("h1", argv)]
     sleepers = [subprocess.Popen(place(["sleep", "100"])) for place in places]
-    pids = [process.pid for process in [*network._carriers, *sleepers]]
+    pids = [process.pid for process in [*network._tun_links, *sleepers]]
     print(json.dumps([network.control_address, pids]), flush=True)
     time.sleep(100)
 """

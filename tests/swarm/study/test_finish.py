@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from swarm.output import report_process
-from swarm.study.finish import Finish
+from swarm.study.finish import StudyEnd
 from tests.reading import read_ledger
 from tests.swarm.stand import Stand
 
@@ -30,7 +30,7 @@ def ended(
     )
     conductor: Any = SimpleNamespace(abort=lambda note: None)
     servers: Any = SimpleNamespace(copy_logs=lambda folder: None)
-    finish = Finish(conductor, collector, stand.ledger, folder, servers, stand.said.append, 0.0, gate)
+    finish = StudyEnd(conductor, collector, stand.ledger, folder, servers, stand.said.append, 0.0, gate)
     return finish.close("complete", "")
 
 

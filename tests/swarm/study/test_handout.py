@@ -1,4 +1,4 @@
-"""What every worker is handed at the opening of a study."""
+"""What every worker is handed at the beginning of a study."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from swarm.options.model import Options
 from swarm.study import handout
 from swarm.study.handout import hand_out
 from tests.swarm.output.test_results_folder import options
-from tests.swarm.stand import FakeCrew
+from tests.swarm.stand import FakeWorkers
 from users.backends.triton_http import TritonHttp
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
@@ -19,7 +19,7 @@ GOLDEN = np.ones((1, 512), dtype=np.float32)
 
 
 def handed_out(reference: Endpoint, made: Options, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
-    workers = FakeCrew()
+    workers = FakeWorkers()
     monkeypatch.setattr(handout, "golden_embeddings", lambda *_: GOLDEN)
     hand_out(workers, reference, TritonHttp, IMAGES, made)  # type: ignore[arg-type]
     ((op, study),) = workers.asked

@@ -5,6 +5,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
 
 import numpy as np
+import numpy.core.multiarray as multiarray
 
 from server.triton.ensembles import TENSORS
 
@@ -69,7 +70,12 @@ def utilities():
 
 
 def load(path, monkeypatch, *libraries):
-    """A model.py, with what it imports of Triton, and these libraries as empty ones."""
+    """A model.py, with what it imports of Triton, and these libraries as empty ones.
+
+    numpy's table of functions is put back at the end: what reads strings lays one of its own over it, which
+    goes with the module.
+    """
+    monkeypatch.setattr(multiarray, "_ARRAY_API", multiarray._ARRAY_API)
     monkeypatch.setitem(sys.modules, "triton_python_backend_utils", utilities())
     for library in libraries:
         monkeypatch.setitem(sys.modules, library, ModuleType(library))

@@ -108,11 +108,12 @@ test-slow: setup ## the rest: long studies, a soak, emulated links, the README's
 	$(PYTEST) $(LINKS) --confcutdir=$(LINKS)
 	$(PYTEST) $(ALONE)
 
+SLOW ?= slow-studies slow-readme slow-patched slow-unpatched
 slow-soak:
 	$(BIN)/python -m benchmarks.soak --quick
 
 slow-others:
-	@$(TWO) slow-studies slow-readme slow-patched slow-unpatched
+	@$(TWO) $(SLOW)
 
 slow-studies:
 	$(PYTEST) -m slow tests/locustfiles $(addprefix --ignore=,$(ALONE))

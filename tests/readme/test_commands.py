@@ -7,7 +7,6 @@ import locust  # noqa: F401  (first: it patches sockets and threads)
 import re
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -39,29 +38,34 @@ def test_every_option_is_explained() -> None:
 
 
 def test_every_test_is_run_by_one_target() -> None:
-    """By `make test` or by `make test-slow`, and by neither twice."""
-    parts = re.findall(r"^\t@\$\(TWO\) (test-.*|slow-.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    """By `make test` or `make test-slow`: a file whole, or its slow tests by the one, the rest by the other."""
+    parts = "test-patched test-studies test-unpatched test-reports slow-studies slow-readme slow-patched"
     told = subprocess.run(
-        ["make", "-n", "test-slow", *" ".join(parts).split()],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    lines = [shlex.split(line) for line in told.stdout.splitlines() if " -m pytest " in line]
-    named = [name for words in lines for name in collected(words)]
+        ["make", "-n", "test-slow", *parts.split(), "slow-unpatched"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    lines = [shlex.split(line)[3:] for line in told.stdout.splitlines() if " -m pytest " in line]
     assert len(lines) == 10
-    assert len(named) == len(set(named)) > 5_000
-    files = {str(path.relative_to(ROOT)) for path in ROOT.glob("tests/**/test_*.py")}
-    assert {name.partition("::")[0] for name in named} == files
+    run_with: dict[Path, list[str]] = {path: [] for path in ROOT.glob("tests/**/test_*.py")}
+    for words in lines:
+        for path in asked(words):
+            how = words[words.index("-m") + 1] if "-m" in words else "all"
+            if how != "not slow" or "all" not in run_with[path] or not ALL_SLOW.search(path.read_text()):
+                run_with[path].append(how)
+    assert {str(path): how for path, how in run_with.items() if sorted(how) not in HOW} == {}
     assert command("make test") == ["make", "test"]
 
 
-def collected(words: list[str]) -> list[str]:
-    """The names of the tests that a command would run."""
-    asked = [sys.executable, *words[1:], "--collect-only", "-q", "--no-header"]
-    said = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True).stdout
-    return [line for line in said.splitlines() if "::" in line and " " not in line.partition("::")[0]]
+HOW = (["all"], ["not slow", "slow"])
+ALL_SLOW = re.compile(r"^pytestmark = .*mark\.slow", re.MULTILINE)
+
+
+def asked(words: list[str]) -> set[Path]:
+    """The files with tests that pytest would look into."""
+    left = [ROOT / word.partition("=")[2] for word in words if word.startswith("--ignore=")]
+    places = [ROOT / word for word in words if word.startswith("tests")]
+    files = {file for place in places for file in (place.glob("**/test_*.py") if place.is_dir() else [place])}
+    return {file for file in files if not any(file.is_relative_to(place) for place in left)}
 
 
 def test_emulated_servers_and_their_floors(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_every_option_is_explained() -> None:
 
 
 def test_every_test_is_run_by_one_target() -> None:
-    """By `make test` or `make test-slow`: a file whole, or its slow tests by the one, the rest by the other."""
+    """By `make test` or `make test-slow`: a file whole, or its slow tests by one, the rest by the other."""
     parts = "test-patched test-studies test-unpatched test-reports slow-studies slow-readme slow-patched"
     told = subprocess.run(
         ["make", "-n", "test-slow", *parts.split(), "slow-unpatched"],

@@ -17,7 +17,7 @@ from reports.gates.verdict import (
     headline,
     not_passed,
 )
-from reports.render.markdown import MOST_CHARACTERS, escaped, table_lines
+from reports.render.markdown import MOST_CHARACTERS, escaped, joined, table_lines
 from reports.topics.gates import JUDGED, gate_table
 
 _SYMBOL = {PASSED: SYMBOLS[PASS], FAILED: SYMBOLS[FAIL], NOT_TOLD: SYMBOLS[INCONCLUSIVE]}
@@ -28,13 +28,9 @@ MOST_ROWS = 1_000
 def gates_markdown(verdicts: Sequence[Verdict], title: str = "", command: str = "") -> str:
     """The file, of as many verdicts as a comment can hold; `command` is the one that makes it again."""
     most = min(len(verdicts), MOST_ROWS)
-    while len(text := _joined(_lines(verdicts, title, command, most))) > MOST_CHARACTERS and most:
+    while len(text := joined(_lines(verdicts, title, command, most))) > MOST_CHARACTERS and most:
         most //= 2
     return text
-
-
-def _joined(lines: Iterator[str]) -> str:
-    return "\n".join(lines) + "\n"
 
 
 def _lines(verdicts: Sequence[Verdict], title: str, command: str, most: int) -> Iterator[str]:

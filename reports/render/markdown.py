@@ -25,11 +25,12 @@ MOST_CHARACTERS = 60_000
 
 def render_markdown(page: Page) -> str:
     """The page; without its long tables, which are then named, where a comment could not hold them."""
-    whole = _joined(_lines(page, long_tables=True))
-    return whole if len(whole) <= MOST_CHARACTERS else _joined(_lines(page, long_tables=False))
+    whole = joined(_lines(page, long_tables=True))
+    return whole if len(whole) <= MOST_CHARACTERS else joined(_lines(page, long_tables=False))
 
 
-def _joined(lines: Iterator[str]) -> str:
+def joined(lines: Iterator[str]) -> str:
+    """Lines as a file has them."""
     return "\n".join(lines) + "\n"
 
 

@@ -19,7 +19,8 @@ STANDS_FOR = {"openvino": "trt", EMULATED: "onnx"}
 COMPILED = "compiled"
 """What `up` calls the compiled engine's server, which is TensorRT where it can be and OpenVINO elsewhere."""
 PROTOCOLS: tuple[Protocol, ...] = ("http", "grpc")
-SERVICES = ("pytorch", "gateway")
+PYTORCH, GATEWAY = "pytorch", "gateway"
+SERVICES = (PYTORCH, GATEWAY)
 TRITONS = ("onnx", "trt", "openvino", EMULATED)
 OF_TRITON: tuple[Payload, ...] = ("fp32", "json", "jpeg", "uint8")
 OF_THE_MODEL: tuple[Payload, ...] = ("fp32", "json")

@@ -13,10 +13,10 @@ from google.protobuf.json_format import MessageToDict
 from tritonclient.grpc import service_pb2
 
 from swarm.backends.admin_client import PATIENCE_S, AdminConnection, Told, get, post, triton_stub
+from swarm.backends.registry import OF_THE_MODEL
 from users.endpoint import Endpoint
 from users.errors import RequestError, short, translated
 
-OF_THE_MODEL = ("fp32", "json")
 """Payloads that a model of ours takes itself; before others stand steps that turn them into its own."""
 LOAD_S = 900.0
 """How long a load may take: an engine that is built while it is loaded has been seen to need five minutes."""

@@ -175,7 +175,7 @@ class MasterSocket(Server):
 
     workers: ClassVar[set[str]] = set()
     """The ids of all that have ever said that they are ready; they outlive a link that Locust makes anew."""
-    rations: ClassVar[dict[str, RateLimit]] = {}
+    rate_limits: ClassVar[dict[str, RateLimit]] = {}
     names: ClassVar[dict[str, KnownNames]] = {}
 
     def __init__(self, host: str, port: int) -> None:
@@ -217,7 +217,7 @@ class MasterSocket(Server):
         known = worker in self.workers
         if not known and len(frames[1]) > MOST_OF_A_STRANGER:
             raise RefusedMessage("a message of no worker")
-        if known and not self.rations[worker].take(len(frames[1])):
+        if known and not self.rate_limits[worker].take(len(frames[1])):
             raise RefusedMessage("more messages of a worker than any sends")
         message = Message.unserialize(frames[1])
         if not is_text(message.type) or message.node_id != worker or not is_id(worker):
@@ -237,13 +237,13 @@ class MasterSocket(Server):
     def _welcome(self, worker: str) -> None:
         """Hear it from now on; who has long been silent makes room for it."""
         if len(self.workers) >= MOST_WORKERS:
-            for silent in [one for one, ration in self.rations.items() if ration.silent_s > SILENT_S]:
+            for silent in [one for one, limit in self.rate_limits.items() if limit.silent_s > SILENT_S]:
                 self.workers.discard(silent)
-                del self.rations[silent], self.names[silent]
+                del self.rate_limits[silent], self.names[silent]
         if len(self.workers) >= MOST_WORKERS:
             raise RefusedMessage("one worker too many")
         self.workers.add(worker)
-        self.rations[worker], self.names[worker] = RateLimit(), KnownNames(MOST_NAMES)
+        self.rate_limits[worker], self.names[worker] = RateLimit(), KnownNames(MOST_NAMES)
 
     def _tell(self, what: str) -> None:
         if what not in self._told:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reports.histogram import codec
-from swarm.clock import wall_ns
+from swarm.clock import NS_PER_S, wall_ns
 from swarm.distributed.raw_results import Rows, packed
 from users.errors import ErrorKind
 from users.load.pacing import LATE_NS
@@ -117,7 +117,7 @@ class Recorder:
 
     def second(self, at_ns: int) -> int:
         """The wall clock's second at a `perf_counter_ns`."""
-        return (at_ns + self._anchor_ns) // 1_000_000_000
+        return (at_ns + self._anchor_ns) // NS_PER_S
 
     def take_closed(self, now_ns: int) -> list[dict[str, Any]]:
         """The records of the windows whose second ended before `now_ns` (`perf_counter_ns`)."""

@@ -11,6 +11,7 @@ from typing import Any
 import gevent
 from gevent.lock import RLock
 
+from swarm.clock import NS_PER_S
 from swarm.distributed.protocol import PROGRESS, PROGRESS_FIELDS, RECORDS
 from swarm.distributed.recorder import Recorder
 from swarm.distributed.tcp_stats import Connections
@@ -20,7 +21,6 @@ from users.load.assignment import Assignment
 SHIP_EVERY_S = 0.1
 RAW_AT_ONCE = 200
 """So many raw Results do not wait for their second's end: all at once they would hold a worker up."""
-NS_PER_S = 1_000_000_000
 PROGRESS_PER_S = 1_000
 """Messages of progress that all workers together send in a second at most: ten times that stop a master."""
 LEAST_HEALTH_NS = NS_PER_S // 10

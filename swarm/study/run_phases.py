@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from swarm.clock import NS_PER_S
 from swarm.distributed.workers import RunWorkers
 from swarm.errors import RunFailedError, StudyError
 from swarm.plan.cell import PlannedRun
@@ -17,7 +18,6 @@ ACKNOWLEDGE_S = 10.0
 STALL_S = 30.0
 """A phase in which nothing has finished for this long beyond the request timeout is given up."""
 POLL_S = 0.02
-NS_PER_S = 1_000_000_000
 LEAD_S = 0.05
 """Time for the message that begins a phase of open load: all workers' schedules start at one moment."""
 

@@ -14,6 +14,7 @@ from typing import Any
 import gevent
 
 from swarm.backends import admin_client
+from swarm.backends.registry import GATEWAY
 from swarm.backends.server_info import triton_serving
 from swarm.backends.triton_admin import ModelControlError, config_of, inner, load, refusal, wait_until_ready
 from swarm.errors import RunFailedError, UsageError
@@ -21,7 +22,6 @@ from swarm.plan.cell import Cell
 from swarm.targets.cold_start import ANNOUNCE_S
 from users.endpoint import Endpoint
 
-GATEWAY = "gateway"
 EXPLICIT = (
     "start tritonserver with --model-control-mode=explicit --load-model=*, or leave its settings as they are:"
     " no --queue-delay-us, no --instances, no step6b, and of step5a only --cells '*/c1'"

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tritonclient.grpc import service_pb2
 
 from swarm.backends.admin_client import PATIENCE_S, Told, get, triton_stub
+from swarm.backends.registry import GATEWAY, PYTORCH
 from swarm.errors import UsageError
 from swarm.targets.cold_start import ANNOUNCE_S, LONGEST_S
 from swarm.targets.targets import flag_of
@@ -27,7 +28,6 @@ from users.redact import quoted
 from users.tls import TOKEN
 from users.transport.base import Reply, Transport
 
-PYTORCH, GATEWAY = "pytorch", "gateway"
 TENSORS = "triton_repo/tensors.py"
 """What every model.py of triton_repo imports."""
 STEPS = {"jpeg": "decode_jpeg", "uint8": "normalise_uint8"}

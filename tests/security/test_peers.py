@@ -40,40 +40,40 @@ STATS = {"stats": [ENTRY], "stats_total": ENTRY, "errors": {}, "user_classes_cou
 
 
 @pytest.fixture
-def ears() -> Iterator[MasterSocket]:
+def master_socket() -> Iterator[MasterSocket]:
     made = MasterSocket("127.0.0.1", 0)
-    for of_all in (made.workers, made.rations, made.names):
+    for of_all in (made.workers, made.rate_limits, made.names):
         of_all.clear()
     yield made
     made.socket.context.destroy(linger=0)
 
 
-def heard(ears: MasterSocket, kind: str, data: Any, worker: str = "w") -> Message:
-    return ears.heard([worker.encode(), msgpack.dumps([kind, data, worker])])[1]
+def heard(master_socket: MasterSocket, kind: str, data: Any, worker: str = "w") -> Message:
+    return master_socket.heard([worker.encode(), msgpack.dumps([kind, data, worker])])[1]
 
 
-def test_a_worker_that_floods_is_heard_as_often_as_any_needs(ears: MasterSocket) -> None:
-    heard(ears, "client_ready", "2.47.0")
+def test_a_worker_that_floods_is_heard_as_often_as_any_needs(master_socket: MasterSocket) -> None:
+    heard(master_socket, "client_ready", "2.47.0")
     got = 0
     for _ in range(20_000):
         with contextlib.suppress(RefusedMessage):
-            heard(ears, "heartbeat", HEART)
+            heard(master_socket, "heartbeat", HEART)
             got += 1
     with pytest.raises(RefusedMessage, match="more messages of a worker than any sends"):
-        heard(ears, "heartbeat", HEART)
+        heard(master_socket, "heartbeat", HEART)
     assert got <= MESSAGES_PER_S * (BURST_S + 10)
-    heard(ears, "client_ready", "2.47.0", "another")
-    assert heard(ears, "heartbeat", HEART, "another").data == HEART
+    heard(master_socket, "client_ready", "2.47.0", "another")
+    assert heard(master_socket, "heartbeat", HEART, "another").data == HEART
 
 
-def test_a_ration_grows_again() -> None:
+def test_a_rate_limit_grows_again() -> None:
     clock = FakeClock()
-    ration = RateLimit(clock)
-    assert [ration.take(1) for _ in range(MESSAGES_PER_S * BURST_S + 1)][-2:] == [True, False]
+    limit = RateLimit(clock)
+    assert [limit.take(1) for _ in range(MESSAGES_PER_S * BURST_S + 1)][-2:] == [True, False]
     clock.sleep(1.0)
-    assert sum(ration.take(1) for _ in range(1_000)) == MESSAGES_PER_S
+    assert sum(limit.take(1) for _ in range(1_000)) == MESSAGES_PER_S
     clock.sleep(3_600.0)
-    assert sum(ration.take(1) for _ in range(2_000)) == MESSAGES_PER_S * BURST_S
+    assert sum(limit.take(1) for _ in range(2_000)) == MESSAGES_PER_S * BURST_S
 
 
 def flood(port: int, over: list[bool]) -> None:
@@ -87,20 +87,20 @@ def flood(port: int, over: list[bool]) -> None:
                 evil.send(b"\xc1" * 100)
 
 
-def test_others_run_while_strangers_flood(ears: MasterSocket) -> None:
+def test_others_run_while_strangers_flood(master_socket: MasterSocket) -> None:
     over = []
-    flooding = gevent.get_hub().threadpool.spawn(flood, ears.port, over)
-    listening = gevent.spawn(ears.recv_from_client)
+    flooding = gevent.get_hub().threadpool.spawn(flood, master_socket.port, over)
+    listening = gevent.spawn(master_socket.recv_from_client)
     gevent.sleep(0.5)
-    began = ears._heard
+    began = master_socket._heard
     turns = 0
     with gevent.Timeout(20):
         while turns < 50:
             gevent.sleep(0.001)
             turns += 1
     # It has heard thousands meanwhile, and a worker is heard among them.
-    assert ears._heard > began + 100
-    worker = Client("127.0.0.1", ears.port, "w")
+    assert master_socket._heard > began + 100
+    worker = Client("127.0.0.1", master_socket.port, "w")
     worker.send(Message("client_ready", "2.47.0", "w"))
     with gevent.Timeout(20):
         assert listening.get()[0] == "w"
@@ -109,9 +109,9 @@ def test_others_run_while_strangers_flood(ears: MasterSocket) -> None:
     worker.socket.context.destroy(linger=0)
 
 
-def test_what_waits_to_be_heard_takes_little_memory(ears: MasterSocket) -> None:
+def test_what_waits_to_be_heard_takes_little_memory(master_socket: MasterSocket) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    evil = Client("127.0.0.1", ears.port, "evil")
+    evil = Client("127.0.0.1", master_socket.port, "evil")
     evil.socket.setsockopt(zmq.SNDHWM, 4)
     body = b"x" * MOST_BYTES
     sending = gevent.spawn(lambda: [evil.socket.send(body) for _ in range(100)])
@@ -123,51 +123,51 @@ def test_what_waits_to_be_heard_takes_little_memory(ears: MasterSocket) -> None:
     assert grown_mb < 4 * MOST_WAITING * MOST_BYTES / 2**20
 
 
-def test_there_are_only_so_many_workers_and_names(ears: MasterSocket) -> None:
+def test_there_are_only_so_many_workers_and_names(master_socket: MasterSocket) -> None:
     for number in range(MOST_WORKERS):
-        heard(ears, "client_ready", "2.47.0", f"w{number}")
+        heard(master_socket, "client_ready", "2.47.0", f"w{number}")
     with pytest.raises(RefusedMessage, match="one worker too many"):
-        heard(ears, "client_ready", "2.47.0", "one more")
+        heard(master_socket, "client_ready", "2.47.0", "one more")
     for first in range(0, MOST_NAMES, 500):
         entries = [{**ENTRY, "name": f"n{number}"} for number in range(first, first + 500)]
-        heard(ears, "stats", {**STATS, "stats": entries}, "w1")
+        heard(master_socket, "stats", {**STATS, "stats": entries}, "w1")
     with pytest.raises(RefusedMessage, match="more names"):
-        heard(ears, "stats", {**STATS, "stats": [{**ENTRY, "name": "one more"}]}, "w1")
+        heard(master_socket, "stats", {**STATS, "stats": [{**ENTRY, "name": "one more"}]}, "w1")
     for number in range(10):
         with pytest.raises(RefusedMessage, match="more names"):
-            heard(ears, "exception", {"msg": "x", "traceback": f"t{number}"}, "w1")
+            heard(master_socket, "exception", {"msg": "x", "traceback": f"t{number}"}, "w1")
 
 
-def test_who_is_gone_makes_room(ears: MasterSocket) -> None:
+def test_who_is_gone_makes_room(master_socket: MasterSocket) -> None:
     clock = FakeClock()
     for number in range(MOST_WORKERS):
-        heard(ears, "client_ready", "2.47.0", f"w{number}")
-        ears.rations[f"w{number}"] = RateLimit(clock)
+        heard(master_socket, "client_ready", "2.47.0", f"w{number}")
+        master_socket.rate_limits[f"w{number}"] = RateLimit(clock)
     clock.sleep(SILENT_S - 1)
-    heard(ears, "heartbeat", HEART, "w1")
+    heard(master_socket, "heartbeat", HEART, "w1")
     clock.sleep(2)
-    heard(ears, "client_ready", "2.47.0", "one more")
-    assert heard(ears, "heartbeat", HEART, "w1").data == HEART
+    heard(master_socket, "client_ready", "2.47.0", "one more")
+    assert heard(master_socket, "heartbeat", HEART, "w1").data == HEART
     with pytest.raises(RefusedMessage, match="a message of no worker"):
-        heard(ears, "heartbeat", HEART, "w2")
-    heard(ears, "client_ready", "2.47.0", "w2")
+        heard(master_socket, "heartbeat", HEART, "w2")
+    heard(master_socket, "client_ready", "2.47.0", "w2")
 
 
 @pytest.mark.parametrize("worker", [f"w{ESCAPES}", "w\n", "w\x1b[2J"])
-def test_no_name_of_a_worker_tells_the_terminal_anything(ears: MasterSocket, worker: str) -> None:
+def test_no_name_of_a_worker_tells_the_terminal_anything(master_socket: MasterSocket, worker: str) -> None:
     with pytest.raises(RefusedMessage, match="in another's name"):
-        heard(ears, "client_ready", "2.47.0", worker)
+        heard(master_socket, "client_ready", "2.47.0", worker)
 
 
-def test_nor_do_other_words(ears: MasterSocket) -> None:
-    assert str(heard(ears, "client_ready", f"2.47.0{ESCAPES}").data).isprintable()
-    told = heard(ears, "exception", {"msg": ESCAPES, "traceback": f"a\n{ESCAPES}"}).data
+def test_nor_do_other_words(master_socket: MasterSocket) -> None:
+    assert str(heard(master_socket, "client_ready", f"2.47.0{ESCAPES}").data).isprintable()
+    told = heard(master_socket, "exception", {"msg": ESCAPES, "traceback": f"a\n{ESCAPES}"}).data
     assert [text.isprintable() for text in told["msg"].split("\n")] == [True]
     assert [text.isprintable() for text in told["traceback"].split("\n")] == [True, True]
-    stats = heard(ears, "stats", {**STATS, "stats": [{**ENTRY, "name": f"a{ESCAPES}"}]}).data
+    stats = heard(master_socket, "stats", {**STATS, "stats": [{**ENTRY, "name": f"a{ESCAPES}"}]}).data
     assert stats["stats"][0]["name"].isprintable()
-    assert heard(ears, "swarm-hello", {"host": ESCAPES}).data["host"].isprintable()
-    assert heard(ears, "swarm-reply", {"seq": 1, "error": ESCAPES}).data["error"].isprintable()
+    assert heard(master_socket, "swarm-hello", {"host": ESCAPES}).data["host"].isprintable()
+    assert heard(master_socket, "swarm-reply", {"seq": 1, "error": ESCAPES}).data["error"].isprintable()
 
 
 @pytest.mark.parametrize(
@@ -183,13 +183,13 @@ def test_nor_do_other_words(ears: MasterSocket) -> None:
         {"name": "x" * 100_000},
     ],
 )
-def test_absurd_tables_are_dropped(ears: MasterSocket, change: dict[str, Any]) -> None:
-    heard(ears, "client_ready", "2.47.0")
-    heard(ears, "stats", STATS)
+def test_absurd_tables_are_dropped(master_socket: MasterSocket, change: dict[str, Any]) -> None:
+    heard(master_socket, "client_ready", "2.47.0")
+    heard(master_socket, "stats", STATS)
     with pytest.raises(RefusedMessage, match="malformed"):
-        heard(ears, "stats", {**STATS, "stats": [{**ENTRY, **change}]})
+        heard(master_socket, "stats", {**STATS, "stats": [{**ENTRY, **change}]})
     with pytest.raises(RefusedMessage, match="malformed"):
-        heard(ears, "stats", {**STATS, "stats_total": {**ENTRY, **change}})
+        heard(master_socket, "stats", {**STATS, "stats_total": {**ENTRY, **change}})
 
 
 ONE = codec.encoded_ns([40_000_000])[0]

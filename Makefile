@@ -27,7 +27,7 @@ setup: $(SET_UP) ## create .venv with everything that requirements.lock pins, by
 step7 web servers drills soak test test-slow bench: EMBEDDED := --embedded
 CHOOSE = $(PYTHON) -m server.interpreter $(if $(filter file,$(origin PYTHON)),,--alone) $(EMBEDDED) -- $(ARGS)
 
-# By hash first, then what is pinned by version alone: the lock's head says why. Nothing else may come with those two
+# By hash first, then what is pinned by version alone: docs/supply.md says why. Nothing else may come with those two
 # but what their build asks for.
 $(SET_UP): requirements.lock requirements-server.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 8) and "inferswarm needs Python 3.11 to 3.13")'
@@ -58,8 +58,8 @@ web: setup ## the same study from Locust's web UI at http://127.0.0.1:8089
 servers: setup ## start the embedded servers and keep them up until Ctrl-C
 	$(BIN)/python -m server up
 
-drills: setup ## break things in the middle of studies, and see what these say (ARGS=--only killed, some minutes)
-	$(BIN)/python -m benchmarks.drills $(ARGS)
+drills: setup ## break things in the middle of studies, and see what these say (ARGS='-k killed')
+	$(PYTEST) tests/drills $(ARGS)
 
 # Three kinds of tests: `system` start servers, studies or a browser; `slow` take long, or need cores, ports or the
 # network for themselves; most are neither. Two processes share them, for most wait more than they work: what is tested
@@ -103,7 +103,7 @@ test-studies:
 
 # The soak takes a fifth of a core beside the others: it judges memory, descriptors and counts, which do not mind, and
 # no times, which would. Links are measured, in a process that Locust has not patched, and so nothing else runs beside.
-test-slow: setup ## the rest: long studies, a soak, emulated links, the README's commands (12 minutes)
+test-slow: setup ## the rest: long studies, drills, a soak, emulated links, the README's commands (18 minutes)
 	@$(TWO) slow-soak slow-others
 	$(PYTEST) $(LINKS) --confcutdir=$(LINKS)
 	$(PYTEST) $(ALONE)
@@ -138,8 +138,8 @@ check: setup ## formatting, lint, types, scripts; Triton's configurations, Docke
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/shellcheck .ci/run examples/ci/in_turns.sh
-	$(BIN)/kubernetes-validate --strict --quiet -k 1.29 -k 1.37 examples/k8s/*.yaml \
-	  $(filter-out %/kustomization.yaml,$(wildcard server/k8s/base/*.yaml))
+	$(BIN)/kubernetes-validate --strict --quiet -k 1.29 -k 1.37 \
+	  $(filter-out %/kustomization.yaml,$(wildcard examples/k8s/*.yaml server/k8s/base/*.yaml))
 	$(BIN)/python -m server.triton.check_configs triton_repo
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec server/compose.yaml server/compose.sweep.yaml
 	$(BIN)/hadolint server/Dockerfile server/Dockerfile.cuda server/Dockerfile.triton examples/k8s/Dockerfile
@@ -155,14 +155,37 @@ $(SUPPLY): requirements-supply.lock | $(SET_UP)
 	$(VENV)/supply/bin/python -m pip install --quiet --require-hashes --no-deps -r requirements-supply.lock
 	@touch $@
 
+# torch and torchvision are pinned by version alone: docs/supply.md says why.
+COMPILE := $(BIN)/uv pip compile --quiet --custom-compile-command 'make lock' --universal --python-version 3.11 \
+  --generate-hashes --fork-strategy fewest --no-emit-index-url --no-emit-package torch --no-emit-package torchvision
+# uv keeps the versions of the file that it writes. A lock that has not changed keeps its time, so that make installs
+# nothing again.
+LOCK = cp $(1) $(VENV)/made.lock && $(COMPILE) $(ARGS) --output-file $(VENV)/made.lock $(2) && \
+  { cmp -s $(VENV)/made.lock $(1) || cp $(VENV)/made.lock $(1); }
+
 lock: setup ## pin what the requirements lead to, with hashes (ARGS=--upgrade takes the newest)
-	$(BIN)/python -m supply lock $(ARGS)
+	$(call LOCK,requirements.lock,requirements-dev.txt)
+	$(call LOCK,requirements-client.lock,requirements-client.txt --constraints requirements.lock)
+	$(call LOCK,requirements-supply.lock,requirements-supply.txt)
 
-licences: setup ## write LICENSES.md anew
-	$(BIN)/python -m supply licences
+# NAME==VERSION, a line each, of all that is pinned.
+PINS := { sed -nE 's/^([a-z0-9.-]+==[^ ]+).*/\1/p' requirements.lock; grep -E '^torch(vision)?==' requirements-server.txt; }
 
+licences: $(SUPPLY) ## write the table of LICENSES.md anew, from what is installed
+	$(VENV)/supply/bin/pip-licenses --python $(BIN)/python --with-system --order license --format markdown \
+	  --packages $$($(PINS) | sed 's/==.*//') > $(VENV)/table.md
+	sed '/^## All/{G;q;}' LICENSES.md > $(VENV)/LICENSES.md
+	@# No padding, which one long name would change everywhere; a local build's version is that which it was built from.
+	sed -E 's/  +/ /g; s/--+/---/g; s/\+[a-z0-9.]+ / /' $(VENV)/table.md >> $(VENV)/LICENSES.md
+	mv $(VENV)/LICENSES.md LICENSES.md
+
+# By itself pip-audit is content with packages that it could not look up; --strict is not, but ends at the first one,
+# and so what is known of the others is told before.
 audit: $(SUPPLY) ## look the locked packages up in a database of vulnerabilities
-	$(BIN)/python -m supply audit $(ARGS)
+	$(PINS) > $(VENV)/pins.txt
+	$(PIP_AUDIT) $(ARGS)
+	$(PIP_AUDIT) --strict $(ARGS)
+audit: PIP_AUDIT := $(VENV)/supply/bin/pip-audit --requirement $(VENV)/pins.txt --no-deps --disable-pip --progress-spinner off
 
 clean: ## remove built models and caches; results stay
 	@# What servers build, by its names: the folder may be one of yours.

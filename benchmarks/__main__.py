@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 
 NAMES = (
-    *("accuracy", "breakdown", "collector", "contention", "drills", "gates", "generator", "growth"),
+    *("accuracy", "breakdown", "collector", "contention", "gates", "generator", "growth"),
     *("planted", "rate", "scale", "sizes", "soak", "stall", "stops", "tail", "turns"),
 )
 QUICK = {"generator", "soak"}

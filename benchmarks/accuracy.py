@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from benchmarks.bounds import Bounds
 from benchmarks.stand_in import Link, packed, results
-from reports.fold.long_run import Bins
-from reports.fold.run_records import planned_runs
+from reports.fold.run_records import Bins, planned_runs
 from reports.ledger.ledger import FILE_NAME, VERSION, LedgerWriter, outline
 from reports.study.summarise import summarise
 from reports.summary.summary import Summary
@@ -72,8 +71,8 @@ def through_the_suite(services_ns: NDArray[np.int64]) -> Summary:
                 link.deliver(packed(records, f"w{worker}"))
         ledger.write({"kind": "run", "event": "end", **tag(), "status": "done", "note": ""})
         ledger.close()
-        (seen,) = planned_runs(outline(Path(folder) / FILE_NAME), Bins(1, 0))
-        return summarise(seen.whole)
+        (run,) = planned_runs(outline(Path(folder) / FILE_NAME), Bins(1, 0))
+        return summarise(run)
 
 
 def recorded(services_ns: NDArray[np.int64]) -> list[list[dict[str, object]]]:

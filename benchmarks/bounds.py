@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
 
 from reports.format import digits
 
 WIDTHS = (46, 14, 14)
+HOLDS = {"≤": operator.le, "≥": operator.ge, "=": operator.eq}
 
 
 class Bounds:
@@ -17,25 +18,26 @@ class Bounds:
         self._untold: list[str] = []
         print(f"{title}\n\n{_row('', 'figure', 'bound')}")
 
-    def at_most(self, name: str, figure: float, bound: float, unit: str = "") -> None:
-        """A figure that must not exceed its bound."""
-        self._judge(name, figure, f"≤ {digits(bound)}", unit, figure <= bound)
+    def at_most(self, name: str, figure: float | None, bound: float | None, unit: str = "") -> None:
+        """A figure that must not exceed its bound, if it has one; one that was not read breaks it."""
+        self._judge(name, figure, bound, unit, "≤")
 
-    def at_least(self, name: str, figure: float, bound: float, unit: str = "") -> None:
+    def at_least(self, name: str, figure: float | None, bound: float | None, unit: str = "") -> None:
         """A figure that must not fall short of its bound."""
-        self._judge(name, figure, f"≥ {digits(bound)}", unit, figure >= bound)
+        self._judge(name, figure, bound, unit, "≥")
+
+    def exactly(self, name: str, figure: float | None, bound: float | None, unit: str = "") -> None:
+        """A figure that must equal its bound."""
+        self._judge(name, figure, bound, unit, "=")
 
     def ranged(self, text: str) -> None:
         """The range of the figure above."""
         print(_row("  over the repeats", text, ""), flush=True)
 
-    def exactly(self, name: str, figure: float, bound: float, unit: str = "") -> None:
-        """A figure that must equal its bound."""
-        self._judge(name, figure, f"= {digits(bound)}", unit, figure == bound, lambda value: f"{value:,}")
-
-    def beside(self, name: str, figure: float, unit: str = "") -> None:
-        """A figure for comparison, without a bound."""
-        print(_row(name, f"{digits(figure)} {unit}", ""), flush=True)
+    def beside(self, name: str, figure: float | None, unit: str = "") -> None:
+        """A figure for comparison, without a bound; one that was not read is left out."""
+        if figure is not None:
+            print(_row(name, f"{digits(figure)} {unit}", ""), flush=True)
 
     def unread(self, name: str) -> None:
         """A figure that could not be read, which breaks its bound whatever that is."""
@@ -50,18 +52,15 @@ class Bounds:
             self._untold.append(name)
         print(_row(name, figure, bound) + ("" if verdict == "holds" else f"   {verdict}"), flush=True)
 
-    def _judge(
-        self,
-        name: str,
-        figure: float,
-        bound: str,
-        unit: str,
-        holds: bool,
-        shown: Callable[[float], str] = digits,
-    ) -> None:
-        if not holds:
-            self._broken.append(name)
-        print(_row(name, f"{shown(figure)} {unit}", bound) + ("" if holds else "   BROKEN"), flush=True)
+    def _judge(self, name: str, figure: float | None, bound: float | None, unit: str, sign: str) -> None:
+        if bound is None:
+            self.beside(name, figure, unit)
+        elif figure is None:
+            self.unread(name)
+        else:
+            shown = f"{figure:,}" if sign == "=" else digits(figure)
+            holds = HOLDS[sign](figure, bound)
+            self.verdict(name, f"{shown} {unit}", f"{sign} {digits(bound)}", "holds" if holds else "BROKEN")
 
     def exit_code(self) -> int:
         """0 where every bound holds, 1 with what is broken, 3 where nothing is and some cannot be told."""

@@ -57,12 +57,9 @@ def measured() -> dict[str, dict[str, Any]]:
     """The runs of one study on embedded servers, by cell."""
     with tempfile.TemporaryDirectory() as folder:
         options = ("--cells", "*/b[18]/c1", "--seconds", str(SECONDS), "--results-dir", folder)
-        console = Console((LOCUST, "-f", STEP7, "--headless", *options), Path(folder))
-        try:
+        with Console((LOCUST, "-f", STEP7, "--headless", *options), Path(folder)) as console:
             console.wait(STUDY_S)
             runs = json.loads((console.result() / "study.json").read_text())["runs"]
-        finally:
-            console.end()
     return {run["cell"]: run for run in runs}
 
 

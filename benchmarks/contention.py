@@ -92,15 +92,11 @@ def verdict_of(case: Case) -> dict[str, Any] | None:
     with tempfile.TemporaryDirectory() as folder:
         options = ("--link", case.link, "--emulate", case.emulate, "--results-dir", folder, *case.options)
         command = (sys.executable, "-m", "swarm", "run", "-f", LOCUSTFILE, *options)
-        console = Console(command, Path(folder))
-        try:
-            code = console.wait(STUDY_S)
-            if code:
+        with Console(command, Path(folder)) as console:
+            if console.wait(STUDY_S):
                 print(console.text, file=sys.stderr)
                 return None
             verdicts = json.loads((console.result() / "study.json").read_text())["contention"]
-        finally:
-            console.end()
     return dict(verdicts[0]) if verdicts else None
 
 

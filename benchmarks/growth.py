@@ -18,7 +18,8 @@ from benchmarks.bounds import Bounds
 from benchmarks.drive import LOCUST
 from benchmarks.scaling.grown import Grown, Tag, Watcher, grown
 from benchmarks.studies.growth import LEVELS
-from tests.locustfiles.console import ROOT, Console, free_port, is_listening, wait_until
+from tests.locustfiles.console import ROOT, Console
+from tests.processes import free_port, is_listening, wait_until
 
 STUDY = "benchmarks/studies/growth.py"
 ENDPOINTS = ("pytorch-http", "emulated-http", "emulated-grpc")
@@ -76,30 +77,14 @@ def show(bounds: Bounds, run: Grown, judged: bool = False) -> None:
     if not run.requests:
         bounds.unread("  any request of the measure phase")
         return
-    figure(bounds, "  processor a request", run.cpu_us, "µs")
-    figure(bounds, "  loop lag p99", run.lag_p99_ms, "ms", LAG_MS if judged else None)
-    figure(bounds, "    its loop waited for a processor", run.waited_pct, "% of the time")
-    figure(bounds, "  send delay p99", run.send_delay_p99_ms, "ms")
+    bounds.beside("  processor a request", run.cpu_us, "µs")
+    bounds.at_most("  loop lag p99", run.lag_p99_ms, LAG_MS if judged else None, "ms")
+    bounds.beside("    its loop waited for a processor", run.waited_pct, "% of the time")
+    bounds.beside("  send delay p99", run.send_delay_p99_ms, "ms")
     lost = run.failures + run.dropped + run.abandoned + run.unsent
-    if judged:
-        bounds.exactly("  failed, dropped, abandoned, never sent", lost, 0)
-    else:
-        bounds.beside("  failed, dropped, abandoned, never sent", lost)
-    figure(bounds, "  memory of the worker", run.worker_bytes and run.worker_bytes / 1e6, "MB")
-    figure(bounds, "  its threads", run.threads)
-
-
-def figure(
-    bounds: Bounds, name: str, value: float | None, unit: str = "", bound: float | None = None
-) -> None:
-    """A figure by its bound, or beside; one that was not read breaks its bound and is else left out."""
-    if value is None:
-        if bound is not None:
-            bounds.unread(name)
-    elif bound is None:
-        bounds.beside(name, value, unit)
-    else:
-        bounds.at_most(name, value, bound, unit)
+    bounds.exactly("  failed, dropped, abandoned, never sent", lost, 0 if judged else None)
+    bounds.beside("  memory of the worker", run.worker_bytes and run.worker_bytes / 1e6, "MB")
+    bounds.beside("  its threads", run.threads)
 
 
 def workers(bounds: Bounds, study: Study) -> None:
@@ -109,10 +94,10 @@ def workers(bounds: Bounds, study: Study) -> None:
         name = f"{count} workers: requests"
         for run in runs_of(bounds, name, study("--processes", str(count), *own)):
             bounds.beside(name, run.per_s, "/s")
-            figure(bounds, "  processor a request, all workers", run.cpu_us, "µs")
+            bounds.beside("  processor a request, all workers", run.cpu_us, "µs")
             master_pct = run.master_cores and run.master_cores * 100
-            figure(bounds, "  processor of the master", master_pct, "% of a core")
-            figure(bounds, "  loop lag p99", run.lag_p99_ms, "ms")
+            bounds.beside("  processor of the master", master_pct, "% of a core")
+            bounds.beside("  loop lag p99", run.lag_p99_ms, "ms")
             bounds.beside("  failed", run.failures)
 
 
@@ -126,7 +111,7 @@ def cells(bounds: Bounds, study: Study) -> None:
         bounds.at_most(f"{name}: beside the load, median", median(map(overhead_s, some)), OVERHEAD_S, "s")
         bounds.beside("  ledger a run", median(run.ledger_bytes for run in some) / 1e3, "kB")
         held = [run.master_bytes for run in some if run.master_bytes]
-        figure(bounds, "  memory of the master", max(held) / 1e6 if held else None, "MB")
+        bounds.beside("  memory of the master", max(held) / 1e6 if held else None, "MB")
 
 
 def overhead_s(run: Grown) -> float:

@@ -23,6 +23,15 @@ MARKS = {"second": 8_888_004, "images": 8_888_005, "first_start_ns": 8_888_006, 
 PARTS_NS = {"latency": 20e6, "service_time": 20e6, "send_delay": 1e4, "encode": 2e6, "send": 1e6}
 PARTS_NS |= {"wait": 16e6, "receive": 1e5, "decode": 5e4}
 Record = dict[str, Any]
+HEALTH = {"cpu_pct": 60.0, "loop_ran_ns": 5 * 10**8, "cpu_wait_ns": 10**7, "gc_pauses": 3}
+HEALTH |= {"gc_ns": 10**6, "gc_max_ns": 5 * 10**5}
+PATH = {
+    **{"asked": 4, "connections": 4, "cwnd_bytes": 916_762, "not_sent_bytes": 0, "rtt_ns": 6_367_000},
+    **{"min_rtt_ns": 5_000, "delivery_bytes_per_s": 335_810_256, "segments_out": 112, "segments_in": 40},
+    **{"bytes_sent": 24_084_480, "bytes_received": 82_000, "bytes_retransmitted": 0, "retransmits": 0},
+    **{"busy_ns": 6 * 10**8, "rwnd_limited_ns": 10**6, "sndbuf_limited_ns": 0},
+}
+"""What a worker says of itself and of its connections in any second."""
 
 
 def planned(endpoint: str, batch: int, level: int, repeat: int = 1) -> Record:
@@ -89,14 +98,8 @@ def template(worker: str, random: np.random.Generator) -> str:
     window |= {"server_ns": {}, "server_count": 0, "histograms": texts, "out_of_range": {}}
     lag = encoded_ns(random.exponential(2e5, 50).astype(np.int64).tolist())[0]
     own: Record = {"second": MARKS["second"], "span_ns": NS}
-    health = {"cpu_pct": 60.0, "loop_ran_ns": 5 * 10**8, "cpu_wait_ns": 10**7, "lag": lag, "gc_pauses": 3}
-    health |= {"gc_ns": 10**6, "gc_max_ns": 5 * 10**5, "users": 4, "in_flight": int(random.integers(0, 5))}
-    path: Record = {"asked": 4, "connections": 4, "cwnd_bytes": 916_762, "not_sent_bytes": 0}
-    path |= {"rtt_ns": 6_367_000, "min_rtt_ns": 5_000, "delivery_bytes_per_s": 335_810_256}
-    path |= {"segments_out": 112, "segments_in": 40, "bytes_sent": 24_084_480, "bytes_received": 82_000}
-    path |= {"bytes_retransmitted": 0, "retransmits": 0, "busy_ns": 6 * 10**8}
-    path |= {"rwnd_limited_ns": 10**6, "sndbuf_limited_ns": 0}
-    kinds = {"window": window, "health": own | health, "path": own | path}
+    health = {**HEALTH, "lag": lag, "users": 4, "in_flight": int(random.integers(0, 5))}
+    kinds = {"window": window, "health": own | health, "path": own | PATH}
     told = "".join(line({"kind": kind, **TAG, **of, "worker": worker}) for kind, of in kinds.items())
     for name, mark in (TAG | MARKS).items():
         told = told.replace(str(mark), f"%({name})s")

@@ -18,7 +18,8 @@ from benchmarks.long_ledger import planned, write_study
 from benchmarks.scaling.parts import shares
 from benchmarks.sizes import shown
 from reports.ledger.ledger import FILE_NAME
-from tests.locustfiles.console import free_port
+from tests.locustfiles.console import ROOT
+from tests.processes import free_port
 
 CORES, ASK_MS, LAG_MS, TO_LEDGER_MS, PEAK_MB = 1.0, 1_000, 1_000, 1_000, 2_000
 JUDGED = 1_000
@@ -26,7 +27,6 @@ JUDGED = 1_000
 MEASURE_S, REPORT_S, ALL_TELL_PER_S = 10, 60, 1_000
 PATIENCE_S = 150
 """Four times what a crowd takes that the master can carry."""
-ROOT = Path(__file__).parent.parent
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,10 @@ def judge(bounds: Bounds, shape: Shape, seconds: float) -> None:
         else:
             bounds.beside("  the master did not come to the end within", PATIENCE_S, "s")
         return
-    bound = (
-        bounds.at_most if shape.judged else lambda name, figure, _, unit: bounds.beside(name, figure, unit)
-    )
+
+    def bound(name: str, figure: float, most: float, unit: str) -> None:
+        bounds.at_most(name, figure, most if shape.judged else None, unit)
+
     asks = sorted(master["asks_ms"])
     bounds.beside("  until all are ready", master["ready_s"], "s")
     bounds.beside("  Locust's link alone: heartbeats, statistics", master["link"]["cores"], "cores")
@@ -99,10 +100,7 @@ def judge(bounds: Bounds, shape: Shape, seconds: float) -> None:
     bounds.beside("  ledger a minute", master["measure"]["ledger_bytes_per_s"] * 60 / 1e6, "MB")
     bounds.beside("  messages a second to the master", per_s(shape), "/s")
     bounds.beside("  simulated workers late by at most", crowd["late_s"] * 1e3, "ms")
-    if shape.judged:
-        bounds.exactly("  workers lost", master["lost"], 0)
-    else:
-        bounds.beside("  workers lost", master["lost"])
+    bounds.exactly("  workers lost", master["lost"], 0 if shape.judged else None)
     bounds.beside("  heartbeats left of 3, at the worst", master["least_heartbeats"])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from benchmarks.noise import Figures, Session
-from reports.cells_csv.side import STUDY, Row, Side
+from reports.cells_csv.sides import STUDY, Row, Side
 from reports.gates.blocks import RunBlocks
 from reports.gates.source import GateSource
 
@@ -76,7 +76,8 @@ def _row(cell: str, repeat: int, p95_ms: float, requests: int) -> Row:
 
 
 def _window(second: int, requests: int) -> dict[str, object]:
-    return {"kind": "window", "second": second, "ok": requests, "failures": {}, "histograms": {}}
+    window = {"kind": "window", "second": second, "ok": requests, "images": requests}
+    return {**window, "failures": {}, "histograms": {}}
 
 
 def _utc(after_s: float) -> str:

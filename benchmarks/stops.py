@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ import numpy as np
 
 from benchmarks.bounds import Bounds
 from benchmarks.noise import PERCENT, Figures, Noise, seconds_of
-from reports.gates.blocks import Block, BlockSeries
+from reports.fold.windows import Results
+from reports.gates.blocks import BlockSeries
 from reports.gates.thresholds import Threshold, parse_gates
 from reports.histogram.buckets import Buckets, indices_of
 from swarm.output.early_stop import CERTAIN, LOOK_S, chance_of, is_certain, look_at, unlucky
@@ -121,7 +123,7 @@ def _slow(phase: Phase, slow: Figures, random: np.random.Generator) -> float:
 def _failing(phase: Phase, slow: Figures, random: np.random.Generator) -> float:
     mean = MAY_FAIL * np.exp(slow - phase.noise.second**2 / 2)
     failures = random.binomial(PER_SECOND, np.minimum(1, mean))
-    blocks = [Block(failures=int(one), ok=PER_SECOND - int(one)) for one in failures]
+    blocks = [Results(ok=PER_SECOND - int(one), failure_kinds=Counter(timeout=int(one))) for one in failures]
     return _first(phase, _threshold(f"failure_ratio <= {MAY_FAIL}"), blocks, _looks(phase))
 
 
@@ -138,7 +140,7 @@ def _chance(phase: Phase, threshold: Threshold, after_s: int) -> float:
     return chance_of(look_at(threshold, after_s), phase.runs)
 
 
-def _first(phase: Phase, threshold: Threshold, blocks: Sequence[Block], looks: Sequence[int]) -> float:
+def _first(phase: Phase, threshold: Threshold, blocks: Sequence[Results], looks: Sequence[int]) -> float:
     for after_s in looks:
         seconds = BlockSeries(blocks[:after_s], np.zeros(after_s, np.int64))
         if is_certain(threshold, seconds, 1, _chance(phase, threshold, after_s)):
@@ -146,11 +148,11 @@ def _first(phase: Phase, threshold: Threshold, blocks: Sequence[Block], looks: S
     return inf
 
 
-def _block(logs: Figures) -> Block:
+def _block(logs: Figures) -> Results:
     values_us = (np.exp(logs) * BOUND_MS * US_PER_MS).astype(np.int64)
     counts = np.bincount(indices_of(values_us))
     indices = np.flatnonzero(counts)
-    return Block(ok=PER_SECOND, histograms={"latency": Buckets(indices, counts[indices])})
+    return Results(ok=PER_SECOND, histograms={"latency": Buckets(indices, counts[indices])})
 
 
 def _threshold(require: str) -> Threshold:

@@ -13,7 +13,8 @@ from typing import Any
 
 from benchmarks.bounds import Bounds
 from benchmarks.drive import LOCUST, Drive, drive, records, served
-from tests.locustfiles.console import Console, wait_until
+from tests.locustfiles.console import Console
+from tests.processes import wait_until
 
 STOP_AFTER_S = 7.0
 WORKERS = ("--processes", "2")

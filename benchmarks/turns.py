@@ -22,8 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.planted import BURN, LOCUST, ROOT, address_of, process, servers
-from benchmarks.setups import HOGS_A_CORE, Setup, emulated
+from benchmarks.drive import LOCUST
+from benchmarks.planted import BURN, HOGS_A_CORE, Setup, address_of, emulated, process, servers
+from tests.locustfiles.console import ROOT
 
 TURNS = 10
 STUDY_S = 120

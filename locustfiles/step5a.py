@@ -12,15 +12,17 @@ binary tensors, each made from its array while it is measured, as the published 
 must run with --model-control-mode=explicit for the delays, and is not profiled.
 """
 
-from __future__ import annotations
-
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from swarm import Cell, Size, StudyShape
+from swarm.plan.matrix import concurrent
 from swarm.plan.sweep import delay_name
-from users import Endpoint, TritonHttpUser, TritonJsonHttpUser
+
+# Locust starts the users that are imported here.
+from users import Endpoint, TritonBinaryHttpUser, TritonJsonTensorsHttpUser
 from users.load.assignment import LIBRARY
 
 JSON, BINARY = "json", "fp32"
@@ -64,25 +66,11 @@ def _requests(endpoint: Endpoint, batch: int, size: Size) -> int:
 
 def _delayed(endpoints: Iterable[Endpoint], size: Size, delays_us: Iterable[int]) -> Iterator[Cell]:
     fit = [endpoint for endpoint in endpoints if endpoint.payload == BINARY]
-    for delay_us in delays_us:
-        for endpoint in fit:
-            for level in size.levels:
-                requests = max(2 * size.iterations, 5 * level)
-                cell = Cell(
-                    *(endpoint, 1, level, requests, size.seconds),
-                    queue_delay_us=delay_us,
-                    variant=delay_name(delay_us),
-                )
-                if cell.adjustable:
-                    yield cell
-
-
-class TritonBinaryHttpUser(TritonHttpUser):
-    """float32 tensors over binary HTTP to Triton."""
-
-
-class TritonJsonTensorsHttpUser(TritonJsonHttpUser):
-    """The same tensors as numbers in JSON."""
+    for delay_us, endpoint, level in itertools.product(delays_us, fit, size.levels):
+        variant = delay_name(delay_us)
+        cell = concurrent(endpoint, level, size, queue_delay_us=delay_us, variant=variant)
+        if cell.adjustable:
+            yield cell
 
 
 class Step5a(StudyShape):

@@ -11,15 +11,9 @@ in for TensorRT. The report has the published figures beside.
 from typing import ClassVar
 
 from swarm import Size, StudyShape
-from users import JpegHttpUser, TritonHttpUser
 
-
-class ServiceUser(JpegHttpUser):
-    """Base64 JPEG over HTTP to the FastAPI service."""
-
-
-class TritonBinaryHttpUser(TritonHttpUser):
-    """float32 tensors over binary HTTP to Triton."""
+# Locust starts the users that are imported here.
+from users import ServiceUser, TritonBinaryHttpUser
 
 
 class Step6a(StudyShape):

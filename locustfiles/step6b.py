@@ -11,15 +11,16 @@ instance by itself, as each of several GPUs would; --emulate none computes. A se
 and put back at the end.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from swarm import Cell, Size, StudyShape
+from swarm.plan.matrix import concurrent
 from swarm.plan.sweep import instances_name
-from users import Endpoint, TritonHttpUser
+
+# Locust starts the users that are imported here.
+from users import Endpoint, TritonBinaryHttpUser
 
 LEVELS = (1, 4, 8, 16, 32, 64, 128)
 INSTANCES = (1, 2, 4)
@@ -41,10 +42,7 @@ def growth(endpoints: Iterable[Endpoint], size: Size, numbers: Iterable[int] = I
     shared = size.shared_levels if isinstance(size, GrowthSize) else size.levels
     cells = []
     for endpoint in endpoints:
-        own = [
-            Cell(endpoint, 1, level, max(2 * size.iterations, 5 * level), size.seconds)
-            for level in size.levels
-        ]
+        own = [concurrent(endpoint, level, size) for level in size.levels]
         if not own[0].adjustable:
             cells += own
             continue
@@ -56,10 +54,6 @@ def growth(endpoints: Iterable[Endpoint], size: Size, numbers: Iterable[int] = I
 def on(cell: Cell, instances: int) -> Cell:
     """The same cell on so many instances."""
     return replace(cell, instances=instances, variant=instances_name(instances))
-
-
-class TritonBinaryHttpUser(TritonHttpUser):
-    """float32 tensors over binary HTTP to Triton."""
 
 
 class Step6b(StudyShape):

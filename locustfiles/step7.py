@@ -11,43 +11,17 @@ With no URL given, it starts servers of its own.
 from typing import ClassVar
 
 from swarm import Size, StudyShape
+
+# Locust starts the users that are imported here.
 from users import (
-    JpegHttpUser,
-    TritonGrpcUser,
-    TritonHttpUser,
-    TritonJpegGrpcUser,
-    TritonJpegHttpUser,
-    TritonUint8GrpcUser,
-    TritonUint8HttpUser,
+    ServiceUser,
+    TritonBinaryHttpUser,
+    TritonBinaryGrpcUser,
+    TritonJpegOverHttpUser,
+    TritonJpegOverGrpcUser,
+    TritonPixelsOverHttpUser,
+    TritonPixelsOverGrpcUser,
 )
-
-
-class ServiceUser(JpegHttpUser):
-    """Base64 JPEG over HTTP to the FastAPI service, or to the gateway before Triton."""
-
-
-class TritonBinaryHttpUser(TritonHttpUser):
-    """float32 tensors over binary HTTP to Triton."""
-
-
-class TritonBinaryGrpcUser(TritonGrpcUser):
-    """float32 tensors over gRPC to Triton."""
-
-
-class TritonJpegOverHttpUser(TritonJpegHttpUser):
-    """JPEG files over binary HTTP to Triton, which decodes them."""
-
-
-class TritonJpegOverGrpcUser(TritonJpegGrpcUser):
-    """JPEG files over gRPC to Triton, which decodes them."""
-
-
-class TritonPixelsOverHttpUser(TritonUint8HttpUser):
-    """uint8 pixels over binary HTTP to Triton, which scales them."""
-
-
-class TritonPixelsOverGrpcUser(TritonUint8GrpcUser):
-    """uint8 pixels over gRPC to Triton, which scales them."""
 
 
 class Step7(StudyShape):

@@ -7,27 +7,19 @@
 With no URL given, it starts a real Triton whose model only sleeps as long as an A100 would compute.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from swarm import Cell, Size, StudyShape
 from swarm.errors import UsageError
-from users import Endpoint, TritonGrpcUser, TritonHttpUser
+
+# Locust starts the users that are imported here.
+from users import Endpoint, TritonBinaryHttpUser, TritonBinaryGrpcUser
 from users.load.assignment import LIBRARY, PREPARED
 from users.transport.connections import PER_USER, SAME_ARGS, SHARED
 
 PROCESSES = 4
-
-
-class TritonBinaryHttpUser(TritonHttpUser):
-    """float32 tensors over binary HTTP to Triton."""
-
-
-class TritonBinaryGrpcUser(TritonGrpcUser):
-    """float32 tensors over gRPC to Triton."""
 
 
 class Step7Contention(StudyShape):
@@ -56,6 +48,11 @@ class Arm:
     workers: int = 1
     client: str = PREPARED
     congestion: str = ""
+
+    @property
+    def axes(self) -> dict[str, Any]:
+        """What it sets of a cell."""
+        return {name: value for name, value in vars(self).items() if name != "protocol"}
 
     @property
     def variant(self) -> str:
@@ -98,18 +95,7 @@ def contention(endpoints: Sequence[Endpoint], size: Size, arms: Iterable[Arm] = 
             " --onnx-grpc-url, or no URL at all"
         )
     return [
-        Cell(
-            endpoint,
-            1,
-            level,
-            size.iterations,
-            size.seconds,
-            channels=arm.channels,
-            client=arm.client,
-            workers=arm.workers,
-            congestion=arm.congestion,
-            variant=arm.variant,
-        )
+        Cell(endpoint, 1, level, size.iterations, size.seconds, variant=arm.variant, **arm.axes)
         for level in size.levels
         for arm in arms
         for endpoint in both

@@ -15,15 +15,13 @@ from typing import ClassVar
 
 from swarm import Cell, Size, StudyShape
 from swarm.plan.matrix import at_rates
-from users import Endpoint, JpegHttpUser
+
+# Locust starts the users that are imported here.
+from users import Endpoint, ServiceUser
 from users.load.pacing import CONSTANT
 from users.transport.connections import PER_REQUEST
 
 MAX_IN_FLIGHT = 100
-
-
-class ServiceUser(JpegHttpUser):
-    """Base64 JPEG over HTTP to the FastAPI service."""
 
 
 class Step8(StudyShape):

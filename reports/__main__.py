@@ -14,9 +14,7 @@ from reports.parser import Parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command; 0 where it was done, 1 where a gate failed, 2 where the input cannot be used, 3 where
-    it tells nothing.
-    """
+    """Runs one command: 0 done, 1 a gate failed, 2 the input cannot be used, 3 it tells nothing."""
     arguments = parser().parse_args(argv)
     code: int = arguments.run(arguments)
     return code

@@ -1,6 +1,28 @@
-"""Doubt as a value: a reason to distrust a number, with what to do about it."""
+"""Doubt as a value: a reason to distrust a number, what to do about it, and what holds of each kind of it."""
 
 from dataclasses import dataclass
+from enum import Flag, auto
+
+
+class Trait(Flag):
+    """What holds of a kind of caveat, for its run and for whoever draws conclusions from it."""
+
+    TAINTS = auto()
+    """It disqualifies the numbers, so that no conclusion may rest on them."""
+    IS_BOUNDED = auto()
+    """A bound of its own judges it, so that it disqualifies the run for no other bound."""
+    OF_CLIENT = auto()
+    """The client is at its limit, so that failures and drops may be its own."""
+    VOIDS = auto()
+    """The run is no evidence about the server, whatever its latency was."""
+    SPLITS = auto()
+    """The run's beginning and end are not of one server, or not of one client."""
+    SHORT_HANDED = auto()
+    """The run lacked workers or users; a search under way goes on without it."""
+    SPOILS_SEARCH = auto()
+    """It misleads a search, which overloads the server on purpose: the run was cut off or lost a worker."""
+    BY_STOPPING = auto()
+    """A threshold that stops its study brings it with it, or has judged it itself."""
 
 
 @dataclass(frozen=True)
@@ -14,10 +36,19 @@ class Caveat:
     @property
     def tainted(self) -> bool:
         """Whether this disqualifies the number, so that no conclusion may rest on it."""
-        return self.code in _TAINTING
+        return self.has(Trait.TAINTS)
+
+    def has(self, trait: Trait) -> bool:
+        """Whether this holds of its kind."""
+        return trait in _TRAITS.get(self.code, Trait(0))
 
 
-_ADVICE = {
+def coded(trait: Trait) -> frozenset[str]:
+    """The codes of all kinds of which this holds."""
+    return frozenset(code for code, traits in _TRAITS.items() if trait in traits)
+
+
+ADVICE = {
     "aborted": "Run the study again; what was measured until then is kept.",
     "client-bound": "Add workers or hosts, or lower the load: this is the client's speed, not the server's.",
     "client-exhausted": "Keep connections (--channels per-user), raise `ulimit -n` and the range of local "
@@ -56,31 +87,29 @@ _ADVICE = {
     "worker-lost": "Look at the worker's log; run the cell again with all workers.",
 }
 _UNKNOWN = "Look at the logs before trusting the number."
-_TAINTING = frozenset(
-    {
-        "aborted",
-        "client-bound",
-        "client-exhausted",
-        "cold-shape",
-        "counts-mismatch",
-        "cut-short",
-        "dropped-arrivals",
-        "failed",
-        "failures",
-        "no-data",
-        "rate-missed",
-        "results-lost",
-        "server-lost",
-        "settings-differ",
-        "topology-differs",
-        "unfinished",
-        "users-missing",
-        "worker-joined",
-        "worker-lost",
-    }
-)
+_TRAITS = {
+    "aborted": Trait.TAINTS | Trait.VOIDS | Trait.SPOILS_SEARCH | Trait.BY_STOPPING,
+    "client-bound": Trait.TAINTS | Trait.OF_CLIENT,
+    "client-exhausted": Trait.TAINTS | Trait.OF_CLIENT,
+    "cold-shape": Trait.TAINTS | Trait.VOIDS,
+    "counts-mismatch": Trait.TAINTS,
+    "cut-short": Trait.TAINTS | Trait.VOIDS | Trait.BY_STOPPING,
+    "dropped-arrivals": Trait.TAINTS,
+    "failed": Trait.TAINTS | Trait.VOIDS,
+    "failures": Trait.TAINTS | Trait.IS_BOUNDED | Trait.BY_STOPPING,
+    "no-data": Trait.TAINTS | Trait.VOIDS | Trait.BY_STOPPING,
+    "rate-missed": Trait.TAINTS,
+    "results-lost": Trait.TAINTS | Trait.VOIDS | Trait.SPLITS,
+    "server-lost": Trait.TAINTS | Trait.VOIDS | Trait.SPLITS,
+    "settings-differ": Trait.TAINTS,
+    "topology-differs": Trait.TAINTS,
+    "unfinished": Trait.TAINTS | Trait.VOIDS | Trait.SPOILS_SEARCH | Trait.BY_STOPPING,
+    "users-missing": Trait.TAINTS | Trait.VOIDS | Trait.SHORT_HANDED,
+    "worker-joined": Trait.TAINTS | Trait.VOIDS | Trait.SHORT_HANDED,
+    "worker-lost": Trait.TAINTS | Trait.VOIDS | Trait.SPLITS | Trait.SHORT_HANDED | Trait.SPOILS_SEARCH,
+}
 
 
 def caveat(code: str, text: str) -> Caveat:
     """The caveat of one code with the advice that belongs to it; an unknown code gets a general one."""
-    return Caveat(code, text, _ADVICE.get(code, _UNKNOWN))
+    return Caveat(code, text, ADVICE.get(code, _UNKNOWN))

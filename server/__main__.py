@@ -1,7 +1,5 @@
 """`python -m server up | export | doctor | profile | service`."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 

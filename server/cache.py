@@ -6,12 +6,13 @@ none, whatever the checkout's.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import stat
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from server.errors import SetUpError
@@ -25,6 +26,25 @@ FIT = re.compile(r"/[A-Za-z0-9_./+@-]*")
 def cache(name: str, environ: Mapping[str, str] = os.environ) -> Path:
     """The place of `name` in the cache; SetUpError where no folder for it can be had."""
     return cache_folder(environ) / name
+
+
+def made_once(name: str, contents: bytes, fill: Callable[[Path], None]) -> Path:
+    """The folder of what is made of `contents`, named after `name` and them; `fill` is given an empty one."""
+    target = cache(f"{name}-{hashlib.sha256(contents).hexdigest()[:12]}")
+    # Two commands may make the same folder at once: each fills its own, and the first rename wins.
+    if target.is_dir():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        made = Path(scratch, "made")
+        made.mkdir()
+        fill(made)
+        try:
+            made.rename(target)
+        except OSError:
+            if not target.is_dir():
+                raise
+    return target
 
 
 MEND = f"set {VARIABLE} to a folder that you may write to, an absolute path without spaces or quotes."

@@ -6,10 +6,7 @@ from collections.abc import Mapping
 
 
 class SetUpError(Exception):
-    """Something this machine or the command line lacks; the message is one sentence naming the mend.
-
-    `log_tail` is the end of the log of the process that found out, where there is one.
-    """
+    """Something this machine or command line lacks, said with the mend; `log_tail`: of who found out."""
 
     def __init__(self, text: str, log_tail: str = "") -> None:
         super().__init__(text)

@@ -105,21 +105,19 @@ def fetch(of: Interpreter, run: Callable[[Sequence[str], Path], str | None] | No
         (folder / "lists").mkdir()
         known = ["apt-get", "-qq", "-o", "APT::Sandbox::User=root"]
         own = [*known, "-o", f"Dir::State::lists={folder}/lists", "-o", f"Dir::Cache={folder}/cache"]
-        if not _downloaded(known, wanted, folder, run):
+
+        def downloaded(apt: Sequence[str]) -> bool:
+            return any(run([*apt, "download", name], folder) is not None for name in wanted)
+
+        if not downloaded(known):
             # Its exit code tells of other archives, too, that nobody needs here.
             run([*own, "update"], folder)
-            _downloaded(own, wanted, folder, run)
+            downloaded(own)
         for package in folder.glob("*.deb"):
             run(["dpkg", "-x", str(package), str(folder / "unpacked")], folder)
         for found in folder.glob(f"unpacked/usr/lib/*/{of.library}"):
             return _keep(found.resolve(), of.kept)
     raise SetUpError(f"{missing}: run `apt-get install libpython{of.minor}`.")
-
-
-def _downloaded(
-    apt: Sequence[str], names: Sequence[str], folder: Path, run: Callable[[Sequence[str], Path], str | None]
-) -> bool:
-    return any(run([*apt, "download", name], folder) is not None for name in names)
 
 
 def _keep(found: Path, kept: Path) -> Path:

@@ -1,7 +1,5 @@
 """Ports that are free, and one HTTP GET: all that starting a server needs of the network."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import ipaddress

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import Field, dataclass, field, fields
+from typing import Any, TypeVar
 
 from server.errors import SetUpError
 from server.spec import ModelSpec
@@ -13,6 +16,35 @@ from server.spec import ModelSpec
 PREFIX = "INFERSWARM_"
 MAX_TOKEN = 4096
 MAX_SECONDS = 86_400
+TOKEN = re.compile(f"[!-~]{{0,{MAX_TOKEN}}}")
+TOKEN_TAKES = f"at most {MAX_TOKEN:,} characters of ASCII, without spaces and control characters"
+T = TypeVar("T")
+
+
+def _setting(
+    default: T, kind: Callable[[str], T], fits: Callable[[T], object], takes: str, secret: bool = False
+) -> T:
+    """A field that `kind` reads from a text, with ValueError or a value that does not fit refused."""
+    return field(default=default, repr=not secret, metadata={"kind": kind, "fits": fits, "takes": takes})
+
+
+def _whole(default: int, at_least: int, at_most: float = math.inf) -> int:
+    bounds = f"of {at_least} or more" if at_most == math.inf else f"from {at_least} to {at_most}"
+    return _setting(default, int, lambda value: at_least <= value <= at_most, f"a whole number {bounds}")
+
+
+def _seconds(default: float) -> float:
+    takes = f"seconds, more than 0 and at most {MAX_SECONDS:,}"
+    return _setting(default, float, lambda value: 0 < value <= MAX_SECONDS, takes)
+
+
+def _is_device(text: str) -> bool:
+    return text in ("auto", "cpu", "mps") or text.startswith("cuda")
+
+
+def _is_address(text: str) -> bool:
+    host, _, port = text.rpartition(":")
+    return not text or bool(host and "/" not in host and port.isdecimal() and 1 <= int(port) <= 65535)
 
 
 @dataclass(frozen=True)
@@ -21,32 +53,32 @@ class Settings:
 
     model: str = ModelSpec.name
     pretrained: str = ModelSpec.pretrained
-    seed: int = ModelSpec.seed
-    device: str = "auto"
+    seed: int = _whole(ModelSpec.seed, 0)
+    device: str = _setting("auto", str, _is_device, "auto, cpu, mps, cuda or cuda:N")
     host: str = "127.0.0.1"
-    port: int = 8002
-    max_batch: int = 32
-    max_body_bytes: int = 32 * 2**20
+    port: int = _whole(8002, 1, 65535)
+    max_batch: int = _whole(32, 1)
+    max_body_bytes: int = _whole(32 * 2**20, 1)
     """Room for 32 images of 768 KiB each, in base64."""
-    max_pixels: int = 40_000_000
-    threads: int = 0
+    max_pixels: int = _whole(40_000_000, 1)
+    threads: int = _whole(0, 0)
     """CPU threads of one inference; 0 leaves the choice to PyTorch."""
-    upstream: str = ""
+    upstream: str = _setting("", str, _is_address, "host:port of a Triton's gRPC")
     """`host:port` of a Triton's gRPC that computes in our place: with it the service is a gateway."""
     upstream_model: str = "openclip_vit_b32"
-    upstream_calls: int = 16
+    upstream_calls: int = _whole(16, 1)
     """Calls in flight at once; so many requests its batcher has to choose from."""
-    max_queue: int = 256
+    max_queue: int = _whole(256, 0)
     """Requests taken and not yet answered, beyond those that are computed; 0: none may wait."""
-    max_decode_s: float = 10.0
+    max_decode_s: float = _seconds(10.0)
     """CPU seconds for decoding all images of one request."""
-    max_receive_s: float = 120.0
+    max_receive_s: float = _seconds(120.0)
     """For receiving a request's head, then its body; for a client that does not read its answer."""
-    max_drain_s: int = 20
+    max_drain_s: int = _whole(20, 1)
     """For answering what was taken before a signal to stop."""
     names: str = ""
     """Names of this machine besides localhost, between commas, for a service that only it reaches."""
-    token: str = field(default="", repr=False)
+    token: str = _setting("", str, TOKEN.fullmatch, TOKEN_TAKES, secret=True)
     tls_cert: str = ""
     tls_key: str = ""
 
@@ -70,94 +102,32 @@ class Settings:
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Settings:
         """Read `INFERSWARM_MODEL`, `INFERSWARM_PORT` and so on; SetUpError names one that will not do."""
-        device = environ.get(PREFIX + "DEVICE", cls.device)
-        if device not in ("auto", "cpu", "mps") and not device.startswith("cuda"):
-            raise SetUpError(f"{PREFIX}DEVICE is {device!r}: it takes auto, cpu, mps, cuda or cuda:N.")
-        return cls(
-            model=environ.get(PREFIX + "MODEL", cls.model),
-            pretrained=environ.get(PREFIX + "PRETRAINED", cls.pretrained),
-            seed=_number(environ, "SEED", cls.seed, at_least=0),
-            device=device,
-            host=environ.get(PREFIX + "HOST", cls.host),
-            port=_number(environ, "PORT", cls.port, at_least=1, at_most=65535),
-            max_batch=_number(environ, "MAX_BATCH", cls.max_batch, at_least=1),
-            max_body_bytes=_number(environ, "MAX_BODY_BYTES", cls.max_body_bytes, at_least=1),
-            max_pixels=_number(environ, "MAX_PIXELS", cls.max_pixels, at_least=1),
-            threads=_number(environ, "THREADS", cls.threads, at_least=0),
-            upstream=_address(environ, "UPSTREAM", cls.upstream),
-            upstream_model=environ.get(PREFIX + "UPSTREAM_MODEL", cls.upstream_model),
-            upstream_calls=_number(environ, "UPSTREAM_CALLS", cls.upstream_calls, at_least=1),
-            max_queue=_number(environ, "MAX_QUEUE", cls.max_queue, at_least=0),
-            max_decode_s=_seconds(environ, "MAX_DECODE_S", cls.max_decode_s),
-            max_receive_s=_seconds(environ, "MAX_RECEIVE_S", cls.max_receive_s),
-            max_drain_s=_number(environ, "MAX_DRAIN_S", cls.max_drain_s, at_least=1),
-            names=environ.get(PREFIX + "NAMES", cls.names),
-            token=_token(environ),
-            **_certificate(environ),
-        )
+        made = cls(**{each.name: _value(each, environ) for each in fields(cls)})
+        if bool(made.tls_cert) != bool(made.tls_key):
+            missing = "TLS_KEY" if made.tls_cert else "TLS_CERT"
+            both = f"{PREFIX}TLS_CERT and {PREFIX}TLS_KEY"
+            raise SetUpError(f"{PREFIX}{missing} is not set: TLS takes {both}, two PEM files.")
+        return made
 
     def to_env(self) -> dict[str, str]:
         """The environment variables from which `from_env` makes the same settings."""
         return {PREFIX + name.upper(): str(value) for name, value in vars(self).items()}
 
 
-def _address(environ: Mapping[str, str], name: str, default: str) -> str:
-    text = environ.get(PREFIX + name, default)
-    host, _, port = text.rpartition(":")
-    if text and not (host and "/" not in host and port.isdecimal() and 1 <= int(port) <= 65535):
-        raise SetUpError(f"{PREFIX}{name} is {text!r}: it takes host:port of a Triton's gRPC.")
-    return text
-
-
-def _token(environ: Mapping[str, str]) -> str:
-    text = environ.get(PREFIX + "TOKEN", "")
-    # The sentence does not quote it: it is a secret, even a wrong one.
-    if len(text) > MAX_TOKEN or not all("!" <= character <= "~" for character in text):
-        raise SetUpError(
-            f"{PREFIX}TOKEN will not do: it takes at most {MAX_TOKEN:,} characters of ASCII, "
-            "without spaces and control characters."
-        )
-    return text
-
-
-def _certificate(environ: Mapping[str, str]) -> dict[str, str]:
-    """Both files of TLS, or neither."""
-    found = {name.lower(): environ.get(PREFIX + name, "") for name in ("TLS_CERT", "TLS_KEY")}
-    if any(found.values()) and not all(found.values()):
-        missing = next(name.upper() for name, value in found.items() if not value)
-        raise SetUpError(
-            f"{PREFIX}{missing} is not set: TLS takes {PREFIX}TLS_CERT and {PREFIX}TLS_KEY, two PEM files."
-        )
-    return found
+def _value(each: Field[Any], environ: Mapping[str, str]) -> Any:
+    """A field's value in the environment, else its default; SetUpError where it takes something else."""
+    variable = PREFIX + each.name.upper()
+    if variable not in environ or not each.metadata:
+        return environ.get(variable, each.default)
+    with contextlib.suppress(ValueError):
+        value = each.metadata["kind"](environ[variable])
+        if each.metadata["fits"](value):
+            return value
+    # A secret is not quoted, not even a wrong one.
+    said = f"is {environ[variable]!r}" if each.repr else "will not do"
+    raise SetUpError(f"{variable} {said}: it takes {each.metadata['takes']}.")
 
 
 def decode_threads() -> int:
     """How many requests are decoded at a time: one for each CPU."""
     return os.cpu_count() or 1
-
-
-def _number(
-    environ: Mapping[str, str], name: str, default: int, at_least: int, at_most: int | None = None
-) -> int:
-    text = environ.get(PREFIX + name, str(default))
-    bounds = f"of {at_least} or more" if at_most is None else f"from {at_least} to {at_most}"
-    try:
-        value = int(text)
-    except ValueError:
-        value = at_least - 1
-    if value < at_least or (at_most is not None and value > at_most):
-        raise SetUpError(f"{PREFIX}{name} is {text!r}: it takes a whole number {bounds}.")
-    return value
-
-
-def _seconds(environ: Mapping[str, str], name: str, default: float) -> float:
-    text = environ.get(PREFIX + name, str(default))
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value <= MAX_SECONDS:
-        raise SetUpError(
-            f"{PREFIX}{name} is {text!r}: it takes seconds, more than 0 and at most {MAX_SECONDS:,}."
-        )
-    return value

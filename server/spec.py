@@ -1,7 +1,5 @@
 """Which model and which weights: the one answer every backend shares. Imports nothing heavy."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`python -m swarm run|hosts|link`: studies on several client hosts, the hosts, and emulated links."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 
@@ -15,7 +13,7 @@ COMMANDS = {
         "swarm.launcher.command",
         "run a study: master here, workers on hosts, emulated links where asked",
     ),
-    "hosts": ("swarm.hosts.command", "check client hosts, prepare those reached by ssh, print manifests"),
+    "hosts": ("swarm.hosts.command", "check client hosts, prepare those reached by ssh"),
     "link": ("swarm.links.command", "list emulated links, measure one, or run a command over it"),
 }
 USAGE, INTERRUPTED = 2, 130

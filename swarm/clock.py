@@ -1,9 +1,4 @@
-"""The time of day of this process: read once, then as steady as a stopwatch.
-
-A clock of the machine that is set in the middle of a study would tear its seconds apart.
-"""
-
-from __future__ import annotations
+"""This process's time of day: read once, then steady, as one that is set tears a study's seconds apart."""
 
 import time
 from datetime import UTC, datetime

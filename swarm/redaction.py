@@ -1,7 +1,5 @@
 """What a process of ours prints, logs and keeps, without the tokens that it was given."""
 
-from __future__ import annotations
-
 from locust.runners import Runner
 
 import logging

@@ -4,7 +4,8 @@
 
 It costs next to no compute, so tests and benchmarks of the generator measure the generator. With
 --token it answers none but those who send it; with --cert and --key it speaks TLS. Misbehaviour is asked for
-by option; a stall begins at each whole multiple of its period on the wall clock.
+by option, or with --journal FILE on command (tests/faults.py), which is why it writes every byte of its
+answers itself. A stall begins at each whole multiple of its period on the wall clock.
 """
 
 from __future__ import annotations
@@ -15,18 +16,20 @@ import functools
 import hashlib
 import json
 import os
-import socket
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import gevent
 import numpy as np
+from gevent import socket
 from gevent.event import Event
-from gevent.pywsgi import WSGIServer
+from gevent.server import StreamServer
 
-Start = Callable[[str, list[tuple[str, str]]], Any]
-JSON = "application/json"
+from tests.faults import FAULTS, GOOD, NO_FAULT, SLOW_READERS, Commanded, response
+
+PLANTED = "500 Planted"
 
 
 @functools.cache
@@ -54,18 +57,29 @@ def stall_left_s(now_s: float, stall_s: float, every_s: float) -> float:
     return max(0, stall_s - now_s % every_s) if every_s else 0
 
 
-def leaked(environ: dict[str, Any]) -> bytes:
+def leaked(headers: dict[str, str]) -> bytes:
     """What no server should say: the token that it was sent, or would have taken, and every header."""
-    headers = {name: value for name, value in environ.items() if name.startswith("HTTP_")}
-    token = environ.get("HTTP_AUTHORIZATION", f"Bearer {os.environ.get('INFERSWARM_TOKEN')}")
+    token = headers.get("authorization", f"Bearer {os.environ.get('INFERSWARM_TOKEN')}")
     return json.dumps({"detail": f"who sent {token}?", **headers}).encode()
 
 
+def read_head(lines: Any) -> tuple[str, dict[str, str]] | None:
+    """Path and headers, names in small letters; None at the end. Raises ValueError for what is no HTTP."""
+    line = lines.readline().decode("latin-1")
+    if not line:
+        return None
+    _, path, protocol = line.split(" ")
+    if not protocol.startswith("HTTP/1."):
+        raise ValueError(protocol)
+    pairs = iter(lambda: lines.readline().decode("latin-1").strip(), "")
+    return path, {name.lower(): value for name, _, value in (pair.partition(": ") for pair in pairs)}
+
+
 class Service:
-    """POST /embed, GET /readyz, GET /metrics; counts what it served."""
+    """POST /embed, GET /readyz, GET /metrics; counts what it served. Only /embed meets faults."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        self.options = options
+        self.options, self.commanded = options, Commanded(options.journal)
         self.requests = self.failures = self.images = 0
         self.compute_s = 0.0
         self.gate = Event()
@@ -83,51 +97,82 @@ class Service:
                 self.gate.set()
             gevent.sleep(0.001)
 
-    def __call__(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:
-        """The WSGI application."""
-        status, headers, body = self.refusal(environ) or self.answer(environ["PATH_INFO"], environ)
-        start(status, [*headers.items(), ("Content-Length", str(len(body)))])
-        return [body]
+    def converse(self, peer: Any, _: Any) -> None:
+        """One connection, request after request, until either side ends it."""
+        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with suppress(OSError), peer.makefile("rb") as lines:
+            try:
+                while (head := read_head(lines)) and self.answer(peer, lines, *head):
+                    pass
+            except ValueError:
+                peer.sendall(response(b"", status="400 Bad Request"))
 
-    def refusal(self, environ: dict[str, Any]) -> tuple[str, dict[str, str], bytes] | None:
-        """What one without the token gets, who is told imprudently what he came with; None for all others."""
-        came = environ.get("HTTP_AUTHORIZATION", "")
+    def answer(self, peer: Any, lines: Any, path: str, headers: dict[str, str]) -> bool:
+        """One request; whether the connection goes on."""
+        fault = self.commanded.take() if path == "/embed" else NO_FAULT
+        if fault in SLOW_READERS:
+            self.commanded.note(fault)
+            return SLOW_READERS[fault](peer)
+        body = lines.read(int(headers.get("content-length", 0)))
+        if refused := self.refusal(headers):
+            peer.sendall(refused)
+        elif path == "/embed":
+            return self.embed(peer, body, headers, fault)
+        else:
+            peer.sendall(self.page(path))
+        return True
+
+    def refusal(self, headers: dict[str, str]) -> bytes:
+        """What one without the token gets, who is told imprudently what he came with; nothing for others."""
+        came = headers.get("authorization", "")
         if not self.options.token or came == f"Bearer {self.options.token}":
-            return None
-        environ["wsgi.input"].read()
+            return b""
         body = json.dumps({"detail": f"not for {came}"}).encode()
-        return "401 Unauthorized", {"Content-Type": JSON, "WWW-Authenticate": "Bearer"}, body
+        return response(body, "WWW-Authenticate: Bearer\r\n", "401 Unauthorized")
 
-    def answer(self, path: str, environ: dict[str, Any]) -> tuple[str, dict[str, str], bytes]:
-        """Status, headers, body."""
-        if path == "/embed":
-            self.requests += 1
-            if self.options.leak_after and self.requests > self.options.leak_after:
-                return "500 Planted", {"Content-Type": JSON}, leaked(environ)
-            return self.embed(environ["wsgi.input"].read())
+    def page(self, path: str) -> bytes:
+        """The answer to all but pictures."""
         if path == "/metrics":
-            return "200 OK", {"Content-Type": "text/plain"}, self.metrics().encode()
+            return response(self.metrics().encode(), kind="text/plain")
         if path == "/readyz":
-            return "200 OK", {"Content-Type": JSON}, b'{"status": "ready"}'
-        return "404 Not Found", {"Content-Type": JSON}, b'{"detail": "not here"}'
+            return response(b'{"status": "ready"}')
+        return response(b'{"detail": "not here"}', status="404 Not Found")
 
-    def embed(self, body: bytes) -> tuple[str, dict[str, str], bytes]:
-        """After the delay, the embeddings, or what was asked for instead."""
+    def embed(self, peer: Any, body: bytes, headers: dict[str, str], fault: str) -> bool:
+        """After the delay, the embeddings, or what was asked for instead; noted once it has gone out."""
+        self.requests += 1
+        if fault:
+            self.failures += 1
+            self.commanded.note(fault)
+            images = json.loads(body)["images"]
+            return FAULTS[fault](peer, len(images), self.embeddings(images))
+        peer.sendall(self.embedded(body, headers))
+        self.commanded.note(GOOD)
+        return True
+
+    def embedded(self, body: bytes, headers: dict[str, str]) -> bytes:
+        """The answer that options ask for, when its time has come."""
         options, number = self.options, self.requests
+        if options.leak_after and number > options.leak_after:
+            return response(leaked(headers), status=PLANTED)
         if options.die_after and number > options.die_after:
             os._exit(9)
         gevent.sleep(options.delay_ms / 1000)
         self.gate.wait()
         if options.status_after and number > options.status_after:
             self.failures += 1
-            return "500 Planted", {"Content-Type": JSON}, b'{"detail": "planted"}'
+            return response(b'{"detail": "planted"}', status=PLANTED)
         images = json.loads(body)["images"]
-        make = wrong_embedding if options.wrong_after and number > options.wrong_after else embedding
         self.images += len(images)
         self.compute_s += options.delay_ms / 1000
+        wrong = options.wrong_after and number > options.wrong_after
+        return self.embeddings(images, wrong_embedding if wrong else embedding)
+
+    def embeddings(self, images: list[str], make: Callable[[str], str] = embedding) -> bytes:
+        """The right answer, or one with other embeddings."""
         reply = f'{{"embeddings": [{",".join(map(make, images))}], "model": "fake", "dim": 512}}'
-        timing = f"decode;dur=0, preprocess;dur=0, queue;dur=0, compute;dur={options.delay_ms}"
-        return "200 OK", {"Content-Type": JSON, "Server-Timing": timing}, reply.encode()
+        timing = f"decode;dur=0, preprocess;dur=0, queue;dur=0, compute;dur={self.options.delay_ms}"
+        return response(reply.encode(), f"Server-Timing: {timing}\r\n")
 
     def metrics(self) -> str:
         """Counters in Prometheus' text format."""
@@ -142,11 +187,12 @@ class Service:
 
 
 def main() -> None:
-    """Serve until killed."""
+    """Serve until killed, or with --journal until the standard input ends."""
     parser = argparse.ArgumentParser()
     parser.add_argument("port", type=int)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--delay-ms", type=float, default=2)
+    parser.add_argument("--journal", default=os.devnull)
     for option in ("--stall-s", "--stall-every-s"):
         parser.add_argument(option, type=float, default=0)
     for option in ("--wrong-after", "--die-after", "--status-after", "--leak-after"):
@@ -155,10 +201,11 @@ def main() -> None:
         parser.add_argument(option)
     options = parser.parse_args()
     tls = {"certfile": options.cert, "keyfile": options.key} if options.cert else {}
-    server = WSGIServer((options.host, options.port), Service(options), log=None, backlog=512, **tls)
+    service = Service(options)
+    server = StreamServer((options.host, options.port), service.converse, backlog=512, **tls)
     server.init_socket()
-    # Connections inherit it: an answer is two writes, and the second must not wait for Nagle's algorithm.
-    server.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if options.journal != os.devnull:
+        service.commanded.listen()
     server.serve_forever()
 
 

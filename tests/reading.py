@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from reports.ledger.files import parsed
 from reports.ledger.ledger import Record, outline, records_of_runs
-from reports.ledger.strict_json import parsed
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,17 @@ import os
 import sys
 
 from server.embedded.leftovers import prefix_for
+from server.embedded.options import EmulationProfile
 from server.net import choose_ports
-from server.triton.emulation import EmulationProfile
-from server.triton.model_control import VARIABLE, secret
-from server.triton.repository import make_backends, make_repository, triton_command, triton_environment
-from server.triton.wheel import find_wheel
+from server.triton.repository import make_repository
+from server.triton.tritonserver import (
+    VARIABLE,
+    find_wheel,
+    make_backends,
+    secret,
+    triton_command,
+    triton_environment,
+)
 
 
 def main(grpc: str, http: str, cert: str, key: str, client_ca: str) -> None:

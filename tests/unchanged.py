@@ -51,21 +51,20 @@ ACTIONS = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": "job.md", "GITHUB_WO
 
 STUDIES = ("step5a", "step6a", "step6b", "step7", "step7_contention", "step8")
 PROGRAMS = """
-reports; swarm run; swarm hosts; swarm hosts manifests; swarm link; server up; server export; server doctor
-server profile; server service; benchmarks.drills; benchmarks.generator; benchmarks.growth; benchmarks.planted
-benchmarks.soak; benchmarks.turns
+reports; swarm run; swarm hosts; swarm link; server up; server export; server doctor
+server profile; server service; benchmarks.generator; benchmarks.growth; benchmarks.planted; benchmarks.soak
+benchmarks.turns
 """
 COMMANDS = {
     "help": """
 reports --help; reports show --help; reports compare --help; reports gate --help; reports baseline --help
 reports calibrate --help; swarm --help; swarm run --help; swarm link --help; swarm hosts --help
-swarm hosts check --help; swarm hosts prepare --help; swarm hosts manifests --help; server --help
+swarm hosts check --help; swarm hosts prepare --help; server --help
 server up --help; server export --help; server doctor --help; server profile --help; server service --help
 """,
-    "lists, comparisons and manifests": """
-swarm link; benchmarks.drills --list; reports compare step7-a100 step7-rtx4090 --out a
+    "lists and comparisons": """
+swarm link; reports compare step7-a100 step7-rtx4090 --out a
 reports compare step6a-a100 step6a-rtx4080 --out b; reports compare step5a step5a-cpu --out c
-swarm hosts manifests -f {tree}/locustfiles/step7.py --image x/y:1 --workers 3 --onnx-http-url h:8010
 """,
     "bad input of reports": """
 reports; reports frobnicate; reports show; reports show nowhere; reports show damaged; reports gate nowhere
@@ -74,12 +73,12 @@ reports baseline nowhere; reports calibrate . --measure p99; reports gate damage
 """,
     "bad input of swarm": """
 swarm; swarm frobnicate; swarm run; swarm run -f x.py --workers -1; swarm run -f x.py --master; swarm hosts
-swarm hosts check bad.toml; swarm hosts prepare; swarm hosts manifests -f {tree}/locustfiles/step7.py
+swarm hosts check bad.toml; swarm hosts prepare
 swarm link nowhere; swarm link --links none.toml; swarm link --links bad.toml
 """,
     "bad input of server and benchmarks": """
 server; server frobnicate; server up --only x; server up --emulate x; server up --instances 0
-server profile --batch 0; benchmarks.drills --only x; benchmarks.contention x
+server profile --batch 0; benchmarks.contention x
 """,
 }
 MISTAKES = """

@@ -1,21 +1,4 @@
-"""How a request can fail. Foreign exceptions stop here: each becomes one ErrorKind.
-
-RequestError(kind, detail)
-    refused            nobody listens at the address
-    unreachable        there is no way to the address: a link or a route is down
-    dns                the host name has no address
-    timeout            no complete answer in time
-    reset              the connection broke before the answer was complete
-    tls                no TLS with the server: its certificate, its name, ours, or that it speaks none
-    rejected           the server says the request is at fault (HTTP 4xx and its gRPC likes)
-    server-error       the server says it is at fault (HTTP 5xx and its gRPC likes)
-    bad-reply          an answer that is not what was asked for: shape, not finite, norm, not parseable
-    wrong-embedding    a well-formed embedding, but not that of the image sent
-    exhausted          the client's own machine has no port, open file or memory left for a connection
-    other              anything else
-"""
-
-from __future__ import annotations
+"""How a request can fail. Foreign exceptions stop here: each becomes one ErrorKind."""
 
 import errno
 import socket
@@ -35,18 +18,18 @@ from users.redact import quoted
 class ErrorKind(StrEnum):
     """Why a request failed; the values are what ledgers and reports show."""
 
-    REFUSED = "refused"
-    UNREACHABLE = "unreachable"
-    DNS = "dns"
-    TIMEOUT = "timeout"
-    RESET = "reset"
-    TLS = "tls"
-    REJECTED = "rejected"
-    SERVER_ERROR = "server-error"
-    BAD_REPLY = "bad-reply"
-    WRONG_EMBEDDING = "wrong-embedding"
-    EXHAUSTED = "exhausted"
-    OTHER = "other"
+    REFUSED = "refused"  # nobody listens at the address
+    UNREACHABLE = "unreachable"  # there is no way to the address: a link or a route is down
+    DNS = "dns"  # the host name has no address
+    TIMEOUT = "timeout"  # no complete answer in time
+    RESET = "reset"  # the connection broke before the answer was complete
+    TLS = "tls"  # no TLS with the server: its certificate, its name, ours, or that it speaks none
+    REJECTED = "rejected"  # the server says the request is at fault (HTTP 4xx and its gRPC likes)
+    SERVER_ERROR = "server-error"  # the server says it is at fault (HTTP 5xx and its gRPC likes)
+    BAD_REPLY = "bad-reply"  # an answer that is not what was asked for: shape, norm, not finite, not parsed
+    WRONG_EMBEDDING = "wrong-embedding"  # a well-formed embedding, but not that of the image sent
+    EXHAUSTED = "exhausted"  # the client's own machine has no port, open file or memory left for a connection
+    OTHER = "other"  # anything else
 
 
 class RequestError(Exception):
@@ -58,22 +41,15 @@ class RequestError(Exception):
         self.detail = detail
 
 
+Code = grpc.StatusCode
+OF_REQUEST = (Code.INVALID_ARGUMENT, Code.NOT_FOUND, Code.ALREADY_EXISTS, Code.PERMISSION_DENIED,
+              Code.UNAUTHENTICATED, Code.RESOURCE_EXHAUSTED, Code.FAILED_PRECONDITION, Code.OUT_OF_RANGE,
+              Code.UNIMPLEMENTED)  # fmt: skip
 GRPC_KINDS = {
-    grpc.StatusCode.DEADLINE_EXCEEDED: ErrorKind.TIMEOUT,
-    grpc.StatusCode.CANCELLED: ErrorKind.RESET,
-    grpc.StatusCode.INVALID_ARGUMENT: ErrorKind.REJECTED,
-    grpc.StatusCode.NOT_FOUND: ErrorKind.REJECTED,
-    grpc.StatusCode.ALREADY_EXISTS: ErrorKind.REJECTED,
-    grpc.StatusCode.PERMISSION_DENIED: ErrorKind.REJECTED,
-    grpc.StatusCode.UNAUTHENTICATED: ErrorKind.REJECTED,
-    grpc.StatusCode.RESOURCE_EXHAUSTED: ErrorKind.REJECTED,
-    grpc.StatusCode.FAILED_PRECONDITION: ErrorKind.REJECTED,
-    grpc.StatusCode.OUT_OF_RANGE: ErrorKind.REJECTED,
-    grpc.StatusCode.UNIMPLEMENTED: ErrorKind.REJECTED,
-    grpc.StatusCode.ABORTED: ErrorKind.SERVER_ERROR,
-    grpc.StatusCode.DATA_LOSS: ErrorKind.SERVER_ERROR,
-    grpc.StatusCode.INTERNAL: ErrorKind.SERVER_ERROR,
-    grpc.StatusCode.UNKNOWN: ErrorKind.SERVER_ERROR,
+    Code.DEADLINE_EXCEEDED: ErrorKind.TIMEOUT,
+    Code.CANCELLED: ErrorKind.RESET,
+    **dict.fromkeys(OF_REQUEST, ErrorKind.REJECTED),
+    **dict.fromkeys((Code.ABORTED, Code.DATA_LOSS, Code.INTERNAL, Code.UNKNOWN), ErrorKind.SERVER_ERROR),
 }
 
 TLS_WORDS = {

@@ -1,7 +1,5 @@
 """Tokens are for servers alone: in any text for a person or a file their variables' names stand for them."""
 
-from __future__ import annotations
-
 import functools
 import html
 import json

@@ -1,7 +1,5 @@
 """One call, one Result: the only record of a request, success or not."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple

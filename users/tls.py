@@ -1,7 +1,5 @@
 """How connections to a target are secured: whom they trust, as whom they come, and with which token."""
 
-from __future__ import annotations
-
 import functools
 import os
 import re
@@ -46,17 +44,11 @@ OPEN = Security()
 """The system's authorities, no certificate of one's own, no token."""
 
 
-@functools.lru_cache(maxsize=16)
-def context_of(security: Security, *alpn: str) -> ssl.SSLContext:
-    """TLS as secured so, on gevent's sockets; made once, since to read the authorities takes milliseconds.
+def new_context(security: Security, *alpn: str) -> ssl.SSLContext:
+    """TLS as secured so, on gevent's sockets.
 
     Raises OSError and ssl.SSLError where the files do not serve.
     """
-    return new_context(security, *alpn)
-
-
-def new_context(security: Security, *alpn: str) -> ssl.SSLContext:
-    """As `context_of`, and nobody else's."""
     made: ssl.SSLContext = gevent.ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     # Python before 3.11.4 takes a connection that is cut off for one that has ended (gh-95494).
     made.options &= ~getattr(ssl, "OP_IGNORE_UNEXPECTED_EOF", 0)
@@ -73,6 +65,10 @@ def new_context(security: Security, *alpn: str) -> ssl.SSLContext:
         made.check_hostname = False
         made.verify_mode = ssl.CERT_NONE
     return made
+
+
+context_of = functools.lru_cache(maxsize=16)(new_context)
+"""The same, made once, since to read the authorities takes milliseconds."""
 
 
 def variable_of(backend: str) -> str:

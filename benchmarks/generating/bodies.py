@@ -15,7 +15,9 @@ import numpy as np
 
 import users
 from benchmarks.generating.kinds import KINDS, MACHINE, MODEL, PICTURES, TENSORS, Kind
-from swarm.output.fingerprint import cpu_model, git_commit
+from swarm.hosts.facts import commit
+from swarm.hosts.host import ROOT
+from swarm.output.results_folder import cpu_model
 from users.inputs.images import ImageSet, load_images
 from users.transport.base import Transport, rotation
 
@@ -59,7 +61,7 @@ def main() -> int:
     folder, images = Path(sys.argv[1]), load_images("")
     write_pictures(images, folder)
     # Asked here: what imports Locust is patched for gevent, and the benchmark's own process is not.
-    (folder / MACHINE).write_text(json.dumps({"cpu": cpu_model(), "commit": git_commit()}))
+    (folder / MACHINE).write_text(json.dumps({"cpu": cpu_model(), "commit": commit(ROOT)}))
     for kind in KINDS.values():
         write_bodies(images, kind, folder)
     return 0

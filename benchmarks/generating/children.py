@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import resource
-import socket
 import subprocess
 import sys
 import tempfile
@@ -16,8 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 
+from tests.processes import eventually, free_port, is_listening
+
 ROOT = Path(__file__).parent.parent.parent
-POLL_S, LISTENING_S = 0.02, 20.0
+LISTENING_S = 20.0
 UNTIL_STDIN_CLOSES = "--until-stdin-closes"
 
 
@@ -73,14 +74,6 @@ def _children_cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        port: int = held.getsockname()[1]
-        return port
-
-
 def server_options(what: str | None) -> int:
     """The port that a null server was asked for; on demand the process ends with the one that started it."""
     parser = argparse.ArgumentParser(description=what)
@@ -103,18 +96,10 @@ def null_server(module: str, core: int) -> Iterator[int]:
             cwd=ROOT, stdin=subprocess.PIPE,
         )  # fmt: skip
     try:
-        _await_listening(port, process)
+        eventually(lambda: process.poll() is not None or is_listening(port), LISTENING_S)
+        if process.poll() is not None or not is_listening(port):
+            raise SystemExit("a null server did not start; what it printed stands above")
         yield port
     finally:
         process.kill()
         process.communicate()
-
-
-def _await_listening(port: int, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + LISTENING_S
-    while process.poll() is None and time.monotonic() < deadline:
-        with socket.socket() as asked:
-            if asked.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(POLL_S)
-    raise SystemExit("a null server did not start; what it printed stands above")

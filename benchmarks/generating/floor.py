@@ -1,18 +1,15 @@
 """The floor: plain sockets, without gevent and without Locust, that send prepared bytes and count answers.
 
-One user is a blocking socket. More are one edge-triggered epoll loop, which costs less than a thread each;
-`--threads` shows what those cost.
+One user is a blocking socket. More are one edge-triggered epoll loop, which costs less than a thread each.
 """
 
 from __future__ import annotations
 
-import itertools
 import select
 import socket
 import sys
 import time
 from collections.abc import Sequence
-from threading import Thread
 from typing import Protocol
 
 from benchmarks.generating.arm import Told, arm_options, measured, told
@@ -114,28 +111,6 @@ class Blocking:
         self._sock.close()
 
 
-class Threads:
-    """A thread with a blocking socket for each user."""
-
-    def __init__(self, sessions: Sequence[Session], address: tuple[str, int]) -> None:
-        self._users = [Blocking(session, address) for session in sessions]
-
-    def spin(self, seconds: float) -> list[float]:
-        """As `Blocking.spin`, all users at once."""
-        took: list[list[float]] = []
-        threads = [Thread(target=lambda user=user: took.append(user.spin(seconds))) for user in self._users]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return list(itertools.chain.from_iterable(took))
-
-    def close(self) -> None:
-        """Close every connection."""
-        for user in self._users:
-            user.close()
-
-
 class User:
     """A user of the epoll loop."""
 
@@ -222,17 +197,11 @@ def sessions_of(kind: str, bodies: Bodies, users: int, address: str) -> list[Ses
 
 def main() -> int:
     """Spin to warm up, spin on the clock, tell."""
-    parser, address = arm_options(__doc__), ("127.0.0.1", 0)
-    parser.add_argument("--threads", action="store_true", help="a thread for each user, in place of epoll")
-    options = parser.parse_args()
+    options = arm_options(__doc__).parse_args()
     address = ("127.0.0.1", options.port)
     bodies = read_bodies(options.bodies, options.kind)
     sessions = sessions_of(options.kind, bodies, options.users, f"127.0.0.1:{options.port}")
-    floor: Blocking | Threads | Epoll
-    if options.threads:
-        floor = Threads(sessions, address)
-    else:
-        floor = Blocking(sessions[0], address) if options.users == 1 else Epoll(sessions, address)
+    floor = Blocking(sessions[0], address) if options.users == 1 else Epoll(sessions, address)
     floor.spin(options.warm_up)
     with measured() as span:
         took = floor.spin(options.seconds)

@@ -3,7 +3,8 @@
 python -m benchmarks.generating.null_http PORT
 
 `POST /embed` is answered as the project's service answers, any other POST as Triton does. The kernel throws
-the bodies away (MSG_TRUNC): they are never copied to this process.
+the bodies away (MSG_TRUNC): they are never copied to this process. Therefore it is
+apart from tests/fake_service.py, which reads what it is sent, and is slower than the clients measured here.
 """
 
 from __future__ import annotations

@@ -7,13 +7,13 @@ import threading
 import time
 from collections import defaultdict
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from reports.histogram import codec
+from reports.fold.records import epoch_s
+from reports.histogram import buckets, codec
 from reports.ledger.ledger import FILE_NAME
 
 LOOK_S = 0.25
@@ -88,7 +88,7 @@ class Grown:
 
 def p99_ms(encoded: list[str]) -> float | None:
     """Of histograms; None where they are empty."""
-    (value,) = codec.percentiles_ns(codec.merged(encoded), [99.0])
+    (value,) = buckets.percentiles_ns(codec.merged(encoded), [99.0])
     return None if value is None else value / 1e6
 
 
@@ -138,9 +138,9 @@ def take(run: Grown, record: dict[str, Any]) -> None:
     """Add one record of a ledger to its run."""
     kind, phase = record["kind"], record.get("phase")
     if kind == "run":
-        setattr(run, "began_s" if record["event"] == "start" else "ended_s", utc_s(record["utc"]))
+        setattr(run, "began_s" if record["event"] == "start" else "ended_s", epoch_s(record["utc"]))
     elif kind == "phase" and phase in ("warm-up", "measure", "drain"):
-        setattr(run, f"{phase.replace('-', '_')}_s", utc_s(record["utc"]))
+        setattr(run, f"{phase.replace('-', '_')}_s", epoch_s(record["utc"]))
     elif phase != "measure":
         return
     elif kind == "window":
@@ -168,12 +168,3 @@ def look_at(run: Grown, looks: list[Look]) -> None:
         run.master_bytes = max(look.master_bytes for look in looks)
         run.worker_bytes = max(look.worker_bytes for look in looks)
         run.threads = max(look.threads for look in looks)
-
-
-def utc_s(text: str) -> float:
-    """Seconds of the wall clock.
-
-    >>> utc_s("1970-01-01T00:00:02.500Z")
-    2.5
-    """
-    return datetime.fromisoformat(text).timestamp()

@@ -14,31 +14,76 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 import gevent
 
-from benchmarks.scaling.seen import Seen, Span, ms, quantiles
-from reports.histogram import codec
+from reports.histogram import buckets, codec
 from reports.ledger.ledger import FILE_NAME, VERSION, LedgerWriter
 from swarm.clock import utc_now
 from swarm.distributed.collector import Collector
-from swarm.distributed.worker_health import WorkerHealth
+from swarm.distributed.shipper import WorkerHealth
 from swarm.distributed.workers import Answers, Workers
 from swarm.locust_patches.patches import tune_locust
 from swarm.plan.cell import Cell, PlannedRun
 from swarm.plan.schedule import FixedSchedule
 from swarm.study.conductor import Conductor
-from swarm.study.dependencies import Dependencies
+from swarm.study.dependencies import Dependencies, Users
 from swarm.study.run_phases import Terms
-from swarm.study.wiring import Users
 from users import JpegHttpUser
 from users.endpoint import Endpoint
 
 ENDPOINT = Endpoint("null-http", "null", "http", "jpeg", "127.0.0.1:9")
 READY_S, WARM_UP_S, ASKS, PATIENCE_S = 120.0, 3.0, 30, 60.0
+QUANTILES = (50.0, 99.0, 100.0)
+
+
+@dataclass
+class Span:
+    """What a stretch of time cost the master."""
+
+    cores: float = 0.0
+    lag_p99_ms: float | None = None
+    lag_max_ms: float | None = None
+    ledger_bytes_per_s: float = 0.0
+
+
+@dataclass
+class Seen:
+    """All that was seen, as `head` prints it."""
+
+    ready_s: float = 0.0
+    ready_cpu_s: float = 0.0
+    link: Span = field(default_factory=Span)
+    warm_up: Span = field(default_factory=Span)
+    measure: Span = field(default_factory=Span)
+    asks_ms: list[float] = field(default_factory=list)
+    spawns_ms: list[float] = field(default_factory=list)
+    orders_ms: dict[str, list[float]] = field(default_factory=dict)
+    to_ledger_ms: list[float] = field(default_factory=list)
+    """Median, 99th percentile and maximum, from a worker's sending to the ledger."""
+    windows: int = 0
+    lost: int = 0
+    caveats: list[str] = field(default_factory=list)
+    least_heartbeats: int = 3
+    """Of the three that a worker may miss, how many it had left in the worst case."""
+
+
+def ms(ns: float | None) -> float | None:
+    """Milliseconds."""
+    return None if ns is None else ns / 1e6
+
+
+def quantiles(values: list[float]) -> list[float]:
+    """Median, 99th percentile, maximum; nothing of nothing.
+
+    >>> quantiles([3.0, 1.0, 2.0])
+    [2.0, 3.0, 3.0]
+    """
+    ordered = sorted(values)
+    return [ordered[min(len(ordered) - 1, int(len(ordered) * q / 100))] for q in QUANTILES] if ordered else []
 
 
 class SimulatedUser(JpegHttpUser):
@@ -115,7 +160,7 @@ class Head:
         now, size = (time.monotonic(), time.process_time()), self._path.stat().st_size
         elapsed, cores = now[0] - self._mark[0], now[1] - self._mark[1]
         lag = codec.merged([self._health.take()["lag"]])
-        p99, most = codec.percentiles_ns(lag, [99.0, 100.0])
+        p99, most = buckets.percentiles_ns(lag, [99.0, 100.0])
         span = Span(cores / elapsed, ms(p99), ms(most), (size - self._mark[2]) / elapsed)
         self._mark = (*now, size)
         return span

@@ -14,8 +14,7 @@ from benchmarks.long_ledger import planned
 from benchmarks.scaling import told
 from benchmarks.stand_in import Link
 from reports.ledger.ledger import FILE_NAME, LedgerWriter
-from swarm.distributed.collector import Collector
-from swarm.distributed.phase_stats import PhaseStats
+from swarm.distributed.collector import Collector, PhaseStats
 from swarm.output.prometheus import Live
 from swarm.web.seconds import KINDS as KINDS_SHOWN
 from swarm.web.seconds import Seconds

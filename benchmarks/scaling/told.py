@@ -11,6 +11,7 @@ from typing import Any
 import msgpack  # type: ignore[import-untyped]
 import numpy as np
 
+from benchmarks.long_ledger import HEALTH, PATH
 from benchmarks.stand_in import results
 from reports.histogram import codec
 from swarm.distributed.protocol import PROGRESS, PROGRESS_FIELDS, RECORDS
@@ -35,23 +36,15 @@ def records(tag: Tag, seed: int) -> list[dict[str, Any]]:
         window.add(result)
     lag, _ = codec.encoded_ns(random.exponential(2e5, 50).astype(np.int64).tolist())
     head = {**cell, "second": SECOND, "span_ns": NS_PER_S}
-    health = {"cpu_pct": 60.0, "loop_ran_ns": 5 * 10**8, "cpu_wait_ns": 10**7, "lag": lag, "gc_pauses": 3}
-    health |= {"gc_ns": 10**6, "gc_max_ns": 5 * 10**5, "users": 1, "in_flight": 1, "sent_ns": SENT_NS}
+    health = {**HEALTH, "lag": lag, "users": 1, "in_flight": 1, "sent_ns": SENT_NS}
     return [window.to_record((*tag, SECOND)), {"kind": "health", **head, **health}]
 
 
 def path(tag: Tag) -> list[dict[str, Any]]:
     """What it says of its connections, which it sends apart."""
     cell = dict(zip(("cell", "repeat", "phase"), tag, strict=True))
-    return [{"kind": "path", **cell, "second": SECOND, "span_ns": NS_PER_S, **PATH}]
-
-
-PATH = {
-    **{"asked": 1, "connections": 1, "cwnd_bytes": 916_762, "not_sent_bytes": 0, "rtt_ns": 6_367_000},
-    **{"min_rtt_ns": 5_000, "delivery_bytes_per_s": 335_810_256, "segments_out": 112, "segments_in": 40},
-    **{"bytes_sent": 24_084_480, "bytes_received": 82_000, "bytes_retransmitted": 0, "retransmits": 0},
-    **{"busy_ns": 6 * 10**8, "rwnd_limited_ns": 10**6, "sndbuf_limited_ns": 0},
-}
+    one = {**PATH, "asked": 1, "connections": 1}
+    return [{"kind": "path", **cell, "second": SECOND, "span_ns": NS_PER_S, **one}]
 
 
 def head(kind: str, data: Any) -> bytes:

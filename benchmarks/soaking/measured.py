@@ -6,11 +6,11 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from reports.histogram import codec
+from reports.fold.records import epoch_s
+from reports.histogram import buckets, codec
 from reports.ledger.ledger import FILE_NAME
 
 PERCENTS = (50.0, 95.0, 99.0)
@@ -47,7 +47,7 @@ class Cell:
 
 def percentiles_ms(texts: Iterable[str]) -> tuple[float, ...]:
     """Of histograms as the ledger has them."""
-    found = codec.percentiles_ns(codec.merged(texts), PERCENTS)
+    found = buckets.percentiles_ns(codec.merged(texts), PERCENTS)
     return tuple((value or 0.0) / 1e6 for value in found)
 
 
@@ -92,9 +92,9 @@ def take(cell: Cell, record: Mapping[str, Any], size: int) -> None:
         cell.ledger_bytes += size
     match record["kind"], record.get("phase"):
         case "phase", "measure":
-            cell.began_s = utc_s(record["utc"])
+            cell.began_s = epoch_s(record["utc"])
         case "phase", "drain":
-            cell.ended_s = utc_s(record["utc"])
+            cell.ended_s = epoch_s(record["utc"])
         case "window", "measure":
             cell.ok += record["ok"]
             cell.lost += sum(record["failures"].values())
@@ -103,12 +103,3 @@ def take(cell: Cell, record: Mapping[str, Any], size: int) -> None:
         case "drained", _:
             # A worker that could not say with what it has drained says why instead: `results-lost`.
             cell.lost += record.get("abandoned", 0) + (record.get("dropped") or 0)
-
-
-def utc_s(text: str) -> float:
-    """Seconds of the wall clock.
-
-    >>> utc_s("1970-01-01T00:00:02.500Z")
-    2.5
-    """
-    return datetime.fromisoformat(text).timestamp()

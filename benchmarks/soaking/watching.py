@@ -11,11 +11,11 @@ from pathlib import Path
 
 import psutil
 
-from swarm.sampling.server_memory import family, proportional_of
+from swarm.sampling.machine import family, proportional_of
 
 LAUNCHER = "launcher"
 ROLES = (
-    ("leash", r"leash\.py"),
+    ("supervisor", r"supervisor\.py"),
     ("worker", r" --worker\b"),
     ("master", r" --master\b"),
     ("servers", r" -m server up\b"),
@@ -63,8 +63,8 @@ class Track:
 def role_of(command: Sequence[str]) -> str:
     """What a process is, by its command line; `other` where nothing is known of it.
 
-    >>> role_of(["python", "-I", "swarm/launcher/leash.py", "--", "locust", "--worker"])
-    'leash'
+    >>> role_of(["python", "-I", "swarm/launcher/supervisor.py", "--", "locust", "--worker"])
+    'supervisor'
     """
     text = " ".join(command)
     return next((role for role, pattern in ROLES if re.search(pattern, text)), "other")

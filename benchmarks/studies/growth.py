@@ -3,21 +3,9 @@
 from typing import ClassVar
 
 from swarm import Size, StudyShape
-from users import JpegHttpUser, TritonGrpcUser, TritonHttpUser
+from users import ServiceUser, TritonBinaryGrpcUser, TritonBinaryHttpUser
 
 LEVELS = (1, 10, 100, 1_000)
-
-
-class ServiceUser(JpegHttpUser):
-    """Base64 JPEG over HTTP."""
-
-
-class TritonBinaryHttpUser(TritonHttpUser):
-    """float32 tensors over binary HTTP."""
-
-
-class TritonBinaryGrpcUser(TritonGrpcUser):
-    """float32 tensors over gRPC."""
 
 
 class Growth(StudyShape):

@@ -9,12 +9,8 @@ from typing import Any
 
 import gevent
 
-from locustfiles.step7 import (
-    Step7,
-    TritonBinaryGrpcUser,
-    TritonBinaryHttpUser,
-    TritonJpegOverHttpUser,
-)
+from locustfiles.step7 import Step7
+from users import TritonBinaryGrpcUser, TritonBinaryHttpUser, TritonJpegOverHttpUser
 
 __all__ = ("Step7", "TritonBinaryGrpcUser", "TritonBinaryHttpUser", "TritonJpegOverHttpUser")
 EVERY_S = 0.1

@@ -15,9 +15,12 @@ SENT_SHARE = 0.9
 NS_PER_US = 1_000
 
 
-def attribution_doubts(run: Summary) -> Iterator[Caveat]:
+def attribution_caveats(run: Summary) -> Iterator[Caveat]:
     """Every caveat that follows from the parts, the path and the executions of one Summary."""
-    yield from _cold(run)
+    if run.cold_share is not None and run.cold_share >= COLD_SHARE:
+        sizes = ", ".join(map(str, run.cold_batches))
+        share = f"{digits(100 * run.cold_share)} % of the server's execution time"
+        yield caveat("cold-shape", f"{share} went into its first executions of batch {sizes}")
     yield from _connections(run)
     yield from _unexplained(run)
 
@@ -34,13 +37,6 @@ def path_gap(run: Summary) -> Caveat | None:
     if seen >= SENT_SHARE * sent:
         return None
     return caveat("path-gap", f"{seen:,} of at least {round(sent):,} bytes sent were seen on the connections")
-
-
-def _cold(run: Summary) -> Iterator[Caveat]:
-    if run.cold_share is not None and run.cold_share >= COLD_SHARE:
-        sizes = ", ".join(map(str, run.cold_batches))
-        share = f"{digits(100 * run.cold_share)} % of the server's execution time"
-        yield caveat("cold-shape", f"{share} went into its first executions of batch {sizes}")
 
 
 def _connections(run: Summary) -> Iterator[Caveat]:
@@ -65,7 +61,7 @@ def _unexplained(run: Summary) -> Iterator[Caveat]:
         )
 
 
-def axis_doubts(run: Summary, links: Iterable[Mapping[str, Any]]) -> Iterator[Caveat]:
+def axis_caveats(run: Summary, links: Iterable[Mapping[str, Any]]) -> Iterator[Caveat]:
     """What was measured of its link and found different, and the processes that were not as many as asked."""
     found = (link.get("differences") or () for link in links if link.get("name") == run.link)
     if differences := [str(text).rstrip(".") for texts in found for text in texts]:

@@ -1,15 +1,13 @@
 """Which caveats one run deserves for what its generator did: too slow, too late, too few."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from math import sqrt
 from typing import Any
 
 from reports.caveat import Caveat, caveat
 from reports.fold.health import ClientHealth
-from reports.fold.windows import Arrivals, Offered
+from reports.fold.windows import Arrivals, Offered, Windows
 from reports.format import digits, ms
-from reports.ledger.ledger import Record
 
 BUSY_PCT = 90
 """Of one core: a worker is one process that runs Python on one core."""
@@ -24,15 +22,15 @@ EXHAUSTED = "exhausted"
 """The kind of failure that is the client's machine's own."""
 
 
-def client_doubts(
+def client_caveats(
     planned: Mapping[str, Any],
-    sent: int,
+    counts: Windows,
     kept: Arrivals,
     fit: ClientHealth,
     times: Mapping[str, float | None],
-    windows: Sequence[Record],
 ) -> Iterator[Caveat]:
-    """Every caveat of the generator's own; `sent` counts the requests that were begun."""
+    """Every caveat of the generator's own."""
+    sent = counts.sent
     said = [*own_slowness(fit, times), *_tardy(sent, kept, times)]
     if said:
         yield caveat("client-bound", "; ".join(said))
@@ -42,10 +40,11 @@ def client_doubts(
     if kept.dropped:
         few = f"{kept.dropped:,} of {kept.due or 0:,} arrivals were never sent"
         yield caveat("dropped-arrivals", f"{few}: the slowest are missing from the percentiles")
-    if count := sum(window["failures"].get(EXHAUSTED, 0) for window in windows):
+    if count := counts.failure_kinds[EXHAUSTED]:
         yield caveat("client-exhausted", f"{count:,} of {sent:,} requests found no port or open file left")
     yield from _rate_missed(planned, kept.offered)
-    yield from _out_of_range(windows)
+    if outside := [f"{name} {count:,}" for name, count in sorted(counts.out_of_range.items()) if count]:
+        yield caveat("out-of-range", f"values below 0 or above an hour: {', '.join(outside)}")
 
 
 def own_slowness(fit: ClientHealth, times: Mapping[str, float | None]) -> list[str]:
@@ -109,11 +108,3 @@ def allowed_per_s(planned: Mapping[str, Any], offered: Offered) -> float:
     # The number of Poisson arrivals in a phase varies by its square root, whatever the generator does.
     chance = sqrt(asked_per_s / offered.phase_s) if planned["arrivals"] == "poisson" else 0.0
     return max(RATE_SHARE * asked_per_s, one_each, POISSON_SIGMAS * chance)
-
-
-def _out_of_range(windows: Sequence[Record]) -> Iterator[Caveat]:
-    found: Counter[str] = Counter()
-    for window in windows:
-        found.update(window.get("out_of_range") or {})
-    if outside := ", ".join(f"{name} {count:,}" for name, count in sorted(found.items()) if count):
-        yield caveat("out-of-range", f"values below 0 or above an hour: {outside}")

@@ -1,11 +1,11 @@
 """Which caveats one run deserves, judged from its records."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from reports.caveat import Caveat, caveat
 from reports.fold.server import ServerSide
-from reports.fold.windows import Counts, undrained
+from reports.fold.windows import Windows, undrained
 from reports.ledger.ledger import Record
 
 ENOUGH = {"p50": 20, "p90": 100, "p95": 200, "p99": 1_000, "p99.9": 10_000}
@@ -16,15 +16,15 @@ UNANSWERED = ("refused", "unreachable", "reset", "timeout", "dns", "exhausted")
 SAMPLES = {200: "p95, p99 and p99.9 are", 1_000: "p99 and p99.9 are", 10_000: "p99.9 is"}
 
 
-def doubts(
+def run_caveats(
     status: str,
     note: str,
-    counts: Counts,
-    windows: Sequence[Record],
+    counts: Windows,
+    workers: Collection[str],
     drained: Sequence[Record],
     server: ServerSide,
 ) -> Iterator[Caveat]:
-    """Every caveat of one run that was started, save those the ledger already states."""
+    """Every caveat of a started run save those the ledger states; `workers` were seen measuring."""
     if status != "done":
         yield caveat(status, note or f"the run ended as {status}")
     if not counts.ok:
@@ -32,20 +32,20 @@ def doubts(
     yield from _samples(counts.ok)
     if counts.failures:
         yield caveat("failures", f"{counts.failures} of {counts.finished}: {_kinds(counts.failure_kinds)}")
-    if missing := undrained(windows, drained):
+    if missing := undrained(workers, drained):
         yield caveat("cut-short", f"no end of the measure phase from {', '.join(missing)}")
     elif sum(line["finished"] for line in drained) != counts.finished:
         finished = sum(line["finished"] for line in drained)
         yield caveat(
             "results-lost", f"workers finished {finished} requests, the ledger has {counts.finished}"
         )
-    if windows and server.gap:
+    if workers and server.gap:
         yield server.gap
     if server.requests is not None and not _least_counted(counts) <= server.requests <= counts.sent:
         yield caveat("counts-mismatch", f"sent {counts.sent} requests, the server counted {server.requests}")
 
 
-def _least_counted(counts: Counts) -> int:
+def _least_counted(counts: Windows) -> int:
     """How many of the requests sent the server must have counted."""
     return counts.sent - sum(counts.failure_kinds.get(kind, 0) for kind in UNANSWERED)
 

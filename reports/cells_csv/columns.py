@@ -55,9 +55,9 @@ def csv_text(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def _safe(value: object) -> object:
-    """A text with `'` before it where it begins like a formula, as spreadsheets write texts."""
+    """A number to six decimals; a text with `'` before it where it begins like a formula."""
     if not isinstance(value, str):
-        return value
+        return round(value, 6) if isinstance(value, float) else value
     # Python's writer leaves a carriage return unquoted, which then ends the row.
     return ("'" if _FORMULA.match(value) else "") + value.replace("\r", " ")
 
@@ -66,8 +66,7 @@ def column_of(thing: object, column: str) -> object:
     """The attribute of a column's name, or its `_ns` twin in the column's unit; None without either."""
     stem, _, unit = column.rpartition("_")
     value_ns = getattr(thing, f"{stem}_ns", None) if unit in _NS_PER else None
-    value = getattr(thing, column, None) if value_ns is None else value_ns / _NS_PER[unit]
-    return round(value, 6) if isinstance(value, float) else value
+    return getattr(thing, column, None) if value_ns is None else value_ns / _NS_PER[unit]
 
 
 def render_timeline(study: Study) -> str:

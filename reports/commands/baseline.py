@@ -53,10 +53,8 @@ def baseline(arguments: argparse.Namespace) -> int:
                 return refused(useless, NOT_TOLD)
             text, told = baseline_text(studies), _told(source_of(studies))
         write_whole(file, text)
-    except (GateError, LedgerError) as error:
-        return refused(str(error), USAGE_ERROR)
-    except OSError as error:
-        return refused(f"{file}: cannot be written ({error.strerror}): name another --out.", USAGE_ERROR)
+    except (GateError, LedgerError, OSError) as error:
+        return refused(error, USAGE_ERROR, file, "name another --out")
     print(f"{file}: {told}, {counted(len(text.encode()))} bytes")
     return OK
 

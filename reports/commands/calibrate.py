@@ -3,7 +3,6 @@
 import argparse
 import shlex
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -23,14 +22,14 @@ from reports.gates.calibrate import (
 )
 from reports.gates.compared import what_differs
 from reports.gates.evidence import MOST_REPEATS
-from reports.gates.require import FAILURE_RATIO, GATED, GateError, JudgedBy, kind_of
+from reports.gates.require import COMPARABLE, GateError, hint
 from reports.gates.source import GateSource, source_of
 from reports.gates.thresholds import LEAST_EFFECT
 from reports.gates.verdict import LEAST_REPEATS
 from reports.ledger.ledger import FILE_NAME, LedgerError, damage_refused
 from reports.page.page import Page, Section
-from reports.page.table import Table, TableCell
-from reports.render.console import PatientConsole, public_path, refused, render_console
+from reports.page.table import Table, table_of
+from reports.render.console import print_page, public_path, refused
 from reports.render.files import write_whole
 from reports.render.markdown import render_markdown
 from reports.study.study import load_study
@@ -38,7 +37,6 @@ from reports.study.study import load_study
 OK, USAGE_ERROR, NOT_TOLD = 0, 2, 3
 MEASURES = ("images_per_s", "latency_p50_ms", "latency_p95_ms")
 PAIRS = (3, 5, 10, 20)
-COMPARABLE = tuple(name for name in GATED if name != FAILURE_RATIO and kind_of(name) is not JudgedBy.EVIDENCE)
 POWERS = (0.80, SURE)
 USUAL_PAIRS = 10
 CHANGES = (0.05, 0.10, 0.15)
@@ -96,9 +94,8 @@ def columns(text: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(text.split(",")))
     for name in names:
         if name not in COMPARABLE:
-            near = get_close_matches(name, COMPARABLE, 1)
-            hint = f"did you mean {near[0]}?" if near else f"they are {', '.join(COMPARABLE)}"
-            raise argparse.ArgumentTypeError(f"{name!r}: is no column whose ratio can be gated; {hint}")
+            which = hint(name, COMPARABLE)
+            raise argparse.ArgumentTypeError(f"{name!r}: is no column whose ratio can be gated; {which}")
     return names
 
 
@@ -126,14 +123,10 @@ def calibrate(arguments: argparse.Namespace) -> int:
         if arguments.out:
             write_whole(arguments.out, render_markdown(page))
     except _Differ as error:
-        return refused(str(error), NOT_TOLD)
-    except (GateError, LedgerError) as error:
-        return refused(str(error), USAGE_ERROR)
-    except OSError as error:
-        return refused(
-            f"{arguments.out}: cannot be written ({error.strerror}): name another --out.", USAGE_ERROR
-        )
-    render_console(page, PatientConsole(highlight=False))
+        return refused(error, NOT_TOLD)
+    except (GateError, LedgerError, OSError) as error:
+        return refused(error, USAGE_ERROR, arguments.out, "name another --out")
+    print_page(page)
     return OK
 
 
@@ -223,54 +216,40 @@ def _caution(found: Sequence[Alike]) -> str:
 
 def _varies(columns: Columns) -> Table:
     heads = ("cell", "column", "runs", "spread", "within", "drift", "false alarms")
-    rows = tuple(row for found in columns for row in _noise_rows(found))
-    return Table("How the machine varies", VARIES, heads, rows, numeric=frozenset({2, 3, 4, 5, 6}))
+    rows = [row for found in columns for row in _noise_rows(found)]
+    numeric = range(2, len(heads))
+    return table_of("How the machine varies", heads, rows, caption=VARIES, numeric=numeric)
 
 
-def _noise_rows(found: Sequence[Alike]) -> Iterator[tuple[TableCell, ...]]:
+def _noise_rows(found: Sequence[Alike]) -> Iterator[tuple[object, ...]]:
     each, together = alarms(found, LEAST_EFFECT)
     for one, its in zip(found, each, strict=True):
-        runs = TableCell(str(len(one.logs)), value=len(one.logs))
-        spreads = (_percent_cell(share) for share in (one.spread, one.within, one.drift))
-        yield (TableCell(one.cell), TableCell(one.column), runs, *spreads, _alarm_cell(its))
+        spreads = map(_percent, (one.spread, one.within, one.drift))
+        yield one.cell, one.column, len(one.logs), *spreads, _alarms_said(its)
     if len(found) > 1:
         any_of_them = f"any of {len(found)}, gated together"
-        yield (
-            TableCell(any_of_them),
-            TableCell(found[0].column),
-            *[TableCell("")] * 4,
-            _alarm_cell(together),
-        )
+        yield any_of_them, found[0].column, *[""] * 4, _alarms_said(together)
 
 
 def _tells(columns: Columns, pairs: Sequence[int]) -> Table:
     heads = ("cell", "column", *(f"{count} pairs" for count in pairs))
-    rows = tuple(
-        (
-            TableCell(one.cell),
-            TableCell(one.column),
-            *(_detectable_cell(one, count, len(found)) for count in pairs),
-        )
+    rows = [
+        (one.cell, one.column, *(_detectable_said(one, count, len(found)) for count in pairs))
         for found in columns
         for one in found
-    )
+    ]
     caption = f"{TELLS} The least effect is {LEAST_EFFECT:g}."
-    return Table("What it can tell", caption, heads, rows, numeric=frozenset(range(2, len(heads))))
+    numeric = range(2, len(heads))
+    return table_of("What it can tell", heads, rows, caption=caption, numeric=numeric)
 
 
-def _detectable_cell(one: Alike, pairs: int, cells: int) -> TableCell:
-    shares = [detectable(one.of_a_pair, pairs, cells, power, LEAST_EFFECT) for power in POWERS]
-    return TableCell(" / ".join(map(_percent, shares)), value=shares[-1])
+def _detectable_said(one: Alike, pairs: int, cells: int) -> str:
+    shares = (detectable(one.of_a_pair, pairs, cells, power, LEAST_EFFECT) for power in POWERS)
+    return " / ".join(map(_percent, shares))
 
 
-def _percent_cell(share: float) -> TableCell:
-    return TableCell(_percent(share), value=share)
-
-
-def _alarm_cell(found: Alarms) -> TableCell:
-    return TableCell(
-        f"{_percent(found.least_effect)} ({_percent(found.any_effect)})", value=found.least_effect
-    )
+def _alarms_said(found: Alarms) -> str:
+    return f"{_percent(found.least_effect)} ({_percent(found.any_effect)})"
 
 
 def _percent(share: float) -> str:

@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from reports.cells_csv.load import load_sides
-from reports.cells_csv.side import Side, SideError
+from reports.cells_csv.sides import Side, SideError, load_sides
 from reports.compare.csv import render_comparison
 from reports.compare.matching import matches
 from reports.compare.page import compare_page
 from reports.ledger.ledger import LedgerError, damage_refused
-from reports.page.page import Page
 from reports.published_figures.figures import published_files
-from reports.render.console import PatientConsole, public_path, refused, render_console
-from reports.render.files import write_whole
+from reports.render.console import print_page, public_path, refused
+from reports.render.files import write_files
 from reports.render.html import render_html
 from reports.render.markdown import render_markdown
 
@@ -53,31 +51,16 @@ def compare(arguments: argparse.Namespace) -> int:
         folder = arguments.out or default_folder(sides)
         with damage_refused(" or ".join(side.place for side in sides)):
             page = compare_page(sides, lambda place: public_path(Path(place), Path.cwd()))
-            _write(folder, sides, page)
+            html, markdown, table = render_html(page), render_markdown(page), render_comparison(sides)
+            write_files(folder, {"compare.html": html, "compare.md": markdown, "compare.csv": table})
     except (SideError, LedgerError) as error:
-        return refused(str(error))
+        return refused(error)
     except OSError as error:
-        return refused(
-            f"{error.filename or folder}: cannot be written ({error.strerror}): mend that, or give --out."
-        )
+        return refused(error, place=error.filename or folder, mend="mend that, or give --out")
     if not arguments.quiet:
-        console = PatientConsole(highlight=False)
-        render_console(page, console)
-        console.print(f"\nThe whole comparison: {folder / 'compare.html'}", markup=False, soft_wrap=True)
+        print_page(page, f"The whole comparison: {folder / 'compare.html'}")
     base, *others = sides
     return OK if any(any(matches(base, other)) for other in others) else NOTHING_IN_COMMON
-
-
-def _write(folder: Path, sides: Sequence[Side], page: Page) -> None:
-    """Renders everything, then writes it; OSError where the folder cannot be written."""
-    files = {
-        "compare.html": render_html(page),
-        "compare.md": render_markdown(page),
-        "compare.csv": render_comparison(sides),
-    }
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        write_whole(folder / name, text)
 
 
 def default_folder(sides: Sequence[Side]) -> Path:

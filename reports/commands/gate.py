@@ -15,11 +15,11 @@ from reports.gates.thresholds import THRESHOLDS, VERDICTS, Gates, read_gates
 from reports.gates.verdict import Verdict, exit_code, kept_text
 from reports.ledger.ledger import FILE_NAME, LedgerError, damage_refused
 from reports.page.page import Page
-from reports.render.console import PatientConsole, public_path, refused, render_console
-from reports.render.files import write_report, write_whole
-from reports.render.gate_markdown import gates_markdown
+from reports.render.console import print_page, public_path, refused
+from reports.render.files import write_files, write_report
 from reports.render.github import commands_stopped, place_in_repository, tell_actions
 from reports.render.junit import junit_text
+from reports.render.markdown import gates_markdown
 from reports.study.study import Study, load_study
 from reports.topics.report import build_page, gates_page
 
@@ -81,13 +81,11 @@ def gate(arguments: argparse.Namespace) -> int:
             place = place_in_repository(_original(thresholds, studies[-1][1]), os.environ)
             markdown = gates_markdown(verdicts, page.title, _command(arguments))
             _write(folder, studies, verdicts, place, markdown)
-    except (GateError, LedgerError) as error:
-        return refused(str(error))
-    except OSError as error:
-        return refused(f"{folder}: cannot be written ({error.strerror}): mend that, or give --out.")
+    except (GateError, LedgerError, OSError) as error:
+        return refused(error, place=folder, mend="mend that, or give --out")
     if not arguments.quiet:
         with commands_stopped(os.environ):
-            _print(page, folder)
+            print_page(page, f"Verdicts: {folder / 'gates.md'}, {folder / 'junit.xml'}")
     tell_actions(os.environ, verdicts, place, markdown)
     return exit_code(verdicts)
 
@@ -114,15 +112,11 @@ def _verdicts(gates: Gates, studies: Studies, named: Sequence[str]) -> list[Verd
             f"--baseline: no threshold in {gates.place} is to a baseline: leave it out, or add one such as "
             "latency_p95_ms / baseline <= 1."
         )
-    places = [*named] or _told(studies) or ([gates.baseline] if gates.baseline else [])
+    # what the last study was told, or else the file of thresholds says
+    told = (studies[-1][1].header.get("options") or {}).get("baseline") or gates.baseline
+    places = [*named] or ([str(told)] if told else [])
     baseline: GateSource | None = load_baseline(places) if gates.need_baseline and places else None
     return judge(gates, source_of(studies), baseline)
-
-
-def _told(studies: Studies) -> list[str]:
-    """The baseline that the last study was told."""
-    told = (studies[-1][1].header.get("options") or {}).get("baseline")
-    return [str(told)] if told else []
 
 
 def _page(studies: Studies, verdicts: Sequence[Verdict], whole: bool) -> Page:
@@ -148,15 +142,6 @@ def _write(folder: Path, studies: Studies, verdicts: Sequence[Verdict], place: s
         "junit.xml": junit_text(verdicts, str(study.header["study"]), place),
         "gates.md": markdown,
     }
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        write_whole(folder / name, text)
+    write_files(folder, files)
     if len(studies) == 1 and folder.resolve() == path.resolve():
-        page = build_page(study, public_path(path, Path.cwd()), verdicts=verdicts)
-        write_report(folder, study, page, verdicts)
-
-
-def _print(page: Page, folder: Path) -> None:
-    console = PatientConsole(highlight=False)
-    render_console(page, console)
-    console.print(f"\nVerdicts: {folder / 'gates.md'}, {folder / 'junit.xml'}", markup=False, soft_wrap=True)
+        write_report(folder, study, _page(studies, verdicts, whole=True), verdicts)

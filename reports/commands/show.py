@@ -8,7 +8,7 @@ from typing import Any
 from reports.gates.require import GateError
 from reports.gates.verdict import kept_in
 from reports.ledger.ledger import FILE_NAME, LedgerError, damage_refused
-from reports.render.console import PatientConsole, public_path, refused, render_console
+from reports.render.console import print_page, public_path, refused
 from reports.render.files import write_report
 from reports.study.study import load_study
 from reports.topics.report import build_page
@@ -59,12 +59,8 @@ def show(arguments: argparse.Namespace) -> int:
             place = public_path(directory, Path.cwd())
             page = build_page(study, place, arguments.usd_per_hour, verdicts)
             write_report(directory, study, page, verdicts)
-    except (GateError, LedgerError) as error:
-        return refused(str(error))
-    except OSError as error:
-        return refused(f"{directory}: cannot be written ({error.strerror}): mend that, then show it again.")
+    except (GateError, LedgerError, OSError) as error:
+        return refused(error, place=directory, mend="mend that, then show it again")
     if not arguments.quiet:
-        console = PatientConsole(highlight=False)
-        render_console(page, console)
-        console.print(f"\nThe whole report: {directory / 'report.html'}", markup=False, soft_wrap=True)
+        print_page(page, f"The whole report: {directory / 'report.html'}")
     return OK

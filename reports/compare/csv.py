@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from reports.cells_csv.columns import csv_text
-from reports.cells_csv.side import Row, Side
+from reports.cells_csv.sides import Row, Side
 from reports.compare.failures import failures
 from reports.compare.matching import matches
 
@@ -22,7 +22,7 @@ def render_comparison(sides: Sequence[Side]) -> str:
     """
     base, *others = sides
     rows = (row for other in others for row in (*_measured(base, other), *_failed(base, other)))
-    return csv_text(COLUMNS, ([_plain(value) for value in row] for row in rows))
+    return csv_text(COLUMNS, rows)
 
 
 def _measured(base: Side, other: Side) -> Iterator[Sequence[object]]:
@@ -46,7 +46,3 @@ def _failed(base: Side, other: Side) -> Iterator[Sequence[object]]:
 
 def _codes(rows: Iterable[Row]) -> str:
     return ";".join(dict.fromkeys(code for row in rows for code in row.codes))
-
-
-def _plain(value: object) -> object:
-    return round(value, 6) if isinstance(value, float) else value

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from reports.cells_csv.side import PUBLISHED, Side
-from reports.cells_csv.stated import stated
+from reports.cells_csv.sides import PUBLISHED, Side, stated
 from reports.format import MISSING
-from reports.page.table import Table, words
+from reports.page.table import Table, table_of
+from reports.stats.repeats import grouped
 
 TOLD = 3
 # What a difference in some name does to the comparison.
@@ -38,12 +38,9 @@ class Difference:
 
 def listed(sides: Sequence[Side], found: Sequence[Difference]) -> str:
     """The first few with their values, and how many more there are: images.sha256 (ab12 in A, cd34 in B)."""
-    groups: dict[tuple[str | None, ...], list[str]] = {}
-    for it in found:
-        groups.setdefault(it.values, []).append(it.what)
-    first = list(groups.items())[:TOLD]
-    told = [f"{' and '.join(names)} ({_valued(sides, values)})" for values, names in first]
-    more = len(found) - sum(len(names) for _, names in first)
+    first = list(grouped(found, lambda it: it.values).items())[:TOLD]
+    told = [f"{' and '.join(it.what for it in those)} ({_valued(sides, values)})" for values, those in first]
+    more = len(found) - sum(len(those) for _, those in first)
     return "; ".join([*told, f"and {more} more"] if more else told)
 
 
@@ -57,7 +54,9 @@ def _valued(sides: Sequence[Side], values: Sequence[str | None]) -> str:
 
 def differences(sides: Sequence[Side]) -> tuple[Difference, ...]:
     """All of them; what the ledgers' headers state is compared among the sides that have one."""
-    facts = [stated(side, _shared_endpoints(sides)) for side in sides]
+    described = [set(side.header.get("endpoints") or {}) for side in sides if side.known]
+    shared = set.intersection(*described) if described else set()
+    facts = [stated(side, shared) for side in sides]
     found = []
     for what in dict.fromkeys(name for fact in facts for name in fact):
         asked = [what in ("study", "source") or side.known for side in sides]
@@ -67,24 +66,16 @@ def differences(sides: Sequence[Side]) -> tuple[Difference, ...]:
     return tuple(sorted(found, key=lambda it: not it.spoils))
 
 
-def _shared_endpoints(sides: Sequence[Side]) -> set[str]:
-    described = [set(side.header.get("endpoints") or {}) for side in sides if side.known]
-    return set.intersection(*described) if described else set()
-
-
 def differences_table(sides: Sequence[Side], found: Sequence[Difference]) -> Table:
     """One row for each."""
     heads = ("what", *(f"{side.letter}: {side.name}" for side in sides))
     rows = ((it.what, *(value or MISSING for value in it.values)) for it in found)
-    return words("What differs", heads, rows)
+    return table_of("What differs", heads, rows)
 
 
 def warnings(sides: Sequence[Side], found: Sequence[Difference]) -> Iterator[str]:
     """What spoils the comparison, a sentence each, to be read before any number."""
-    by_reason: dict[str, list[Difference]] = {}
-    for it in found:
-        if it.spoils:
-            by_reason.setdefault(it.spoils, []).append(it)
+    by_reason = grouped(filter(lambda it: it.spoils, found), lambda it: it.spoils)
     yield from (f"{reason} Differing: {listed(sides, those)}." for reason, those in by_reason.items())
     theirs = [side.name for side in sides if side.kind == PUBLISHED]
     if theirs:

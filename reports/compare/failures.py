@@ -1,14 +1,14 @@
 """The share of failed requests on two sides, of the cells in which some side has any."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean, variance
 
-from reports.cells_csv.side import Row, Side
+from reports.cells_csv.sides import Row, Side
 from reports.compare.matching import INCONCLUSIVE, NONE_SHOWN
 from reports.compare.tables import verdict_head
 from reports.format import MISSING, digits
-from reports.page.table import Rows, Table, TableCell
+from reports.page.table import Table, table_of
 from reports.stats.log_ratio import half_width
 from reports.stats.repeats import COMPARABLE_RUNS
 
@@ -61,9 +61,7 @@ class Failures:
 
 
 def failures(base: Side, other: Side) -> Iterator[Failures]:
-    """One for each cell whose requests both sides have counted; disqualified repeats count, since failures
-    disqualify.
-    """
+    """One for each cell whose requests both sides counted, disqualified repeats too: failures disqualify."""
     for cell in base.cells:
         below, above = (_counted(side.cells.get(cell, ())) for side in (base, other))
         if below and above:
@@ -80,36 +78,26 @@ def _shares(rows: Sequence[Row]) -> tuple[float, ...]:
 
 def failures_table(base: Side, others: Sequence[Side]) -> Table:
     """One row for each cell in which a request failed on some side."""
-    by_side = {side.letter: {it.cell: it for it in failures(base, side)} for side in others}
-    cells = [cell for cell in base.cells if any(cell in of and of[cell].any for of in by_side.values())]
-    rows: Rows = tuple(_failure_row(cell, others, by_side) for cell in cells)
+    by_side = [{it.cell: it for it in failures(base, side)} for side in others]
+    cells = [cell for cell in base.cells if any(cell in of and of[cell].any for of in by_side)]
     heads = ["cell", f"{base.letter} %"]
     for side in others:
         heads += [f"{side.letter} %", verdict_head(base, side, others)]
-    numeric = frozenset({1, *(2 + 2 * at for at in range(len(others)))})
-    caption = (
-        "Percent of the requests, the mean of all repeats; lower is better. A verdict takes two runs on each "
-        "side, and compares by the 95 % interval of the difference, by how the repeats vary and by how few "
-        "requests there were. Cells without a failure are left out."
+    return table_of(
+        "Failed requests",
+        heads,
+        (_failure_row(cell, [of.get(cell) for of in by_side]) for cell in cells),
+        caption="Percent of the requests, the mean of all repeats; lower is better. A verdict takes two runs "
+        "on each side, and compares by the 95 % interval of the difference, by how the repeats vary and by "
+        "how few requests there were. Cells without a failure are left out.",
+        numeric=(1, *(2 + 2 * at for at in range(len(others)))),
     )
-    return Table("Failed requests", caption, tuple(heads), rows, numeric=numeric)
 
 
-def _failure_row(
-    cell: str, others: Sequence[Side], by_side: Mapping[str, Mapping[str, Failures]]
-) -> tuple[TableCell, ...]:
-    found = [by_side[side.letter].get(cell) for side in others]
+def _failure_row(cell: str, found: Sequence[Failures | None]) -> tuple[str, ...]:
     shares = next(it.base for it in found if it)
-    told = [cell for it in found for cell in _failed(it)]
-    return TableCell(cell), TableCell(percent(shares)), *told
-
-
-def _failed(it: Failures | None) -> tuple[TableCell, TableCell]:
-    return (
-        (TableCell(percent(it.other)), TableCell(it.verdict))
-        if it
-        else (TableCell(MISSING), TableCell(MISSING))
-    )
+    told = (text for it in found for text in ((percent(it.other), it.verdict) if it else (MISSING, MISSING)))
+    return cell, percent(shares), *told
 
 
 def percent(shares: Sequence[float]) -> str:

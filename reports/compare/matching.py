@@ -1,11 +1,11 @@
 """The cells of one side beside those of another: both values, their ratio with its interval, a verdict."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from reports.caveats.run import ENOUGH
-from reports.cells_csv.side import Row, Side
+from reports.cells_csv.sides import Row, Side
 from reports.stats.log_ratio import LogRatio, log_ratio
 from reports.stats.repeats import COMPARABLE_RUNS
 
@@ -101,7 +101,7 @@ def _match(cell: str, measure: Measure, base: Sequence[Row], other: Sequence[Row
     if not below.values or not above.values:
         return None
     ratio = log_ratio(above.values, below.values)
-    doubts = tuple(dict.fromkeys(_doubts(measure, figures)))
+    doubts = tuple(dict.fromkeys(doubts_of(measure, figures)))
     return Match(cell, measure, below, above, ratio, _verdict(measure, ratio, doubts), doubts)
 
 
@@ -112,19 +112,16 @@ def figure(rows: Sequence[Row], measure: Measure) -> Figure:
     return Figure(tuple(kept), tuple(value for row in kept if (value := measure.of(row)) is not None))
 
 
-def _doubts(measure: Measure, figures: Sequence[Figure]) -> Iterator[str]:
+def doubts_of(measure: Measure, figures: Sequence[Figure]) -> Iterator[str]:
+    """Why no verdict can rest on them, reasons that come again included."""
     rows = [row for found in figures for row in found.rows]
-    yield from (f"{doubt.code}: {doubt.advice}" for row in rows for doubt in row.disqualified)
+    yield from (f"{caveat.code}: {caveat.advice}" for row in rows for caveat in row.disqualified)
     if any(row.succeeded is not None and row.succeeded < measure.least for row in rows):
         yield f"inconclusive: fewer than {measure.least:,} results in a run are too few for this percentile"
     if single := [found for found in figures if len(found.values) < COMPARABLE_RUNS]:
-        yield one_run(row for found in single for row in found.rows)
-
-
-def one_run(rows: Iterable[Row]) -> str:
-    """Why single runs tell nothing, and what would: repeats, save where one was published by others."""
-    mend = "" if any(row.source for row in rows) else "; --repeats 5 would tell"
-    return f"inconclusive: with one run on a side, a difference may be chance{mend}"
+        # Repeats would tell, save where a run was published by others.
+        mend = "" if any(row.source for found in single for row in found.rows) else "; --repeats 5 would tell"
+        yield f"inconclusive: with one run on a side, a difference may be chance{mend}"
 
 
 def _verdict(measure: Measure, ratio: LogRatio, doubts: Sequence[str]) -> str:

@@ -1,16 +1,17 @@
-"""The page of a comparison: what differs, what was found, the tables by measure, where they come from."""
+"""The page of a comparison: what differs, what was found in a few sentences, and the tables by measure."""
 
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import log
 
-from reports.cells_csv.side import PUBLISHED, Side
-from reports.compare.differences import differences, differences_table, warnings
-from reports.compare.failures import failures_table
-from reports.compare.findings import findings
-from reports.compare.matching import MAIN, TAILS
-from reports.compare.penalty import penalty_table
+from reports.cells_csv.sides import PUBLISHED, Side
+from reports.compare.differences import Difference, differences, differences_table, listed, warnings
+from reports.compare.failures import FEWER, MORE, failures, failures_table
+from reports.compare.matching import FASTER, MAIN, P50, RATE, SLOWER, TAILS, VERDICTS, Match, matches
+from reports.compare.penalty import penalty_said, penalty_table
 from reports.compare.tables import disqualified, lonely_cells, measure_tables, sides_table
-from reports.format import plural
+from reports.format import digits, plural
 from reports.page.page import Page, Section
 from reports.page.table import Table
 
@@ -22,6 +23,7 @@ def compare_page(sides: Sequence[Side], place_of: Callable[[str], str] = str) ->
     """
     base, *others = sides
     found = differences(sides)
+    noted = (f"{side.label}: {text}" for side in sides for text in side.notices)
     sections = (
         _section("What differs", [differences_table(sides, found)]),
         _section("Cell by cell", [*measure_tables(base, others, MAIN), failures_table(base, others)]),
@@ -33,7 +35,10 @@ def compare_page(sides: Sequence[Side], place_of: Callable[[str], str] = str) ->
     return Page(
         title=f"Comparison: {' and '.join(side.name for side in others)} beside {base.name}",
         facts=_facts(sides),
-        notices=(*warnings(sides, found), *_ends(sides)),
+        notices=(
+            *warnings(sides, found),
+            *noted,
+        ),
         findings=tuple(sentence for sentence in findings(sides, found) if sentence),
         sections=tuple(section for section in sections if section.tables),
         commands=(
@@ -58,6 +63,82 @@ def _facts(sides: Sequence[Side]) -> str:
     return f"Base {base.letter}: {base.name}, {named}; {plural(len(common), 'cell')} in common"
 
 
-def _ends(sides: Sequence[Side]) -> Iterator[str]:
-    """What a reader must know of each side as a whole."""
-    return (f"{side.label}: {text}" for side in sides for text in side.notices)
+def findings(sides: Sequence[Side], found: Sequence[Difference]) -> Iterator[str]:
+    """The sentences, what differs first."""
+    base, *others = sides
+    yield what_differs(sides, found)
+    for other in others:
+        yield from _against(base, other)
+    yield " ".join(_disclosed(sides))
+
+
+def _disclosed(sides: Sequence[Side]) -> Iterator[str]:
+    """What stands in for something else, each once, with its sides where it is not so on all."""
+    said = {side.letter: dict.fromkeys((*side.stand_ins.values(), *side.said)) for side in sides}
+    for text in dict.fromkeys(text for of in said.values() for text in of):
+        letters = [letter for letter, of in said.items() if text in of]
+        yield text if len(letters) == len(sides) else f"{' and '.join(letters)}: {text}"
+
+
+def what_differs(sides: Sequence[Side], found: Sequence[Difference]) -> str:
+    """The first few of them with their values."""
+    silent = " and ".join(side.letter for side in sides if not side.known)
+    unknown = f" Nothing else is known of what {silent} ran on." if silent else ""
+    if not found:
+        return f"Nothing differs in what the sides tell of what they ran on, sent and asked for.{unknown}"
+    return f"What differs: {listed(sides, found)}.{unknown}"
+
+
+def _against(base: Side, other: Side) -> Iterator[str]:
+    pair, common = list(matches(base, other)), base.cells.keys() & other.cells.keys()
+    head = f"{other.label} against {base.label}"
+    if not pair:
+        cells = plural(len(common), "common cell")
+        why = f"no measure in common in {cells}" if common else "no cell in common"
+        yield f"{head}: {why}, so nothing can be compared."
+        return
+    yield f"{head}: {plural(len(common), 'cell')} in common{_alone(base, other)}. {_verdicts(pair)}"
+    yield _biggest(base, other, pair)
+    yield _failed(base, other)
+    yield penalty_said(base, other)
+
+
+def _alone(base: Side, other: Side) -> str:
+    """How many cells only one of both has; empty where both have the same."""
+    pairs = ((base, other), (other, base))
+    counts = {one.letter: len(one.cells.keys() - two.cells.keys()) for one, two in pairs}
+    told = [f"{count:,} only in {letter}" for letter, count in counts.items() if count]
+    return f", {' and '.join(told)}" if told else ""
+
+
+def _verdicts(pair: Sequence[Match]) -> str:
+    """How many cells came out how, by images per second and by p50."""
+    sorts = {measure: [it for it in pair if it.measure == measure] for measure in (RATE, P50)}
+    told = [f"{measure.title}: {_counts(here)}." for measure, here in sorts.items() if here]
+    return " ".join(told) or "Neither images per second nor p50 stand on both sides."
+
+
+def _counts(pair: Sequence[Match]) -> str:
+    """3 faster, 1 slower, 2 no difference shown."""
+    counts = Counter(it.verdict for it in pair)
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+
+
+def _biggest(base: Side, other: Side, pair: Sequence[Match]) -> str:
+    """The cell with the greatest change among those that show one; empty where none does and some differ."""
+    if all(it.ratio.ratio == 1 for it in pair):
+        return f"All ratios of {other.letter} over {base.letter} are 1."
+    changed = [it for it in pair if it.verdict in (FASTER, SLOWER)]
+    shown = [it for it in changed if it.measure in (RATE, P50)] or changed
+    if not shown:
+        return ""
+    most = max(shown, key=lambda it: abs(log(it.ratio.ratio)))
+    said = f"The biggest change of {other.letter}: {most.verdict},"
+    values = f"{digits(most.base.median)} in {base.letter}, {digits(most.other.median)} in {other.letter}"
+    return f"{said} {most.cell}, {most.measure.unit} {values}, {most.ratio.times}."
+
+
+def _failed(base: Side, other: Side) -> str:
+    counts = Counter(it.verdict for it in failures(base, other) if it.any)
+    told = [f"{plural(counts[word], 'cell')} with {word}" for word in (MORE, FEWER) if counts[word]]
+    return f"{other.letter} has {' and '.join(told)}." if told else ""

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import exp, log, sqrt
 
-from reports.cells_csv.side import Row, Side
+from reports.cells_csv.sides import Row, Side
 from reports.compare.differences import no_other_gpu
-from reports.compare.matching import P50, Figure, figure, one_run
+from reports.compare.matching import P50, Figure, doubts_of, figure
 from reports.compare.tables import stand_ins
 from reports.format import digits
-from reports.page.table import Footnotes, Table, TableCell
+from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.published_figures.hypotheses import (
     CLAIMS,
     FALSE,
@@ -22,7 +22,6 @@ from reports.published_figures.hypotheses import (
     TRUE,
 )
 from reports.stats.log_ratio import LogRatio, log_ratio
-from reports.stats.repeats import COMPARABLE_RUNS
 
 Key = tuple[str, str, str]
 """Backend, payload, and what follows the users in a cell's name."""
@@ -75,7 +74,9 @@ def penalties(base: Side, other: Side) -> Iterator[Penalty]:
             below, above = (log_ratio(grpc.values, http.values) for http, grpc in (ours[key], theirs[key]))
             figures = (*ours[key], *theirs[key])
             change = over(above, below)
-            yield Penalty(key[0], key[2], below, above, change, _doubts(figures), untested)
+            yield Penalty(
+                key[0], key[2], below, above, change, tuple(dict.fromkeys(doubts_of(P50, figures))), untested
+            )
 
 
 def _pairs(side: Side) -> dict[Key, tuple[Figure, Figure]]:
@@ -92,14 +93,6 @@ def _pairs(side: Side) -> dict[Key, tuple[Figure, Figure]]:
         for (key, protocol), http in known.items()
         if protocol == "http" and (key, "grpc") in known
     }
-
-
-def _doubts(figures: Sequence[Figure]) -> tuple[str, ...]:
-    rows = [row for found in figures for row in found.rows]
-    told = [f"{doubt.code}: {doubt.advice}" for row in rows for doubt in row.disqualified]
-    single = [row for found in figures if len(found.values) < COMPARABLE_RUNS for row in found.rows]
-    few = [one_run(single)] if single else []
-    return tuple(dict.fromkeys([*told, *few]))
 
 
 def over(top: LogRatio, bottom: LogRatio) -> LogRatio:
@@ -119,16 +112,16 @@ def over(top: LogRatio, bottom: LogRatio) -> LogRatio:
 def penalty_table(base: Side, others: Sequence[Side]) -> Table:
     """One row for each backend and other side."""
     notes = Footnotes()
-    rows = [
+    rows = (
         (
             TableCell(found.name, notes.marks(stand_ins((base, side), f"{found.backend}-grpc"))),
-            TableCell(side.letter),
-            *(TableCell(ratio.times) for ratio in (found.base, found.other, found.change)),
+            side.letter,
+            *(ratio.times for ratio in (found.base, found.other, found.change)),
             TableCell(found.verdict, notes.marks([found.untested] if found.untested else found.doubts)),
         )
         for side in others
         for found in penalties(base, side)
-    ]
+    )
     heads = (
         "backend",
         "side",
@@ -137,10 +130,8 @@ def penalty_table(base: Side, others: Sequence[Side]) -> Table:
         f"side/{base.letter}",
         "differs",
     )
-    return Table(
-        *("Hypothesis H5: gRPC's penalty at batch 1", CAPTION, heads, tuple(rows), notes.texts),
-        numeric=frozenset({2, 3, 4}),
-    )
+    title = "Hypothesis H5: gRPC's penalty at batch 1"
+    return table_of(title, heads, rows, caption=CAPTION, notes=notes, numeric=(2, 3, 4))
 
 
 def penalty_said(base: Side, other: Side) -> str:

@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from reports.cells_csv.side import PUBLISHED, STUDY, Row, Side
+from reports.cells_csv.sides import PUBLISHED, STUDY, Row, Side
 from reports.compare.matching import Match, Measure, matches
 from reports.format import MISSING, digits
-from reports.page.table import Footnotes, Table, TableCell, words
+from reports.page.table import Footnotes, Table, TableCell, table_of
 
 VALUES = (
     "Values are medians of the repeats that nothing disqualifies. A ratio is of geometric means, with its "
@@ -34,12 +34,19 @@ def measure_tables(base: Side, others: Sequence[Side], measures: Sequence[Measur
 
 def _table(base: Side, others: Sequence[Side], measure: Measure, found: Found) -> Table:
     notes = Footnotes()
-    rows = tuple(_row(base, others, cell, here, notes) for cell, here in found.items())
+    rows = (_row(base, others, cell, here, notes) for cell, here in found.items())
     caption = f"{measure.direction} {chance([it for here in found.values() for it in here.values()])}"
     if measure.instead_of:
         caption = f"Of cells whose p50 is not known on both sides. {caption}"
-    heads, numeric = _heads(base, others, measure.unit), _numeric(others)
-    return Table(measure.title, caption, heads, rows, notes.texts, numeric, (VALUES,))
+    heads = ["cell", f"{base.letter} {measure.unit}"]
+    for side in others:
+        heads += [f"{side.letter} {measure.unit}", f"{side.letter}/{base.letter}"]
+        heads += [verdict_head(base, side, others)]
+    # The base's value, and of each other side the value and the ratio.
+    numeric = (1, *(place for at in range(len(others)) for place in (2 + 3 * at, 3 + 3 * at)))
+    return table_of(
+        measure.title, heads, rows, caption=caption, notes=notes, numeric=numeric, shared=[VALUES]
+    )
 
 
 def chance(found: Sequence[Match]) -> str:
@@ -55,28 +62,8 @@ def chance(found: Sequence[Match]) -> str:
     )
 
 
-def _heads(base: Side, others: Sequence[Side], unit: str) -> tuple[str, ...]:
-    of_others = [
-        head
-        for side in others
-        for head in (
-            f"{side.letter} {unit}",
-            f"{side.letter}/{base.letter}",
-            verdict_head(base, side, others),
-        )
-    ]
-    return ("cell", f"{base.letter} {unit}", *of_others)
-
-
 def verdict_head(base: Side, side: Side, others: Sequence[Side]) -> str:
     return f"{side.letter} against {base.letter}" if others[1:] else "verdict"
-
-
-def _numeric(others: Sequence[Side]) -> frozenset[int]:
-    """The base's value, and of each other side the value and the ratio."""
-    return frozenset(
-        {1, *(2 + 3 * at for at in range(len(others))), *(3 + 3 * at for at in range(len(others)))}
-    )
 
 
 def _row(
@@ -111,23 +98,14 @@ def _other(match: Match | None, notes: Footnotes) -> tuple[TableCell, ...]:
 
 def _value(value: float, rows: Sequence[Row], notes: Footnotes) -> TableCell:
     """A number, marked with what disqualifies a run behind it."""
-    doubts = (f"{doubt.code}: {doubt.advice}" for row in rows for doubt in row.disqualified)
+    doubts = (f"{caveat.code}: {caveat.advice}" for row in rows for caveat in row.disqualified)
     return TableCell(digits(value), notes.marks(doubts), value)
 
 
 def sides_table(sides: Sequence[Side]) -> Table:
     """One row for each: what it is, and how much of it there is."""
     heads = (
-        "side",
-        "name",
-        "what",
-        "study",
-        "size",
-        "started",
-        "ended",
-        "cells",
-        "runs",
-        "disqualified runs",
+        *("side", "name", "what", "study", "size", "started", "ended", "cells", "runs", "disqualified runs"),
         "source",
     )
     rows = (
@@ -140,7 +118,7 @@ def sides_table(sides: Sequence[Side]) -> Table:
         )
         for side in sides
     )
-    return words("What was compared", heads, rows, numeric=(7, 8, 9))
+    return table_of("What was compared", heads, rows, numeric=(7, 8, 9))
 
 
 def lonely_cells(sides: Sequence[Side]) -> Table:
@@ -152,17 +130,19 @@ def lonely_cells(sides: Sequence[Side]) -> Table:
         if not all(cell in side.cells for side in sides)
     )
     heads = ("cell", *(f"in {side.letter}" for side in sides))
-    return words("Cells that a side lacks", heads, rows, folded=True)
+    return table_of("Cells that a side lacks", heads, rows, folded=True)
 
 
 def disqualified(sides: Sequence[Side]) -> Table:
     """Which caveats disqualify how many runs of each side, and what to do about each."""
-    advice = {doubt.code: doubt.advice for side in sides for row in side.rows for doubt in row.disqualified}
+    advice = {
+        caveat.code: caveat.advice for side in sides for row in side.rows for caveat in row.disqualified
+    }
     rows = []
     for side in sides:
-        touched = Counter(doubt.code for row in side.rows for doubt in row.disqualified)
+        touched = Counter(caveat.code for row in side.rows for caveat in row.disqualified)
         for code, count in sorted(touched.items(), key=lambda item: (-item[1], item[0])):
             cells = dict.fromkeys(row.cell for row in side.rows if code in row.codes)
             rows.append((side.letter, code, count, ", ".join(cells), advice[code]))
     heads = ("side", "caveat", "runs", "cells", "what to do")
-    return words("Caveats that disqualify", heads, rows, numeric=[2])
+    return table_of("Caveats that disqualify", heads, rows, numeric=[2])

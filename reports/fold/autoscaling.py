@@ -1,6 +1,6 @@
 """A run whose load had a course: its stages and seconds, and the replicas that Kubernetes had in each."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -8,9 +8,8 @@ from typing import Any
 
 from reports.fold.records import epoch_s
 from reports.fold.run_records import RunRecords
-from reports.fold.windows import recorded
+from reports.fold.windows import Results
 from reports.histogram.buckets import Buckets, percentiles_ns, together
-from reports.ledger.ledger import Record
 
 Stated = Mapping[str, Any]
 AFTER = "after"
@@ -187,40 +186,35 @@ class AutoscaledRun:
         )
 
 
-def scaling_of(whole: RunRecords, by_second: RunRecords, width_s: int = 1) -> AutoscaledRun | None:
+def scaling_of(run: RunRecords) -> AutoscaledRun | None:
     """A run's scaling; None where its load had no course, or its measure phase never began."""
-    measures = [line for line in whole.of_kind("phase") if line["phase"] == "measure"]
-    stages = stages_of(whole.planned["stages"])
+    planned, measures = run.planned, [line for line in run.of_kind("phase") if line["phase"] == "measure"]
+    stages = stages_of(planned["stages"])
     if not measures or not stages:
         return None
     began_s = measures[-1].get("start_utc_ns", 0) / 1e9 or epoch_s(measures[-1]["utc"])
     dropped: Counter[int] = Counter()
-    for line in whole.measured("drained"):
+    for line in run.measured("drained"):
         dropped.update(dict(line.get("dropped_by_s") or ()))
-    planned = whole.planned
-    moments = tuple(moments_of(by_second, began_s, stages, width_s))
+    moments = tuple(moments_of(run, began_s, stages))
     return AutoscaledRun(planned["cell"], planned["repeat"], planned["endpoint"], stages, moments, dropped)
 
 
-def moments_of(
-    run: RunRecords, began_s: float, stages: Sequence[CourseStage], width_s: int
-) -> Iterable[Moment]:
+def moments_of(run: RunRecords, began_s: float, stages: Sequence[CourseStage]) -> Iterable[Moment]:
     """Every second with a record of the measure phase, in order."""
-    windows, samples = defaultdict[int, list[Record]](list), dict[int, Record]()
-    for window in run.measured("window"):
-        windows[window["second"]].append(window)
-    for sample in run.measured("sample"):
-        samples[sample["second"]] = sample
-    for second in sorted({*windows, *samples}):
-        here, s = windows.get(second, []), second - began_s
+    results = {at: here.results["measure"] for at, here in run.seconds.items() if "measure" in here.results}
+    samples = {sample["second"]: sample for sample in run.samples if sample["phase"] == "measure"}
+    width_s = run.bins.width_s
+    for second in sorted({*results, *samples}):
+        here, s = results.get(second, Results()), second - began_s
         arrivals = sum(stage.arrivals(s, s + width_s) for stage in stages)
         yield Moment(
             s=s,
             width_s=width_s,
             asked_per_s=arrivals / width_s,
-            ok=sum(window["ok"] for window in here),
-            failures=sum(sum(window["failures"].values()) for window in here),
-            latency=recorded(here, "latency"),
+            ok=here.ok,
+            failures=here.failures,
+            latency=here.histogram("latency"),
             stated=samples.get(second, {}),
         )
 

@@ -1,11 +1,10 @@
 """The generator's own health in the measure phase: was it the server that was slow, or the client?"""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import fmean
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 
-from reports.fold.records import grouped
-from reports.histogram.buckets import middles_ns, percentiles_ns, together
+from reports.fold.records import Weighted, grouped
+from reports.histogram.buckets import EMPTY, Buckets, compact, middles_ns, percentiles_ns
 from reports.ledger.ledger import Record
 
 SECOND_NS = 1_000_000_000
@@ -64,112 +63,156 @@ class ClientCpu:
     doubts: tuple[str, ...] = ()
 
 
-def health(records: Sequence[Record]) -> ClientHealth:
-    """The health of one phase; a worker has one record a second, and two of one in which a phase ended."""
-    busiest, cpu_pct = _greatest(_cpu_of_workers(records))
-    busiest_loop, loop_pct = _greatest(_share_of_workers(records, "loop_ran_ns"))
-    most_delaying, delay_ns = _greatest(_delay_of_workers(records))
-    most_lagging, lag_ns = _greatest(_lag_of_workers(records, 95.0, LEAST_LOOKS))
-    seconds = grouped(records, "second").values()
-    in_flight = [count for of in seconds if (count := standing(of, "in_flight")) is not None]
-    pauses = [record["gc_max_ns"] for record in records if record.get("gc_max_ns") is not None]
-    return ClientHealth(
-        worker_cpu_pct=cpu_pct,
-        busiest=busiest,
-        loop_cpu_pct=loop_pct,
-        busiest_loop=busiest_loop,
-        cpu_wait_pct=_greatest(_share_of_workers(records, "cpu_wait_ns"))[1],
-        awake_pct=_greatest(_share_of_workers(records, "loop_ran_ns", "cpu_wait_ns"))[1],
-        loop_delay_ns=delay_ns,
-        most_delaying=most_delaying,
-        loop_lag_p95_ns=lag_ns,
-        loop_lag_p99_ns=worst_lag_ns(records),
-        most_lagging=most_lagging,
-        gc_max_ns=max(pauses, default=None),
-        in_flight=fmean(in_flight) if in_flight else None,
-    )
+@dataclass(slots=True)
+class HealthSums:
+    """Seconds of one worker, added up; `users` and `in_flight` are what stood at the last one's end.
 
-
-def client_cpu(records: Sequence[Record], senders: Iterable[str], finished: int) -> ClientCpu:
-    """What each of the requests that came back, right or wrong, cost all workers with all their threads.
-
-    Unknown where nothing came back, or one of those who sent did not tell: their sum would be too small.
+    A second counts by the time that it covers: less than one where a phase ended. What is None in it takes no
+    part.
     """
-    stated = [record for record in records if record.get("cpu_pct") is not None]
-    used_ns = sum(float(record["cpu_pct"]) / 100 * _span_ns(record) for record in stated)
-    workers, spans_ns = {record["worker"] for record in stated}, sum(map(_span_ns, stated))
-    if not finished or not used_ns or not workers.issuperset(senders):
-        return ClientCpu()
-    under_way = (standing(records, "in_flight") or 0) / finished
-    share = len(workers) * (TICKS_NS / used_ns + EDGES_NS / spans_ns) + under_way
-    doubted = {COARSE: share > COARSE_SHARE, MOSTLY_FIXED: 100 * used_ns / spans_ns < IDLE_PCT}
-    return ClientCpu(used_ns / finished, tuple(text for text, holds in doubted.items() if holds))
+
+    cpu: Weighted = field(default_factory=Weighted)
+    """In percent of a core, times the nanoseconds."""
+    ran: Weighted = field(default_factory=Weighted)
+    waited: Weighted = field(default_factory=Weighted)
+    awake: Weighted = field(default_factory=Weighted)
+    lag: Buckets = EMPTY
+    looked_ns: int = 0
+    users: int | None = None
+    in_flight: int | None = None
+
+    def add(self, records: Sequence[Record]) -> None:
+        """Takes in seconds, whose histograms are decoded."""
+        for record in records:
+            self._add(record, span_of(record))
+        lags = [record["histograms"]["lag"] for record in records if "lag" in record["histograms"]]
+        self.lag = compact([self.lag, *lags]) if lags else self.lag
+
+    def _add(self, record: Record, span_ns: int) -> None:
+        ran_ns, waited_ns = record.get("loop_ran_ns"), record.get("cpu_wait_ns")
+        if record.get("cpu_pct") is not None:
+            self.cpu.add(float(record["cpu_pct"]) * span_ns, span_ns)
+        if ran_ns is not None:
+            self.ran.add(ran_ns, span_ns)
+        if waited_ns is not None:
+            self.waited.add(waited_ns, span_ns)
+        if ran_ns is not None and waited_ns is not None:
+            self.awake.add(ran_ns + waited_ns, span_ns)
+        if "lag" in record["histograms"]:
+            self.looked_ns += span_ns
+        self.users = self.users if record.get("users") is None else int(record["users"])
+        self.in_flight = self.in_flight if record.get("in_flight") is None else int(record["in_flight"])
+
+    def lag_ns(self, percent: float, least: int = 1) -> float | None:
+        """A percentile of the loop's lag, from so many looks on."""
+        return percentiles_ns(self.lag, [percent])[0] if self.lag.total >= least else None
+
+    @property
+    def delay_ns(self) -> float | None:
+        """The mean wait for the loop, of events that come at any moment; None where it hardly ever stopped.
+
+        One that comes while the loop is late by `lag` waits half of it on average, and there are `lag` such
+        moments: together the sum of lag² / 2 over the time (the mean residual life of renewal theory).
+        """
+        late_ns = middles_ns(self.lag.indices)
+        if self.lag.counts[late_ns >= STOP_NS].sum() < LEAST_STOPS:
+            return None
+        return float(late_ns**2 @ self.lag.counts) / 2 / self.looked_ns
 
 
-def busiest_pct(records: Sequence[Record]) -> float | None:
-    """The CPU of the busiest worker in percent of one core; None where none was stated."""
-    return _greatest(_cpu_of_workers(records))[1]
-
-
-def worst_lag_ns(records: Sequence[Record]) -> float | None:
-    """The largest p99 of any one worker's event-loop lag; None where none was sampled."""
-    return _greatest(_lag_of_workers(records, 99.0))[1]
-
-
-def standing(records: Sequence[Record], name: str) -> int | None:
-    """Of what stood at a second's end, the sum of each worker's last word; None where none was stated."""
-    last = {record["worker"]: int(record[name]) for record in records if record.get(name) is not None}
-    return sum(last.values()) if last else None
-
-
-def _greatest(of_workers: Mapping[str, float]) -> tuple[str, float | None]:
-    if not of_workers:
-        return "", None
-    worker = max(sorted(of_workers), key=lambda name: of_workers[name])
-    return worker, of_workers[worker]
-
-
-def _cpu_of_workers(records: Sequence[Record]) -> dict[str, float]:
-    """Each worker's mean; a record counts by the time it covers: less than a second where a phase ended."""
-    stated = [record for record in records if record.get("cpu_pct") is not None]
-    return {
-        worker: sum(float(of["cpu_pct"]) * _span_ns(of) for of in lines) / sum(_span_ns(of) for of in lines)
-        for worker, lines in grouped(stated, "worker").items()
-    }
-
-
-def _share_of_workers(records: Sequence[Record], *names: str) -> dict[str, float]:
-    """Each worker's share of the time, in percent, that these kinds of nanoseconds together take."""
-    stated = [record for record in records if all(record.get(name) is not None for name in names)]
-    return {
-        worker: 100 * sum(of[name] for of in lines for name in names) / sum(_span_ns(of) for of in lines)
-        for worker, lines in grouped(stated, "worker").items()
-    }
-
-
-def _delay_of_workers(records: Sequence[Record]) -> dict[str, float]:
-    """Each worker's mean wait for its loop, of events that come at any moment.
-
-    One that comes while the loop is late by `lag` waits half of it on average, and there are `lag` such
-    moments: together the sum of lag² / 2 over the time (the mean residual life of renewal theory).
-    """
-    found = {}
-    for worker, lines in grouped(records, "worker").items():
-        looks = [line for line in lines if "lag" in line["histograms"]]
-        lags = together(line["histograms"]["lag"] for line in looks)
-        late_ns = middles_ns(lags.indices)
-        if lags.counts[late_ns >= STOP_NS].sum() >= LEAST_STOPS:
-            found[worker] = float(late_ns**2 @ lags.counts) / 2 / sum(_span_ns(line) for line in looks)
-    return found
-
-
-def _span_ns(record: Record) -> int:
+def span_of(record: Record) -> int:
+    """How long the time is that a worker's record covers, in nanoseconds."""
     return record.get("span_ns") or SECOND_NS
 
 
-def _lag_of_workers(records: Sequence[Record], percent: float, least: int = 1) -> dict[str, float]:
-    found = {}
-    for worker, lines in grouped(records, "worker").items():
-        lags = together(line["histograms"]["lag"] for line in lines if "lag" in line["histograms"])
-        found[worker] = percentiles_ns(lags, [percent])[0] if lags.total >= least else None
-    return {worker: lag_ns for worker, lag_ns in found.items() if lag_ns is not None}
+def share_pct(taken: Weighted) -> float | None:
+    """The share of the time, in percent, that so many nanoseconds took."""
+    return 100 * taken.amount / taken.weight if taken.weight else None
+
+
+@dataclass
+class Health:
+    """What workers said of themselves in one phase or second, added up as it comes."""
+
+    workers: dict[str, HealthSums] = field(default_factory=dict)
+    used_ns: float = 0
+    """Processor time of all of them."""
+    gc_max_ns: int | None = None
+
+    def add(self, records: Sequence[Record]) -> None:
+        """Takes in seconds of workers, whose histograms are decoded."""
+        for worker, lines in grouped(records, "worker").items():
+            self.workers.setdefault(worker, HealthSums()).add(lines)
+        for record in records:
+            if record.get("cpu_pct") is not None:
+                self.used_ns += float(record["cpu_pct"]) / 100 * span_of(record)
+            if record.get("gc_max_ns") is not None:
+                self.gc_max_ns = max(record["gc_max_ns"], self.gc_max_ns or 0)
+
+    def found(self, in_flight: float | None = None) -> ClientHealth:
+        """What it comes to; the mean of what was in flight is known elsewhere."""
+        busiest, cpu_pct = self._greatest(lambda worker: worker.cpu.mean)
+        busiest_loop, loop_pct = self._greatest(lambda worker: share_pct(worker.ran))
+        most_delaying, delay_ns = self._greatest(lambda worker: worker.delay_ns)
+        most_lagging, lag_ns = self._greatest(lambda worker: worker.lag_ns(95.0, LEAST_LOOKS))
+        return ClientHealth(
+            worker_cpu_pct=cpu_pct,
+            busiest=busiest,
+            loop_cpu_pct=loop_pct,
+            busiest_loop=busiest_loop,
+            cpu_wait_pct=self._greatest(lambda worker: share_pct(worker.waited))[1],
+            awake_pct=self._greatest(lambda worker: share_pct(worker.awake))[1],
+            loop_delay_ns=delay_ns,
+            most_delaying=most_delaying,
+            loop_lag_p95_ns=lag_ns,
+            loop_lag_p99_ns=self.worst_lag_ns,
+            most_lagging=most_lagging,
+            gc_max_ns=self.gc_max_ns,
+            in_flight=in_flight,
+        )
+
+    @property
+    def busiest_pct(self) -> float | None:
+        """The CPU of the busiest worker in percent of one core; None where none was stated."""
+        return self._greatest(lambda worker: worker.cpu.mean)[1]
+
+    @property
+    def worst_lag_ns(self) -> float | None:
+        """The largest p99 of any one worker's event-loop lag; None where none was sampled."""
+        return self._greatest(lambda worker: worker.lag_ns(99.0))[1]
+
+    @property
+    def users(self) -> int | None:
+        """All workers' last words of how many they had; None where none was stated."""
+        return _together(worker.users for worker in self.workers.values())
+
+    @property
+    def in_flight(self) -> int | None:
+        """All workers' last words of what was under way, likewise."""
+        return _together(worker.in_flight for worker in self.workers.values())
+
+    def cpu_of(self, senders: Iterable[str], finished: int) -> ClientCpu:
+        """What each of the requests that came back, right or wrong, cost all workers with all their threads.
+
+        Unknown where nothing came back, or one of those who sent did not tell: their sum would be too small.
+        """
+        spans_ns = {name: worker.cpu.weight for name, worker in self.workers.items() if worker.cpu.weight}
+        if not finished or not self.used_ns or not spans_ns.keys() >= set(senders):
+            return ClientCpu()
+        covered_ns, under_way = sum(spans_ns.values()), (self.in_flight or 0) / finished
+        share = len(spans_ns) * (TICKS_NS / self.used_ns + EDGES_NS / covered_ns) + under_way
+        doubted = {COARSE: share > COARSE_SHARE, MOSTLY_FIXED: 100 * self.used_ns / covered_ns < IDLE_PCT}
+        return ClientCpu(self.used_ns / finished, tuple(text for text, holds in doubted.items() if holds))
+
+    def _greatest(self, of: Callable[[HealthSums], float | None]) -> tuple[str, float | None]:
+        """The worker that has most of something, by name where several have, and how much."""
+        known = {
+            name: value for name in sorted(self.workers) if (value := of(self.workers[name])) is not None
+        }
+        worker = max(known, key=lambda name: known[name], default="")
+        return worker, known.get(worker)
+
+
+def _together(counts: Iterable[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None

@@ -1,10 +1,11 @@
 """What the kernel knew of the connections between workers and server: the path that requests took."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
+from math import inf
 
-from reports.fold.health import standing
-from reports.fold.records import grouped, ratio
+from reports.fold.records import LastWords, Weighted, ratio
 from reports.ledger.ledger import Record
 
 HEADER_BYTES = 66
@@ -17,6 +18,10 @@ GROWTHS = (
     *("bytes_sent", "bytes_received", "bytes_retransmitted", "segments_out", "segments_in"),
     *("retransmits", "busy_ns"),
 )
+LIMITED = ("rwnd_limited_ns", "sndbuf_limited_ns")
+GROWN = frozenset({*GROWTHS, *LIMITED})
+MEANS = ("rtt_ns", "cwnd_bytes", "delivery_bytes_per_s")
+SENT = frozenset({"bytes_sent", "segments_out"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,81 +72,85 @@ def wire_bytes(payload_bytes: int | None, segments: int | None) -> int | None:
     return None if payload_bytes is None or segments is None else payload_bytes + HEADER_BYTES * segments
 
 
-def path_of(records: Sequence[Record], images: int) -> Path | None:
-    """The measure phase's records as one Path; None without any. `images` are those that were answered."""
-    if not records:
-        return None
-    totals = {name: total(records, name) for name in GROWTHS}
-    busy_ns = totals["busy_ns"]
-    rwnd, sndbuf = (ratio(total(records, f"{by}_limited_ns"), busy_ns) for by in ("rwnd", "sndbuf"))
-    up_bytes = wire_bytes(totals["bytes_sent"], totals["segments_out"])
-    down_bytes = wire_bytes(totals["bytes_received"], totals["segments_in"])
-    both_bytes = None if up_bytes is None or down_bytes is None else up_bytes + down_bytes
-    return Path(
-        **totals,
-        asked=_most_at_once(records, "asked"),
-        connections=_most_at_once(records, "connections"),
-        rtt_ns=_mean(records, "rtt_ns"),
-        min_rtt_ns=min(_stated(records, "min_rtt_ns"), default=None),
-        cwnd_bytes=_mean(records, "cwnd_bytes"),
-        delivery_bytes_per_s=_mean(records, "delivery_bytes_per_s"),
-        busy_share=ratio(busy_ns, _connection_time_ns(records)),
-        rwnd_share=rwnd,
-        sndbuf_share=sndbuf,
-        cwnd_share=None if rwnd is None or sndbuf is None else max(0.0, 1 - rwnd - sndbuf),
-        wire_bytes_per_s=_wire_bytes_per_s(records),
-        wire_bytes_per_image=ratio(both_bytes, images),
-    )
-
-
 def standing_alone(path: Path) -> Path:
     """What holds at each look, without what grew between them: of some connections that was not seen."""
     kept = ("asked", "connections", "rtt_ns", "min_rtt_ns", "cwnd_bytes")
     return Path(**{name: getattr(path, name) for name in kept})
 
 
-def total(records: Sequence[Record], name: str) -> int | None:
-    """The sum of a growth over all records that state it; None where none does."""
-    found = _stated(records, name)
-    return round(sum(found)) if found else None
+class PathRecords:
+    """Records of connections, added up as they come; `most` is how many each worker had at once."""
 
+    def __init__(self) -> None:
+        self.most: dict[str, int] = {}
+        self._totals = defaultdict[str, int](int)
+        """Of what grew, where some record states it."""
+        self._means = {name: Weighted() for name in MEANS}
+        """Each record counts for as many connections as its mean is of."""
+        self._min_rtt_ns = inf
+        self._connection_ns = 0
+        """How long connections there were, of the records that say how much of it they were busy."""
+        self._sent = defaultdict[str, dict[str, int]](lambda: defaultdict(int))
+        self._standing = {name: LastWords(name) for name in ("asked", "connections")}
 
-def _stated(records: Sequence[Record], name: str) -> list[float]:
-    return [record[name] for record in records if record.get(name) is not None]
+    def add(self, records: Iterable[Record]) -> None:
+        """Takes in seconds of workers."""
+        for record in records:
+            told = {name: value for name, value in record.items() if value is not None}
+            for name in GROWN & told.keys():
+                self._totals[name] += told[name]
+            for name, weighted in self._means.items():
+                if name in told:
+                    weighted.add(float(told[name]) * int(told["connections"]), int(told["connections"]))
+            if "busy_ns" in told:
+                self._connection_ns += int(told["span_ns"]) * int(told["connections"])
+            self._min_rtt_ns = min(told.get("min_rtt_ns", inf), self._min_rtt_ns)
+            self._of_worker(told["worker"], told)
+            for words in self._standing.values():
+                words.add(record)
 
+    def _of_worker(self, worker: str, told: Record) -> None:
+        sent = self._sent[worker]
+        sent["span_ns"] += told["span_ns"]
+        for name in SENT & told.keys():
+            sent[name] += told[name]
+        if "connections" in told:
+            self.most[worker] = max(told["connections"], self.most.get(worker, 0))
 
-def _most_at_once(records: Sequence[Record], name: str) -> int | None:
-    """All workers' last words of a second, summed, in the second that has the most.
+    def path(self, images: int) -> Path | None:
+        """They all as one Path; None without any. `images` are those that were answered."""
+        if not self._sent:
+            return None
+        totals = {name: self._total(name) for name in GROWTHS}
+        busy_ns = totals["busy_ns"]
+        rwnd, sndbuf = (ratio(self._total(name), busy_ns) for name in LIMITED)
+        up_bytes = wire_bytes(totals["bytes_sent"], totals["segments_out"])
+        down_bytes = wire_bytes(totals["bytes_received"], totals["segments_in"])
+        both_bytes = None if up_bytes is None or down_bytes is None else up_bytes + down_bytes
+        return Path(
+            **totals,
+            asked=max(self._standing["asked"].whole, default=None),
+            connections=max(self._standing["connections"].whole, default=None),
+            rtt_ns=self._means["rtt_ns"].mean,
+            cwnd_bytes=self._means["cwnd_bytes"].mean,
+            delivery_bytes_per_s=self._means["delivery_bytes_per_s"].mean,
+            min_rtt_ns=None if self._min_rtt_ns == inf else self._min_rtt_ns,
+            busy_share=ratio(busy_ns, self._connection_ns),
+            rwnd_share=rwnd,
+            sndbuf_share=sndbuf,
+            cwnd_share=None if rwnd is None or sndbuf is None else max(0.0, 1 - rwnd - sndbuf),
+            wire_bytes_per_s=self._wire_bytes_per_s(),
+            wire_bytes_per_image=ratio(both_bytes, images),
+        )
 
-    A second in which some worker does not know is left out: a part is no sum.
-    """
-    seconds = grouped(records, "second").values()
-    known = [second for second in seconds if all(record.get(name) is not None for record in second)]
-    return max((standing(second, name) or 0 for second in known), default=None)
+    def _total(self, name: str) -> int | None:
+        return round(self._totals[name]) if name in self._totals else None
 
-
-def _mean(records: Sequence[Record], name: str) -> float | None:
-    """Each record counts for as many connections as its mean is of."""
-    known = [record for record in records if record.get(name) is not None]
-    found = [(float(record[name]), int(record["connections"])) for record in known]
-    weight = sum(connections for _, connections in found)
-    return sum(value * connections for value, connections in found) / weight if weight else None
-
-
-def _connection_time_ns(records: Sequence[Record]) -> int:
-    """How long connections there were, of the records that say how much of it they were busy."""
-    told = (record for record in records if record.get("busy_ns") is not None)
-    return sum(int(record["span_ns"]) * int(record["connections"]) for record in told)
-
-
-def _wire_bytes_per_s(records: Sequence[Record]) -> float | None:
-    """Each worker's rate over the time that its records cover, all workers together."""
-    rates = [_sent_per_s(of_worker) for of_worker in grouped(records, "worker").values()]
-    known = [rate for rate in rates if rate is not None]
-    return sum(known) if known else None
-
-
-def _sent_per_s(records: Sequence[Record]) -> float | None:
-    sent = wire_bytes(total(records, "bytes_sent"), total(records, "segments_out"))
-    covered_ns = sum(record["span_ns"] for record in records)
-    return sent / (covered_ns / 1e9) if sent is not None and covered_ns else None
+    def _wire_bytes_per_s(self) -> float | None:
+        """Each worker's rate over the time that its records cover, all workers together."""
+        known = [
+            (sent["bytes_sent"] + HEADER_BYTES * sent["segments_out"]) / (sent["span_ns"] / 1e9)
+            for sent in self._sent.values()
+            if sent["span_ns"] and sent.keys() >= SENT
+        ]
+        return sum(known) if known else None

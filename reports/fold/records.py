@@ -1,11 +1,11 @@
 """Records in groups, by worker and by second; their times and ratios, and their histograms as counts."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from reports.histogram.buckets import Buckets
 from reports.histogram.codec import Room, decoded_all
 from reports.ledger.ledger import Record
 from reports.ledger.records import DURATIONS
@@ -31,10 +31,7 @@ def iso(second: int) -> str:
 
 
 def every_second(known: Iterable[int], width_s: int = 1) -> list[int]:
-    """All seconds from the first to the last known one, or every `width_s`-th of them.
-
-    Only the known ones where most of them would be empty.
-    """
+    """Every `width_s`-th second from the first to the last known; only known ones if most would be empty."""
     found = sorted(set(known))
     if not found or (found[-1] - found[0]) // width_s > HOLES * len(found) + MOST_HOLES:
         return found
@@ -54,25 +51,63 @@ def ratio(part: float | None, whole: float | None) -> float | None:
     return None if part is None or not whole or whole < 0 else part / whole
 
 
-def readable(records: Sequence[Record], room: Room | None = None) -> list[Record]:
-    """The records with what histograms they have under `histograms`.
+@dataclass(slots=True)
+class Weighted:
+    """A sum of values, each times its weight, and that of the weights."""
 
-    HistogramError where one is broken, or where they do not fit into `room`.
-    """
+    amount: float = 0
+    weight: int = 0
+
+    def add(self, amount: float, weight: int) -> None:
+        """Takes in a value times its weight."""
+        self.amount += amount
+        self.weight += weight
+
+    @property
+    def mean(self) -> float | None:
+        """The weighted mean; None without any weight."""
+        return self.amount / self.weight if self.weight else None
+
+
+class LastWords:
+    """What stood under a name at the end of each second, by the last word of each worker."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._seconds: dict[int, dict[str, int]] = {}
+        self._untold: set[int] = set()
+
+    def add(self, record: Record) -> None:
+        """Takes in a second of a worker."""
+        if record.get(self._name) is None:
+            self._untold.add(record["second"])
+        else:
+            told = self._seconds.setdefault(record["second"], {})
+            told[record["worker"]] = int(record[self._name])
+
+    @property
+    def sums(self) -> list[int]:
+        """All workers together in each second in which some told."""
+        return [sum(told.values()) for told in self._seconds.values()]
+
+    @property
+    def whole(self) -> list[int]:
+        """Those of seconds in which each record told: a part is no sum."""
+        return [sum(told.values()) for at, told in self._seconds.items() if at not in self._untold]
+
+
+def readable(records: Sequence[Record], room: Room | None = None) -> list[Record]:
+    """The records with what `histograms` they have; HistogramError: one is broken, or `room` is too small."""
     named = [_texts(record) for record in records]
     found = iter(decoded_all([text for texts in named if texts for text in texts.values()], room))
     made = [
-        record if texts is None else {**record, "histograms": _decoded(texts, found)}
+        record if texts is None else {**record, "histograms": {name: next(found) for name in texts}}
         for record, texts in zip(records, named, strict=True)
     ]
     for record in made:
         if record["kind"] == "window":
             _check_totals(record)
     return made
-
-
-def _decoded(texts: Mapping[str, str], found: Iterator[Buckets]) -> dict[str, Buckets]:
-    return {name: next(found) for name in texts}
 
 
 def _check_totals(window: Record) -> None:

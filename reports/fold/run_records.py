@@ -1,12 +1,16 @@
-"""The runs of a study: what was planned of each, and what the ledger has of it."""
+"""The runs of a study: what was planned of each, and what the ledger has of it, added up while it is read."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import asdict, dataclass, field
+from sys import intern
+from typing import Any, Self
 
-from reports.fold.long_run import Bins, LongRun, binned
-from reports.fold.records import readable
+from reports.fold.health import Health
+from reports.fold.path import PathRecords
+from reports.fold.records import LastWords, grouped, readable
+from reports.fold.samples import gpus_over, host_cpu_pct
+from reports.fold.windows import Results, Windows
 from reports.histogram.codec import Room
 from reports.ledger.ledger import Outline, Record, Tag, records_of_runs, refused_line, tag_of
 from reports.ledger.records import MOST_RUNS, MOST_WORKERS, check_planned
@@ -16,26 +20,74 @@ OF_IDLE = ("health", "path")
 """What older programs also wrote of workers that had nothing to do, by the cell of the study before."""
 AXES = ("arrivals", "channels", "client", "link", "congestion", "variant", "profile")
 """What a plan tells of a cell beyond that; empty where it does not apply, and in older ledgers."""
-LONG_BYTES = 16_000_000
-"""A run with more lines than that is merged while it is read: parsed, they take ten times as much memory."""
+AT_ONCE = 4_000
+"""Records that wait to be added up: histograms are decoded faster many at once."""
+COUNTERS = ("server", "pending_requests", "host")
+"""What of a sample is counted from a start on."""
+SHOWN = frozenset({"latency"})
+"""The histogram of a second, and of a worker, that is shown."""
 
 
 @dataclass(frozen=True)
-class RunRecords:
-    """One execution of one cell: its plan, and its records by kind, in the ledger's order.
+class Bins:
+    """Spans of so many seconds; one begins at `origin`, the first second of the study."""
 
-    The histograms of its records are decoded.
+    width_s: int
+    origin: int
+
+    def start(self, second: int) -> int:
+        """The first second of the span that a second lies in."""
+        return second - (second - self.origin) % self.width_s
+
+
+@dataclass
+class Second:
+    """What clients did in one second, or in a span of several; results by the phase they ended in."""
+
+    results: dict[str, Results] = field(default_factory=dict)
+    health: Health = field(default_factory=Health)
+    phases: set[str] = field(default_factory=set)
+
+    def add(self, records: Sequence[Record]) -> None:
+        """Takes in records of workers, whose histograms are decoded."""
+        windows = [record for record in records if record["kind"] == "window"]
+        for phase, some in grouped(windows, "phase").items():
+            self.results.setdefault(phase, Results(SHOWN)).add(some)
+        self.health.add([record for record in records if record["kind"] == "health"])
+        self.phases |= {record["phase"] for record in records}
+
+
+class RunRecords:
+    """One execution of one cell: its plan, and its records, added up; their histograms are decoded.
+
+    Whole are kept the few that a run has once, and of every second its sample. Of all others there are sums
+    of the measure phase and of every span of the timeline. They are read once it is `settled`.
     """
 
-    planned: Mapping[str, Any]
-    kinds: Mapping[str, Sequence[Record]]
+    def __init__(
+        self,
+        planned: Mapping[str, Any],
+        bins: Bins = Bins(1, 0),
+        room: Room | None = None,
+        at_once: int = AT_ONCE,
+    ) -> None:
+        self.planned = planned
+        self.bins = bins
+        self.kinds: dict[str, list[Record]] = defaultdict(list)
+        self.windows, self.workers = Windows(), dict[str, Windows]()
+        """Of the measure phase: all together, and each worker's own."""
+        self.health, self.path = Health(), PathRecords()
+        self.in_flight = LastWords("in_flight")
+        self.seconds = defaultdict[int, Second](Second)
+        self._room, self._at_once = room, at_once
+        self._waiting: list[Record] = []
 
     def of_kind(self, kind: str) -> Sequence[Record]:
-        """Its records of one kind."""
+        """Its records of a kind that is kept whole."""
         return self.kinds.get(kind, ())
 
     def measured(self, kind: str) -> list[Record]:
-        """Its records of one kind that belong to the measure phase."""
+        """Those that belong to the measure phase."""
         return [record for record in self.of_kind(kind) if record["phase"] == "measure"]
 
     @property
@@ -43,42 +95,74 @@ class RunRecords:
         """What workers said at the end of the measure phase; one that failed to drain says only its error."""
         return [record for record in self.measured("drained") if "error" not in record]
 
-
-@dataclass(frozen=True)
-class Seen:
-    """A run as its Summary needs it, and as the timeline does: with one record for several seconds."""
-
-    whole: RunRecords
-    by_second: RunRecords
-
-
-class Collecting(Protocol):
-    """Takes the records of one run, and has them by kind: for the Summary, and for the timeline."""
+    @property
+    def samples(self) -> Sequence[Record]:
+        """The samples of its seconds, those of one span as one."""
+        if self.bins.width_s == 1:
+            return self.of_kind("sample")
+        spans: dict[int, list[Record]] = defaultdict(list)
+        for sample in self.of_kind("sample"):
+            spans[self.bins.start(sample["second"])].append(sample)
+        return [{**merged_samples(some), "second": at} for at, some in spans.items()]
 
     def add(self, record: Record) -> None:
         """Takes in one record."""
+        self._waiting.append(record)
+        if len(self._waiting) >= self._at_once:
+            self.settled()
 
-    def kinds(self) -> tuple[Mapping[str, Sequence[Record]], Mapping[str, Sequence[Record]]]:
-        """What came of all that was taken in."""
+    def settled(self) -> Self:
+        """Itself, once all that waits is added up."""
+        found: dict[str, list[Record]] = defaultdict(list)
+        told, self._waiting = readable(self._waiting, self._room), []
+        for record in told:
+            found[record["kind"]].append(record)
+        windows, health, path = (found.pop(kind, []) for kind in ("window", "health", "path"))
+        self._add_measured(*(of_measure(records) for records in (windows, health, path)))
+        spans: dict[int, list[Record]] = defaultdict(list)
+        for record in (*windows, *health):
+            spans[self.bins.start(record["second"])].append(record)
+        for at, some in spans.items():
+            self.seconds[at].add(some)
+        for kind, records in found.items():
+            # worth its time where there is more to come
+            self.kinds[kind] += map(interned, records) if len(told) >= self._at_once else records
+        return self
+
+    def _add_measured(self, windows: list[Record], health: list[Record], path: list[Record]) -> None:
+        self.windows.add(windows)
+        for worker, some in grouped(windows, "worker").items():
+            self.workers.setdefault(worker, Windows(SHOWN)).add(some)
+        self.health.add(health)
+        for record in health:
+            self.in_flight.add(record)
+        self.path.add(path)
 
 
-class ShortRun:
-    """Keeps all records of a run."""
+def of_measure(records: Sequence[Record]) -> list[Record]:
+    """Those of the measure phase."""
+    return [record for record in records if record["phase"] == "measure"]
 
-    def __init__(self, bins: Bins, room: Room) -> None:
-        self._bins, self._room = bins, room
-        self._records: list[Record] = []
 
-    def add(self, record: Record) -> None:
-        """Takes in one record."""
-        self._records.append(record)
+def merged_samples(samples: Sequence[Record]) -> dict[str, Any]:
+    """Samples as one: of what is counted from a start on the last word, of GPUs and CPU the mean."""
+    last: dict[str, Any] = {}
+    for sample in samples:
+        last |= {name: sample[name] for name in COUNTERS if sample.get(name) is not None}
+    gpus = {name: value for name, value in asdict(gpus_over(samples)).items() if value is not None}
+    cpu_pct = host_cpu_pct(samples)
+    if cpu_pct is not None:
+        last["host"] = {**last["host"], "cpu_pct": cpu_pct}
+    return {**samples[-1], **last, "gpus": [gpus] if gpus else []}
 
-    def kinds(self) -> tuple[Mapping[str, Sequence[Record]], Mapping[str, Sequence[Record]]]:
-        """All records, and those of the timeline in bins."""
-        kinds: dict[str, list[Record]] = defaultdict(list)
-        for record in readable(self._records, self._room):
-            kinds[record["kind"]].append(record)
-        return kinds, kinds if self._bins.width_s == 1 else binned(kinds, self._bins)
+
+def interned(value: Any) -> Any:
+    """The same with each text once in memory: so the names of fields, which JSON makes anew for each line."""
+    if isinstance(value, dict):
+        return {intern(name): interned(of) for name, of in value.items()}
+    if isinstance(value, list):
+        return [interned(of) for of in value]
+    return intern(value) if isinstance(value, str) else value
 
 
 def whole_plan(found: Outline) -> list[Record]:
@@ -99,13 +183,13 @@ def whole_plan(found: Outline) -> list[Record]:
     return plan
 
 
-def planned_runs(found: Outline, bins: Bins, long_bytes: int = LONG_BYTES) -> Iterator[Seen]:
+def planned_runs(found: Outline, bins: Bins, at_once: int = AT_ONCE) -> Iterator[RunRecords]:
     """Every planned run, begun or not, each as soon as its last line was read: not in the order of the plan.
 
     So no more is held than the runs that are open, and a record that comes late counts as any other does.
     """
     plan = {tag_of(entry): planned_of(entry) for entry in whole_plan(found)}
-    held: dict[Tag, Collecting] = {}
+    held: dict[Tag, RunRecords] = {}
     workers: dict[Tag, set[str]] = defaultdict(set)
     for number, record in records_of_runs(found):
         tag = tag_of(record)
@@ -115,21 +199,16 @@ def planned_runs(found: Outline, bins: Bins, long_bytes: int = LONG_BYTES) -> It
             raise refused_line(found.path, number, f"is of {tag[0]!r:.60}, which was not planned")
         extent = found.runs[tag]
         if tag not in held:
-            made = LongRun if extent.size > long_bytes else ShortRun
-            held[tag] = made(bins, Room(extent.size))
+            held[tag] = RunRecords(plan[tag], bins, Room(extent.size), at_once)
         held[tag].add(record)
         workers[tag] |= {record["worker"]} if "worker" in record else set()
         if len(workers[tag]) > MOST_WORKERS:
             raise refused_line(found.path, number, f"one worker more than the {MOST_WORKERS:,} of a study")
         if number == extent.last:
-            yield _seen(plan.pop(tag), held.pop(tag))
+            del plan[tag]
+            yield held.pop(tag).settled()
     for tag, planned in plan.items():
-        yield _seen(planned, held.get(tag) or ShortRun(bins, Room(0)))
-
-
-def _seen(planned: Mapping[str, Any], records: Collecting) -> Seen:
-    whole, by_second = records.kinds()
-    return Seen(RunRecords(planned, whole), RunRecords(planned, by_second))
+        yield held.get(tag, RunRecords(planned, bins)).settled()
 
 
 def planned_of(entry: Record) -> dict[str, Any]:

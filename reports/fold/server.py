@@ -7,6 +7,7 @@ from typing import Any
 
 from reports.caveat import Caveat, caveat
 from reports.fold.records import ratio
+from reports.fold.windows import Windows
 from reports.format import plural
 from reports.ledger.ledger import Record
 
@@ -151,32 +152,23 @@ class ServerSide:
 
 
 def server_side(
-    readings: Sequence[Record], windows: Sequence[Record], status: str, samples: Sequence[Record] = ()
+    readings: Sequence[Record], windows: Windows, status: str, samples: Sequence[Record] = ()
 ) -> ServerSide:
     """What the counters say; parts as the answers in `windows` state them, where they do.
 
-    The answers' parts are of exactly the requests that were measured. `samples` are the seconds between the
-    readings: a server that came back may have counted more by the end than it had at the beginning.
+    The answers' parts, which their own `Server-Timing` named, are of exactly the requests that were measured;
+    of other parts it is not known what they hold. `samples` are the seconds between the readings: a server
+    that came back may have counted more by the end than it had at the beginning.
     """
     counted = counted_side(readings, status)
     if counted.gap is None and (lost := loss_between(readings, samples)):
         counted = ServerSide(gap=caveat("server-lost", lost))
-    stated = stated_ns(windows)
-    answers = sum(window["server_count"] for window in windows) if stated else 0
-    if not answers:
+    stated = {part: windows.server_ns[part] for part in PARTS if part in windows.server_ns}
+    if not stated or not windows.server_count:
         return counted
     executing_ns = stated.get("compute") if counted.executing_ns is None else counted.executing_ns
-    means = {part: total / answers for part, total in stated.items()}
+    means = {part: total / windows.server_count for part, total in stated.items()}
     return replace(counted, parts=means, executing_ns=executing_ns)
-
-
-def stated_ns(windows: Sequence[Record]) -> dict[str, int]:
-    """The sums of the parts that the answers' own `Server-Timing` named; of others it is not known what
-    they hold."""
-    found = {
-        part: [w["server_ns"][part] for w in windows if part in w.get("server_ns", {})] for part in PARTS
-    }
-    return {part: sum(values) for part, values in found.items() if values}
 
 
 def counted_side(readings: Sequence[Record], status: str) -> ServerSide:
@@ -231,8 +223,11 @@ def between(before: Mapping[str, Any], after: Mapping[str, Any]) -> ServerSide:
         return ServerSide(gap=caveat("server-lost", RESTARTED))
     means = _means(delta)
     # Some backends count their executions and not by size: nothing grew there, and that is no idle server.
-    told = sized and bool(growth(old or {}, new or {}))
-    return _with_sizes(means, old or {}, new or {}) if told else means
+    grown = growth(old or {}, new or {}) if sized else {}
+    if not grown:
+        return means
+    executing_ns = sum(done.time_ns for done in grown.values())
+    return replace(means, executing_ns=executing_ns, cold=cold(old or {}, grown))
 
 
 def _reading(readings: Sequence[Record], when: str) -> Record | None:
@@ -254,18 +249,9 @@ def _means(delta: Mapping[str, int]) -> ServerSide:
     )
 
 
-def _with_sizes(means: ServerSide, before: Batches, after: Batches) -> ServerSide:
-    grown = growth(before, after)
-    executing_ns = sum(done.time_ns for done in grown.values())
-    return replace(means, executing_ns=executing_ns, cold=cold(before, grown))
-
-
 @dataclass(frozen=True, kw_only=True)
 class Serving:
-    """Instances of the model, largest batch, whether requests are batched and how long they may wait for it.
-
-    None where the server did not tell.
-    """
+    """Instances, largest batch, whether requests are batched, how long they wait for it; None if untold."""
 
     instances: int | None = None
     max_batch: int | None = None

@@ -114,18 +114,15 @@ def _profile(record: Record) -> OperatorProfile:
     }
     return OperatorProfile(
         **plain,
-        operators=tuple(_operator(one) for one in record["operators"]),
+        operators=tuple(
+            Operator(str(one["operator"]), int(one["nodes"]), float(one["time_ns"]), float(one["share"]))
+            for one in record["operators"]
+        ),
         timed=tuple(Timed(**one) for one in record["latencies"]),
         session_ns=tuple(map(float, record["session_ns"])),
         asked=tuple(map(str, record["asked"])),
         providers={str(name): int(count) for name, count in record["providers"].items()},
         fallbacks={str(one["operator"]): int(one["nodes"]) for one in record["fallbacks"]},
-    )
-
-
-def _operator(record: Record) -> Operator:
-    return Operator(
-        str(record["operator"]), int(record["nodes"]), float(record["time_ns"]), float(record["share"])
     )
 
 

@@ -1,17 +1,15 @@
 """The seconds of every run: what clients, server, GPUs and the master's host did in each of them."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reports.fold.health import busiest_pct, standing, worst_lag_ns
-from reports.fold.records import epoch_s, every_second, iso
-from reports.fold.run_records import RunRecords
+from reports.fold.health import Health
+from reports.fold.records import epoch_s, every_second, grouped, iso
+from reports.fold.run_records import RunRecords, Second
 from reports.fold.samples import gpus_at
 from reports.fold.server import ServerSide, between
-from reports.fold.windows import recorded
-from reports.histogram.buckets import percentiles_ns
+from reports.histogram.buckets import percentiles_ns, together
 from reports.ledger.ledger import Record
 
 PHASES = ("warm-up", "measure", "drain")
@@ -57,74 +55,81 @@ class TimelineSecond:
     rx_bytes_per_s: float | None = None
 
 
-def timeline(runs: Iterable[RunRecords], began: int, width_s: int = 1) -> Iterator[TimelineSecond]:
-    """Each run's seconds, from the first to the last with a record; `began` is the study's first second.
+def timeline(run: RunRecords, began: int) -> Iterator[TimelineSecond]:
+    """A run's seconds, from the first to the last with a record; `began` is the study's first second."""
+    samples, width_s = grouped(run.samples, "second"), run.bins.width_s
+    for at in every_second((*run.seconds, *samples), width_s):
+        here = run.seconds.get(at, Second())
+        yield second_of(run.planned, at, run.of_kind("phase"), here, samples, width_s, began)
 
-    Of a `width_s` above 1 the records must be those of spans so wide, as reports.fold.long_run makes them.
+
+def second_of(
+    planned: Record,
+    at: int,
+    phases: Iterable[Record],
+    here: Second,
+    samples: Mapping[int, Sequence[Record]],
+    width_s: int = 1,
+    began: int = 0,
+) -> TimelineSecond:
+    """What a planned run did in the second `at`, in Unix time; its `t_s` counts from `began`.
+
+    `phases` are the run's so far, `samples` by second those of at least this and the one before.
     """
-    for run in runs:
-        windows, health, samples = (_by_second(run.of_kind(kind)) for kind in ("window", "health", "sample"))
-        begins = [(epoch_s(line["utc"]), line["phase"]) for line in run.of_kind("phase")]
-        for second in every_second((*windows, *health, *samples), width_s):
-            here = (*windows[second], *health[second], *samples[second])
-            before, now = ([{}, *samples[at]][-1] for at in (second - width_s, second))
-            yield TimelineSecond(
-                t_s=second - began,
-                utc=iso(second),
-                cell=run.planned["cell"],
-                repeat=run.planned["repeat"],
-                endpoint=run.planned["endpoint"],
-                width_s=width_s,
-                phase=_phase(begins, second + width_s, here),
-                **_requests(windows[second], bool(health[second]), width_s),
-                **_generator(health[second]),
-                **_sampled(before, now, width_s),
-            )
+    before, now = ([{}, *samples.get(second, ())][-1] for second in (at - width_s, at))
+    begins = [(epoch_s(line["utc"]), line["phase"]) for line in phases]
+    seen = here.phases.union(sample["phase"] for sample in samples.get(at, ()))
+    return TimelineSecond(
+        t_s=at - began,
+        utc=iso(at),
+        cell=planned["cell"],
+        repeat=planned["repeat"],
+        endpoint=planned["endpoint"],
+        width_s=width_s,
+        phase=_phase(begins, at + width_s, seen),
+        **_requests(here, width_s),
+        **_generator(here.health),
+        **_sampled(before, now, width_s),
+    )
 
 
-def _by_second(records: Iterable[Record]) -> defaultdict[int, list[Record]]:
-    seconds: defaultdict[int, list[Record]] = defaultdict(list)
-    for record in records:
-        seconds[record["second"]].append(record)
-    return seconds
-
-
-def _phase(begins: Sequence[tuple[float, str]], end: int, here: Iterable[Record]) -> str:
+def _phase(begins: Sequence[tuple[float, str]], end: int, here: set[str]) -> str:
     """The last phase begun before this end; without any phase records, the last of its own records."""
     if begins:
         begun = [phase for began_s, phase in begins if began_s < end]
         return begun[-1] if begun else ""
-    seen = (record["phase"] for record in here if record["phase"] in PHASES)
-    return max(seen, key=PHASES.index, default="")
+    return max(here.intersection(PHASES), key=PHASES.index, default="")
 
 
-def _requests(windows: Sequence[Record], alive: bool, width_s: int) -> dict[str, Any]:
+def _requests(here: Second, width_s: int) -> dict[str, Any]:
     """What ended in the second: nothing where a worker lived and has no window, else that is unknown."""
-    if not windows and not alive:
+    if not here.results and not here.health.workers:
         return {}
-    p50, p95, p99 = percentiles_ns(recorded(windows, "latency"), PERCENTS)
+    ended = here.results.values()
+    p50, p95, p99 = percentiles_ns(together(one.histogram("latency") for one in ended), PERCENTS)
     return {
-        "requests_per_s": _per_s(sum(window["ok"] for window in windows), width_s),
-        "images_per_s": _per_s(sum(window["images"] for window in windows), width_s),
-        "failures_per_s": _per_s(sum(sum(window["failures"].values()) for window in windows), width_s),
+        "requests_per_s": _per_s(sum(one.ok for one in ended), width_s),
+        "images_per_s": _per_s(sum(one.images for one in ended), width_s),
+        "failures_per_s": _per_s(sum(one.failures for one in ended), width_s),
         "latency_p50_ns": p50,
         "latency_p95_ns": p95,
         "latency_p99_ns": p99,
     }
 
 
-def _generator(health: Sequence[Record]) -> dict[str, Any]:
+def _generator(health: Health) -> dict[str, Any]:
     return {
-        "in_flight": standing(health, "in_flight"),
-        "users": standing(health, "users"),
-        "worker_cpu_pct": busiest_pct(health),
-        "loop_lag_ns": worst_lag_ns(health),
+        "in_flight": health.in_flight,
+        "users": health.users,
+        "worker_cpu_pct": health.busiest_pct,
+        "loop_lag_ns": health.worst_lag_ns,
     }
 
 
 def _sampled(before: Record, now: Record, width_s: int) -> dict[str, Any]:
     """A second's sample; of what is counted from a start on, its growth since the second before."""
-    served, gpus, host = _served(before, now), gpus_at(now), now.get("host") or {}
+    gpus, host, old, new = gpus_at(now), now.get("host") or {}, before.get("server"), now.get("server")
+    served = between(old, new) if old and new else ServerSide()
     return {
         "server_queue_ns": served.queue_ns,
         "server_compute_ns": served.compute_ns,
@@ -138,11 +143,6 @@ def _sampled(before: Record, now: Record, width_s: int) -> dict[str, Any]:
         "tx_bytes_per_s": _grown(before, host, "tx_bytes", width_s),
         "rx_bytes_per_s": _grown(before, host, "rx_bytes", width_s),
     }
-
-
-def _served(before: Record, now: Record) -> ServerSide:
-    old, new = before.get("server"), now.get("server")
-    return between(old, new) if old and new else ServerSide()
 
 
 def _grown(before: Record, host: Mapping[str, int], name: str, width_s: int) -> float | None:

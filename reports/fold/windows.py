@@ -1,11 +1,14 @@
-"""Windows of one run's measure phase, folded: counts, percentiles, and how late its requests were sent."""
+"""Windows, added up as they come: counts, merged histograms, and how late requests were sent.
+
+This is the one fold of a Window: of a second, of a worker, of a phase, in the report and beside the load.
+"""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from statistics import fmean
 
-from reports.histogram.buckets import Buckets, mean_ns, percentiles_ns, together
+from reports.histogram.buckets import EMPTY, Buckets, compact, mean_ns, percentiles_ns
 from reports.ledger.ledger import Record
 from reports.ledger.records import DURATIONS
 
@@ -16,52 +19,123 @@ PHASES = ("encode", "send", "wait", "receive", "decode")
 """Of the service time on the client; an endpoint measures those that it can tell apart."""
 
 
-@dataclass(frozen=True)
-class Counts:
-    """What the windows counted; images and bytes belong to successes only."""
+@dataclass
+class Results:
+    """What came back in some windows; `names` are the histograms that are kept of them, all where it is None.
 
-    ok: int
-    failure_kinds: Mapping[str, int]
-    abandoned: int
-    images: int
-    request_bytes: int
-    response_bytes: int
+    Images belong to successes only. `late` is None where a window does not tell.
+    """
+
+    names: Set[str] | None = None
+    ok: int = 0
+    images: int = 0
+    late: int | None = 0
+    failure_kinds: Counter[str] = field(default_factory=Counter)
+    histograms: dict[str, Buckets] = field(default_factory=dict)
 
     @property
     def failures(self) -> int:
         """Requests that finished wrong."""
-        return sum(self.failure_kinds.values())
+        return self.failure_kinds.total()
 
     @property
     def finished(self) -> int:
         """Requests that came back, right or wrong."""
         return self.ok + self.failures
 
+    def histogram(self, name: str) -> Buckets:
+        """One of them; empty where no window had it."""
+        return self.histograms.get(name, EMPTY)
+
+    def add(self, windows: Sequence[Record]) -> None:
+        """Takes in seconds of workers, whose histograms are decoded."""
+        for window in windows:
+            self._count(window)
+        self._merge([window["histograms"] for window in windows])
+
+    def merge(self, other: "Results") -> None:
+        """Takes in what came back elsewhere."""
+        self.ok += other.ok
+        self.images += other.images
+        self.late = _plus(self.late, other.late)
+        self.failure_kinds.update(other.failure_kinds)
+        self._merge([other.histograms])
+
+    def _count(self, window: Record) -> None:
+        self.ok += window["ok"]
+        self.images += window["images"]
+        self.late = _plus(self.late, window.get("late"))
+        _count_in(self.failure_kinds, window["failures"])
+
+    def _merge(self, parts: Sequence[Mapping[str, Buckets]]) -> None:
+        found: dict[str, list[Buckets]] = {}
+        for part in parts:
+            for name in part if self.names is None else part.keys() & self.names:
+                found.setdefault(name, [self.histogram(name)]).append(part[name])
+        self.histograms |= {name: compact(some) for name, some in found.items()}
+
+
+@dataclass
+class Windows(Results):
+    """All that windows tell; bytes belong to successes only, `abandoned` were killed at the stop.
+
+    `first_start_ns` and `last_end_ns` are on a worker's own clock, 0 where nothing began or ended.
+    """
+
+    seen: int = 0
+    abandoned: int = 0
+    request_bytes: int = 0
+    response_bytes: int = 0
+    server_count: int = 0
+    server_ns: Counter[str] = field(default_factory=Counter)
+    out_of_range: Counter[str] = field(default_factory=Counter)
+    first_start_ns: int = 0
+    last_end_ns: int = 0
+
     @property
     def sent(self) -> int:
         """Requests that were begun: finished ones and those killed at the stop."""
         return self.finished + self.abandoned
 
+    @property
+    def span_ns(self) -> int:
+        """From the first start to the last end; 0 without both."""
+        whole = self.first_start_ns and self.last_end_ns
+        return self.last_end_ns - self.first_start_ns if whole else 0
 
-def count(windows: Sequence[Record], drained: Sequence[Record] = ()) -> Counts:
-    """The sums over the windows; a worker's drained line knows better what it abandoned at the stop."""
-    kinds: Counter[str] = Counter()
-    for window in windows:
-        kinds.update(window["failures"])
-    names = ("ok", "images", "request_bytes", "response_bytes")
-    sums = {name: sum(window[name] for window in windows) for name in names}
-    return Counts(failure_kinds=dict(kinds), abandoned=_abandoned(windows, drained), **sums)
+    def _count(self, window: Record) -> None:
+        super()._count(window)
+        self.seen += 1
+        self.abandoned += int(window["abandoned"])
+        self.request_bytes += window["request_bytes"]
+        self.response_bytes += window["response_bytes"]
+        self.server_count += window.get("server_count") or 0
+        _count_in(self.server_ns, window.get("server_ns"))
+        _count_in(self.out_of_range, window.get("out_of_range"))
+        first_ns = window.get("first_start_ns") or self.first_start_ns
+        self.first_start_ns = min(self.first_start_ns or first_ns, first_ns)
+        self.last_end_ns = max(self.last_end_ns, window.get("last_end_ns") or 0)
 
 
-def _abandoned(windows: Sequence[Record], drained: Sequence[Record]) -> int:
+def _count_in(total: Counter[str], some: Mapping[str, int] | None) -> None:
+    # most windows have none, and an update takes its time
+    if some:
+        total.update(some)
+
+
+def _plus(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other
+
+
+def abandoned(workers: Mapping[str, Windows], drained: Sequence[Record]) -> int:
+    """Requests killed at the stop; a worker's drained line knows better what it abandoned."""
     stated = {line["worker"]: int(line["abandoned"]) for line in drained}
-    seen = sum(int(window["abandoned"]) for window in windows if window["worker"] not in stated)
-    return seen + sum(stated.values())
+    return sum(seen.abandoned for name, seen in workers.items() if name not in stated) + sum(stated.values())
 
 
-def times(windows: Sequence[Record]) -> dict[str, float | None]:
-    """Percentiles and means of the merged histograms, under the names that Summary gives them."""
-    latency, service, send_delay = (recorded(windows, name) for name in DURATIONS)
+def times(found: Results) -> dict[str, float | None]:
+    """Percentiles and means of the histograms, under the names that Summary gives them."""
+    latency, service, send_delay = map(found.histogram, DURATIONS)
     return {
         "latency_mean_ns": mean_ns(latency),
         **_named("latency", LATENCY_PERCENTS, latency),
@@ -69,15 +143,10 @@ def times(windows: Sequence[Record]) -> dict[str, float | None]:
         **_named("service", SERVICE_PERCENTS, service),
         "send_delay_mean_ns": mean_ns(send_delay),
         **_named("send_delay", {"p95": 95.0, "p99": 99.0}, send_delay),
-        **_named("failed", MEDIAN, recorded(windows, "failed")),
-        **_named("timeout", MEDIAN, recorded(windows, "timeout")),
-        **{f"{phase}_ns": mean_ns(recorded(windows, phase)) for phase in PHASES},
+        **_named("failed", MEDIAN, found.histogram("failed")),
+        **_named("timeout", MEDIAN, found.histogram("timeout")),
+        **{f"{phase}_ns": mean_ns(found.histogram(phase)) for phase in PHASES},
     }
-
-
-def recorded(windows: Iterable[Record], name: str) -> Buckets:
-    """One of their histograms, merged from all windows that have it."""
-    return together(window["histograms"][name] for window in windows if name in window["histograms"])
 
 
 def _named(stem: str, percents: Mapping[str, float], values: Buckets) -> dict[str, float | None]:
@@ -85,7 +154,7 @@ def _named(stem: str, percents: Mapping[str, float], values: Buckets) -> dict[st
     return {f"{stem}_{name}_ns": value for name, value in zip(percents, found, strict=True)}
 
 
-def measure_ns(load: str, windows: Sequence[Record], drained: Sequence[Record]) -> int | None:
+def measure_ns(load: str, workers: Iterable[Windows], drained: Sequence[Record]) -> int | None:
     """The longest span of a worker, from the start of its first request to the end of its last.
 
     In open load it is at least the longest phase of a worker: n arrivals span n - 1 gaps, so that their span
@@ -96,22 +165,13 @@ def measure_ns(load: str, windows: Sequence[Record], drained: Sequence[Record]) 
     others idle, which costs at most one request's time in the whole span. Workers' clocks are never compared
     with each other, so it is high by as much as workers began apart.
     """
-    workers = {window["worker"] for window in windows}
-    spans = [span_ns([window for window in windows if window["worker"] == worker]) for worker in workers]
     phases = [int(line.get("phase_ns") or 0) for line in drained] if load == "open" else []
-    return max([*spans, *phases], default=0) or None
+    return max([*(worker.span_ns for worker in workers), *phases], default=0) or None
 
 
-def span_ns(windows: Sequence[Record]) -> int:
-    """From the first start to the last end on one worker's clock; a second without either does not count."""
-    starts = [int(window["first_start_ns"]) for window in windows if window.get("first_start_ns")]
-    ends = [int(window["last_end_ns"]) for window in windows if window.get("last_end_ns")]
-    return max(ends) - min(starts) if starts and ends else 0
-
-
-def undrained(windows: Sequence[Record], drained: Sequence[Record]) -> list[str]:
-    """Workers that were seen measuring and never said that they had finished."""
-    return sorted({w["worker"] for w in windows} - {line["worker"] for line in drained})
+def undrained(workers: Iterable[str], drained: Sequence[Record]) -> list[str]:
+    """Those of the workers, which were seen measuring, that never said that they had finished."""
+    return sorted(set(workers) - {line["worker"] for line in drained})
 
 
 @dataclass(frozen=True)
@@ -138,9 +198,9 @@ class Arrivals:
     offered: Offered | None = None
 
 
-def arrivals(load: str, windows: Sequence[Record], drained: Sequence[Record]) -> Arrivals:
+def arrivals(load: str, windows: Windows, drained: Sequence[Record]) -> Arrivals:
     """From the windows and the drained lines of the measure phase."""
-    late = _sum([window.get("late") for window in windows])
+    late = windows.late if windows.seen else None
     if load != "open":
         return Arrivals(late=late)
     took_part = [line for line in drained if line.get("phase_ns")]

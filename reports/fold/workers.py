@@ -1,11 +1,12 @@
 """What each worker of a run did in the measure phase, by its own records alone."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reports.fold.health import busiest_pct, worst_lag_ns
+from reports.fold.health import HealthSums
 from reports.fold.records import grouped
-from reports.fold.windows import count, measure_ns, recorded
+from reports.fold.run_records import RunRecords
+from reports.fold.windows import Windows, measure_ns
 from reports.histogram.buckets import percentiles_ns
 from reports.ledger.ledger import Record
 
@@ -35,45 +36,31 @@ class WorkerShare:
     tcp_connections: int | None = None
 
 
-def worker_shares(
-    names: Iterable[str],
-    load: str,
-    windows: Sequence[Record],
-    drained: Sequence[Record],
-    health: Sequence[Record],
-    path: Sequence[Record],
-) -> tuple[WorkerShare, ...]:
-    """One for each worker that was to take part, or did; from the records of the measure phase."""
-    by_worker = [grouped(records, "worker") for records in (windows, drained, health, path)]
-    seen = sorted({name for records in by_worker[:2] for name in records})
-    everyone = dict.fromkeys([*names, *seen])
-    return tuple(_share(name, load, *(records.get(name, []) for records in by_worker)) for name in everyone)
+def worker_shares(run: RunRecords) -> tuple[WorkerShare, ...]:
+    """One for each worker that was to take part, or did."""
+    names = [name for record in run.of_kind("run") for name in record.get("workers") or ()]
+    drained = grouped(run.drained, "worker")
+    seen = sorted({*run.workers, *drained})
+    return tuple(_share(run, name, drained.get(name, [])) for name in dict.fromkeys([*names, *seen]))
 
 
-def _share(
-    worker: str,
-    load: str,
-    windows: Sequence[Record],
-    drained: Sequence[Record],
-    health: Sequence[Record],
-    path: Sequence[Record],
-) -> WorkerShare:
-    counts, phase_ns = count(windows), measure_ns(load, windows, drained)
-    p50, p95, p99 = percentiles_ns(recorded(windows, "latency"), PERCENTS)
+def _share(run: RunRecords, worker: str, drained: Sequence[Record]) -> WorkerShare:
+    windows, health = run.workers.get(worker, Windows()), run.health.workers.get(worker, HealthSums())
+    phase_ns = measure_ns(run.planned["load"], [windows], drained)
+    p50, p95, p99 = percentiles_ns(windows.histogram("latency"), PERCENTS)
     users = [line["users"] for line in drained if line.get("users") is not None]
-    connections = [line["connections"] for line in path if line.get("connections") is not None]
     return WorkerShare(
         worker=worker,
-        requests=counts.finished,
-        failures=counts.failures,
-        images=counts.images,
+        requests=windows.finished,
+        failures=windows.failures,
+        images=windows.images,
         users=users[-1] if users else None,
         phase_ns=phase_ns,
-        images_per_s=counts.images / (phase_ns / 1e9) if phase_ns and counts.images else None,
+        images_per_s=windows.images / (phase_ns / 1e9) if phase_ns and windows.images else None,
         latency_p50_ns=p50,
         latency_p95_ns=p95,
         latency_p99_ns=p99,
-        cpu_pct=busiest_pct(health),
-        loop_lag_p99_ns=worst_lag_ns(health),
-        tcp_connections=max(connections, default=None),
+        cpu_pct=health.cpu.mean,
+        loop_lag_p99_ns=health.lag_ns(99.0),
+        tcp_connections=run.path.most.get(worker),
     )

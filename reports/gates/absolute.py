@@ -6,7 +6,7 @@ from math import ceil
 
 from reports.format import NS_PER_MS, plural
 from reports.gates.blocks import BlockSeries
-from reports.gates.evidence import LEAST_BLOCKS, Evidence, Share, fewest, mean_of, of_values, share_of
+from reports.gates.evidence import LEAST_BLOCKS, Evidence, Share, evidence_of, mean_of, of_values, share_of
 from reports.gates.require import FAILURE_RATIO, PERCENTILES, JudgedBy, results_needed
 from reports.gates.source import Counted, Counting, GateSource, Taken
 from reports.gates.thresholds import Threshold
@@ -19,16 +19,16 @@ def judge_absolute(threshold: Threshold, cell: str, source: GateSource, counting
     runs = source.runs.get(cell, ())
     if not runs:
         return unknown(threshold, cell, "no run of it was begun")
-    column = threshold.require.column
-    pooled = threshold.require.kind is JudgedBy.SHARE
-    counted = counting.counted(runs, source.cells[cell], column, pooled=pooled)
+    kind = threshold.require.kind
+    pooled = kind is JudgedBy.SHARE
+    counted = counting.counted(runs, source.cells[cell], threshold.require.column, pooled=pooled)
     if not counted.runs:
         return unknown(threshold, cell, f"no run of it counts: {counted.said}")
     if threshold.counts:
         claim = _by_count(threshold, cell, counted.runs)
-    elif threshold.require.kind is JudgedBy.SHARE:
+    elif pooled:
         claim = _by_requests(threshold, cell, source, counted)
-    elif threshold.require.kind is JudgedBy.REPEATED:
+    elif kind is JudgedBy.REPEATED:
         claim = _by_repeats(threshold, cell, counted.runs)
     else:
         claim = _by_worst(threshold, cell, counted.runs)
@@ -38,14 +38,9 @@ def judge_absolute(threshold: Threshold, cell: str, source: GateSource, counting
 def _by_count(threshold: Threshold, cell: str, runs: Sequence[Taken]) -> Claim:
     failures, requests = (sum(run.row.numbers[name] for run in runs) for name in ("failures", "requests"))
     ratio = failures / requests
-    return Claim(
-        threshold=threshold,
-        cell=cell,
-        settled=PASS if threshold.keeps(ratio) else FAIL,
-        why=f"{failures:,.0f} of {plural(round(requests), 'request')} failed, {allowed(threshold)}",
-        value=ratio,
-        runs=len(runs),
-    )
+    outcome = PASS if threshold.keeps(ratio) else FAIL
+    why = f"{failures:,.0f} of {plural(round(requests), 'request')} failed, {allowed(threshold)}"
+    return Claim(threshold=threshold, cell=cell, settled=outcome, why=why, value=ratio, runs=len(runs))
 
 
 def _by_worst(threshold: Threshold, cell: str, runs: Sequence[Taken]) -> Claim:
@@ -72,7 +67,7 @@ def _by_repeats(threshold: Threshold, cell: str, runs: Sequence[Taken]) -> Claim
 def _by_requests(threshold: Threshold, cell: str, source: GateSource, counted: Counted) -> Claim:
     blocks = source.blocks_of(counted.runs) if source.blocks_of else ()
     needed, runs = results_needed(threshold.require.column), len(counted.runs)
-    results = sum(run.row.succeeded or 0 for run in counted.runs)
+    results = counted.results
     if results < needed and threshold.require.column != FAILURE_RATIO:
         why = f"{results:,.0f} results, and {threshold.require.column} takes {needed:,}"
         return unknown(threshold, cell, why, runs, ceil((needed - results) / (results / runs)))
@@ -93,31 +88,14 @@ def of_seconds(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evidenc
 
 def _of_failures(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evidence:
     found = share_of(*seconds.failed(), seconds.runs)
-    low, high = found.interval
     bound, tolerated = threshold.require.bound, threshold.tolerated
     if bound == 0:
         # Not one may fail, and whether one did is known.
         none = float(found.share == 0)
-        return Evidence(
-            value=found.share,
-            low=low,
-            high=high,
-            p_broken=none,
-            p_kept=1 - none,
-            beyond=not none,
-            runs=runs,
-            certain=True,
-        )
-    return Evidence(
-        value=found.share,
-        low=low,
-        high=high,
-        p_broken=found.p_beyond(bound, above=True),
-        p_kept=found.p_beyond(tolerated, above=False),
-        beyond=found.share > tolerated,
-        runs=runs,
-        more=lambda *levels: _more((found, bound), (found, tolerated), True, runs, levels),
-    )
+        known = evidence_of(found.share, found.interval, not none, runs, lambda _: (none, 1 - none), None)
+        return replace(known, certain=True)
+    beyond = found.share > tolerated
+    return _of_shares(found.share, found.interval, beyond, runs, (found, bound), (found, tolerated), True)
 
 
 def _of_percentile(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evidence:
@@ -144,37 +122,26 @@ def _of_percentile(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evi
 
     at_bound, at_tolerated = share_beyond(require.bound), share_beyond(threshold.tolerated)
     at_most = require.at_most
-    return Evidence(
-        value=value,
-        low=below,
-        high=above,
-        p_broken=at_bound.p_beyond(rest, at_most),
-        p_kept=at_tolerated.p_beyond(rest, not at_most),
-        beyond=value > threshold.tolerated if at_most else value < threshold.tolerated,
-        runs=runs,
-        more=lambda *levels: _more((at_bound, rest), (at_tolerated, rest), at_most, runs, levels),
-    )
+    beyond = value > threshold.tolerated if at_most else value < threshold.tolerated
+    return _of_shares(value, (below, above), beyond, runs, (at_bound, rest), (at_tolerated, rest), at_most)
 
 
-def _more(
+def _of_shares(
+    value: float,
+    interval: tuple[float, float],
+    beyond: bool,
+    runs: int,
     broken: tuple[Share, float],
     kept: tuple[Share, float],
     above: bool,
-    runs: int,
-    levels: tuple[float, ...],
-) -> int | None:
-    """The fewest runs more, each like those there are, with which one side would be sure.
+) -> Evidence:
+    """Each side comes with the share that it is held against; `above` is where a bound is broken."""
+    (one, bound), (other, tolerated) = broken, kept
 
-    Each side comes with the share that it is held against; `above` is where a bound is broken.
-    """
-
-    def decides(more: int) -> bool:
-        (one, bound), (other, tolerated) = broken, kept
+    def chances(more: int) -> tuple[float, float]:
         factor = (runs + more) / runs
-        # the estimate itself must be beyond what is tolerated, too
-        beyond = other.share > tolerated if above else other.share < tolerated
-        return (beyond and one.grown(factor).p_beyond(bound, above) <= levels[0]) or (
-            other.grown(factor).p_beyond(tolerated, not above) <= levels[1]
-        )
+        grown, other_grown = one.grown(factor), other.grown(factor)
+        return grown.p_beyond(bound, above), other_grown.p_beyond(tolerated, not above)
 
-    return fewest(decides)
+    beyond_then = other.share > tolerated if above else other.share < tolerated
+    return evidence_of(value, interval, beyond, runs, chances, beyond_then)

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 
@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from reports.fold.records import readable
+from reports.fold.windows import Results
 from reports.gates.evidence import Counts
-from reports.histogram.buckets import Buckets, compact, middles_ns, together
+from reports.histogram.buckets import Buckets, middles_ns, together
 from reports.ledger.ledger import FILE_NAME, Record, Tag, outline, records_of_runs, tag_of
 
 MOST_BLOCKS = 300
@@ -19,47 +20,43 @@ MOST_BLOCKS = 300
 MOST_OF_ALL = 50_000
 """Of a study: some 200 MB."""
 AT_ONCE = 500
-NAMES = ("latency", "service_time")
-NOTHING = Buckets(np.empty(0, np.int64), np.empty(0, np.int64))
-
-
-@dataclass
-class Block:
-    """A second of all workers, or several: its successes by histogram, and its failures."""
-
-    failures: int = 0
-    ok: int = 0
-    histograms: dict[str, Buckets] = field(default_factory=dict)
-
-    def add(self, windows: Sequence[Record]) -> None:
-        """Takes in seconds of workers, whose histograms are decoded."""
-        self.failures += sum(sum(window["failures"].values()) for window in windows)
-        self.ok += sum(window["ok"] for window in windows)
-        for name in NAMES:
-            found = [window["histograms"][name] for window in windows if name in window["histograms"]]
-            self.histograms[name] = compact([self.histograms.get(name, NOTHING), *found])
+NAMES = frozenset({"latency", "service_time"})
 
 
 class RunBlocks:
-    """The blocks of one run, `width_s` seconds in each."""
+    """What came back in a run, `width_s` seconds in each block."""
 
     def __init__(self, width_s: int = 1) -> None:
-        self._width_s = width_s
-        self._blocks: dict[int, Block] = {}
+        self.width_s = width_s
+        self._blocks: dict[int, Results] = {}
 
     def add(self, windows: Sequence[Record]) -> None:
         """Takes in windows of the measure phase as a ledger has them."""
+        self.take(readable(windows))
+
+    def take(self, windows: Sequence[Record]) -> None:
+        """Takes in windows whose histograms are decoded."""
         found = defaultdict[int, list[Record]](list)
-        for window in readable(windows):
-            found[window["second"] // self._width_s].append(window)
+        for window in windows:
+            found[window["second"] // self.width_s].append(window)
         for at, some in found.items():
-            self._blocks.setdefault(at, Block()).add(some)
+            self._blocks.setdefault(at, Results(NAMES)).add(some)
+
+    def widen(self) -> None:
+        """Twice the seconds in each block."""
+        narrow, self._blocks = self._blocks, {}
+        self.width_s *= 2
+        for at, block in narrow.items():
+            self._blocks.setdefault(at // 2, Results(NAMES)).merge(block)
+
+    def __len__(self) -> int:
+        return len(self._blocks)
 
     @property
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[Results]:
         """Those with requests in them, in order."""
         found = [self._blocks[at] for at in sorted(self._blocks)]
-        return [block for block in found if block.ok or block.failures]
+        return [block for block in found if block.finished]
 
 
 def read_blocks(directory: Path, most_of_all: int = MOST_OF_ALL) -> dict[Tag, RunBlocks]:
@@ -82,7 +79,7 @@ def read_blocks(directory: Path, most_of_all: int = MOST_OF_ALL) -> dict[Tag, Ru
 class BlockSeries:
     """Blocks of one run or more, in order, and which run each is of."""
 
-    blocks: Sequence[Block]
+    blocks: Sequence[Results]
     runs: npt.NDArray[np.int64]
 
     @classmethod
@@ -94,25 +91,18 @@ class BlockSeries:
 
     def beyond(self, name: str, bound_ns: float) -> tuple[Counts, Counts]:
         """How many successes of each were above a bound in one of NAMES, and how many there were."""
-        whole, which = self.whole(name), self._which(name)
+        whole = self.whole(name)
+        sizes = [len(block.histogram(name).indices) for block in self.blocks]
+        block_of = np.repeat(np.arange(len(sizes)), sizes)
         above = whole.counts * (middles_ns(whole.indices) > bound_ns)
-        hits, all_of_them = (np.bincount(which, each, len(self.blocks)) for each in (above, whole.counts))
+        hits, all_of_them = (np.bincount(block_of, each, len(self.blocks)) for each in (above, whole.counts))
         return hits.astype(np.float64), all_of_them.astype(np.float64)
-
-    def _which(self, name: str) -> npt.NDArray[np.int64]:
-        """The block that each bucket of `whole` is of."""
-        sizes = [len(self._of(block, name).indices) for block in self.blocks]
-        return np.repeat(np.arange(len(sizes)), sizes)
 
     def failed(self) -> tuple[Counts, Counts]:
         """How many requests of each failed, and how many came back."""
         failures = [float(block.failures) for block in self.blocks]
-        return np.array(failures), np.array([float(block.ok + block.failures) for block in self.blocks])
+        return np.array(failures), np.array([float(block.finished) for block in self.blocks])
 
     def whole(self, name: str) -> Buckets:
         """All successes of one of NAMES."""
-        return together(self._of(block, name) for block in self.blocks)
-
-    @staticmethod
-    def _of(block: Block, name: str) -> Buckets:
-        return block.histograms.get(name, NOTHING)
+        return together(block.histogram(name) for block in self.blocks)

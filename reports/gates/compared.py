@@ -2,10 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
+from itertools import groupby
 from math import ceil, log
 from statistics import fmean
+from typing import TypeVar
 
 from reports.format import plural
 from reports.gates.evidence import Mean, apart_of, mean_of, of_ratio
@@ -20,7 +22,7 @@ LEAST_STUDIES = 3
 APART = "not measured in turns: judged by how much the baseline's studies differ among themselves"
 MEND = "more repeats would not decide, measuring the two in turns may"
 BASELINES = "the baseline's"
-Key = tuple[int, int]
+Key = TypeVar("Key")
 NEARLY = {"workers": 0.0, "hosts": 0.0, "request_bytes": 0.02}
 """By what part columns may differ: a request's size shows another image size or encoding, and JPEGs vary."""
 TOLD = 3
@@ -32,15 +34,11 @@ def judge_pair(threshold: Threshold, over: str, under: str, source: GateSource, 
     sides = [
         _counted(threshold, source.runs.get(cell, ()), source.cells[cell], counting) for cell in (over, under)
     ]
-    if lacking := next(_lacking(threshold, (over, under), sides), ""):
-        return unknown(threshold, name, lacking, *_missing(threshold, sides))
-    values = [_by(side, threshold, lambda run: (run.study, run.repeat)) for side in sides]
-    paired = [key for key in values[0] if key in values[1]]
-    if len(paired) < LEAST_REPEATS:
-        why = f"{plural(len(paired), 'repeat')} of both count, and a ratio takes {LEAST_REPEATS}"
-        return unknown(threshold, name, why, len(paired), LEAST_REPEATS - len(paired))
-    logs = mean_of([values[0][key] - values[1][key] for key in paired])
-    return _claim(threshold, name, logs, _note((over, under), sides))
+    if lacking := _lacking(threshold, name, (over, under), sides):
+        return lacking
+    ours, theirs = (_by(side, threshold, lambda run: (run.study, run.repeat)) for side in sides)
+    logs = [ours[key] - theirs[key] for key in ours if key in theirs]
+    return _in_pairs(threshold, name, logs, "repeat", _note((over, under), sides))
 
 
 def judge_baseline(
@@ -67,40 +65,35 @@ def judge_baseline(
         return unknown(threshold, cell, why)
     planned = source.cells[cell]
     sides = [_counted(threshold, each.runs[cell], planned, counting) for each in (source, baseline)]
-    if lacking := next(_lacking(threshold, (cell, BASELINES), sides), ""):
-        return unknown(threshold, cell, lacking, *_missing(threshold, sides))
+    if lacking := _lacking(threshold, cell, (cell, BASELINES), sides):
+        return lacking
+    now, then = (_by(side, threshold, lambda run: run.study) for side in sides)
+    note = _note((cell, BASELINES), sides)
     if turns := in_turns(source, baseline):
-        return _in_pairs(threshold, cell, sides, turns)
-    return _apart(threshold, cell, sides)
+        # each turn's own ratio, of all the runs that both have in it
+        logs = [now[ours] - then[theirs] for ours, theirs in turns if ours in now and theirs in then]
+        return _in_pairs(threshold, cell, logs, "turn", note)
+    return _apart(threshold, cell, list(now.values()), list(then.values()), note)
 
 
-def _apart(threshold: Threshold, cell: str, sides: Sequence[Counted]) -> Claim:
+def _apart(threshold: Threshold, cell: str, now: Sequence[float], then: Sequence[float], note: str) -> Claim:
     """Of studies made at different times: each counts once, since the machine changes in between."""
-    now, then = (list(_by(side, threshold, lambda run: (run.study, 0)).values()) for side in sides)
     if len(then) < LEAST_STUDIES:
         why = (
             "the two were not measured in turns, and how much the machine changes from one time to another "
             f"is not known: measure them in turns, or make the baseline of {LEAST_STUDIES} studies or more"
         )
         return unknown(threshold, cell, why, len(then))
-    note = "; ".join(filter(None, (APART, _note((cell, BASELINES), sides))))
-    return replace(_claim(threshold, cell, apart_of(now, then), note), mend=MEND)
+    whole = "; ".join(filter(None, (APART, note)))
+    return replace(_claim(threshold, cell, apart_of(now, then), whole), mend=MEND)
 
 
-def _in_pairs(
-    threshold: Threshold, cell: str, sides: Sequence[Counted], turns: Sequence[tuple[int, int]]
-) -> Claim:
-    """Each turn's own ratio, of all the runs that both have in it."""
-    values = [_by(side, threshold, lambda run: (run.study, 0)) for side in sides]
-    logs = [
-        values[0][ours, 0] - values[1][theirs, 0]
-        for ours, theirs in turns
-        if (ours, 0) in values[0] and (theirs, 0) in values[1]
-    ]
+def _in_pairs(threshold: Threshold, name: str, logs: Sequence[float], each: str, note: str) -> Claim:
+    """Of what was measured in pairs, each of them a repeat or a turn: the logs of their ratios."""
     if len(logs) < LEAST_REPEATS:
-        why = f"{plural(len(logs), 'turn')} of both count, and a ratio takes {LEAST_REPEATS}"
-        return unknown(threshold, cell, why, len(logs), LEAST_REPEATS - len(logs))
-    return _claim(threshold, cell, mean_of(logs), _note((cell, BASELINES), sides))
+        why = f"{plural(len(logs), each)} of both count, and a ratio takes {LEAST_REPEATS}"
+        return unknown(threshold, name, why, len(logs), LEAST_REPEATS - len(logs))
+    return _claim(threshold, name, mean_of(logs), note)
 
 
 def in_turns(source: GateSource, baseline: GateSource) -> list[tuple[int, int]]:
@@ -133,84 +126,44 @@ def _counted(threshold: Threshold, runs: Sequence[Taken], planned: Planned, coun
     found = counting.counted(runs, planned, column)
     kept = tuple(run for run in found.runs if run.known(column) > 0)
     without = len(found.runs) - len(kept)
-    said = (f"{plural(without, 'run')} left out ({column} is 0)",) if without else ()
-    return Counted(kept, (*found.left_out, *said))
+    said = f"{plural(without, 'run')} left out ({column} is 0)" if without else ""
+    return Counted(kept, "; ".join(filter(None, (found.said, said))))
 
 
-def _lacking(threshold: Threshold, names: Sequence[str], sides: Sequence[Counted]) -> Iterator[str]:
-    """What a side has too little of."""
-    needed = results_needed(threshold.require.column)
-    for name, side in zip(names, sides, strict=True):
-        if not side.runs:
-            yield f"no run of {name} counts: {side.said or 'none was begun'}"
-        elif (results := _results(side)) < needed:
-            yield f"{name}: {results:,.0f} results, and {threshold.require.column} takes {needed:,}"
+def _lacking(threshold: Threshold, name: str, names: Sequence[str], sides: Sequence[Counted]) -> Claim | None:
+    """That a side has too few results, and how many more runs like those of the side with fewer it takes."""
+    column, needed = threshold.require.column, results_needed(threshold.require.column)
+    short = [(its, side) for its, side in zip(names, sides, strict=True) if side.results < needed]
+    if not short:
+        return None
+    its, side = short[0]
+    why = f"{its}: {side.results:,.0f} results, and {column} takes {needed:,}"
+    if not side.runs:
+        why = f"no run of {its} counts: {side.said or 'none was begun'}"
+    fewest, more = min(len(side.runs) for side in sides), None
+    if fewest:
+        more = max(ceil((needed - side.results) / (side.results / len(side.runs))) for _, side in short)
+    return unknown(threshold, name, why, fewest, more)
 
 
-def _missing(threshold: Threshold, sides: Sequence[Counted]) -> tuple[int, int | None]:
-    """How many runs there are on the side that has fewer, and how many more of them it takes."""
-    fewest, needed = min(len(side.runs) for side in sides), results_needed(threshold.require.column)
-    if not fewest:
-        return 0, None
-    more = [
-        ceil((needed - _results(side)) / (_results(side) / len(side.runs)))
-        for side in sides
-        if _results(side) < needed
-    ]
-    return fewest, max(more, default=None)
-
-
-def _results(side: Counted) -> float:
-    return sum(run.row.succeeded or 0 for run in side.runs)
-
-
-def _by(side: Counted, threshold: Threshold, key: Callable[[Taken], Key]) -> Mapping[Key, float]:
+def _by(side: Counted, threshold: Threshold, key: Callable[[Taken], Key]) -> dict[Key, float]:
     """The mean of the logs of the runs with the same key."""
     found: dict[Key, list[float]] = defaultdict(list)
     for run in side.runs:
-        found[key(run)].append(_log(run, threshold))
+        found[key(run)].append(log(run.known(threshold.require.column)))
     return {of: fmean(logs) for of, logs in found.items()}
-
-
-def _log(run: Taken, threshold: Threshold) -> float:
-    return log(run.known(threshold.require.column))
-
-
-@dataclass(frozen=True)
-class _Met:
-    """What some studies state of themselves, and the runs of a cell that they made."""
-
-    facts: Sequence[Mapping[str, str]]
-    runs: Sequence[Taken]
-
-    @classmethod
-    def of(cls, source: GateSource, runs: Sequence[Taken]) -> "_Met":
-        """Of the studies that made these runs of one cell."""
-        facts = source.conditions[runs[0].row.endpoint]
-        return cls([facts[number] for number in dict.fromkeys(run.study for run in runs)], runs)
-
-    def said(self, what: str) -> frozenset[str]:
-        """All that is stated of one name."""
-        return frozenset(facts.get(what, "not stated") for facts in self.facts)
-
-    def largest(self, column: str) -> float:
-        """Of a column over all runs, 0 where it is not known."""
-        return max(run.row.numbers.get(column, 0.0) for run in self.runs)
 
 
 def what_differs(now: GateSource, then: GateSource, cell: str, may_differ: Sequence[str]) -> str:
     """What does not match of a cell that both have, in words; empty where all does that must."""
-    met = [_Met.of(source, source.runs[cell]) for source in (now, then)]
-    found = _differences(met, may_differ)
+    found = _differences([(source, source.runs[cell]) for source in (now, then)], may_differ)
     return _told(f"{what} ({ours} here, {theirs} in the baseline)" for what, (ours, theirs) in found)
 
 
 def what_varies(source: GateSource, cell: str, may_differ: Sequence[str]) -> str:
     """What the studies of one side that have a cell do not have in common, in words."""
-    by_study: dict[int, list[Taken]] = {}
-    for run in source.runs[cell]:
-        by_study.setdefault(run.study, []).append(run)
-    found = _differences([_Met.of(source, runs) for runs in by_study.values()], may_differ)
+    by_study = groupby(source.runs[cell], key=lambda run: run.study)
+    found = _differences([(source, list(runs)) for _, runs in by_study], may_differ)
     return _told(f"{what} ({' or '.join(sorted(set(each)))})" for what, each in found)
 
 
@@ -221,16 +174,26 @@ def unlike(source: GateSource, may_differ: Sequence[str]) -> Mapping[str, str]:
     return {cell: f"its studies differ in {what}: {mend}" for cell, what in found.items() if what}
 
 
-def _differences(some: Sequence[_Met], may_differ: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """By name, in what they are not alike and must be, and what each of them has."""
-    for what in dict.fromkeys(name for met in some for facts in met.facts for name in facts):
-        said = [met.said(what) for met in some]
+def _differences(
+    some: Sequence[tuple[GateSource, Sequence[Taken]]], may_differ: Sequence[str]
+) -> Iterator[tuple[str, list[str]]]:
+    """By name, in what runs of a cell are not alike and must be, and what each of those `some` has."""
+    stated = [_stated(source, runs) for source, runs in some]
+    for what in dict.fromkeys(name for each in stated for facts in each for name in facts):
+        said = [frozenset(facts.get(what, "not stated") for facts in each) for each in stated]
         if len(set(said)) > 1 and not _any(may_differ, what):
             yield what, [" or ".join(sorted(one)) for one in said]
     for column, nearly in NEARLY.items():
-        known = [value for met in some if (value := met.largest(column))]
+        largest = [max(run.row.numbers.get(column, 0.0) for run in runs) for _, runs in some]
+        known = list(filter(None, largest))
         if known and max(known) > min(known) * (1 + nearly) and not _any(may_differ, column):
             yield column, [f"{value:,.0f}" for value in known]
+
+
+def _stated(source: GateSource, runs: Sequence[Taken]) -> list[Mapping[str, str]]:
+    """What the studies that made these runs of one cell state of themselves."""
+    facts = source.conditions[runs[0].row.endpoint]
+    return [facts[number] for number in dict.fromkeys(run.study for run in runs)]
 
 
 def _any(patterns: Iterable[str], name: str) -> bool:

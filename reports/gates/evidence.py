@@ -116,28 +116,42 @@ def _of_mean(
 ) -> Evidence:
     sign = 1 if at_most else -1
     whole = replace(mean, middle=sign * mean.middle)
+
+    def chances(more: int) -> tuple[float, float]:
+        grown = whole.grown(more)
+        return grown.p_above(sign * bound), 1 - grown.p_above(sign * tolerated)
+
+    middle, ends = shown(mean.middle), (shown(mean.middle - mean.reach()), shown(mean.middle + mean.reach()))
+    beyond = whole.middle > sign * tolerated
+    return evidence_of(middle, ends, beyond, mean.runs, chances, None if mean.final else beyond)
+
+
+def evidence_of(
+    value: float,
+    interval: tuple[float, float],
+    beyond: bool,
+    runs: int,
+    chances: Callable[[int], tuple[float, float]],
+    beyond_then: bool | None,
+) -> Evidence:
+    """Evidence of which `chances` tells `p_broken` and `p_kept` with so many more runs like those there are.
+
+    `beyond_then`: whether the estimate is beyond what is tolerated with more of them; None where more of them
+    would decide nothing.
+    """
+
+    def more(broken: float, kept: float) -> int | None:
+        def decides(count: int) -> bool:
+            p_broken, p_kept = chances(count)
+            return (bool(beyond_then) and p_broken <= broken) or p_kept <= kept
+
+        return None if beyond_then is None else fewest(decides)
+
+    p_broken, p_kept = chances(0)
+    low, high = interval
     return Evidence(
-        value=shown(mean.middle),
-        low=shown(mean.middle - mean.reach()),
-        high=shown(mean.middle + mean.reach()),
-        p_broken=whole.p_above(sign * bound),
-        p_kept=1 - whole.p_above(sign * tolerated),
-        beyond=whole.middle > sign * tolerated,
-        runs=mean.runs,
-        more=lambda broken, kept: _more(whole, sign * bound, sign * tolerated, broken, kept),
+        value=value, low=low, high=high, p_broken=p_broken, p_kept=p_kept, beyond=beyond, runs=runs, more=more
     )
-
-
-def _more(mean: Mean, bound: float, tolerated: float, broken: float, kept: float) -> int | None:
-    if mean.final:
-        return None
-
-    def decides(more: int) -> bool:
-        grown = mean.grown(more)
-        is_broken = grown.p_above(bound) <= broken and mean.middle > tolerated
-        return is_broken or 1 - grown.p_above(tolerated) <= kept
-
-    return fewest(decides)
 
 
 def fewest(decides: Callable[[int], bool]) -> int | None:

@@ -7,6 +7,7 @@ has without declaring it, and thresholds that stopped a study.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from reports.caveat import Trait
 from reports.gates.absolute import judge_absolute
 from reports.gates.compared import judge_baseline, judge_pair, unlike
 from reports.gates.evidence import LEVEL, holm
@@ -21,8 +22,6 @@ TOLD = 4
 """Values of the study in a sentence."""
 MEND = "run it too, or choose the cells in the threshold"
 OPTION = "--max-failure-ratio"
-_BY_STOPPING = frozenset({"aborted", "cut-short", "failures", "no-data", "unfinished"})
-"""What stopping brings with it, or what the threshold itself has judged."""
 
 
 def judge(gates: Gates, source: GateSource, baseline: GateSource | None = None) -> list[Verdict]:
@@ -34,7 +33,7 @@ def judge(gates: Gates, source: GateSource, baseline: GateSource | None = None) 
         raise GateError(f"{gates.place}: a threshold is to a baseline, and none is named: give --baseline.")
     check_names(gates, source.cells, source.endpoints)
     check_once([*source.sides, *(baseline.sides if baseline else ())])
-    counting = Counting.of(gates.thresholds, unlike(source, gates.may_differ))
+    counting = Counting(gates.thresholds, unlike(source, gates.may_differ))
     declared = [
         claim for one in gates.thresholds for claim in _claims(one, gates, source, baseline, counting)
     ]
@@ -53,7 +52,11 @@ def _chances(claims: Sequence[Claim]) -> list[float]:
     """
     chances = [claim.evidence.p_broken if claim.evidence else 1.0 for claim in claims]
     for severity in {claim.threshold.severity for claim in claims}:
-        family = [at for at, claim in enumerate(claims) if _estimated(claim, severity)]
+        family = [
+            at
+            for at, claim in enumerate(claims)
+            if claim.threshold.severity == severity and claim.evidence and not claim.evidence.certain
+        ]
         for at, chance in zip(family, holm([chances[at] for at in family]), strict=True):
             chances[at] = chance
     return chances
@@ -67,11 +70,6 @@ def _looks(source: GateSource) -> int:
     told = [side.header.get("options") or {} for side in source.sides]
     most = [int(one.get("repeat_until_decided") or 0) - int(one.get("repeats") or 1) + 1 for one in told]
     return max([1, *most])
-
-
-def _estimated(claim: Claim, severity: str) -> bool:
-    found = claim.evidence
-    return found is not None and not found.certain and claim.threshold.severity == severity
 
 
 def _line(gates: Gates, claim: Claim) -> int:
@@ -141,13 +139,10 @@ def _vanished(threshold: Threshold, cells: Mapping[str, Planned], before: Mappin
 
 def _as_planned(name: str, row: Planned, cells: Mapping[str, Planned]) -> Planned:
     """With what a baseline's rows do not tell, such as the link: as cells of its variant have it."""
-    like = next((planned for other, planned in cells.items() if _variant(other) == _variant(name)), {})
+    # what follows endpoint, batch and load in a cell's name
+    variant = name.split("/")[3:]
+    like = next((planned for other, planned in cells.items() if other.split("/")[3:] == variant), {})
     return {**like, **row}
-
-
-def _variant(cell: str) -> list[str]:
-    """What follows endpoint, batch and load in a cell's name."""
-    return cell.split("/")[3:]
 
 
 def unmet(threshold: Threshold, cells: Mapping[str, Planned]) -> list[str]:
@@ -238,11 +233,11 @@ def stopped(threshold: Threshold, source: GateSource) -> Mapping[str, Claim]:
 def _claim(threshold: Threshold, stop: Record, source: GateSource) -> Claim:
     cell, why = str(stop["cell"]), str(stop["why"]).rstrip(".")
     codes = [
-        doubt.code
+        caveat.code
         for run in source.runs.get(cell, ())
         if run.repeat == stop["repeat"] and source.sides[run.study].status != "complete"
-        for doubt in run.row.disqualified
-        if doubt.code not in _BY_STOPPING
+        for caveat in run.row.disqualified
+        if not caveat.has(Trait.BY_STOPPING)
     ]
     outcome = INCONCLUSIVE if codes else FAIL
     if codes:

@@ -5,7 +5,7 @@ type raise GateError, beginning with the place.
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum
@@ -31,6 +31,14 @@ MOST = 1e15
 _ENDINGS = {"_ms": " ms", "_pct": " %", "_per_s": "/s", "_bytes": " bytes", "_w": " W"}
 
 
+class GateError(Exception):
+    """Thresholds, or a baseline, that make no sense; one sentence naming the place and the mend."""
+
+
+class RequireError(Exception):
+    """What one threshold requires makes no sense; it begins with a field's name and ends without a period."""
+
+
 class JudgedBy(Enum):
     """How a column is judged."""
 
@@ -41,17 +49,10 @@ class JudgedBy(Enum):
 
 
 _FACTS = frozenset(
-    [
-        "failures",
-        "abandoned",
-        "latency_max_ms",
-        "workers",
-        "hosts",
-        "tcp_connections",
-        "request_bytes",
-        "response_bytes",
-        "gpu_memory_bytes",
-    ]
+    (
+        *("failures", "abandoned", "latency_max_ms", "workers", "hosts", "tcp_connections"),
+        *("request_bytes", "response_bytes", "gpu_memory_bytes"),
+    )
 )
 _EVIDENCE = frozenset(
     ["requests", "images", "measure_s", "worker_cpu_pct", "loop_lag_p99_ms", "send_delay_p99_ms"]
@@ -75,13 +76,19 @@ BEYOND = 50
 """As many results must lie beyond a percentile that is gated on: 5,000 in all for p99."""
 
 
-def kind_of(column: str) -> JudgedBy:
+def judged_by(column: str) -> JudgedBy:
     """How one of GATED is judged."""
     if column in PERCENTILES or column == FAILURE_RATIO:
         return JudgedBy.SHARE
     if column in _FACTS:
         return JudgedBy.FACT
     return JudgedBy.EVIDENCE if column in _EVIDENCE else JudgedBy.REPEATED
+
+
+COMPARABLE = tuple(
+    name for name in GATED if name != FAILURE_RATIO and judged_by(name) is not JudgedBy.EVIDENCE
+)
+"""Columns of which a ratio means something."""
 
 
 def results_needed(column: str) -> int:
@@ -98,10 +105,6 @@ def results_in_a_run(column: str) -> int:
         return 1
     _, percent = PERCENTILES[column]
     return ENOUGH[f"p{percent:g}"]
-
-
-class RequireError(Exception):
-    """What one threshold requires makes no sense; it begins with a field's name and ends without a period."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,7 @@ class Require:
     @property
     def kind(self) -> JudgedBy:
         """How it is judged: ratios by repeats, whatever the column is."""
-        return kind_of(self.column) if self.absolute else JudgedBy.REPEATED
+        return judged_by(self.column) if self.absolute else JudgedBy.REPEATED
 
 
 def parse_require(text: str, of: str = "") -> Require:
@@ -165,9 +168,13 @@ def _column(name: str, field: str, over: str = "") -> str:
         raise RequireError('of: is missing; say which column the ratio is of, e.g. of = "images_per_s"')
     if not over and "-" in name:
         raise RequireError(f"{field} {name!r:.100}: is no column; for a ratio of two endpoints {_EXAMPLES}")
-    near = get_close_matches(name, GATED, 1)
-    hint = f"did you mean {near[0]}?" if near else f"they are {', '.join(GATED)}"
-    raise RequireError(f"{field} {name!r:.100}: is no column that can be gated; {hint}")
+    raise RequireError(f"{field} {name!r:.100}: is no column that can be gated; {hint(name, GATED)}")
+
+
+def hint(name: str, known: Sequence[str], otherwise: str = "") -> str:
+    """Which known name was meant, where one is near; else what is said `otherwise`, or all of them."""
+    near = get_close_matches(name, known, 1)
+    return f"did you mean {near[0]}?" if near else otherwise or f"they are {', '.join(known)}"
 
 
 def _check_bound(require: Require) -> None:
@@ -182,15 +189,11 @@ def _check_bound(require: Require) -> None:
         return
     if not 1 / MOST_TIMES <= require.bound <= MOST_TIMES:
         raise RequireError(f"{said}: give a ratio from {1 / MOST_TIMES:g} to {MOST_TIMES:,g}")
-    if kind_of(require.column) is JudgedBy.EVIDENCE or require.column == FAILURE_RATIO:
+    if require.column not in COMPARABLE:
         raise RequireError(
             f"{said}: {require.column} has no ratio that means something; bound it by itself, e.g. "
             f"'{require.column} <= {require.bound:g}'"
         )
-
-
-class GateError(Exception):
-    """Thresholds, or a baseline, that make no sense; one sentence naming the place and the mend."""
 
 
 def only(table: Table, known: Collection[str], where: str) -> None:

@@ -1,12 +1,11 @@
 """Which cells a threshold is of, which two of them a ratio is of, and what they may be chosen by."""
 
 from collections.abc import Collection, Iterator, Mapping
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
 from reports.fold.run_records import planned_of
-from reports.gates.require import GateError
+from reports.gates.require import GateError, hint
 from reports.gates.thresholds import TEXTS, Gates, Threshold
 from reports.ledger.ledger import Record
 from reports.summary.summary import FLOOR_SUFFIX
@@ -73,9 +72,9 @@ def unpaired(threshold: Threshold, cells: Mapping[str, Planned]) -> list[tuple[s
         if other.partition("/")[0] in known and name not in firsts and cells_of(threshold, {name: planned}):
             found.append((name, other))
         other = _other(name, planned, under, over)
-        way = known.get(other.partition("/")[0])
-        # the choice is of the first cell, which would be like this one, in another way
-        if way and name not in seconds and cells_of(threshold, {other: {**planned, **_way(way)}}):
+        first = known.get(other.partition("/")[0])
+        # the choice is of the first cell, which would be like this one, of another endpoint
+        if first and name not in seconds and cells_of(threshold, {other: {**planned, **_endpoint_of(first)}}):
             found.append((other, name))
     return found
 
@@ -88,7 +87,7 @@ def _other(name: str, planned: Planned, this: str, that: str) -> str:
     return _counterpart(name, this, that)
 
 
-def _way(planned: Planned) -> Planned:
+def _endpoint_of(planned: Planned) -> Planned:
     return {key: planned[key] for key in ("endpoint", "backend", "protocol", "payload")}
 
 
@@ -114,14 +113,9 @@ def check_names(gates: Gates, cells: Mapping[str, Planned], endpoints: Collectio
         for what, wanted, known in _named(threshold, cells, endpoints):
             # a cell without a link, say, is chosen by an empty text
             if not any(fnmatchcase(name, wanted) for name in ("", *known)):
-                near = get_close_matches(wanted, known, 1)
-                hint = (
-                    f"did you mean {near[0]}?"
-                    if near
-                    else f"it has {', '.join(known[:TOLD]) or 'none at all'}."
-                )
+                near = hint(wanted, known, f"it has {', '.join(known[:TOLD]) or 'none at all'}.")
                 where = f"{gates.place}: threshold {threshold.number}"
-                raise GateError(f"{where}: {what} {wanted!r}: the study has none such; {hint}")
+                raise GateError(f"{where}: {what} {wanted!r}: the study has none such; {near}")
 
 
 def _named(

@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
-from reports.cells_csv.load import side_of_study
-from reports.cells_csv.side import Row, Side, SideError
-from reports.cells_csv.stated import conditions
+from reports.caveat import Trait, coded
+from reports.cells_csv.sides import Row, Side, SideError, conditions, side_of_study
+from reports.fold.records import ratio
 from reports.format import plural
 from reports.gates.blocks import RunBlocks, read_blocks
 from reports.gates.require import (
@@ -24,10 +24,6 @@ from reports.gates.select import Planned, planned_cell
 from reports.gates.thresholds import FAIL, Threshold
 from reports.ledger.ledger import Record, Tag
 from reports.study.study import Study
-
-_JUDGED_ITSELF = frozenset({"failures"})
-"""Every study has a bound on its failures, so they do not disqualify a run once more."""
-_OF_NO_SUCCESS = _JUDGED_ITSELF | {"no-data"}
 
 
 @dataclass(frozen=True)
@@ -51,9 +47,9 @@ class Taken:
         """What it has in a column that can be gated; None where that is unknown."""
         numbers = self.row.numbers
         if column == FAILURE_RATIO:
-            return _over(numbers.get("failures"), numbers.get("requests"))
+            return ratio(numbers.get("failures"), numbers.get("requests"))
         if column == UNEXPLAINED_SHARE:
-            return _over(numbers.get("unexplained_ms"), numbers.get("latency_mean_ms"))
+            return ratio(numbers.get("unexplained_ms"), numbers.get("latency_mean_ms"))
         return numbers.get(column)
 
     def known(self, column: str) -> float:
@@ -62,10 +58,6 @@ class Taken:
         if value is None:
             raise ValueError(f"{column} of {self.row.cell} is not known")
         return value
-
-
-def _over(part: float | None, whole: float | None) -> float | None:
-    return part / whole if part is not None and whole else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +108,7 @@ def source_of(studies: Sequence[tuple[Path, Study]]) -> GateSource:
         sides=sides,
         cells=whole,
         endpoints=tuple(dict.fromkeys(name for _, study in studies for name in study.described)),
-        blocks_of=_Ledgers([path for path, _ in studies]).blocks_of,
+        blocks_of=_blocks_in([path for path, _ in studies]),
         stopped=tuple(gate for _, study in studies if (gate := study.footer.get("gate"))),
     )
 
@@ -138,53 +130,40 @@ def _side(study: Study, path: Path) -> Side:
         raise GateError(str(error)) from error
 
 
-@dataclass
-class _Ledgers:
-    """The seconds of studies, which are read from their ledgers when they are first asked for."""
+def _blocks_in(directories: Sequence[Path]) -> Callable[[Sequence[Taken]], list[RunBlocks]]:
+    """The seconds of some runs, without those that have none; a ledger is read when it is first asked for."""
+    found = lru_cache(None)(read_blocks)
 
-    directories: Sequence[Path]
+    def blocks_of(runs: Sequence[Taken]) -> list[RunBlocks]:
+        each = (found(directories[run.study]).get(run.tag) for run in runs)
+        return [blocks for blocks in each if blocks is not None]
 
-    @cached_property
-    def _found(self) -> Mapping[tuple[int, Tag], RunBlocks]:
-        return {
-            (number, tag): blocks
-            for number, directory in enumerate(self.directories)
-            for tag, blocks in read_blocks(directory).items()
-        }
-
-    def blocks_of(self, runs: Sequence[Taken]) -> list[RunBlocks]:
-        """The seconds of some runs; those without any are left out."""
-        return [self._found[run.study, run.tag] for run in runs if (run.study, run.tag) in self._found]
+    return blocks_of
 
 
 @dataclass(frozen=True)
 class Counted:
-    """The runs that count, and in a sentence each why others do not."""
+    """The runs that count, and why others do not: empty where all do."""
 
     runs: tuple[Taken, ...]
-    left_out: tuple[str, ...] = ()
+    said: str = ""
 
     @property
-    def said(self) -> str:
-        """Why not all count; empty where they do."""
-        return "; ".join(self.left_out)
+    def results(self) -> float:
+        """Requests of all runs that came back right."""
+        return sum(run.row.succeeded or 0 for run in self.runs)
 
 
 @dataclass(frozen=True)
 class Counting:
-    """Decides by caveats, and by the thresholds on what verdicts rest on, such as the generator's health.
+    """Which runs count: by their caveats, and by thresholds on what verdicts rest on that are no warnings.
 
-    `unlike` says of cells why no run of theirs counts: those of several studies may not be of one thing.
+    Such are those on the generator's health. `unlike` says of cells why no run of theirs counts: those of
+    several studies may not be of one thing.
     """
 
-    evidence: tuple[Threshold, ...] = ()
+    thresholds: Sequence[Threshold] = ()
     unlike: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, thresholds: Iterable[Threshold], unlike: Mapping[str, str]) -> "Counting":
-        """By those of some thresholds that bound evidence, and are no mere warnings."""
-        bounds = (one for one in thresholds if one.require.kind is JudgedBy.EVIDENCE and one.severity == FAIL)
-        return cls(tuple(bounds), unlike)
 
     def counted(self, runs: Sequence[Taken], planned: Planned, column: str, pooled: bool = False) -> Counted:
         """The runs of a cell that count for a threshold on a column.
@@ -193,7 +172,7 @@ class Counting:
         """
         least = 1 if pooled else results_in_a_run(column)
         if runs and (why := self.unlike.get(runs[0].row.cell)):
-            return Counted((), (why,))
+            return Counted((), why)
         kept, reasons = [], Counter[str]()
         for run in runs:
             found = next(self._against(run, planned, column, least), "")
@@ -201,23 +180,24 @@ class Counting:
                 reasons[found] += 1
             else:
                 kept.append(run)
-        said = [f"{plural(count, 'run')} left out ({reason})" for reason, count in reasons.items()]
-        return Counted(tuple(kept), tuple(said))
+        said = (f"{plural(count, 'run')} left out ({reason})" for reason, count in reasons.items())
+        return Counted(tuple(kept), "; ".join(said))
 
     def _against(self, run: Taken, planned: Planned, column: str, least: int) -> Iterator[str]:
         if planned["load"] == "open" and column in OF_THE_RATE:
             yield f"{column} of open load is what was asked: bound a latency"
-        excused, had = _JUDGED_ITSELF, run.row.succeeded
+        excused, had = coded(Trait.IS_BOUNDED), run.row.succeeded
         if column in OF_FAILURES:
-            excused, had = _OF_NO_SUCCESS, run.row.numbers.get("requests")
-        yield from (doubt.code for doubt in run.row.disqualified if doubt.code not in excused)
+            excused, had = excused | {"no-data"}, run.row.numbers.get("requests")
+        yield from (caveat.code for caveat in run.row.disqualified if caveat.code not in excused)
         if (had or 0) < least:
             few = f"fewer than {least:,} results, measure longer: --iterations or --seconds"
             yield "no results" if least == 1 else few
         if run.value(column) is None:
             yield f"{column} is not known"
-        for threshold in self.evidence:
-            if threshold.require.column != column and threshold.chooses(planned):
+        for threshold in self.thresholds:
+            own = threshold.require.kind is JudgedBy.EVIDENCE and threshold.severity == FAIL
+            if own and threshold.require.column != column and threshold.chooses(planned):
                 yield from _unkept(threshold, run)
 
 

@@ -21,9 +21,8 @@ from reports.gates.require import (
     text,
     texts,
 )
-from reports.ledger.files import parsed_toml, whole_file
+from reports.ledger.files import parsed, parsed_toml, whole_file
 from reports.ledger.ledger import DAMAGED, LONGEST
-from reports.ledger.strict_json import parsed
 
 BASELINE_KIND, BASELINE_VERSION = "inferswarm-baseline", 1
 THRESHOLDS, VERDICTS = "thresholds.toml", "gates.json"
@@ -130,7 +129,10 @@ def read_gates(path: Path) -> Gates:
 
 def parse_gates(written: str, place: str, beside: Path = Path()) -> Gates:
     """The same of a text; `place` is what messages call it."""
-    found = _parsed(written, place)
+    try:
+        found = parsed_toml(written)
+    except ValueError as error:
+        raise GateError(f"{place}: is no TOML ({error}): mend that line.") from error
     only(found, ("threshold", "baseline"), place)
     entries, about, where = found.get("threshold"), found.get("baseline", {}), f"{place}: [baseline]"
     if not isinstance(entries, list) or not entries or not all(isinstance(one, dict) for one in entries):
@@ -148,13 +150,6 @@ def parse_gates(written: str, place: str, beside: Path = Path()) -> Gates:
         tuple(lines) if len(lines) == len(entries) else (),
         written,
     )
-
-
-def _parsed(written: str, place: str) -> dict[str, Any]:
-    try:
-        return parsed_toml(written)
-    except ValueError as error:
-        raise GateError(f"{place}: is no TOML ({error}): mend that line.") from error
 
 
 def _threshold(entry: Table, count: int, place: str) -> Threshold:

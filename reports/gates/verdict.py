@@ -10,8 +10,7 @@ from reports.format import MISSING, plural
 from reports.gates.evidence import Evidence
 from reports.gates.require import GateError, unit_of
 from reports.gates.thresholds import VERDICTS, WARN, Threshold
-from reports.ledger.files import whole_file
-from reports.ledger.strict_json import parsed
+from reports.ledger.files import parsed, whole_file
 
 PASSED, FAILED, NOT_TOLD = 0, 1, 3
 PASS, FAIL, INCONCLUSIVE = "pass", "fail", "inconclusive"

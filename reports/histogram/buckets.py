@@ -27,22 +27,33 @@ class Buckets:
         """How many values there are."""
         return int(self.counts.sum())
 
+    @property
+    def in_order(self) -> bool:
+        """Whether each bucket stands once, and after all lower ones."""
+        return bool((self.indices[1:] > self.indices[:-1]).all())
+
+
+EMPTY = Buckets(np.empty(0, np.int64), np.empty(0, np.int64))
+
 
 def together(parts: Iterable[Buckets]) -> Buckets:
     """The counts of all parts."""
-    found = list(parts) or [Buckets(np.empty(0, np.int64), np.empty(0, np.int64))]
+    found = list(parts) or [EMPTY]
     return Buckets(
         np.concatenate([part.indices for part in found]), np.concatenate([part.counts for part in found])
     )
 
 
 def compact(parts: Iterable[Buckets]) -> Buckets:
-    """The counts of all parts, each bucket once and in order."""
-    whole = together(parts)
+    """The counts of all parts, each bucket once and in order, in memory of its own."""
+    whole = together([part for part in parts if len(part.indices)])
+    if whole.in_order:
+        return whole
     # as doubles, which are exact up to 2**53
-    counts = np.bincount(whole.indices, weights=whole.counts) if len(whole.indices) else np.empty(0)
-    indices = np.flatnonzero(counts)
-    return Buckets(indices, counts[indices].astype(np.int64))
+    lowest = whole.indices.min()
+    counts = np.bincount(whole.indices - lowest, weights=whole.counts)
+    indices = np.flatnonzero(counts > 0)
+    return Buckets(indices + lowest, counts[indices].astype(np.int64))
 
 
 def indices_of(values_us: Ints) -> Ints:
@@ -63,12 +74,12 @@ def middles_ns(indices: Ints) -> npt.NDArray[np.float64]:
 
 def percentiles_ns(buckets: Buckets, percents: Sequence[float]) -> list[float | None]:
     """The values of nearest rank at some percentiles; None for each where nothing was counted."""
-    if not buckets.total:
+    whole = buckets if buckets.in_order else compact([buckets])
+    reached = np.cumsum(whole.counts)
+    if not len(reached) or not reached[-1]:
         return [None] * len(percents)
-    order = np.argsort(buckets.indices, kind="stable")
-    reached = np.cumsum(buckets.counts[order])
-    ranks = [rank(buckets.total, percent) for percent in percents]
-    found: list[float | None] = middles_ns(buckets.indices[order][np.searchsorted(reached, ranks)]).tolist()
+    ranks = [rank(int(reached[-1]), percent) for percent in percents]
+    found: list[float | None] = middles_ns(whole.indices[np.searchsorted(reached, ranks)]).tolist()
     return found
 
 

@@ -92,7 +92,11 @@ def decoded(text: str) -> Buckets:
         raise
     except _UNREADABLE as error:
         raise HistogramError(f"{str(text)[:24]!r}… is no HdrHistogram ({error})") from error
-    return _nonzero(np.frombuffer(payload.counts, np.uint64)[: seen["max_nonzero_index"] + 1])
+    counts = np.frombuffer(payload.counts, np.uint64)[: seen["max_nonzero_index"] + 1]
+    if counts.max(initial=0) >= MOST:
+        raise HistogramError(f"a histogram counts {counts.max()} of one value")
+    indices = np.flatnonzero(counts)
+    return Buckets(indices, counts[indices].astype(np.int64))
 
 
 class Room:
@@ -178,34 +182,9 @@ def _own_head() -> tuple[bytes, bytes, bytes]:
     return wrap[:4], payload[:4], payload[8:INNER_HEAD]
 
 
-def merged(encoded: Iterable[str]) -> HdrHistogram:
-    """One histogram holding the counts of all; HistogramError where one cannot be decoded."""
-    total = empty()
-    for text in encoded:
-        try:
-            total.decode_and_add(text)
-        except _UNREADABLE as error:
-            raise HistogramError(f"{str(text)[:24]!r}… is no HdrHistogram ({error})") from error
-    return total
-
-
-def add(total: HdrHistogram, text: str) -> None:
-    """Adds the counts of one to a histogram of the ledger's bounds; HistogramError as `decoded`."""
-    found = decoded(text)
-    np.frombuffer(total.counts, np.uint64)[found.indices] += found.counts.astype(np.uint64)
-    total.total_count += found.total
-
-
-def percentiles_ns(histogram: HdrHistogram, percents: Iterable[float]) -> list[float | None]:
-    """The values at some percentiles; None for each where the histogram is empty."""
-    return buckets.percentiles_ns(_nonzero(np.frombuffer(histogram.counts, np.uint64)), list(percents))
-
-
-def _nonzero(counts: npt.NDArray[np.uint64]) -> Buckets:
-    indices = np.flatnonzero(counts)
-    if counts.max(initial=0) >= MOST:
-        raise HistogramError(f"a histogram counts {counts.max()} of one value")
-    return Buckets(indices, counts[indices].astype(np.int64))
+def merged(texts: Iterable[str]) -> Buckets:
+    """The counts of all; HistogramError where one cannot be decoded."""
+    return buckets.compact(decoded_all(texts))
 
 
 def buckets_of(bodies: Sequence[bytes], room: int) -> list[Buckets] | None:

@@ -1,11 +1,15 @@
-"""Small files from outside, read whole: what would never end is refused as the system refuses a file."""
+"""Small files from outside, read whole and strictly; what would never end is refused as the system does."""
 
 import errno
+import json
 import os
+import re
 import stat
 import tomllib
+from codecs import BOM_UTF8
+from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 MOST_BYTES = 64_000_000
 """Of a file that people or other studies wrote by hand or in one piece: a hundred times the largest known."""
@@ -47,3 +51,31 @@ def check_regular(path: Path | str) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(mode):
         raise OSError(errno.EINVAL, "it is no regular file", str(path))
+
+
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+"""One of the two escapes that make a character beyond U+FFFF."""
+
+
+def parsed(line: bytes) -> Any:
+    """What a line of JSON tells; `?` stands for half a character, which no file can be written with.
+
+    JSON is as its standard has it: Python's own reader also takes NaN, infinities, and halves of characters.
+    ValueError where it is none, or names a number that is not finite; RecursionError where it is too deep.
+    """
+    found = _STRICT.decode(line.removeprefix(BOM_UTF8).decode())
+    if not _HALF.search(line):
+        return found
+    return json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
+
+
+def _refused(number: str) -> NoReturn:
+    raise ValueError(f"JSON has no {number}")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if isfinite(value) else _refused(text)
+
+
+_STRICT = json.JSONDecoder(parse_float=_finite, parse_constant=_refused)

@@ -14,9 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from reports.ledger.files import check_regular
+from reports.ledger.files import check_regular, parsed
 from reports.ledger.records import OF_RUNS, check_record
-from reports.ledger.strict_json import parsed
 
 FILE_NAME = "ledger.jsonl"
 VERSION = 1

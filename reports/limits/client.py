@@ -40,8 +40,8 @@ def client_loop(run: Summary) -> Limit | None:
     """
     if not _held_up(run) or (_waits_account_for_lag(run) and not _stops_long(run)) or _codec_holds(run):
         return None
-    doubted = [doubt.text for doubt in run.caveats if doubt.code == "client-bound"]
-    said = [*(_lag_said(run) or doubted), *_cpu_said(run), "so something else blocks the loop"]
+    bound_by = [caveat.text for caveat in run.caveats if caveat.code == "client-bound"]
+    said = [*(_lag_said(run) or bound_by), *_cpu_said(run), "so something else blocks the loop"]
     advice = (
         "Find what the users call that does not yield to gevent (a sleep, a lock, a file); or add workers."
     )

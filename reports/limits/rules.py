@@ -1,15 +1,212 @@
-"""What stops a run from going faster: rules over its Summary, of which the first that holds names it."""
+"""What stops a run from going faster: rules over its Summary in their order, the first that holds naming it.
 
-from collections.abc import Callable
+Here too are those that need all others: too little measured, the load itself as the limit, and none named.
+"""
 
+from collections.abc import Callable, Iterator
+
+from reports.caveat import Trait
+from reports.caveats.attribution import UNEXPLAINED_SHARE
+from reports.format import digits, ms, plural
 from reports.limit import Limit
-from reports.limits.client import client_cpu, client_loop
-from reports.limits.none_named import nothing_explains, nothing_measured, offered_load
-from reports.limits.path import few_connections, link
-from reports.limits.server import server_cold, server_compute, server_queue
+from reports.limits.client import AWAITED_PCT, client_cpu, client_loop
+from reports.limits.path import few_connections, fills_windows, link, near_least, shows_room
+from reports.limits.server import HOST_BUSY_PCT, server_cold, server_compute, server_queue
+from reports.limits.shares import (
+    MOST,
+    at_least,
+    has_caveat,
+    path_ns,
+    path_share,
+    server_ns,
+    server_share,
+    service_ns,
+    upstream_share,
+)
 from reports.summary.summary import Summary
 
 Rule = Callable[[Summary], Limit | None]
+FAILED_SHARE = 0.1
+"""Of the requests or of their time: the successes are then a choice of the easy ones, and failures load the
+server too."""
+LEAST_SUCCESSES = 10
+"""Behind any mean: of fewer, one slow request moves it by more than a tenth."""
+VARIED = "the rate changed during the run, so no one thing holds all of it back"
+SHORT_NS = 2_000_000
+"""Between client and server: so little is no long path, even where the connections were not looked at."""
+HANDLING_NS, HANDLING_BYTES_PER_S = 2_000_000, 500_000_000
+"""What taking a request in and passing it on may cost unseen: that it is unexplained is no wonder."""
+DELAYED_SHARE = 0.2
+"""Of the latency, before a request of an open load was sent: no user was free for it."""
+WORTH_SAYING_PCT = 5
+"""Of the time without a core: not what stops a run, but it is seen in the highest percentiles."""
+
+
+def nothing_measured(run: Summary) -> Limit | None:
+    """The run did not end well, has too few successes, or a load that changed."""
+    why = next(_flaws(run), None)
+    if why is None and run.profile:
+        return Limit("inconclusive", VARIED, "Measure its peak by itself: --rates without --load-profile.")
+    return None if why is None else Limit("inconclusive", why, "Mend this or measure longer, then run again.")
+
+
+def failed_time_share(run: Summary) -> float:
+    """Of the time of all requests: a few that hang take more of it than many that fail at once."""
+    timeouts = run.failure_kinds.get("timeout", 0)
+    others = (run.failures or 0) - timeouts
+    failed_ns = timeouts * (run.timeout_p50_ns or 0.0) + others * (run.failed_p50_ns or 0.0)
+    whole_ns = failed_ns + run.succeeded * (service_ns(run) or 0.0)
+    return failed_ns / whole_ns if whole_ns else 0.0
+
+
+def nothing_explains(run: Summary) -> Limit | None:
+    """No other rule holds, and what was measured does not show that there is room either."""
+    for rule in _GAPS:
+        if gap := rule(run):
+            return Limit("inconclusive", *gap)
+    return None
+
+
+def _flaws(run: Summary) -> Iterator[str]:
+    failures, finished = run.failures or 0, run.requests or 0
+    if run.status != "done":
+        yield f"the run ended as {run.status}"
+    if run.succeeded <= 0:
+        yield "no request succeeded"
+    if failures > FAILED_SHARE * finished:
+        yield f"{failures:,} of {finished:,} requests failed ({digits(100 * failures / finished)} %)"
+    elif (share := failed_time_share(run)) > FAILED_SHARE:
+        taken = f"{digits(100 * share)} % of all requests' time"
+        yield f"{failures:,} of {finished:,} requests failed, in {taken}"
+    if run.succeeded < LEAST_SUCCESSES:
+        yield f"only {run.succeeded:,} requests succeeded, of the {LEAST_SUCCESSES} that a mean needs"
+    yield from (caveat.text for caveat in run.caveats if caveat.has(Trait.SPLITS))
+    if (service_ns(run) or 0) <= 0:
+        yield "no mean latency is known"
+
+
+Gap = tuple[str, str] | None
+"""What is missing and what would help, or nothing."""
+
+
+def _server_unread(run: Summary) -> Gap:
+    if server_ns(run) is not None:
+        return None
+    gaps = [caveat.text for caveat in run.caveats if caveat.code == "probe-gap"]
+    why = "; ".join(["the server's parts could not be read", *gaps, "nothing else is seen in the way"])
+    return why, "Let the server's statistics be read (their address and extension), then run again."
+
+
+def _upstream_untold(run: Summary) -> Gap:
+    """A gateway knows how long its upstream took, and not what with."""
+    if not at_least(upstream_share(run), MOST):
+        return None
+    took = f"{ms(run.server_parts['upstream'])} of {ms(service_ns(run))} ms"
+    why = f"the gateway waited {took} for its upstream: in its queue, for its work or on the way is not told"
+    return why, "Measure the upstream's own endpoint, whose counters tell these apart, at the same load."
+
+
+def _unexplained(run: Summary) -> Gap:
+    left, whole = run.unexplained_ns, service_ns(run)
+    if left is None or whole is None or run.network_ns is None:
+        return None
+    said = f"{ms(abs(left))} ms beside a latency of {ms(whole)} ms"
+    advice = "See docs/attribution.md for what can hide there; look at proxies and at the server's front end."
+    if left < -UNEXPLAINED_SHARE * whole:
+        return f"the parts come to more than was measured: {said}", advice
+    handling = HANDLING_NS + 1e9 * (run.request_bytes or 0) / HANDLING_BYTES_PER_S
+    others = (run.server_queue_ns, run.server_compute_ns, run.server_other_ns, path_ns(run))
+    codec = (run.encode_ns, run.decode_ns)
+    if left > handling and left > max(part or 0.0 for part in (*others, *codec)):
+        return f"the largest part is unexplained: {said}", advice
+    return None
+
+
+def _path_unseen(run: Summary) -> Gap:
+    """Without the connections' state, few connections, a full link and a mere long way look alike."""
+    seen = run.path is not None and run.path.rtt_ns is not None and not has_caveat(run, "path-gap")
+    if seen or not at_least(path_share(run), MOST) or (path_ns(run) or 0) <= SHORT_NS:
+        return None
+    why = f"the path took {ms(path_ns(run))} of {ms(service_ns(run))} ms, and its connections were not seen"
+    return why, "Run the workers on Linux, whose kernel tells of connections, and with keep-alive."
+
+
+def _queue_or_loss(run: Summary) -> Gap:
+    """Windows are full at a round trip that is neither near its least nor long enough for a queue."""
+    path = run.path
+    if path is None or run.link_bytes_per_s or not at_least(path_share(run), MOST):
+        return None
+    if near_least(path) or shows_room(path) or not fills_windows(run, path):
+        return None
+    said = f"round trips took {ms(path.rtt_ns)} ms and at best {ms(path.min_rtt_ns)} ms, with full windows"
+    return f"{said}: a full link or few connections", "Say the link's rate with --link-mbit, then run again."
+
+
+def _host_full(run: Summary) -> Gap:
+    """Client, server and others share the host's cores, which are all in use: the client waits for them."""
+    waits = run.cpu_wait_pct is None or run.cpu_wait_pct >= AWAITED_PCT
+    if run.host_cpu_pct is None or run.host_cpu_pct < HOST_BUSY_PCT or not waits:
+        return None
+    why = f"the client's host was {digits(run.host_cpu_pct)} % busy, and it is not known by whom"
+    return why, "Run client and server on hosts of their own, with nothing else on them."
+
+
+def _not_kept_up(run: Summary) -> Gap:
+    """An open load was not carried, though nothing that was measured was full."""
+    if run.load == "closed":
+        return None
+    advice = "Raise --max-in-flight, or add workers: see the arrivals that came late."
+    if run.dropped:
+        return f"{run.dropped:,} of {run.due or 0:,} arrivals were never sent, and nothing was full", advice
+    delay, latency = run.send_delay_mean_ns, run.latency_mean_ns
+    if delay is not None and latency is not None and delay > DELAYED_SHARE * latency:
+        return f"requests began {ms(delay)} ms late, and nothing was full", advice
+    if has_caveat(run, "rate-missed"):
+        return "the asked rate was not sent, and nothing was full", advice
+    return None
+
+
+_GAPS: tuple[Callable[[Summary], Gap], ...] = (
+    _server_unread,
+    _upstream_untold,
+    _unexplained,
+    _path_unseen,
+    _queue_or_loss,
+    _host_full,
+    _not_kept_up,
+)
+
+
+def offered_load(run: Summary) -> Limit:
+    """What holds where no other rule does: nothing was found full, and the time is explained."""
+    said = "; ".join([_load(run), *_room(run)])
+    if run.load == "closed":
+        return Limit("offered-load", said, "Add users: nothing was full, so more of them would give more.")
+    return Limit("offered-load", said, "Ask for a higher rate: the server kept up with this one.")
+
+
+def _load(run: Summary) -> str:
+    if run.load == "closed":
+        return f"{plural(int(run.level), 'user')} did not fill anything"
+    offered = run.level if run.offered_per_s is None else run.offered_per_s
+    return f"the server kept up with {digits(offered)} requests a second"
+
+
+def _room(run: Summary) -> Iterator[str]:
+    if run.worker_cpu_pct is not None:
+        yield f"the busiest worker used {digits(run.worker_cpu_pct)} % of a core"
+    if run.cpu_wait_pct is not None and run.cpu_wait_pct >= WORTH_SAYING_PCT:
+        yield f"a worker was ready to run and had no core {digits(run.cpu_wait_pct)} % of the time"
+    if run.server_busy is not None:
+        yield f"the server's instances were executing {digits(100 * run.server_busy)} % of the time"
+    elif (share := server_share(run)) is not None:
+        yield f"the server took {digits(100 * share)} % of {ms(service_ns(run))} ms a request"
+    path, rate = run.path, run.link_bytes_per_s
+    if path and rate and path.wire_bytes_per_s is not None:
+        yield f"{digits(100 * path.wire_bytes_per_s / rate)} % of the link's rate was sent"
+    elif path and path.busy_share is not None:
+        yield f"connections were busy {digits(100 * path.busy_share)} % of the time"
+
 
 RULES: tuple[Rule, ...] = (
     nothing_measured,

@@ -3,6 +3,7 @@
 from reports.caveats.attribution import COLD_SHARE
 from reports.format import digits, ms
 from reports.limit import Limit
+from reports.limits.path import BESIDE_NS
 from reports.limits.shares import (
     at_least,
     in_flight,
@@ -14,7 +15,6 @@ from reports.limits.shares import (
     upstream_share,
     work_ns,
 )
-from reports.limits.windows import BESIDE_NS
 from reports.summary.summary import Summary
 
 WASTEFUL_DELAY = 0.3

@@ -99,4 +99,4 @@ def saturated(run: Summary) -> bool:
 
 def has_caveat(run: Summary, *codes: str) -> bool:
     """Whether a run carries any of these caveats."""
-    return any(doubt.code in codes for doubt in run.caveats)
+    return any(caveat.code in codes for caveat in run.caveats)

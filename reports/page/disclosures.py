@@ -13,10 +13,14 @@ RANDOM_WEIGHTS = "Random weights: timings are real, embeddings mean nothing."
 
 def stand_in(study: Study, endpoint: str) -> str | None:
     """The sentence that must stand beside an endpoint's numbers, or None."""
+    return stands_for(endpoint, study.described.get(endpoint, {}).get("emulated"))
+
+
+def stands_for(endpoint: str, profile: object = None) -> str | None:
+    """The same by the endpoint's name and what it emulates, where that is known."""
     if endpoint.endswith(FLOOR_SUFFIX) or endpoint.startswith("null-"):
         return FLOOR
     if endpoint.startswith("emulated-"):
-        profile = study.described.get(endpoint, {}).get("emulated")
         named = f"Emulated ({profile})" if profile else "Emulated"
         return f"{named}: no model computes behind this endpoint."
     return OPENVINO if endpoint.startswith("openvino-") else None

@@ -1,13 +1,27 @@
-"""A page and its sections: what every format is made from."""
+"""A page, its sections and their charts, as data: what every format is made from."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
-from reports.page.chart import Chart
 from reports.page.table import Table
 
 LONG = 24
 """Rows; a table with more is opened on demand."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A drawing under a title: `kind` names the script's function that draws `data`, which JSON can hold.
+
+    `notes` are sentences below it. Its numbers stand in the tables beside it, or in timeline.csv.
+    """
+
+    title: str
+    caption: str
+    kind: str
+    data: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,3 +65,8 @@ def filled(sections: Iterable[Section]) -> Iterator[Section]:
         )
         if tables or section.charts:
             yield replace(section, tables=tables)
+
+
+def rounded(value: float | None) -> float | None:
+    """Four significant digits: more than a drawing shows, and less than a file must carry."""
+    return None if value is None else float(f"{value:.3e}")

@@ -84,13 +84,20 @@ def _barred(cell: TableCell, greatest: float) -> TableCell:
     return replace(cell, share=cell.value / greatest) if cell.value is not None and greatest > 0 else cell
 
 
-def words(
+def table_of(
     title: str,
     heads: Iterable[str],
     rows: Iterable[Iterable[object]],
+    *,
+    caption: str = "",
+    notes: Footnotes | None = None,
     numeric: Iterable[int] = (),
+    shared: Iterable[str] = (),
     folded: bool = False,
 ) -> Table:
-    """A table of plain text without caption or footnotes."""
-    cells = tuple(tuple(TableCell(str(item)) for item in row) for row in rows)
-    return Table(title, "", tuple(heads), cells, numeric=frozenset(numeric), folded=folded)
+    """A table of cells, and of whatever else is shown as text."""
+    cells = tuple(
+        tuple(item if isinstance(item, TableCell) else TableCell(str(item)) for item in row) for row in rows
+    )
+    texts = notes.texts if notes else ()
+    return Table(title, caption, tuple(heads), cells, texts, frozenset(numeric), tuple(shared), folded)

@@ -2,49 +2,38 @@
 
 import csv
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from reports.summary.summary import Summary
+from reports.summary.summary import CellFields, Summary
 
 FOLDER = Path(__file__).parent.parent / "published"
 STANDS_FOR = {"openvino": "trt"}
 """A backend of ours that stands in for one of theirs."""
-TEXTS = ("study", "endpoint", "backend", "protocol", "payload", "load", "source")
-NUMBERS = (
-    *("images_per_s", "latency_mean_ms", "latency_p50_ms", "latency_p95_ms", "latency_p99_ms"),
-    *("server_ms", "server_compute_ms", "gpu_memory_bytes", "encode_ms", "request_bytes"),
-)
+TEXTS = ("study", "source", "endpoint", "backend", "protocol", "payload", "load")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Published:
+class Published(CellFields):
     """One figure of a published study; None where it was not published.
 
     The server's compute and total are means per request; `timed_out` says that a timeout was published.
     """
 
     study: str
-    endpoint: str
-    backend: str
-    protocol: str
-    payload: str
-    batch: int
-    load: str
-    level: float
-    images_per_s: float | None
-    latency_p50_ms: float | None
     source: str
-    latency_mean_ms: float | None = None
-    latency_p95_ms: float | None = None
-    latency_p99_ms: float | None = None
-    server_ms: float | None = None
-    server_compute_ms: float | None = None
-    gpu_memory_bytes: float | None = None
-    encode_ms: float | None = None
-    request_bytes: float | None = None
-    timed_out: bool = False
+    timed_out: bool
+    images_per_s: float | None
+    latency_mean_ms: float | None
+    latency_p50_ms: float | None
+    latency_p95_ms: float | None
+    latency_p99_ms: float | None
+    server_ms: float | None
+    server_compute_ms: float | None
+    gpu_memory_bytes: float | None
+    encode_ms: float | None
+    request_bytes: float | None
 
 
 def published_files() -> dict[str, Path]:
@@ -62,14 +51,12 @@ def read_published(name: str) -> tuple[Published, ...]:
 
 
 def _figure(row: dict[str, str]) -> Published:
-    told: dict[str, Any] = {name: row[name] for name in TEXTS}
-    told |= {name: _number(row[name]) for name in NUMBERS}
-    timed_out = "failures" in row["caveats"].split(";")
-    return Published(**told, batch=int(row["batch"]), level=float(row["level"]), timed_out=timed_out)
-
-
-def _number(text: str) -> float | None:
-    return float(text) if text else None
+    """A field that is no text is a number, which may be lacking."""
+    texts = {name: row[name] for name in TEXTS}
+    numbers = [one.name for one in fields(Published) if one.name not in {*TEXTS, "timed_out"}]
+    told: dict[str, Any] = texts | {name: float(row[name]) if row[name] else None for name in numbers}
+    told["batch"] = int(row["batch"])
+    return Published(**told, timed_out="failures" in row["caveats"].split(";"))
 
 
 def beside(run: Summary, figures: Sequence[Published]) -> Published | None:
@@ -83,12 +70,9 @@ def beside(run: Summary, figures: Sequence[Published]) -> Published | None:
 
 def their_endpoint(run: Summary, figures: Iterable[Published]) -> str:
     """The published endpoint that a run's is put beside; empty where none carries the same the same way."""
-    alike = [(it.backend, it.endpoint) for it in figures if _way(it) == (run.protocol, run.payload)]
+    carried = (run.protocol, run.payload)
+    alike = [(it.backend, it.endpoint) for it in figures if (it.protocol, it.payload) == carried]
     for backend in (run.backend, STANDS_FOR.get(run.backend)):
         if found := [endpoint for theirs, endpoint in alike if theirs == backend]:
             return found[0]
     return alike[0][1] if alike else ""
-
-
-def _way(figure: Published) -> tuple[str, str]:
-    return figure.protocol, figure.payload

@@ -6,8 +6,17 @@ from dataclasses import dataclass, replace
 from reports.page.table import Footnotes, Table, TableCell
 from reports.published_figures.rates import published_figures
 from reports.stats.figures import images_per_s, latency_ms
-from reports.stats.repeats import COMPARABLE_RUNS, ENOUGH_RUNS, Runs, Value
-from reports.stats.spread import Spread, hedge, over, spread_of
+from reports.stats.repeats import (
+    COMPARABLE_RUNS,
+    ENOUGH_RUNS,
+    Runs,
+    Spread,
+    Value,
+    grouped,
+    hedge,
+    over,
+    spread_of,
+)
 from reports.study.study import Study
 from reports.summary.summary import Summary
 
@@ -77,10 +86,8 @@ class Comparison:
 
 def pairs(runs: Runs, value: Value) -> Iterator[Comparison]:
     """gRPC over HTTP for each backend, payload, batch, level and link; many users on one gRPC connection."""
-    groups: dict[tuple[str, str, str, float, int], list[Summary]] = {}
-    for run in runs:
-        if not run.built_anew and not run.congestion:
-            groups.setdefault((run.link, run.backend, run.payload, run.level, run.batch), []).append(run)
+    usual = (run for run in runs if not run.built_anew and not run.congestion)
+    groups = grouped(usual, lambda run: (run.link, run.backend, run.payload, run.level, run.batch))
     for (link, backend, payload, level, batch), here in sorted(groups.items()):
         shared = "per-user" if level == 1 else "shared"
         grpc, http = _way(here, "grpc", shared, value), _way(here, "http", "per-user", value)
@@ -108,10 +115,8 @@ def _way(runs: Runs, protocol: str, channels: str, value: Value) -> Spread | Non
 
 def jpeg_first(runs: Runs) -> Iterator[Comparison]:
     """PyTorch with JPEG over the best other with a tensor, for each batch, level and link."""
-    cells: dict[tuple[str, float, int], list[Summary]] = {}
-    for run in runs:
-        if run.backend not in WITHOUT_MODEL:
-            cells.setdefault((run.link, run.level, run.batch), []).append(run)
+    real = (run for run in runs if run.backend not in WITHOUT_MODEL)
+    cells = grouped(real, lambda run: (run.link, run.level, run.batch))
     for (link, level, batch), here in sorted(cells.items()):
         jpeg = _best(run for run in here if run.backend == "pytorch" and run.payload == "jpeg")
         other = _best(run for run in here if run.payload == "fp32")
@@ -122,10 +127,8 @@ def jpeg_first(runs: Runs) -> Iterator[Comparison]:
 
 def _best(runs: Iterable[Summary]) -> Spread | None:
     """The spread of the fastest way among some runs; None without any."""
-    ways: dict[object, list[Summary]] = {}
-    for run in runs:
-        ways.setdefault(run.way, []).append(run)
-    found = [rate for of_way in ways.values() if (rate := spread_of(of_way, images_per_s))]
+    ways = grouped(runs, lambda run: run.way).values()
+    found = [rate for of_way in ways if (rate := spread_of(of_way, images_per_s))]
     return max(found, key=lambda rate: rate.median, default=None)
 
 
@@ -183,13 +186,12 @@ def _hypothesis(code: str, verdict: str, figures: str = "", doubt: str = "") -> 
 def judged(study: Study) -> tuple[Hypothesis, ...]:
     """All five; doubted, too, where no run went over a link that models the path of a published study."""
     found = hypotheses(study)
-    return found if published_figures(study) else tuple(map(_doubted, found))
-
-
-def _doubted(it: Hypothesis) -> Hypothesis:
-    if it.verdict == NOT_TESTED:
-        return it
-    return replace(it, doubt="; ".join(text for text in (ELSEWHERE, it.doubt) if text))
+    if published_figures(study):
+        return found
+    return tuple(
+        it if it.verdict == NOT_TESTED else replace(it, doubt="; ".join(filter(None, (ELSEWHERE, it.doubt))))
+        for it in found
+    )
 
 
 def hypotheses_table(study: Study) -> Table:

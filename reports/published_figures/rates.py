@@ -3,17 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from reports.format import MISSING, digits
-from reports.page.disclosures import disclosures, stand_in
-from reports.page.grid import number
-from reports.page.table import Footnotes, Rows, Table, TableCell
+from reports.page.study_table import Columns, cell, measured, number, study_table, text
+from reports.page.table import Footnotes, Table, TableCell
 from reports.published_figures.figures import Published, beside, read_published, their_endpoint
 from reports.stats.figures import images_per_s, latency_ms, protocol_pairs
-from reports.stats.repeats import Runs, Value, absence, repeats, resting_on, taints
-from reports.stats.spread import over, spread_of
+from reports.stats.repeats import Runs, Value, by_cell, over, repeats, resting_on, spread_of
 from reports.study.study import Study
 from reports.summary.summary import Summary
 
-OURS, THEIRS, RATIO = ("ours", "beside their", "load"), "published", "ratio"
 AS_PUBLISHED = {"http": ("", "per-user"), "grpc": ("shared", "same-args")}
 """Channels by protocol, as the published clients had them; older ledgers do not tell HTTP's."""
 TITLE = "Beside the published figures"
@@ -23,10 +20,6 @@ CAPTION = (
     "figures: where ours agree they are consistent with theirs, which is no proof. b is batch, c is users."
 )
 Figures = Mapping[str, Sequence[Published]]
-HEADS = (
-    *("ours beside theirs", "batch", "HTTP", "gRPC", "gRPC/HTTP"),
-    *("published HTTP", "gRPC", "gRPC/HTTP"),
-)
 BY_LATENCY = "of published p50, since images/s were not published"
 
 
@@ -50,6 +43,9 @@ def latencies_beside(study: Study, figures: Figures) -> Table:
     return _beside(study, figures, ("serial p50", "p50 ms"), latency_ms, lambda it: it.latency_p50_ms)
 
 
+Twins = tuple[Runs, Published]
+
+
 def _beside(
     study: Study,
     figures: Figures,
@@ -58,24 +54,26 @@ def _beside(
     published: Callable[[Published], float | None],
 ) -> Table:
     """The table of one figure, `words` being what it is and the head of its column."""
-    notes = Footnotes()
-    rows = tuple(
-        (*_head(study, runs, it, notes), *_compared(runs, value, theirs, it, notes))
-        for runs, it in _twins(study, figures)
-        if (theirs := published(it)) is not None
+
+    def compared(twins: Twins, notes: Footnotes) -> tuple[TableCell, ...]:
+        (runs, it), theirs = twins, published(twins[1])
+        ours = measured(runs, value, notes)
+        ratio = f"{digits(ours.value / theirs)}×" if ours.value is not None and theirs else MISSING
+        return ours, sourced(theirs, it, notes), TableCell(ratio)
+
+    columns: Sequence[Columns[Twins]] = (
+        cell("ours", lambda twins, notes: notes.way(twins[0][0]), numeric=False),
+        text("beside their", lambda twins: twins[1].endpoint, numeric=False),
+        text("load", lambda twins: f"b{twins[0][0].batch}/c{twins[0][0].level:g}", numeric=False),
+        Columns((words[1], "published", "ratio"), compared),
     )
-    return _table(study, figures, f"{TITLE}: {words[0]}", (*OURS, words[1], THEIRS, RATIO), rows, notes)
+    twins = [(runs, it) for runs, it in _twins(study, figures) if published(it) is not None]
+    said = [run.endpoint for run in study.runs if run.link in figures]
+    title, shared = f"{TITLE}: {words[0]}", (repeats(study),)
+    return study_table(study, title, CAPTION, columns, twins, shared=shared, endpoints=said)
 
 
-def _table(
-    study: Study, figures: Figures, title: str, heads: tuple[str, ...], rows: Rows, notes: Footnotes
-) -> Table:
-    said = disclosures(study, (run.endpoint for run in study.runs if run.link in figures))
-    shared = (repeats(study), *(text for text in said if text not in notes.texts))
-    return Table(title, CAPTION, heads, rows, notes.texts, frozenset(range(3, len(heads))), shared)
-
-
-def _twins(study: Study, figures: Figures) -> list[tuple[Runs, Published]]:
+def _twins(study: Study, figures: Figures) -> list[Twins]:
     """The repeats of each cell over such links that has a published twin, with it."""
     cells = _cells(study, figures)
     return [(runs, it) for runs in cells if (it := beside(runs[0], figures[runs[0].link]))]
@@ -83,12 +81,9 @@ def _twins(study: Study, figures: Figures) -> list[tuple[Runs, Published]]:
 
 def _cells(study: Study, figures: Figures) -> list[Runs]:
     """The repeats of each closed cell over such links, by way, batch and users."""
-    cells: dict[str, list[Summary]] = {}
-    for run in study.runs:
-        if run.link in figures and run.load == "closed" and not run.is_floor and as_published(run):
-            cells.setdefault(run.cell, []).append(run)
-    ways = study.ways
-    return sorted(cells.values(), key=lambda runs: (ways.index(runs[0].way), runs[0].level, runs[0].batch))
+    closed = [run for run in study.runs if run.link in figures and run.load == "closed" and not run.is_floor]
+    cells = by_cell(run for run in closed if as_published(run)).values()
+    return sorted(cells, key=lambda runs: (study.ways.index(runs[0].way), runs[0].level, runs[0].batch))
 
 
 def as_published(run: Summary) -> bool:
@@ -101,21 +96,6 @@ def as_published(run: Summary) -> bool:
     return run.serial or run.channels in AS_PUBLISHED.get(run.protocol, ())
 
 
-def _head(study: Study, runs: Runs, it: Published, notes: Footnotes) -> tuple[TableCell, ...]:
-    run, said = runs[0], stand_in(study, runs[0].endpoint)
-    ours = TableCell(study.named(run.way), notes.marks([said] if said else []))
-    return ours, TableCell(it.endpoint), TableCell(f"b{run.batch}/c{run.level:g}")
-
-
-def _compared(
-    runs: Runs, value: Value, theirs: float | None, it: Published, notes: Footnotes
-) -> tuple[TableCell, ...]:
-    """Ours, theirs and the ratio."""
-    ours = measured(runs, value, notes)
-    ratio = f"{digits(ours.value / theirs)}×" if ours.value is not None and theirs else MISSING
-    return ours, sourced(theirs, it, notes), TableCell(ratio)
-
-
 def sourced(value: float | None, it: Published, notes: Footnotes) -> TableCell:
     """A published number with the digits that it was published with, marked with where that was."""
     if value is None:
@@ -123,34 +103,30 @@ def sourced(value: float | None, it: Published, notes: Footnotes) -> TableCell:
     return TableCell(f"{value:,.6g}", notes.marks([f"published: {it.source}"]))
 
 
-def measured(runs: Runs, value: Value, notes: Footnotes) -> TableCell:
-    """The median with the lowest and highest of the repeats that it rests on, and its marks."""
-    behind = resting_on(runs, value)
-    found = spread_of(behind, value)
-    if found is None:
-        return TableCell(MISSING, notes.marks([absence(runs)]))
-    return TableCell(str(found), notes.marks(taints(behind)), found.median)
+Pair = tuple[str, int, tuple[Runs, Runs], tuple[Published, Published]]
+"""What ours and theirs are called, the batch, the runs over HTTP and gRPC, and their published twins."""
 
 
 def serial_ratios(study: Study, figures: Figures) -> Table:
     """One row for each pair of protocols and batch with one user: images/s and gRPC over HTTP, both sides."""
-    notes = Footnotes()
-    rows = [row for link in figures for row in _rows(study, link, figures[link], notes)]
-    endpoints = [run.endpoint for run in study.runs if run.link in figures]
-    return Table(
+    columns: Sequence[Columns[Pair]] = (
+        text("ours beside theirs", lambda pair: pair[0], numeric=False),
+        text("batch", lambda pair: str(pair[1])),
+        Columns(("HTTP", "gRPC", "gRPC/HTTP"), lambda pair, notes: _ours(*pair[2], notes)),
+        Columns(("published HTTP", "gRPC", "gRPC/HTTP"), lambda pair, notes: _theirs(*pair[3], notes)),
+    )
+    return study_table(
+        study,
         "gRPC over HTTP beside the published",
         "Images per second with one user, medians; in brackets what the repeats allow.",
-        HEADS,
-        tuple(rows),
-        notes.texts,
-        numeric=frozenset(range(1, len(HEADS))),
-        shared=(repeats(study), *disclosures(study, endpoints)),
+        columns,
+        (pair for link in figures for pair in _pairs(study, link, figures[link])),
+        shared=(repeats(study),),
+        endpoints=[run.endpoint for run in study.runs if run.link in figures],
     )
 
 
-def _rows(
-    study: Study, link: str, figures: Sequence[Published], notes: Footnotes
-) -> Iterator[tuple[TableCell, ...]]:
+def _pairs(study: Study, link: str, figures: Sequence[Published]) -> Iterator[Pair]:
     """Those over one link: each pair of protocols in the same variant, batch by batch."""
     serial = [run for run in study.runs if run.serial and run.link == link and not run.is_floor]
     for name, pair in protocol_pairs(study, serial).items():
@@ -159,8 +135,7 @@ def _rows(
             theirs = [it for runs in (http, grpc) if runs and (it := beside(runs[0], figures))]
             if len(theirs) == len(pair):
                 their = their_endpoint(http[0], figures).rpartition("-")[0]
-                head = TableCell(f"{name} beside their {their}"), TableCell(str(batch))
-                yield (*head, *_ours(http, grpc, notes), *_theirs(theirs[0], theirs[1], notes))
+                yield f"{name} beside their {their}", batch, (http, grpc), (theirs[0], theirs[1])
 
 
 def _ours(http: Runs, grpc: Runs, notes: Footnotes) -> tuple[TableCell, ...]:

@@ -71,6 +71,14 @@ def _text(cell: TableCell) -> Text:
     return Text(plain(cell.text) + cell.superscript)
 
 
+def print_page(page: Page, ending: str = "") -> None:
+    """Prints it on standard output, and after it where more is."""
+    console = PatientConsole(highlight=False)
+    render_console(page, console)
+    if ending:
+        console.print(f"\n{ending}", markup=False, soft_wrap=True)
+
+
 def public_path(directory: Path, here: Path) -> str:
     """The directory as seen from here, or its name alone where it is not below: reports are passed around."""
     whole = Path(os.path.abspath(here / directory))
@@ -87,7 +95,12 @@ class PatientConsole(Console):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def refused(sentence: str, code: int = 2) -> int:
-    """Says on standard error why a command does not do it; the exit code, 2 where the input is to blame."""
-    print(f"reports: {one_line(sentence)}", file=sys.stderr)
+def refused(why: str | Exception, code: int = 2, place: Path | None = None, mend: str = "") -> int:
+    """Says on standard error why a command does not do it; the exit code, 2 where the input is to blame.
+
+    An OSError means that `place` cannot be written.
+    """
+    if isinstance(why, OSError):
+        why = f"{place}: cannot be written ({why.strerror}): {mend}."
+    print(f"reports: {one_line(str(why))}", file=sys.stderr)
     return code

@@ -2,7 +2,7 @@
 
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from reports.cells_csv.columns import render_csv, render_timeline
@@ -23,6 +23,12 @@ def write_report(directory: Path, study: Study, page: Page, verdicts: Sequence[V
         "summary.md": render_markdown(page),
         "report.html": render_html(page),
     }
+    write_files(directory, files)
+
+
+def write_files(directory: Path, files: Mapping[str, str]) -> None:
+    """Writes texts by their names; the directory is made where it is not there."""
+    directory.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         write_whole(directory / name, text)
 

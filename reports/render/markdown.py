@@ -1,11 +1,26 @@
-"""The page as Markdown, fit for a pull request: what is for looking things up opens on demand."""
+"""The page and gates.md as Markdown, fit for a pull request: what is for looking up opens on demand."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from reports.format import plain, plural
+from reports.gates.verdict import (
+    FAIL,
+    FAILED,
+    INCONCLUSIVE,
+    NOT_TOLD,
+    PASS,
+    PASSED,
+    SYMBOLS,
+    Verdict,
+    exit_code,
+    headline,
+    not_passed,
+)
 from reports.page.page import Page, Section
 from reports.page.table import Table, TableCell
+from reports.topics.gates import JUDGED, gate_table
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|#~$!])")
 # GitHub would notify the owner of such a name, or link such a number to an issue, escaped or not.
@@ -51,19 +66,15 @@ def _section(section: Section, long_tables: bool) -> Iterator[str]:
         return
     yield from ("", f"## {section.heading}")
     for table in section.tables:
+        title, rows = escaped(table.title), plural(len(table.rows), "row")
         if not table.folded:
-            yield from ("", f"### {escaped(table.title)}", "", *table_lines(table))
+            yield from ("", f"### {title}", "", *table_lines(table))
         elif long_tables:
-            yield from ("", *_on_demand(table))
+            # GitHub and GitLab show the summary, and the table once that is clicked.
+            yield from ("", f"<details><summary>{title} ({rows})</summary>", "", *table_lines(table))
+            yield from ("", "</details>")
         else:
-            yield from ("", f"{escaped(table.title)}: {plural(len(table.rows), 'row')}, in report.html.")
-
-
-def _on_demand(table: Table) -> Iterator[str]:
-    """GitHub and GitLab show the summary, and the table once that is clicked."""
-    rows = plural(len(table.rows), "row")
-    yield from (f"<details><summary>{escaped(table.title)} ({rows})</summary>", "", *table_lines(table), "")
-    yield "</details>"
+            yield from ("", f"{title}: {rows}, in report.html.")
 
 
 def table_lines(table: Table) -> Iterator[str]:
@@ -84,3 +95,42 @@ def _row(cells: Iterator[str]) -> str:
 
 def _cell(cell: TableCell) -> str:
     return escaped(cell.text) + cell.superscript
+
+
+_SYMBOL = {PASSED: SYMBOLS[PASS], FAILED: SYMBOLS[FAIL], NOT_TOLD: SYMBOLS[INCONCLUSIVE]}
+MOST_ROWS = 1_000
+"""Of each table: more would not fit, however short they are."""
+
+
+def gates_markdown(verdicts: Sequence[Verdict], title: str = "", command: str = "") -> str:
+    """The file, of as many verdicts as a comment can hold; `command` is the one that makes it again."""
+    most = min(len(verdicts), MOST_ROWS)
+    while len(text := joined(_verdict_lines(verdicts, title, command, most))) > MOST_CHARACTERS and most:
+        most //= 2
+    return text
+
+
+def _verdict_lines(verdicts: Sequence[Verdict], title: str, command: str, most: int) -> Iterator[str]:
+    passed = [verdict for verdict in verdicts if verdict.outcome == PASS]
+    yield from (f"## Gates{': ' if title else ''}{escaped(title)}", "")
+    yield f"{_SYMBOL[exit_code(verdicts)]} **{escaped(headline(verdicts))}.**"
+    if others := not_passed(verdicts):
+        yield from ("", *_table(others, most))
+    if passed:
+        yield from ("", f"<details><summary>{SYMBOLS[PASS]} {len(passed):,} passed</summary>", "")
+        yield from (*_table(passed, most), "", "</details>")
+    yield from ("", escaped(JUDGED))
+    if command:
+        yield from ("", "To judge again:", "", f"    {plain(command)}")
+
+
+def _table(verdicts: Sequence[Verdict], most: int) -> Iterator[str]:
+    """The first of some verdicts, and how many are left out."""
+    left_out = len(verdicts) - most
+    if most:
+        yield from table_lines(replace(gate_table("", verdicts[:most]), shared=()))
+    if left_out > 0:
+        yield from (
+            "",
+            f"{plural(left_out, 'more gate')} did not fit here: junit.xml and gates.json have all.",
+        )

@@ -15,17 +15,8 @@ from reports.topics.contention.tables import record
 from reports.topics.contention.verdict import verdicts as verdicts_on_arms
 
 _FROM_HEADER = (
-    "study",
-    "title",
-    "size",
-    "started_utc",
-    "plan",
-    "options",
-    "fingerprint",
-    "images",
-    "endpoints",
-    "links",
-    "hosts",
+    *("study", "title", "size", "started_utc", "plan", "options", "fingerprint"),
+    *("images", "endpoints", "links", "hosts"),
 )
 _OF_RUN = (
     *("cell", "repeat", "status", "tainted", "requests", "timeouts", "abandoned"),
@@ -68,5 +59,5 @@ def _run(run: Summary) -> dict[str, Any]:
         "cold": {"share": run.cold_share, "batches": list(run.cold_batches)},
         **{name: asdict(value) if (value := getattr(run, name)) else None for name in _NESTED},
         "failures": dict(run.failure_kinds),
-        "caveats": [asdict(doubt) for doubt in run.caveats],
+        "caveats": [asdict(caveat) for caveat in run.caveats],
     }

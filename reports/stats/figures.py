@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from reports.stats.repeats import Runs, typical
+from reports.stats.log_ratio import log_ratio
+from reports.stats.repeats import Runs, Value, typical
 from reports.study.study import Study
 from reports.summary.summary import Summary, Way
 
@@ -16,19 +17,29 @@ def fastest_cell(cells: Iterable[Runs]) -> Runs:
     return max(sound or every, key=lambda runs: typical(runs, images_per_s) or 0.0, default=[])
 
 
-def latency_ms(run: Summary) -> float | None:
-    """Median latency in milliseconds."""
-    return None if run.latency_p50_ns is None else run.latency_p50_ns / 1e6
+def in_ms(field: str) -> Value:
+    """Some nanoseconds of a run in milliseconds."""
+
+    def value(run: Summary) -> float | None:
+        value_ns: float | None = getattr(run, field)
+        return None if value_ns is None else value_ns / 1e6
+
+    return value
 
 
-def compute_ms(run: Summary) -> float | None:
-    """The server's compute time per request in milliseconds."""
-    return None if run.server_compute_ns is None else run.server_compute_ns / 1e6
+latency_ms, compute_ms = in_ms("latency_p50_ns"), in_ms("server_compute_ns")
+"""Median latency, and the server's compute time per request, in milliseconds."""
 
 
 def images_per_s(run: Summary) -> float | None:
     """Images per second; None where nothing succeeded: 0 would say "slow" where the run failed."""
     return run.images_per_s if run.succeeded else None
+
+
+def not_told_apart(best: Runs, other: Runs) -> bool:
+    """Whether both have repeats, which do not tell by images per second which is faster."""
+    sides = [[rate for run in runs if (rate := images_per_s(run))] for runs in (best, other)]
+    return all(sides) and log_ratio(*sides).alike
 
 
 def protocol_pairs(study: Study, runs: Runs) -> Pairs:
@@ -51,5 +62,4 @@ def protocol_pairs(study: Study, runs: Runs) -> Pairs:
 
 def percentile_ms(run: Summary, percentile: str) -> float | None:
     """Latency at p50, p90, p95, p99 or p99.9 in milliseconds."""
-    value_ns: float | None = getattr(run, f"latency_{percentile.replace('.', '')}_ns")
-    return None if value_ns is None else value_ns / 1e6
+    return in_ms(f"latency_{percentile.replace('.', '')}_ns")(run)

@@ -32,6 +32,11 @@ class LogRatio:
         return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
 
     @property
+    def alike(self) -> bool:
+        """Whether both sides have repeats, which do not tell them apart."""
+        return self.low is not None and not self.significant
+
+    @property
     def times(self) -> str:
         """1.05× (0.990–1.11); 1.01× (±0.200 %) where three digits do not tell its ends apart; or 1.05×."""
         told = f"{digits(self.ratio)}×"

@@ -1,14 +1,32 @@
-"""What the repeats of a cell say together, and which of them can be rested on."""
+"""What the repeats of a cell say together, with their lowest and highest, and which can be rested on."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from statistics import median
+from typing import TypeVar
 
+from reports.format import digits
 from reports.study.study import Study
 from reports.summary.summary import Summary
 
+Key = TypeVar("Key")
+Item = TypeVar("Item")
 Value = Callable[[Summary], float | None]
 Runs = Sequence[Summary]
 COMPARABLE_RUNS, ENOUGH_RUNS = 2, 3
+
+
+def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """The items, such as runs, of each key, in the order in which the keys come."""
+    found: dict[Key, list[Item]] = {}
+    for item in items:
+        found.setdefault(key(item), []).append(item)
+    return found
+
+
+def by_cell(runs: Iterable[Summary]) -> dict[str, list[Summary]]:
+    """The repeats of each cell, by its name."""
+    return grouped(runs, lambda run: run.cell)
 
 
 def repeats(study: Study) -> str:
@@ -39,13 +57,12 @@ def scarcity(counts: Collection[int]) -> str:
         return "inconclusive: one run per cell; --repeats 5 would tell"
     if min(counts) < COMPARABLE_RUNS:
         return "inconclusive where a cell has one run; --repeats 5 would tell"
-    few = min(counts) < ENOUGH_RUNS
-    return f"with fewer than {ENOUGH_RUNS} runs per cell, small differences may be chance" if few else ""
+    return hedge(min(counts))
 
 
 def taints(runs: Runs) -> Iterator[str]:
     """The advice of each caveat that disqualifies one of the runs."""
-    return (f"{doubt.code}: {doubt.advice}" for run in runs for doubt in run.caveats if doubt.tainted)
+    return (f"{caveat.code}: {caveat.advice}" for run in runs for caveat in run.caveats if caveat.tainted)
 
 
 def absence(runs: Runs) -> str:
@@ -58,3 +75,46 @@ def absence(runs: Runs) -> str:
         return "not stated by the server"
     ends = {run.status for run in runs if run.started} - {"done"}
     return f"no request succeeded ({', '.join(sorted(ends))})" if ends else "no request succeeded"
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What some repeats came to; with one run all three are the same."""
+
+    median: float
+    low: float
+    high: float
+    runs: int = 1
+
+    def __str__(self) -> str:
+        around = "" if self.runs == 1 else f" ({digits(self.low)}–{digits(self.high)})"
+        return f"{digits(self.median)}{around}"
+
+    @property
+    def times(self) -> str:
+        """As a ratio: 0.176× (0.166–0.187)."""
+        around = "" if self.low == self.high else f" ({digits(self.low)}–{digits(self.high)})"
+        return f"{digits(self.median)}×{around}"
+
+
+def spread_of(runs: Runs, value: Value) -> Spread | None:
+    """The spread of a value over the runs that have it; None where none has."""
+    found = [known for run in runs if (known := value(run)) is not None]
+    return Spread(median(found), min(found), max(found), len(found)) if found else None
+
+
+def over(top: Spread, bottom: Spread) -> Spread | None:
+    """The ratio of two medians, with the least and the most that their repeats allow; None over 0."""
+    if bottom.low <= 0:
+        return None
+    ends = (top.low / bottom.high, top.high / bottom.low)
+    return Spread(top.median / bottom.median, *ends, min(top.runs, bottom.runs))
+
+
+def hedge(fewest: int) -> str:
+    """What so few runs of each side leave open; empty where they suffice."""
+    if fewest < COMPARABLE_RUNS:
+        return "one run is behind a figure, so this may be chance; --repeats 5 would tell"
+    if fewest < ENOUGH_RUNS:
+        return f"with fewer than {ENOUGH_RUNS} runs per cell, small differences may be chance"
+    return ""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -92,8 +93,7 @@ class Fit:
 
     def rate_at(self, users: float) -> float:
         """The curve's rate at some users."""
-        sigma, kappa = self.sigma.value, self.kappa.value
-        return self.lambda_.value * users / (1 + sigma * (users - 1) + kappa * users * (users - 1))
+        return float(self.lambda_.value * users / slowdown(users, self.sigma.value, self.kappa.value))
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _peak(
     if where > FAR_TIMES * highest:
         return None, f"beyond twice the {highest:g} users tested: an extrapolation"
     users = _estimate(where, np.array([_peak_users(sigma, kappa) for _, sigma, kappa in drawn if kappa > 0]))
-    rate = found[0] * where / (1 + found[1] * (where - 1) + found[2] * where * (where - 1))
+    rate = found[0] * where / slowdown(where, found[1], found[2])
     return Peak(users, float(rate), not lowest <= where <= highest), ""
 
 
@@ -243,10 +243,9 @@ def _chance(explained: float, by: int, left: float, freedom: int) -> float:
     return float(fdtrc(by, freedom, explained / by / (left / freedom))) if left > 0 else 0.0
 
 
-def slowdown(users: Floats, sigma: float, kappa: float) -> Floats:
-    """By how many times N users have less than N times the rate of one: 1 + σ(N−1) + κN(N−1)."""
-    result: Floats = 1 + sigma * (users - 1) + kappa * users * (users - 1)
-    return result
+def slowdown(users: Any, sigma: float, kappa: float) -> Any:
+    """1 + σ(N−1) + κN(N−1): how many times less N users (an array, too) have than N times the rate of one."""
+    return 1 + sigma * (users - 1) + kappa * users * (users - 1)
 
 
 def exact_fit(users: Floats, rates: Floats) -> Floats:
@@ -255,8 +254,7 @@ def exact_fit(users: Floats, rates: Floats) -> Floats:
     logs = np.log(rates / users)
 
     def residuals(at: Floats) -> Floats:
-        result: Floats = at[0] - np.log(slowdown(users, at[1], at[2])) - logs
-        return result
+        return np.asarray(at[0] - np.log(slowdown(users, at[1], at[2])) - logs)
 
     def slopes(at: Floats) -> Floats:
         by = slowdown(users, at[1], at[2])

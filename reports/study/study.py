@@ -7,10 +7,10 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
+from reports.caveat import Trait, coded
 from reports.fold.autoscaling import AutoscaledRun, scaling_of
-from reports.fold.long_run import Bins
 from reports.fold.records import epoch_s
-from reports.fold.run_records import planned_runs, whole_plan
+from reports.fold.run_records import Bins, planned_runs, whole_plan
 from reports.fold.server_facts import OperatorProfile, operator_profile
 from reports.fold.timeline import TimelineSecond, timeline
 from reports.format import plural
@@ -28,10 +28,6 @@ from reports.ledger.records import OF_RUNS, OF_STUDIES
 from reports.study.summarise import summarise
 from reports.summary.summary import Summary, Way, variant_rank
 
-# A share of failed requests is judged against what is allowed, by whoever allows it.
-_JUDGED_ELSEWHERE = frozenset({"failures"})
-# A search overloads the server on purpose; only a run that was cut off or lost a worker misleads it.
-_SPOIL_A_SEARCH = frozenset({"aborted", "unfinished", "worker-lost"})
 MOST_SECONDS, MOST_OF_A_RUN = 20_000, 3_600
 """That a timeline has one by one: more than any chart can show, and 40 MB."""
 
@@ -117,12 +113,12 @@ def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
     seconds: dict[Tag, tuple[TimelineSecond, ...]] = {}
     scalings: dict[Tag, AutoscaledRun] = {}
     kinds = {str(record["kind"]) for record in found.others}
-    for seen in planned_runs(found, Bins(coarse, began)):
-        kinds |= seen.whole.kinds.keys()
-        tag = tag_of(seen.whole.planned)
-        runs[tag] = summarise(seen.whole, options, found.header.get("links") or ())
-        seconds[tag] = tuple(timeline([seen.by_second], began, coarse))
-        if found_scaling := scaling_of(seen.whole, seen.by_second, coarse):
+    for run in planned_runs(found, Bins(coarse, began)):
+        kinds |= run.kinds.keys()
+        tag = tag_of(run.planned)
+        runs[tag] = summarise(run, options, found.header.get("links") or ())
+        seconds[tag] = tuple(timeline(run, began))
+        if found_scaling := scaling_of(run):
             scalings[tag] = found_scaling
     return Study(
         header=found.header,
@@ -197,9 +193,7 @@ def inconclusive_because(study: Study) -> tuple[str, ...]:
     ended = [] if study.status == "complete" else [f"study-{study.status}"]
     judged = [run for run in study.started if not run.is_floor]
     silent = [] if any(run.succeeded for run in judged) else ["no-data"]
-    found = [doubt.code for run in judged for doubt in run.caveats if doubt.tainted]
     searched = bool((study.header.get("options") or {}).get("find_rate"))
-    spoilt = [
-        code for code in found if (code in _SPOIL_A_SEARCH if searched else code not in _JUDGED_ELSEWHERE)
-    ]
+    spoiling = coded(Trait.SPOILS_SEARCH) if searched else coded(Trait.TAINTS) - coded(Trait.IS_BOUNDED)
+    spoilt = [caveat.code for run in judged for caveat in run.caveats if caveat.code in spoiling]
     return tuple(dict.fromkeys([*ended, *silent, *spoilt]))

@@ -2,20 +2,20 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean
 from typing import Any
 
 from reports.caveat import Caveat, caveat
-from reports.caveats.attribution import attribution_doubts, axis_doubts, path_gap
-from reports.caveats.client import client_doubts
-from reports.caveats.run import doubts, varying_load
-from reports.fold.health import ClientCpu, ClientHealth, client_cpu, health
-from reports.fold.path import Path, path_of, standing_alone
+from reports.caveats.attribution import attribution_caveats, axis_caveats, path_gap
+from reports.caveats.client import client_caveats
+from reports.caveats.run import run_caveats, varying_load
+from reports.fold.path import standing_alone
 from reports.fold.run_records import RunRecords
 from reports.fold.samples import costs, gpu_count, gpus_over, host_cpu_pct, sampling_gap
 from reports.fold.server import ServerSide, Serving, server_side, serving_gap, serving_of
 from reports.fold.server_facts import memory_of, trace_of
-from reports.fold.windows import Arrivals, Counts, arrivals, count, measure_ns, times
-from reports.fold.workers import WorkerShare, worker_shares
+from reports.fold.windows import Windows, abandoned, arrivals, measure_ns, times
+from reports.fold.workers import worker_shares
 from reports.limits.rules import limit_of
 from reports.summary.breakdown import breakdown
 from reports.summary.summary import Summary
@@ -29,7 +29,7 @@ def summarise(
     """One run's Summary, with `options` and `links` of the header; without numbers where it was not begun."""
     edges = {record["event"]: record for record in run.of_kind("run")}
     if "start" not in edges:
-        if run.of_kind("window"):
+        if any(second.results for second in run.seconds.values()):
             raise ValueError(f"{run.planned['cell']:.60} has windows and was never begun")
         return Summary(**run.planned, status="not-run")
     start, end = edges["start"], edges.get("end", {})
@@ -39,50 +39,62 @@ def summarise(
     spent = costs(numbers["images_per_s"], numbers["gpu_power_w"], options or {})
     stated = given(run.planned, options or {}, links)
     whole = Summary(**{**run.planned, **stated, **seen, **numbers, **spent})
-    return attributed(replace(whole, caveats=(*whole.caveats, *axis_doubts(whole, links))))
+    return attributed(replace(whole, caveats=(*whole.caveats, *axis_caveats(whole, links))))
 
 
 def _numbers(run: RunRecords, status: str, note: str) -> dict[str, Any]:
-    windows, drained = run.measured("window"), run.drained
-    counts, found = count(windows, drained), times(windows)
+    drained, load = run.drained, run.planned["load"]
+    counts = replace(run.windows, abandoned=abandoned(run.workers, drained))
     if counts.images not in (0, counts.ok * run.planned["batch"]):
         raise ValueError(
             f"{run.planned['cell']:.60} has {counts.ok} successes of batch {run.planned['batch']}, and "
             f"{counts.images} images"
         )
-    load = run.planned["load"]
-    kept = arrivals(load, windows, drained)
-    fit = health(run.measured("health"))
-    server = server_side(run.of_kind("server"), windows, status, run.measured("sample"))
-    spent = client_cpu(run.measured("health"), {line["worker"] for line in windows}, counts.finished)
-    phase_ns = measure_ns(load, windows, drained) if counts.finished else None
+    found, kept = times(counts), arrivals(load, counts, drained)
+    fit = run.health.found(fmean(run.in_flight.sums) if run.in_flight.sums else None)
+    server = server_side(run.of_kind("server"), counts, status, run.measured("sample"))
+    spent = run.health.cpu_of(run.workers, counts.finished)
+    phase_ns = measure_ns(load, run.workers.values(), drained) if counts.finished else None
+    path = run.path.path(counts.images)
     doubted = (
-        *_stated(run),
-        *doubts(status, note, counts, windows, drained, server),
+        *(caveat(record["code"], record["text"]) for record in run.of_kind("caveat")),
+        *run_caveats(status, note, counts, run.workers, drained, server),
         *serving_gap(run.of_kind("serving")),
         *_unsampled(run),
-        *client_doubts(run.planned, counts.sent, kept, fit, found, windows),
+        *client_caveats(run.planned, counts, kept, fit, found),
         *varying_load(run.planned["stages"]),
     )
     return {
         **_rates(counts, phase_ns),
         **found,
-        **on_server(server, serving_of(run.of_kind("serving")), phase_ns),
-        **on_path(path_of(run.measured("path"), counts.images)),
-        **_generator(kept, fit, spent),
+        **_on_server(server, serving_of(run.of_kind("serving")), phase_ns),
+        **_named_alike(kept),
+        **_named_alike(fit),
         **_sampled(run),
+        "offered_per_s": kept.offered.per_s if kept.offered else None,
+        "client_cpu_ns": spent.ns,
+        "client_cpu_doubts": spent.doubts,
+        "lag_worker": fit.most_lagging,
+        "path": path,
+        "tcp_asked": path.asked if path else None,
+        "tcp_connections": path.connections if path else None,
         "trace": trace_of(run.of_kind("trace")),
         "memory": memory_of(run.of_kind("memory")),
-        "per_worker": _workers(run, load),
+        "per_worker": worker_shares(run),
         "caveats": doubted,
     }
 
 
-def _rates(counts: Counts, measured_ns: float | None) -> dict[str, Any]:
+def _named_alike(found: object) -> dict[str, Any]:
+    """What a Summary has under the same names."""
+    return {name: value for name, value in vars(found).items() if name in Summary.__dataclass_fields__}
+
+
+def _rates(counts: Windows, measured_ns: float | None) -> dict[str, Any]:
     return {
         "requests": counts.finished,
         "failures": counts.failures,
-        "failure_kinds": counts.failure_kinds,
+        "failure_kinds": dict(counts.failure_kinds),
         "abandoned": counts.abandoned,
         "images": counts.images,
         "measure_ns": measured_ns,
@@ -97,33 +109,6 @@ def _per_s(total: int, elapsed_ns: float | None) -> float | None:
     return total / (elapsed_ns / 1e9) if elapsed_ns else None
 
 
-def _generator(kept: Arrivals, fit: ClientHealth, spent: ClientCpu) -> dict[str, Any]:
-    return {
-        "late": kept.late,
-        "due": kept.due,
-        "dropped": kept.dropped,
-        "offered_per_s": kept.offered.per_s if kept.offered else None,
-        "client_cpu_ns": spent.ns,
-        "client_cpu_doubts": spent.doubts,
-        "worker_cpu_pct": fit.worker_cpu_pct,
-        "loop_cpu_pct": fit.loop_cpu_pct,
-        "cpu_wait_pct": fit.cpu_wait_pct,
-        "awake_pct": fit.awake_pct,
-        "loop_delay_ns": fit.loop_delay_ns,
-        "loop_lag_p95_ns": fit.loop_lag_p95_ns,
-        "loop_lag_p99_ns": fit.loop_lag_p99_ns,
-        "lag_worker": fit.most_lagging,
-        "gc_max_ns": fit.gc_max_ns,
-        "in_flight": fit.in_flight,
-    }
-
-
-def _workers(run: RunRecords, load: str) -> tuple[WorkerShare, ...]:
-    names = [name for record in run.of_kind("run") for name in record.get("workers") or ()]
-    windows, health_lines, path = (run.measured(kind) for kind in ("window", "health", "path"))
-    return worker_shares(names, load, windows, run.drained, health_lines, path)
-
-
 def _sampled(run: RunRecords) -> dict[str, float | None]:
     samples = run.measured("sample")
     found = gpus_over(samples)
@@ -136,31 +121,22 @@ def _sampled(run: RunRecords) -> dict[str, float | None]:
     }
 
 
-def _stated(run: RunRecords) -> Iterator[Caveat]:
-    return (caveat(record["code"], record["text"]) for record in run.of_kind("caveat"))
-
-
 def _unsampled(run: RunRecords) -> Iterator[Caveat]:
-    watched = bool(run.of_kind("health") or run.of_kind("sample"))
+    watched = bool(run.of_kind("sample")) or any(second.health.workers for second in run.seconds.values())
     if gap := sampling_gap(run.of_kind("sample"), run.of_kind("phase"), watched):
         yield gap
 
 
 def attributed(run: Summary) -> Summary:
     """The Summary with the sum of its parts, the doubts that follow from it, and its limit."""
-    seen = _without_gap(run)
+    seen, gap = run, path_gap(run)
+    if run.path is not None and gap is not None:
+        # The path's totals are not of the run's load, so they are unknown.
+        seen = replace(run, path=standing_alone(run.path), caveats=(*run.caveats, gap))
     network_ns, unexplained_ns = breakdown(seen)
     whole = replace(seen, network_ns=network_ns, unexplained_ns=unexplained_ns)
-    doubted = replace(whole, caveats=(*whole.caveats, *attribution_doubts(whole)))
+    doubted = replace(whole, caveats=(*whole.caveats, *attribution_caveats(whole)))
     return replace(doubted, limit=limit_of(doubted))
-
-
-def _without_gap(run: Summary) -> Summary:
-    """The same run; where its path's totals are not of its load, they are unknown, and a caveat says so."""
-    gap = path_gap(run)
-    if run.path is None or gap is None:
-        return run
-    return replace(run, path=standing_alone(run.path), caveats=(*run.caveats, gap))
 
 
 def given(
@@ -182,7 +158,7 @@ def given(
     }
 
 
-def on_server(side: ServerSide, serving: Serving | None, phase_ns: float | None) -> dict[str, Any]:
+def _on_server(side: ServerSide, serving: Serving | None, phase_ns: float | None) -> dict[str, Any]:
     """The server's parts, how busy it was and how cold."""
     return {
         "server_ns": side.server_ns,
@@ -195,13 +171,4 @@ def on_server(side: ServerSide, serving: Serving | None, phase_ns: float | None)
         "cold_batches": side.cold.batches,
         "executed_batch": side.executed_batch,
         "serving": serving,
-    }
-
-
-def on_path(path: Path | None) -> dict[str, Any]:
-    """The connections between workers and server."""
-    return {
-        "path": path,
-        "tcp_asked": path.asked if path else None,
-        "tcp_connections": path.connections if path else None,
     }

@@ -28,7 +28,20 @@ class Way(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Summary:
+class CellFields:
+    """What tells a cell from others: of a run, of a row of cells.csv, of a published figure."""
+
+    endpoint: str
+    backend: str
+    protocol: str
+    payload: str
+    batch: int
+    load: str
+    level: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary(CellFields):
     """One cell and repeat: counts, rates of successes, percentiles of successes, means per request.
 
     Times are nanoseconds; None stands where nothing was measured. Names are those of cells.csv, which writes
@@ -57,13 +70,6 @@ class Summary:
 
     cell: str
     repeat: int
-    endpoint: str
-    backend: str
-    protocol: str
-    payload: str
-    batch: int
-    load: str
-    level: float
     status: str
     arrivals: str = ""
     workers: int | None = None
@@ -206,7 +212,7 @@ class Summary:
     @property
     def tainted(self) -> bool:
         """Whether any caveat disqualifies these numbers."""
-        return any(doubt.tainted for doubt in self.caveats)
+        return any(caveat.tainted for caveat in self.caveats)
 
 
 def variant_rank(run: Summary) -> tuple[Any, ...]:
@@ -222,4 +228,9 @@ def variant_rank(run: Summary) -> tuple[Any, ...]:
 
 def codes(run: Summary, separator: str = ", ") -> str:
     """The codes of a run's caveats, each once."""
-    return separator.join(dict.fromkeys(doubt.code for doubt in run.caveats))
+    return separator.join(dict.fromkeys(caveat.code for caveat in run.caveats))
+
+
+def tainting(run: Summary) -> set[str]:
+    """The codes of what disqualifies a run."""
+    return {caveat.code for caveat in run.caveats if caveat.tainted}

@@ -19,7 +19,7 @@ from reports.gates.verdict import (
     tolerated_said,
     why_said,
 )
-from reports.page.chart import Chart, rounded
+from reports.page.page import Chart, rounded
 from reports.page.table import Footnotes, Table, TableCell
 
 HEADS = ("outcome", "threshold", "cell", "measured", "runs")

@@ -1,11 +1,9 @@
 """How `python -m server up` speaks: JSON lines for a program, plain lines for a person."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -24,23 +22,17 @@ class Events:
         self._say({"event": "progress", "text": text}, text)
 
     def ready(
-        self, about: dict[str, Any], endpoints: dict[str, dict[str, Any]], warnings: Iterable[str] = ()
+        self, about: dict[str, Any], endpoints: dict[str, dict[str, Any]], warnings: Sequence[str] = ()
     ) -> None:
         """All servers answer; `about` says which model and weights they hold.
 
         Warnings go to a person's stderr. A program gets them in the event: in a network namespace, say,
         nobody else reaches what is open.
         """
-        warned = list(warnings)
-        for warning in () if self._as_json else warned:
+        for warning in () if self._as_json else warnings:
             print(warning, file=sys.stderr, flush=True)
-        event = {
-            "event": "ready",
-            **about,
-            "endpoints": endpoints,
-            **({"warnings": warned} if warned else {}),
-        }
-        self._say(event, _table(about, endpoints))
+        warned = {"warnings": warnings} if warnings else {}
+        self._say({"event": "ready", **about, "endpoints": endpoints, **warned}, _table(about, endpoints))
 
     def died(self, server: str, exit_code: int, log: str, log_tail: str) -> None:
         """A server ended by itself; minus a signal's number is a signal."""

@@ -13,7 +13,6 @@ import shutil
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 
 from server.cache import cache
 from server.errors import SetUpError
@@ -21,8 +20,6 @@ from server.errors import SetUpError
 LOGS = "logs"
 PROC = Path("/proc")
 KEPT = 5
-TEMPORARY, PATTERN = Path("/tmp"), "python_env_*"
-NOTES = "triton"
 NOTE = "environments-{pid}"
 FOLDER = Path("/dev/shm")
 MB = 1 << 20
@@ -30,16 +27,19 @@ INSTANCE_MB = 24
 """A batch of 32 images as float32, their embeddings, and what the backend takes at first: seen 23 MB."""
 
 
-def own_folder() -> Path:
+def is_gone(pid: str) -> bool:
+    """Whether it is the number of a process that has ended."""
+    return pid.isdigit() and not (PROC / pid).exists()
+
+
+def log_folder() -> Path:
     """This process's folder of logs."""
     return cache(LOGS) / str(os.getpid())
 
 
-def remove_old() -> None:
+def remove_old_logs() -> None:
     """Remove the folders of processes that are gone, except for the latest 5, which may still be read."""
-    folders = [
-        path for path in cache(LOGS).glob("*") if path.name.isdigit() and not (PROC / path.name).exists()
-    ]
+    folders = [path for path in cache(LOGS).glob("*") if is_gone(path.name)]
     for folder in sorted(folders, key=_last_changed, reverse=True)[KEPT:]:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -52,8 +52,8 @@ def _last_changed(folder: Path) -> float:
 class Environments:
     """Those of one `up`, which are removed at its end; at its beginning, those of an `up` that was killed."""
 
-    def __init__(self, temporary: Path = TEMPORARY, notes: Path | None = None) -> None:
-        self._temporary, self._note = temporary, (notes or cache(NOTES)) / NOTE.format(pid=os.getpid())
+    def __init__(self, temporary: Path = Path("/tmp"), notes: Path | None = None) -> None:
+        self._temporary, self._note = temporary, (notes or cache("triton")) / NOTE.format(pid=os.getpid())
         self._before: set[Path] = set()
         self._own: set[Path] | None = None
 
@@ -68,9 +68,7 @@ class Environments:
         self._note.parent.mkdir(parents=True, exist_ok=True)
         self._note.write_text("\n".join(map(str, sorted(self._own))))
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         remove_environments(present(self._temporary) - self._before if self._own is None else self._own)
         self._note.unlink(missing_ok=True)
 
@@ -78,7 +76,7 @@ class Environments:
 def present(temporary: Path) -> set[Path]:
     """This user's folders of environments, of whatever process."""
     found = set()
-    for path in temporary.glob(PATTERN):
+    for path in temporary.glob("python_env_*"):
         with suppress(OSError):
             if path.lstat().st_uid == os.getuid():
                 found.add(path)
@@ -95,8 +93,7 @@ def remove_environments(folders: Iterable[Path]) -> None:
 def remove_orphaned_environments(notes: Path) -> None:
     """Remove what the servers of supervisors that are gone have left."""
     for note in notes.glob(NOTE.format(pid="*")):
-        pid = note.name.rpartition("-")[2]
-        if pid.isdigit() and not (PROC / pid).exists():
+        if is_gone(note.name.rpartition("-")[2]):
             remove_environments(Path(line) for line in note.read_text().splitlines())
             note.unlink(missing_ok=True)
 
@@ -106,7 +103,7 @@ def needed_mb(tritonservers: int, instances: int, steps: int) -> int:
     return tritonservers * (INSTANCE_MB * (instances + steps) + 1)
 
 
-def check(needed_mb: int) -> None:
+def check_shared_memory(needed_mb: int) -> None:
     """SetUpError where there is less shared memory than tritonservers will take.
 
     Without it a tritonserver would die of its first large batch, in the middle of a study.
@@ -128,9 +125,14 @@ def prefix_for(engine: str) -> str:
     return f"inferswarm_{os.getpid()}_{engine}_"
 
 
+def memory_of(prefix: str) -> Iterable[Path]:
+    """One server's shared memory; none for a server without a prefix."""
+    return FOLDER.glob(f"{prefix}*") if prefix else ()
+
+
 def close_to_others(prefix: str) -> None:
     """Let its owner alone read it: the Python backend makes it readable for all, whatever the umask."""
-    for made in FOLDER.glob(f"{prefix}*"):
+    for made in memory_of(prefix):
         # A link may be another's, and lead to a file of ours.
         with suppress(OSError), open(made, "rb", opener=_of_no_link) as file:
             if os.fstat(file.fileno()).st_mode & 0o077:
@@ -143,15 +145,14 @@ def _of_no_link(path: str, flags: int) -> int:
 
 def remove_shared_memory(prefix: str) -> None:
     """Remove what a server that has ended left behind."""
-    for leftover in FOLDER.glob(f"{prefix}*"):
+    for leftover in memory_of(prefix):
         _remove(leftover)
 
 
 def remove_orphaned_memory() -> None:
     """Remove what the servers of supervisors that are gone left behind."""
     for leftover in FOLDER.glob("inferswarm_*_*"):
-        pid = leftover.name.split("_")[1]
-        if pid.isdigit() and not (PROC / pid).exists():
+        if is_gone(leftover.name.split("_")[1]):
             _remove(leftover)
 
 

@@ -1,7 +1,5 @@
 """The plan of each embedded server: its command, its ports, its addresses, its ways to say how far it is."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping
@@ -11,25 +9,23 @@ from typing import Any
 
 from server.cache import cache
 from server.embedded import leftovers
-from server.embedded.fleet import Plan
-from server.embedded.triton_log import service_loading_ns, triton_loading_ns
+from server.embedded.fleet import Plan, service_loading_ns, triton_loading_ns
 from server.hardware.device import CPU, CPU_ALONE, CUDA, TENSORRT, TRT, Device
 from server.hardware.probe import with_libraries
 from server.models.export import onnx_path
 from server.net import choose_ports, get, reachable
 from server.settings import PREFIX, Settings
 from server.spec import ModelSpec
-from server.triton.ensembles import FP32, served
-from server.triton.model_control import VARIABLE
-from server.triton.repository import (
+from server.triton.repository import FP32, TRITON_MODELS, make_repository, served
+from server.triton.tritonserver import (
+    VARIABLE,
+    Wheel,
     make_backends,
-    make_repository,
     trace_file,
     trace_options,
     triton_command,
     triton_environment,
 )
-from server.triton.wheel import Wheel
 
 PYTORCH_PORT = 8002
 ONNX = "onnx"
@@ -40,7 +36,7 @@ NAMED = (
 )
 """Settings that an embedded service is given; the others are those of the environment."""
 DRAIN_S = 2
-"""Less than the supervisor's patience with what it stops (server/embedded/child.py)."""
+"""Less than the supervisor's patience with what it stops (server/embedded/fleet.py)."""
 GATEWAY_PORT = 8040
 # HTTP, gRPC, metrics.
 TRITON_PORTS = {
@@ -49,12 +45,6 @@ TRITON_PORTS = {
     "openvino": (8020, 8021, 8022),
     "trt": (8020, 8021, 8022),
     "emulated": (8030, 8031, 8032),
-}
-TRITON_MODELS = {
-    "onnx": "openclip_vit_b32",
-    "openvino": "openclip_vit_b32_openvino",
-    "trt": "openclip_vit_b32_trt",
-    "emulated": "emulated",
 }
 
 
@@ -75,19 +65,17 @@ class Hosting:
 
 def pytorch_plan(spec: ModelSpec, hosting: Hosting) -> Plan:
     """The PyTorch service."""
-    (port,) = choose_ports(hosting.host, [PYTORCH_PORT])
     asked = os.environ.get("INFERSWARM_DEVICE", Settings.device)
     # Of several GPUs the environment may name one, as cuda:1.
     device = asked if asked.startswith(hosting.device.torch) else hosting.device.torch
-    settings = Settings(spec.name, spec.pretrained, spec.seed, device, host=hosting.host, port=port)
+    settings = Settings(spec.name, spec.pretrained, spec.seed, device, hosting.host, PYTORCH_PORT)
     return _service_plan("pytorch", settings, {})
 
 
 def gateway_plan(engine: str, upstream: str, hosting: Hosting) -> Plan:
     """The same service before the tritonserver of `engine`, whose gRPC is at `upstream`."""
-    (port,) = choose_ports(hosting.host, [GATEWAY_PORT])
     model = TRITON_MODELS[engine]
-    settings = Settings(host=hosting.host, port=port, upstream=upstream, upstream_model=model)
+    settings = Settings(host=hosting.host, port=GATEWAY_PORT, upstream=upstream, upstream_model=model)
     return _service_plan(GATEWAY, settings, {"upstream": engine})
 
 
@@ -97,12 +85,10 @@ def _service_plan(name: str, settings: Settings, about: Mapping[str, str]) -> Pl
     Not TLS: its address is known as http, and on the loopback address nobody listens in. Nor the time for
     draining: when the servers are stopped, nobody waits for an answer.
     """
-    address = f"{reachable(settings.host)}:{settings.port}"
-    settings = replace(settings, max_drain_s=DRAIN_S)
-    environ = {
-        **os.environ,
-        **{key: settings.to_env()[key] for key in (f"{PREFIX}{name}" for name in NAMED)},
-    }
+    (port,) = choose_ports(settings.host, [settings.port])
+    own = replace(settings, port=port, max_drain_s=DRAIN_S).to_env()
+    environ = {**os.environ, **{f"{PREFIX}{key}": own[f"{PREFIX}{key}"] for key in NAMED}}
+    address = f"{reachable(settings.host)}:{port}"
     return Plan(
         name,
         [sys.executable, "-m", "server", "service"],

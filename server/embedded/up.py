@@ -1,22 +1,24 @@
 """`python -m server up`: the PyTorch service and tritonservers here, until nobody wants them."""
 
-from __future__ import annotations
-
 import argparse
+import fcntl
 import json
 import os
 import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
 
+from server.cache import cache
 from server.embedded import leftovers
 from server.embedded.events import Events, StopRequested
 from server.embedded.fleet import Fleet
 from server.embedded.leftovers import Environments
-from server.embedded.options import EMULATED, SERVERS, Wanted, on_device, parse, patience_s, wanted
+from server.embedded.options import EMULATED, SERVERS, Wanted, parse, patience_s, wanted
 from server.embedded.plans import (
     GATEWAY,
     TRITON_PORTS,
@@ -27,7 +29,6 @@ from server.embedded.plans import (
     pytorch_plan,
     triton_plan,
 )
-from server.embedded.start_lock import start_lock
 from server.errors import SetUpError
 from server.hardware.device import Device, DeviceFacts, choose
 from server.hardware.probe import read_facts
@@ -35,8 +36,7 @@ from server.models.export import current_stamp
 from server.net import get, is_loopback
 from server.settings import Settings
 from server.spec import ModelSpec, model_of
-from server.triton.model_control import VARIABLE, is_seen, secret
-from server.triton.wheel import Wheel, find_wheel
+from server.triton.tritonserver import VARIABLE, Wheel, find_wheel, is_seen, secret
 
 PAUSE_S = 0.05
 OPEN = (
@@ -74,17 +74,18 @@ def run(options: argparse.Namespace, events: Events) -> None:
     chosen = wanted(options)
     wheel = find_wheel() if chosen.engines or chosen.profile else None
     device = find_device(options, chosen, events)
-    chosen = on_device(chosen, device)
+    # The device's engine in the compiled one's place.
+    chosen = replace(chosen, servers=device.servers(chosen.servers))
     options.start_timeout_s = patience_s(options, chosen)
     leftovers.remove_orphaned_memory()
     if wheel:
         tritonservers, steps = len(set(chosen.servers) & set(TRITON_PORTS)), len(options.payloads) - 1
-        leftovers.check(leftovers.needed_mb(tritonservers, options.instances, steps))
-    leftovers.remove_old()
+        leftovers.check_shared_memory(leftovers.needed_mb(tritonservers, options.instances, steps))
+    leftovers.remove_old_logs()
     pause = _pause(options.until_stdin_closes)
     # The fleet ends before the lock: servers that fail to start are gone when the next `up` chooses ports.
     with ExitStack() as lock, ExitStack() as left:
-        fleet = Fleet((options.log_dir or leftovers.own_folder()).resolve(), events, pause)
+        fleet = Fleet((options.log_dir or leftovers.log_folder()).resolve(), events, pause)
         lock.enter_context(start_lock(events, pause, options.start_timeout_s))
         environments = left.enter_context(Environments())
         left.enter_context(fleet)
@@ -98,16 +99,49 @@ def run(options: argparse.Namespace, events: Events) -> None:
         fleet.watch()
 
 
+@contextmanager
+def start_lock(
+    events: Events,
+    pause: Callable[[], None],
+    timeout_s: float,
+    path: Path | None = None,
+    now: Callable[[], float] = time.monotonic,
+) -> Iterator[None]:
+    """Lock out others who start servers, as ports are free till listened on. SetUpError after `timeout_s`."""
+    path = path or cache("ports.lock")
+    # The lock goes with the open file, however we end.
+    with path.open("w") as file:
+        deadline = now() + timeout_s
+        if not _locked(file.fileno()):
+            events.progress("waiting for another `python -m server up` to finish starting...")
+        while not _locked(file.fileno()):
+            if now() > deadline:
+                raise SetUpError(
+                    f"another `python -m server up` has been starting for more than {timeout_s:.0f} s: "
+                    "stop it, or wait longer with --start-timeout-s."
+                )
+            pause()
+        yield
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 def warnings(host: str, chosen: Wanted, environ: Mapping[str, str]) -> list[str]:
     """What is open to whom, a sentence for each kind of server."""
     if is_loopback(host):
         return []
     services = {"pytorch", GATEWAY} & set(chosen.servers)
-    open_service = services and not Settings.from_env(environ).token
-    return [
-        *([OPEN.format(host=host)] if set(chosen.servers) - services else []),
-        *([OPEN_SERVICE.format(host=host)] if open_service else []),
-    ]
+    is_open = {
+        OPEN: set(chosen.servers) - services,
+        OPEN_SERVICE: services and not Settings.from_env(environ).token,
+    }
+    return [text.format(host=host) for text, whether in is_open.items() if whether]
 
 
 def find_device(options: argparse.Namespace, chosen: Wanted, events: Events) -> Device:
@@ -130,12 +164,11 @@ def start(
 ) -> dict[str, str]:
     """Start what was chosen and wait for it; what all that computes holds: model, weights and their hash."""
     spec = model_of(options)
-    trace_dir = options.trace_dir and options.trace_dir.resolve()
     hosting = Hosting(
         host=options.host,
         queue_delay_us=options.queue_delay_us,
         instances=options.instances,
-        trace_dir=trace_dir,
+        trace_dir=options.trace_dir and options.trace_dir.resolve(),
         payloads=options.payloads,
         device=device,
         model_control=options.model_control,

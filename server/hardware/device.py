@@ -1,7 +1,5 @@
 """Which device the embedded servers compute on, given what this host has and what was asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple

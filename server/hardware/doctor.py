@@ -1,7 +1,5 @@
 """`python -m server doctor`: which servers this machine can run, and what it lacks for the others."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import platform
@@ -16,7 +14,7 @@ from server.hardware import device
 from server.hardware.device import TENSORRT, DeviceFacts
 from server.hardware.nvml import read_gpus
 from server.hardware.probe import read_facts
-from server.triton.wheel import find_wheel
+from server.triton.tritonserver import find_wheel
 
 GPU_PACKAGE, GPU_RUNTIME = "nvidia-ml-py", "onnxruntime-gpu"
 DOCKER_TIMEOUT_S = 10.0
@@ -72,7 +70,7 @@ class HostProfile:
 def profiles(host: HostFinding) -> tuple[HostProfile, ...]:
     """The three ways, the container first."""
     return (
-        HostProfile("container", "see docs/production.md", container_lacks(host)),
+        HostProfile("container", "see docs/production.md", tuple(container_lacks(host))),
         HostProfile("embedded CPU", "`python -m server up --device cpu`", cpu_lacks(host)),
         HostProfile("embedded CUDA", "`python -m server up --device cuda`", cuda_lacks(host)),
     )
@@ -91,26 +89,25 @@ def cuda_lacks(host: HostFinding) -> tuple[str, ...]:
     return (*cpu_lacks(host), *([str(of_gpu)] if of_gpu else []))
 
 
-def container_lacks(host: HostFinding) -> tuple[str, ...]:
+def container_lacks(host: HostFinding) -> Iterator[str]:
     """What is missing for the servers of server/compose.yaml with a GPU."""
     docker = host.docker
     if not docker.client:
-        return ("no docker command: install Docker Engine with its compose plugin",)
-    found = []
+        yield "no docker command: install Docker Engine with its compose plugin"
+        return
     if not docker.engine:
-        found.append(f"no Docker engine answers ({docker.error}): start it, or join the group `docker`")
+        yield f"no Docker engine answers ({docker.error}): start it, or join the group `docker`"
     if _numbers_of(docker.compose) < COMPOSE:
         has = f"is {docker.compose}" if docker.compose else "is missing"
         wanted = ".".join(map(str, COMPOSE))
-        found.append(f"docker compose {has}: install docker-compose-plugin {wanted} or later")
+        yield f"docker compose {has}: install docker-compose-plugin {wanted} or later"
     if not host.gpu.gpus:
-        found.append("NVML sees no NVIDIA GPU here: `--profile cpu` runs the PyTorch service alone")
+        yield "NVML sees no NVIDIA GPU here: `--profile cpu` runs the PyTorch service alone"
     elif docker.engine and not docker.nvidia:
-        found.append(
+        yield (
             "Docker cannot hand on the GPU: install nvidia-container-toolkit, run "
             "`nvidia-ctk runtime configure --runtime=docker` and restart Docker"
         )
-    return tuple(found)
 
 
 def _numbers_of(text: str) -> tuple[int, ...]:
@@ -170,13 +167,15 @@ def docker_of(said: Mapping[str, Any], error: str) -> Docker:
     client = said.get("ClientInfo") or {}
     plugins = {plugin.get("Name"): plugin.get("Version", "") for plugin in client.get("Plugins") or []}
     devices = said.get("DiscoveredDevices") or []
-    nvidia = "nvidia" in (said.get("Runtimes") or {}) or any(
-        "nvidia.com/gpu" in str(device.get("ID")) for device in devices
-    )
+    by_id = any("nvidia.com/gpu" in str(device.get("ID")) for device in devices)
     engine = said.get("ServerVersion") or ""
     why = error or "; ".join(said.get("ServerErrors") or []) or "it said nothing"
     return Docker(
-        client.get("Version") or "?", plugins.get("compose", ""), engine, "" if engine else why, nvidia
+        client=client.get("Version") or "?",
+        compose=plugins.get("compose", ""),
+        engine=engine,
+        error="" if engine else why,
+        nvidia="nvidia" in (said.get("Runtimes") or {}) or by_id,
     )
 
 

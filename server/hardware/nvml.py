@@ -1,9 +1,7 @@
 """The GPUs of this machine through NVML; no GPU, driver or pynvml is an empty list, never an error."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -19,10 +17,6 @@ class Gpu:
     power_w: float | None
     sm_clock_mhz: float | None
     temperature_c: float | None
-
-    def as_json(self) -> dict[str, object]:
-        """The fields by name."""
-        return asdict(self)
 
 
 def read_gpus() -> list[Gpu]:

@@ -1,7 +1,5 @@
 """What this host has for computing on a GPU, found out by trying it in a process of its own."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

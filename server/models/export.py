@@ -1,7 +1,5 @@
 """`python -m server export`: the image tower as ONNX, checked against PyTorch, built once and kept."""
 
-from __future__ import annotations
-
 import argparse
 import fcntl
 import hashlib
@@ -11,14 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from server.cache import cache
 from server.errors import SetUpError
 from server.spec import ROOT, ModelSpec, add_model_options, model_of
-
-if TYPE_CHECKING:
-    from server.models.onnx_export import Facts
 
 WEIGHTS = ROOT / "triton_repo" / "weights"
 
@@ -61,10 +55,8 @@ def export(spec: ModelSpec, folder: Path, force: bool = False) -> None:
             print(f"{path.name} is current: nothing to export", flush=True)
             return
         print(f"exporting {spec.name} with weights {spec.weights} to ONNX, some 15 seconds...", flush=True)
-        facts = _write(spec, path)
-    print(
-        f"exported {path.name}; it differs from PyTorch by at most {facts['max_difference']:.1e}", flush=True
-    )
+        difference = _write(spec, path)
+    print(f"exported {path.name}; it differs from PyTorch by at most {difference:.1e}", flush=True)
 
 
 def onnx_path(spec: ModelSpec, folder: Path | None = None) -> Path:
@@ -92,7 +84,7 @@ def recipe(spec: ModelSpec) -> dict[str, object]:
     """All that decides what the exported file holds: weights, versions and this code."""
     checkpoint = Path(spec.pretrained)
     status = checkpoint.stat() if spec.pretrained and checkpoint.is_file() else None
-    code = b"".join(Path(__file__).with_name(name).read_bytes() for name in ("onnx_export.py", "weights.py"))
+    code = b"".join(Path(__file__).with_name(name).read_bytes() for name in ("onnx_export.py", "clip.py"))
     return {
         "model": spec.name,
         "pretrained": spec.pretrained,
@@ -104,7 +96,7 @@ def recipe(spec: ModelSpec) -> dict[str, object]:
 
 
 def _lay_out(spec: ModelSpec, folder: Path, repository: Path) -> None:
-    from server.triton.container_repository import lay_out
+    from server.triton.repository import lay_out
 
     stamp = current_stamp(spec, folder) or {}
     sha256 = str(stamp.get("weights_sha256", ""))
@@ -121,20 +113,21 @@ def _unwritable(option: str, folder: Path, error: OSError) -> str:
     return f"{option} {folder} cannot be written ({why}): give a folder of yours."
 
 
-def _write(spec: ModelSpec, path: Path) -> Facts:
+def _write(spec: ModelSpec, path: Path) -> float:
     from server.models.onnx_export import write_onnx
 
     # Written aside and renamed: a reader finds the old file or the new one, never half of one.
     partial = path.with_name(f".{path.name}.partial")
     try:
-        facts = write_onnx(spec, partial)
+        sha256, difference = write_onnx(spec, partial)
+        stamp = {**recipe(spec), "weights_sha256": sha256, "max_difference": difference}
         stamp_path(path).unlink(missing_ok=True)
         partial.replace(path)
-        partial.write_text(json.dumps({**recipe(spec), **facts}, indent=1) + "\n")
+        partial.write_text(json.dumps(stamp, indent=1) + "\n")
         partial.replace(stamp_path(path))
     finally:
         partial.unlink(missing_ok=True)
-    return facts
+    return difference
 
 
 @contextmanager

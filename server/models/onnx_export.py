@@ -1,17 +1,14 @@
 """Writing a model's image tower as ONNX and proving that ONNX Runtime gives what PyTorch gives."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
-from typing import TypedDict
 
 import numpy as np
 import onnxruntime
 import torch
 
 from server.errors import SetUpError
-from server.models.weights import ImageTower, load_tower, weights_sha256
+from server.models.clip import ImageTower, load_tower, weights_sha256
 from server.spec import IMAGE_SIZE, ModelSpec
 
 TOLERANCE = 1e-4
@@ -19,15 +16,11 @@ CHECKED_BATCHES = (1, 3)
 OPSET = 17
 
 
-class Facts(TypedDict):
-    """What is known of a written file: the hash of its weights, and its largest error against PyTorch."""
+def write_onnx(spec: ModelSpec, path: Path) -> tuple[str, float]:
+    """Write `input` float32 [n, 3, 224, 224] to `embedding` float32 [n, 512]; SetUpError if it differs.
 
-    weights_sha256: str
-    max_difference: float
-
-
-def write_onnx(spec: ModelSpec, path: Path) -> Facts:
-    """Write `input` float32 [n, 3, 224, 224] to `embedding` float32 [n, 512]; SetUpError if it differs."""
+    Returns the hash of its weights, and its largest error against PyTorch.
+    """
     tower = load_tower(spec)
     # Not in inference mode, where PyTorch's attention takes a fused path that ONNX has no operator for.
     with warnings.catch_warnings():
@@ -50,7 +43,7 @@ def write_onnx(spec: ModelSpec, path: Path) -> Facts:
             f"the exported {spec.name} differs from PyTorch by {difference:.1e}, more than {TOLERANCE:.0e}: "
             "run `python -m server export --force` again, and check the versions of torch and onnxruntime."
         )
-    return {"weights_sha256": weights_sha256(tower), "max_difference": difference}
+    return weights_sha256(tower), difference
 
 
 def max_difference(tower: ImageTower, path: Path) -> float:

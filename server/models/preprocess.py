@@ -1,7 +1,5 @@
 """open_clip's own image transform for ViT-B/32, in PIL and numpy so that it needs no torch."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image

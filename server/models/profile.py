@@ -3,32 +3,25 @@
 It computes as the embedded `onnx` server does, but alone, and with all cores at hand.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from server.errors import SetUpError
-from server.hardware.device import CUDA, TENSORRT
+from server.hardware.device import CPU, CUDA, TENSORRT
 from server.hardware.probe import start_with_libraries
 from server.models.export import export, onnx_path, weights_folder
-from server.models.operator_profile import CPU, fallbacks_of, operators_of
 from server.spec import IMAGE_SIZE, ROOT, add_model_options, model_of
 
 PUBLISHED = ROOT / "reports" / "published" / "step5a-operators.json"
-PROVIDERS = {
-    "cpu": CPU,
-    "cuda": CUDA,
-    "tensorrt": TENSORRT,
-    "openvino": "OpenVINOExecutionProvider",
-}
+PROVIDERS = {"cpu": CPU, "cuda": CUDA, "tensorrt": TENSORRT, "openvino": "OpenVINOExecutionProvider"}
 SETTINGS = {CUDA: {"use_tf32": "0", "cudnn_conv_algo_search": "HEURISTIC"}}
 """As triton_repo/onnx has them: float32 and not TF32, and no search for each new batch size."""
 WARM_UP = 2
@@ -40,6 +33,12 @@ FUSED = (
     " Gemm), lays out others anew, and computes what is constant beforehand."
 )
 GPU = "A GPU provider's times are those of handing work to the GPU, not of its computing."
+
+Event = Mapping[str, Any]
+
+
+class TraceError(ValueError):
+    """A profile that does not hold what was run; the text is one sentence."""
 
 
 def main(argv: list[str]) -> int:
@@ -113,12 +112,11 @@ def profile(
     """All that is to be told of one ONNX file, as plain values; times are nanoseconds. Raises SetUpError."""
     import onnxruntime
 
-    options = session_options()
     created_ns, session = [], None
     for _ in range(SESSIONS):
         del session
         began_ns = time.perf_counter_ns()
-        session = onnxruntime.InferenceSession(str(path), options, providers=settled(providers))
+        session = open_session(path, providers)
         created_ns.append(time.perf_counter_ns() - began_ns)
     return {
         **facts_of(path),
@@ -133,13 +131,15 @@ def profile(
     }
 
 
-def session_options() -> Any:
-    """As the embedded server's: idle threads do not spin."""
+def open_session(path: Path, providers: Sequence[str], trace: str = "") -> Any:
+    """As the embedded server's: idle threads do not spin. `trace` begins the name of a profile it writes."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return options
+    if trace:
+        options.enable_profiling, options.profile_file_prefix = True, trace
+    return onnxruntime.InferenceSession(str(path), options, providers=settled(providers))
 
 
 def facts_of(path: Path) -> dict[str, Any]:
@@ -154,11 +154,8 @@ def facts_of(path: Path) -> dict[str, Any]:
 def _timed(session: Any, batch: int, iterations: int) -> dict[str, int]:
     """Mean, least and most of some inferences after a warm-up."""
     times_ns = list(_inferences(session, batch, iterations))[WARM_UP:]
-    return {
-        "mean_ns": round(sum(times_ns) / len(times_ns)),
-        "min_ns": min(times_ns),
-        "max_ns": max(times_ns),
-    }
+    mean_ns = round(sum(times_ns) / len(times_ns))
+    return {"mean_ns": mean_ns, "min_ns": min(times_ns), "max_ns": max(times_ns)}
 
 
 def _inferences(session: Any, batch: int, iterations: int) -> Iterator[int]:
@@ -174,17 +171,69 @@ def _inferences(session: Any, batch: int, iterations: int) -> Iterator[int]:
 
 def _traced(path: Path, providers: list[str], batch: int, iterations: int) -> dict[str, Any]:
     """What the profiler of a session of its own says; its trace is not kept."""
-    import onnxruntime
-
-    options = session_options()
-    options.enable_profiling = True
     with tempfile.TemporaryDirectory(prefix="inferswarm-profile-") as folder:
-        options.profile_file_prefix = str(Path(folder, "trace"))
-        session = onnxruntime.InferenceSession(str(path), options, providers=settled(providers))
+        session = open_session(path, providers, str(Path(folder, "trace")))
         list(_inferences(session, batch, iterations))
         events = json.loads(Path(session.end_profiling()).read_text())
-    told = operators_of(events, WARM_UP)
-    return {**told, "fallbacks": fallbacks_of(events, providers)}
+    return {**operators_of(events, WARM_UP), "fallbacks": fallbacks_of(events, providers)}
+
+
+def operators_of(events: Sequence[Event], warm_up: int) -> dict[str, Any]:
+    """The trace of one session, without its first `warm_up` inferences, as plain values. Raises TraceError.
+
+    `operators`: each type with its count of nodes, mean nanoseconds per inference and share of all operators'
+    time, greatest first; `providers`: nodes by who ran them; `inference_ns`: the mean of whole inferences;
+    `inferences` is how many that is. ONNX Runtime rounds each node's time down to a microsecond.
+    """
+    began = sorted(event["ts"] for event in events if event["name"] == "model_run")[warm_up:]
+    if not began:
+        raise TraceError(f"ONNX Runtime's profile has no inference after {warm_up} of warm-up")
+    whole_us = [event["dur"] for event in events if event["name"] == "model_run" and event["ts"] >= began[0]]
+    kernels = [event for event in events if is_kernel(event) and event["ts"] >= began[0]]
+    spent_us = Counter[str]()
+    for event in kernels:
+        spent_us[event["args"]["op_name"]] += event["dur"]
+    if not spent_us.total():
+        raise TraceError("ONNX Runtime's profile names no operator that took any time")
+    nodes = nodes_of(kernels)
+    counts = Counter(operator for operator, _ in nodes.values())
+    return {
+        "operators": [
+            {
+                "operator": name,
+                "nodes": counts[name],
+                "time_ns": round(1000 * us / len(began)),
+                "share": us / spent_us.total(),
+            }
+            for name, us in spent_us.most_common()
+        ],
+        "executed_nodes": len(nodes),
+        "providers": dict(Counter(provider for _, provider in nodes.values()).most_common()),
+        "inferences": len(began),
+        "inference_ns": round(1000 * sum(whole_us) / len(began)),
+    }
+
+
+def fallbacks_of(events: Iterable[Event], asked: Sequence[str]) -> list[dict[str, Any]]:
+    """Operators that fell back on the processor, and nodes, most first; None if it was asked for first."""
+    if asked[0] == CPU:
+        return []
+    nodes = nodes_of(event for event in events if is_kernel(event)).values()
+    fell = Counter(operator for operator, provider in nodes if provider == CPU)
+    return [{"operator": operator, "nodes": count} for operator, count in fell.most_common()]
+
+
+def nodes_of(kernels: Iterable[Event]) -> dict[tuple[str, str], tuple[str, str]]:
+    """Each node that ran, by name and number: its operator and its execution provider."""
+    return {
+        (event["name"], event["args"]["node_index"]): (event["args"]["op_name"], event["args"]["provider"])
+        for event in kernels
+    }
+
+
+def is_kernel(event: Event) -> bool:
+    """Whether an event is one node's computing."""
+    return event.get("cat") == "Node" and str(event["name"]).endswith("_kernel_time")
 
 
 def _whole(text: str) -> int:

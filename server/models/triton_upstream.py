@@ -1,7 +1,5 @@
 """The gateway's model: a Triton elsewhere, asked over gRPC by several threads at once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import grpc
@@ -66,9 +64,8 @@ class GatewayEmbedder:
             raw = answer.raw_output_contents[0]
             return np.frombuffer(raw, np.float32).reshape(len(pixels), DIM)
         except grpc.RpcError as error:
-            raise Refusal(
-                502, f"the upstream {self._address} failed ({_code(error)}): {_said(error)}"
-            ) from None
+            said = " ".join(str(error.details()).split())
+            raise Refusal(502, f"the upstream {self._address} failed ({_code(error)}): {said}") from None
         except (IndexError, ValueError):
             raise Refusal(502, f"the upstream {self._address} gave no {DIM} numbers an image") from None
 
@@ -92,8 +89,3 @@ class GatewayEmbedder:
 
 def _code(error: grpc.RpcError) -> str:
     return str(error.code().name.lower().replace("_", " "))
-
-
-def _said(error: grpc.RpcError) -> str:
-    """Triton's own words, on one line."""
-    return " ".join(str(error.details()).split())

@@ -1,12 +1,11 @@
 """The service: images in, embeddings out, and where the time went. A gateway where its model is elsewhere."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any
+from dataclasses import asdict
+from typing import Any, Protocol
 
 import numpy as np
 from fastapi import FastAPI, Request, Response
@@ -15,20 +14,37 @@ from numpy.typing import NDArray
 
 from server.errors import NotYet, Refusal, not_loaded
 from server.hardware.nvml import read_gpus
-from server.models.embedder import ClosableEmbedder, Embedder
 from server.service import openapi
-from server.service.admission import SHED, Admission
 from server.service.auth import OPEN, Authorized
 from server.service.decode import parse, prepare
 from server.service.metrics import Metrics
-from server.service.request_body import CLOSE, drop_body, read_body, while_wanted
-from server.service.thread_pool import Pool
+from server.service.request import CLOSE, SHED, Admission, Pool, drop_body, read_body, while_wanted
 from server.settings import Settings, decode_threads
 
 LOADING = "the model is still loading"
 STOPPING = "the service was stopped before the answer was ready: send the request again"
 AGAIN = ": try again when GET /readyz answers 200"
 RETRY_S = 0.2
+
+
+class Embedder(Protocol):
+    """Images to embeddings. `load` comes first; both are called from one thread only, save in a gateway.
+
+    One whose model is elsewhere may also have a `close()`, which ends the calls to it that are under way.
+    """
+
+    model: str
+    weights: str
+    weights_sha256: str
+    dim: int
+    device: str
+
+    def load(self) -> None:
+        """Make the model and warm it up."""
+
+    def embed(self, pixels: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Float32 [n, 3, 224, 224] to L2-normalised float32 [n, dim], in the same order."""
+        ...
 
 
 class Service:
@@ -51,9 +67,9 @@ class Service:
         # Its own thread: behind the decoders an answer would wait for other requests' images.
         self._writer = Pool(1, "reply")
 
-    async def load(self) -> None:
-        """Load and warm the model on a thread that will use it; an error is kept, and raised again."""
-        while not self.ready:
+    async def load(self, on_failure: Callable[[Exception], None]) -> None:
+        """Load and warm the model on a thread that will use it; an error is kept, and told."""
+        while not (self.ready or self.failure):
             try:
                 self.load_ns = (await self._compute.run(self.embedder.load)).took_ns
                 self.ready = True
@@ -62,7 +78,7 @@ class Service:
                 await asyncio.sleep(RETRY_S)
             except Exception as error:
                 self.failure = not_loaded(error)
-                raise
+                on_failure(error)
 
     async def embed(self, body: bytes) -> Response:
         """Answer one request and say how long each part took.
@@ -118,7 +134,8 @@ class Service:
     ) -> Response:
         """What `work` makes of a body; whether the request is taken is decided before its body is read."""
         try:
-            self._check_ready()
+            if not self.ready:
+                raise Refusal(503, self.failure or self.waiting + AGAIN)
             self.admission.take()
         except Refusal as refusal:
             if refusal.status == SHED:
@@ -138,14 +155,10 @@ class Service:
         each_ns = max(decode_ns / decode_threads(), compute_ns / self.settings.at_once)
         self.admission.answered(each_ns / 1e9)
 
-    def _check_ready(self) -> None:
-        if not self.ready:
-            raise Refusal(503, self.failure or self.waiting + AGAIN)
-
     def close(self) -> None:
         """Let the threads go; what is computing now is finished first."""
-        if isinstance(self.embedder, ClosableEmbedder):
-            self.embedder.close()
+        if close := getattr(self.embedder, "close", None):
+            close()
         for pool in (self._decoders, self._compute, self._writer):
             pool.close()
 
@@ -156,15 +169,9 @@ def create_app(
     """The service as an ASGI app; `on_failure` hears of a model that could not be loaded."""
     service = Service(embedder, settings)
 
-    async def load() -> None:
-        try:
-            await service.load()
-        except Exception as error:
-            on_failure(error)
-
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        loading = asyncio.create_task(load())
+        loading = asyncio.create_task(service.load(on_failure))
         yield
         loading.cancel()
         service.close()
@@ -211,7 +218,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
     @app.get("/gpu-info", responses=openapi.GPUS)
     def gpu_info() -> dict[str, object]:
         """The GPUs of this host, read now."""
-        return {"gpus": [gpu.as_json() for gpu in read_gpus()]}
+        return {"gpus": [asdict(gpu) for gpu in read_gpus()]}
 
     @app.get("/metrics", responses=openapi.METRICS)
     def metrics() -> Response:
@@ -231,13 +238,9 @@ def write_reply(embeddings: NDArray[np.float32], model: str, parts_ns: dict[str,
     return JSONResponse(content, headers={"Server-Timing": timing})
 
 
+@functools.cache
 def unit_vectors(images: int, dim: int) -> NDArray[np.float32]:
     """The same unit vector for each image, float32 [images, dim]."""
-    return np.broadcast_to(_unit_vector(dim), (images, dim))
-
-
-@functools.cache
-def _unit_vector(dim: int) -> NDArray[np.float32]:
     # Written with as many digits as an embedding, which a vector of equal or round numbers is not.
     vector = np.random.default_rng(0).standard_normal(dim)
-    return (vector / np.linalg.norm(vector)).astype(np.float32)
+    return np.broadcast_to((vector / np.linalg.norm(vector)).astype(np.float32), (images, dim))

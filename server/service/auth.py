@@ -1,7 +1,5 @@
 """Who may ask: no page of somebody else's, and where there is a token, only who sends it."""
 
-from __future__ import annotations
-
 import hmac
 import socket
 from urllib.parse import urlsplit
@@ -12,7 +10,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from server.net import is_address, is_loopback
-from server.service.request_body import CLOSE, drop_body
+from server.service.request import CLOSE, drop_body
 from server.settings import Settings
 
 OPEN = ("/healthz", "/readyz")

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import socket
 import ssl
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from server.errors import SetUpError, not_loaded, sentence
-from server.models.embedder import Embedder
 from server.net import is_loopback
 from server.settings import Settings
 
 if TYPE_CHECKING:
-    import uvicorn
-    from starlette.types import ASGIApp
+    from server.service.app import Embedder
 
 OPEN = (
     "INFERSWARM_HOST is {host} and INFERSWARM_TOKEN is not set: whoever reaches port {port} can use the "
@@ -76,7 +71,7 @@ def serve(settings: Settings, listener: socket.socket) -> int:
     import uvicorn
 
     from server.service.app import create_app
-    from server.service.http_timeouts import allow_files
+    from server.service.http_server import allow_files, configured, stopped_by_signals
 
     failures: list[Exception] = []
 
@@ -100,45 +95,6 @@ def serve(settings: Settings, listener: socket.socket) -> int:
     for failure in failures:
         print(sentence(failure) if isinstance(failure, SetUpError) else not_loaded(failure), file=sys.stderr)
     return 0 if server.started and not failures else 2
-
-
-def configured(app: ASGIApp, settings: Settings) -> uvicorn.Config:
-    """uvicorn as the service runs on it."""
-    import uvicorn
-
-    from server.service.http_timeouts import BACKLOG, with_timeout
-
-    return uvicorn.Config(
-        app,
-        http=with_timeout(settings.max_receive_s),
-        ws="none",
-        backlog=BACKLOG,
-        # A line for each request would be measured with the request; one for each that is no HTTP, a way to
-        # fill the log.
-        access_log=False,
-        log_level="error",
-        timeout_graceful_shutdown=settings.max_drain_s,
-        ssl_certfile=settings.tls_cert or None,
-        ssl_keyfile=settings.tls_key or None,
-    )
-
-
-@contextmanager
-def stopped_by_signals(server: uvicorn.Server) -> Iterator[None]:
-    """Have SIGTERM and SIGINT end the service, and not the process, also before uvicorn hears them.
-
-    uvicorn ends what is under way and then sends itself the signal once more.
-    """
-
-    def stop(*_: object) -> None:
-        server.should_exit = True
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def embedder_of(settings: Settings) -> Embedder:

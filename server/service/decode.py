@@ -1,12 +1,9 @@
 """From the bytes of a request to what the model takes; everything a client can get wrong ends here."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,7 +84,10 @@ def parse(body: bytes, max_batch: int) -> list[str]:
         raise Refusal(400, "`images` is empty: send at least one image")
     if len(images) > max_batch:
         raise Refusal(413, f"`images` holds {len(images)} images: send at most {max_batch} a request")
-    return list(_strings(images))
+    for index, text in enumerate(images):
+        if not isinstance(text, str):
+            raise Refusal(400, f"images[{index}] is not a string: send base64")
+    return images
 
 
 def decode(text: str, name: str, max_pixels: int) -> Image.Image:
@@ -135,13 +135,6 @@ def _check_scans(data: bytes, image: Image.Image, name: str) -> None:
     # No other place of a JPEG's pixels holds these two bytes.
     if image.format in ("JPEG", "MPO") and data.count(b"\xff\xda") > MAX_SCANS:
         raise Refusal(413, f"{name} has more than {MAX_SCANS} scans: send it as a plain JPEG")
-
-
-def _strings(images: list[object]) -> Iterator[str]:
-    for index, text in enumerate(images):
-        if not isinstance(text, str):
-            raise Refusal(400, f"images[{index}] is not a string: send base64")
-        yield text
 
 
 def _check_size(image: Image.Image, name: str, max_pixels: int) -> None:

@@ -1,7 +1,5 @@
 """The service's Prometheus metrics, in a registry of each app's own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest

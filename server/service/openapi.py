@@ -1,7 +1,5 @@
 """What /openapi.json says of requests and answers; bodies are parsed by hand (server/service/decode.py)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,11 +7,15 @@ from server.settings import Settings
 
 Responses = dict[int | str, dict[str, Any]]
 
-DETAIL = {
-    "type": "object",
-    "properties": {"detail": {"type": "string", "description": "what is wrong, and the mend"}},
-    "required": ["detail"],
-}
+
+def _object(properties: Mapping[str, Any], but: str = "") -> dict[str, Any]:
+    """A schema of an object that has all these properties, save perhaps one."""
+    required = [name for name in properties if name != but]
+    return {"type": "object", "properties": properties, "required": required}
+
+
+STRING = {"type": "string"}
+DETAIL = _object({"detail": {**STRING, "description": "what is wrong, and the mend"}})
 REFUSED = {
     400: "the body will not do, or an image in it",
     403: "another web page's request",
@@ -25,24 +27,16 @@ REFUSED = {
     503: "the model is not loaded, or the service stops",
 }
 WAIT = {"Retry-After": {"schema": {"type": "integer", "minimum": 1}, "description": "seconds"}}
-STATUS = {
-    "type": "object",
-    "properties": {
+STATUS = _object(
+    {
         "status": {"enum": ["ready", "loading", "failed"]},
-        "detail": {"type": "string"},
-        "model": {"type": "string"},
-        "weights": {"type": "string"},
-        "weights_sha256": {"type": "string"},
+        **dict.fromkeys(("detail", "model", "weights", "weights_sha256"), STRING),
         "dim": {"type": "integer"},
-        "device": {"type": "string"},
+        "device": STRING,
     },
-    "required": ["status", "model", "weights", "weights_sha256", "dim", "device"],
-}
-GPU_LIST = {
-    "type": "object",
-    "properties": {"gpus": {"type": "array", "items": {"type": "object"}}},
-    "required": ["gpus"],
-}
+    but="detail",
+)
+GPU_LIST = _object({"gpus": {"type": "array", "items": {"type": "object"}}})
 
 
 def _json(description: str, schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,9 +46,7 @@ def _json(description: str, schema: Mapping[str, Any]) -> dict[str, Any]:
 ALIVE: Responses = {200: _json("the process answers", {"type": "object", "required": ["status"]})}
 READY: Responses = {200: _json("it can be used", STATUS), 503: _json("it cannot be used", STATUS)}
 GPUS: Responses = {200: _json("what NVML tells; none without a GPU", GPU_LIST)}
-METRICS: Responses = {
-    200: {"description": "all metrics", "content": {"text/plain": {"schema": {"type": "string"}}}}
-}
+METRICS: Responses = {200: {"description": "all metrics", "content": {"text/plain": {"schema": STRING}}}}
 
 
 def demand_token(schema: dict[str, Any], without: tuple[str, ...]) -> None:
@@ -71,33 +63,21 @@ def embedding(settings: Settings) -> dict[str, Any]:
     refused: Responses = {status: _json(description, DETAIL) for status, description in REFUSED.items()}
     for status in (429, 503):
         refused[status]["headers"] = WAIT
-    answered = _json("an embedding for each image, and `Server-Timing`", _embeddings(settings))
-    return {
-        "responses": {**refused, 200: answered},
-        "openapi_extra": {
-            "requestBody": {
-                "required": True,
-                "content": {"application/json": {"schema": _images(settings)}},
-            }
-        },
-    }
+    vectors = _batch_of({"type": "array", "items": {"type": "number"}}, settings)
+    embeddings = _object({"embeddings": vectors, "model": STRING, "dim": {"type": "integer"}})
+    answered = _json("an embedding for each image, and `Server-Timing`", embeddings)
+    body = {"required": True, "content": {"application/json": {"schema": _images(settings)}}}
+    return {"responses": {**refused, 200: answered}, "openapi_extra": {"requestBody": body}}
 
 
 def _images(settings: Settings) -> dict[str, Any]:
     image = {
-        "type": "string",
+        **STRING,
         "contentEncoding": "base64",
         "description": f"a JPEG, PNG or WebP file of at most {settings.max_pixels:,} pixels",
     }
-    images = {"type": "array", "items": image, "minItems": 1, "maxItems": settings.max_batch}
-    return {"type": "object", "properties": {"images": images}, "required": ["images"]}
+    return _object({"images": _batch_of(image, settings)})
 
 
-def _embeddings(settings: Settings) -> dict[str, Any]:
-    vector = {"type": "array", "items": {"type": "number"}}
-    vectors = {"type": "array", "items": vector, "minItems": 1, "maxItems": settings.max_batch}
-    return {
-        "type": "object",
-        "properties": {"embeddings": vectors, "model": {"type": "string"}, "dim": {"type": "integer"}},
-        "required": ["embeddings", "model", "dim"],
-    }
+def _batch_of(item: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    return {"type": "array", "items": item, "minItems": 1, "maxItems": settings.max_batch}

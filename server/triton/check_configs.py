@@ -1,7 +1,5 @@
 """`python -m server.triton.check_configs FOLDER…`: would Triton take each config.pbtxt as it is meant?"""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

@@ -16,12 +16,12 @@ import socket
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import gevent
 import gevent.socket
-import grpc
 from geventhttpclient import HTTPClient
 from geventhttpclient.connectionpool import ConnectionPool
 from prometheus_client.parser import text_string_to_metric_families
@@ -32,7 +32,7 @@ from swarm.errors import UsageError
 from users.endpoint import Endpoint
 from users.errors import status_error, translated
 from users.tls import OPEN, Security, authorization, context_of
-from users.transport.grpc import CHANNEL_OPTIONS, Metadata, metadata_of, open_channel
+from users.transport.grpc import CHANNEL_OPTIONS, metadata_of, open_channel
 from users.transport.http_library import TlsPool
 from users.transport.size_limits import bound_library
 
@@ -188,25 +188,14 @@ def samples(page: str, names: Collection[str]) -> Iterator[Sample]:
         yield from (sample for sample in family.samples if sample.name in names)
 
 
-class Called:
-    """Triton's gRPC methods, each called with the metadata."""
-
-    def __init__(self, channel: grpc.Channel, metadata: Metadata) -> None:
-        self._stub, self._metadata = service_pb2_grpc.GRPCInferenceServiceStub(channel), metadata
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        return functools.partial(getattr(self._stub, name), metadata=self._metadata)
-
-
 @contextmanager
 def triton_stub(endpoint: Endpoint, control: bool = False) -> Iterator[Any]:
-    """Triton's gRPC methods on a channel that is closed at the end. Calls raise grpc.RpcError.
-
-    `control`: they change the server, and carry the secret for that.
-    """
+    """Triton's gRPC methods with our metadata, for `control` the secret, too. Calls raise grpc.RpcError."""
     secret = tuple(headers("grpc").items()) if control else ()
     with open_channel(endpoint, (*CHANNEL_OPTIONS, *GRPC_MARK)) as channel:
-        yield Called(channel, (*(metadata_of(endpoint) or ()), *secret) or None)
+        stub = vars(service_pb2_grpc.GRPCInferenceServiceStub(channel))
+        metadata = (*(metadata_of(endpoint) or ()), *secret) or None
+        yield SimpleNamespace(**{name: functools.partial(stub[name], metadata=metadata) for name in stub})
 
 
 def secret() -> str:

@@ -1,7 +1,5 @@
 """The endpoints that are known by name, and which of them a study asks."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -100,10 +98,7 @@ def patterns_of(own: Sequence[str], asked: str) -> Sequence[str]:
 
 
 def servers_for(kinds: Iterable[EndpointKind], emulated: bool) -> tuple[list[str], list[str]]:
-    """Which embedded servers to start for these endpoints, and the payloads that their Tritons must take.
-
-    `emulated`: one server whose model only sleeps stands for the others.
-    """
+    """Which embedded servers to start (one for all where `emulated`), and the payloads of their Tritons."""
     here = [kind for kind in kinds if kind.backend != "trt" and (kind.backend == EMULATED) == emulated]
     made = {kind.payload for kind in here if kind.backend in TRITONS and kind.payload not in OF_THE_MODEL}
     servers = dict.fromkeys(COMPILED if kind.backend == "openvino" else kind.backend for kind in here)

@@ -1,24 +1,24 @@
-"""The servers' own counters: just before and after each measure phase, and every second between.
+"""The servers' own counters and metrics: just before and after each measure phase, and every second between.
 
 Triton's own counters of an ensemble say little: its `queue` leaves out the waits for its steps, its
 executions and batch sizes are the requests, not what the model that computes joined them to, and a failure is
 counted twice (server 2.51). So they are put together from its own and those of its steps.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 from tritonclient.grpc import service_pb2
 
 from swarm.backends.admin_client import PATIENCE_S, AdminConnection, Read, samples, triton_stub
-from swarm.backends.triton_admin import plain, steps_behind
+from swarm.backends.server_setup import plain, steps_behind
 from users.endpoint import Endpoint
 from users.errors import RequestError, translated
+from users.tls import OPEN, Security
 
 Ask = Callable[[str], Mapping[str, Any]]
 """Triton's statistics of the model of a name, or of all models where it is empty."""
@@ -37,16 +37,22 @@ COUNTS = {
     "inferswarm_in_flight": "in_flight",
 }
 GPU_FIELDS = {
-    "inferswarm_gpu_utilisation_pct": "util_pct",
-    "inferswarm_gpu_memory_used_bytes": "memory_bytes",
-    "inferswarm_gpu_power_w": "power_w",
-    "inferswarm_gpu_sm_clock_mhz": "sm_clock_mhz",
+    "inferswarm_gpu_utilisation_pct": ("util_pct", 1),
+    "inferswarm_gpu_memory_used_bytes": ("memory_bytes", 1),
+    "inferswarm_gpu_power_w": ("power_w", 1),
+    "inferswarm_gpu_sm_clock_mhz": ("sm_clock_mhz", 1),
+    "nv_gpu_utilization": ("util_pct", 100),
+    "nv_gpu_memory_used_bytes": ("memory_bytes", 1),
+    "nv_gpu_power_usage": ("power_w", 1),
+    "nv_energy_consumption": ("energy_j", 1),
 }
+"""Of the PyTorch service and of Triton: our field, and how many of its units make one of theirs."""
 Count = Callable[[Mapping[str, Any]], dict[str, Any]]
 """The counters of one model from its entry in `ModelStatistics`."""
 BEFORE = {"jpeg": "decode_ns"}
 """What the steps before the model do, by payload; to resize, crop and scale counts as decoding there."""
 OF_ALL_STEPS = ("queue_ns", "input_ns", "output_ns")
+PENDING = "nv_inference_pending_request_count"
 
 
 def read_counters(endpoint: Endpoint) -> dict[str, Any]:
@@ -126,21 +132,18 @@ def http_statistics(connection: AdminConnection, name: str) -> Mapping[str, Any]
 def service_reading(page: str) -> dict[str, Any]:
     """Counters and GPUs from the PyTorch service's `/metrics`; GPUs are left out where it tells of none."""
     counters: dict[str, int] = {}
-    gpus: list[tuple[str, str, float]] = []
-    for sample in samples(page, {*SECONDS_OF_PART, *COUNTS, *GPU_FIELDS}):
+    for sample in samples(page, {*SECONDS_OF_PART, *COUNTS}):
         if sample.name in SECONDS_OF_PART:
             counters[SECONDS_OF_PART[sample.name]] = round(sample.value * 1e9)
-        elif sample.name in COUNTS:
-            counters[COUNTS[sample.name]] = int(sample.value)
         else:
-            gpus.append((sample.labels["gpu"], GPU_FIELDS[sample.name], sample.value))
+            counters[COUNTS[sample.name]] = int(sample.value)
     # The service counts a request when it comes, and Triton when it has been answered, which is what we keep.
     # Those that come while the page is written are in one of the two figures at most.
     counters["requests"] = max(0, counters["requests"] - counters.pop("in_flight", 0))
     counters["successes"] = max(0, counters["requests"] - counters.pop("failures"))
     if "upstream_ns" not in counters:  # whose executions only the upstream counts
         counters["executions"] = counters["successes"]
-    return {"server": counters, **({"gpus": gpu_records(gpus)} if gpus else {})}
+    return {"server": counters, **gpus_of(page)}
 
 
 def triton_batches(stats: Mapping[str, Any]) -> dict[str, list[int]]:
@@ -204,3 +207,32 @@ def gpu_records(told: Iterable[tuple[str, str, float]]) -> list[dict[str, Any]]:
             kept = int(value) if field == "memory_bytes" else round(float(value), 3)
             found.setdefault(gpu, {"id": gpu})[field] = kept
     return list(found.values())
+
+
+@contextmanager
+def metrics_reader(
+    url: str, models: Sequence[str], timeout_s: float, security: Security = OPEN
+) -> Iterator[Read]:
+    """Reads `parse` of the page at `url` over one connection. Readings raise RequestError or ValueError."""
+    parts = urlsplit(url)
+    with closing(AdminConnection(parts.netloc, timeout_s, parts.scheme == "https", security)) as connection:
+        yield lambda: parse(connection.get(parts.path), models)
+
+
+def parse(page: str, models: Sequence[str]) -> dict[str, Any]:
+    """`{"pending_requests": n, "gpus": […]}`, either left out where the page does not tell.
+
+    What is pending is summed over the models and their versions.
+    """
+    pending = [one.value for one in samples(page, {PENDING}) if one.labels["model"] in models]
+    return {**({"pending_requests": int(sum(pending))} if pending else {}), **gpus_of(page)}
+
+
+def gpus_of(page: str) -> dict[str, Any]:
+    """`{"gpus": […]}`, left out where a page of metrics tells of none."""
+    told = []
+    for sample in samples(page, GPU_FIELDS):
+        field, factor = GPU_FIELDS[sample.name]
+        told.append((sample.labels.get("gpu") or sample.labels["gpu_uuid"], field, sample.value * factor))
+    found = gpu_records(told)
+    return {"gpus": found} if found else {}

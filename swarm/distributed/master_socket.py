@@ -6,8 +6,6 @@ peer may send more than any worker does, and less than would fill memory. Locust
 name, for as long as the process runs; so names are counted, too.
 """
 
-from __future__ import annotations
-
 from locust import stats
 from locust.exception import RPCError
 from locust.rpc.protocol import Message
@@ -34,7 +32,17 @@ from zmq.error import ZMQError
 
 from reports.format import plain_lines
 from reports.ledger.records import MOST_WORKERS
-from swarm.distributed.protocol import RECORDS, are_counts, has, is_finite, is_number, is_text, is_whole
+from swarm.distributed.protocol import (
+    RECORDS,
+    Form,
+    are_counts,
+    is_finite,
+    is_number,
+    is_text,
+    is_whole,
+    listed,
+    table,
+)
 
 logger = logging.getLogger("inferswarm")
 MOST_BYTES, MOST_OF_A_STRANGER = 4 << 20, 1 << 16
@@ -57,6 +65,10 @@ MESSAGES_PER_S, BYTES_PER_S = 100, 4 << 20
 """A worker sends a dozen messages a second, and hundreds of kilobytes with its single Results."""
 BURST_S = 10
 """What was not used for so long may come at once: a worker whose connection hung."""
+
+
+class RefusedMessage(Exception):
+    """Says what a message is, if not one of a worker."""
 
 
 class RateLimit:
@@ -84,48 +96,19 @@ class RateLimit:
         return True
 
 
-class KnownNames:
-    """Distinct names that were told, up to `most` of them."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self._known = most, set[str]()
-
-    def take(self, names: Iterable[str]) -> bool:
-        """Whether they are known, or there is room for them."""
-        new = set(names) - self._known
-        if len(self._known) + len(new) > self._most:
-            return False
-        self._known |= new
-        return True
-
-
-FORMS: dict[str, Callable[[Any], bool]] = {
-    READY: lambda data: (is_text(data) and len(data) <= MOST_ID) or data == -1,
-    ASKS_FILES: lambda data: has(data, version=is_text),
-    "heartbeat": lambda data: has(
-        data,
-        state=lambda state: is_text(state) and state in STATES,
-        current_cpu_usage=is_number,
-        current_memory_usage=is_number,
-    ),
-    "stats": lambda data: has(
-        data, stats=lambda found: isinstance(found, list) and all(map(is_entry, found)), stats_total=is_entry,
-        errors=lambda found: isinstance(found, dict) and all(map(is_error, found.values())),
-        user_classes_count=are_counts,
-    ),
-    "spawning_complete": lambda data: has(data, user_classes_count=are_counts),
-    "exception": lambda data: has(data, msg=is_text, traceback=is_text),
-    "logs": lambda data: has(
-        data, worker_id=is_text, logs=lambda lines: isinstance(lines, list) and all(map(is_text, lines))
-    ),
-}  # fmt: skip
-"""What Locust reads of its own messages; the listeners of others look for themselves."""
+def make_room(known: set[str], names: Iterable[str]) -> bool:
+    """Whether names are among the known ones, or there is room for them there, which they then take."""
+    new = set(names) - known
+    if len(known) + len(new) > MOST_NAMES:
+        return False
+    known |= new
+    return True
 
 
 def is_entry(data: Any) -> bool:
     """Whether it is a line of Locust's table, whose counts by time have the keys that Locust gives them."""
     return (
-        has(data, name=is_text, method=is_text, response_times=are_times)
+        table(name=is_text, method=is_text, response_times=are_times)(data)
         and is_finite(data)
         and all(len(value) <= MOST_KEYS for value in data.values() if isinstance(value, (dict, list, str)))
     )
@@ -144,8 +127,29 @@ def are_times(data: Any) -> bool:
 
 def is_error(data: Any) -> bool:
     """Whether it is an entry of Locust's table of failures."""
-    texts = has(data, method=is_text, name=is_text, error=is_text, occurrences=is_whole)
+    texts = table(method=is_text, name=is_text, error=is_text, occurrences=is_whole)(data)
     return texts and all(len(value) <= MOST_KEYS for value in data.values() if is_text(value))
+
+
+FORMS: dict[str, Form] = {
+    READY: lambda data: (is_text(data) and len(data) <= MOST_ID) or data == -1,
+    ASKS_FILES: table(version=is_text),
+    "heartbeat": table(
+        state=lambda state: is_text(state) and state in STATES,
+        current_cpu_usage=is_number,
+        current_memory_usage=is_number,
+    ),
+    "stats": table(
+        stats=listed(is_entry),
+        stats_total=is_entry,
+        errors=lambda found: isinstance(found, dict) and all(map(is_error, found.values())),
+        user_classes_count=are_counts,
+    ),
+    "spawning_complete": table(user_classes_count=are_counts),
+    "exception": table(msg=is_text, traceback=is_text),
+    "logs": table(worker_id=is_text, logs=listed(is_text)),
+}
+"""What Locust reads of its own messages; the listeners of others look for themselves."""
 
 
 def named_in(message: Message) -> list[str]:
@@ -176,7 +180,8 @@ class MasterSocket(Server):
     workers: ClassVar[set[str]] = set()
     """The ids of all that have ever said that they are ready; they outlive a link that Locust makes anew."""
     rate_limits: ClassVar[dict[str, RateLimit]] = {}
-    names: ClassVar[dict[str, KnownNames]] = {}
+    names: ClassVar[dict[str, set[str]]] = {}
+    """Distinct ones that each has told."""
 
     def __init__(self, host: str, port: int) -> None:
         # Locust's own, but for the limit, which holds for ports that are bound after it.
@@ -230,7 +235,7 @@ class MasterSocket(Server):
             raise RefusedMessage(f"a malformed message ({message.type[:40]!r})")
         if message.type == READY and not known:
             self._welcome(worker)
-        elif known and not self.names[worker].take(named_in(message)):
+        elif known and not make_room(self.names[worker], named_in(message)):
             raise RefusedMessage("more names of a worker than any has")
         return worker, message
 
@@ -243,7 +248,7 @@ class MasterSocket(Server):
         if len(self.workers) >= MOST_WORKERS:
             raise RefusedMessage("one worker too many")
         self.workers.add(worker)
-        self.rate_limits[worker], self.names[worker] = RateLimit(), KnownNames(MOST_NAMES)
+        self.rate_limits[worker], self.names[worker] = RateLimit(), set()
 
     def _tell(self, what: str) -> None:
         if what not in self._told:
@@ -254,7 +259,3 @@ class MasterSocket(Server):
 def is_id(worker: str) -> bool:
     """Whether it can be a worker's: a terminal shows it."""
     return 0 < len(worker) <= MOST_ID and worker.isprintable()
-
-
-class RefusedMessage(Exception):
-    """Says what a message is, if not one of a worker."""

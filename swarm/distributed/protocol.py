@@ -1,7 +1,5 @@
 """Our messages on Locust's own link, and what they look like: whoever reaches the port may send others."""
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Callable, Sequence
@@ -18,14 +16,15 @@ ASK, REPLY, HELLO = "swarm-ask", "swarm-reply", "swarm-hello"
 """Master asks, worker replies; a new worker says hello."""
 PARTING = "swarm-parting"
 """A worker that was signalled has drained, says with what, and sends no more."""
+PARTING_S = 4.0
+"""How long requests in flight may take to end where a study, or a worker, is told to stop."""
 RECORDS, PROGRESS = "swarm-records", "swarm-progress"
 """Worker to master: windows and health for the ledger, and how far a phase has come."""
 PROGRESS_FIELDS = ("cell", "repeat", "phase", "ok", "failed")
 logger = logging.getLogger("inferswarm")
 Form = Callable[[Any], bool]
+"""Whether a value is what it should be."""
 KINDS_OF_ERRORS = frozenset(map(str, ErrorKind))
-KINDS = ("window", "health", "path")
-"""Of the records that workers send."""
 HISTOGRAM = "HIST"
 """How every encoded histogram begins."""
 COLUMNS = {*NUMBERS, *OTHERS}
@@ -53,11 +52,6 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def are_counts(value: Any) -> bool:
-    """Whether it counts something by name."""
-    return isinstance(value, dict) and all(is_text(name) and is_whole(count) for name, count in value.items())
-
-
 def is_finite(value: Any) -> bool:
     """Whether no number in it, however deep, is one that JSON lacks."""
     if isinstance(value, float):
@@ -67,34 +61,33 @@ def is_finite(value: Any) -> bool:
     return not isinstance(value, list) or all(map(is_finite, value))
 
 
-def has(data: Any, **fields: Form) -> bool:
-    """Whether it is a table in which each of the fields is there and of its form."""
-    return isinstance(data, dict) and all(name in data and form(data[name]) for name, form in fields.items())
+def listed(form: Form) -> Form:
+    """A list of values of that form."""
+    return lambda value: isinstance(value, list) and all(map(form, value))
 
 
-def are_histograms(value: Any) -> bool:
-    """Whether it has encoded histograms by name; what is in them is looked at where they are read."""
-    return isinstance(value, dict) and all(
-        is_text(name) and is_text(text) and text.startswith(HISTOGRAM) for name, text in value.items()
+def named(form: Form) -> Form:
+    """Values of that form by name."""
+    return lambda value: (
+        isinstance(value, dict) and all(is_text(name) and form(one) for name, one in value.items())
     )
 
 
-def is_of_run(data: Any) -> bool:
-    """Whether it says to which phase of which run it belongs."""
-    return has(data, cell=is_text, repeat=is_whole, phase=is_text)
+def table(**fields: Form) -> Form:
+    """A table in which each of the fields is there and of its form."""
+    return lambda data: (
+        isinstance(data, dict) and all(name in data and form(data[name]) for name, form in fields.items())
+    )
+
+
+def are_failures(value: Any) -> bool:
+    """Whether it counts failures by kind."""
+    return are_counts(value) and value.keys() <= KINDS_OF_ERRORS
 
 
 def is_record(data: Any) -> bool:
     """Whether it is a record for the ledger, of a kind that workers send."""
-    if not is_of_run(data) or not has(data, kind=lambda kind: kind in KINDS, second=is_whole):
-        return False
-    if data["kind"] == "window" and not has(
-        data, ok=is_whole, failures=are_failures, histograms=are_histograms
-    ):
-        return False
-    if not is_finite(data):
-        return False
-    if data["kind"] == "health" and not has(data, cpu_pct=is_number, lag=is_text):
+    if not (is_tagged(data) and KINDS[data["kind"]](data) and is_finite(data)):
         return False
     try:
         # What reports refuse would make all of the ledger unreadable.
@@ -102,11 +95,6 @@ def is_record(data: Any) -> bool:
     except ValueError:
         return False
     return True
-
-
-def are_failures(value: Any) -> bool:
-    """Whether it counts failures by kind."""
-    return are_counts(value) and value.keys() <= KINDS_OF_ERRORS
 
 
 def are_readable(records: Sequence[Record]) -> bool:
@@ -118,43 +106,19 @@ def are_readable(records: Sequence[Record]) -> bool:
     return True
 
 
-def are_rows(data: Any) -> bool:
-    """Whether it holds single Results by columns, each as long as the others."""
-    if not has(data, cell=is_text, repeat=is_whole, columns=lambda found: isinstance(found, dict)):
+def are_columns(value: Any) -> bool:
+    """Whether it has every column of single Results, each as long as the others."""
+    if not named(lambda values: isinstance(values, list))(value) or value.keys() != COLUMNS:
         return False
-    columns = data["columns"]
-    if columns.keys() != COLUMNS or not all(isinstance(values, list) for values in columns.values()):
-        return False
-    if len({len(values) for values in columns.values()}) != 1:
+    if len({len(values) for values in value.values()}) != 1:
         return False
     # One value that an array does not take would leave columns of different lengths.
-    return all(value is None or is_whole(value) for name in NUMBERS for value in columns[name])
-
-
-def are_records(data: Any) -> bool:
-    """Whether it is a message of records, and of single Results."""
-    return has(
-        data,
-        records=lambda found: isinstance(found, list) and all(map(is_record, found)) and are_readable(found),
-        raw=lambda found: isinstance(found, list) and all(map(are_rows, found)),
-    )
-
-
-def is_progress(data: Any) -> bool:
-    """Whether it says how far a phase has come."""
-    return is_of_run(data) and has(data, ok=is_count, failed=is_count)
+    return all(one is None or is_whole(one) for name in NUMBERS for one in value[name])
 
 
 def is_reply(data: Any) -> bool:
     """Whether it answers a question of ours."""
-    return has(data, seq=is_whole) and is_text(data.get("error", "")) and is_finite(data)
-
-
-def is_parting(data: Any) -> bool:
-    """Whether it says with what a worker has drained."""
-    return isinstance(data, dict) and all(
-        name in data and (data[name] is None or is_number(data[name])) for name in DRAINED
-    )
+    return table(seq=is_whole)(data) and is_text(data.get("error", "")) and is_finite(data)
 
 
 def is_hello(data: Any) -> bool:
@@ -162,9 +126,27 @@ def is_hello(data: Any) -> bool:
     return isinstance(data, dict) and is_text(data.get("host", ""))
 
 
-def is_question(data: Any) -> bool:
-    """Whether a worker can answer it."""
-    return has(data, op=is_text, seq=is_whole)
+are_counts = named(is_whole)
+KINDS: dict[str, Form] = {
+    "window": table(
+        ok=is_whole,
+        failures=are_failures,
+        # What is in them is looked at where they are read.
+        histograms=named(lambda text: is_text(text) and text.startswith(HISTOGRAM)),
+    ),
+    "health": table(cpu_pct=is_number, lag=is_text),
+    "path": table(),
+}
+"""Of the records that workers send."""
+OF_RUN: dict[str, Form] = {"cell": is_text, "repeat": is_whole, "phase": is_text}
+is_tagged = table(**OF_RUN, kind=lambda kind: is_text(kind) and kind in KINDS, second=is_whole)
+are_rows = table(cell=is_text, repeat=is_whole, columns=are_columns)
+are_records = table(
+    records=lambda found: listed(is_record)(found) and are_readable(found), raw=listed(are_rows)
+)
+is_progress = table(**OF_RUN, ok=is_count, failed=is_count)
+is_parting = table(**dict.fromkeys(DRAINED, lambda value: value is None or is_number(value)))
+is_question = table(op=is_text, seq=is_whole)
 
 
 def careful(kind: str, form: Form, listener: Callable[..., None]) -> Callable[..., None]:

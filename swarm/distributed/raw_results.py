@@ -1,7 +1,5 @@
 """Raw Results: the first so many of a study, from the workers to `results.parquet`."""
 
-from __future__ import annotations
-
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

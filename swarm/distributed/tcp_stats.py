@@ -1,7 +1,5 @@
 """This process's connections to an endpoint as the kernel sees them: Linux's TCP_INFO, by its own names."""
 
-from __future__ import annotations
-
 import functools
 import os
 import socket

@@ -1,7 +1,5 @@
 """What a worker does when the master asks: load the pictures, take a cell, enter a phase, drain."""
 
-from __future__ import annotations
-
 from locust.env import Environment
 from locust.runners import Runner
 
@@ -14,7 +12,7 @@ import gevent
 from gevent.queue import Queue
 
 from swarm.clock import wall_ns
-from swarm.distributed.protocol import ASK, HELLO, PARTING, REPLY, careful, is_question
+from swarm.distributed.protocol import ASK, DRAINED, HELLO, PARTING, PARTING_S, REPLY, careful, is_question
 from swarm.distributed.recorder import Recorder
 from swarm.distributed.shipper import Shipper
 from swarm.distributed.worker_cell import (
@@ -36,11 +34,8 @@ from users.redact import redacted
 from users.result import Result
 from users.transport.sockets import resolved
 
-PARTING_S = 4.0
-NOTHING_DONE = {
-    "users": 0, "finished": 0, "abandoned": 0, "sent": 0, "phase_ns": 0, "due": None, "dropped": None,
-    "overslept": None,
-}  # fmt: skip
+OF_PACER = ("due", "dropped", "overslept")
+NOTHING_DONE = {name: None if name in OF_PACER else 0 for name in DRAINED}
 SOON_NS = 1_000_000_000
 """A start further away than this is no start that was agreed on: the clocks of the hosts differ."""
 
@@ -186,9 +181,7 @@ class Worker:
             "abandoned": assignment.in_flight + recorder.abandoned,
             "sent": assignment.sent,
             "phase_ns": phase_ns,
-            "due": pacer.due if pacer.paced else None,
-            "dropped": pacer.dropped if pacer.paced else None,
-            "overslept": pacer.overslept if pacer.paced else None,
+            **{name: getattr(pacer, name) if pacer.paced else None for name in OF_PACER},
             **({"dropped_by_s": sorted(pacer.dropped_by_s.items())} if pacer.dropped else {}),
         }
 

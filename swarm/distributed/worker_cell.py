@@ -1,7 +1,5 @@
 """From the master's message about a cell to the assignment of a worker's users; and their memory."""
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import gc
@@ -17,7 +15,7 @@ import gevent
 import numpy as np
 
 from swarm.errors import StudyError
-from swarm.launcher.manifest import HOST_VARIABLE
+from swarm.launcher.launch_info import HOST_VARIABLE
 from users.endpoint import Endpoint
 from users.errors import tls_fault
 from users.inputs.images import ImageSet

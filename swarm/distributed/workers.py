@@ -1,7 +1,5 @@
 """The master's view of its workers: who is there, who carries which cell, and waiting for their answers."""
 
-from __future__ import annotations
-
 from locust.runners import STATE_MISSING, MasterRunner, Runner
 
 import itertools

@@ -1,30 +1,32 @@
 """Whether a host is fit for client processes: what it says of itself, and its clock beside ours."""
 
-from __future__ import annotations
-
 import json
 import os
-import select
+import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from typing import IO, Any
 
 from swarm.errors import SwarmError
-from swarm.hosts.host import Host
+from swarm.hosts.host import SSH_FAILED, Host
 from swarm.hosts.hosts_file import HostSpec
-from swarm.hosts.ssh import FAILED
 
-__all__ = ["Checked", "HostError", "HostFacts", "Problem", "check", "check_all", "problems"]
 PATIENCE_S = 15.0
 EXCHANGES = 10
 PREPARE = "run python -m swarm hosts prepare"
 LARGEST_OFFSET_NS = 500_000_000
 """Phases begin at one moment by all hosts' clocks; a start more than a second away is not heeded at all."""
 LEAST_FILES = 1024
+
+
+class HostError(SwarmError):
+    """Says which host cannot be used, why, and the mend."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ def problems(facts: HostFacts, own: HostFacts, workers: int | None = None) -> li
 
 
 def _versions(facts: HostFacts, own: HostFacts) -> Iterator[Problem]:
-    theirs, ours = _minor(facts.python), _minor(own.python)
+    theirs, ours = (".".join(version.split(".")[:2]) for version in (facts.python, own.python))
     if theirs != ours:
         yield Problem(
             f"its Python is {theirs}, ours is {ours}: name one with `python`, remove .venv there, {PREPARE}"
@@ -87,10 +89,6 @@ def _versions(facts: HostFacts, own: HostFacts) -> Iterator[Problem]:
     ]
     if differing:
         yield Problem(f"other packages than here: {', '.join(differing)}: {PREPARE}")
-
-
-def _minor(version: str) -> str:
-    return ".".join(version.split(".")[:2])
 
 
 def _commits(theirs: str, ours: str) -> Iterator[Problem]:
@@ -129,83 +127,35 @@ def _room(facts: HostFacts, workers: int) -> Iterator[Problem]:
         )
 
 
-class HostError(SwarmError):
-    """Says which host cannot be used, why, and the mend."""
-
-
-class _Silence(Exception):
-    """The host's answers ended, or none came in time."""
-
-
-class _Talk:
-    """Questions to a process that answers each with one line, all of them until a deadline."""
-
-    def __init__(self, process: subprocess.Popen[bytes], deadline: float) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self._in, self._out = process.stdin.fileno(), process.stdout.fileno()
-        self._deadline = deadline
-        self._heard = b""
-
-    def facts(self) -> dict[str, Any]:
-        """The host's facts; a shell there may greet us before they come."""
-        self._ask(b"facts\n")
-        while True:
-            try:
-                told = json.loads(self._line())
-            except ValueError:
-                continue
-            if isinstance(told, dict):
-                return told
-
-    def exchange(self) -> tuple[int, int, int]:
-        """Wall clocks in ns: ours before, the host's, ours after."""
-        before_ns = time.time_ns()
-        self._ask(b"time\n")
-        theirs_ns = int(self._line())
-        return before_ns, theirs_ns, time.time_ns()
-
-    def _ask(self, question: bytes) -> None:
-        try:
-            os.write(self._in, question)
-        except OSError:
-            raise _Silence from None
-
-    def _line(self) -> bytes:
-        while b"\n" not in self._heard:
-            left_s = max(0.0, self._deadline - time.monotonic())
-            if not select.select([self._out], [], [], left_s)[0]:
-                raise _Silence
-            said = os.read(self._out, 65536)
-            if not said:
-                raise _Silence
-            self._heard += said
-        line, _, self._heard = self._heard.partition(b"\n")
-        return line
-
-
 def check(host: Host, patience_s: float = PATIENCE_S) -> HostFacts:
-    """What a host says of itself, within the patience. Raises HostError, and UsageError for kind k8s."""
-    deadline = time.monotonic() + patience_s
+    """What a host says of itself, within the patience. Raises HostError."""
+    late = threading.Event()
     with tempfile.TemporaryFile() as errors, _start(host, errors) as process:
-        talk = _Talk(process, deadline)
+        timer = threading.Timer(patience_s, _end, (process, late))
+        timer.start()
         try:
-            told = talk.facts()
-            offset_ns, doubt_ns = clock_of([talk.exchange() for _ in range(EXCHANGES)])
-        except (_Silence, ValueError):
-            raise HostError(_why_silent(host.spec, process, deadline, errors, patience_s)) from None
+            told = _facts(process)
+            offset_ns, doubt_ns = clock_of([_exchange(process) for _ in range(EXCHANGES)])
+        except (OSError, ValueError):
+            said = _why_silent(host.spec, process, errors)
+            if late.is_set():
+                said = f"does not answer within {patience_s:g} s: look whether it is overloaded"
+            raise HostError(f"host {host.spec.name} {said}") from None
         finally:
+            timer.cancel()
             process.kill()
-    known = {name: told[name] for name in (f.name for f in fields(HostFacts)) if name in told}
+    known = {fact.name: told[fact.name] for fact in fields(HostFacts) if fact.name in told}
     return HostFacts(**{**known, "clock_offset_ns": offset_ns, "clock_doubt_ns": doubt_ns})
 
 
 def _start(host: Host, errors: IO[bytes]) -> subprocess.Popen[bytes]:
+    """A process that answers each question with one line; neither waits in a buffer of ours."""
     command = host.facts_command()
+    pipe = subprocess.PIPE
     try:
         # A session of its own: ssh must not ask the terminal, nor hear its Ctrl-C.
         return subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+            command, bufsize=0, stdin=pipe, stdout=pipe, stderr=errors, start_new_session=True
         )
     except OSError as error:
         raise HostError(
@@ -213,21 +163,52 @@ def _start(host: Host, errors: IO[bytes]) -> subprocess.Popen[bytes]:
         ) from None
 
 
-def _why_silent(
-    spec: HostSpec, process: subprocess.Popen[bytes], deadline: float, errors: IO[bytes], patience_s: float
-) -> str:
-    try:
-        code = process.wait(max(0.5, deadline - time.monotonic()))
-    except subprocess.TimeoutExpired:
-        return f"host {spec.name} does not answer within {patience_s:g} s: look whether it is overloaded"
+def _end(process: subprocess.Popen[bytes], late: threading.Event) -> None:
+    """Kill it and what it started, so that nobody is left who could answer."""
+    late.set()
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _ask(process: subprocess.Popen[bytes], question: bytes) -> bytes:
+    """The line that answers, empty where there is none. Raises OSError."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(question)
+    return process.stdout.readline()
+
+
+def _facts(process: subprocess.Popen[bytes]) -> dict[str, Any]:
+    """The host's facts; a shell there may greet us before they come. Raises ValueError where none do."""
+    assert process.stdout is not None
+    line = _ask(process, b"facts\n")
+    while line:
+        with suppress(ValueError):
+            if isinstance(told := json.loads(line), dict):
+                return told
+        line = process.stdout.readline()
+    raise ValueError
+
+
+def _exchange(process: subprocess.Popen[bytes]) -> tuple[int, int, int]:
+    """Wall clocks in ns: ours before, the host's, ours after. Raises ValueError where it tells no time."""
+    return time.time_ns(), int(_ask(process, b"time\n")), time.time_ns()
+
+
+def _why_silent(spec: HostSpec, process: subprocess.Popen[bytes], errors: IO[bytes]) -> str:
+    """By what it said last, once it has ended."""
+    code = process.wait()
     errors.seek(0)
     said = last_line(errors.read())
-    if spec.kind == "ssh" and code == FAILED:
-        return (
-            f"host {spec.name} cannot be reached: ssh says `{said}`: "
-            f"mend that until `ssh {spec.address}` logs in without a question"
-        )
-    return f"host {spec.name} has no inferswarm that runs (`{said or f'exit code {code}'}`): {PREPARE}"
+    if spec.kind == "ssh" and code == SSH_FAILED:
+        return unreachable(spec, said)
+    return f"has no inferswarm that runs (`{said or f'exit code {code}'}`): {PREPARE}"
+
+
+def unreachable(spec: HostSpec, said: str) -> str:
+    """What is wrong with an ssh host where ssh itself fails, and says this."""
+    mend = f"mend that until `ssh {spec.address}` logs in without a question"
+    return f"cannot be reached: ssh says `{said}`: {mend}"
 
 
 def last_line(said: bytes) -> str:
@@ -247,7 +228,7 @@ def clock_of(exchanges: Sequence[tuple[int, int, int]]) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Checked:
-    """A host that was asked: its facts, or None where there are none and `why` says why."""
+    """A host that was asked: its facts, or None where it gave none; then `why` says why."""
 
     spec: HostSpec
     facts: HostFacts | None
@@ -255,11 +236,9 @@ class Checked:
 
 
 def check_all(hosts: Sequence[Host], patience_s: float = PATIENCE_S) -> list[Checked]:
-    """Ask all hosts at once; pods, which are not there before their job, are not asked."""
+    """Ask all hosts at once."""
 
     def ask(host: Host) -> Checked:
-        if host.spec.kind == "k8s":
-            return Checked(host.spec, None)
         try:
             return Checked(host.spec, check(host, patience_s))
         except HostError as error:

@@ -1,6 +1,4 @@
-"""`python -m swarm hosts check | prepare | manifests`: client hosts, before a study runs on them."""
-
-from __future__ import annotations
+"""`python -m swarm hosts check | prepare`: client hosts, before a study runs on them."""
 
 import argparse
 import sys
@@ -30,7 +28,7 @@ A hosts file names places that client processes run on:
 
   [[host]]
   name = "near"
-  kind = "netns"                # process | netns | ssh | k8s
+  kind = "netns"                # process | netns | ssh
   workers = 2                   # optional: how many Locust workers
 
   [[host]]
@@ -46,10 +44,6 @@ A hosts file names places that client processes run on:
 
 def main(argv: list[str]) -> int:
     """Run one command; 2 where a host is not fit, and where the command line or a file will not do."""
-    if argv[:1] == ["manifests"]:
-        from swarm.hosts import k8s_command
-
-        return k8s_command.main(argv[1:])
     arguments = parser().parse_args(argv)
     run: Callable[[argparse.Namespace], int] = arguments.run
     try:
@@ -96,8 +90,6 @@ def parser() -> argparse.ArgumentParser:
     )
     add_ssh_config(prepared)
     prepared.set_defaults(run=run_prepare)
-    # Dispatched before we parse: its options are its own.
-    commands.add_parser("manifests", help="write the YAML that runs a study on Kubernetes", add_help=False)
     return top
 
 
@@ -144,7 +136,7 @@ def report(hosts: Sequence[Host]) -> int:
 def judged(checked: Checked, own: HostFacts) -> list[Problem]:
     """What is wrong with a host that was asked."""
     if checked.facts is None:
-        return [Problem(checked.why)] if checked.why else []
+        return [Problem(checked.why)]
     found = problems(checked.facts, own, checked.spec.workers)
     return [replace(problem, text=f"host {checked.spec.name}: {problem.text}") for problem in found]
 
@@ -165,7 +157,7 @@ def row(checked: Checked) -> list[str]:
     """A host's cells; `?` where it should have said something, and did not."""
     spec, facts = checked.spec, checked.facts
     if facts is None:
-        return [spec.name, spec.kind, "no" if checked.why else "made by kubectl", *[""] * 7]
+        return [spec.name, spec.kind, "no", *[""] * 7]
     return [
         spec.name,
         spec.kind,

@@ -3,8 +3,6 @@
 Started by its file's name, by the Python that runs the host's workers: standard library only.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import os
@@ -19,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 PACKAGES = ("locust", "gevent", "geventhttpclient", "grpcio", "tritonclient", "numpy", "pillow")
-"""As `swarm.output.fingerprint` lists them."""
+"""What a worker runs on."""
 COMMIT_FILE = ".inferswarm-commit"
 """Written by `swarm hosts prepare`, which sends the files of a commit without its history."""
 NET = Path("/proc/sys/net/ipv4")
@@ -27,7 +25,8 @@ NET = Path("/proc/sys/net/ipv4")
 
 def facts(checkout: Path, net: Path = NET) -> dict[str, Any]:
     """Plain values for JSON; what cannot be read is left out."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft, hard = (None if limit == resource.RLIM_INFINITY else limit for limit in limits)
     found = {
         "hostname": socket.gethostname(),
         "python": platform.python_version(),
@@ -35,8 +34,8 @@ def facts(checkout: Path, net: Path = NET) -> dict[str, Any]:
         "commit": commit(checkout),
         "cores": cores(),
         "load": round(os.getloadavg()[0], 2),
-        "files_soft": limit(soft),
-        "files_hard": limit(hard),
+        "files_soft": soft,
+        "files_hard": hard,
         "ports": [int(word) for word in read(net / "ip_local_port_range").split()],
         "system": platform.platform(),
         "tcp_congestion_control": read(net / "tcp_congestion_control"),
@@ -45,7 +44,7 @@ def facts(checkout: Path, net: Path = NET) -> dict[str, Any]:
 
 
 def packages() -> dict[str, str]:
-    """The versions of what a worker runs on; what is not installed is left out."""
+    """Their versions; what is not installed is left out."""
     found = {}
     for name in PACKAGES:
         with suppress(importlib.metadata.PackageNotFoundError):
@@ -72,11 +71,6 @@ def cores() -> int:
     with suppress(AttributeError):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def limit(value: int) -> int | None:
-    """A resource's limit; None where there is none."""
-    return None if value == resource.RLIM_INFINITY else value
 
 
 def read(path: Path) -> str:

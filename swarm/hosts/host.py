@@ -1,31 +1,48 @@
-"""A place that Locust workers run on: the command lines that start them there."""
+"""A place that Locust workers run on: the command lines that start them there, and what ssh is told for it.
 
-from __future__ import annotations
+The variables with tokens go by name: who starts processes elsewhere hands them on without looking inside.
+"""
 
 import itertools
 import os
 import random
+import re
+import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from swarm.errors import UsageError
 from swarm.hosts.hosts_file import HostSpec
-from swarm.hosts.ssh import PYTHON, in_checkout, ssh_command, token_variables, tunnel_to
-
-GIVEN = frozenset(
-    {
-        "--headless", "--autostart", "--master", "--worker", "--processes", "--expect-workers",
-        "--expect-workers-max-wait", "--master-host", "--master-port", "--master-bind-host",
-        "--master-bind-port",
-    }
-)  # fmt: skip
-"""Options that whoever starts master and workers gives to Locust."""
 
 ROOT = Path(__file__).resolve().parents[2]
-LEASH, FACTS = "swarm/launcher/leash.py", "swarm/hosts/facts.py"
+SUPERVISOR, FACTS = "swarm/launcher/supervisor.py", "swarm/hosts/facts.py"
+OWN_SUPERVISOR = [sys.executable, "-I", "-S", str(ROOT / SUPERVISOR)]
 FIRST_PORT, PORTS = 20_000, 10_000
 """Tunnels' ports: below those that Linux gives to outgoing connections, one of which could hold it."""
+
+PYTHON = ".venv/bin/python"
+"""What runs on a host that was prepared, from its checkout."""
+SSH_OPTIONS = {
+    # Nobody is there to be asked.
+    "BatchMode": "yes",
+    "ConnectTimeout": "10",
+    "ServerAliveInterval": "5",
+    "ServerAliveCountMax": "3",
+    "ExitOnForwardFailure": "yes",
+    # A connection of its own, which ends with its process and takes its tunnel along.
+    "ControlMaster": "no",
+    "ControlPath": "none",
+    # Whatever the user's own settings do with this host at other times.
+    "RemoteCommand": "none",
+    "PermitLocalCommand": "no",
+}
+SSH_FAILED = 255
+"""ssh's exit code where ssh itself failed, and not the command there."""
+PORT_TAKEN = "remote port forwarding failed"
+"""What ssh says before it ends with `SSH_FAILED` where a tunnel's port is taken there: try another."""
+VARIABLE = re.compile(r"INFERSWARM_(?:[A-Z0-9]+_)?TOKEN")
+"""As `users.redact` has it, which imports Locust by the way."""
 
 Inside = Callable[[str, Sequence[str]], list[str]]
 
@@ -47,7 +64,7 @@ class Host:
         """The local command line that runs Locust worker `index` there; `master` is its address.
 
         For an ssh host that is the master as it is reached from here: a tunnel leads there, whose far end
-        is another port with every call. Raises UsageError where workers are not ours to start.
+        is another port with every call.
         """
         named = [f"INFERSWARM_HOST={self.spec.name}", f"INFERSWARM_WORKER={index}"]
         if self.spec.kind == "ssh":
@@ -56,14 +73,14 @@ class Host:
             # What is on a command line, everybody on that machine can read.
             secrets = token_variables(os.environ)
             tell, told = ([f"--tell={','.join(secrets)}"], ["--told"]) if secrets else ([], [])
-            there = in_checkout(self.spec, [PYTHON, "-I", "-S", LEASH, *told, *named, "--", *worker])
+            there = in_checkout(self.spec, [PYTHON, "-I", "-S", SUPERVISOR, *told, *named, "--", *worker])
             tunnel = tunnel_to(port, *master)
-            return [*_own_leash(), "--far", *tell, "--", *ssh_command(self.spec, there, tunnel)]
+            return [*OWN_SUPERVISOR, "--far", *tell, "--", *ssh_command(self.spec, there, tunnel)]
         worker = _worker(sys.executable, arguments, master)
-        return [*_own_leash(), *named, "--", *self._inside(worker)]
+        return [*OWN_SUPERVISOR, *named, "--", *self._inside(worker)]
 
     def facts_command(self) -> list[str]:
-        """The local command line that answers, line by line, what `facts.py` is asked. Raises UsageError."""
+        """The local command line that answers, line by line, what `facts.py` is asked."""
         if self.spec.kind == "ssh":
             return ssh_command(self.spec, in_checkout(self.spec, [PYTHON, "-I", FACTS]))
         return self._inside([sys.executable, "-I", str(ROOT / FACTS)])
@@ -81,18 +98,42 @@ class Host:
         return whole.relative_to(ROOT).as_posix()
 
     def _inside(self, command: list[str]) -> list[str]:
-        if self.spec.kind == "k8s":
-            raise UsageError(
-                f"host {self.spec.name} is of kind k8s, whose workers are started by kubectl: "
-                "run python -m swarm hosts manifests"
-            )
         return self._network(self.spec.name, command) if self._network else command
-
-
-def _own_leash() -> list[str]:
-    return [sys.executable, "-I", "-S", str(ROOT / LEASH)]
 
 
 def _worker(python: str, arguments: Sequence[str], master: tuple[str, int]) -> list[str]:
     where = ["--master-host", master[0], "--master-port", str(master[1])]
     return [python, "-m", "locust", *arguments, "--worker", *where]
+
+
+def ssh_command(spec: HostSpec, remote: str, tunnel: str = "") -> list[str]:
+    """The local command line that has the host's shell run `remote`; `tunnel` is as ssh's -R takes it."""
+    command = ["ssh", "-T", "-a", "-x"]
+    for name, value in SSH_OPTIONS.items():
+        command += ["-o", f"{name}={value}"]
+    command += ["-F", spec.config] if spec.config else []
+    command += ["-i", spec.identity, "-o", "IdentitiesOnly=yes"] if spec.identity else []
+    command += ["-p", str(spec.port)] if spec.port else []
+    command += ["-R", tunnel] if tunnel else []
+    return [*command, "--", spec.address, remote]
+
+
+def tunnel_to(port: int, host: str, host_port: int) -> str:
+    """A port on the far machine's loopback that leads to an address as it is reached from here."""
+    shown = f"[{host}]" if ":" in host else host
+    return f"127.0.0.1:{port}:{shown}:{host_port}"
+
+
+def in_checkout(spec: HostSpec, argv: Sequence[str]) -> str:
+    """The shell's line that becomes `argv` in the host's checkout; no word of it is read by the shell."""
+    return f"cd {folder(spec)} && exec {shlex.join(argv)}"
+
+
+def folder(spec: HostSpec) -> str:
+    """The host's checkout, quoted for its shell: never an option, nor looked for along CDPATH."""
+    return shlex.quote(spec.path if spec.path.startswith("/") else f"./{spec.path}")
+
+
+def token_variables(environment: Mapping[str, str]) -> list[str]:
+    """The names of those that are set."""
+    return sorted(name for name, value in environment.items() if value and VARIABLE.fullmatch(name))

@@ -1,13 +1,12 @@
 """hosts.toml: the places that client processes run on."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
 import re
+import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,19 +17,35 @@ from swarm.errors import UsageError
 MOST_HOSTS = 250
 """On one machine: each has an address of its own in one network."""
 COMMON = ("name", "kind", "workers")
-FIELDS: dict[str, tuple[str, ...]] = {
-    "process": (),
-    "netns": (),
-    "ssh": ("address", "port", "identity", "path", "python"),
-    "k8s": ("image", "namespace", "cpu", "memory"),
+FIELDS = {
+    "process": COMMON,
+    "netns": COMMON,
+    "ssh": (*COMMON, "address", "port", "identity", "path", "python"),
 }
-"""What a host of each kind may have beside `COMMON`."""
-REQUIRED: dict[str, tuple[str, ...]] = {"ssh": ("address",)}
+"""What a host of each kind may have."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
 # Nothing that ssh takes for an option, or that a shell in somebody's ProxyCommand takes for its own.
 WORD = r"""(?!-)[^\s@'"`$\\;&<>|(){}]+"""
-PYTHON = re.compile(r"(?:.*/)?python[0-9.]*")
-ADDRESS = re.compile(f"(?:{WORD}@)?{WORD}")
+Rule = tuple[re.Pattern[str] | range, str]
+TEXT: Rule = (re.compile(".+"), "give it a text in quotes")
+RULES: dict[str, Rule] = {
+    "name": (NAME, "give it a name of letters, digits and -"),
+    "workers": (range(1, sys.maxsize), "give it a whole number from 1, or leave it out"),
+    "address": (
+        re.compile(f"(?:{WORD}@)?{WORD}"),
+        "give it HOST or USER@HOST, as ssh takes it, without a leading -",
+    ),
+    "port": (range(1, 65536), "give it a whole number from 1 to 65535, or leave it out"),
+    "path": (
+        re.compile("~(?:/.*)?|[^~].*"),
+        "give it a folder from the user's home there, or an absolute one",
+    ),
+    "python": (
+        re.compile("(?![~-])(?:.*/)?python[0-9.]*"),
+        "give it a command such as python3.11, or an absolute path to one",
+    ),
+}
+"""Of a field, what a text of it must match or which numbers it may be, and the mend; `TEXT` of all others."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +53,7 @@ class HostSpec:
     """A host as hosts.toml describes it; `workers` is None where the run decides.
 
     `identity` is an absolute path here, or empty; `path` is a folder there, from the user's home. `config` is
-    what ssh's -F takes, which no file says: ssh runs commands that stand in it. What of a k8s host is empty
-    or None is as `swarm hosts manifests` has it.
+    what ssh's -F takes, which no file says: ssh runs commands that stand in it.
     """
 
     name: str
@@ -51,10 +65,6 @@ class HostSpec:
     config: str = ""
     path: str = "inferswarm"
     python: str = "python3"
-    image: str = ""
-    namespace: str = ""
-    cpu: int | None = None
-    memory: str = ""
 
 
 def made_hosts(count: int, kind: str) -> list[HostSpec]:
@@ -141,7 +151,7 @@ def _spec(entry: dict[str, Any], place: str, file: Path) -> HostSpec:
     kind = entry.get("kind")
     if not isinstance(kind, str) or kind not in FIELDS:
         raise UsageError(f"{place}: kind={_shown(kind)}: choose one of {', '.join(FIELDS)}")
-    known = (*COMMON, *FIELDS[kind])
+    known = FIELDS[kind]
     for field, value in entry.items():
         if field == "config" and kind == "ssh":
             raise UsageError(
@@ -150,12 +160,12 @@ def _spec(entry: dict[str, Any], place: str, file: Path) -> HostSpec:
             )
         if field not in known:
             raise UsageError(f"{place}: {field} is unknown: a host of kind {kind} has {', '.join(known)}")
-        holds, mend = RULES.get(field, TEXT)
-        if not holds(value):
+        rule, mend = RULES.get(field, TEXT)
+        if not _fits(value, rule):
             raise UsageError(f"{place}: {field}={_shown(value)}: {mend}")
-    for field in ("name", *REQUIRED.get(kind, ())):
-        if field not in entry:
-            raise UsageError(f"{place}: {field} is missing: {RULES.get(field, TEXT)[1]}")
+    for field in ("name", "address"):
+        if field in known and field not in entry:
+            raise UsageError(f"{place}: {field} is missing: {RULES[field][1]}")
     return _resolved(HostSpec(**entry), file.absolute().parent)
 
 
@@ -175,38 +185,7 @@ def _shown(value: Any) -> str:
     return "missing" if value is None else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
-
-
-def _matches(pattern: re.Pattern[str]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, str) and bool(pattern.fullmatch(value))
-
-
-Rule = tuple[Callable[[Any], bool], str]
-TEXT: Rule = (_is_text, "give it a text in quotes")
-RULES: dict[str, Rule] = {
-    "name": (_matches(NAME), "give it a name of letters, digits and -"),
-    "workers": (_is_count, "give it a whole number from 1, or leave it out"),
-    "address": (
-        lambda value: _is_text(value) and bool(ADDRESS.fullmatch(value)),
-        "give it HOST or USER@HOST, as ssh takes it, without a leading -",
-    ),
-    "cpu": (_is_count, "give it a whole number of cores, or leave it out"),
-    "port": (
-        lambda value: _is_count(value) and value < 65536,
-        "give it a whole number from 1 to 65535, or leave it out",
-    ),
-    "path": (
-        lambda value: _is_text(value) and (value == "~" or value.startswith("~/") or value[0] != "~"),
-        "give it a folder from the user's home there, or an absolute one",
-    ),
-    "python": (
-        lambda value: _is_text(value) and value[0] not in "~-" and bool(PYTHON.fullmatch(value)),
-        "give it a command such as python3.11, or an absolute path to one",
-    ),
-}
+def _fits(value: Any, rule: re.Pattern[str] | range) -> bool:
+    if isinstance(rule, range):
+        return type(value) is int and value in rule
+    return isinstance(value, str) and value.isprintable() and bool(value.strip() and rule.fullmatch(value))

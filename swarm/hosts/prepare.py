@@ -1,9 +1,4 @@
-"""What `python -m swarm hosts prepare` does: makes ssh hosts ready to run workers of this checkout.
-
-They are sent a commit of it, and wheels where they have no internet.
-"""
-
-from __future__ import annotations
+"""`python -m swarm hosts prepare`: ssh hosts made ready, by a commit, and wheels where they lack internet."""
 
 import os
 import shlex
@@ -14,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from swarm.errors import UsageError
-from swarm.hosts.check import HostError, last_line
+from swarm.hosts.check import HostError, last_line, unreachable
 from swarm.hosts.facts import COMMIT_FILE
-from swarm.hosts.host import ROOT
+from swarm.hosts.host import PYTHON, ROOT, SSH_FAILED, folder, ssh_command
 from swarm.hosts.hosts_file import HostSpec
-from swarm.hosts.ssh import FAILED, PYTHON, folder, ssh_command
 
 WHEELS = ".wheels"
 LOCK = "requirements-client.lock"
@@ -67,16 +61,16 @@ def pack(wheels: Path, file: Path) -> Path:
 def _git(checkout: Path, *words: str) -> str:
     try:
         done = subprocess.run(
-            ["git", "-C", str(checkout), *words], stdin=subprocess.DEVNULL, capture_output=True, text=True
+            ["git", "-C", str(checkout), *words], stdin=subprocess.DEVNULL, capture_output=True
         )
     except OSError as error:
         raise UsageError(f"git does not start ({error.strerror}): hosts are sent what git keeps") from None
     if done.returncode:
-        said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        said = last_line(done.stderr) or f"exit code {done.returncode}"
         raise UsageError(
             f"{checkout}: git says `{said}`: hosts are sent a commit, so prepare them from a clone"
         )
-    return done.stdout.strip()
+    return done.stdout.decode(errors="replace").strip()
 
 
 @dataclass(frozen=True)
@@ -170,11 +164,8 @@ def perform(spec: HostSpec, step: Step) -> str:
     except OSError as error:
         raise HostError(f"ssh does not start here ({error.strerror}): install openssh-client") from None
     said = last_line(done.stdout) or f"exit code {done.returncode}"
-    if done.returncode == FAILED:
-        raise HostError(
-            f"host {spec.name} cannot be reached: ssh says `{said}`: "
-            f"mend that until `ssh {spec.address}` logs in without a question"
-        )
+    if done.returncode == SSH_FAILED:
+        raise HostError(f"host {spec.name} {unreachable(spec, said)}")
     if done.returncode:
         raise HostError(f"host {spec.name}: it {step.about}, which failed (`{said}`): {step.mend}")
     return done.stdout.decode(errors="replace")

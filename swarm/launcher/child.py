@@ -1,6 +1,4 @@
-"""What the launcher is made of: the signals that stop it, where workers go, and processes on a leash."""
-
-from __future__ import annotations
+"""What the launcher is made of: signals that stop it, where workers go, and supervised processes."""
 
 import os
 import signal
@@ -11,17 +9,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Self
 
 from reports.format import plain_lines
 from swarm.errors import UsageError
-from swarm.hosts.host import LEASH, ROOT
+from swarm.hosts.host import OWN_SUPERVISOR
 from swarm.hosts.hosts_file import HostSpec
 from swarm.launcher.orphans import mark
 
 TAIL_LINES = 12
-LEASH_S, STOP_S = 10.0, 25.0
-"""How long a process may take to end in order, and its leash to end it, over ssh as well."""
+SUPERVISOR_S, STOP_S = 10.0, 25.0
+"""How long a process may take to end in order, and its supervisor to end it, over ssh as well."""
 
 
 class StopSignal(BaseException):
@@ -60,10 +57,7 @@ def workers_wanted(locustfile: str) -> int:
 
 
 def spread(specs: Sequence[HostSpec], workers: int) -> list[int]:
-    """How many workers each host runs: its own number where it has one, the rest evenly over the others.
-
-    Raises UsageError where a host would have none, or workers no host.
-    """
+    """How many workers each host runs: its own number, else evenly. UsageError where one would have none."""
     counts = [spec.workers or 0 for spec in specs]
     free = [index for index, count in enumerate(counts) if not count]
     left = workers - sum(counts)
@@ -77,22 +71,21 @@ def spread(specs: Sequence[HostSpec], workers: int) -> list[int]:
 
 def free_port(address: str) -> int:
     """A TCP port at an address of this machine that nobody listens on."""
-    with socket.socket() as found:
-        found.bind((address, 0))
-        port: int = found.getsockname()[1]
-        return port
+    with socket.create_server((address, 0)) as found:
+        return int(found.getsockname()[1])
 
 
-def leashed(command: Sequence[str], patience_s: float = LEASH_S) -> list[str]:
-    """The command that runs another one on a leash; it has `patience_s` to end in order."""
+def supervised(command: Sequence[str], patience_s: float = SUPERVISOR_S) -> list[str]:
+    """The command that runs another one under a supervisor; it has `patience_s` to end in order."""
     patience = f"--patience={patience_s:g}"
-    return [sys.executable, "-I", "-S", str(ROOT / LEASH), patience, "--", *command]
+    return [*OWN_SUPERVISOR, patience, "--", *command]
 
 
-class LeashedProcess:
-    """A leashed process while it is entered; what it writes goes to a file, or to our own output.
+class SupervisedProcess(subprocess.Popen[bytes]):
+    """A supervised process while it is entered; what it writes goes to a file, or to our own output.
 
-    It is told `variables` beside our own, and marked as this launcher's.
+    It is told `variables` beside our own, and marked as this launcher's. Where it is killed, the kernel ends
+    what is under its supervisor.
     """
 
     def __init__(
@@ -102,7 +95,7 @@ class LeashedProcess:
         self._output = output
         with ExitStack() as opened:
             written = opened.enter_context(output.open("wb")) if output else None
-            self._process = subprocess.Popen(
+            super().__init__(
                 command,
                 stdin=subprocess.PIPE,
                 stdout=written,
@@ -112,43 +105,26 @@ class LeashedProcess:
                 start_new_session=True,
             )
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Let go of the leash, and wait until the process has gone."""
+        """Close the supervisor's input, and wait until the process has gone."""
         self.let_go()
-        if self.wait(STOP_S) is None:
-            self._process.kill()
-            self._process.wait()
+        if not self.ends(STOP_S):
+            self.kill()
+            self.wait()
 
     def let_go(self) -> None:
-        """Close the leash: what is on it ends."""
-        assert self._process.stdin is not None
+        """Close the supervisor's input: what is under it ends."""
+        assert self.stdin is not None
         with suppress(BrokenPipeError):
-            self._process.stdin.close()
+            self.stdin.close()
 
-    def poll(self) -> int | None:
-        """Its exit code, or None while it runs."""
-        return self._process.poll()
-
-    def ask_to_end(self) -> None:
-        """Signal it to end in order."""
-        self._process.send_signal(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """End it at once: the kernel then ends what is on its leash."""
-        self._process.kill()
-        self._process.wait()
-
-    def wait(self, patience_s: float) -> int | None:
-        """Its exit code, or None where it takes longer."""
-        try:
-            return self._process.wait(patience_s)
-        except subprocess.TimeoutExpired:
-            return None
+    def ends(self, patience_s: float) -> bool:
+        """Whether it ends within that time."""
+        with suppress(subprocess.TimeoutExpired):
+            self.wait(patience_s)
+        return self.returncode is not None
 
     def tail(self) -> str:
         """The last lines that it wrote."""

@@ -1,24 +1,56 @@
 """`python -m swarm run`: hosts, links, master and workers of one study, and all of them gone at its end."""
 
-from __future__ import annotations
-
 import argparse
+import functools
+import shutil
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from reports.format import plain_lines
 from reports.parser import Parser
 from swarm.errors import SwarmError, UsageError
-from swarm.hosts.host import GIVEN
+from swarm.hosts.check import HostError, check, check_all, problems
+from swarm.hosts.host import PORT_TAKEN, Host
 from swarm.hosts.hosts_file import HostSpec, add_ssh_config, hosts_named
-from swarm.launcher.child import Signals, StopSignal, workers_wanted
-from swarm.launcher.launcher import Launcher
+from swarm.launcher.child import (
+    Signals,
+    StopSignal,
+    SupervisedProcess,
+    free_port,
+    spread,
+    supervised,
+    workers_wanted,
+)
+from swarm.launcher.launch_info import BEGAN, LaunchInfo
+from swarm.launcher.orphans import new_folder
+from swarm.links.measure import differences, measure
+from swarm.links.network import Network
 from swarm.links.profiles import LinkProfile, profiles_named, read_profiles
 
 USAGE, INTERRUPTED = 2, 3
 NO_LINK = "none"
+GIVEN = frozenset(
+    {
+        "--headless", "--autostart", "--master", "--worker", "--processes", "--expect-workers",
+        "--expect-workers-max-wait", "--master-host", "--master-port", "--master-bind-host",
+        "--master-bind-port",
+    }
+)  # fmt: skip
+"""Options that the launcher gives to Locust's master and workers."""
+POLL_S = 0.2
+ORDERLY_S = 90.0
+"""How long a study that is stopped may take to end its requests and write its report."""
+ALONE_S = 20.0
+"""How long a master may take to notice that no worker is left."""
+WORKERS_S = 120
+"""How long workers may take to connect."""
+INCONCLUSIVE, EXIT_CODES = 3, (0, 1, 2, 3)
+"""Of a master; whatever else it ends with, its study has no verdict."""
+LOOPBACK = "127.0.0.1"
 
 
 def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -59,14 +91,9 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
 
 
 def hosts_of(text: str, linked: bool, ssh_config: str = "") -> list[HostSpec]:
-    """As `hosts_named`. Raises UsageError, too, where they cannot be started here, or have no links."""
+    """As `hosts_named`. Raises UsageError, too, where links are asked of hosts that have none."""
     specs = hosts_named(text, linked, ssh_config)
     for spec in specs:
-        if spec.kind == "k8s":
-            raise UsageError(
-                f"--hosts {text}: host {spec.name} is of kind k8s, which `kubectl` starts: see"
-                " `python -m swarm hosts manifests`"
-            )
         if linked and spec.kind != "netns":
             raise UsageError(
                 f"--link: host {spec.name} is of kind {spec.kind}; only netns hosts have emulated links,"
@@ -103,7 +130,7 @@ def main(argv: list[str]) -> int:
             launcher = Launcher(undo, signals, ["python", "-m", "swarm", "run", *argv])
             try:
                 launcher.prepare(specs, workers, profiles)
-                return launcher.run(options.locustfile, [*study, *ways_of(options.web)])
+                return launcher.run(options.locustfile, [*study, *([] if options.web else ["--headless"])])
             finally:
                 signals.over = True
     except SwarmError as error:
@@ -114,6 +141,156 @@ def main(argv: list[str]) -> int:
         return INTERRUPTED
 
 
-def ways_of(web: bool) -> list[str]:
-    """How Locust's master presents itself."""
-    return [] if web else ["--headless"]
+class Launcher:
+    """One study's hosts, links and processes; `undo` takes all of it down again, on every way out.
+
+    `command` is how the study is made again.
+    """
+
+    def __init__(self, undo: ExitStack, signals: Signals, command: Sequence[str]) -> None:
+        self._undo, self._signals, self._command = undo, signals, command
+        self._network: Network | None = None
+        self._hosts: list[Host] = []
+        self._counts: list[int] = []
+        self._workers: list[SupervisedProcess] = []
+        """Those that run."""
+        self._again: dict[SupervisedProcess, Callable[[], None]] = {}
+        """How to start one once more."""
+        self._about_hosts: list[dict[str, Any]] = []
+        self._about_links: list[dict[str, Any]] = []
+
+    def prepare(self, specs: Sequence[HostSpec], workers: int, profiles: Sequence[LinkProfile]) -> None:
+        """Make what must be made, and see whether all of it is fit. Raises SwarmError."""
+        self._counts = spread(specs, workers)
+        if apart := [spec.name for spec in specs if spec.kind == "netns"]:
+            self._network = self._undo.enter_context(Network(apart, profiles))
+        self._hosts = [Host(spec, self._network.command if self._network else None) for spec in specs]
+        self._check_hosts()
+        self._about_links = [self._measured(profile) for profile in profiles]
+
+    def _check_hosts(self) -> None:
+        """Raises HostError where one is not fit."""
+        own = check(Host(HostSpec("here", "process")))
+        wrong = []
+        for host, workers, found in zip(self._hosts, self._counts, check_all(self._hosts), strict=True):
+            name, kind = host.spec.name, host.spec.kind
+            if found.facts is None:
+                wrong.append(found.why)
+                continue
+            faults = problems(found.facts, own, workers)
+            wrong += [f"host {name}: {fault}" for fault in faults if fault.fatal]
+            warnings = "".join(f"; {fault}" for fault in faults if not fault.fatal)
+            say(f"host {name} ({kind}): {workers} worker(s){warnings}")
+            facts = found.facts.to_record()
+            self._about_hosts.append({"name": name, "kind": kind, "workers": workers, "facts": facts})
+        if wrong:
+            raise HostError("; ".join(wrong))
+
+    def _measured(self, profile: LinkProfile) -> dict[str, Any]:
+        """A link's entry for the ledger: what was asked of it, and what real packets found."""
+        assert self._network is not None
+        by_host, off = {}, []
+        for host in self._network.addresses():
+            found = measure(self._network, host, profile)
+            by_host[host] = found.to_record()
+            wrong = differences(profile, found)
+            off += [f"{host}: {text}" for text in wrong]
+            say(f"link {profile.name} of {host}: {found}{'; '.join(['', *wrong])}")
+        emulator = self._network.emulator_of(profile)
+        return {**profile.to_record(), "emulator": emulator, "measured": by_host, "differences": off}
+
+    def _launch(self, logs: Path) -> LaunchInfo:
+        workers, network = sum(self._counts), self._network
+        alone = LaunchInfo(self._command, workers, self._about_hosts, self._about_links, logs=str(logs))
+        if network is None:
+            return alone
+        servers = {"server_command": network.server_command([]), "server_address": network.server_address}
+        return LaunchInfo(**{**vars(alone), **servers, "addresses": network.addresses()})
+
+    def run(self, locustfile: str, arguments: Sequence[str]) -> int:
+        """Start the master with its arguments and every worker; the master's exit code at its end."""
+        logs = new_folder("workers")
+        self._undo.callback(shutil.rmtree, logs, ignore_errors=True)
+        address = self._network.control_address if self._network else LOOPBACK
+        port = free_port(address)
+        bound = ["--master", "--master-bind-host", address, "--master-bind-port", str(port)]
+        if "--headless" in arguments:
+            bound += ["--expect-workers", str(sum(self._counts)), "--expect-workers-max-wait", str(WORKERS_S)]
+        command = supervised([sys.executable, "-m", "locust", *arguments, *bound], ORDERLY_S)
+        master = SupervisedProcess("master", command, None, self._launch(logs).to_environment())
+        # Workers are let go of first: a master that is still there then learns that they have left.
+        self._undo.enter_context(master)
+        for host, count in zip(self._hosts, self._counts, strict=True):
+            there = ["-f", host.locustfile(locustfile)]
+            for index in range(count):
+                command_of = functools.partial(host.worker_command, there, (address, port), index)
+                self._start(f"{host.spec.name}-{index + 1}", command_of, logs)
+        self._undo.callback(self._let_go)
+        try:
+            return self._watch(master, logs / BEGAN)
+        except StopSignal:
+            return self._stop(master)
+
+    def _start(self, name: str, command: Callable[[], list[str]], logs: Path, tries: int = 3) -> None:
+        worker = SupervisedProcess(f"worker {name}", command(), logs / f"worker-{name}.log", {})
+        self._workers.append(self._undo.enter_context(worker))
+        if tries > 1:
+            self._again[worker] = functools.partial(self._start, name, command, logs, tries - 1)
+
+    def _let_go(self) -> None:
+        """All at once: each may take some seconds to end."""
+        for worker in self._workers:
+            worker.let_go()
+
+    def _watch(self, master: SupervisedProcess, began: Path) -> int:
+        """Until the master ends; it makes the file `began` when all workers are there.
+
+        Raises HostError where a worker ends before that: the study would wait for it. Later ends are told.
+        """
+        seen = time.monotonic()
+        while (code := master.poll()) is None:
+            for worker in [worker for worker in self._workers if worker.poll() is not None]:
+                self._workers.remove(worker)
+                self._tell_end(worker, began.exists() or master.ends(1.0))
+            if self._workers:
+                seen = time.monotonic()
+            elif time.monotonic() - seen > ALONE_S:
+                say("no worker is left: the study is stopped")
+                return self._stop(master)
+            try:
+                if self._network:
+                    self._network.check()
+            except SwarmError as broken_link:
+                say(f"inferswarm: {broken_link}")
+                self._stop(master)
+                return INCONCLUSIVE
+            time.sleep(POLL_S)
+        return code if code in EXIT_CODES else INCONCLUSIVE
+
+    def _tell_end(self, worker: SupervisedProcess, began: bool) -> None:
+        """Workers end in order when the master tells them to; any other end is told. Raises HostError."""
+        code, tail = worker.poll(), worker.tail()
+        if PORT_TAKEN in tail and worker in self._again:
+            # Each start tries another port for the tunnel.
+            self._again[worker]()
+        elif code:
+            text = f"{worker.name} ended (exit code {code}); its output ends:\n{tail}"
+            if not began:
+                raise HostError(text)
+            say(text)
+
+    def _stop(self, master: SupervisedProcess) -> int:
+        """Let the master end its study in order; a second signal ends it at once."""
+        master.terminate()
+        deadline = time.monotonic() + ORDERLY_S
+        while master.poll() is None and time.monotonic() < deadline and self._signals.count < 2:
+            time.sleep(POLL_S)
+        if master.poll() is None:
+            master.kill()
+        code = master.wait()
+        return code if code in EXIT_CODES else INCONCLUSIVE
+
+
+def say(text: str) -> None:
+    """A line for the person."""
+    print(plain_lines(text), flush=True)

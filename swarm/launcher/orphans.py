@@ -1,7 +1,5 @@
 """What a launcher that was killed has left: its processes are marked, and a later command ends them."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -12,14 +10,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+import psutil
+
 from swarm.links.namespace import started
 
-VARIABLE = b"INFERSWARM_LAUNCHER"
+VARIABLE = "INFERSWARM_LAUNCHER"
 MARK = re.compile(r"(\d+)-(\d+)-(\d+)")
 FOLDER = "inferswarm-{what}-{owner}-"
-PROC = Path("/proc")
 PATIENCE_S = 30.0
-"""Their leashes have closed with the launcher: a master may be writing its report."""
+"""Their supervisors have closed with the launcher: a master may be writing its report."""
 
 
 def identity() -> str:
@@ -45,7 +44,7 @@ def is_gone(owner: str) -> bool:
 
 def mark() -> dict[str, str]:
     """What every process that this one starts, and theirs, has in its environment."""
-    return {VARIABLE.decode(): identity()}
+    return {VARIABLE: identity()}
 
 
 def new_folder(what: str) -> Path:
@@ -53,20 +52,16 @@ def new_folder(what: str) -> Path:
     return Path(tempfile.mkdtemp(prefix=FOLDER.format(what=what, owner=identity())))
 
 
-def launcher_of(pid: int, proc: Path = PROC) -> str:
+def launcher_of(pid: int) -> str:
     """The launcher that a process belongs to, or nothing."""
-    with suppress(OSError):
-        for word in (proc / str(pid) / "environ").read_bytes().split(b"\0"):
-            name, _, value = word.partition(b"=")
-            if name == VARIABLE:
-                return value.decode(errors="replace")
+    with suppress(psutil.Error):
+        return psutil.Process(pid).environ().get(VARIABLE, "")
     return ""
 
 
-def left_behind(proc: Path = PROC) -> list[int]:
+def left_behind() -> list[int]:
     """The processes whose launcher is gone, this one excepted. None on systems without /proc."""
-    pids = [int(entry.name) for entry in proc.glob("[0-9]*")]
-    found = [pid for pid in pids if (owner := launcher_of(pid, proc)) and is_gone(owner)]
+    found = [pid for pid in psutil.pids() if is_gone(launcher_of(pid))]
     return [pid for pid in found if started(pid) and pid not in (os.getpid(), os.getppid())]
 
 

@@ -1,7 +1,5 @@
 """`python -m swarm link`: which links there are, what one really does, and any command as its client."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import signal

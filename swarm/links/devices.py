@@ -1,12 +1,18 @@
-"""Network devices: TUN devices, pairs of virtual Ethernet, addresses and routes of the two ends of a link."""
+"""Network devices: TUN devices, pairs of virtual Ethernet, addresses and routes of the two ends of a link.
 
-from __future__ import annotations
+And the control net: a bridge that reaches every namespace of a network, and this machine by one address. It
+lies in the servers' namespace: a firewall of this machine's own (Docker's, say) would filter a bridge
+outside, and with its namespace the bridge goes as well, and this machine's device with it.
+"""
 
 import fcntl
 import json
 import os
+import random
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from pathlib import Path
 
 from swarm.links.namespace import TUN, LinkError, ip
@@ -15,6 +21,10 @@ from swarm.links.profiles import LinkSpec
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 WAITING_PACKETS = 20_000
 """So many packets wait in the kernel for the forwarder: the queue that drops is the forwarder's own."""
+FIRST_ADDRESS, SLOTS = IPv4Address("198.19.0.0"), 256
+"""Every control net has a slot of 256 addresses."""
+OUTSIDE, SERVERS, FIRST_HOST, MOST_HOSTS = 1, 2, 3, 250
+DEVICE = "control"
 
 
 @dataclass(frozen=True)
@@ -41,10 +51,7 @@ class Pair:
 
 
 def open_tun(name: str) -> int:
-    """A new TUN device, which lives for as long as its descriptor is open somewhere.
-
-    One read or write is one IP packet. Raises FileExistsError where the name is taken.
-    """
+    """A TUN device while its descriptor is open; one read or write is a packet. FileExistsError if taken."""
     descriptor = os.open(TUN, os.O_RDWR | os.O_NONBLOCK)
     try:
         fcntl.ioctl(descriptor, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TUN | IFF_NO_PI))
@@ -102,3 +109,59 @@ def kernel_drops(end: End) -> int:
     """Packets that nobody read from the end's device in time."""
     found = json.loads(ip(end.namespace, "-s", "-j", "link", "show", "dev", end.device))
     return int(found[0]["stats64"]["tx"]["dropped"])
+
+
+class ControlNet:
+    """A control net from when it is made until its namespaces are removed.
+
+    `servers` and `hosts` are namespaces. Raises LinkError where it cannot be made.
+    """
+
+    def __init__(self, servers: str, hosts: Sequence[str]) -> None:
+        self.slot = _claim_slot(servers)
+        self.outside_address, self.server_address = self._address(OUTSIDE), self._address(SERVERS)
+        """This machine's own address, and that of the servers' namespace."""
+        add_device(servers, DEVICE, "bridge")
+        self._plug(servers, "outside")
+        self._open(servers, DEVICE, SERVERS)
+        self._open("", outside_device(self.slot), OUTSIDE)
+        for number, host in enumerate(hosts):
+            add_veth(End(host, DEVICE), End(servers, f"host{number}"))
+            self._plug(servers, f"host{number}")
+            self._open(host, DEVICE, FIRST_HOST + number)
+        for namespace in (servers, *hosts):
+            # This machine's other addresses are reached as well.
+            ip(namespace, "route", "add", "default", "via", self.outside_address)
+
+    def _address(self, number: int) -> str:
+        return str(FIRST_ADDRESS + 256 * self.slot + number)
+
+    def _plug(self, servers: str, port: str) -> None:
+        ip(servers, "link", "set", "dev", port, "addrgenmode", "none")
+        ip(servers, "link", "set", "dev", port, "master", DEVICE, "up")
+
+    def _open(self, namespace: str, device: str, number: int) -> None:
+        ip(namespace, "link", "set", "dev", device, "addrgenmode", "none")
+        ip(namespace, "address", "add", f"{self._address(number)}/24", "dev", device)
+        ip(namespace, "link", "set", "dev", device, "up")
+
+
+def outside_device(slot: int) -> str:
+    """The name of this machine's device on a control net; whoever has made it has the slot."""
+    return f"iscontrol{slot}"
+
+
+def _claim_slot(servers: str) -> int:
+    """A free slot, whose device is made; a random one, so that addresses are not soon used again."""
+    for slot in random.sample(range(SLOTS), SLOTS):
+        device = outside_device(slot)
+        if exists(device):
+            continue
+        try:
+            add_veth(End("", device), End(servers, "outside"))
+        except LinkError:
+            if exists(device):
+                continue
+            raise
+        return slot
+    raise LinkError("no address is free for a control net: end some of the networks that are open")

@@ -3,8 +3,6 @@
 It is started by its file's name and needs the standard library only: nothing of Locust or gevent is imported.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import os

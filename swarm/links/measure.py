@@ -1,7 +1,5 @@
 """What a link really does, measured with packets of its own, beside what its profile says."""
 
-from __future__ import annotations
-
 import json
 import math
 import statistics

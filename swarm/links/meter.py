@@ -4,8 +4,6 @@ It is started by its file's name and needs the standard library only. Servers sa
 standard input closes; both ends say what they found as one JSON object.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,19 +1,17 @@
-"""Network namespaces of Linux, by iproute2 and /proc: made, entered, removed with all that runs in them."""
+"""Network namespaces by iproute2 and /proc: made, entered, removed with all in them; congestion control."""
 
-from __future__ import annotations
-
+import fcntl
 import json
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from swarm.errors import SwarmError
 
@@ -25,6 +23,9 @@ PATIENCE_S = 2.0
 COMMAND_S = 60.0
 """For any one command; they take milliseconds."""
 DEFERRED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+TCP = Path("/proc/sys/net/ipv4")
+OFFERED = ("cubic", "bbr")
+"""What every link offers beside its own, where the kernel has it."""
 
 
 class LinkError(SwarmError):
@@ -162,52 +163,6 @@ def remove_orphans(
     return found
 
 
-class Built:
-    """Built when it is entered; at the end, or where the building fails, everything is undone.
-
-    A class of this kind says what it needs in `_require`, builds in `_build`, and tells in `check` what died.
-    """
-
-    def __init__(self) -> None:
-        self._owner = 0
-        self._undo = ExitStack()
-
-    def __enter__(self) -> Self:
-        self._require()
-        remove_orphans()
-        self._owner = os.getpid()
-        try:
-            self._build(self._undo)
-        except BaseException:
-            self._close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if os.getpid() != self._owner:
-            # A fork of ours comes to its end; what we built is not its own.
-            return
-        self._close()
-        if kind is None:
-            self.check()
-
-    def check(self) -> None:
-        """Raises LinkError where a part has died, before or while it was stopped."""
-        raise NotImplementedError
-
-    def _require(self) -> None:
-        raise NotImplementedError
-
-    def _build(self, undo: ExitStack) -> None:
-        raise NotImplementedError
-
-    def _close(self) -> None:
-        with undisturbed():
-            self._undo.close()
-
-
 @contextmanager
 def undisturbed() -> Iterator[None]:
     """Signals that end us wait: half of a removal would leave the other half."""
@@ -216,3 +171,69 @@ def undisturbed() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def kernel_has(congestion_control: str) -> bool:
+    """Whether the kernel has the algorithm; its module is loaded where we may."""
+    with socket.socket() as tried:
+        try:
+            tried.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion_control.encode())
+        except FileNotFoundError:
+            return False
+        except PermissionError:
+            pass
+    return True
+
+
+def require_congestion_control(name: str) -> None:
+    """Raises LinkError, naming those there are, where the kernel lacks the algorithm."""
+    if not kernel_has(name):
+        known = (TCP / "tcp_available_congestion_control").read_text().split()
+        raise LinkError(
+            f"congestion_control={name}: this kernel has {', '.join(known)};"
+            f" choose one of them, or load its module (modprobe tcp_{name})"
+        )
+
+
+def controls(own: str) -> list[str]:
+    """The algorithms that a link offers, its own first. Raises LinkError where the kernel lacks that."""
+    require_congestion_control(own)
+    return [own, *(name for name in OFFERED if name != own and kernel_has(name))]
+
+
+def set_tcp(namespace: str, congestion_control: str, slow_start_after_idle: bool) -> None:
+    """TCP's settings in a namespace. Raises LinkError where the kernel lacks the algorithm."""
+    require_congestion_control(congestion_control)
+    _set(namespace, "tcp_slow_start_after_idle", str(int(slow_start_after_idle)))
+    with _allowed(congestion_control):
+        _set(namespace, "tcp_congestion_control", congestion_control)
+
+
+def _set(namespace: str, name: str, value: str) -> None:
+    run(*inside(namespace, "sh", "-c", 'echo "$1" > "$2"', "sh", value, str(TCP / name)))
+
+
+@contextmanager
+def _allowed(congestion_control: str) -> Iterator[None]:
+    """For this moment namespaces may choose the algorithm: the kernel asks when one is chosen, not later."""
+    listed = TCP / "tcp_allowed_congestion_control"
+    with _locked(NAMESPACES):
+        before = listed.read_text()
+        if congestion_control in before.split():
+            yield
+            return
+        listed.write_text(f"{before.strip()} {congestion_control}\n")
+        try:
+            yield
+        finally:
+            listed.write_text(before)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -4,25 +4,30 @@ A single link has its clients in a namespace and its servers outside. TCP goes f
 over a real path: a proxy would hide loss and delay from its congestion window.
 """
 
-from __future__ import annotations
-
 import itertools
+import os
 import random
 import secrets
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from ipaddress import IPv4Address
-from typing import Any
+from typing import Any, Self
 
 from swarm.errors import UsageError
-from swarm.links.control_net import MOST_HOSTS, ControlNet
-from swarm.links.devices import End, Pair, add_veth, join
-from swarm.links.namespace import Built, LinkError, add_namespace, inside, require_means
-from swarm.links.netem import kernel_has_netem, lay_netem
+from swarm.links.devices import MOST_HOSTS, ControlNet, End, Pair, add_veth, join
+from swarm.links.emulators import TunLink, hold, kernel_has_netem, lay_netem, lay_tun
+from swarm.links.namespace import (
+    LinkError,
+    add_namespace,
+    controls,
+    inside,
+    remove_orphans,
+    require_means,
+    set_tcp,
+    undisturbed,
+)
 from swarm.links.profiles import LinkProfile, LinkSpec
-from swarm.links.tcp import controls, set_tcp
-from swarm.links.tun import TunLink, hold, lay_tun
 
 EMULATORS = ("auto", "tun", "netem")
 FIRST_ADDRESS, SLOT = IPv4Address("198.18.0.0"), 8
@@ -33,6 +38,49 @@ NUMBERS = itertools.count(1)
 """One process may build several networks: its namespaces' names say which."""
 SINGLE_LINKS = 2**14
 """In 198.18.0.0/15, which is set apart for tests of networks (RFC 2544): a slot of four addresses each."""
+
+
+class Built:
+    """Built in `_build`, after `_require`, when entered; undone at the end or where the building fails."""
+
+    def __init__(self) -> None:
+        self._owner = 0
+        self._undo = ExitStack()
+        self._tun_links: list[TunLink] = []
+
+    def __enter__(self) -> Self:
+        self._require()
+        remove_orphans()
+        self._owner = os.getpid()
+        try:
+            self._build(self._undo)
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if os.getpid() != self._owner:
+            # A fork of ours comes to its end; what we built is not its own.
+            return
+        self._close()
+        if kind is None:
+            self.check()
+
+    def check(self) -> None:
+        """Raises LinkError where a forwarder has died, before or while it was stopped."""
+        for tun_link in self._tun_links:
+            tun_link.check()
+
+    def _require(self) -> None:
+        raise NotImplementedError
+
+    def _build(self, undo: ExitStack) -> None:
+        raise NotImplementedError
+
+    def _close(self) -> None:
+        with undisturbed():
+            self._undo.close()
 
 
 class Network(Built):
@@ -61,7 +109,6 @@ class Network(Built):
         self.control_address = self.server_address = ""
         self._servers, self._places = "", dict.fromkeys(self.hosts, "")
         self._addresses: dict[str, dict[str, dict[str, str]]] = {host: {} for host in self.hosts}
-        self._tun_links: list[TunLink] = []
 
     def command(self, host: str, argv: Sequence[str]) -> list[str]:
         """The command that runs `argv` on a host."""
@@ -81,11 +128,6 @@ class Network(Built):
     def emulator_of(self, profile: LinkProfile) -> str:
         """`tun`, `netem`, or `none` for a link that is what it is."""
         return self.emulator if profile.emulated else "none"
-
-    def check(self) -> None:
-        """Raises LinkError where a forwarder has died, before or while it was stopped."""
-        for tun_link in self._tun_links:
-            tun_link.check()
 
     def _require(self) -> None:
         require_means(tun=None)
@@ -162,8 +204,7 @@ class EmulatedLink(Built):
     def __init__(self, spec: LinkSpec) -> None:
         super().__init__()
         self.spec = spec
-        self.namespace = self.server_address = self.client_address = ""
-        self._tun_link: TunLink | None = None
+        self.namespace = self.server_address = ""
 
     def command(self, argv: Sequence[str]) -> list[str]:
         """The command that runs `argv` as a client of the link."""
@@ -172,18 +213,12 @@ class EmulatedLink(Built):
     @property
     def report(self) -> dict[str, Any]:
         """What the forwarder counted, by direction, once the link has ended: see `Lane.report`."""
-        return self._tun_link.report if self._tun_link else {}
+        return self._tun_links[0].report if self._tun_links else {}
 
     @property
     def forwarder_pid(self) -> int:
         """The process that carries the packets."""
-        assert self._tun_link is not None
-        return self._tun_link.pid
-
-    def check(self) -> None:
-        """Raises LinkError where the forwarder has died, before or while it was stopped."""
-        assert self._tun_link is not None
-        self._tun_link.check()
+        return self._tun_links[0].pid
 
     def _require(self) -> None:
         require_means()
@@ -194,14 +229,13 @@ class EmulatedLink(Built):
             slot, near = _claim_slot(held)
             far = hold(f"islink{slot}c", held)
             self.server_address = str(FIRST_ADDRESS + 4 * slot + 1)
-            self.client_address = str(FIRST_ADDRESS + 4 * slot + 2)
             self.namespace = add_namespace(str(slot), undo)
             set_tcp(self.namespace, self.spec.congestion_control, self.spec.slow_start_after_idle)
-            client = End(self.namespace, f"islink{slot}c", (self.client_address,))
+            client = End(self.namespace, f"islink{slot}c", (str(FIRST_ADDRESS + 4 * slot + 2),))
             server = End("", f"islink{slot}", (self.server_address,))
             controls = (self.spec.congestion_control,)
             pair = Pair("the emulated link", self.spec, client, server, controls)
-            self._tun_link = lay_tun(pair, far, near, undo)
+            self._tun_links.append(lay_tun(pair, far, near, undo))
 
 
 def _claim_slot(held: ExitStack) -> tuple[int, int]:

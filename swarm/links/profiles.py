@@ -3,8 +3,6 @@
 Some are packaged, others come from a file of the user's own.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
@@ -36,20 +34,6 @@ class LinkSpec:
     mtu: int = 1500
     congestion_control: str = "cubic"
     slow_start_after_idle: bool = True
-
-    def __post_init__(self) -> None:
-        """Raises UsageError for what no path can be."""
-        bounds = {
-            "rtt_s": (0 <= self.rtt_s <= 60, "0 to 60 seconds"),
-            "mbit_per_s": (self.mbit_per_s is None or self.mbit_per_s > 0, "above 0, or None for no limit"),
-            "loss": (0 <= self.loss < 1, "a share from 0 to below 1"),
-            "loss_back": (0 <= self.loss_back < 1, "a share from 0 to below 1"),
-            "mtu": (576 <= self.mtu <= 65_521, "576 to 65521 bytes"),
-            "queue_bytes": (self.queue_bytes >= self.mtu, f"at least one packet, {self.mtu} bytes"),
-        }
-        for name, (holds, wanted) in bounds.items():
-            if not holds:
-                raise UsageError(f"{name}={getattr(self, name)}: a link's {name} is {wanted}")
 
     def lanes(self) -> dict[str, dict[str, Any]]:
         """The forwarder's two directions, `up` from client to server and `down` back."""
@@ -106,46 +90,33 @@ class LinkProfile:
         return asdict(self)
 
 
-@dataclass(frozen=True)
-class Field:
-    """What a profile's field may be, and how to say so."""
-
-    kinds: tuple[type, ...]
-    holds: Callable[[Any], bool]
-    wanted: str
-
-
-def _text(holds: Callable[[str], bool], wanted: str) -> Field:
-    return Field((str,), holds, wanted)
-
-
-FIELDS = {
-    "about": _text(str.isprintable, "one line of text"),
-    "published": _text(str.isprintable, "one line of text"),
-    "one_way_ms": Field((int, float), lambda ms: 0 <= ms <= 2000, "a number of milliseconds, 0 to 2000"),
-    "mbit_per_s": Field(
+FIELDS: dict[str, tuple[tuple[type, ...], Callable[[Any], bool], str]] = {
+    "about": ((str,), str.isprintable, "one line of text"),
+    "published": ((str,), str.isprintable, "one line of text"),
+    "one_way_ms": ((int, float), lambda ms: 0 <= ms <= 2000, "a number of milliseconds, 0 to 2000"),
+    "mbit_per_s": (
         (int, float),
         lambda rate: 1 <= rate <= 1e5,
         "a number of Mbit/s, 1 to 100000; leave it out for no limit",
     ),
-    "loss_pct": Field((int, float), lambda share: 0 <= share < 100, "a percentage from 0 to below 100"),
-    "queue_bytes": Field(
-        (int,), lambda size: 1500 <= size <= 10**9, "a whole number of bytes, 1500 (one packet) to 1000000000"
+    "loss_pct": ((int, float), lambda share: 0 <= share < 100, "a percentage from 0 to below 100"),
+    "queue_bytes": (
+        (int,),
+        lambda size: 1500 <= size <= 10**9,
+        "a whole number of bytes, 1500 (one packet) to 1000000000",
     ),
-    "congestion_control": _text(
-        lambda name: re.fullmatch("[a-z0-9_]+", name) is not None, "a name such as cubic or bbr"
+    "congestion_control": (
+        (str,),
+        lambda name: re.fullmatch("[a-z0-9_]+", name) is not None,
+        "a name such as cubic or bbr",
     ),
 }
-
-
+"""A profile's fields: of which types, what holds of them, and how to say so."""
 assert [*FIELDS] == [field.name for field in fields(LinkProfile)][1:]
 
 
 def read_profiles(file: Path | None = None) -> dict[str, LinkProfile]:
-    """The packaged profiles by name, with a file's own beside them or in their place.
-
-    Raises UsageError, naming file, profile, field and mend, for what no profile can be.
-    """
+    """Packaged profiles by name, a file's beside or in place of them. UsageError: place, field and mend."""
     found = _read(PACKAGED)
     return found if file is None else {**found, **_read(file)}
 
@@ -189,9 +160,9 @@ def _profile(place: str, name: str, table: Any) -> LinkProfile:
 
 
 def _check(place: str, name: str, value: Any) -> None:
-    field = FIELDS.get(name)
-    if field is None:
+    if name not in FIELDS:
         raise UsageError(f"{place} {name} is no field of a profile: use {', '.join(FIELDS)}")
     # A truth value is a number to Python, and not-a-number fails every comparison.
-    if isinstance(value, bool) or not isinstance(value, field.kinds) or not field.holds(value):
-        raise UsageError(f"{place} {name} = {value!r}: give {field.wanted}")
+    types, holds, wanted = FIELDS[name]
+    if isinstance(value, bool) or not isinstance(value, types) or not holds(value):
+        raise UsageError(f"{place} {name} = {value!r}: give {wanted}")

@@ -1,7 +1,5 @@
 """Who may connect to this process: this machine unless told otherwise, and loud words where others may."""
 
-from __future__ import annotations
-
 from locust.argument_parser import LocustArgumentParser
 
 import argparse

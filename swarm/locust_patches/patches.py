@@ -1,24 +1,45 @@
-"""What we change in Locust: its statistics, the master's socket, how long a worker waits for a master."""
+"""What we change in Locust: its statistics, the master's socket, a worker's wait for a master, what it logs.
 
-from __future__ import annotations
+Requests are counted in batches: one by one they cost a worker a tenth of a request. And its console is kept
+to what a study's reader needs: one line a cell, and the tables at the end.
+"""
 
 from locust import env, runners, stats
+from locust.env import Environment
 from locust.rpc import zmqrpc
 from locust.runners import WorkerRunner
-from locust.stats import StatsCSV, StatsEntry
+from locust.stats import RequestStats, StatsCSV, StatsEntry
 
 import functools
+import logging
 import os
 import sys
+import time
+from collections import Counter
 from collections.abc import Callable
 
 from swarm.distributed.master_socket import MasterSocket
-from swarm.locust_patches.batched_stats import BatchedStats
 
 LOADED_BY = os.getpid()
 """The process that loaded the locustfile, from which Locust forks the workers of `--processes`."""
 MASTER_PATIENCE_S = 15
 """A worker whose master is silent for so long goes home; Locust's minute would be load for nobody."""
+MOST_TALLIED = 64
+"""To count so many takes a tenth of a millisecond, in which no request is sent and no answer is heard."""
+
+Key = tuple[str, str, int]
+"""Name, method, second of the wall clock."""
+Entries = dict[tuple[str, str], StatsEntry]
+NOISE = (
+    "Ramping to",
+    "All users spawned",
+    "Sending spawn jobs",
+    "Shape ",
+    "Resetting stats",
+    "Your selected spawn rate",
+)
+SHAPES = "--run-time, --users or --spawn-rate have no impact on LoadShapes"
+IGNORED = "The following option(s) will be ignored: "
 
 
 def tune_locust() -> None:
@@ -80,3 +101,107 @@ def percentile_fields(
     if use_current and stats_entry.use_response_times_cache:
         read = stats_entry.get_current_response_time_percentile  # type: ignore[assignment]
     return [float(read(percent) or 0) for percent in self.percentiles_to_report]
+
+
+class Tally:
+    """Requests of one key that are still to be counted."""
+
+    __slots__ = ("content_bytes", "key", "last_s", "times_ms")
+
+    def __init__(self, key: Key | None) -> None:
+        self.key = key
+        self.times_ms: list[float | None] = []
+        self.content_bytes = 0
+        self.last_s = 0.0
+
+    def count(self, entry: StatsEntry) -> None:
+        """What StatsEntry.log does for each of them."""
+        second = int(self.last_s)
+        if entry.use_response_times_cache and second > int(entry.last_request_timestamp or second):
+            entry._cache_response_times(second - 1)
+        times_ms = [time_ms for time_ms in self.times_ms if time_ms is not None]
+        entry.num_requests += len(self.times_ms)
+        entry.num_none_requests += len(self.times_ms) - len(times_ms)
+        entry.num_reqs_per_sec[second] += len(self.times_ms)
+        entry.last_request_timestamp = self.last_s
+        entry.total_content_length += self.content_bytes
+        entry.total_response_time = sum(times_ms, entry.total_response_time)  # type: ignore[assignment]
+        if times_ms:
+            so_far = times_ms if entry.min_response_time is None else [entry.min_response_time, *times_ms]
+            entry.min_response_time = min(so_far)  # type: ignore[assignment]
+            entry.max_response_time = max(entry.max_response_time, *times_ms)  # type: ignore[assignment]
+        for bucket, times in Counter(map(stats.bucket_response_time, times_ms)).items():
+            entry.response_times[bucket] += times
+
+
+class BatchedStats(RequestStats):
+    """As Locust's own, figure for figure: who reads `total` or `entries` finds every request in them.
+
+    They are to be read each time: an entry that was kept lacks what came since.
+    """
+
+    def __init__(self, use_response_times_cache: bool = True) -> None:
+        self._tally = Tally(None)
+        super().__init__(use_response_times_cache)
+
+    @property
+    def total(self) -> StatsEntry:
+        """Of all requests."""
+        self._count()
+        return self._total
+
+    @total.setter
+    def total(self, entry: StatsEntry) -> None:
+        self._count()  # what came before belongs to the old one
+        self._total = entry
+
+    @property
+    def entries(self) -> Entries:
+        """By name and method."""
+        self._count()
+        return self._entries
+
+    @entries.setter
+    def entries(self, entries: Entries) -> None:
+        self._count()
+        self._entries = entries
+
+    def log_request(self, method: str, name: str, response_time: float | None, content_length: int) -> None:
+        """Keep a request until somebody asks, another name or second comes, or there are many."""
+        now_s = time.time()
+        tally, key = self._tally, (name, method, int(now_s))
+        if key != tally.key or len(tally.times_ms) == MOST_TALLIED:
+            self._count()
+            tally = self._tally = Tally(key)
+            self._entries[name, method]  # made now, at its first request
+        tally.times_ms.append(response_time)
+        tally.content_bytes += content_length
+        tally.last_s = now_s
+
+    def _count(self) -> None:
+        tally, self._tally = self._tally, Tally(None)
+        if tally.key is not None:
+            name, method, _ = tally.key
+            for entry in (self._total, self._entries[name, method]):
+                tally.count(entry)
+
+
+def keep_run_time_out(record: logging.LogRecord) -> bool:
+    """Locust warns that a shape ignores --run-time; ours does not."""
+    text = record.getMessage()
+    if not text.startswith((SHAPES, IGNORED)):
+        return True
+    left = [name for name in text.removeprefix(IGNORED).split(", ") if name != "--run-time"]
+    if text.startswith(SHAPES) or not left:
+        return False
+    record.msg = f"{IGNORED}{', '.join(left)}: a study decides on its users by itself"
+    return True
+
+
+def hush_locust(environment: Environment) -> None:
+    """Drop a line for every change of users, and the statistics table every two seconds, unless asked for."""
+    options = environment.parsed_options
+    if options is None or options.loglevel == "DEBUG":
+        return
+    options.only_summary = options.only_summary or not options.print_stats
+    logging.getLogger("locust.runners").addFilter(lambda record: not str(record.msg).startswith(NOISE))

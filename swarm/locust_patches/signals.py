@@ -4,8 +4,6 @@ Locust installs its SIGTERM handler only after a headless shape has ended, and l
 whatever greenlet runs; so both are taken here, from before the servers start.
 """
 
-from __future__ import annotations
-
 from locust.env import Environment
 from locust.event import EventHook
 from locust.runners import Runner
@@ -20,6 +18,7 @@ from typing import Any
 import gevent
 import psutil
 
+from swarm.distributed.protocol import PARTING_S
 from swarm.distributed.worker import Worker
 
 INTERRUPTED = 3
@@ -82,7 +81,8 @@ class MasterSignals:
         elif self._runner.shape_greenlet is None and self._web_ui is None:
             self._leave("stopped while waiting for workers")
         else:
-            print("stopping: requests in flight may finish (4 s at most); again to stop at once", flush=True)
+            text = f"stopping: requests in flight may finish ({PARTING_S:g} s at most); again to stop at once"
+            print(text, flush=True)
             self._runner.quit()
             if self._web_ui is not None:
                 self._web_ui.stop()

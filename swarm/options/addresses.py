@@ -1,7 +1,5 @@
 """Addresses as they are typed: `host:port`, or a URL whose scheme asks for TLS. No secret is quoted."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -50,8 +48,3 @@ def check_secrets(option: str, url: str) -> None:
     """Raises UsageError where there may be a secret in a URL, without quoting it."""
     if "@" in url or "?" in url:
         raise UsageError(f"{option}: {NO_SECRETS}")
-
-
-def parse_address(option: str, url: str) -> str:
-    """`host:port` of a URL. Raises UsageError."""
-    return place_of(option, url).address

@@ -3,8 +3,6 @@
 A page may make its own name stand for 127.0.0.1 (DNS rebinding): to the browser we are then a part of it.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Callable, Iterable

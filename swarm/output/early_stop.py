@@ -10,23 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import exp, sqrt
-from typing import Any
 
-import numpy as np
 from scipy.special import ndtri
 
 from reports.caveats.client import own_slowness
-from reports.fold.health import SECOND_NS, ClientHealth, health
+from reports.fold.health import Health
 from reports.fold.records import readable
+from reports.fold.windows import Results
 from reports.format import NS_PER_MS
 from reports.gates.absolute import of_seconds
-from reports.gates.blocks import MOST_BLOCKS, Block, BlockSeries
+from reports.gates.blocks import MOST_BLOCKS, NAMES, BlockSeries, RunBlocks
 from reports.gates.evidence import LEAST_BLOCKS, Counts, Share
 from reports.gates.require import PERCENTILES
 from reports.gates.select import cells_of, planned_cell
 from reports.gates.thresholds import Threshold
 from reports.gates.verdict import Claim, measured
-from reports.histogram.buckets import compact, mean_ns, percentiles_ns
+from reports.histogram.buckets import mean_ns, percentiles_ns
 from reports.ledger.ledger import Record
 
 CERTAIN = 0.001
@@ -38,9 +37,6 @@ ALIKE = 0.8
 TIMES_VARY, FAILURES_VARY = 0.15, 1.0
 """How far seconds differ at most: the standard deviations of the logarithms of their times, and of the odds
 that a request of theirs fails."""
-HELD = 1_000
-"""Records that are kept one by one: some minutes of a few workers, or a second of a thousand."""
-SUMS = ("loop_ran_ns", "cpu_wait_ns")
 
 
 @dataclass(frozen=True)
@@ -100,11 +96,8 @@ class Phase:
         columns = {one.require.column for one in thresholds}
         self._names = {"latency", *(name for of, (name, _) in PERCENTILES.items() if of in columns)}
         self._held: list[Record] = []
-        self._health = HealthSoFar()
         self._first_s = self._newest_s = 0
-        self._width_s = 1
-        self._blocks: dict[int, Block] = {}
-        self._whole = Block()
+        self._health, self._blocks, self._whole = Health(), RunBlocks(), Results(NAMES)
 
     def has(self, record: Record) -> bool:
         """Whether a worker's second is of it."""
@@ -120,28 +113,18 @@ class Phase:
             found = self._look(second - self._first_s)
         if record["kind"] == "window":
             needed = {name: text for name, text in record["histograms"].items() if name in self._names}
-            self._held.append({**record, "histograms": needed})
-        else:
-            self._health.add(record)
+            record = {**record, "histograms": needed}
+        self._held.append(record)
         return found
 
     def _take_in(self) -> None:
-        windows = readable(self._held)
+        told, self._held = readable(self._held), []
+        windows = [record for record in told if record["kind"] == "window"]
+        self._health.add([record for record in told if record["kind"] == "health"])
         self._whole.add(windows)
-        for window in windows:
-            self._blocks.setdefault(window["second"] // self._width_s, Block()).add([window])
-        self._held = []
+        self._blocks.take(windows)
         if len(self._blocks) > MOST_BLOCKS:
-            self._widen()
-
-    def _widen(self) -> None:
-        """Twice the seconds in each block."""
-        self._width_s *= 2
-        wider: dict[int, Block] = {}
-        for at, block in self._blocks.items():
-            as_window = {**vars(block), "failures": {"": block.failures}}
-            wider.setdefault(at // 2, Block()).add([as_window])
-        self._blocks = wider
+            self._blocks.widen()
 
     def _look(self, elapsed_s: int) -> StopReason | None:
         return next(filter(None, (self._look_at(one, elapsed_s) for one in self._thresholds)), None)
@@ -156,20 +139,19 @@ class Phase:
         if look == before or not self._beyond(threshold):
             return None
         seconds, chance = self._seconds(), chance_of(look, self._runs)
-        certain = is_certain(threshold, seconds, self._width_s, chance) and not self._excused(threshold)
-        return self._stop(threshold, seconds) if certain else None
+        certain = is_certain(threshold, seconds, self._blocks.width_s, chance)
+        return self._stop(threshold, seconds) if certain and not self._excused(threshold) else None
 
     def _seconds(self) -> BlockSeries:
-        blocks = [block for _, block in sorted(self._blocks.items()) if block.ok or block.failures]
-        return BlockSeries(blocks, np.zeros(len(blocks), np.int64))
+        return BlockSeries.of([self._blocks])
 
     def _beyond(self, threshold: Threshold) -> bool:
         """Whether the estimate itself is beyond what is tolerated, as it hardly ever is."""
         whole = self._whole
         if threshold.require.column not in PERCENTILES:
-            return whole.failures > threshold.tolerated * (whole.ok + whole.failures)
+            return whole.failures > threshold.tolerated * whole.finished
         name, percent = PERCENTILES[threshold.require.column]
-        (value_ns,) = percentiles_ns(whole.histograms[name], [percent]) if whole.ok else (None,)
+        (value_ns,) = percentiles_ns(whole.histogram(name), [percent]) if whole.ok else (None,)
         return value_ns is not None and value_ns > threshold.tolerated * NS_PER_MS
 
     def _stop(self, threshold: Threshold, seconds: BlockSeries) -> StopReason:
@@ -182,10 +164,10 @@ class Phase:
         """Whether times may be the generator's own, and so say nothing of the server; failures never are."""
         if threshold.require.column not in PERCENTILES:
             return False
-        whole = self._whole.histograms["latency"]
+        whole = self._whole.histogram("latency")
         (p95_ns,) = percentiles_ns(whole, [95.0])
         times = {"latency_p95_ns": p95_ns, "latency_mean_ns": mean_ns(whole)}
-        return bool(own_slowness(self._health.found, times))
+        return bool(own_slowness(self._health.found(), times))
 
 
 def look_at(threshold: Threshold, elapsed_s: int) -> int:
@@ -246,46 +228,3 @@ def share_of(hits: Counts, requests: Counts, width_s: int) -> Share:
     beyond_chance = max(0.0, float(errors @ errors) * count / (count - 1) / whole**2 - by_chance)
     alike = count * variance(count * width_s) / variance(width_s)
     return Share(share, whole * by_chance / (by_chance + beyond_chance * alike), round(whole))
-
-
-class HealthSoFar:
-    """Takes a record of each worker and second; of old ones it keeps the sums."""
-
-    def __init__(self) -> None:
-        self._old: list[Record] = []
-        self._new: list[Record] = []
-
-    def add(self, record: Record) -> None:
-        """One worker's second."""
-        self._new.append(record)
-        if len(self._new) >= HELD:
-            self._old, self._new = joined([*self._old, *readable(self._new)]), []
-
-    @property
-    def found(self) -> ClientHealth:
-        """What all of them say of processor time and event loops, without pauses and what was in flight."""
-        return health([*self._old, *readable(self._new)])
-
-
-def joined(records: Sequence[Record]) -> list[Record]:
-    """One record of each worker for all of its seconds; those that state other things stay apart."""
-    groups: dict[tuple[Any, ...], list[Record]] = {}
-    for record in records:
-        stated = tuple(name for name in ("cpu_pct", *SUMS) if record.get(name) is not None)
-        groups.setdefault((record["worker"], "lag" in record["histograms"], *stated), []).append(record)
-    return [one_of(stated, lines) for (_, _, *stated), lines in groups.items()]
-
-
-def one_of(stated: Sequence[str], lines: Sequence[Record]) -> Record:
-    """The record of a span that is as long as those of all lines, which state the same."""
-    spans_ns = [line.get("span_ns") or SECOND_NS for line in lines]
-    made = {"kind": "health", "worker": lines[0]["worker"], "second": lines[-1]["second"]}
-    made |= {
-        "span_ns": sum(spans_ns),
-        **{name: sum(line[name] for line in lines) for name in SUMS if name in stated},
-    }
-    if "cpu_pct" in stated:
-        used = sum(line["cpu_pct"] * span_ns for line, span_ns in zip(lines, spans_ns, strict=True))
-        made["cpu_pct"] = used / sum(spans_ns)
-    lags = [line["histograms"]["lag"] for line in lines if "lag" in line["histograms"]]
-    return {**made, "histograms": {"lag": compact(lags)} if lags else {}}

@@ -1,7 +1,5 @@
 """Who follows a study beside the ledger: nobody, or the live page where Locust's web UI is on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

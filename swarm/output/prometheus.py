@@ -1,27 +1,23 @@
 """Live figures for Prometheus, on a port of the master: made when scraped, from what is known by then."""
 
-from __future__ import annotations
-
 import errno
 import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cache
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 from gevent import socket
 from gevent.pywsgi import WSGIServer
-from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from reports.histogram import codec
+from reports.fold.windows import Results
+from reports.histogram import buckets, codec
 from swarm.errors import UsageError
 from swarm.output.allowed_hosts import guarded
 
@@ -37,6 +33,9 @@ KEEP_S = 300.0
 """A histogram without new results is shown for so long, and again when it gets some: scrapes stay short."""
 STOP_S = 1.0
 BUCKETS = (*map(str, BOUNDS_S), "+Inf")
+NS_PER_S = 1e9
+BEYOND = buckets.indices_of(np.rint(np.array(BOUNDS_S) * 1e6).astype(np.int64)) + 1
+"""For each bound, the first counter beyond it: its lowest value decides, within 0.1 % of all."""
 GPU_GAUGES = {
     "util_pct": ("inferswarm_gpu_utilization_percent", "Share of the time in which the GPU computed"),
     "memory_bytes": ("inferswarm_gpu_memory_bytes", "GPU memory in use"),
@@ -53,125 +52,105 @@ class Series(NamedTuple):
     phase: str
 
 
-@dataclass(frozen=True)
-class Latency:
-    """Successes by bucket, not cumulative, the last without a bound; and the sum of their latencies."""
+class Totals(Results):
+    """What came back of a series; of latencies only how many lie in each of BUCKETS, and their sum."""
 
-    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(BOUNDS_S) + 1, np.int64))
-    sum_s: float = 0.0
-    heard: float = 0.0
+    def __init__(self) -> None:
+        super().__init__(names=frozenset())
+        self._counts = np.zeros(len(BUCKETS), np.int64)
+        self.sum_s = 0.0
 
-    def plus(self, encoded: str, heard: float) -> Latency:
-        """With a window's histogram, heard at this time of the clock. Raises HistogramError."""
-        decoded = codec.decoded(encoded)
-        buckets = np.searchsorted(ends_of_buckets(), decoded.indices, side="right")
-        counts = self.counts.copy()
-        np.add.at(counts, buckets, decoded.counts)
-        return Latency(counts, self.sum_s + float(middles_s()[decoded.indices] @ decoded.counts), heard)
+    def add_latencies(self, found: buckets.Buckets) -> None:
+        """Takes in those of a window."""
+        np.add.at(self._counts, np.searchsorted(BEYOND, found.indices, side="right"), found.counts)
+        self.sum_s += float(buckets.middles_ns(found.indices) / NS_PER_S @ found.counts)
 
-
-@dataclass(frozen=True)
-class WorkerSnapshot:
-    """One worker's last word; a lag of None is one that was not measured."""
-
-    users: int
-    in_flight: int
-    cpu_pct: float
-    lag_p99_s: float | None
+    @property
+    def buckets(self) -> list[tuple[str, float]]:
+        """(upper bound, how many lie below it), the last for all."""
+        return list(zip(BUCKETS, accumulate(self._counts.tolist()), strict=True))
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """What is known at one moment; `run` is cell, repeat and phase of the run under way, if one is."""
+class Live(Collector):
+    """Hears records as they are written into the ledger, and tells of them when it is scraped.
 
-    ok: Mapping[Series, int]
-    failed: Mapping[Series, int]
-    images: Mapping[Series, int]
-    late: Mapping[Series, int]
-    dropped: Mapping[Series, int]
-    failures: Mapping[tuple[str, str], int]
-    latencies: Mapping[Series, Latency]
-    workers: Mapping[str, WorkerSnapshot]
-    sample: Mapping[str, Any]
-    run: tuple[str, int, str] | None
-
-
-class Live:
-    """Hears records as they are written into the ledger; `clock` counts seconds."""
+    `clock` counts seconds. Totals never fall; of what changes only what is fresh is told.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._ok, self._failed, self._images = Counter[Series](), Counter[Series](), Counter[Series]()
-        self._late, self._dropped = Counter[Series](), Counter[Series]()
+        self._series: dict[Series, Totals] = {}
+        self._heard: dict[Series, float] = {}
+        """When the last latencies came."""
+        self._dropped = Counter[Series]()
         self._failures = Counter[tuple[str, str]]()
-        self._latencies: dict[Series, Latency] = {}
         self._workers: dict[str, tuple[float, Mapping[str, Any]]] = {}
         self._sample: tuple[float, Mapping[str, Any]] = (0.0, {})
-        self._run: tuple[float, tuple[str, int, str] | None] = (0.0, None)
-        middles_s(), ends_of_buckets()  # made now, and not beside the load
+        self._run: tuple[float, Mapping[str, Any]] = (0.0, {})
 
     def on_record(self, record: Mapping[str, Any]) -> None:
         """Any record of a ledger; of those that say nothing here, nothing is kept."""
-        hear = {"window": self.on_window, "health": self.on_health, "sample": self.on_sample}
-        hear |= {"phase": self._on_phase, "drained": self._on_drained}
-        if record["kind"] in hear:
-            hear[record["kind"]](record)
+        now, kind = self._clock(), record["kind"]
+        if kind == "window":
+            self._on_window(record, now)
+        elif kind == "health":
+            self._workers[record["worker"]] = (now, record)
+        elif kind == "drained":
+            self._dropped[series_of(record)] += record.get("dropped") or 0
+        elif kind == "sample":
+            self._sample = (now, record)
+        if kind in ("sample", "phase"):
+            self._run = (now, record)
 
-    def on_window(self, window: Mapping[str, Any]) -> None:
-        """Add a worker's second to the totals."""
-        endpoint = endpoint_of(window["cell"])
-        series = Series(endpoint, window["cell"], window["phase"])
-        self._ok[series] += window["ok"]
-        self._failed[series] += sum(window["failures"].values())
-        self._images[series] += window["images"]
-        self._late[series] += window["late"]
-        for kind, count in window["failures"].items():
-            self._failures[endpoint, kind] += count
+    def _on_window(self, window: Mapping[str, Any], now: float) -> None:
+        series = series_of(window)
+        totals = self._series.setdefault(series, Totals())
+        totals.add([window])
         if "latency" in window["histograms"]:
-            before = self._latencies.get(series, Latency())
-            self._latencies[series] = before.plus(window["histograms"]["latency"], self._clock())
+            totals.add_latencies(codec.decoded(window["histograms"]["latency"]))
+            self._heard[series] = now
+        for kind, count in window["failures"].items():
+            self._failures[series.endpoint, kind] += count
 
-    def on_health(self, health: Mapping[str, Any]) -> None:
-        """Keep a worker's last word."""
-        self._workers[health["worker"]] = (self._clock(), health)
-
-    def on_sample(self, sample: Mapping[str, Any]) -> None:
-        """Keep what server, GPUs and host said last."""
-        self._sample = (self._clock(), sample)
-        self._on_phase(sample)
-
-    def _on_drained(self, drained: Mapping[str, Any]) -> None:
-        series = Series(endpoint_of(drained["cell"]), drained["cell"], drained["phase"])
-        self._dropped[series] += drained.get("dropped") or 0
-
-    def _on_phase(self, record: Mapping[str, Any]) -> None:
-        self._run = (self._clock(), (record["cell"], record["repeat"], record["phase"]))
-
-    def snapshot(self) -> Snapshot:
-        """Totals, which never fall, and of what changes only what is fresh."""
+    def collect(self) -> Iterator[Metric]:
+        """Every family that has a sample."""
         now = self._clock()
-        fresh = {name: said for name, (at, said) in self._workers.items() if now - at <= FRESH_S}
-        sample_at, sample = self._sample
-        run_at, run = self._run
-        return Snapshot(
-            ok=dict(self._ok),
-            failed=dict(self._failed),
-            images=dict(self._images),
-            late=dict(self._late),
-            dropped=dict(self._dropped),
-            failures=dict(self._failures),
-            latencies={of: one for of, one in self._latencies.items() if now - one.heard <= KEEP_S},
-            workers={name: worker_of(said) for name, said in fresh.items()},
-            sample=sample if now - sample_at <= FRESH_S else {},
-            run=run if now - run_at <= FRESH_S else None,
+        said = {name: health for name, (at, health) in self._workers.items() if now - at <= FRESH_S}
+        sample, run = (told if now - at <= FRESH_S else {} for at, told in (self._sample, self._run))
+        for family in (*self._totals(now), *workers(said), *samples(sample), under_way(run)):
+            if family.samples:
+                yield family
+
+    def _totals(self, now: float) -> Iterator[Metric]:
+        """Counters since the process started, and the latencies of successes."""
+        series, labels = self._series, (*Series._fields, "outcome")
+        finished = {(*of, "ok"): one.ok for of, one in series.items()}
+        finished |= {(*of, "failed"): one.failures for of, one in series.items()}
+        images = {of: one.images for of, one in series.items()}
+        late = {of: one.late or 0 for of, one in series.items()}
+        yield counter("inferswarm_requests", "Requests finished, as users saw it", labels, finished)
+        yield counter("inferswarm_images", "Images embedded", Series._fields, images)
+        yield counter("inferswarm_late", "Requests begun more than 5 ms late", Series._fields, late)
+        yield counter("inferswarm_dropped", "Arrivals never sent", Series._fields, self._dropped)
+        yield counter("inferswarm_failures", "Requests that failed", ("endpoint", "kind"), self._failures)
+        family = HistogramMetricFamily(
+            "inferswarm_latency_seconds", "From a request's intended start to its end", labels=Series._fields
         )
+        for of, heard in self._heard.items():
+            if now - heard <= KEEP_S:
+                family.add_metric(of, series[of].buckets, series[of].sum_s)
+        yield family
 
 
-def worker_of(health: Mapping[str, Any]) -> WorkerSnapshot:
-    """One worker as its health record says. Raises HistogramError."""
-    (lag_ns,) = codec.percentiles_ns(codec.merged([health["lag"]]), [99.0])
-    lag_s = None if lag_ns is None else lag_ns / 1e9
-    return WorkerSnapshot(health["users"], health["in_flight"], health["cpu_pct"], lag_s)
+def series_of(record: Mapping[str, Any]) -> Series:
+    """The series that a window or a drained line belongs to."""
+    return Series(endpoint_of(record["cell"]), record["cell"], record["phase"])
+
+
+def lag_p99_s(health: Mapping[str, Any]) -> float | None:
+    """Of a worker's event loop; None where it was not measured. Raises HistogramError."""
+    (lag_ns,) = buckets.percentiles_ns(codec.decoded(health["lag"]), [99.0])
+    return None if lag_ns is None else lag_ns / NS_PER_S
 
 
 def endpoint_of(cell: str) -> str:
@@ -179,32 +158,10 @@ def endpoint_of(cell: str) -> str:
     return cell.partition("/")[0]
 
 
-@cache
-def lowest_us() -> NDArray[np.float64]:
-    """The lowest value that each counter of a ledger's histogram stands for."""
-    empty = codec.empty()
-    return np.array([empty.get_value_from_index(index) for index in range(empty.counts_len)], np.float64)
-
-
-@cache
-def middles_s() -> NDArray[np.float64]:
-    """The middle of the values that each counter stands for."""
-    lowest = lowest_us()
-    beyond = np.append(lowest[1:], lowest[-1])
-    middles: NDArray[np.float64] = (lowest + np.maximum(beyond - 1, lowest)) / 2e6
-    return middles
-
-
-@cache
-def ends_of_buckets() -> NDArray[np.int64]:
-    """For each bound, the first counter beyond it: its lowest value decides, within 0.1 % of all."""
-    return np.searchsorted(lowest_us(), np.array(BOUNDS_S) * 1e6 + 0.5, side="right").astype(np.int64)
-
-
 def start_exporter(host: str, port: int, live: Live) -> Callable[[], None]:
     """Serve `http://host:port/metrics` until the returned function is called. Raises UsageError."""
     registry = CollectorRegistry()
-    registry.register(LiveCollector(live))
+    registry.register(live)
     # Compressing would take longer than all the rest, in the process that measures.
     application = guarded(make_wsgi_app(registry, disable_compression=True))
     server = WSGIServer(listener(host, port), application, log=None)
@@ -230,52 +187,12 @@ def listener(host: str, port: int) -> socket.socket:
         raise UsageError(named) from error
 
 
-class LiveCollector(Collector):
-    """What `live` knows, whenever it is asked."""
-
-    def __init__(self, live: Live) -> None:
-        self._live = live
-
-    def collect(self) -> Iterator[Metric]:
-        """Every family that has a sample."""
-        known = self._live.snapshot()
-        for family in (*totals(known), *workers(known), *samples(known)):
-            if family.samples:
-                yield family
-
-
-def totals(known: Snapshot) -> Iterator[Metric]:
-    """Counters since the process started, and the latencies of successes."""
-    outcomes = {"ok": known.ok, "failed": known.failed}
-    yield counter(
-        "inferswarm_requests",
-        "Requests finished, as users saw it",
-        (*Series._fields, "outcome"),
-        {(*of, outcome): count for outcome, counts in outcomes.items() for of, count in counts.items()},
-    )
-    yield counter("inferswarm_images", "Images embedded", Series._fields, known.images)
-    yield counter("inferswarm_late", "Requests begun more than 5 ms late", Series._fields, known.late)
-    yield counter("inferswarm_dropped", "Arrivals never sent", Series._fields, known.dropped)
-    yield counter("inferswarm_failures", "Requests that failed", ("endpoint", "kind"), known.failures)
-    family = HistogramMetricFamily(
-        "inferswarm_latency_seconds", "From a request's intended start to its end", labels=Series._fields
-    )
-    for of, latency in known.latencies.items():
-        family.add_metric(of, buckets(latency), latency.sum_s)
-    yield family
-
-
 def counter(name: str, about: str, labels: Iterable[str], counts: Mapping[Any, float]) -> CounterMetricFamily:
     """A family with a sample for each of `counts`, which are keyed by the labels' values."""
     family = CounterMetricFamily(name, about, labels=tuple(labels))
     for values, count in counts.items():
         family.add_metric(values, count)
     return family
-
-
-def buckets(latency: Latency) -> list[tuple[str, float]]:
-    """(upper bound, how many lie below it), the last for all."""
-    return list(zip(BUCKETS, accumulate(latency.counts.tolist()), strict=True))
 
 
 def gauge(name: str, about: str, label: str, values: Mapping[str, float | None]) -> GaugeMetricFamily:
@@ -287,13 +204,13 @@ def gauge(name: str, about: str, label: str, values: Mapping[str, float | None])
     return family
 
 
-def workers(known: Snapshot) -> Iterator[Metric]:
-    """The load generators, one by one and together."""
-    each = known.workers
-    users = {"": sum(one.users for one in each.values())} if each else {}
-    in_flight = {"": sum(one.in_flight for one in each.values())} if each else {}
-    cpu = {name: one.cpu_pct for name, one in each.items()}
-    lag = {name: one.lag_p99_s for name, one in each.items()}
+def workers(said: Mapping[str, Mapping[str, Any]]) -> Iterator[Metric]:
+    """The load generators, one by one and together, by each one's last word."""
+    users, in_flight = (
+        {"": sum(one[name] for one in said.values())} if said else {} for name in ("users", "in_flight")
+    )
+    cpu = {name: one["cpu_pct"] for name, one in said.items()}
+    lag = {name: lag_p99_s(one) for name, one in said.items()}
     yield gauge("inferswarm_users", "Users of all workers", "", users)
     yield gauge("inferswarm_in_flight", "Requests not yet answered", "", in_flight)
     yield gauge("inferswarm_worker_cpu_percent", "Of one core, in the last second", "worker", cpu)
@@ -308,18 +225,23 @@ def server_counters(endpoint: str, counters: Mapping[str, int]) -> Iterator[Metr
     yield counter("inferswarm_server_count", "What the server counted", ("endpoint", "what"), counts)
 
 
-def samples(known: Snapshot) -> Iterator[Metric]:
-    """What server, GPUs and host said last, and which run is under way."""
-    sample = known.sample
-    pending = {endpoint_of(sample["cell"]): sample.get("pending_requests")} if sample else {}
-    host = {"": sample.get("host", {}).get("cpu_pct")}
-    yield from server_counters(endpoint_of(sample["cell"]), sample.get("server", {})) if sample else ()
+def samples(sample: Mapping[str, Any]) -> Iterator[Metric]:
+    """What server, GPUs and host said last."""
+    if not sample:
+        return
+    endpoint = endpoint_of(sample["cell"])
+    yield from server_counters(endpoint, sample.get("server", {}))
+    pending = {endpoint: sample.get("pending_requests")}
     yield gauge("inferswarm_pending_requests", "Requests waiting in the server", "endpoint", pending)
+    host = {"": sample.get("host", {}).get("cpu_pct")}
     yield gauge("inferswarm_host_cpu_percent", "Of all cores of the master's machine", "", host)
     for key, (name, about) in GPU_GAUGES.items():
-        gpus = {gpu["id"]: gpu.get(key) for gpu in sample.get("gpus", ())}
-        yield gauge(name, about, "gpu", gpus)
+        yield gauge(name, about, "gpu", {gpu["id"]: gpu.get(key) for gpu in sample.get("gpus", ())})
+
+
+def under_way(record: Mapping[str, Any]) -> Metric:
+    """Which run is under way, as its last sample or phase record says."""
     run = GaugeMetricFamily("inferswarm_run_info", "The run under way", labels=("cell", "repeat", "phase"))
-    if known.run is not None:
-        run.add_metric([str(value) for value in known.run], 1)
-    yield run
+    if record:
+        run.add_metric([record["cell"], str(record["repeat"]), record["phase"]], 1)
+    return run

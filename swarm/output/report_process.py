@@ -1,7 +1,5 @@
 """The report and the verdicts, made by a process of its own: the ledger is all it gets."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,8 +1,8 @@
-"""A study's folder, and the header with which its ledger begins."""
-
-from __future__ import annotations
+"""A study's folder, and the header with which its ledger begins: what the study ran on is in it."""
 
 import itertools
+import os
+import platform
 import shlex
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -12,11 +12,13 @@ from typing import Any
 from reports.ledger.ledger import FILE_NAME, VERSION, LedgerWriter
 from swarm.clock import utc_now
 from swarm.errors import UsageError
+from swarm.hosts.facts import NET, commit, packages, read
+from swarm.hosts.host import ROOT
 from swarm.options.model import Options
-from swarm.output.fingerprint import fingerprint
 from swarm.plan.cell import PlannedRun
 from swarm.plan.matrix import StudyDefinition
 from swarm.redaction import RedactedLedger
+from swarm.sampling.machine import find_nvml, gpu_names
 from swarm.targets.servers import Servers
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
@@ -121,3 +123,26 @@ def open_ledger(folder: Path, head: Mapping[str, Any]) -> LedgerWriter:
         text = f"--results-dir: {folder} cannot be written ({error.strerror}); name another"
         raise UsageError(text) from error
     return ledger
+
+
+def fingerprint() -> dict[str, Any]:
+    """Versions, processor, kernel, and the commit; what cannot be read is left out."""
+    facts = {
+        "python": platform.python_version(),
+        "packages": packages(),
+        "system": platform.platform(),
+        "cpu": cpu_model(),
+        "cores": os.cpu_count(),
+        "gpus": gpu_names(find_nvml()),
+        "tcp_congestion_control": read(NET / "tcp_congestion_control"),
+        "git_commit": commit(ROOT),
+    }
+    return {name: fact for name, fact in facts.items() if fact}
+
+
+def cpu_model() -> str:
+    """The processor's name."""
+    for line in read(Path("/proc/cpuinfo")).splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor()

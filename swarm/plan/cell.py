@@ -1,12 +1,16 @@
 """A cell of a study, what its axes are, and one execution of it."""
 
-from __future__ import annotations
-
 from dataclasses import astuple, dataclass
 from typing import Any
 
 from users.endpoint import NULL, Endpoint
 from users.load.load_profile import LoadProfile, parse
+
+RECORDED = (
+    *("batch", "load", "level", "arrivals", "max_in_flight", "channels", "client", "workers", "hosts"),
+    *("link", "congestion", "queue_delay_us", "instances", "variant", "profile"),
+)
+"""What the ledger's header has of a cell under the same names."""
 
 
 @dataclass(frozen=True)
@@ -93,24 +97,8 @@ class PlannedRun:
         return {
             "cell": cell.name,
             "endpoint": cell.endpoint.name,
-            "backend": cell.endpoint.backend,
-            "protocol": cell.endpoint.protocol,
-            "payload": cell.endpoint.payload,
-            "batch": cell.batch,
-            "load": cell.load,
-            "level": cell.level,
-            "arrivals": cell.arrivals,
-            "max_in_flight": cell.max_in_flight,
-            "channels": cell.channels,
-            "client": cell.client,
-            "workers": cell.workers,
-            "hosts": cell.hosts,
-            "link": cell.link,
-            "congestion": cell.congestion,
-            "queue_delay_us": cell.queue_delay_us,
-            "instances": cell.instances,
-            "variant": cell.variant,
-            "profile": cell.profile,
+            **{name: getattr(cell.endpoint, name) for name in ("backend", "protocol", "payload")},
+            **{name: getattr(cell, name) for name in RECORDED},
             **({"stages": [list(astuple(stage)) for stage in cell.course.stages]} if cell.course else {}),
             "requests": cell.requests,
             "seconds": cell.seconds,

@@ -1,13 +1,11 @@
 """What a study will do: cells, and the order of their runs. Pure: no clock, no network."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Protocol
+from typing import Any, ClassVar, Self
 
 from swarm.errors import UsageError
 from swarm.plan.cell import Cell, PlannedRun
@@ -16,6 +14,7 @@ from users.load.load_profile import BASE_SHARE, base_per_s, parse
 
 PROFILE = "profile"
 """Names a cell whose load has a course."""
+AMOUNTS = ("iterations", "seconds", "warm_up", "repeats")
 LEAST_BASE_PER_S = 0.05
 
 
@@ -34,61 +33,42 @@ class Size:
     profile: str = ""
     peaks: tuple[float, ...] = ()
 
-    def with_amounts(self, iterations: int, seconds: float, warm_up: float, repeats: int) -> Size:
-        """The same with other amounts, where they are not 0."""
-        return replace(
-            self,
-            iterations=iterations or self.iterations,
-            seconds=seconds or self.seconds,
-            warm_up=warm_up or self.warm_up,
-            repeats=repeats or self.repeats,
-        )
+    def with_amounts(self, *amounts: float) -> Self:
+        """The same with other AMOUNTS, where they are not 0."""
+        given = {name: amount for name, amount in zip(AMOUNTS, amounts, strict=True) if amount}
+        return replace(self, **given)  # type: ignore[arg-type]
 
 
-class StudyDefinition(Protocol):
-    """What a locustfile declares: a name for folders, a title for people, sizes, and the cells of a size.
+class StudyDefinition:
+    """What a locustfile declares: a name for folders, a title for people, sizes, and the cells of a size."""
 
-    `endpoints` are those it asks where no option says, by shell patterns of their names. `emulate` is what
-    its embedded servers do where no option says: nothing, or a profile of --emulate.
-    """
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def title(self) -> str: ...
-
-    @property
-    def endpoints(self) -> Sequence[str]: ...
-
-    @property
-    def emulate(self) -> str: ...
-
-    @property
-    def operators(self) -> bool: ...
-
-    @property
-    def sizes(self) -> Mapping[str, Size]: ...
+    name: ClassVar[str]
+    title: ClassVar[str]
+    sizes: ClassVar[Mapping[str, Size]]
+    endpoints: ClassVar[Sequence[str]]
+    """Shell patterns of those it asks where --endpoints does not say."""
+    emulate: ClassVar[str] = ""
+    """What embedded servers emulate where --emulate does not say."""
+    operators: ClassVar[bool] = False
+    """Whether the report has the operator profile of the embedded ONNX engine, made before any load."""
 
     def cells(self, endpoints: Sequence[Endpoint], size: Size) -> list[Cell]:
-        """The cells to measure."""
+        """The cells to measure; the seeds' serial and concurrent matrix unless overridden."""
+        return serial_and_concurrent(endpoints, size)
 
 
 def serial_and_concurrent(endpoints: Iterable[Endpoint], size: Size) -> list[Cell]:
-    """The seeds' matrix: each endpoint serial at every batch, then at batch 1 with every level of users.
-
-    One user at batch 1 belongs to both; it is one cell and measured once. Concurrent cells measure twice the
-    iterations, as the seeds did, and at least five requests a user.
-    """
+    """The seeds' matrix: each endpoint serial at every batch, then with more users at batch 1."""
     cells = []
     for endpoint in endpoints:
         cells += [Cell(endpoint, batch, 1, size.iterations, size.seconds) for batch in size.batches]
-        cells += [
-            Cell(endpoint, 1, level, max(2 * size.iterations, 5 * level), size.seconds)
-            for level in size.levels
-            if level > 1
-        ]
+        cells += [concurrent(endpoint, level, size) for level in size.levels if level > 1]
     return cells
+
+
+def concurrent(endpoint: Endpoint, level: int, size: Size, **axes: Any) -> Cell:
+    """So many users at batch 1: twice the iterations, as in the seeds, and at least five requests a user."""
+    return Cell(endpoint, 1, level, max(2 * size.iterations, 5 * level), size.seconds, **axes)
 
 
 def at_rates(

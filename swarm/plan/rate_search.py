@@ -7,10 +7,10 @@ import re
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
-from reports.histogram import codec
+from reports.histogram import buckets
 from swarm.errors import UsageError
 from swarm.plan.cell import Cell, PlannedRun
-from swarm.plan.schedule import Outcome
+from swarm.plan.schedule import Outcome, Schedule
 
 START_PER_S = 8.0
 PRECISION = 1.05
@@ -55,15 +55,12 @@ class RateBound:
 
     def value_ns(self, outcome: Outcome) -> float | None:
         """The percentile of a run; None where nothing succeeded."""
-        (value_ns,) = codec.percentiles_ns(outcome.latency, [self.percentile])
+        (value_ns,) = buckets.percentiles_ns(outcome.latency, [self.percentile])
         return value_ns
 
 
 def rates(start_per_s: float) -> Rates:
-    """The rates to try, each to three digits; it is told of each whether the bound was met.
-
-    A run that tells nothing (None) ends the search: the next would find the same dead server.
-    """
+    """The rates to try, to three digits, each told whether it met the bound; None, a dead server, ends it."""
     met, missed = 0.0, math.inf
     rate = start_per_s
     for _ in range(MOST_STEPS):
@@ -80,10 +77,8 @@ def rates(start_per_s: float) -> Rates:
         rate = float(f"{rate:.3g}")
 
 
-class RateSearch:
+class RateSearch(Schedule):
     """A schedule that searches for the highest rate, one cell's endpoint and batch after the other."""
-
-    planned: Sequence[PlannedRun] = ()
 
     def __init__(self, cells: Sequence[Cell], bound: RateBound) -> None:
         self._cells = iter(cells)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from swarm.errors import UsageError
 from swarm.plan.cell import Cell
 from users.transport import connections as kinds
 
 NO_LINK = "none"
+Value = TypeVar("Value")
+Choice = tuple[Mapping[str, Any], str]
+"""Fields of a cell, and how a variant names them."""
 LONGEST_DELAY_US, MOST_INSTANCES = 10_000_000, 64
 
 
@@ -58,93 +62,79 @@ class Axes:
     def cross(self, cells: Iterable[Cell]) -> list[Cell]:
         """Every cell with every value of every axis that applies; it keeps what its study has set itself."""
         return [
-            self._set_up(self._placed(cell, channels, link, topology), cell, delay_us, instances)
-            for cell in cells
-            for channels, link, topology, delay_us, instances in itertools.product(
-                [cell.channels] if cell.channels else self.channels,
-                [cell.link] if cell.link else self.links,
-                [Topology(cell.workers, cell.hosts)] if cell.workers else self.topologies,
-                self._delays_us(cell),
-                [cell.instances] if cell.instances or not cell.adjustable else self.instances,
-            )
+            self._varied(cell, chosen) for cell in cells for chosen in itertools.product(*self._choices(cell))
         ]
 
-    def _delays_us(self, cell: Cell) -> Sequence[int | None]:
-        own = cell.queue_delay_us is not None or not cell.adjustable
-        return [cell.queue_delay_us] if own else self.queue_delays_us
+    def _choices(self, cell: Cell) -> Iterator[Sequence[Choice]]:
+        """What there is to choose for a cell on each axis; its own alone where it has that, or can have none.
 
-    def _set_up(self, placed: Cell, cell: Cell, delay_us: int | None, instances: int) -> Cell:
-        """Where the cell lacks them, with these settings of its server's; named where there are several."""
-        several = (
-            delay_us is not None and delay_us != cell.queue_delay_us and len(self.queue_delays_us) > 1,
-            instances != cell.instances and len(self.instances) > 1,
+        A choice has a name where there are several.
+        """
+        fixed = not cell.adjustable
+        settled = (
+            *(cell.channels, cell.link, cell.workers),
+            *(fixed or cell.queue_delay_us is not None, fixed or cell.instances),
         )
-        names = (delay_name(delay_us or 0), instances_name(instances))
-        parts = (placed.variant, *itertools.compress(names, several))
-        variant = "/".join(part for part in parts if part)
-        return replace(placed, queue_delay_us=delay_us, instances=instances, variant=variant)
+        choices: tuple[Sequence[Choice], ...] = (
+            [({"channels": kind}, kind) for kind in self.channels],
+            [({"link": link}, link or NO_LINK) for link in self.links],
+            [(vars(topology), str(topology)) for topology in self.topologies],
+            [({"queue_delay_us": us}, delay_name(us or 0)) for us in self.queue_delays_us],
+            [({"instances": number}, instances_name(number)) for number in self.instances],
+        )
+        for own, several in zip(settled, choices, strict=True):
+            unnamed = {} if own else several[0][0]
+            yield several if len(several) > 1 and not own else [(unnamed, "")]
 
-    def _placed(self, cell: Cell, channels: str, link: str, topology: Topology) -> Cell:
-        varied = (
-            (cell.variant, bool(cell.variant)),
-            (channels, not cell.channels and len(self.channels) > 1),
-            (str(topology), not cell.workers and len(self.topologies) > 1),
-            (link or NO_LINK, not cell.link and len(self.links) > 1),
-        )
-        return replace(
-            cell,
-            channels=channels,
-            client=cell.client or self.client,
-            workers=topology.workers,
-            hosts=topology.hosts,
-            link=link,
-            variant="/".join(name for name, named in varied if named),
-        )
+    def _varied(self, cell: Cell, chosen: Sequence[Choice]) -> Cell:
+        """The cell with one choice of each axis; its variant has a link's name behind its topology's."""
+        settings = {name: value for fields, _ in chosen for name, value in fields.items()}
+        channels, link, topology, *of_servers = (name for _, name in chosen)
+        names = (cell.variant, channels, topology, link, *of_servers)
+        variant = "/".join(name for name in names if name)
+        return replace(cell, client=cell.client or self.client, variant=variant, **settings)
 
 
 def channels_of(text: str) -> tuple[str, ...]:
     """`shared,pool:4` as two kinds of channels. Raises UsageError."""
     try:
-        return tuple(dict.fromkeys(str(kinds.parse(part)) for part in parts_of(text)))
+        return each(text, lambda part: str(kinds.parse(part)))
     except ValueError as error:
         raise UsageError(f"--channels {text}: {error}") from error
 
 
 def links_of(text: str) -> tuple[str, ...]:
     """`lan,wan-a100` as two links, `none` as no link at all."""
-    return tuple(dict.fromkeys("" if part == NO_LINK else part for part in parts_of(text)))
+    return each(text, lambda part: "" if part == NO_LINK else part)
 
 
 def topologies_of(text: str) -> tuple[Topology, ...]:
     """`1,4@2` as two topologies; all workers there are for an empty text. Raises UsageError."""
-    if not text.strip():
-        return (Topology(),)
-    return tuple(dict.fromkeys(Topology.parse(part) for part in parts_of(text)))
+    return each(text, Topology.parse) if text.strip() else (Topology(),)
 
 
 def queue_delays_of(text: str) -> tuple[int | None, ...]:
     """`0,1000` in microseconds; the server's own for an empty text. Raises UsageError."""
-    if not text.strip():
-        return (None,)
     mend = f"give whole microseconds up to {LONGEST_DELAY_US:,}, e.g. 0,1000,10000"
-    return tuple(_numbers("--queue-delay-us", text, 0, LONGEST_DELAY_US, mend))
+    return _numbers("--queue-delay-us", text, 0, LONGEST_DELAY_US, mend) if text.strip() else (None,)
 
 
 def instances_of(text: str) -> tuple[int, ...]:
     """`1,2,4` executions at once; the server's own number for an empty text. Raises UsageError."""
-    if not text.strip():
-        return (0,)
     mend = f"give whole numbers from 1 to {MOST_INSTANCES}, e.g. 1,2,4"
-    return tuple(_numbers("--instances", text, 1, MOST_INSTANCES, mend))
+    return _numbers("--instances", text, 1, MOST_INSTANCES, mend) if text.strip() else (0,)
 
 
-def _numbers(option: str, text: str, least: int, most: int, mend: str) -> Iterable[int]:
+def _numbers(option: str, text: str, least: int, most: int, mend: str) -> tuple[int, ...]:
     """The whole numbers between commas, each once. Raises UsageError."""
-    parts = parts_of(text)
-    # No more digits than any of them may have: int() reads them in other scripts, and of any length.
-    if not all(re.fullmatch(r"[0-9]{1,9}", part) and least <= int(part) <= most for part in parts):
-        raise UsageError(f"{option} {text}: {mend}")
-    return dict.fromkeys(map(int, parts))
+
+    def number(part: str) -> int:
+        # No more digits than any of them may have: int() reads them in other scripts, and of any length.
+        if not re.fullmatch(r"[0-9]{1,9}", part) or not least <= int(part) <= most:
+            raise UsageError(f"{option} {text}: {mend}")
+        return int(part)
+
+    return each(text, number)
 
 
 def delay_name(delay_us: int) -> str:
@@ -157,6 +147,7 @@ def instances_name(instances: int) -> str:
     return f"{instances}-instance{'s' if instances > 1 else ''}"
 
 
-def parts_of(text: str) -> Sequence[str]:
-    """What stands between commas; one empty part for an empty text."""
-    return [part.strip() for part in text.split(",") if part.strip()] or [""]
+def each(text: str, read: Callable[[str], Value]) -> tuple[Value, ...]:
+    """What stands between commas, read, each value once; one empty part for an empty text."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    return tuple(dict.fromkeys(map(read, parts or [""])))

@@ -3,20 +3,17 @@
 Plain HTTP to `kubectl proxy`, which keeps the credentials; three small answers need no client library.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from swarm.backends.admin_client import PATIENCE_S, AdminConnection, Read
 from swarm.errors import UsageError
-from swarm.options.addresses import parse_address
-from swarm.options.model import Options
-from swarm.options.table import flag
+from swarm.options.addresses import place_of
+from swarm.options.model import Options, flag
 from users.errors import ErrorKind, RequestError
 
 PROXY = "run `kubectl proxy` and give its address, e.g. http://127.0.0.1:8001"
@@ -45,14 +42,14 @@ class Cluster:
             "autoscaler": (self.autoscaler, autoscaler_reading),
             "pods": (self.pods, pods_reading),
         }
-        connections = {
-            name: AdminConnection(self.address, timeout_s) for name, (path, _) in parses.items() if path
-        }
-        try:
-            yield {name: reader(connections[name], *parses[name]) for name in connections}
-        finally:
-            for connection in connections.values():
-                connection.close()
+        with ExitStack() as stack:
+            yield {
+                name: reader(
+                    stack.enter_context(closing(AdminConnection(self.address, timeout_s))), path, parse
+                )
+                for name, (path, parse) in parses.items()
+                if path
+            }
 
 
 def reader(
@@ -92,7 +89,7 @@ def plain_address(url: str) -> str:
     if url.startswith("https:") or "@" in url or "?" in url or "token" in url.lower():
         raise UsageError(f"--kube-url: takes neither https nor credentials; {PROXY}")
     try:
-        return parse_address("--kube-url", url)
+        return place_of("--kube-url", url).address
     except UsageError:
         raise UsageError(f"--kube-url {url!r}: {PROXY}") from None
 

@@ -1,7 +1,5 @@
 """The sampler: once a second beside the load, what server, GPUs and host say, as one record of the ledger."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
@@ -10,13 +8,11 @@ from typing import Any
 import gevent
 
 from swarm.backends.admin_client import Read
-from swarm.backends.statistics import counter_reader
-from swarm.backends.triton_admin import queues_of
+from swarm.backends.server_setup import queues_of
+from swarm.backends.statistics import counter_reader, metrics_reader
 from swarm.clock import wall_s
-from swarm.sampling.gpus import LocalGpus, find_nvml, is_local
-from swarm.sampling.host import HostSampler
 from swarm.sampling.kubernetes import Cluster, no_counters
-from swarm.sampling.triton_metrics import metrics_reader
+from swarm.sampling.machine import HostSampler, LocalGpus, find_nvml, is_local
 from users.endpoint import Endpoint
 from users.errors import RequestError, translated
 

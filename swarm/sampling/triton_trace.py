@@ -1,7 +1,5 @@
 """Triton's traces joined to our requests: what its files hold, the parts of each request, what is missing."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping

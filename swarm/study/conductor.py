@@ -1,28 +1,32 @@
-"""The conductor walks the runs of a study: prepare, spawn, warm up, measure, drain, next."""
+"""The conductor walks the runs of a study: prepare, spawn, warm up until steady, measure, drain, next."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
-from reports.histogram import codec
+from reports.histogram import buckets, codec
 from swarm.backends.statistics import settled
+from swarm.distributed.collector import PhaseStats, SecondStats
+from swarm.distributed.protocol import PARTING_S
 from swarm.errors import RunFailedError, StudyError
 from swarm.plan.cell import PlannedRun
-from swarm.plan.eta import Pace
-from swarm.plan.schedule import Outcome, Schedule
+from swarm.plan.schedule import Outcome, Pace, Schedule
 from swarm.study.dependencies import Dependencies
-from swarm.study.run_log import RunLog
-from swarm.study.run_phases import RunPhases, Terms
-from swarm.study.steady_state import Steadiness
+from swarm.study.run_phases import RunLog, RunPhases, Terms
 from users.errors import RequestError
 
 PREPARE_S = 60.0
-PARTING_S = 4.0
 STEP_S = 1.0
 """A clock that is further off than this was set; before that it was at most disciplined."""
 WARM_UP_REQUESTS = 5
 """As the seeds did; and at least two a user."""
+WINDOWS = 3
+LEAST_RESULTS = 3
+RATE_TOLERANCE = 0.10
+TIME_TOLERANCE = 0.20
+TIME_SLACK_NS = 500_000
+"""Half a millisecond matters to nobody here, and is a large share of a null model's time."""
 
 
 class Conductor:
@@ -65,13 +69,15 @@ class Conductor:
             self._end("aborted", note)
 
     def _conduct(self, run: PlannedRun) -> Outcome:
-        missing = self._choose(run)
         current = self._current = RunPhases(run, self._deps, self._log, self._terms)
         try:
-            current.check(missing)
-            for code, text in self._deps.doubts(run.cell.endpoint):
+            current.check()
+            for code, text in self._deps.caveats_of(run.cell.endpoint):
                 self._log.caveat(run, code, text)
-            self._set_up(run)
+            for endpoint in self._deps.set_up(run.cell):
+                # It had to load its model for that, and is cold again.
+                for call in self._deps.first_calls.forget(endpoint):
+                    self._log.cold(call)
             self._prepare(current)
             self._warm_up(current)
             self._measure(current)
@@ -93,19 +99,11 @@ class Conductor:
             )
             self._step_s = step_s
 
-    def _choose(self, run: PlannedRun) -> str:
-        """Seat the cell's workers; what is missing, or nothing."""
-        try:
-            self._deps.workers.choose(run.cell.workers, run.cell.hosts)
-        except RunFailedError as missing:
-            return str(missing)
-        return ""
-
     def _outcome(self, current: RunPhases) -> Outcome:
         """What came of the measure phase; nothing where the run did not come so far."""
         run, collector = current.run, self._deps.collector
         if not current.measured:
-            return Outcome(run, False, 0, 0, 0, codec.empty())
+            return Outcome(run, False, 0, 0, 0, buckets.EMPTY)
         finished, sound = collector.ok + collector.failed, run not in self.doubtful
         return Outcome(run, sound, finished, collector.failed, current.dropped, collector.latency)
 
@@ -114,12 +112,6 @@ class Conductor:
         self._deps.sampler.end()
         self._log.end(self._current.run, status, note)
         self._current = None
-
-    def _set_up(self, run: PlannedRun) -> None:
-        """The server is as the cell says; one that had to load its model for that is cold again."""
-        for endpoint in self._deps.set_up(run.cell):
-            for call in self._deps.first_calls.forget(endpoint):
-                self._log.cold(call)
 
     def _prepare(self, current: RunPhases) -> None:
         """Every worker has the cell's requests at hand before the users come."""
@@ -136,7 +128,7 @@ class Conductor:
         }
         current.ask("cell", task, PREPARE_S)
         told = self._deps.serving(cell.endpoint)
-        self._log.serving(run, told)
+        self._log.add("serving", run, **told)
         self._log.memory(run, "before", self._deps.memory(cell.endpoint))
         self._call_first(run, told)
         self._deps.sampler.begin(cell.name, run.repeat, cell.endpoint)
@@ -182,4 +174,90 @@ class Conductor:
 
     def _read_server(self, run: PlannedRun, when: str) -> None:
         reading = settled(lambda: self._deps.probe(run.cell.endpoint), self._deps.sleep)
-        self._log.counters(run, when, reading)
+        self._log.add("server", run, when=when, **reading)
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Whole seconds in a row with enough results to judge."""
+
+    seconds: int
+    finished: int
+    p95_ns: float
+
+    @property
+    def per_s(self) -> float:
+        """Requests a second."""
+        return self.finished / self.seconds
+
+
+def doubt(seconds: Sequence[SecondStats], compute_ns: Sequence[float]) -> str:
+    """Why the server cannot be called steady yet, or nothing.
+
+    `compute_ns`: the server's compute time per execution in each second that had one; empty where it does not
+    say. Steady: the last three windows agree on throughput within 10 % (and one request, which an edge may
+    cut), and on the 95th percentile within 20 %; so do the last three compute times.
+    """
+    if len(seconds) < WINDOWS:
+        return f"too few seconds for {WINDOWS} windows"
+    slices = sliced(seconds)[-WINDOWS:]
+    if len(slices) < WINDOWS:
+        return f"too few results for {WINDOWS} windows"
+    rates, p95s_ns = [found.per_s for found in slices], [found.p95_ns for found in slices]
+    edge = max(1 / found.seconds for found in slices)
+    if spread(rates) > RATE_TOLERANCE * median(rates) + edge:
+        return f"throughput still moves: {listed(rates)} requests/s"
+    if spread(p95s_ns) > TIME_TOLERANCE * median(p95s_ns) + TIME_SLACK_NS:
+        return f"p95 still moves: {listed([value / 1e6 for value in p95s_ns])} ms"
+    last_ns = compute_ns[-WINDOWS:]
+    if compute_ns and len(last_ns) < WINDOWS:
+        return f"too few compute times for {WINDOWS} windows"
+    if last_ns and spread(last_ns) > TIME_TOLERANCE * median(last_ns) + TIME_SLACK_NS:
+        return f"the server's compute time still moves: {listed([value / 1e6 for value in last_ns])} ms"
+    return ""
+
+
+class Steadiness:
+    """Ends a warm-up: once the server is steady, or after `cap_s`, and then with a doubt."""
+
+    def __init__(self, cap_s: float) -> None:
+        self._cap_s = cap_s
+        self._judged = -1
+        self.doubt = "not judged"
+
+    def over(self, phase_stats: PhaseStats, elapsed_s: float) -> bool:
+        """Whether the warm-up may end; judged anew with each complete second."""
+        if phase_stats.complete != self._judged:
+            self._judged = phase_stats.complete
+            self.doubt = doubt(phase_stats.seconds, phase_stats.compute_ns)
+        if self.doubt and elapsed_s >= self._cap_s:
+            self.doubt = f"not steady after {self._cap_s:g} s of warm-up: {self.doubt}"
+            return True
+        return not self.doubt
+
+
+def sliced(seconds: Sequence[SecondStats]) -> list[Slice]:
+    """Seconds joined from the last one backwards, until each slice has enough results; oldest first."""
+    slices: list[Slice] = []
+    held: list[SecondStats] = []
+    for second in reversed(seconds):
+        held.append(second)
+        finished = sum(one.finished for one in held)
+        latencies = [text for one in held for text in one.latencies]
+        if finished >= LEAST_RESULTS and latencies:
+            (p95_ns,) = buckets.percentiles_ns(codec.merged(latencies), [95.0])
+            slices.insert(0, Slice(len(held), finished, p95_ns or 0.0))
+            held = []
+        if len(slices) == WINDOWS:
+            break
+    return slices
+
+
+def spread(values: Sequence[float]) -> float:
+    """The greatest difference."""
+    return max(values) - min(values)
+
+
+def listed(values: Sequence[float]) -> str:
+    """`14.1, 18.2, 12`."""
+    return ", ".join(f"{value:.3g}" for value in values)

@@ -1,19 +1,28 @@
-"""What the conductor acts through: tests pass fakes, and a clock that only sleeping moves."""
+"""What the conductor acts through, and the users among it, whom Locust's runner brings.
 
-from __future__ import annotations
+Tests pass fakes, and a clock that only sleeping moves.
+"""
 
+from locust.env import Environment
+from locust.runners import MasterRunner, Runner
+
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import gevent
+
 from swarm import clock as wall_clock
 from swarm.distributed.collector import Collector
+from swarm.distributed.worker_cell import user_class_for
 from swarm.distributed.workers import Workers
 from swarm.plan.cell import Cell, PlannedRun
 from swarm.sampling.sampler import Sampler
 from swarm.sampling.triton_trace import Joined
 from swarm.targets.cold_start import FirstCalls
 from users.endpoint import Endpoint
+from users.transport.base import Transport
 
 
 @dataclass
@@ -38,14 +47,34 @@ class Dependencies:
     addresses: Callable[[Cell], dict[str, str]]
     stopped: Callable[[], str]
     say: Callable[[str], None]
-    clock: Callable[[], float]
-    sleep: Callable[[float], None]
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = gevent.sleep
     wall_ns: Callable[[], int] = wall_clock.wall_ns
     utc: Callable[[], str] = wall_clock.utc_now
     step_s: Callable[[], float] = wall_clock.step_s
     set_up: Callable[[Cell], Sequence[Endpoint]] = lambda cell: ()
     """Sets a cell's server as the cell says; the endpoints whose models were loaded again for it."""
-    doubts: Callable[[Endpoint], Iterable[tuple[str, str]]] = lambda endpoint: ()
+    caveats_of: Callable[[Endpoint], Iterable[tuple[str, str]]] = lambda endpoint: ()
     """Caveats, as code and text, of every run of an endpoint."""
     memory: Callable[[Endpoint], dict[str, Any]] = lambda endpoint: {}
     """What a server holds in memory; nothing for those that were not started here."""
+
+
+class Users:
+    """Those of the runner, by the user classes of the environment."""
+
+    def __init__(self, environment: Environment, runner: Runner) -> None:
+        self._environment, self._runner = environment, runner
+
+    def spawn(self, count: int, endpoint: Endpoint) -> None:
+        """Bring the users of the endpoint's class to `count`, and wait until they are there."""
+        user_class = user_class_for(endpoint, self._environment.user_classes)
+        # All at once, up or down: they hold no load before the gate opens.
+        rate = max(count, self._runner.user_count, 1)
+        self._runner.start(count, rate, user_classes=[user_class])
+        if not isinstance(self._runner, MasterRunner) and self._runner.spawning_greenlet is not None:
+            self._runner.spawning_greenlet.join()
+
+    def transport(self, endpoint: Endpoint) -> type[Transport]:
+        """How requests to an endpoint are sent."""
+        return user_class_for(endpoint, self._environment.user_classes).transport

@@ -1,7 +1,5 @@
 """What a locustfile's study needs, for the launcher, which does not import Locust: a process of its own."""
 
-from __future__ import annotations
-
 from locust.util.load_locustfile import load_locustfile
 
 import sys

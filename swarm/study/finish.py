@@ -1,7 +1,5 @@
 """The end of a study, whatever brought it about: its last records, its report, its exit code."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable
@@ -12,7 +10,7 @@ from reports.ledger.ledger import LedgerWriter
 from swarm.clock import utc_now
 from swarm.distributed import raw_results
 from swarm.distributed.collector import Collector
-from swarm.launcher.manifest import BEGAN
+from swarm.launcher.launch_info import BEGAN
 from swarm.output import report_process
 from swarm.output.gate import Gate
 from swarm.redaction import copy_redacted

@@ -1,21 +1,22 @@
 """The beginning of a study: workers there, golden embeddings fetched, and both handed to every worker."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gevent
+import numpy as np
+from numpy.typing import NDArray
 
 from swarm.distributed.workers import Answers, Workers
-from swarm.errors import StudyError
+from swarm.errors import StudyError, UsageError
 from swarm.options.model import Options
 from swarm.study.conductor import PREPARE_S
-from swarm.targets.golden import golden_embeddings
 from users.endpoint import Endpoint
+from users.errors import RequestError
 from users.inputs.images import ImageSet
-from users.transport.base import Transport
+from users.load.check import check_form
+from users.transport.base import EMBEDDING_SIZE, Transport, rotation
 
 WORKERS_S = 60.0
 
@@ -57,6 +58,25 @@ def hand_out(
         "trace": options.trace,
     }
     ask_all(workers, "study", study)
+
+
+def golden_embeddings(
+    endpoint: Endpoint, transport: type[Transport], images: ImageSet, timeout_s: float
+) -> NDArray[np.float32]:
+    """float32 of shape [n, 512], one row a picture. Raises UsageError where the endpoint does not answer."""
+    golden = np.zeros((len(images), EMBEDDING_SIZE), dtype=np.float32)
+    try:
+        with transport(endpoint, timeout_s) as client:
+            # One by one: a batch would be the first of its size, and its cost would not be told.
+            for indices in rotation(len(images), 1):
+                reply = client.send(transport.prepare(images, indices, endpoint))
+                check_form(reply, len(indices))
+                golden[list(indices)] = reply.embeddings
+    except RequestError as error:
+        raise UsageError(
+            f"{endpoint.name} {endpoint.shown}: no golden embeddings from it ({error})"
+        ) from error
+    return golden
 
 
 def check_reach(

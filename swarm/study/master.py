@@ -1,7 +1,5 @@
 """The master's side of a study: servers, targets and pictures before it, its ledger and report after it."""
 
-from __future__ import annotations
-
 from locust.env import Environment
 from locust.runners import MasterRunner, Runner
 
@@ -19,11 +17,13 @@ import gevent
 from reports.format import plain_lines
 from reports.ledger.ledger import LedgerWriter
 from swarm.backends.registry import chosen
+from swarm.backends.server_setup import read_serving
+from swarm.backends.statistics import read_counters
 from swarm.distributed.collector import Collector
 from swarm.distributed.workers import Workers
 from swarm.errors import SwarmError, TimeIsOverError, UsageError
-from swarm.launcher.manifest import LaunchManifest
-from swarm.locust_patches.log_filters import hush_locust
+from swarm.launcher.launch_info import LaunchInfo
+from swarm.locust_patches.patches import hush_locust
 from swarm.locust_patches.signals import MasterSignals, to_the_end
 from swarm.options.model import Options
 from swarm.options.parse import changes, resolve
@@ -34,19 +34,19 @@ from swarm.output.results_folder import header, make_folder, new_folder, open_le
 from swarm.plan.matrix import Size, StudyDefinition
 from swarm.plan.schedule import Schedule
 from swarm.sampling.kubernetes import NO_COUNTERS, cluster_of
+from swarm.sampling.machine import ServerMemory
 from swarm.sampling.sampler import Sampler, open_sources
-from swarm.study.build_plan import schedule_of, varies_servers
+from swarm.sampling.triton_trace import TraceReader
+from swarm.study.build_schedule import schedule_of, varies_servers
 from swarm.study.conductor import Conductor
-from swarm.study.dependencies import Dependencies
+from swarm.study.dependencies import Dependencies, Users
 from swarm.study.finish import INCONCLUSIVE, USAGE, StudyEnd
 from swarm.study.handout import check_reach, hand_out, wait_for_workers
 from swarm.study.run_phases import Terms
-from swarm.study.wiring import Users, dependencies_of
-from swarm.targets import operator_profile
-from swarm.targets.metrics_urls import check_metrics, metrics_addresses
+from swarm.targets.embedded import profile_argv, profile_operators, wants_profile
+from swarm.targets.endpoints import check_metrics, metrics_addresses
 from swarm.targets.model_settings import ModelControl
-from swarm.targets.resolve import doubts, elsewhere
-from swarm.targets.servers import Servers
+from swarm.targets.servers import Servers, caveats_of, elsewhere
 from users.inputs.images import ImageSet, ImageSetError, load_images
 
 logger = logging.getLogger("inferswarm")
@@ -72,7 +72,7 @@ class Master:
         self._users = Users(environment, runner)
         self._servers = Servers(self._users.transport, self._say)
         self._control = ModelControl(self._say)
-        self._launch = LaunchManifest.of(os.environ)
+        self._launch = LaunchInfo.of(os.environ)
         self._live = Live()
         self._closing_text = ""
         self._elsewhere: dict[str, str] = {}
@@ -168,11 +168,24 @@ class Master:
 
     def _dependencies(self) -> Dependencies:
         """What the conductor acts through; several replicas have no counters in common."""
-        workers, collector, servers = self._workers, self._collector, self._servers
-        acting = (self._users, workers, collector, self._sampler, servers, self._launch, self._control)
-        deps = dependencies_of(*acting, self._gate.stopped, self._say)
-        deps.doubts = lambda endpoint: doubts(endpoint, self._elsewhere)
-        return replace(deps, probe=lambda _: {"error": NO_COUNTERS}) if self._cluster else deps
+        servers = self._servers
+        return Dependencies(
+            workers=self._workers,
+            collector=self._collector,
+            sampler=self._sampler,
+            spawn=self._users.spawn,
+            probe=(lambda _: {"error": NO_COUNTERS}) if self._cluster else read_counters,
+            serving=read_serving,
+            traced=TraceReader(servers.ready, self._collector).joined,
+            first_calls=servers.first_calls,
+            server_fault=servers.embedded.fault,
+            addresses=self._launch.addresses_of,
+            stopped=self._gate.stopped,
+            say=self._say,
+            set_up=self._control.apply,
+            caveats_of=lambda endpoint: caveats_of(endpoint, self._elsewhere),
+            memory=ServerMemory(servers.ready).read,
+        )
 
     def _new_ledger(self, folder: Path, options: Options, schedule: Schedule, size: Size) -> LedgerWriter:
         """A ledger with its header. Raises UsageError."""
@@ -203,11 +216,9 @@ class Master:
 
     def _profile_operators(self, options: Options, size: Size) -> None:
         """Where the study asks for it; one that fails is told in the report, and ends nothing."""
-        if operator_profile.wanted(self._study, options, self._servers.ready):
+        if wants_profile(self._study, options, self._servers.ready):
             self._say("profiling the operators of the ONNX engine, before any load")
-            self._collector.write(
-                operator_profile.profile(operator_profile.command_of(options, size, self._servers.ready))
-            )
+            self._collector.write(profile_operators(profile_argv(options, size, self._servers.ready)))
 
     def _run_time_s(self) -> float | None:
         """Locust's --run-time, which it leaves to shapes."""

@@ -1,17 +1,17 @@
 """One run under way: its phases ordered and watched, losses made good, doubts written down."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from reports.caveat import Trait, coded
 from swarm.clock import NS_PER_S
 from swarm.distributed.workers import RunWorkers
 from swarm.errors import RunFailedError, StudyError
 from swarm.plan.cell import PlannedRun
+from swarm.sampling.triton_trace import Joined
 from swarm.study.dependencies import Dependencies
-from swarm.study.run_log import RunLog
+from swarm.targets.cold_start import FirstCall
 from users.load.load_profile import base_per_s
 
 ACKNOWLEDGE_S = 10.0
@@ -20,6 +20,61 @@ STALL_S = 30.0
 POLL_S = 0.02
 LEAD_S = 0.05
 """Time for the message that begins a phase of open load: all workers' schedules start at one moment."""
+
+
+class RunLog:
+    """Lines of one study; `write` takes a record, `clock` and `utc` tell the time."""
+
+    def __init__(
+        self, write: Callable[[dict[str, Any]], None], clock: Callable[[], float], utc: Callable[[], str]
+    ) -> None:
+        self._write, self._clock, self._utc = write, clock, utc
+        self.doubtful: set[PlannedRun] = set()
+        """Runs that failed, were cut short, or were not carried by the workers and users they should have."""
+
+    def planned(self, runs: Sequence[PlannedRun]) -> None:
+        """Runs that the header could not know of."""
+        self._write({"kind": "plan", "runs": [run.to_record() for run in runs]})
+
+    def start(self, run: PlannedRun, workers: Sequence[str], hosts: int) -> None:
+        """A run begins."""
+        self.add("run", run, event="start", utc=self._utc(), workers=list(workers), hosts=hosts)
+
+    def end(self, run: PlannedRun, status: str, note: str) -> None:
+        """A run has ended: done, failed or aborted."""
+        if status != "done":
+            self.doubtful.add(run)
+        self.add("run", run, event="end", utc=self._utc(), status=status, note=note)
+
+    def phase(self, run: PlannedRun, phase: str, start_utc_ns: int = 0) -> None:
+        """A phase begins; where its load has a course, at `start_utc_ns` of the wall clock."""
+        course = {"start_utc_ns": start_utc_ns} if start_utc_ns else {}
+        self.add("phase", run, phase=phase, utc=self._utc(), t_ns=round(self._clock() * 1e9), **course)
+
+    def memory(self, run: PlannedRun, when: str, held: Mapping[str, Any]) -> None:
+        """What the server holds in memory, before or after the measure phase; nothing where it is unknown."""
+        if held:
+            self.add("memory", run, when=when, **held)
+
+    def traced(self, run: PlannedRun, found: Joined) -> None:
+        """The measured requests in the server's own trace, and a caveat where too many are missing."""
+        self.add("trace", run, **found.to_record())
+        if found.gap:
+            self.caveat(run, "trace-gap", found.gap)
+
+    def cold(self, call: FirstCall) -> None:
+        """How long the first requests of a batch size took."""
+        self._write({"kind": "cold", **call.to_record()})
+
+    def caveat(self, run: PlannedRun, code: str, text: str) -> None:
+        """A reason to doubt the run."""
+        if code in coded(Trait.SHORT_HANDED):
+            self.doubtful.add(run)
+        self.add("caveat", run, code=code, text=text)
+
+    def add(self, kind: str, run: PlannedRun, **values: Any) -> None:
+        """A record of the run."""
+        self._write({"kind": kind, "cell": run.cell.name, "repeat": run.repeat, **values})
 
 
 @dataclass(frozen=True)
@@ -47,6 +102,7 @@ class RunPhases:
     def __init__(self, run: PlannedRun, deps: Dependencies, notes: RunLog, terms: Terms) -> None:
         self.run = run
         self._deps, self._log, self._terms = deps, notes, terms
+        self._missing = self._seat()
         self._run_workers = RunWorkers(deps.workers, deps.collector.heard, deps.clock)
         self._measuring = self._short = False
         self.measured = False
@@ -55,6 +111,14 @@ class RunPhases:
         """Arrivals of the measure phase that were never sent."""
         deps.collector.begin_phase(run.cell.name, run.repeat, "")
         notes.start(run, self._run_workers.names, self._run_workers.hosts)
+
+    def _seat(self) -> str:
+        """The cell's workers have a part in the run; what is missing, or nothing."""
+        try:
+            self._deps.workers.choose(self.run.cell.workers, self.run.cell.hosts)
+        except RunFailedError as missing:
+            return str(missing)
+        return ""
 
     def ask(self, op: str, data: dict[str, Any], patience_s: float) -> None:
         """Ask all workers. Raises RunFailedError where one cannot do it, StudyError where none answers."""
@@ -117,9 +181,10 @@ class RunPhases:
         answers = self._deps.workers.ask("drain", {"patience_s": patience_s}, patience_s + ACKNOWLEDGE_S)
         if self._measuring:
             for worker, reply in answers.replies.items():
-                self._log.drained(self.run, self._deps.workers.name(worker), reply)
+                name = self._deps.workers.name(worker)
+                self._log.add("drained", self.run, worker=name, phase="measure", **reply)
             for error in answers.errors:
-                self._doubt("results-lost", error)
+                self._caveat("results-lost", error)
             self._judge([reply for reply in answers.replies.values() if "error" not in reply])
         self._measuring = False
         self._note_lost(answers.lost)
@@ -128,7 +193,7 @@ class RunPhases:
         """Was the load what was asked for?"""
         users, asked = sum(reply["users"] for reply in replies), self.run.cell.users
         if not self.run.cell.open and users < asked:
-            self._doubt("users-missing", f"{users} of {asked} users finished a request")
+            self._caveat("users-missing", f"{users} of {asked} users finished a request")
         self.dropped = sum(reply["dropped"] or 0 for reply in replies)
 
     def _watch(self) -> None:
@@ -136,10 +201,10 @@ class RunPhases:
         self.check()
         self._note_lost(self._run_workers.lost())
         for name in self._run_workers.joined():
-            self._doubt("worker-joined", f"worker {name} came in the middle")
+            self._caveat("worker-joined", f"worker {name} came in the middle")
         for name in self._deps.workers.keep_seats():
             self._short = True
-            self._doubt("worker-joined", f"worker {name} came in the middle of a cell for others: sent home")
+            self._caveat("worker-joined", f"worker {name} came in the middle of a cell for others: sent home")
         if not self._run_workers.ids:
             raise self._nobody("every worker of it is gone")
         if self._short:
@@ -154,12 +219,12 @@ class RunPhases:
             return RunFailedError(f"{text}; look at their consoles")
         return StudyError(f"{text}, and there is no other; look at their consoles")
 
-    def check(self, missing: str = "") -> None:
+    def check(self) -> None:
         """Raises StudyError where the ledger cannot be written or a threshold stops the study, RunFailedError
-        where the run cannot go on, as for something that is `missing`.
+        where the run cannot go on.
         """
-        if missing:
-            raise RunFailedError(missing)
+        if self._missing:
+            raise RunFailedError(self._missing)
         cell, workers = self.run.cell, len(self._run_workers.ids)
         if cell.open and cell.users < workers:
             raise RunFailedError(f"--max-in-flight {cell.users}: give at least one each to {workers} workers")
@@ -173,8 +238,8 @@ class RunPhases:
     def _note_lost(self, lost: Sequence[str]) -> None:
         for name in self._run_workers.drop(list(lost)):
             self._short = True
-            self._doubt("worker-lost", f"worker {name} was lost")
+            self._caveat("worker-lost", f"worker {name} was lost")
 
-    def _doubt(self, code: str, text: str) -> None:
+    def _caveat(self, code: str, text: str) -> None:
         self._log.caveat(self.run, code, text)
         self._deps.say(f"{self.run.cell.name}: {text}")

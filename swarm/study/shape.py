@@ -1,7 +1,5 @@
 """StudyShape: what a locustfile of ours is. Locust's shape greenlet becomes the conductor's."""
 
-from __future__ import annotations
-
 from locust import LoadTestShape, events
 from locust.argument_parser import LocustArgumentParser
 from locust.env import Environment
@@ -10,49 +8,34 @@ from locust.runners import LocalRunner, MasterRunner, Runner, WorkerRunner
 import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from reports.format import plain_lines
 from swarm.backends.registry import FIVE
 from swarm.distributed.worker import Worker
 from swarm.errors import SwarmError
-from swarm.launcher.manifest import VARIABLE
+from swarm.launcher.launch_info import VARIABLE
 from swarm.locust_patches.bind_hosts import bind_loopback, for_other_machines, open_listeners
-from swarm.locust_patches.log_filters import keep_run_time_out
-from swarm.locust_patches.patches import tune_locust
+from swarm.locust_patches.patches import keep_run_time_out, tune_locust
 from swarm.locust_patches.signals import obey_signals_on_worker, send_workers_home
 from swarm.options.parse import add_options
-from swarm.plan.cell import Cell
-from swarm.plan.matrix import Size, serial_and_concurrent
+from swarm.plan.matrix import StudyDefinition
 from swarm.redaction import redact_exceptions, redact_output
 from swarm.study.master import Master
-from users.endpoint import Endpoint
 
 
-class StudyShape(LoadTestShape):
+class StudyShape(StudyDefinition, LoadTestShape):
     """A study as a Locust shape: press Start, or run headless, and its cells are walked one by one.
 
     A subclass names the study and its sizes; see `locustfiles/step7.py`.
     """
 
     abstract = True
-    name: ClassVar[str]
-    title: ClassVar[str]
-    sizes: ClassVar[Mapping[str, Size]]
     endpoints: ClassVar[Sequence[str]] = FIVE
-    """Shell patterns of those it asks where --endpoints does not say."""
-    emulate: ClassVar[str] = ""
-    """What embedded servers emulate where --emulate does not say."""
-    operators: ClassVar[bool] = False
-    """Whether the report has the operator profile of the embedded ONNX engine, made before any load."""
     workers: ClassVar[int] = 1
     """How many worker processes `python -m swarm run` starts where --workers does not say."""
     master: Master | None = None
-
-    def cells(self, endpoints: Sequence[Endpoint], size: Size) -> list[Cell]:
-        """The cells to measure; the seeds' serial and concurrent matrix unless overridden."""
-        return serial_and_concurrent(endpoints, size)
 
     def tick(self) -> None:
         """Called once by Locust when the test starts: the whole study, from the first cell to the report.

@@ -6,8 +6,6 @@ them where new sizes are dear, a few where those show that nothing is built for 
 model may have to build for itself, and nobody can choose which one answers: so many more requests follow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any

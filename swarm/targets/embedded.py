@@ -1,13 +1,11 @@
-"""The embedded servers, started as a process of their own and listened to; never imported."""
-
-from __future__ import annotations
+"""The embedded servers, a process of their own, never imported; the operator profile of their ONNX engine."""
 
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +17,20 @@ from swarm.backends.registry import EndpointKind, servers_for
 from swarm.errors import UsageError
 from swarm.launcher.orphans import new_folder, remove_folders
 from swarm.options.model import Options
+from swarm.plan.matrix import Size, StudyDefinition
 from swarm.redaction import copy_redacted
 
 STOP_S = 8.0
 TRACING = (
     "; some tritonservers do while they trace many users' requests: try fewer users, or leave --trace out"
 )
+OPERATORS = "operators"
+PROFILED = "onnx"
+"""The embedded server whose file is profiled."""
+CUDA = "CUDAExecutionProvider"
+PROFILE_S = 600.0
+PROFILE_SHARE, LEAST_ITERATIONS = 3, 3
+"""A third of the study's iterations: a batch of 32 takes seconds without a GPU."""
 
 
 def arguments(options: Options, kinds: Iterable[EndpointKind], model_control: bool = False) -> list[str]:
@@ -157,3 +163,46 @@ class EmbeddedServers:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def wants_profile(study: StudyDefinition, options: Options, ready: Mapping[str, Any]) -> bool:
+    """Whether a study asks for the profile, and runs on the embedded engine that it would be of."""
+    return study.operators and options.embedded and PROFILED in ready.get("endpoints", {})
+
+
+def profile_argv(options: Options, size: Size, ready: Mapping[str, Any]) -> list[str]:
+    """What profiles the file that the embedded server runs, where it runs it, at the study's own batches."""
+    made = [sys.executable, "-m", "server", "profile", "--json"]
+    made += ["--batches", ",".join(map(str, size.batches))]
+    made += ["--iterations", str(max(LEAST_ITERATIONS, size.iterations // PROFILE_SHARE))]
+    made += ["--providers", "cuda"] if ready["endpoints"][PROFILED].get("provider") == CUDA else []
+    return made + (["--pretrained", options.pretrained] if options.pretrained else [])
+
+
+def profile_operators(command: Sequence[str], patience_s: float = PROFILE_S) -> dict[str, Any]:
+    """The ledger's record of it; of one that failed it has the `error`, a sentence without a full stop."""
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            # As the servers: Ctrl-C in the terminal is for the study, which ends this one itself.
+            start_new_session=True,
+            timeout=patience_s,
+            cwd=Path(__file__).parents[2],
+        )
+    except subprocess.TimeoutExpired:
+        return {"kind": OPERATORS, "error": f"it was not done after {patience_s:g} s"}
+    return _profile_record(done.returncode, done.stdout, done.stderr)
+
+
+def _profile_record(code: int, told: str, complaint: str) -> dict[str, Any]:
+    if code:
+        last = (complaint.strip().splitlines() or ["without a word"])[-1]
+        return {"kind": OPERATORS, "error": f"python -m server profile ended with {code}: {last.rstrip('.')}"}
+    try:
+        found = json.loads(told)
+    except ValueError:
+        return {"kind": OPERATORS, "error": "python -m server profile printed no JSON"}
+    return {**{name: value for name, value in found.items() if name != "event"}, "kind": OPERATORS}

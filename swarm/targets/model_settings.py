@@ -4,8 +4,6 @@ Triton takes them by its model-control API: the model is loaded again with anoth
 one answers until the new one is ready. Nothing of it is written to the server's model repository.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +13,15 @@ import gevent
 
 from swarm.backends import admin_client
 from swarm.backends.registry import GATEWAY
-from swarm.backends.server_info import triton_serving
-from swarm.backends.triton_admin import ModelControlError, config_of, inner, load, refusal, wait_until_ready
+from swarm.backends.server_setup import (
+    ModelControlError,
+    config_of,
+    inner,
+    load,
+    refusal,
+    triton_serving,
+    wait_until_ready,
+)
 from swarm.errors import RunFailedError, UsageError
 from swarm.plan.cell import Cell
 from swarm.targets.cold_start import ANNOUNCE_S
@@ -58,10 +63,7 @@ class ModelControl:
         self._inner: dict[str, Endpoint] = {}
 
     def check(self, cells: Sequence[Cell]) -> None:
-        """Every setting of the cells can be made. Raises UsageError for the first that cannot.
-
-        It asks each server to load a model that there is not, which changes nothing.
-        """
+        """Cells' settings can be made, tried by loading a model that is none. Raises UsageError."""
         # A study that was refused has held models, too, and their owner may have set them otherwise since.
         self._held = {model: held for model, held in self._held.items() if held.now != held.original}
         found: dict[Endpoint, list[Cell]] = {}
@@ -196,10 +198,7 @@ def configured(original: Mapping[str, Any], cell: Cell) -> Mapping[str, Any]:
 
 
 def groups(original: Iterable[Mapping[str, Any]], instances: int) -> Iterator[dict[str, Any]]:
-    """So many instances in place of a model's own: shared out over its GPUs, as evenly as goes.
-
-    With fewer instances than GPUs, the first ones have one each and the others none.
-    """
+    """So many instances in place of a model's own, as evenly over its GPUs as goes; some may have none."""
     found = list(original)
     gpus = list(dict.fromkeys(gpu for group in found for gpu in group.get("gpus", ())))
     if not gpus:

@@ -1,10 +1,10 @@
 """Is each target what it should be? Asked once, before any load, with one sentence where it is not."""
 
-from __future__ import annotations
-
 import socket
+import ssl
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,20 +18,27 @@ from swarm.backends.admin_client import PATIENCE_S, Told, get, triton_stub
 from swarm.backends.registry import GATEWAY, PYTORCH
 from swarm.errors import UsageError
 from swarm.targets.cold_start import ANNOUNCE_S, LONGEST_S
-from swarm.targets.targets import flag_of
-from swarm.targets.tls_check import check_tls, speaks_tls
+from swarm.targets.endpoints import flag_of
 from users.endpoint import NULL, Endpoint
-from users.errors import RequestError
+from users.errors import RequestError, is_cut_off, tls_fault
 from users.inputs.images import ImageSet
 from users.load.check import check_form
 from users.redact import quoted
-from users.tls import TOKEN
+from users.tls import OPEN, TOKEN
 from users.transport.base import Reply, Transport
+from users.transport.sockets import connect
 
 TENSORS = "triton_repo/tensors.py"
 """What every model.py of triton_repo imports."""
 STEPS = {"jpeg": "decode_jpeg", "uint8": "normalise_uint8"}
 """What stands before a Triton's model, by payload."""
+HELLO = {
+    "http": b"HEAD / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n",
+    "grpc": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0)),
+}
+"""What each protocol begins with, without the token: of HTTP/2 its preface, and settings that are empty."""
+EXPIRED, NOT_YET, WRONG_NAME, WRONG_ADDRESS = 10, 9, 62, 64
+"""OpenSSL's codes of a verification that failed."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +55,7 @@ def check_targets(
     images: ImageSet,
     say: Callable[[str], None],
 ) -> dict[str, First]:
-    """What each endpoint answered to its first request, by its name, one asked after the other.
-
-    Raises UsageError with the sentence of the first that is not right.
-    """
+    """What each endpoint answered to its first request, by name. UsageError for the first that is wrong."""
     return {e.name: verdict(e, t, images, say) for e, t in zip(endpoints, transports, strict=True)}
 
 
@@ -247,3 +251,98 @@ def missing_model(name: str, endpoint: Endpoint, models: Collection[str] | None)
     held = f"it holds {', '.join(sorted(models))}" if models else "it holds none"
     held = "it does not say which it holds" if models is None else held
     return f"{name}: has no model {endpoint.model!r} that is ready ({held}); {mend}"
+
+
+def check_tls(name: str, endpoint: Endpoint) -> None:
+    """Raises UsageError where TLS fails, or the server demands a certificate of ours that we have not.
+
+    By TLS 1.3 it says so only once the handshake is done, so it is greeted.
+    """
+    try:
+        answered = greet(endpoint)
+    except ssl.SSLCertVerificationError as error:
+        raise UsageError(f"{name}: {untrusted(error)}") from error
+    except (ssl.SSLError, ConnectionError) as error:
+        if isinstance(error, ssl.SSLError) and not is_cut_off(error):
+            raise UsageError(f"{name}: {tls_fault(error)}; {mend(error, endpoint)}") from error
+        raise UsageError(f"{name}: hangs up in the handshake of TLS; {plain(endpoint)}") from error
+    except OSError as error:
+        raise UsageError(f"{name}: no TLS within {PATIENCE_S:g} s; {plain(endpoint)}") from error
+    if not answered and endpoint.protocol == "grpc":
+        # gRPC's own servers keep to themselves what they miss.
+        own = "another" if endpoint.security.cert else "a"
+        raise UsageError(
+            f"{name}: hangs up behind the handshake of TLS; give {own} client certificate by"
+            " --tls-client-cert and --tls-client-key if it demands one, or Triton's gRPC port"
+        )
+
+
+def greet(endpoint: Endpoint) -> bool:
+    """Whether a connection that hears the protocol's first words is not closed for them. Raises OSError.
+
+    Once there is TLS, only TLS' own faults are raised: what it is after all, the next question tells.
+    """
+    hello = HELLO[endpoint.protocol].replace(b"{address}", endpoint.address.encode())
+    with gevent.Timeout(PATIENCE_S, TimeoutError()), closing(connect(endpoint)) as wire:
+        try:
+            wire.send_all((hello,))
+            return bool(wire.recv(1))
+        except TimeoutError:
+            return True
+        except OSError as error:
+            if isinstance(error, ssl.SSLError) and not is_cut_off(error):
+                raise
+            return False
+
+
+def untrusted(error: ssl.SSLCertVerificationError) -> str:
+    """What is wrong with the server's certificate, and the mend."""
+    told = error.verify_message.rstrip(".")
+    if error.verify_code in (EXPIRED, NOT_YET):
+        return f"its certificate is not valid now ({told}); renew it there, or set this host's clock"
+    if error.verify_code in (WRONG_NAME, WRONG_ADDRESS):
+        return f"its certificate is for another name ({told}); give the name that stands in it"
+    return f"its certificate is not trusted ({told}); give its authority's by --tls-ca"
+
+
+def mend(error: ssl.SSLError, endpoint: Endpoint) -> str:
+    """What to do about a handshake that failed."""
+    reason = error.reason or ""
+    if "WRONG_VERSION" in reason or "RECORD_LAYER" in reason:
+        return plain(endpoint)
+    own = endpoint.security.cert
+    return (
+        "give one that it knows by --tls-client-cert and --tls-client-key"
+        if own
+        else "give --tls-client-cert and --tls-client-key"
+    )
+
+
+def plain(endpoint: Endpoint) -> str:
+    """The mend where there is no TLS."""
+    return f"give {endpoint.protocol}://{endpoint.address}, or the port that does"
+
+
+def speaks_tls(endpoint: Endpoint) -> bool:
+    """Whether it is TLS that an endpoint without it has met. It is asked without token and proof."""
+    try:
+        greet(replace(endpoint, tls=True, security=replace(OPEN, verify=False)))
+    except ssl.SSLError as error:
+        # One that wants more of us has said so by TLS.
+        return "ALERT" in (error.reason or "")
+    except OSError:
+        return False
+    return True
+
+
+def check_agreement(firsts: Mapping[str, NDArray[np.float32]], min_cosine: float) -> dict[str, float]:
+    """Cosine of each endpoint's embedding of the first picture with the first one's. Raises UsageError."""
+    reference = next(iter(firsts), "")
+    cosines = {name: float(firsts[reference] @ first) for name, first in firsts.items()}
+    worst = min(cosines, key=lambda name: cosines[name], default="")
+    if worst and cosines[worst] < min_cosine:
+        raise UsageError(
+            f"{worst} gives another embedding than {reference} for the same picture "
+            f"(cosine {cosines[worst]:.4f}): serve the same weights on both, or lower --min-cosine"
+        )
+    return cosines

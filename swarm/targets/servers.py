@@ -1,26 +1,28 @@
-"""The servers that a study asks: started here or named by URLs, checked, and called for the first time."""
+"""The servers that a study asks, started here or by URL: told of, checked, called for the first time."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping, Sequence
+import ipaddress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
 from swarm.backends import admin_client
 from swarm.backends.registry import EndpointKind
-from swarm.backends.server_info import stated
+from swarm.backends.server_setup import stated
 from swarm.errors import UsageError
-from swarm.launcher.manifest import LaunchManifest, relocated
+from swarm.launcher.launch_info import LaunchInfo, relocated
 from swarm.options.model import Options
-from swarm.sampling.gpus import is_local
+from swarm.sampling.machine import is_local
 from swarm.targets.cold_start import FirstCalls
 from swarm.targets.embedded import EmbeddedServers, arguments
-from swarm.targets.golden import check_agreement
-from swarm.targets.metrics_urls import metrics_addresses
-from swarm.targets.preflight import check_targets, first_reply
-from swarm.targets.resolve import in_clear, record_of, told
-from swarm.targets.targets import endpoints_from_options, endpoints_from_ready, flag_of, unasked
+from swarm.targets.endpoints import (
+    endpoints_from_options,
+    endpoints_from_ready,
+    flag_of,
+    metrics_addresses,
+    unasked,
+)
+from swarm.targets.preflight import check_agreement, check_targets, first_reply
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 from users.transport.base import Transport
@@ -53,7 +55,7 @@ class Servers:
         options: Options,
         kinds: Sequence[EndpointKind],
         images: ImageSet,
-        launch: LaunchManifest,
+        launch: LaunchInfo,
         varied: bool,
     ) -> None:
         """Start those behind `kinds` where no URL was given, and ask each endpoint for the first embedding.
@@ -118,3 +120,69 @@ def check_far(hosts: Sequence[str], what: str) -> None:
     """Raises UsageError where hosts that are other machines would look for `what` on themselves."""
     if hosts:
         raise UsageError(f"host {hosts[0]} is another machine and cannot reach {what}: give URLs that it can")
+
+
+def record_of(endpoint: Endpoint, addresses: Sequence[str]) -> dict[str, Any]:
+    """What the fingerprint keeps of a target; of its token only the variable's name."""
+    return {
+        "address": endpoint.address,
+        "resolved": list(addresses),
+        "tls": endpoint.tls,
+        "token": endpoint.security.token,
+    }
+
+
+def told(endpoint: Endpoint, addresses: Sequence[str]) -> str:
+    """The line for a person: `onnx-http: https://gpu:8010 is 10.0.0.5, over TLS, without a token`."""
+    security = endpoint.security
+    tls = f"over TLS{'' if security.verify else ', unverified'}" if endpoint.tls else "without TLS"
+    token = f"token of {security.token}" if security.token else "without a token"
+    where = ", ".join(addresses) or "unknown"
+    return f"{endpoint.name}: {endpoint.shown} is {where}, {tls}, {token}"
+
+
+def in_clear(targets: Mapping[str, Mapping[str, Any]]) -> str:
+    """The sentence where a token is sent to another machine without TLS; empty where none is."""
+    bare = [
+        name
+        for name, target in targets.items()
+        if target["token"] and not target["tls"] and not are_loopback(target["resolved"])
+    ]
+    if not bare:
+        return ""
+    return (
+        f"WARNING: the token is sent in clear text to {', '.join(bare)}: whoever sees the network can read"
+        " it; give https:// or grpcs:// addresses"
+    )
+
+
+def are_loopback(addresses: Collection[str]) -> bool:
+    """Whether all are of this machine alone."""
+    return bool(addresses) and all(
+        ipaddress.ip_address(one.partition("%")[0]).is_loopback for one in addresses
+    )
+
+
+def elsewhere(
+    here: Mapping[str, Sequence[str]], there: Mapping[str, Mapping[str, Sequence[str]]]
+) -> dict[str, str]:
+    """Endpoints whose host is another one for some workers, with a sentence: by worker, then by endpoint."""
+    found: dict[str, str] = {}
+    for worker, names in there.items():
+        for name, addresses in names.items():
+            if name in here and set(addresses) != set(here[name]):
+                own, its = ", ".join(here[name]) or "unknown", ", ".join(addresses) or "unknown"
+                found.setdefault(name, f"its address is {own} for the master and {its} for {worker}")
+    return found
+
+
+def caveats_of(endpoint: Endpoint, elsewhere: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Caveats, as code and text, of every run of an endpoint for where it is and who has proved that."""
+    if endpoint.tls and not endpoint.security.verify:
+        yield (
+            "tls-unverified",
+            f"--tls-no-verify: whoever answers at {endpoint.shown} has not proved its name",
+        )
+    floor_of = endpoint.floor_of or endpoint.name
+    if floor_of in elsewhere:
+        yield "targets-differ", elsewhere[floor_of]

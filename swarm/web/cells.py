@@ -1,7 +1,5 @@
 """The cells that have finished, as the page's and the tab's tables show them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from reports.format import MISSING, digits, ms
@@ -30,8 +28,8 @@ def cell_of(run: Summary) -> dict[str, Any]:
         "failures": MISSING if run.failures is None else f"{run.failures:,}",
         "limit": limit and {"code": limit.code, "text": limit.evidence, "advice": limit.advice},
         "caveats": [
-            {"code": doubt.code, "text": doubt.text, "advice": doubt.advice, "tainted": doubt.tainted}
-            for doubt in run.caveats
+            {"code": caveat.code, "text": caveat.text, "advice": caveat.advice, "tainted": caveat.tainted}
+            for caveat in run.caveats
         ],
     }
 
@@ -59,7 +57,7 @@ def tab_row(cell: dict[str, Any], number: int) -> dict[str, Any]:
         "rate": number_of(cell["images_per_s"]),
         **{name: number_of(cell[name]) for name in ("p50", "p95", "p99", "failures")},
         "limit": cell["limit"]["code"] if cell["limit"] else MISSING,
-        "caveats": ", ".join(dict.fromkeys(doubt["code"] for doubt in cell["caveats"])),
+        "caveats": ", ".join(dict.fromkeys(caveat["code"] for caveat in cell["caveats"])),
     }
 
 

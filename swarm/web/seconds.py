@@ -1,15 +1,12 @@
 """The seconds of the running cell, each folded when its records are in, and again where one comes late."""
 
-from __future__ import annotations
-
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from reports.fold.records import readable
-from reports.fold.run_records import RunRecords, planned_of
-from reports.fold.timeline import TimelineSecond, timeline
+from reports.fold.run_records import RunRecords, Second, planned_of
+from reports.fold.timeline import TimelineSecond, second_of
 from reports.ledger.ledger import Record
 from reports.study.summarise import summarise
 from reports.summary.summary import Summary
@@ -31,20 +28,27 @@ COLUMNS = (
 
 
 @dataclass
-class SecondRecords:
-    """The records of one second; when the last of them came, and how many came since it was folded."""
+class HeldSecond:
+    """One second so far; when the last record of it came, and those that came since it was folded."""
 
     came: float = 0.0
-    fresh: int = 0
-    records: list[Record] = field(default_factory=list)
+    fresh: list[Record] = field(default_factory=list)
+    here: Second = field(default_factory=Second)
+    samples: list[Record] = field(default_factory=list)
+
+    def fold(self) -> None:
+        """Adds up what is fresh."""
+        self.samples += [record for record in self.fresh if record["kind"] == "sample"]
+        self.here.add(readable([record for record in self.fresh if record["kind"] != "sample"]))
+        self.fresh = []
 
 
 class Seconds:
     """Gathers the records of one run, `entry` of the plan; the clock's time comes in with each."""
 
     def __init__(self, entry: Record) -> None:
-        self._entry = entry
-        self._held: dict[int, SecondRecords] = {}
+        self._planned = planned_of(entry)
+        self._held: dict[int, HeldSecond] = {}
         self._phases: list[Record] = []
         self._here = 0
         """The sampler's latest second; 0 until there is one."""
@@ -57,35 +61,31 @@ class Seconds:
             self._phases.append(record)
         else:
             self._hold(record, now)
-        yield from self._fold(
-            at for at, held in self._held.items() if now - held.came >= WAIT_S and self._is_past(at)
-        )
+        # A clock that is ahead tells of seconds that are still to come.
+        past = [at for at in self._held if at <= self._here or not self._here]
+        yield from self._fold(at for at in past if now - self._held[at].came >= WAIT_S)
 
     def rest(self) -> Iterator[TimelineSecond]:
         """What still waits: the run is over."""
         yield from self._fold(self._held)
 
-    def _is_past(self, at: int) -> bool:
-        """A clock that is ahead tells of seconds that are still to come."""
-        return at <= self._here or not self._here
-
     def _hold(self, record: Record, now: float) -> None:
-        held = self._held.setdefault(record["second"], SecondRecords())
-        held.records.append(record)
-        held.came, held.fresh = now, held.fresh + 1
+        held = self._held.setdefault(record["second"], HeldSecond())
+        held.fresh.append(record)
+        held.came = now
         if record["kind"] == "sample":
             self._here = max(self._here, record["second"])
         # Until the sampler has spoken, nobody knows whose clock is wrong.
         far = [at for at in self._held if self._here and abs(at - self._here) > HELD_S]
         for at in far:
-            self.late += self._held.pop(at).fresh
+            self.late += len(self._held.pop(at).fresh)
 
     def _fold(self, seconds: Iterable[int]) -> Iterator[TimelineSecond]:
         for at in sorted(at for at in seconds if self._held[at].fresh):
-            before = self._held.get(at - 1, SecondRecords()).records
-            sample = [record for record in before if record["kind"] == "sample"]
-            self._held[at].fresh = 0
-            yield second_of(self._entry, at, [*self._phases, *sample, *self._held[at].records])
+            held, before = self._held[at], self._held.get(at - 1, HeldSecond())
+            held.fold()
+            samples = {at: held.samples, at - 1: before.samples}
+            yield second_of(self._planned, at, self._phases, held.here, samples)
 
 
 def row_of(second: TimelineSecond) -> list[Any]:
@@ -112,22 +112,12 @@ def summary_of(header: Record, entry: Record, records: Iterable[Record]) -> Summ
     return summarise(run_of(entry, records), options, links)
 
 
-def second_of(entry: Record, at: int, records: Iterable[Record]) -> TimelineSecond:
-    """What one run did in the second `at` (Unix time), of the records of that second and what came before:
-    its phases, and the sample of the second before. ValueError where there is none of that second.
-    """
-    for second in timeline([run_of(entry, records)], 0):
-        if second.t_s == at:
-            return second
-    raise ValueError(f"no record of second {at}")
-
-
 def run_of(entry: Record, records: Iterable[Record]) -> RunRecords:
     """The run as the report reads it from a ledger."""
-    kinds: defaultdict[str, list[Record]] = defaultdict(list)
-    for record in readable(list(records)):
-        kinds[record["kind"]].append(record)
-    return RunRecords(planned_of(entry), kinds)
+    run = RunRecords(planned_of(entry))
+    for record in records:
+        run.add(record)
+    return run.settled()
 
 
 def entry_of(plan: Sequence[Record], record: Mapping[str, Any]) -> Record:

@@ -3,8 +3,6 @@
 How far it has come: which run of how many, in which phase, and how long the rest may take.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,7 +11,7 @@ from typing import Any
 
 from reports.fold.timeline import TimelineSecond
 from reports.ledger.ledger import Record
-from swarm.plan.eta import clock, cost_of
+from swarm.plan.schedule import clock, cost_of
 from swarm.web.cells import TOO_LONG, cell_of, tab_row, untold
 from swarm.web.seconds import KINDS, Seconds, entry_of, row_of, summary_of
 
@@ -201,5 +199,5 @@ class Progress:
 
 
 def cost(entry: Record) -> int:
-    """How long a planned run takes, in the arbitrary units of `swarm.plan.eta.cost`."""
+    """How long a planned run takes, in the arbitrary units of `swarm.plan.schedule.cost_of`."""
     return cost_of(int(entry["batch"]) * int(entry.get("requests") or 0))

@@ -18,7 +18,7 @@ from benchmarks.scaling import told
 from benchmarks.scaling.crowd import Crowd, due
 from benchmarks.scaling.grown import Look, grown
 from benchmarks.scaling.parts import shares
-from reports.histogram import codec
+from reports.histogram import buckets, codec
 from reports.ledger.ledger import FILE_NAME
 from swarm.distributed.protocol import ASK, PROGRESS_FIELDS
 
@@ -54,7 +54,7 @@ def test_a_stamped_message_is_one_of_locusts_with_the_records_of_a_second() -> N
     assert (window["second"], health["second"], path["second"]) == (1_795_000_000, 1_795_000_000, told.SECOND)
     assert {(record["cell"], record["repeat"], record["phase"]) for record in (window, health, path)} == {TAG}
     assert (window["kind"], window["ok"], health["sent_ns"]) == ("window", told.PER_S, 77)
-    (p50,) = codec.percentiles_ns(codec.merged([window["histograms"]["latency"]]), [50.0])
+    (p50,) = buckets.percentiles_ns(codec.merged([window["histograms"]["latency"]]), [50.0])
     assert p50 == pytest.approx(20e6, rel=0.2)
 
 

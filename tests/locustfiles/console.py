@@ -9,17 +9,16 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import psutil
 
 from swarm.launcher.orphans import new_folder, remove_folders
+from tests.processes import free_port, wait_until
 from users.inputs.images import load_images
 
 ROOT = Path(__file__).parent.parent.parent
@@ -31,17 +30,28 @@ CELLS = {"pytorch-http/b1/c1", "pytorch-http/b4/c1", "pytorch-http/b8/c1", "pyto
 """The cells of a quick study of the PyTorch service alone."""
 
 
-class Console:
-    """A command with its output in a file; `folder` is where its study's results go."""
+OPENED: list[Console] = []
+"""All of this process, in order."""
 
-    def __init__(self, arguments: Sequence[str], folder: Path, name: str = "console") -> None:
+
+class Console:
+    """A command with its output in a file; `folder` is where its results go, `environ` what it is told."""
+
+    def __init__(self, arguments: Sequence[str], folder: Path, name: str = "console", **environ: str) -> None:
+        OPENED.append(self)
         self.folder = folder
         self.log = folder / f"{name}.log"
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 arguments, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                start_new_session=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                start_new_session=True, env={**os.environ, "PYTHONUNBUFFERED": "1", **environ},
             )  # fmt: skip
+
+    def __enter__(self) -> Console:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
 
     @property
     def text(self) -> str:
@@ -117,30 +127,6 @@ def study(folder: Path, *arguments: str) -> Console:
     own = ("--master-port", port, "--master-bind-port", port) if "--processes" in arguments else ()
     options = ("--headless", "--results-dir", str(folder), *few_pictures(), *own, *arguments)
     return Console([*LOCUST, *options], folder)
-
-
-def wait_until(
-    holds: Callable[[], bool], seconds: float, describe: Callable[[], str] = lambda: "nothing more is known"
-) -> None:
-    """Poll until it holds, or fail."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {describe()}"
-        time.sleep(0.05)
-
-
-def free_port() -> int:
-    """A port nobody listens on."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        port: int = held.getsockname()[1]
-    return port
-
-
-def is_listening(port: int, address: str = "127.0.0.1") -> bool:
-    """Whether somebody accepts connections there."""
-    with socket.socket() as probe:
-        return probe.connect_ex((address, port)) == 0
 
 
 def all_gone(processes: list[psutil.Process]) -> bool:

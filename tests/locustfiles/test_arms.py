@@ -4,10 +4,10 @@ import pytest
 
 from locustfiles.step7_contention import contention
 from swarm.errors import UsageError
-from swarm.launcher.manifest import LaunchManifest
+from swarm.launcher.launch_info import LaunchInfo
 from swarm.output.gate import Gate
 from swarm.plan.matrix import Size
-from swarm.study.build_plan import schedule_of
+from swarm.study.build_schedule import schedule_of
 from swarm.study.shape import StudyShape
 from tests.swarm.output.test_results_folder import options
 from users.endpoint import Endpoint
@@ -45,7 +45,7 @@ def test_a_server_that_speaks_one_is_no_comparison() -> None:
 
 def test_links_cross_with_the_arms_and_repeats_are_the_sizes() -> None:
     offered = {"cubic": "198.18.0.1", "bbr": "198.18.0.2"}
-    launch = LaunchManifest(
+    launch = LaunchInfo(
         hosts=[{"name": "h1"}],
         links=[{"name": "lan"}, {"name": "wan"}],
         addresses={"h1": {"lan": {"cubic": "198.18.0.9"}, "wan": offered}},
@@ -60,12 +60,12 @@ def test_links_cross_with_the_arms_and_repeats_are_the_sizes() -> None:
 @pytest.mark.parametrize("given", [("--channels", "shared"), ("--client", "library"), ("--topology", "4")])
 def test_an_option_for_what_the_study_varies_itself(given: tuple[str, str]) -> None:
     with pytest.raises(UsageError, match=f"{given[0]}: this study settles it itself; leave it out"):
-        schedule_of(Study(), [HTTP, GRPC], options(*given), LaunchManifest(), NO_GATE)
+        schedule_of(Study(), [HTTP, GRPC], options(*given), LaunchInfo(), NO_GATE)
 
 
 def test_open_load_has_axes_of_its_own() -> None:
     given = options("--rates", "50", "--channels", "shared,pool:4")
-    schedule, _ = schedule_of(Study(), [GRPC], given, LaunchManifest(), NO_GATE)
+    schedule, _ = schedule_of(Study(), [GRPC], given, LaunchInfo(), NO_GATE)
     assert {run.cell.name for run in schedule.planned} == {
         "onnx-grpc/b1/r50/shared", "onnx-grpc/b1/r50/pool:4",
     }  # fmt: skip
@@ -74,4 +74,4 @@ def test_open_load_has_axes_of_its_own() -> None:
 @pytest.mark.parametrize("given", [(), ("--find-rate", "p50<=100", "--topology", "4")])
 def test_workers_that_will_not_be_there_are_told_before_anything_runs(given: tuple[str, ...]) -> None:
     with pytest.raises(UsageError, match="asks for 4 workers and 1 will be there: run `python -m swarm run"):
-        schedule_of(Study(), [HTTP, GRPC], options(*given), LaunchManifest(), NO_GATE, 1)
+        schedule_of(Study(), [HTTP, GRPC], options(*given), LaunchInfo(), NO_GATE, 1)

@@ -22,13 +22,10 @@ def the_run(console: Console, name: str) -> dict[str, Any]:
     return dict(found)
 
 
-def test_statistics_that_are_off_leave_the_parts_empty_and_no_wrong_limit(
-    consoles: list[Console], tmp_path: Path
-) -> None:
+def test_statistics_that_are_off_leave_the_parts_empty_and_no_wrong_limit(tmp_path: Path) -> None:
     """A server of 30 ms, of which nothing but its answers can be had."""
     with stand_in("fake_triton.py", "--delay-ms", "30", "--no-statistics") as address:
         console = study(tmp_path, "--emulated-grpc-url", address, "--cells", "*/b1/c1", *AMOUNTS)
-        consoles.append(console)
         console.wait(60)
     (row,) = console.cells()
     assert row["server_ms"] == row["server_queue_ms"] == row["server_compute_ms"] == ""
@@ -46,12 +43,11 @@ def test_statistics_that_are_off_leave_the_parts_empty_and_no_wrong_limit(
 
 @pytest.mark.parametrize(("channels", "seen"), [("shared", 1), ("per-user", 16)])
 def test_connections_of_a_study_are_those_that_were_asked_for(
-    consoles: list[Console], tmp_path: Path, channels: str, seen: int
+    tmp_path: Path, channels: str, seen: int
 ) -> None:
     with stand_in("fake_triton.py", "--delay-ms", "5") as address:
         options = ("--cells", "*/b1/c16", "--study", "full", "--channels", channels, *AMOUNTS)
         console = study(tmp_path, "--emulated-grpc-url", address, *options)
-        consoles.append(console)
         console.wait(60)
     (row,) = console.cells()
     assert int(row["tcp_connections"]) == seen

@@ -6,7 +6,7 @@ import pytest
 from locustfiles.step5a import BatchingSize, Step5a, serialisation_and_batching
 from swarm.distributed.worker_cell import assignment_of, named_pool
 from swarm.plan.matrix import Size
-from users import TritonJsonHttpUser
+from users import TritonJsonTensorsHttpUser
 from users.backends.triton_http import TritonJsonHttp
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
@@ -69,7 +69,7 @@ def test_only_a_client_that_builds_nothing_is_given_bodies(client: str, size: in
     data = {"endpoint": JSON.to_dict(), "addresses": {}, "batch": 3, "cell": "c", "repeat": 1}
     study = {"golden": b"", "trace": False, "timeout_s": 1.0, "min_cosine": 0.999}
     assignment = assignment_of(
-        data | {"client": client, "channels": "per-user"}, study, IMAGES, TritonJsonHttpUser
+        data | {"client": client, "channels": "per-user"}, study, IMAGES, TritonJsonTensorsHttpUser
     )
     assert [one.indices for one in assignment.pool] == [(0, 1, 2)]
     assert [bool(one.body) for one in assignment.pool] == [bool(size)]

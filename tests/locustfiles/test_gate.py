@@ -30,11 +30,10 @@ def verdicts(console: Console) -> list[dict[str, Any]]:
     return found
 
 
-def test_a_study_that_keeps_its_bounds_passes(consoles: list[Console], tmp_path: Path) -> None:
+def test_a_study_that_keeps_its_bounds_passes(tmp_path: Path) -> None:
     text = "[[threshold]]\nrequire = 'latency_max_ms <= 20000'\nendpoint = 'emulated-*'\n"
     emulated = ("--emulate", "4+0.5", "--cells", "emulated-*/b1/c1")
     console = gated(tmp_path, text, *emulated, *SHORT)
-    consoles.append(console)
     assert console.wait(60) == 0, console.text
     names = {path.name for path in console.result().iterdir()}
     assert {"thresholds.toml", "gates.json", "gates.md", "junit.xml", "report.html"} <= names
@@ -46,13 +45,10 @@ def test_a_study_that_keeps_its_bounds_passes(consoles: list[Console], tmp_path:
     assert console.text.index("Verdicts: ") > console.text.index("[2/2]")
 
 
-def test_a_bad_run_is_stopped_and_fails(
-    start_service: StartService, consoles: list[Console], tmp_path: Path
-) -> None:
+def test_a_bad_run_is_stopped_and_fails(start_service: StartService, tmp_path: Path) -> None:
     """Certain as soon as there are five seconds with results; ten more are the bound."""
     target = ("--pytorch-url", f"127.0.0.1:{start_service('--delay-ms', '200')}")
     console = gated(tmp_path, SLOW, *target, "--seconds", "120", "--warm-up", "1")
-    consoles.append(console)
     assert console.wait(60) == 1, console.text
     (said,) = [line for line in console.text.splitlines() if line.startswith("inferswarm: ")]
     assert said.startswith("inferswarm: gate: pytorch-http/b")
@@ -69,15 +65,12 @@ def test_a_bad_run_is_stopped_and_fails(
     assert [(one["cell"], one["require"]) for one in failed] == [(ended["cell"], "latency_p50_ms <= 50")]
 
 
-def test_a_typo_is_told_before_any_load(
-    start_service: StartService, consoles: list[Console], tmp_path: Path
-) -> None:
+def test_a_typo_is_told_before_any_load(start_service: StartService, tmp_path: Path) -> None:
     console = gated(
         tmp_path,
         f"{SLOW}endpoint = 'pytorch-htp'\n",
         *("--pytorch-url", f"127.0.0.1:{start_service()}", "--results-dir", str(tmp_path / "results")),
     )
-    consoles.append(console)
     assert console.wait(20) == 2, console.text
     (line,) = [line for line in console.text.splitlines() if line.startswith("inferswarm: ")]
     assert "threshold 1: endpoint 'pytorch-htp'" in line
@@ -85,26 +78,20 @@ def test_a_typo_is_told_before_any_load(
     assert list((tmp_path / "results").iterdir()) == []
 
 
-def test_a_study_without_any_request_is_no_pass(
-    start_service: StartService, consoles: list[Console], tmp_path: Path
-) -> None:
+def test_a_study_without_any_request_is_no_pass(start_service: StartService, tmp_path: Path) -> None:
     # What comes before the load is answered.
     target = ("--pytorch-url", f"127.0.0.1:{start_service('--status-after', '9')}", *SERIAL)
     console = gated(tmp_path, f"{SLOW}[[threshold]]\nrequire = 'failures <= 0'\n", *target, *SHORT)
-    consoles.append(console)
     assert console.wait(60) == 3, console.text
     assert "no request succeeded in the warm-up, so nothing was measured" in console.text
     assert {one["outcome"] for one in verdicts(console)} == {"inconclusive"}
 
 
-def test_repeats_are_added_until_verdicts_are_decided(
-    start_service: StartService, consoles: list[Console], tmp_path: Path
-) -> None:
+def test_repeats_are_added_until_verdicts_are_decided(start_service: StartService, tmp_path: Path) -> None:
     """A rate takes three repeats to be judged; one was asked for, and there may be five."""
     target = ("--pytorch-url", f"127.0.0.1:{start_service('--delay-ms', '20')}", *SERIAL)
     more = ("--repeats", "1", "--repeat-until-decided", "5")
     console = gated(tmp_path, "[[threshold]]\nrequire = 'images_per_s >= 1'\n", *target, *SHORT, *more)
-    consoles.append(console)
     assert console.wait(60) == 0, console.text
     assert "repeat 2: 1 verdict is open" in console.text
     assert "repeat 3: 1 verdict is open" in console.text

@@ -15,7 +15,8 @@ import pytest
 
 from swarm.launcher.orphans import launcher_of
 from swarm.links.namespace import NAMESPACES
-from tests.locustfiles.console import ROOT, Console, all_gone, free_port, is_listening, wait_until
+from tests.locustfiles.console import ROOT, Console, all_gone
+from tests.processes import free_port, is_listening, wait_until
 from tests.swarm.hosts.sshd import Sshd, checkout_at, needs_sshd
 from tests.swarm.links.means import real
 
@@ -29,32 +30,30 @@ NETNS = '[[host]]\nname = "{0}"\nkind = "netns"\n'
 
 
 @pytest.fixture
-def service(consoles: list[Console], tmp_path: Path) -> Iterator[str]:
+def service(tmp_path: Path) -> Iterator[str]:
     """A stand-in for the PyTorch service, at an address that is not loopback."""
     add, port = ["ip", "address", "add", f"{ADDRESS}/32", "dev", "lo"], free_port()
     subprocess.run(add, check=True)
     try:
         fake = str(ROOT / "tests/fake_service.py")
-        consoles.append(Console([sys.executable, fake, str(port), *SLOW], tmp_path, "service"))
+        Console([sys.executable, fake, str(port), *SLOW], tmp_path, "service")
         wait_until(lambda: is_listening(port, ADDRESS), 20)
         yield f"{ADDRESS}:{port}"
     finally:
         subprocess.run([*add[:2], "delete", *add[3:]], check=True)
 
 
-def launched(consoles: list[Console], folder: Path, *arguments: str) -> Console:
+def launched(folder: Path, *arguments: str) -> Console:
     """`python -m swarm run`, its results in a folder."""
     folder.mkdir()
-    console = Console([*SWARM, "run", "--results-dir", str(folder), *arguments], folder)
-    consoles.append(console)
-    return console
+    return Console([*SWARM, "run", "--results-dir", str(folder), *arguments], folder)
 
 
-def eight_users(consoles: list[Console], folder: Path, service: str, hosts: str, *amounts: str) -> Console:
+def eight_users(folder: Path, service: str, hosts: str, *amounts: str) -> Console:
     """One cell of eight users on some hosts."""
     cell = ("--cells", "*/b1/c8", "--warm-up", "1", *amounts)
     target = ("--pytorch-url", service, "--hosts", hosts)
-    return launched(consoles, folder, "-f", "locustfiles/step7.py", *target, *cell)
+    return launched(folder, "-f", "locustfiles/step7.py", *target, *cell)
 
 
 def three_hosts(sshd: Sshd, folder: Path) -> str:
@@ -92,13 +91,11 @@ def left_by(pid: int) -> list[str]:
 
 @real
 @needs_sshd
-def test_two_namespaces_and_a_machine_by_ssh_run_one_study(
-    service: str, consoles: list[Console], tmp_path: Path
-) -> None:
+def test_two_namespaces_and_a_machine_by_ssh_run_one_study(service: str, tmp_path: Path) -> None:
     with Sshd(tmp_path) as sshd:
         hosts = three_hosts(sshd, tmp_path)
         more = ("--ssh-config", str(sshd.config))
-        console = eight_users(consoles, tmp_path / "out", service, hosts, "--seconds", "2", *more)
+        console = eight_users(tmp_path / "out", service, hosts, "--seconds", "2", *more)
         assert console.wait(90) == 0, console.text
     (row,) = console.cells()
     assert (row["workers"], row["hosts"], row["failures"]) == ("3", "3", "0")
@@ -117,13 +114,11 @@ def test_two_namespaces_and_a_machine_by_ssh_run_one_study(
 
 @real
 @needs_sshd
-def test_a_host_that_is_killed_is_noticed_and_the_study_ends(
-    service: str, consoles: list[Console], tmp_path: Path
-) -> None:
+def test_a_host_that_is_killed_is_noticed_and_the_study_ends(service: str, tmp_path: Path) -> None:
     with Sshd(tmp_path) as sshd:
         hosts = three_hosts(sshd, tmp_path)
         more = ("--ssh-config", str(sshd.config))
-        console = eight_users(consoles, tmp_path / "out", service, hosts, "--seconds", "6", *more)
+        console = eight_users(tmp_path / "out", service, hosts, "--seconds", "6", *more)
         console.wait_for("results in", 60)
         ledger = console.result() / "ledger.jsonl"
         wait_until(lambda: '"phase":"measure"' in ledger.read_text(), 30)
@@ -137,18 +132,16 @@ def test_a_host_that_is_killed_is_noticed_and_the_study_ends(
 
 @real
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_nothing_is_left_of_a_launcher_that_is_stopped(
-    number: signal.Signals, consoles: list[Console], tmp_path: Path
-) -> None:
+def test_nothing_is_left_of_a_launcher_that_is_stopped(number: signal.Signals, tmp_path: Path) -> None:
     console = launched(
-        consoles, tmp_path / "out", "-f", "locustfiles/step7_contention.py", "--link", "lan",
+        tmp_path / "out", "-f", "locustfiles/step7_contention.py", "--link", "lan",
         "--cells", "*/same-args", "--seconds", "60", "--warm-up", "1",
     )  # fmt: skip
     console.wait_for("results in", 60)
     ledger = console.result() / "ledger.jsonl"
     wait_until(lambda: '"phase":"measure"' in ledger.read_text(), 30)
     processes = of_launcher(console)
-    assert len(processes) >= 6, "master, four workers, their leashes, servers"
+    assert len(processes) >= 6, "master, four workers, their supervisors, servers"
     assert len(left_by(console.process.pid)) >= 3, "two namespaces, and a way to them"
     os.kill(console.process.pid, number)
     code = console.wait(60)
@@ -162,11 +155,9 @@ def test_nothing_is_left_of_a_launcher_that_is_stopped(
     assert (console.result() / "report.html").exists(), "what was measured is kept"
 
 
-def test_topologies_and_channels_are_axes_and_the_kernel_sees_their_connections(
-    consoles: list[Console], tmp_path: Path
-) -> None:
+def test_topologies_and_channels_are_axes_and_the_kernel_sees_their_connections(tmp_path: Path) -> None:
     console = launched(
-        consoles, tmp_path / "out", "-f", "locustfiles/step7.py", "--workers", "4", "--emulate", "a100",
+        tmp_path / "out", "-f", "locustfiles/step7.py", "--workers", "4", "--emulate", "a100",
         "--topology", "1,4", "--channels", "shared,pool:2", "--cells", "emulated-grpc/b1/c8/*",
         "--iterations", "20", "--seconds", "1.2", "--warm-up", "1",
     )  # fmt: skip

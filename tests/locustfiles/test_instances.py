@@ -7,7 +7,7 @@ from swarm.errors import UsageError
 from swarm.plan.cell import Cell
 from swarm.plan.matrix import Size
 from swarm.plan.sweep import Axes
-from swarm.study.build_plan import check_own_axes
+from swarm.study.build_schedule import check_own_axes
 from tests.swarm.options.test_parse import options
 from users.endpoint import Endpoint
 

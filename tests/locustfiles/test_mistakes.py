@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from server.triton.repository import make_backends
-from server.triton.wheel import find_wheel
+from server.triton.tritonserver import find_wheel, make_backends
 from tests.locustfiles.conftest import StartService
-from tests.locustfiles.console import Console, study, wait_until
+from tests.locustfiles.console import study
+from tests.processes import wait_until
 
 pytestmark = pytest.mark.system
 
@@ -54,7 +54,6 @@ pytestmark = pytest.mark.system
 )
 def test_each_mistake_is_one_sentence_and_exit_code_2(
     start_service: StartService,
-    consoles: list[Console],
     tmp_path: Path,
     arguments: tuple[str, ...],
     sentence: str,
@@ -68,7 +67,6 @@ def test_each_mistake_is_one_sentence_and_exit_code_2(
     results = tmp_path / "results"
     results.mkdir()
     console = study(results, *filled)
-    consoles.append(console)
     assert console.wait(15) == 2, console.text
     (line,) = [line for line in console.text.splitlines() if line.startswith("inferswarm: ")]
     assert sentence in line
@@ -78,13 +76,12 @@ def test_each_mistake_is_one_sentence_and_exit_code_2(
 
 
 def test_a_machine_without_tritonserver_is_told_so_before_anything_starts(
-    consoles: list[Console], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "shim" / "pytriton").mkdir(parents=True)
     (tmp_path / "shim" / "pytriton" / "__init__.py").write_text("# a wheel without its server")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "shim"))
     console = study(tmp_path / "shim")
-    consoles.append(console)
     assert console.wait(15) == 2, console.text
     (line,) = [line for line in console.text.splitlines() if line.startswith("inferswarm: ")]
     assert "nvidia-pytriton has no tritonserver for Python 3.1" in line
@@ -92,12 +89,11 @@ def test_a_machine_without_tritonserver_is_told_so_before_anything_starts(
 
 
 def test_servers_that_cannot_start_leave_their_logs_where_the_study_says(
-    consoles: list[Console], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("INFERSWARM_CACHE", str(tmp_path / "cache"))
     (make_backends(find_wheel()) / "python" / "triton_python_backend_stub").write_text("#!/no\n")
     console = study(tmp_path, "--emulate", "1+0")
-    consoles.append(console)
     assert console.wait(30) == 2, console.text
     (line,) = [line for line in console.text.splitlines() if line.startswith("inferswarm: ")]
     found = re.fullmatch(r"inferswarm: emulated cannot start; (\S+) says: (bash: .+)", line)
@@ -106,13 +102,12 @@ def test_servers_that_cannot_start_leave_their_logs_where_the_study_says(
     assert not list(tmp_path.glob("step7-*"))
 
 
-def test_a_busy_master_port_is_said(consoles: list[Console], tmp_path: Path) -> None:
+def test_a_busy_master_port_is_said(tmp_path: Path) -> None:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         held.listen()
         port = str(held.getsockname()[1])
         console = study(tmp_path, "--master", "--master-bind-host", "127.0.0.1", "--master-bind-port", port)
-        consoles.append(console)
         assert console.wait(15) != 0
     assert "Address already in use" in console.text
     assert port in console.text

@@ -7,19 +7,16 @@ from pathlib import Path
 import pytest
 
 from tests.locustfiles.conftest import StartService
-from tests.locustfiles.console import Console, study
+from tests.locustfiles.console import study
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 
 @pytest.mark.parametrize("arrivals", ["constant", "poisson"])
-def test_a_rate_is_kept_over_two_workers(
-    start_service: StartService, consoles: list[Console], tmp_path: Path, arrivals: str
-) -> None:
+def test_a_rate_is_kept_over_two_workers(start_service: StartService, tmp_path: Path, arrivals: str) -> None:
     target = ("--pytorch-url", f"127.0.0.1:{start_service('--delay-ms', '10')}", "--processes", "2")
     load = ("--rates", "50", "--arrivals", arrivals, "--seconds", "4", "--warm-up", "1")
     console = study(tmp_path, *target, *load, "--iterations", "1", "--max-in-flight", "20")
-    consoles.append(console)
     assert console.wait(60) == 0, console.text
     (row,) = console.cells()
     assert (row["cell"], row["load"], row["level"]) == ("pytorch-http/b1/r50", "open", "50.0")
@@ -33,13 +30,12 @@ def test_a_rate_is_kept_over_two_workers(
 
 
 def test_arrivals_beyond_what_may_be_in_flight_wait_and_are_dropped_in_the_end(
-    start_service: StartService, consoles: list[Console], tmp_path: Path
+    start_service: StartService, tmp_path: Path
 ) -> None:
     """Two in flight of 100 ms each carry 20 a second; of 100 a second for 3 s, 240 are never sent."""
     target = ("--pytorch-url", f"127.0.0.1:{start_service('--delay-ms', '100')}")
     load = ("--rates", "100", "--max-in-flight", "2", "--seconds", "3", "--warm-up", "1", "--iterations", "1")
     console = study(tmp_path, *target, *load)
-    consoles.append(console)
     console.wait(60)
     (drained,) = [r for r in console.ledger() if r["kind"] == "drained"]
     assert drained["due"] == pytest.approx(300, abs=10)
@@ -53,14 +49,11 @@ def test_arrivals_beyond_what_may_be_in_flight_wait_and_are_dropped_in_the_end(
     assert "DROPPED" in console.text
 
 
-def test_the_search_finds_what_the_service_can_do(
-    start_service: StartService, consoles: list[Console], tmp_path: Path
-) -> None:
+def test_the_search_finds_what_the_service_can_do(start_service: StartService, tmp_path: Path) -> None:
     """Four in flight of 50 ms each carry 80 a second; beyond that, latency grows without end."""
     target = ("--pytorch-url", f"127.0.0.1:{start_service('--delay-ms', '50')}")
     load = ("--find-rate", "p90<=100", "--rates", "30", "--max-in-flight", "4", "--seconds", "3")
     console = study(tmp_path, *target, *load, "--warm-up", "1", "--iterations", "100")
-    consoles.append(console)
     assert console.wait(240) == 0, console.text
     levels = [float(row["level"]) for row in console.cells()]
     assert levels[:3] == [30, 60, 120]

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from swarm.backends.server_info import read_serving
+from swarm.backends.server_setup import read_serving
 from swarm.backends.statistics import read_counters, settled
 from tests.server.running import up
 from users import (
@@ -21,10 +21,10 @@ from users import (
     JpegHttpUser,
     TritonGrpcUser,
     TritonHttpUser,
-    TritonJpegGrpcUser,
-    TritonJpegHttpUser,
-    TritonUint8GrpcUser,
-    TritonUint8HttpUser,
+    TritonJpegOverGrpcUser,
+    TritonJpegOverHttpUser,
+    TritonPixelsOverGrpcUser,
+    TritonPixelsOverHttpUser,
 )
 from users.errors import RequestError
 from users.inputs.images import ImageSet, encode, image_set, photograph_crops, photograph_folder
@@ -36,10 +36,10 @@ WAYS = (
     JpegHttpUser,
     TritonHttpUser,
     TritonGrpcUser,
-    TritonJpegHttpUser,
-    TritonJpegGrpcUser,
-    TritonUint8HttpUser,
-    TritonUint8GrpcUser,
+    TritonJpegOverHttpUser,
+    TritonJpegOverGrpcUser,
+    TritonPixelsOverHttpUser,
+    TritonPixelsOverGrpcUser,
 )
 SUFFIXES = {"jpeg": "_jpeg", "uint8": "_uint8"}
 
@@ -117,7 +117,7 @@ def test_the_gateway_names_its_parts(servers, images: ImageSet) -> None:
     assert not {"compute_ns", "executions"} & set(grown)
 
 
-@pytest.mark.parametrize("user", [TritonJpegHttpUser, TritonJpegGrpcUser])
+@pytest.mark.parametrize("user", [TritonJpegOverHttpUser, TritonJpegOverGrpcUser])
 def test_a_broken_file_fails_alone(servers, images: ImageSet, user) -> None:
     broken = replace(images, jpegs=(*images.jpegs, images.jpegs[0][:1000], b"no picture", b""))
     asked = endpoint(servers, user.transport)
@@ -139,7 +139,8 @@ def test_a_broken_file_fails_alone(servers, images: ImageSet, user) -> None:
 
 
 @pytest.mark.parametrize(
-    "user", [TritonJpegHttpUser, TritonJpegGrpcUser, TritonUint8HttpUser, TritonUint8GrpcUser]
+    "user",
+    [TritonJpegOverHttpUser, TritonJpegOverGrpcUser, TritonPixelsOverHttpUser, TritonPixelsOverGrpcUser],
 )
 def test_an_ensemble_is_counted_with_its_steps(servers, images: ImageSet, user) -> None:
     asked = endpoint(servers, user.transport)
@@ -162,9 +163,9 @@ def test_an_ensemble_is_counted_with_its_steps(servers, images: ImageSet, user) 
 
 
 def test_others_requests_to_the_model_do_not_go_unnoticed(servers, images: ImageSet) -> None:
-    asked = endpoint(servers, TritonJpegGrpcUser.transport)
+    asked = endpoint(servers, TritonJpegOverGrpcUser.transport)
     before = counters(asked)
-    embed(servers, TritonJpegGrpcUser, images, (0,))
+    embed(servers, TritonJpegOverGrpcUser, images, (0,))
     embed(servers, TritonGrpcUser, images, (0,))
     assert growth(before, counters(asked))["requests"] == 2
 

@@ -14,9 +14,10 @@ import pytest
 
 from swarm.backends.statistics import read_counters
 from swarm.errors import UsageError
+from swarm.targets.endpoints import flag_of
 from swarm.targets.preflight import check_target, check_targets
-from swarm.targets.targets import flag_of
-from tests.locustfiles.console import ENDPOINTS, Console, all_gone, is_listening, study, wait_until
+from tests.locustfiles.console import ENDPOINTS, Console, all_gone, study
+from tests.processes import is_listening, wait_until
 from users import Endpoint, JpegHttpUser, TritonGrpcUser, TritonHttpUser
 from users.inputs.images import ImageSet, load_images
 from users.transport.base import Transport

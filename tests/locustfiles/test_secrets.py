@@ -11,8 +11,9 @@ import pytest
 import requests
 
 from tests.locustfiles.conftest import StartService
-from tests.locustfiles.console import Console, few_pictures, free_port, is_listening, wait_until
+from tests.locustfiles.console import Console, few_pictures
 from tests.locustfiles.test_web_page import Page
+from tests.processes import free_port, is_listening, wait_until
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
@@ -29,7 +30,7 @@ def command_lines(console: Console) -> str:
     return "\n".join(" ".join(process.cmdline()) for process in console.family())
 
 
-def started(consoles: list[Console], folder: Path, service: int, port: int) -> Console:
+def started(folder: Path, service: int, port: int) -> Console:
     """A study behind the web UI that writes whatever it can write, with both workers there."""
     results, csv, html, log = (str(folder / name) for name in ("results", "table", "page.html", "locust.log"))
     console = Console(
@@ -41,7 +42,6 @@ def started(consoles: list[Console], folder: Path, service: int, port: int) -> C
         ],
         folder,
     )  # fmt: skip
-    consoles.append(console)
     wait_until(lambda: is_listening(port), 40, lambda: console.text)
     stats = f"{Page(port).url}/stats/requests"
     wait_until(lambda: len(requests.get(stats, timeout=5).json()["workers"]) == 2, 30)
@@ -59,7 +59,6 @@ def pages_of(page: Page) -> dict[str, str]:
 
 def test_a_token_is_in_no_file_no_page_and_on_no_command_line(
     start_service: StartService,
-    consoles: list[Console],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -70,7 +69,7 @@ def test_a_token_is_in_no_file_no_page_and_on_no_command_line(
     monkeypatch.setenv(TOKEN, token)
     monkeypatch.setenv("TMPDIR", str(temporary))
     port = free_port()
-    console = started(consoles, tmp_path, start_service("--leak-after", "80"), port)
+    console = started(tmp_path, start_service("--leak-after", "80"), port)
     page = Page(port)
     page.start()
     seen = command_lines(console)

@@ -8,17 +8,13 @@ import pytest
 
 from tests.certificates import Certificates
 from tests.locustfiles.conftest import StartService
-from tests.locustfiles.console import LOCUST, SHORT, Console, free_port, study
+from tests.locustfiles.console import LOCUST, SHORT, Console, study
+from tests.processes import free_port
 from users.tls import TOKEN
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 SECRET = "hunter2-and-more"
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    return Certificates(tmp_path_factory.mktemp("certificates"))
 
 
 @pytest.fixture
@@ -28,13 +24,12 @@ def guarded(start_service: StartService, made: Certificates) -> int:
 
 
 def test_a_whole_study_over_tls_with_a_token_that_stands_in_no_file(
-    guarded: int, made: Certificates, consoles: list[Console], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    guarded: int, made: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(TOKEN, SECRET)
     url = f"https://localhost:{guarded}"
     ways = ("--processes", "2", "--cells", "*/b1/*", *SHORT)
     console = study(tmp_path, "--pytorch-url", url, "--tls-ca", made.ca, *ways)
-    consoles.append(console)
     assert console.wait(60) == 0, console.text
     rows = {row["cell"]: row for row in console.cells()}
     assert set(rows) == {"pytorch-http/b1/c1", "pytorch-http/b1/c8"}
@@ -61,7 +56,7 @@ def test_a_whole_study_over_tls_with_a_token_that_stands_in_no_file(
 
 
 def test_without_its_token_nothing_starts(
-    guarded: int, made: Certificates, consoles: list[Console], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    guarded: int, made: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for token, sentence in (
         ("", "demands a token; export it as INFERSWARM_TOKEN"),
@@ -72,7 +67,6 @@ def test_without_its_token_nothing_starts(
         folder = tmp_path / (token or "none")
         folder.mkdir()
         console = study(folder, "--pytorch-url", f"https://localhost:{guarded}", "--tls-ca", made.ca)
-        consoles.append(console)
         assert console.wait(20) == 2, console.text
         (line,) = [line for line in console.text.splitlines() if line.startswith("inferswarm: ")]
         assert sentence in line
@@ -81,16 +75,14 @@ def test_without_its_token_nothing_starts(
 
 
 def test_a_worker_without_the_token_is_named_before_any_load(
-    guarded: int, made: Certificates, consoles: list[Console], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    guarded: int, made: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     port = str(free_port())
     monkeypatch.setenv("INFERSWARM_PYTORCH_TOKEN", SECRET)
     ways = ("--master", "--expect-workers", "1", "--master-bind-port", port)
     master = study(tmp_path, "--pytorch-url", f"https://localhost:{guarded}", "--tls-ca", made.ca, *ways)
-    consoles.append(master)
     monkeypatch.delenv("INFERSWARM_PYTORCH_TOKEN")
     worker = Console([*LOCUST, "--worker", "--master-port", port], tmp_path, "worker")
-    consoles.append(worker)
     assert master.wait(40) == 3, master.text
     (line,) = [line for line in master.text.splitlines() if "is not set" in line and "inferswarm: " in line]
     assert "INFERSWARM_PYTORCH_TOKEN is not set" in line
@@ -100,12 +92,11 @@ def test_a_worker_without_the_token_is_named_before_any_load(
 
 
 def test_what_is_not_verified_is_a_caveat_of_every_run(
-    start_service: StartService, made: Certificates, consoles: list[Console], tmp_path: Path
+    start_service: StartService, made: Certificates, tmp_path: Path
 ) -> None:
     port = start_service("--cert", made.expired.cert, "--key", made.expired.key)
     url = f"https://127.0.0.1:{port}"
     console = study(tmp_path, "--pytorch-url", url, "--tls-no-verify", "--cells", "*/b1/c1", *SHORT)
-    consoles.append(console)
     assert console.wait(60) == 0, console.text
     (row,) = console.cells()
     assert row["failures"] == "0"

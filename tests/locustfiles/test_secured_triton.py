@@ -12,12 +12,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from swarm.backends.server_info import read_serving
+from swarm.backends.server_setup import read_serving
 from swarm.backends.statistics import read_counters
 from swarm.errors import UsageError
 from swarm.targets.preflight import verdict
 from tests.certificates import Certificates
-from tests.locustfiles.console import ROOT, free_port, wait_until
+from tests.locustfiles.console import ROOT
+from tests.processes import free_port, wait_until
 from tests.tls_proxy import behind_tls
 from users.backends.triton_grpc import TritonGrpc
 from users.backends.triton_http import TritonHttp
@@ -27,11 +28,6 @@ from users.tls import OPEN, Security
 from users.transport.base import Transport
 
 pytestmark = pytest.mark.system
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    return Certificates(tmp_path_factory.mktemp("certificates"))
 
 
 @pytest.fixture(scope="module")

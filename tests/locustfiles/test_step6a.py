@@ -10,7 +10,7 @@ import pytest
 
 from locustfiles.step6a import Step6a
 from swarm.backends.registry import chosen, servers_for
-from swarm.targets.targets import endpoints_from_ready
+from swarm.targets.endpoints import endpoints_from_ready
 
 READY = {
     "endpoints": {

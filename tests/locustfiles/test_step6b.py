@@ -26,14 +26,11 @@ def test_its_cells(size: str, count: int) -> None:
 
 
 @pytest.mark.system
-def test_tritons_statistics_count_other_batches_with_another_queue_delay(
-    consoles: list[Console], tmp_path: Path
-) -> None:
+def test_tritons_statistics_count_other_batches_with_another_queue_delay(tmp_path: Path) -> None:
     # Of four users' requests the first goes alone without a delay, and with one waits for the others.
     command = [LOCUST[0], "-f", "locustfiles/step6b.py", "--headless", "--results-dir", str(tmp_path)]
     sweep = ("--queue-delay-us", "0,100000", "--cells", "*/c4/1-instance/*", "--emulate", "5+0")
     console = Console([*command, *sweep, *SHORT, *few_pictures()], tmp_path)
-    consoles.append(console)
     assert console.wait(60) in (0, 3), console.text  # 3 on a host too busy to carry the load
     records = console.ledger()
     delays = {r["cell"]: r["batching_delay_ns"] for r in records if r["kind"] == "serving"}

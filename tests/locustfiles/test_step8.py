@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.locustfiles.conftest import StartService
-from tests.locustfiles.console import LOCUST, Console, few_pictures, free_port, is_listening, wait_until
+from tests.locustfiles.console import LOCUST, Console, few_pictures
+from tests.processes import free_port, is_listening, wait_until
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 FAKE = str(Path(__file__).parent.parent / "fake_kubernetes.py")
@@ -20,19 +21,16 @@ def step8(folder: Path, *arguments: str) -> Console:
     return Console([*LOCUST[:-1], "locustfiles/step8.py", *options], folder)
 
 
-def test_a_load_that_is_scaled_for(
-    start_service: StartService, consoles: list[Console], tmp_path: Path
-) -> None:
+def test_a_load_that_is_scaled_for(start_service: StartService, tmp_path: Path) -> None:
     service, api = start_service("--delay-ms", "40"), free_port()
     folder = tmp_path / "api"
     folder.mkdir()
     options = ("--service", f"127.0.0.1:{service}", "--at", "80:4", "--lag-s", "1")
-    consoles.append(Console([sys.executable, FAKE, str(api), *options], folder))
+    Console([sys.executable, FAKE, str(api), *options], folder)
     wait_until(lambda: is_listening(api), 20)
     target = ("--pytorch-url", f"127.0.0.1:{service}", "--kube-url", f"http://127.0.0.1:{api}")
 
     refused = step8(tmp_path / "api", *target, "--kube-deployment", "other")
-    consoles.append(refused)
     assert refused.wait(60) == 2
     assert "--kube-deployment other: namespace inferswarm-server has no such deployment" in refused.text
 
@@ -40,7 +38,6 @@ def test_a_load_that_is_scaled_for(
     results = tmp_path / "results"
     results.mkdir()
     console = step8(results, *target, *load)
-    consoles.append(console)
     assert console.wait(90) == 0, console.text
     (row,) = console.cells()
     assert (row["cell"], row["channels"]) == ("pytorch-http/b1/r20/profile", "per-request")

@@ -13,7 +13,6 @@ import zmq.green as zmq
 
 from swarm.distributed.master_socket import MOST_BYTES
 from tests.locustfiles.conftest import StartService
-from tests.locustfiles.console import Console
 from tests.locustfiles.test_workers import codes, distributed, wait_until_measuring
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
@@ -43,10 +42,10 @@ def stranger() -> Iterator[zmq.Socket[bytes]]:
 
 
 def test_what_strangers_send_to_the_masters_port_changes_no_study(
-    start_service: StartService, consoles: list[Console], tmp_path: Path, stranger: zmq.Socket[bytes]
+    start_service: StartService, tmp_path: Path, stranger: zmq.Socket[bytes]
 ) -> None:
     cells = ("--cells", "*/b1/c1", "--warm-up", "1", "--seconds", "3")
-    master, _, _ = distributed(consoles, tmp_path, start_service(), 1, *cells)
+    master, _, _ = distributed(tmp_path, start_service(), 1, *cells)
     wait_until_measuring(master)
     arguments = master.process.args
     assert isinstance(arguments, list)

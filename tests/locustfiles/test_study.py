@@ -11,15 +11,15 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.locustfiles.conftest import StartService
-from tests.locustfiles.console import CELLS, SHORT, Console, all_gone, free_port, study, wait_until
+from tests.locustfiles.console import CELLS, SHORT, all_gone, study
+from tests.processes import free_port, wait_until
 
 pytestmark = pytest.mark.system
 
 
-def test_a_whole_study(start_service: StartService, consoles: list[Console], tmp_path: Path) -> None:
+def test_a_whole_study(start_service: StartService, tmp_path: Path) -> None:
     port = start_service("--delay-ms", "20")
     console = study(tmp_path, "--pytorch-url", f"http://127.0.0.1:{port}", *SHORT)
-    consoles.append(console)
     assert console.wait(60) == 0, console.text
     rows = {row["cell"]: row for row in console.cells()}
     assert set(rows) == CELLS
@@ -40,13 +40,12 @@ def test_a_whole_study(start_service: StartService, consoles: list[Console], tmp
 
 
 def test_locusts_own_percentiles_have_three_digits_in_every_process(
-    start_service: StartService, consoles: list[Console], tmp_path: Path
+    start_service: StartService, tmp_path: Path
 ) -> None:
     """Its own rounding knows only tens between 100 ms and 1 s."""
     port = start_service("--delay-ms", "144")
     csvs = ("--csv", str(tmp_path / "own"), "--processes", "2", "--cells", "*/b1/c1")
     console = study(tmp_path, "--pytorch-url", f"127.0.0.1:{port}", *csvs, "--seconds", "3", "--warm-up", "1")
-    consoles.append(console)
     assert console.wait(60) == 0, console.text
     with (tmp_path / "own_stats.csv").open() as lines:
         (own,) = [row for row in csv.DictReader(lines) if row["Name"] == "pytorch-http/b1/c1"]
@@ -55,25 +54,19 @@ def test_locusts_own_percentiles_have_three_digits_in_every_process(
     assert 144 <= float(own["50%"]) < 150
 
 
-def test_a_run_time_ends_a_study_in_order(
-    start_service: StartService, consoles: list[Console], tmp_path: Path
-) -> None:
+def test_a_run_time_ends_a_study_in_order(start_service: StartService, tmp_path: Path) -> None:
     port = start_service("--delay-ms", "20")
     console = study(tmp_path, "--pytorch-url", f"127.0.0.1:{port}", "--seconds", "60", "-t", "4s")
-    consoles.append(console)
     assert console.wait(30) == 3, console.text
     footer = console.ledger()[-1]
     assert (footer["status"], footer["reason"]) == ("interrupted", "--run-time is over")
     assert len(console.cells()) == 1
 
 
-def test_live_figures_for_prometheus(
-    start_service: StartService, consoles: list[Console], tmp_path: Path
-) -> None:
+def test_live_figures_for_prometheus(start_service: StartService, tmp_path: Path) -> None:
     port, own = start_service("--delay-ms", "20"), free_port()
     target = ("--pytorch-url", f"127.0.0.1:{port}", "--prometheus-port", str(own), "--cells", "*/b1/c8")
     console = study(tmp_path, *target, "--seconds", "30", "--warm-up", "1")
-    consoles.append(console)
     wait_until(lambda: measured_by_prometheus(own) > 100, 40, lambda: console.text)
     counted = measured_by_prometheus(own)
     console.signal(signal.SIGINT)
@@ -99,23 +92,19 @@ def measured_by_prometheus(port: int) -> float:
     return sum(found)
 
 
-def test_failures_give_exit_code_1(
-    start_service: StartService, consoles: list[Console], tmp_path: Path
-) -> None:
+def test_failures_give_exit_code_1(start_service: StartService, tmp_path: Path) -> None:
     port = start_service("--wrong-after", "70", "--delay-ms", "20")
     console = study(tmp_path, "--pytorch-url", f"127.0.0.1:{port}", *SHORT)
-    consoles.append(console)
     assert console.wait(60) == 1, console.text
     assert "wrong-embedding" in (console.result() / "summary.md").read_text()
     assert sum(int(row["failures"]) for row in console.cells()) > 0
 
 
 def test_a_service_that_dies_leaves_an_inconclusive_study_that_ends(
-    start_service: StartService, consoles: list[Console], tmp_path: Path
+    start_service: StartService, tmp_path: Path
 ) -> None:
     port = start_service("--die-after", "120")
     console = study(tmp_path, "--pytorch-url", f"127.0.0.1:{port}", *SHORT)
-    consoles.append(console)
     assert console.wait(60) == 3, console.text
     ends = [r for r in console.ledger() if r["kind"] == "run" and r["event"] == "end"]
     assert len(ends) == 4
@@ -128,14 +117,12 @@ def test_a_service_that_dies_leaves_an_inconclusive_study_that_ends(
 @pytest.mark.parametrize("processes", [(), ("--processes", "2")], ids=["local", "processes"])
 def test_a_signal_ends_it_in_order(
     start_service: StartService,
-    consoles: list[Console],
     tmp_path: Path,
     number: signal.Signals,
     processes: tuple[str, ...],
 ) -> None:
     port = start_service("--delay-ms", "60")
     console = study(tmp_path, "--pytorch-url", f"127.0.0.1:{port}", *SHORT, *processes)
-    consoles.append(console)
     console.wait_for("[2/4]", 40)
     family = console.family()
     console.signal(number)

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from pyarrow import parquet
 
-from reports.histogram.codec import merged, percentiles_ns
+from reports.histogram.buckets import percentiles_ns
+from reports.histogram.codec import merged
 from tests.locustfiles.console import Console, study
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
@@ -29,11 +30,8 @@ def traced(console: Console) -> dict[str, dict[str, Any]]:
     return {record["cell"]: record for record in console.ledger() if record["kind"] == "trace"}
 
 
-def test_every_measured_request_is_found_and_its_parts_are_within_the_clients_wait(
-    tmp_path: Path, consoles: list[Console]
-) -> None:
+def test_every_measured_request_is_found_and_its_parts_are_within_the_clients_wait(tmp_path: Path) -> None:
     console = study(tmp_path, "--emulate", "20+0", "--floor", "--trace", *ONE_USER)
-    consoles.append(console)
     assert console.wait(120) == 0, console.text
     rows = parquet.read_table(console.result() / "results.parquet").to_pylist()
     assert len({row["request_id"] for row in rows}) == len(rows)
@@ -59,13 +57,10 @@ def test_every_measured_request_is_found_and_its_parts_are_within_the_clients_wa
     assert [path.name for path in (console.result() / "logs").iterdir()] == ["emulated.log"]
 
 
-def test_requests_that_were_not_kept_are_a_gap_and_no_failure(
-    tmp_path: Path, consoles: list[Console]
-) -> None:
+def test_requests_that_were_not_kept_are_a_gap_and_no_failure(tmp_path: Path) -> None:
     console = study(
         tmp_path, "--emulate", "20+0", "--trace", *ONE_USER, "--raw-results", "5", "--client", "library"
     )
-    consoles.append(console)
     assert console.wait(120) == 0, console.text
     first, second = traced(console).values()
     assert (first["requests"], first["joined"]) == (5, 5)
@@ -76,11 +71,8 @@ def test_requests_that_were_not_kept_are_a_gap_and_no_failure(
     ]  # fmt: skip
 
 
-def test_a_study_without_it_names_no_request_and_has_no_trace(
-    tmp_path: Path, consoles: list[Console]
-) -> None:
+def test_a_study_without_it_names_no_request_and_has_no_trace(tmp_path: Path) -> None:
     console = study(tmp_path, "--emulate", "20+0", *ONE_USER)
-    consoles.append(console)
     assert console.wait(120) == 0, console.text
     assert traced(console) == {}
     rows = parquet.read_table(console.result() / "results.parquet").to_pylist()

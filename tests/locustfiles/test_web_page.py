@@ -16,17 +16,8 @@ import requests
 
 from swarm.web.page import open_page
 from tests.locustfiles.conftest import StartService
-from tests.locustfiles.console import (
-    CELLS,
-    LOCUST,
-    SHORT,
-    Console,
-    all_gone,
-    few_pictures,
-    free_port,
-    is_listening,
-    wait_until,
-)
+from tests.locustfiles.console import CELLS, LOCUST, SHORT, Console, all_gone, few_pictures
+from tests.processes import free_port, is_listening, wait_until
 from tests.reports.builder import Book
 from tests.reports.lines import Record, phase_line, readings, triton
 from tests.swarm.web_stand import MS, begun, second_of, web_ui
@@ -57,16 +48,13 @@ class Page:
         return str(requests.get(f"{self.url}/stats/requests", timeout=5).json()["state"])
 
 
-def opened(
-    consoles: list[Console], folder: Path, service: int, base: str = "", *options: str
-) -> tuple[Console, Page]:
+def opened(folder: Path, service: int, base: str = "", *options: str) -> tuple[Console, Page]:
     """Locust with its web page, and the page."""
     port = free_port()
     arguments = ["--web-host", "127.0.0.1", "--web-port", str(port), "--results-dir", str(folder), *options]
     arguments += ["--web-base-path", base] if base else []
     target = ("--pytorch-url", f"127.0.0.1:{service}", *few_pictures())
     console = Console([*LOCUST, *arguments, *target], folder)
-    consoles.append(console)
     wait_until(lambda: is_listening(port), 20, lambda: console.text)
     return console, Page(port, base)
 
@@ -91,9 +79,9 @@ def browsed(*arguments: str) -> dict[str, Any]:
 
 
 def test_sigterm_under_the_web_page_keeps_what_was_measured(
-    start_service: StartService, consoles: list[Console], tmp_path: Path
+    start_service: StartService, tmp_path: Path
 ) -> None:
-    console, page = opened(consoles, tmp_path, start_service("--delay-ms", "60"))
+    console, page = opened(tmp_path, start_service("--delay-ms", "60"))
     page.start(seconds="3")
     console.wait_for("[1/4]", 30)
     console.signal(signal.SIGTERM)
@@ -103,10 +91,8 @@ def test_sigterm_under_the_web_page_keeps_what_was_measured(
     assert not console.left_behind()
 
 
-def test_the_web_page_starts_stops_and_starts_again(
-    start_service: StartService, consoles: list[Console], tmp_path: Path
-) -> None:
-    console, page = opened(consoles, tmp_path, start_service())
+def test_the_web_page_starts_stops_and_starts_again(start_service: StartService, tmp_path: Path) -> None:
+    console, page = opened(tmp_path, start_service())
     assert "no host attribute" not in requests.get(page.url, timeout=5).text
     page.start(seconds="30")
     console.wait_for("results in", 20)
@@ -130,10 +116,10 @@ def test_the_web_page_starts_stops_and_starts_again(
 
 @needs_browser
 def test_cells_arrive_in_the_live_page_and_in_locusts_tab(
-    start_service: StartService, consoles: list[Console], tmp_path: Path
+    start_service: StartService, tmp_path: Path
 ) -> None:
     service = start_service("--delay-ms", "20")
-    console, page = opened(consoles, tmp_path, service, "/load", *SHORT)
+    console, page = opened(tmp_path, service, "/load", *SHORT)
     wide, narrow = seen(f"{page.url}/inferswarm", "#cells tr", 4, "--start", f"{page.url}/swarm")
     assert (wide["at once"], wide["started"]) == (0, True)
     assert {text.split()[0] for text in wide["first"]} == CELLS

@@ -15,7 +15,8 @@ import pytest
 from PIL import Image
 
 from tests.locustfiles.conftest import StartService
-from tests.locustfiles.console import CELLS, LOCUST, ROOT, SHORT, Console, free_port, study, wait_until
+from tests.locustfiles.console import CELLS, LOCUST, OPENED, ROOT, SHORT, Console, study
+from tests.processes import free_port, wait_until
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
@@ -23,18 +24,15 @@ TWO_CELLS = ("--cells", "*/b1/*", "--warm-up", "2")
 
 
 def distributed(
-    consoles: list[Console], folder: Path, service: int, workers: int, *arguments: str
+    folder: Path, service: int, workers: int, *arguments: str
 ) -> tuple[Console, list[Console], Callable[[], Console]]:
     """A master, its workers, and a function that adds a worker."""
     port = str(free_port())
     ways = ["--master", "--expect-workers", str(workers), "--master-bind-port", port]
     master = study(folder, "--pytorch-url", f"127.0.0.1:{service}", *ways, *arguments)
-    consoles.append(master)
 
     def add() -> Console:
-        made = Console([*LOCUST, "--worker", "--master-port", port], folder, f"worker-{len(consoles)}")
-        consoles.append(made)
-        return made
+        return Console([*LOCUST, "--worker", "--master-port", port], folder, f"worker-{len(OPENED)}")
 
     return master, [add() for _ in range(workers)], add
 
@@ -62,15 +60,12 @@ def codes(console: Console) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("by_hand", [False, True], ids=["processes", "by-hand"])
-def test_two_workers_give_the_same_cells(
-    start_service: StartService, consoles: list[Console], tmp_path: Path, by_hand: bool
-) -> None:
+def test_two_workers_give_the_same_cells(start_service: StartService, tmp_path: Path, by_hand: bool) -> None:
     service, workers = start_service(), list[Console]()
     if by_hand:
-        console, workers, _ = distributed(consoles, tmp_path, service, 2, *SHORT)
+        console, workers, _ = distributed(tmp_path, service, 2, *SHORT)
     else:
         console = study(tmp_path, "--pytorch-url", f"127.0.0.1:{service}", *SHORT, "--processes", "2")
-        consoles.append(console)
     assert console.wait(60) == 0, console.text
     rows = {row["cell"]: row for row in console.cells()}
     assert set(rows) == CELLS
@@ -82,12 +77,10 @@ def test_two_workers_give_the_same_cells(
     assert [worker.wait(20) for worker in workers] == [0] * len(workers)
 
 
-def test_the_users_of_a_killed_worker_go_on_at_the_other(
-    start_service: StartService, consoles: list[Console], tmp_path: Path
-) -> None:
+def test_the_users_of_a_killed_worker_go_on_at_the_other(start_service: StartService, tmp_path: Path) -> None:
     service = start_service("--delay-ms", "20")
     arguments = ("--cells", "*/b1/c8", "--seconds", "14", "--warm-up", "2")
-    master, workers, _ = distributed(consoles, tmp_path, service, 2, *arguments)
+    master, workers, _ = distributed(tmp_path, service, 2, *arguments)
     wait_until_measuring(master)
     wait_until(lambda: measured_by(master) == {"w0", "w1"}, 10)
     killed_s = time.time()
@@ -112,10 +105,10 @@ def test_the_users_of_a_killed_worker_go_on_at_the_other(
 
 
 def test_the_arrivals_of_a_killed_worker_go_on_at_the_other(
-    start_service: StartService, consoles: list[Console], tmp_path: Path
+    start_service: StartService, tmp_path: Path
 ) -> None:
     rates = ("--rates", "40", "--max-in-flight", "8", "--seconds", "14", "--warm-up", "2")
-    master, workers, _ = distributed(consoles, tmp_path, start_service("--delay-ms", "5"), 2, *rates)
+    master, workers, _ = distributed(tmp_path, start_service("--delay-ms", "5"), 2, *rates)
     wait_until_measuring(master)
     workers[1].signal(signal.SIGKILL)
     assert master.wait(60) == 3, master.text
@@ -126,10 +119,10 @@ def test_the_arrivals_of_a_killed_worker_go_on_at_the_other(
 
 
 def test_a_ledger_whose_master_was_killed_is_whole_to_its_last_second(
-    start_service: StartService, consoles: list[Console], tmp_path: Path
+    start_service: StartService, tmp_path: Path
 ) -> None:
     service = start_service("--delay-ms", "20")
-    master, workers, _ = distributed(consoles, tmp_path, service, 2, "--seconds", "60", *TWO_CELLS)
+    master, workers, _ = distributed(tmp_path, service, 2, "--seconds", "60", *TWO_CELLS)
     wait_until_measuring(master)
     ledger = master.result() / "ledger.jsonl"
     wait_until(lambda: ledger.read_text().count('"kind":"window"') > 12, 30)
@@ -149,10 +142,10 @@ def test_a_ledger_whose_master_was_killed_is_whole_to_its_last_second(
 
 
 def test_a_late_worker_makes_its_run_doubtful_and_carries_the_next(
-    start_service: StartService, consoles: list[Console], tmp_path: Path
+    start_service: StartService, tmp_path: Path
 ) -> None:
     service = start_service("--delay-ms", "20")
-    master, _, add = distributed(consoles, tmp_path, service, 1, "--seconds", "4", *TWO_CELLS)
+    master, _, add = distributed(tmp_path, service, 1, "--seconds", "4", *TWO_CELLS)
     wait_until_measuring(master)
     add()
     assert master.wait(90) == 3, master.text
@@ -163,9 +156,7 @@ def test_a_late_worker_makes_its_run_doubtful_and_carries_the_next(
     assert [row["workers"] for cell, row in rows.items() if cell != first] == ["2"]
 
 
-def test_a_late_worker_with_other_pictures_is_sent_home(
-    start_service: StartService, consoles: list[Console], tmp_path: Path
-) -> None:
+def test_a_late_worker_with_other_pictures_is_sent_home(start_service: StartService, tmp_path: Path) -> None:
     pictures = tmp_path / "pictures"
     pictures.mkdir()
     Image.new("RGB", (224, 224), (200, 0, 0)).save(pictures / "a.png")
@@ -173,7 +164,7 @@ def test_a_late_worker_with_other_pictures_is_sent_home(
     results.mkdir()
     service = start_service("--delay-ms", "20")
     arguments = ("--seconds", "4", "--images", str(pictures), *TWO_CELLS)
-    master, _, add = distributed(consoles, results, service, 1, *arguments)
+    master, _, add = distributed(results, service, 1, *arguments)
     wait_until_measuring(master)
     Image.new("RGB", (224, 224), (0, 200, 0)).save(pictures / "a.png")
     late = add()

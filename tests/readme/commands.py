@@ -35,9 +35,6 @@ def toml_block(start: str) -> str:
 
 def run(arguments: list[str], folder: Path, seconds: float = 240) -> Console:
     """To its end, which must be a good one."""
-    console = Console(arguments, folder)
-    try:
+    with Console(arguments, folder) as console:
         assert console.wait(seconds) == 0, console.text
-    finally:
-        console.end()
     return console

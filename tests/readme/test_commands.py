@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm.options.table import NUMBERS, SWITCHES, TEXTS, URLS, flag
+from swarm.options.model import NUMBERS, SWITCHES, TEXTS, URLS, flag
 from tests.locustfiles.console import ROOT
 from tests.readme.commands import EIGHT, SHORT, command, commands, run
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.locustfiles.console import ENDPOINTS, ROOT, Console, is_listening, wait_until
+from tests.locustfiles.console import ENDPOINTS, ROOT, Console
+from tests.processes import is_listening, wait_until
 from tests.readme.commands import command, run
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]

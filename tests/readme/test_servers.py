@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.locustfiles.console import Console, few_pictures, free_port
+from tests.locustfiles.console import Console, few_pictures
+from tests.processes import free_port
 from tests.readme.commands import EIGHT, SHORT, command, run, toml_block
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]

@@ -3,6 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from reports.cells_csv.sides import load_sides
+from reports.compare.page import compare_page
+from reports.page.page import Page
 from tests.reports.builder import Book
 
 MS = 1_000_000
@@ -69,3 +72,8 @@ def evil(**header: Any) -> Book:
 def written(folder: Path) -> tuple[str, str]:
     """Both, in directories below one."""
     return str(before().write(folder / "before")), str(after().write(folder / "after"))
+
+
+def page_of(*places: str) -> Page:
+    """Of their comparison."""
+    return compare_page(load_sides(places), lambda place: f"results/{Path(place).name}")

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.study.study import Study, load_study
-from reports.topics.contention.verdict import Cause, verdicts
+from reports.topics.contention.verdict import Conclusion, verdicts
 from tests.reports.builder import Book
 from tests.reports.lines import REQUEST_BYTES, Record, health_line, triton
 
@@ -105,7 +105,7 @@ def studied(book: Book, folder: Path) -> Study:
     return load_study(book.write(folder))
 
 
-def the_verdict(book: Book, folder: Path) -> Cause:
+def the_verdict(book: Book, folder: Path) -> Conclusion:
     """Of a study with one case."""
     (verdict,) = verdicts(studied(book, folder))
     return verdict

@@ -160,8 +160,4 @@ def test_records_of_a_later_program_are_named(tmp_path: Path) -> None:
 
 
 def test_enough_were_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    told = TALLY.check()
-    if not told:
-        pytest.skip("no property was tried")
-    with capsys.disabled():
-        print(f"\n{told}")
+    TALLY.tell(capsys)

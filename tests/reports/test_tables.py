@@ -7,8 +7,8 @@ from reports.page.table import Table
 from reports.render.markdown import escaped
 from reports.stats.repeats import scarcity
 from reports.study.study import Study, load_study
-from reports.topics.findings import findings
 from reports.topics.payloads.matrix import seed_tables
+from reports.topics.report import findings
 from tests.reports.builder import Book
 from tests.reports.example import example
 from tests.reports.lines import triton

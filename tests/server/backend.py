@@ -7,7 +7,7 @@ from types import ModuleType
 import numpy as np
 import numpy.core.multiarray as multiarray
 
-from server.triton.ensembles import TENSORS
+from server.triton.repository import TENSORS
 
 
 class Input:

@@ -1,11 +1,9 @@
 """A service over real HTTP, with a model that answers with the colour of each image."""
 
 import base64
-import http.client
 import io
 import json
 import threading
-import time
 from contextlib import contextmanager
 
 import pytest
@@ -14,29 +12,19 @@ from PIL import Image
 from prometheus_client.parser import text_string_to_metric_families
 
 from server.service.app import create_app
-from server.service.command import configured
+from server.service.http_server import configured
 from server.settings import Settings
+from tests import processes
 from tests.server.colour import DEADLINE_S, ColourEmbedder
+from tests.server.running import Asked
 
 
-class Client:
+class Client(Asked):
     """One service under test."""
 
     def __init__(self, port, embedder):
-        self.port = port
+        super().__init__(port)
         self.embedder = embedder
-
-    def connect(self):
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE_S)
-
-    def request(self, method, path, body=None, headers=None):
-        connection = self.connect()
-        try:
-            connection.request(method, path, body, headers or {})
-            reply = connection.getresponse()
-            return reply.status, reply.headers, reply.read()
-        finally:
-            connection.close()
 
     def embed(self, colours):
         status, headers, reply = self.request("POST", "/embed", body_of(colours))
@@ -62,10 +50,7 @@ def jpeg(colour):
 
 
 def wait_until(condition):
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    processes.wait_until(condition, DEADLINE_S)
 
 
 @contextmanager

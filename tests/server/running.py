@@ -3,16 +3,15 @@
 import http.client
 import json
 import os
-import socket
 import ssl
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 
 import psutil
 
 from server.spec import ROOT
+from tests.processes import free_port, is_listening, wait_until
 
 DEADLINE_S = 120
 STOP_S = 10
@@ -45,9 +44,8 @@ class Up:
     def assert_nothing_is_left(self):
         _, alive = psutil.wait_procs(self.family, timeout=STOP_S)
         assert [process for process in alive if process.status() != psutil.STATUS_ZOMBIE] == []
-        for address in self.addresses():
-            with socket.socket() as probe:
-                assert probe.connect_ex(address) != 0
+        for host, port in self.addresses():
+            assert not is_listening(port, host)
 
 
 @contextmanager
@@ -75,11 +73,10 @@ def embed_triton(module, address, model, pixels):
         return client.infer(model, [tensor]).as_numpy("embedding")
 
 
-class Live:
-    """`python -m server service` as a process of its own, whose model takes a while and tells colours."""
+class Asked:
+    """A service on a port, and what it answers."""
 
-    def __init__(self, process, port, context):
-        self.process = process
+    def __init__(self, port, context=None):
         self.port = port
         self._context = context
 
@@ -97,6 +94,14 @@ class Live:
         finally:
             connection.close()
 
+
+class Live(Asked):
+    """`python -m server service` as a process of its own, whose model takes a while and tells colours."""
+
+    def __init__(self, process, port, context):
+        super().__init__(port, context)
+        self.process = process
+
     def ready(self):
         assert self.process.poll() is None, self.process.communicate()
         try:
@@ -113,8 +118,7 @@ class Live:
 
 @contextmanager
 def live(seconds=0.0, context=None, **settings):
-    with socket.create_server(("127.0.0.1", 0)) as freed:
-        port = freed.getsockname()[1]
+    port = free_port()
     given = {f"INFERSWARM_{name}": str(value) for name, value in {"PORT": port, **settings}.items()}
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.server.colour", str(seconds)],
@@ -127,10 +131,7 @@ def live(seconds=0.0, context=None, **settings):
     with process:
         try:
             service = Live(process, port, context)
-            deadline = time.monotonic() + DEADLINE_S
-            while not service.ready():
-                assert time.monotonic() < deadline
-                time.sleep(0.02)
+            wait_until(service.ready, DEADLINE_S)
             yield service
         finally:
             process.kill()

@@ -12,12 +12,12 @@ from tritonclient.grpc.model_config_pb2 import ModelConfig
 from server.embedded import up
 from server.embedded.events import Events
 from server.embedded.options import wanted
-from server.embedded.plans import TRITON_MODELS
 from server.errors import SetUpError
 from server.net import choose_ports, get, reachable
 from server.spec import ROOT
-from server.triton import wheel
-from server.triton.repository import make_backends, make_repository, render_config
+from server.triton import tritonserver
+from server.triton.repository import TRITON_MODELS, make_repository, render_config
+from server.triton.tritonserver import make_backends
 
 DEADLINE_S = 120
 
@@ -118,12 +118,12 @@ def test_an_unsupported_machine_is_told_so_before_anything_starts(monkeypatch, t
 
 
 def test_what_tritonserver_lacks_is_named(monkeypatch):
-    monkeypatch.setattr(wheel, "find_spec", lambda _: None)
+    monkeypatch.setattr(tritonserver, "find_spec", lambda _: None)
     with pytest.raises(SetUpError, match=r"^tritonserver is not installed: run `pip install"):
-        wheel.find_wheel()
-    monkeypatch.setattr(wheel, "lack", lambda _: "no stub.")
+        tritonserver.find_wheel()
+    monkeypatch.setattr(tritonserver, "lack", lambda _: "no stub.")
     with pytest.raises(SetUpError, match=r"^no stub\.$"):
-        wheel.find_wheel()
+        tritonserver.find_wheel()
 
 
 @pytest.mark.parametrize("names", ["pytorch,tensorrt", "", ","])
@@ -197,7 +197,7 @@ def test_a_server_that_cannot_start_is_an_error(tmp_path):
 def test_a_model_whose_process_cannot_be_started_is_told_at_once(tmp_path, monkeypatch):
     """Tritonserver itself goes on waiting for it, for as long as anybody does."""
     monkeypatch.setenv("INFERSWARM_CACHE", str(tmp_path))
-    stub = make_backends(wheel.find_wheel()) / "python" / "triton_python_backend_stub"
+    stub = make_backends(tritonserver.find_wheel()) / "python" / "triton_python_backend_stub"
     stub.write_text("#!/no/such/loader\n")
     command = [
         sys.executable,

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hdrh.histogram import HdrHistogram
-
-from reports.histogram import codec
+from reports.histogram import buckets, codec
 from reports.ledger.ledger import LedgerWriter, Record
-from swarm.distributed.phase_stats import SecondStats
+from swarm.distributed.collector import SecondStats
 from swarm.distributed.workers import Answers, seated
 from swarm.errors import RunFailedError
 from swarm.plan.cell import Cell, PlannedRun
@@ -52,7 +50,7 @@ class FakeCollector:
         self.phases: list[tuple[str, int, str]] = []
         self.fault = ""
         self.heard: dict[str, float] = {}
-        self.latency: HdrHistogram = codec.empty()
+        self.latency: buckets.Buckets = buckets.EMPTY
         self.phase_stats = FakePhaseStats()
         self.steady_after = 0
 

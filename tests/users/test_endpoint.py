@@ -7,11 +7,11 @@ from users import (
     JpegHttpUser,
     TritonGrpcUser,
     TritonHttpUser,
-    TritonJpegGrpcUser,
-    TritonJpegHttpUser,
-    TritonJsonHttpUser,
-    TritonUint8GrpcUser,
-    TritonUint8HttpUser,
+    TritonJpegOverGrpcUser,
+    TritonJpegOverHttpUser,
+    TritonJsonTensorsHttpUser,
+    TritonPixelsOverGrpcUser,
+    TritonPixelsOverHttpUser,
 )
 
 ONNX_HTTP = Endpoint("onnx-http", "onnx", "http", "fp32", "gpu:8010", "openclip_vit_b32")
@@ -69,11 +69,11 @@ def test_each_way_of_sending_speaks_to_its_own_endpoints_alone() -> None:
         JpegHttpUser: Endpoint("pytorch-http", "pytorch", "http", "jpeg", "gpu:1"),
         TritonHttpUser: Endpoint("onnx-http", "onnx", "http", "fp32", "gpu:1", "m"),
         TritonGrpcUser: Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "gpu:1", "m"),
-        TritonJsonHttpUser: Endpoint("onnx-json-http", "onnx", "http", "json", "gpu:1", "m"),
-        TritonJpegHttpUser: Endpoint("onnx-jpeg-http", "onnx", "http", "jpeg", "gpu:1", "m_jpeg"),
-        TritonJpegGrpcUser: Endpoint("onnx-jpeg-grpc", "onnx", "grpc", "jpeg", "gpu:1", "m_jpeg"),
-        TritonUint8HttpUser: Endpoint("onnx-uint8-http", "onnx", "http", "uint8", "gpu:1", "m_uint8"),
-        TritonUint8GrpcUser: Endpoint("onnx-uint8-grpc", "onnx", "grpc", "uint8", "gpu:1", "m_uint8"),
+        TritonJsonTensorsHttpUser: Endpoint("onnx-json-http", "onnx", "http", "json", "gpu:1", "m"),
+        TritonJpegOverHttpUser: Endpoint("onnx-jpeg-http", "onnx", "http", "jpeg", "gpu:1", "m_jpeg"),
+        TritonJpegOverGrpcUser: Endpoint("onnx-jpeg-grpc", "onnx", "grpc", "jpeg", "gpu:1", "m_jpeg"),
+        TritonPixelsOverHttpUser: Endpoint("onnx-uint8-http", "onnx", "http", "uint8", "gpu:1", "m_uint8"),
+        TritonPixelsOverGrpcUser: Endpoint("onnx-uint8-grpc", "onnx", "grpc", "uint8", "gpu:1", "m_uint8"),
     }
     for user, endpoint in ways.items():
         assert [other for other in ways if other.transport.speaks(endpoint)] == [user]

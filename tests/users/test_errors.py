@@ -9,6 +9,7 @@ import pytest
 from geventhttpclient.response import HTTPConnectionClosed, HTTPParseError, HTTPProtocolViolationError
 from google.protobuf.message import DecodeError
 
+from tests.processes import free_port
 from users.backends.embed_service import JpegHttp
 from users.backends.triton_grpc import TritonGrpc
 from users.endpoint import Endpoint
@@ -116,10 +117,7 @@ def test_a_request_error_passes_unchanged() -> None:
 
 @pytest.fixture
 def closed_port() -> int:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        port: int = held.getsockname()[1]
-    return port
+    return free_port()
 
 
 @pytest.mark.parametrize("transport", [JpegHttp, TritonGrpc])

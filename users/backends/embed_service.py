@@ -1,7 +1,5 @@
 """The PyTorch service's way: base64 JPEG in JSON over HTTP, `POST /embed`."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re
@@ -15,7 +13,6 @@ from numpy.typing import NDArray
 
 from users.endpoint import Endpoint, Payload
 from users.inputs.images import ImageSet
-from users.load.user import InferenceUser
 from users.transport.base import EMBEDDING_SIZE, PreparedRequest
 from users.transport.http import HttpTransport
 from users.transport.http_response import HttpResponse
@@ -75,10 +72,3 @@ def server_timing(headers: Mapping[str, str]) -> dict[str, int]:
     """
     header = headers.get("server-timing", "")
     return {name: round(float(value) * 1e6) for name, value in TIMING.findall(header)}
-
-
-class JpegHttpUser(InferenceUser):
-    """A user who sends JPEG to a FastAPI service over HTTP."""
-
-    abstract = True
-    transport = JpegHttp

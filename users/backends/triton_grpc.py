@@ -1,20 +1,17 @@
 """Triton over gRPC: the KServe v2 protocol, on channels that users have of their own or share."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from tritonclient.grpc.service_pb2 import ModelInferRequest, ModelInferResponse
-from tritonclient.utils import np_to_triton_dtype
+from tritonclient.utils import np_to_triton_dtype, serialize_byte_tensor
 
-from users.backends.payloads import TENSORS, raw
 from users.endpoint import Endpoint, Payload, Protocol
 from users.errors import ErrorKind, RequestError
 from users.inputs.images import ImageSet
-from users.load.user import InferenceUser
 from users.transport.base import EMBEDDING_SIZE, PreparedRequest, Reply, Transport, id_place
 from users.transport.connections import SAME_ARGS
 from users.transport.grpc import (
@@ -45,7 +42,7 @@ class TritonGrpc(Transport):
         cls, images: ImageSet, indices: tuple[int, ...], endpoint: Endpoint, request_id: str = ""
     ) -> PreparedRequest:
         """A serialised `ModelInferRequest`."""
-        tensor = TENSORS[cls.payload](images, indices)
+        tensor = images.batch(cls.payload, indices)
         request = ModelInferRequest(model_name=endpoint.model, id=request_id)
         request.inputs.add(name="input", datatype=np_to_triton_dtype(tensor.dtype), shape=tensor.shape)
         request.outputs.add(name="embedding")
@@ -103,43 +100,15 @@ class TritonGrpc(Transport):
             channel.close()
 
 
-def embeddings_of(response: ModelInferResponse) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+def raw(tensor: NDArray[Any]) -> bytes:
+    """Triton's binary form of a tensor; a file goes behind its length in 4 bytes, the lowest first."""
+    return bytes(serialize_byte_tensor(tensor).item()) if tensor.dtype == np.object_ else tensor.tobytes()
+
+
+def embeddings_of(response: ModelInferResponse) -> NDArray[np.float32]:
     """float32 of shape [batch, 512] from the answer's raw bytes; raises RequestError(bad-reply)."""
     names = [output.name for output in response.outputs]
     if "embedding" not in names or len(response.raw_output_contents) != len(names):
         raise RequestError(ErrorKind.BAD_REPLY, f"outputs {names} without a raw 'embedding'")
-    raw = response.raw_output_contents[names.index("embedding")]
-    return np.frombuffer(raw, dtype=np.float32).reshape(-1, EMBEDDING_SIZE)
-
-
-class TritonGrpcUser(InferenceUser):
-    """A user who sends float32 tensors to Triton over gRPC."""
-
-    abstract = True
-    transport = TritonGrpc
-
-
-class TritonJpegGrpc(TritonGrpc):
-    """About 10 KB a picture on the wire: its JPEG file as it is."""
-
-    payload: ClassVar[Payload] = "jpeg"
-
-
-class TritonUint8Grpc(TritonGrpc):
-    """150,528 bytes a picture on the wire: uint8 of shape [3, 224, 224]."""
-
-    payload: ClassVar[Payload] = "uint8"
-
-
-class TritonJpegGrpcUser(InferenceUser):
-    """A user who sends JPEG files to Triton over gRPC."""
-
-    abstract = True
-    transport = TritonJpegGrpc
-
-
-class TritonUint8GrpcUser(InferenceUser):
-    """A user who sends pixels to Triton over gRPC."""
-
-    abstract = True
-    transport = TritonUint8Grpc
+    data = response.raw_output_contents[names.index("embedding")]
+    return np.frombuffer(data, dtype=np.float32).reshape(-1, EMBEDDING_SIZE)

@@ -1,9 +1,4 @@
-"""Triton over HTTP: the KServe v2 protocol with Triton's binary tensors, by tritonclient.http's own codec.
-
-Tensors as JSON numbers, too, as the seeds' first client sent them, and files and pixels that Triton prepares.
-"""
-
-from __future__ import annotations
+"""Triton over HTTP: KServe v2 with binary tensors by tritonclient.http's own codec, or with JSON numbers."""
 
 import functools
 import json
@@ -18,10 +13,8 @@ from numpy.typing import NDArray
 from tritonclient.http import InferenceServerClient, InferInput, InferRequestedOutput
 from tritonclient.utils import np_to_triton_dtype
 
-from users.backends.payloads import TENSORS
 from users.endpoint import Endpoint, Payload
 from users.inputs.images import ImageSet
-from users.load.user import InferenceUser
 from users.transport.base import PreparedRequest, id_place
 from users.transport.http import HttpTransport
 from users.transport.http_response import HttpResponse
@@ -47,7 +40,7 @@ class TritonHttp(HttpTransport):
         cls, images: ImageSet, indices: tuple[int, ...], endpoint: Endpoint, request_id: str = ""
     ) -> PreparedRequest:
         """A JSON head, and the raw tensor after it."""
-        tensor = TENSORS[cls.payload](images, indices)
+        tensor = images.batch(cls.payload, indices)
         put = InferInput("input", list(tensor.shape), np_to_triton_dtype(tensor.dtype))
         put.set_data_from_numpy(tensor, binary_data=cls.binary)
         outputs = [InferRequestedOutput("embedding", binary_data=cls.binary)]
@@ -120,13 +113,6 @@ def headers_of(json_size: int | None) -> dict[str, str]:
     return {"Content-Type": "application/octet-stream", HEADER_LENGTH: str(json_size)}
 
 
-class TritonHttpUser(InferenceUser):
-    """A user who sends float32 tensors to Triton over HTTP."""
-
-    abstract = True
-    transport = TritonHttp
-
-
 class TritonJsonHttp(TritonHttp):
     """About 3 MB a picture on the wire: 150,528 numbers of some 20 characters, and JSON as the answer, too.
 
@@ -144,7 +130,7 @@ class TritonJsonHttp(TritonHttp):
         cls, images: ImageSet, indices: tuple[int, ...], endpoint: Endpoint, request_id: str = ""
     ) -> PreparedRequest:
         """One JSON object, as large as the pictures have digits."""
-        tensor = TENSORS[cls.payload](images, indices)
+        tensor = images.batch(cls.payload, indices)
         name = {"id": request_id} if request_id else {}
         asked = {"inputs": [{"name": "input", "shape": list(tensor.shape), "datatype": "FP32", "data": []}]}
         output = {"outputs": [{"name": "embedding", "parameters": {"binary_data": False}}]}
@@ -169,36 +155,3 @@ def pieces(tensor: NDArray[Any], size: int = PIECE) -> Iterator[str]:
 def compact(value: object) -> str:
     """JSON without blanks."""
     return json.dumps(value, separators=(",", ":"))
-
-
-class TritonJsonHttpUser(InferenceUser):
-    """A user who sends float32 tensors as JSON numbers to Triton over HTTP."""
-
-    abstract = True
-    transport = TritonJsonHttp
-
-
-class TritonJpegHttp(TritonHttp):
-    """About 10 KB a picture on the wire: its JPEG file as it is."""
-
-    payload: ClassVar[Payload] = "jpeg"
-
-
-class TritonUint8Http(TritonHttp):
-    """150,528 bytes a picture on the wire: uint8 of shape [3, 224, 224]."""
-
-    payload: ClassVar[Payload] = "uint8"
-
-
-class TritonJpegHttpUser(InferenceUser):
-    """A user who sends JPEG files to Triton over HTTP."""
-
-    abstract = True
-    transport = TritonJpegHttp
-
-
-class TritonUint8HttpUser(InferenceUser):
-    """A user who sends pixels to Triton over HTTP."""
-
-    abstract = True
-    transport = TritonUint8Http

@@ -1,23 +1,30 @@
-"""The pictures a study sends: the same set, in the same order, to every endpoint."""
+"""The pictures a study sends, the same in the same order to every endpoint, and the tensors made of them.
 
-from __future__ import annotations
+Those are made by Pillow and NumPy alone: client hosts have no torch. The steps and constants are those of
+open_clip's transform for ViT-B-32 (resize the shorter side to 224 with bicubic filtering, crop the centre,
+scale to [0, 1], normalise by CLIP's mean and deviation); a test holds the two together.
+"""
 
 import hashlib
 import importlib.metadata
 import importlib.util
 import io
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import gevent
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from users.inputs.preprocess import CHANNELS, SIZE, to_pixels, to_tensor
-
+SIZE = 224
+CHANNELS = 3
+MEAN = np.array([0.48145466, 0.4578275, 0.40821073], dtype=np.float32).reshape(3, 1, 1)
+STD = np.array([0.26862954, 0.26130258, 0.27577711], dtype=np.float32).reshape(3, 1, 1)
 DEFAULT_COUNT = 64
 MOST_PIXELS = 40_000_000
 """As many as the service takes: a few kilobytes of a file may claim billions."""
@@ -57,6 +64,19 @@ class ImageSet:
         """
         return np.stack([to_pixels(image) for image in opened(self.jpegs)])
 
+    def batch(self, payload: str, indices: Sequence[int]) -> NDArray[Any]:
+        """What goes into Triton's `input` for n pictures, payload by payload.
+
+        `uint8`: the pixels before they are scaled, 150,528 bytes a picture, of shape [n, 3, 224, 224].
+        `jpeg`: files, about 10 KB a picture: bytes of shape [n, 1]. Others: the model's own input, 602,112
+        bytes a picture: float32 of shape [n, 3, 224, 224].
+        """
+        if payload == "jpeg":
+            column = np.empty((len(indices), 1), dtype=np.object_)
+            column[:, 0] = [self.jpegs[index] for index in indices]
+            return column
+        return (self.pixels if payload == "uint8" else self.tensors)[list(indices)]
+
     @property
     def sha256(self) -> str:
         """A name for exactly these pictures in exactly this order."""
@@ -78,7 +98,7 @@ def load_images(folder: str) -> ImageSet:
     """
     if not folder:
         version = importlib.metadata.version("scikit-image")
-        return image_set(list(default_jpegs(DEFAULT_COUNT)), f"crops of scikit-image {version}'s photographs")
+        return image_set(default_jpegs(DEFAULT_COUNT), f"crops of scikit-image {version}'s photographs")
     paths = picture_paths(Path(folder))
     return image_set([read_jpeg(path) for path in paths], f"{len(paths)} files of {Path(folder).name}/")
 
@@ -126,18 +146,19 @@ def read_jpeg(path: Path) -> bytes:
         raise ImageSetError(f"--images: {path} is not a readable JPEG or PNG picture; remove it") from error
 
 
-def default_jpegs(count: int) -> Iterator[bytes]:
+def default_jpegs(count: int) -> list[bytes]:
     """`count` distinct 224-pixel crops of photographs, each a JPEG of 5 to 15 KB."""
     crops = [photograph_crops(photograph_folder() / name) for name in PHOTOGRAPHS]
-    found = 0
-    for round_of_crops in zip_longest_flat(crops):
-        jpeg = encode_near(round_of_crops, TARGET_BYTES)
-        if SMALLEST_BYTES <= len(jpeg) <= LARGEST_BYTES:
-            yield jpeg
-            found += 1
-        if found == count:
-            return
-    raise ImageSetError(f"scikit-image's photographs gave only {found} of {count} pictures; use --images DIR")
+    # One of each photograph in turn: neighbours in the set come from unlike pictures.
+    in_turn = (crop for crop in itertools.chain(*itertools.zip_longest(*crops)) if crop is not None)
+    jpegs = (encode_near(crop, TARGET_BYTES) for crop in in_turn)
+    fit = (jpeg for jpeg in jpegs if SMALLEST_BYTES <= len(jpeg) <= LARGEST_BYTES)
+    found = list(itertools.islice(fit, count))
+    if len(found) < count:
+        raise ImageSetError(
+            f"scikit-image's photographs gave only {len(found)} of {count} pictures; use --images DIR"
+        )
+    return found
 
 
 def photograph_folder() -> Path:
@@ -163,14 +184,6 @@ def photograph_crops(path: Path) -> list[Image.Image]:
     return [image.crop((left, top, left + SIZE, top + SIZE)) for left, top in chosen]
 
 
-def zip_longest_flat(groups: list[list[Image.Image]]) -> Iterator[Image.Image]:
-    """One of each group in turn, until all are used up: neighbours in the set come from unlike pictures."""
-    for index in range(max(map(len, groups))):
-        for group in groups:
-            if index < len(group):
-                yield group[index]
-
-
 def encode_near(image: Image.Image, target_bytes: int) -> bytes:
     """The JPEG of a quality from 30 to 95 whose size lies nearest to `target_bytes`."""
     return min(
@@ -184,3 +197,37 @@ def encode(image: Image.Image, quality: int) -> bytes:
     buffer = io.BytesIO()
     image.save(buffer, "JPEG", quality=quality)
     return buffer.getvalue()
+
+
+def to_tensor(image: Image.Image) -> NDArray[np.float32]:
+    """The model's input for one picture of any size and mode, as float32 of shape [3, 224, 224]."""
+    return scale(to_pixels(image))
+
+
+def to_pixels(image: Image.Image) -> NDArray[np.uint8]:
+    """The 224×224 square of a picture of any size and mode, as uint8 of shape [3, 224, 224]."""
+    square = centre_crop(resize(image)).convert("RGB")
+    return np.ascontiguousarray(np.asarray(square, dtype=np.uint8).transpose(2, 0, 1))
+
+
+def scale(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Pixels of shape [..., 3, 224, 224] as the model takes them: to [0, 1], then normalised."""
+    unit = pixels.astype(np.float32) / np.float32(255)
+    return np.asarray((unit - MEAN) / STD, dtype=np.float32)
+
+
+def resize(image: Image.Image) -> Image.Image:
+    """The picture with its shorter side at 224 pixels, the longer one in proportion, cut to an integer."""
+    width, height = image.size
+    if min(width, height) == SIZE:
+        return image
+    shorter = min(width, height)
+    size = (SIZE, SIZE * height // width) if width == shorter else (SIZE * width // height, SIZE)
+    return image.resize(size, Image.Resampling.BICUBIC)
+
+
+def centre_crop(image: Image.Image) -> Image.Image:
+    """The 224×224 square in the middle."""
+    left = round((image.width - SIZE) / 2)
+    top = round((image.height - SIZE) / 2)
+    return image.crop((left, top, left + SIZE, top + SIZE))

@@ -1,7 +1,5 @@
 """Is the answer an embedding, and that of the picture sent? Speed must not come from wrong answers."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A load profile: an open load whose rate climbs to a peak, stays there, and falls back. Pure arithmetic."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Iterator
@@ -30,10 +28,6 @@ class LoadStage:
         """The integral of its rate."""
         return self.seconds * (self.first_per_s + self.last_per_s) / 2
 
-    def rate_at(self, s: float) -> float:
-        """Requests a second, `s` seconds after its beginning."""
-        return self.first_per_s + (self.last_per_s - self.first_per_s) * s / self.seconds
-
     def when(self, count: float) -> float:
         """Seconds from its beginning until the integral of its rate is `count`.
 
@@ -60,41 +54,22 @@ class LoadProfile:
         """How many requests are due: those before its end, the first at its beginning."""
         return math.ceil(math.fsum(stage.arrivals for stage in self.stages) - 1e-9)
 
-    def rate_at(self, s: float) -> float:
-        """Requests a second at `s` seconds; 0 before and after. Where stages meet, the later one's."""
-        for stage, begin_s in self._placed():
-            if begin_s <= s < begin_s + stage.seconds:
-                return stage.rate_at(s - begin_s)
-        return 0.0
-
-    def stage_at(self, s: float) -> str:
-        """The stage that is on at `s` seconds, empty before and after."""
-        placed = ((stage.name, begin_s, begin_s + stage.seconds) for stage, begin_s in self._placed())
-        return next((name for name, begin_s, end_s in placed if begin_s <= s < end_s), "")
-
     def times_ns(self, counts: Iterable[float]) -> Iterator[int]:
         """Nanoseconds until the integral of the rate has come to each of some rising `counts`, to its end.
 
         It is inverted and not added up, so that nothing drifts.
         """
-        placed = list(self._placed())
-        ends = list(itertools.accumulate(stage.arrivals for stage, _ in placed))
+        ends = list(itertools.accumulate(stage.arrivals for stage in self.stages))
+        begins_s = list(itertools.accumulate((stage.seconds for stage in self.stages), initial=0.0))
         at = 0
         for count in counts:
             while count >= ends[at] - 1e-9:
                 at += 1
-                if at == len(placed):
+                if at == len(ends):
                     return
-            stage, begin_s = placed[at]
+            stage = self.stages[at]
             before = ends[at] - stage.arrivals
-            yield round((begin_s + stage.when(max(0.0, count - before))) * 1e9)
-
-    def _placed(self) -> Iterator[tuple[LoadStage, float]]:
-        """Each stage with the second it begins at."""
-        begin_s = 0.0
-        for stage in self.stages:
-            yield stage, begin_s
-            begin_s += stage.seconds
+            yield round((begins_s[at] + stage.when(max(0.0, count - before))) * 1e9)
 
 
 def base_per_s(peak_per_s: float) -> float:

@@ -1,14 +1,13 @@
 """When the next request should start: at once under closed load, by a schedule under open load."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar
 
 import gevent
 from gevent.event import Event
@@ -28,31 +27,33 @@ NEVER_NS = 1 << 62
 """When the next arrival is due after the last one of a schedule that ends."""
 
 
-class Pacer(Protocol):
+@dataclass(kw_only=True)
+class Pacer(ABC):
     """Gives each user the intended start of its next request; one for a phase, shared by all users."""
 
-    paced: bool
-    due: int
-    dropped: int
-    dropped_by_s: Counter[int]
-    overslept: int
+    paced: ClassVar[bool] = True
+    due: int = 0
+    """Arrivals whose time has come."""
+    dropped: int = 0
+    """Those of them that were never sent."""
+    dropped_by_s: Counter[int] = field(default_factory=Counter)
+    """The same by the whole second of the phase that they were due in."""
+    overslept: int = 0
+    """Those that were sent late though a user was free: this process was too slow."""
 
+    @abstractmethod
     def wait_turn(self) -> int | None:
         """Block until a request is due: its intended start (`perf_counter_ns`), or None once closed."""
 
+    @abstractmethod
     def close(self) -> None:
         """End the phase: nobody's turn comes any more."""
 
 
-@dataclass
-class ClosedPacer:
+class ClosedPacer(Pacer):
     """Closed load: a user that asks has its turn at once."""
 
-    paced: bool = False
-    due: int = 0
-    dropped: int = 0
-    dropped_by_s: Counter[int] = field(default_factory=Counter)
-    overslept: int = 0
+    paced = False
 
     def wait_turn(self) -> int:
         """Now."""
@@ -88,7 +89,7 @@ def offsets_ns(arrivals: str, rate: float, seed: str, profile: str = "") -> Iter
 
 
 @dataclass
-class OpenPacer:
+class OpenPacer(Pacer):
     """Open load: this worker's share of one schedule that all workers compute alike.
 
     Arrival number n belongs to the worker whose `index` is n modulo `of` (no worker where that is 0), so that
@@ -103,15 +104,6 @@ class OpenPacer:
     of: int
     patience_ns: int
     clock: Callable[[], int] = time.perf_counter_ns
-    paced: bool = True
-    due: int = 0
-    """Arrivals whose time has come."""
-    dropped: int = 0
-    """Those of them that were never sent."""
-    dropped_by_s: Counter[int] = field(default_factory=Counter)
-    """The same by the whole second of the phase that they were due in."""
-    overslept: int = 0
-    """Those that were sent late though a user was free: this process was too slow."""
     over: Event = field(default_factory=Event)
     _free: int = 0
     _turn: Semaphore = field(default_factory=Semaphore)

@@ -1,7 +1,5 @@
 """InferenceUser: the one path every request takes, whatever the way of sending."""
 
-from __future__ import annotations
-
 from locust import User, task
 
 import itertools

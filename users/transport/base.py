@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self, cast
 
 import gevent
 import numpy as np
@@ -16,7 +16,7 @@ from users.errors import RequestError, request_error
 from users.inputs.images import ImageSet
 from users.result import NONE
 from users.transport.connections import PER_USER, parse
-from users.transport.size_limits import largest_reply
+from users.transport.size_limits import IMAGE_BYTES, SPARE_BYTES
 
 EMBEDDING_SIZE = 512
 PLACEHOLDER = "0" * 16
@@ -46,7 +46,7 @@ class PreparedRequest:
     @property
     def largest_reply(self) -> int:
         """The most bytes that an answer to it may have."""
-        return largest_reply(len(self.indices))
+        return SPARE_BYTES + len(self.indices) * IMAGE_BYTES
 
     def renamed(self, request_id: str) -> PreparedRequest:
         """The same request under another id of the same length; the body is copied once."""
@@ -95,6 +95,12 @@ class Transport(ABC):
         """Whether it is the way to send to an endpoint."""
         asked = (endpoint.protocol, endpoint.payload, bool(endpoint.model))
         return asked == (cls.protocol, cls.payload, cls.names_model)
+
+    @classmethod
+    def of(cls, payload: Payload) -> type[Self]:
+        """The same way of sending with another payload."""
+        made = type(f"{cls.__name__}:{payload}", (cls,), {"payload": payload})
+        return cast(type[Self], made)
 
     @classmethod
     def connections(cls, users: int, channels: str, tls: bool = False) -> int:

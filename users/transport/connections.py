@@ -5,8 +5,6 @@ request at a time, so it is lent for that time. Either way the first request of 
 there are `size`: as many connections as users who have sent, which is what can be asked of the kernel.
 """
 
-from __future__ import annotations
-
 import re
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator

@@ -1,7 +1,5 @@
 """gRPC channels on gevent: a user's own, or his place among those that the users of a process share."""
 
-from __future__ import annotations
-
 import functools
 from pathlib import Path
 from typing import ClassVar
@@ -104,10 +102,7 @@ class SharedChannel:
         self._pool = self.shared.join(self._name, lambda: LeastLoaded(size, lambda: new_channel(endpoint)))
 
     def take(self) -> grpc.Channel:
-        """The channel with fewest users, for good; asked for once, by the first request.
-
-        Of users who never send, as there are in an open load, none crowds a channel.
-        """
+        """The channel with fewest users, for good; asked for by each user's first request, if any."""
         self._channel = self._pool.take()
         return self._channel
 

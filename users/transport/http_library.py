@@ -1,7 +1,5 @@
 """HTTP/1.1 by geventhttpclient, as tritonclient has it: for studies of that client, its requests stamped."""
 
-from __future__ import annotations
-
 import functools
 import ssl
 import time
@@ -90,48 +88,41 @@ class TlsPool(SSLConnectionPool):
             raise
 
 
-class StampedTlsPool(TlsPool):
-    """The same on a StampedTlsSocket."""
-
-    def __init__(self, stamps: Stamps, security: Security, host: str, port: int, timeout_s: float) -> None:
-        super().__init__(stamping_context(security), host, port, timeout_s, timeout_s)
-        self._stamps = stamps
-
-    def after_connect(self, sock: StampedTlsSocket) -> None:
-        """Its handshake is done, and requests come next."""
-        sock.stamps = self._stamps
-
-
 class StampedPool(ConnectionPool):
-    """geventhttpclient's pool of one connection, on a StampedSocket."""
+    """geventhttpclient's pool of one connection, on a socket that stamps."""
 
-    def __init__(self, stamps: Stamps, host: str, port: int, timeout_s: float) -> None:
-        super().__init__(
-            host, port, host, port, size=1, connection_timeout=timeout_s, network_timeout=timeout_s
-        )
-        self._stamps = stamps
+    stamps: Stamps
 
     def _create_tcp_socket(self, family: int, socktype: int, protocol: int) -> gevent.socket.socket:
-        made = StampedSocket(family, socktype, protocol)
-        made.stamps = self._stamps
-        return made
+        return StampedSocket(family, socktype, protocol)
+
+    def after_connect(self, sock: StampedSocket | StampedTlsSocket) -> None:
+        """It is connected, over TLS its handshake is done, and requests come next."""
+        sock.stamps = self.stamps
 
 
-class StampedClient(HTTPClient):
+class StampedTlsPool(TlsPool):
+    """The same over TLS, whose context makes the socket."""
+
+    stamps: Stamps
+    after_connect = StampedPool.after_connect
+
+
+def stamped_client(stamps: Stamps, endpoint: Endpoint, timeout_s: float) -> HTTPClient:
     """geventhttpclient's client with one kept-alive connection whose requests are stamped."""
-
-    def __init__(self, stamps: Stamps, endpoint: Endpoint, timeout_s: float) -> None:
-        host, port, security = endpoint.host, endpoint.port, endpoint.security
-        bound_library()
-        super().__init__(
-            host, port=port, headers=authorization(security), concurrency=1,
-            connection_timeout=timeout_s, network_timeout=timeout_s,
-        )  # fmt: skip
-        # The library has no hook for the sockets of its pool; the pool itself has connected nothing yet.
-        if endpoint.tls:
-            self._connection_pool = StampedTlsPool(stamps, security, host, port, timeout_s)
-        else:
-            self._connection_pool = StampedPool(stamps, host, port, timeout_s)
+    host, port, security = endpoint.host, endpoint.port, endpoint.security
+    bound_library()
+    times: dict[str, Any] = {"connection_timeout": timeout_s, "network_timeout": timeout_s}
+    made = HTTPClient(host, port=port, headers=authorization(security), concurrency=1, **times)
+    pool: StampedPool | StampedTlsPool
+    if endpoint.tls:
+        pool = StampedTlsPool(stamping_context(security), host, port, timeout_s, timeout_s)
+    else:
+        pool = StampedPool(host, port, host, port, size=1, **times)
+    pool.stamps = stamps
+    # The library has no hook for the sockets of its pool; the pool itself has connected nothing yet.
+    made._connection_pool = pool
+    return made
 
 
 class LibraryConnection:
@@ -143,10 +134,11 @@ class LibraryConnection:
     def __init__(self, endpoint: Endpoint, timeout_s: float, fresh: bool = False) -> None:
         self._endpoint, self._timeout_s, self._fresh = endpoint, timeout_s, fresh
         self._stamps = Stamps()
-        self._client = self._new_client()
+        self._client = stamped_client(self._stamps, endpoint, timeout_s)
 
-    def _new_client(self) -> StampedClient:
-        return StampedClient(self._stamps, self._endpoint, self._timeout_s)
+    def _renew(self) -> None:
+        self.close()
+        self._client = stamped_client(self._stamps, self._endpoint, self._timeout_s)
 
     def post(self, path: str, prepared: PreparedRequest) -> HttpResponse:
         """The answer to one request. Raises RequestError on any status but 200.
@@ -163,12 +155,10 @@ class LibraryConnection:
                 data = bytes(response.read())
         except BaseException:
             # Cut off in the middle, the connection is of no more use.
-            self.close()
-            self._client = self._new_client()
+            self._renew()
             raise
         if self._fresh:
-            self.close()
-            self._client = self._new_client()
+            self._renew()
         if response.status_code != 200:
             raise status_error(response.status_code, data)
         named = {name.lower(): value for name, value in response.items()}

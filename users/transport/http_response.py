@@ -1,9 +1,4 @@
-"""One answer of HTTP/1.1, read off a wire, with its moments and the phases between them.
-
-Its usual form is read here, all others by geventhttpclient's parser.
-"""
-
-from __future__ import annotations
+"""One answer of HTTP/1.1 with its moments; geventhttpclient's parser reads what has not the usual form."""
 
 import errno
 import functools
@@ -58,26 +53,26 @@ class HttpResponse:
     phases_ns: dict[str, int]
 
 
-def read_answer(wire: Socket, stamps: Stamps, largest_bytes: int) -> HttpResponse:
+def read_answer(socket: Socket, stamps: Stamps, largest_bytes: int) -> HttpResponse:
     """The answer that comes next, its first and last byte stamped; no memory is set aside for a larger one.
 
     Raises ConnectionResetError where the connection ends before it does, ValueError and the library's own
     where it is no HTTP.
     """
-    data = received(wire)
+    data = received(socket)
     stamps.first_byte = perf_counter_ns()
     while (end := data.find(END_OF_HEAD)) < 0:
         if len(data) > LONGEST_HEAD_BYTES or not data.startswith(b"HTTP/1."[: len(data)]):
             raise ValueError("an answer that is not HTTP/1.1")
-        data += received(wire)
+        data += received(socket)
     version, status, headers = parsed(data[:end])
     length = headers.get("content-length", "")
     usual = status >= 200 and status not in BODILESS and "transfer-encoding" not in headers
     if not usual or not length.isdecimal():
-        return read_by_library(wire, data, stamps, largest_bytes)
+        return read_by_library(socket, data, stamps, largest_bytes)
     if len(length) > MOST_DIGITS or int(length) > largest_bytes:
         raise ValueError(f"an answer of {length:.20} bytes")
-    body = whole(wire, data[end + len(END_OF_HEAD) :], int(length))
+    body = whole(socket, data[end + len(END_OF_HEAD) :], int(length))
     stamps.last_byte = perf_counter_ns()
     wish = headers.get("connection", "").lower()
     lasts = wish != "close" if version == "HTTP/1.1" else wish == "keep-alive"
@@ -104,7 +99,7 @@ def parsed(head: bytes) -> tuple[str, int, Mapping[str, str]]:
     return version, int(rest[:3]), MappingProxyType(headers)
 
 
-def whole(wire: Socket, begun: bytes, length: int) -> bytes | bytearray:
+def whole(socket: Socket, begun: bytes, length: int) -> bytes | bytearray:
     """A body of so many bytes, of which some have come; each is copied once. Raises ValueError."""
     missing = length - len(begun)
     if missing < 0:
@@ -115,25 +110,25 @@ def whole(wire: Socket, begun: bytes, length: int) -> bytes | bytearray:
     body[: len(begun)] = begun
     room = memoryview(body)[len(begun) :]
     while room:
-        count = wire.recv_into(room)
+        count = socket.recv_into(room)
         if not count:
             raise broken()
         room = room[count:]
     return body
 
 
-def read_by_library(wire: Socket, begun: bytes, stamps: Stamps, largest_bytes: int) -> HttpResponse:
+def read_by_library(socket: Socket, begun: bytes, stamps: Stamps, largest_bytes: int) -> HttpResponse:
     """An answer in chunks, until the connection's end, without a body, or behind an interim one."""
-    response = BoundedResponse(wire, begun, largest_bytes)
+    response = BoundedResponse(socket, begun, largest_bytes)
     body = bytes(response.read())
     stamps.last_byte = perf_counter_ns()
     headers = {name.lower(): value for name, value in response.items()}
     return HttpResponse(response.status_code, headers, body, not response.should_close(), stamps.phases_ns())
 
 
-def received(wire: Socket) -> bytes:
+def received(socket: Socket) -> bytes:
     """What has come, at least one byte."""
-    data: bytes = wire.recv(CHUNK_BYTES)
+    data: bytes = socket.recv(CHUNK_BYTES)
     if not data:
         raise broken()
     return data

@@ -4,8 +4,6 @@ A server under test is somebody else's program. It may promise a gigabyte, send 
 ever, or pack gigabytes into a message of a few kilobytes.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 
@@ -23,11 +21,6 @@ MOST_HEADERS = 1 << 12
 """Trailers behind a body in chunks among them."""
 TURN_BYTES = 1 << 20
 """After so many, others have their turn: a timeout is one of them."""
-
-
-def largest_reply(images: int) -> int:
-    """The most bytes of an answer to a request of so many images."""
-    return SPARE_BYTES + images * IMAGE_BYTES
 
 
 class Bounded:
@@ -55,9 +48,9 @@ class Bounded:
 class BoundedResponse(Bounded, HTTPSocketResponse):
     """An answer read off a connection."""
 
-    def __init__(self, wire: Any, begun: bytes, largest_bytes: int) -> None:
+    def __init__(self, socket: Any, begun: bytes, largest_bytes: int) -> None:
         self.largest_bytes = largest_bytes
-        super().__init__(wire, method="POST", pre_buffered=begun)
+        super().__init__(socket, method="POST", pre_buffered=begun)
 
 
 class BoundedPoolResponse(Bounded, HTTPSocketPoolResponse):

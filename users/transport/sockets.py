@@ -3,8 +3,6 @@
 Over TLS, gevent's socket is asked without waiting; who must wait for it lets others run.
 """
 
-from __future__ import annotations
-
 import select
 import socket
 import ssl

@@ -1,7 +1,7 @@
 """Did more replicas help? The seconds before and after they changed, where the load was the same."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from math import ceil
 
@@ -49,27 +49,20 @@ class Effect:
 
 def effects(scaling: AutoscaledRun) -> list[Effect]:
     """One for every step, in order."""
-    steps = list(steps_of(scaling.ready))
+    steps = steps_of(scaling.ready)
     return [effect(scaling, steps, at) for at in range(len(steps))]
 
 
-def steps_of(changes: Sequence[Change]) -> Iterator[ReplicaStep]:
+def steps_of(changes: Sequence[Change]) -> list[ReplicaStep]:
     """Changes in the same direction that follow each other closely, as one."""
-    open_step: ReplicaStep | None = None
+    steps: list[ReplicaStep] = []
     for change in changes:
-        up = change.after > change.before
-        if (
-            open_step
-            and change.at_s - open_step.to_s <= TOGETHER_S
-            and up == (open_step.after > open_step.before)
-        ):
-            open_step = ReplicaStep(open_step.from_s, change.at_s, open_step.before, change.after)
-            continue
-        if open_step:
-            yield open_step
-        open_step = ReplicaStep(change.at_s, change.at_s, change.before, change.after)
-    if open_step:
-        yield open_step
+        last, up = steps[-1] if steps else None, change.after > change.before
+        if last and change.at_s - last.to_s <= TOGETHER_S and up == (last.after > last.before):
+            steps[-1] = replace(last, to_s=change.at_s, after=change.after)
+        else:
+            steps.append(ReplicaStep(change.at_s, change.at_s, change.before, change.after))
+    return steps
 
 
 def effect(scaling: AutoscaledRun, steps: Sequence[ReplicaStep], at: int) -> Effect:
@@ -80,18 +73,13 @@ def effect(scaling: AutoscaledRun, steps: Sequence[ReplicaStep], at: int) -> Eff
     before = [one for one in scaling.moments if begin_s <= one.s and one.end_s <= step.from_s]
     after = [one for one in scaling.moments if step.to_s <= one.s and one.end_s <= end_s]
     rate = after[0].asked_per_s if after else 0.0
-    sides = (alike(reversed_(before), rate), alike(after, rate))
+    sides = (alike(before[::-1], rate), alike(after, rate))
     size = block_size(sides, rate)
     blocks = [blocks_of(side, size) for side in sides]
     counts = len(blocks[0]), len(blocks[1])
     if min(counts) < LEAST_BLOCKS:
         return Effect(step, rate, UNCLEAR, too_few(before, after, sides, rate), blocks=counts)
     return compared(step, rate, *blocks)
-
-
-def reversed_(moments: Sequence[Moment]) -> list[Moment]:
-    """The last first."""
-    return list(reversed(moments))
 
 
 def alike(moments: Sequence[Moment], rate: float) -> list[Moment]:

@@ -1,17 +1,21 @@
-"""Loads with a course: what came of each stage, what the autoscaler did, and whether it helped."""
+"""Loads with a course: what came of each stage, what the autoscaler did, whether it helped; and a drawing."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from reports.caveats.run import ENOUGH
 from reports.fold.autoscaling import AutoscaledRun, Change, Moment, StageSeen
-from reports.format import MISSING, counted, digits, known, ms, plural
+from reports.format import MISSING, NS_PER_MS, counted, digits, known, ms, plural
+from reports.histogram.buckets import percentiles_ns
 from reports.page.disclosures import disclosures
-from reports.page.table import Footnotes, Table, TableCell
-from reports.stats.log_ratio import LogRatio
+from reports.page.page import Chart
+from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.stats.repeats import taints
 from reports.study.study import Study
 from reports.summary.summary import Summary
 from reports.topics.autoscaling.effect import BLOCK_S, SAME_RATE, Effect, effects
+from reports.topics.runs.runs import run_name
+from reports.topics.runs.timeline import MOST_POINTS, Panel, drawn_panel
 
 STAGES = (
     *("run", "stage", "seconds", "asked/s", "served/s", "p50 ms", "p95 ms", "failures", "dropped"),
@@ -19,12 +23,7 @@ STAGES = (
 )
 EVENTS = ("run", "at", "stage", "asked/s", "CPU %", "asked for", "ready", "took s")
 EFFECTS = (
-    "run",
-    "at",
-    "ready replicas",
-    "asked/s",
-    "p95 after / before",
-    "served after / before",
+    *("run", "at", "ready replicas", "asked/s", "p95 after / before", "served after / before"),
     "verdict",
 )
 PUBLISHED = (
@@ -56,33 +55,28 @@ def stages_table(study: Study) -> Table:
         UNWATCHED if unwatched else "",
         PUBLISHED if study.header["study"] == "step8" else "",
     ]
-    return Table(
+    return table_of(
         "Stages of the load",
-        " ".join(text for text in said if text),
         STAGES,
-        tuple(rows),
-        notes.texts,
-        numeric=frozenset(range(2, len(STAGES))),
-        shared=tuple(disclosures(study, (one.endpoint for one in study.scalings))),
+        rows,
+        caption=" ".join(filter(None, said)),
+        notes=notes,
+        numeric=range(2, len(STAGES)),
+        shared=disclosures(study, (one.endpoint for one in study.scalings)),
     )
 
 
-def _stage(study: Study, scaling: AutoscaledRun, seen: StageSeen, notes: Footnotes) -> tuple[TableCell, ...]:
+def _stage(
+    study: Study, scaling: AutoscaledRun, seen: StageSeen, notes: Footnotes
+) -> tuple[TableCell | str, ...]:
     stage = seen.stage
     return (
-        TableCell(name_of(scaling), notes.marks(taints(run_of(study, scaling)))),
-        TableCell(stage.name),
-        TableCell(f"{round(stage.seconds, 1):g}"),
-        TableCell(_rates(stage.first_per_s, stage.last_per_s)),
-        TableCell(digits(seen.ok / stage.seconds)),
-        *(
-            _percentile(name, value, seen.ok, notes)
-            for name, value in (("p50", seen.p50_ns), ("p95", seen.p95_ns))
-        ),
-        TableCell(counted(seen.failures)),
-        TableCell(counted(seen.dropped)),
-        TableCell(_range(seen.replicas)),
-        TableCell(known(seen.cpu_pct)),
+        TableCell(run_name(scaling), notes.marks(taints(run_of(study, scaling)))),
+        *(stage.name, f"{round(stage.seconds, 1):g}", _rates(stage.first_per_s, stage.last_per_s)),
+        digits(seen.ok / stage.seconds),
+        _percentile("p50", seen.p50_ns, seen.ok, notes),
+        _percentile("p95", seen.p95_ns, seen.ok, notes),
+        *(counted(seen.failures), counted(seen.dropped), _range(seen.replicas), known(seen.cpu_pct)),
     )
 
 
@@ -93,60 +87,54 @@ def _percentile(name: str, value_ns: float | None, behind: int, notes: Footnotes
 
 def events_table(study: Study) -> Table:
     """One row for each time that other numbers of replicas were asked for."""
-    rows = [_event(one, change) for one in study.scalings for change in one.desired]
-    return Table(
+    return table_of(
         "What the autoscaler did",
-        "Seconds count from the load's beginning, to the second. Its own look at CPU is up to half a minute "
-        "old: metrics come every 15 s, and it decides every 15 s, unless it was set up otherwise.",
         EVENTS,
-        tuple(rows),
-        numeric=frozenset({1, *range(3, len(EVENTS))}),
+        (_event(one, change) for one in study.scalings for change in one.desired),
+        caption="Seconds count from the load's beginning, to the second. Its own look at CPU is up to half a "
+        "minute old: metrics come every 15 s, and it decides every 15 s, unless it was set up otherwise.",
+        numeric=(1, *range(3, len(EVENTS))),
     )
 
 
-def _event(scaling: AutoscaledRun, change: Change) -> tuple[TableCell, ...]:
+def _event(scaling: AutoscaledRun, change: Change) -> tuple[str, ...]:
     at = next(one for one in scaling.moments if one.end_s >= change.at_s)
     reached = change.reached_s
     return (
-        TableCell(name_of(scaling)),
-        TableCell(clock(change.at_s)),
-        TableCell(scaling.stage_at(change.at_s).name),
-        TableCell(digits(at.asked_per_s)),
-        TableCell(known(at.stated.get("cpu_pct_of_request"))),
-        TableCell(f"{change.before} → {change.after}"),
-        TableCell(MISSING if reached is None else clock(reached)),
-        TableCell(MISSING if reached is None else f"{round(reached - change.at_s)}"),
+        *(run_name(scaling), clock(change.at_s), scaling.stage_at(change.at_s).name, digits(at.asked_per_s)),
+        known(at.stated.get("cpu_pct_of_request")),
+        f"{change.before} → {change.after}",
+        MISSING if reached is None else clock(reached),
+        MISSING if reached is None else f"{round(reached - change.at_s)}",
     )
 
 
 def effects_table(study: Study) -> Table:
     """One row for each step of ready replicas."""
     notes = Footnotes()
-    rows = [_effect(study, one, effect, notes) for one in study.scalings for effect in effects(one)]
-    return Table(
+    return table_of(
         "Did other numbers of replicas help?",
-        f"Blocks of {BLOCK_S} s or more right before and after the step, in which the asked rate was within "
-        f"{100 * SAME_RATE:g} % of that after it; ratios of their means with 95 % intervals. What had piled "
-        "up before a step counts against it. Blocks are taken as independent: where what varies lasts longer "
-        "than a block, an interval is too narrow. Two figures of each step are looked at.",
         EFFECTS,
-        tuple(rows),
-        notes.texts,
-        numeric=frozenset({1, 3, 4, 5}),
+        (_effect(study, one, effect, notes) for one in study.scalings for effect in effects(one)),
+        caption=f"Blocks of {BLOCK_S} s or more right before and after the step, in which the asked rate was "
+        f"within {100 * SAME_RATE:g} % of that after it; ratios of their means with 95 % intervals. What had "
+        "piled up before a step counts against it. Blocks are taken as independent: where what varies lasts "
+        "longer than a block, an interval is too narrow. Two figures of each step are looked at.",
+        notes=notes,
+        numeric=(1, 3, 4, 5),
     )
 
 
-def _effect(study: Study, scaling: AutoscaledRun, effect: Effect, notes: Footnotes) -> tuple[TableCell, ...]:
+def _effect(
+    study: Study, scaling: AutoscaledRun, effect: Effect, notes: Footnotes
+) -> tuple[TableCell | str, ...]:
     step, (before, after) = effect.step, effect.blocks
     said = [effect.why or f"blocks of {effect.block_s} s: {before} before, {after} after"]
     said += ["requests failed in some of these seconds; p95 is of the successes"] if effect.failed else []
     return (
-        TableCell(name_of(scaling), notes.marks(taints(run_of(study, scaling)))),
-        TableCell(clock(step.to_s)),
-        TableCell(f"{step.before} → {step.after}"),
-        TableCell(digits(effect.rate_per_s)),
-        TableCell(_times(effect.p95)),
-        TableCell(_times(effect.served)),
+        TableCell(run_name(scaling), notes.marks(taints(run_of(study, scaling)))),
+        *(clock(step.to_s), f"{step.before} → {step.after}", digits(effect.rate_per_s)),
+        *(found.times if found else MISSING for found in (effect.p95, effect.served)),
         TableCell(effect.verdict, notes.marks(said)),
     )
 
@@ -167,11 +155,6 @@ def run_of(study: Study, scaling: AutoscaledRun) -> list[Summary]:
     return [run for run in study.runs if (run.cell, run.repeat) == (scaling.cell, scaling.repeat)]
 
 
-def name_of(scaling: AutoscaledRun) -> str:
-    """Its cell, and its repeat from the second on."""
-    return scaling.cell if scaling.repeat == 1 else f"{scaling.cell} r{scaling.repeat}"
-
-
 def _rates(first: float, last: float) -> str:
     return f"{first:g}" if first == last else f"{first:g} to {last:g}"
 
@@ -182,10 +165,6 @@ def _range(found: tuple[int, int] | None) -> str:
     return str(found[0]) if found[0] == found[1] else f"{found[0]} to {found[1]}"
 
 
-def _times(found: LogRatio | None) -> str:
-    return found.times if found else MISSING
-
-
 def autoscaling_finding(study: Study) -> str:
     """Each run; empty without any."""
     return " ".join(f"{_name(study, one)}: {'; '.join(_said(one))}." for one in study.scalings)
@@ -193,7 +172,7 @@ def autoscaling_finding(study: Study) -> str:
 
 def _name(study: Study, scaling: AutoscaledRun) -> str:
     spoilt = any(run.tainted for run in run_of(study, scaling))
-    return f"{name_of(scaling)} (disqualified)" if spoilt else name_of(scaling)
+    return f"{run_name(scaling)} (disqualified)" if spoilt else run_name(scaling)
 
 
 def _said(scaling: AutoscaledRun) -> Iterator[str]:
@@ -253,3 +232,78 @@ def _hindered(scaling: AutoscaledRun) -> Iterator[str]:
         yield f"the autoscaler had no metric to go by in {seconds} ({inactive[0]}): is metrics-server there?"
     if refused:
         yield f"Kubernetes refused pods: {str(refused[0])[:LONGEST].rstrip('.')}"
+
+
+Value = Callable[[Moment], float | None]
+MOST_RUNS = 6
+CHART_CAPTION = (
+    "Time counts from the load's beginning; ramp and cool-down are shaded. Asked is what the course says, "
+    "served what ended right in the second up to each point; CPU is what the autoscaler sees."
+)
+
+
+def stated(name: str) -> Value:
+    """What Kubernetes said under a name."""
+    return lambda one: one.stated.get(name)
+
+
+def latency_ms(percent: float) -> Value:
+    """A percentile of the requests that ended in a moment."""
+
+    def value(one: Moment) -> float | None:
+        (found,) = percentiles_ns(one.latency, [percent])
+        return None if found is None else found / NS_PER_MS
+
+    return value
+
+
+PANELS: tuple[Panel[Moment], ...] = (
+    (
+        *("Rate", "requests/s"),
+        (
+            ("asked", lambda one: one.asked_per_s),
+            ("served", lambda one: one.served_per_s),
+            ("failed", lambda one: one.failures_per_s),
+        ),
+    ),
+    ("Latency", "ms", (("p50", latency_ms(50.0)), ("p95", latency_ms(95.0)))),
+    (
+        *("Replicas", ""),
+        (
+            ("ready", stated("ready_replicas")),
+            ("asked for", stated("desired_replicas")),
+            ("there", stated("replicas")),
+        ),
+    ),
+    (
+        *("CPU", "% of a pod's request"),
+        (
+            ("seen", stated("cpu_pct_of_request")),
+            ("target", stated("hpa_target_cpu_pct")),
+        ),
+    ),
+)
+
+
+def autoscaling_charts(study: Study) -> Iterator[Chart]:
+    """The first runs' drawings."""
+    left_out = len(study.scalings) - MOST_RUNS
+    notes = (f"{left_out} more runs are not drawn.",) if left_out > 0 else ()
+    for scaling in study.scalings[:MOST_RUNS]:
+        if scaling.moments:
+            title = f"Over the load's course: {scaling.cell}, run {scaling.repeat}"
+            yield Chart(title, CHART_CAPTION, "timeline", _data(scaling), notes)
+
+
+def _data(scaling: AutoscaledRun) -> dict[str, Any]:
+    moments = scaling.moments
+    width = -(-len(moments) // MOST_POINTS)
+    points = [moments[begin : begin + width] for begin in range(0, len(moments), width)]
+    panels = (drawn_panel(points, *panel) for panel in PANELS)
+    end_s = max(scaling.stages[-1].end_s, moments[-1].end_s)
+    aside = [(one.name, one.begin_s, one.end_s) for one in scaling.stages if one.name != "hold"]
+    return {
+        "t_s": [round(point[-1].end_s, 1) for point in points],
+        "panels": [panel for panel in panels if panel["lines"]],
+        "runs": [{"name": scaling.cell, "from": min(0, moments[0].end_s), "to": end_s, "aside": aside}],
+    }

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from reports.stats.figures import images_per_s
-from reports.stats.repeats import Runs
-from reports.stats.spread import Spread, over, spread_of
+from reports.stats.repeats import Runs, Spread, grouped, over, spread_of
 from reports.study.study import Study
-from reports.summary.summary import Summary
+from reports.summary.summary import Summary, tainting
 
 STILL_EVIDENCE = frozenset({"client-bound"})
 """Disqualifies a figure as the server's; here the client may be the very cause that is looked for."""
@@ -137,11 +136,8 @@ Arms = Mapping[str, ArmRuns]
 
 def cases(study: Study) -> Iterator[tuple[Case, Arms]]:
     """Every load that was sent over both protocols by several users, with more than one kind of channels."""
-    found: dict[Case, list[Summary]] = {}
-    for run in study.runs:
-        if run.load == "closed" and run.level > 1 and not run.is_floor:
-            case = Case(run.backend, run.payload, run.batch, run.level, run.link)
-            found.setdefault(case, []).append(run)
+    many = (run for run in study.runs if run.load == "closed" and run.level > 1 and not run.is_floor)
+    found = grouped(many, lambda run: Case(run.backend, run.payload, run.batch, run.level, run.link))
     for case in sorted(found, key=lambda case: _place(study, case)):
         runs = found[case]
         kinds = {run.channels for run in runs} - {""}
@@ -164,9 +160,7 @@ def _place(study: Study, case: Case) -> tuple[int, int, float, str, str]:
 def arms_of(runs: Sequence[Summary]) -> Arms:
     """The arms that some runs of one case make up, in the order of the experiment."""
     workers = all_there(runs)
-    by_axes: dict[ArmAxes, list[Summary]] = {}
-    for run in runs:
-        by_axes.setdefault(axes_of(run, workers), []).append(run)
+    by_axes = grouped(runs, lambda run: axes_of(run, workers))
     named = {code: (words, axes) for code, words, axes in named_arms(list(by_axes))}
     return {
         code: ArmRuns(code, words, axes, by_axes[axes], [run for run in by_axes[axes] if is_evidence(run)])
@@ -176,8 +170,7 @@ def arms_of(runs: Sequence[Summary]) -> Arms:
 
 def is_evidence(run: Summary) -> bool:
     """Whether its images per second tell something: done, with successes, and not disqualified."""
-    codes = {doubt.code for doubt in run.caveats if doubt.tainted} - STILL_EVIDENCE
-    return run.started and run.succeeded > 0 and not codes
+    return run.started and run.succeeded > 0 and not tainting(run) - STILL_EVIDENCE
 
 
 def ratio_of(arms: Arms, top: str, bottom: str) -> Spread | None:

@@ -1,32 +1,33 @@
-"""The questions on HTTP against gRPC: what answers each, and what supports the answer."""
+"""The questions on HTTP against gRPC: how two arms are compared, what answers each, what supports that."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import wraps
 from statistics import median
 
 from reports.fold.records import ratio
 from reports.format import digits, ms
 from reports.limits.client import MOST_PCT, used_pct
-from reports.limits.path import LOSS_SHARE
-from reports.limits.windows import LIMITED_SHARE
+from reports.limits.path import LIMITED_SHARE, LOSS_SHARE
+from reports.stats.repeats import Spread
 from reports.topics.contention.arms import ArmRuns, Arms, pool_size, ratio_of
-from reports.topics.contention.evidence import (
-    AGAINST,
-    ALIKE,
-    CONNECTIONS,
-    CPU,
-    FOR,
-    LIBRARY,
-    LOOP,
-    RECOVERED,
-    SAME_COUNT,
-    SLOWER,
-    ExperimentAnswer,
-    figures,
-    helps,
-    helps_not,
-    more,
-    within,
-)
 
+CONNECTIONS, CPU, LOOP = "connections", "client-cpu", "client-loop"
+FOR, AGAINST = "for", "against"
+SLOWER = 0.8
+"""Of HTTP's images/s: a difference that links and machines do not make by themselves between two runs."""
+RECOVERED = 0.9
+"""Of HTTP's images/s: what is left may be the cost of gRPC's own framing, and chance."""
+ALIKE = (0.67, 1.5)
+"""Between two ways to use one connection: what one connection gets varies with the losses it meets."""
+SAME_COUNT = (0.7, 1.4)
+"""Between as many connections from one process and from several."""
+TIMES = 1.5
+"""More than the arm beside it, with no repeat in common: what chance does not do to several runs."""
+LIBRARY = 0.75
+"""Of what prepared requests get: building them then takes time that the client does not have."""
+CLOSED = (0.25, 0.5)
+"""Of the gap between HTTP and gRPC on one connection: closing less is no help, closing more is."""
 ONE_HTTP = "Does HTTP fall on one connection?"
 PROCESSES = "Do as many processes carry more?"
 MUST_FIT = (ONE_HTTP, PROCESSES)
@@ -35,78 +36,158 @@ UNTELLING = ("", "inconclusive", "offered-load", "server-cold")
 """Limits that name no cause of a difference."""
 
 
-def each_user(arms: Arms) -> ExperimentAnswer:
+@dataclass(frozen=True)
+class ExperimentAnswer:
+    """A question, the figures that answer it, and which causes they speak for or against, if any.
+
+    Where an experiment decides, others only support. Without figures its arms were not run, and where these
+    were not what they should be, they are no test.
+    """
+
+    question: str
+    figures: str = ""
+    says: Mapping[str, str] = field(default_factory=dict)
+    decides: bool = True
+    tests: bool = True
+
+    @property
+    def answered(self) -> bool:
+        """Whether its arms were run, and were what they should be."""
+        return bool(self.figures) and self.tests
+
+    @property
+    def verdict(self) -> str:
+        """What it says in words."""
+        if not self.answered:
+            return "no test of it" if self.figures else "not tested"
+        told = [f"{word} {cause}" for cause, word in self.says.items()]
+        return ", ".join(told) or "tells nothing either way"
+
+
+Question = Callable[[Arms], ExperimentAnswer]
+Found = tuple[str, Mapping[str, str] | None]
+"""The figures, and which causes they speak for or against; None where the arms were no test."""
+
+
+def asks(question: str, decides: bool = True) -> Callable[[Callable[[Arms], Found | None]], Question]:
+    """Makes a question of what is found in the arms for it, which is None where they were not run."""
+
+    def made(find: Callable[[Arms], Found | None]) -> Question:
+        @wraps(find)
+        def answer(arms: Arms) -> ExperimentAnswer:
+            figures, says = find(arms) or ("", {})
+            return ExperimentAnswer(question, figures, says or {}, decides, tests=says is not None)
+
+        return answer
+
+    return made
+
+
+def figures(arm: ArmRuns) -> str:
+    """An arm's images per second, and the connections that carried them."""
+    seen = arm.connections
+    count = "TCP connections not counted" if seen is None else f"{seen} TCP connection{'s' * (seen != 1)}"
+    return f"{arm.rate} images/s on {count}"
+
+
+def more(found: Spread) -> bool:
+    """Whether one arm carries clearly more than another: by the medians, with no repeat in common."""
+    return found.median >= TIMES and found.low > 1
+
+
+def helps(arms: Arms, code: str) -> bool:
+    """Whether an arm carries clearly more than gRPC on one connection: by times, or by the gap it closes."""
+    found = ratio_of(arms, code, "R2")
+    return found is not None and found.low > 1 and (more(found) or closed(arms, code) >= CLOSED[1])
+
+
+def helps_not(arms: Arms, code: str) -> bool:
+    """Whether an arm carries about as little as gRPC on one connection, where that is less than HTTP."""
+    found = ratio_of(arms, code, "R2")
+    return found is not None and not more(found) and closed(arms, code) < CLOSED[0]
+
+
+def closed(arms: Arms, code: str) -> float:
+    """How much of the gap between HTTP and gRPC on one connection an arm closes; 0 where there is none."""
+    http, one, found = (arms[name].rate for name in ("R0", "R2", code))
+    if not http or not one or not found or one.median >= SLOWER * http.median:
+        return 0.0
+    return (found.median - one.median) / (http.median - one.median)
+
+
+def within(found: Spread, bounds: tuple[float, float]) -> bool:
+    """Whether a ratio of medians lies between two bounds."""
+    return bounds[0] <= found.median <= bounds[1]
+
+
+@asks("Does gRPC recover with own connections?")
+def each_user(arms: Arms) -> Found | None:
     """Does gRPC with a connection for each user come to HTTP's figure?"""
-    question = "Does gRPC recover with own connections?"
     of_http, of_one = ratio_of(arms, "R4", "R0"), ratio_of(arms, "R4", "R2")
     if not of_http or not of_one:
-        return ExperimentAnswer(question)
+        return None
     said = f"{figures(arms['R4'])}, {digits(of_http.median)} of HTTP"
     many, one = arms["R4"].connections, arms["R2"].connections
     if many is not None and one is not None and many <= one:
-        return ExperimentAnswer(question, f"{said}; no more connections than on one channel", tests=False)
+        return f"{said}; no more connections than on one channel", None
     if of_http.median >= RECOVERED and helps(arms, "R4"):
-        return ExperimentAnswer(question, said, {CONNECTIONS: FOR, CPU: AGAINST})
-    return ExperimentAnswer(question, said, {CONNECTIONS: AGAINST} if helps_not(arms, "R4") else {})
+        return said, {CONNECTIONS: FOR, CPU: AGAINST}
+    return said, {CONNECTIONS: AGAINST} if helps_not(arms, "R4") else {}
 
 
-def http_on_one(arms: Arms) -> ExperimentAnswer:
+@asks(ONE_HTTP)
+def http_on_one(arms: Arms) -> Found | None:
     """Does HTTP fall as gRPC does when all its users share one connection?"""
-    question = ONE_HTTP
     of_http, of_grpc = ratio_of(arms, "R1", "R0"), ratio_of(arms, "R1", "R2")
     if not of_http or not of_grpc:
-        return ExperimentAnswer(question)
+        return None
     said = f"{figures(arms['R1'])}, {digits(of_grpc.median)} of gRPC on one"
     if of_http.median >= RECOVERED:
-        return ExperimentAnswer(question, said, {CONNECTIONS: AGAINST})
+        return said, {CONNECTIONS: AGAINST}
     fell = within(of_grpc, ALIKE) and of_http.median < SLOWER
-    return ExperimentAnswer(question, said, {CONNECTIONS: FOR} if fell else {})
+    return said, {CONNECTIONS: FOR} if fell else {}
 
 
-def equal_arguments(arms: Arms) -> ExperimentAnswer:
+@asks("Do equal channels share one connection?", decides=False)
+def equal_arguments(arms: Arms) -> Found | None:
     """Do channels of equal arguments share a connection, and its figure?"""
-    question = "Do equal channels share one connection?"
-    found = ratio_of(arms, "R3", "R2")
-    if not found:
-        return ExperimentAnswer(question)
+    if not (found := ratio_of(arms, "R3", "R2")):
+        return None
     said = f"{figures(arms['R3'])}, {digits(found.median)} of one channel"
     seen, one = arms["R3"].connections, arms["R2"].connections
     if seen is not None and one is not None and seen > one:
-        return ExperimentAnswer(question, said, decides=False)
+        return said, {}
     # What they share only tells where channels that share nothing carry more.
     alike = {CONNECTIONS: FOR} if within(found, ALIKE) and helps(arms, "R4") else {}
-    says = {CONNECTIONS: AGAINST} if more(found) else alike
-    return ExperimentAnswer(question, said, says, decides=False)
+    return said, {CONNECTIONS: AGAINST} if more(found) else alike
 
 
-def several_channels(arms: Arms) -> ExperimentAnswer:
+@asks("Do several channels carry more than one?")
+def several_channels(arms: Arms) -> Found | None:
     """Do several channels carry more than one, in the same process?"""
-    question = "Do several channels carry more than one?"
-    found = ratio_of(arms, "R5", "R2")
-    if not found:
-        return ExperimentAnswer(question)
+    if not (found := ratio_of(arms, "R5", "R2")):
+        return None
     said = f"{figures(arms['R5'])}, {digits(found.median)} times one channel"
     if helps(arms, "R5"):
-        return ExperimentAnswer(question, said, {CONNECTIONS: FOR, CPU: AGAINST})
-    return ExperimentAnswer(question, said, {CONNECTIONS: AGAINST} if helps_not(arms, "R5") else {})
+        return said, {CONNECTIONS: FOR, CPU: AGAINST}
+    return said, {CONNECTIONS: AGAINST} if helps_not(arms, "R5") else {}
 
 
-def several_processes(arms: Arms) -> ExperimentAnswer:
+@asks(PROCESSES)
+def several_processes(arms: Arms) -> Found | None:
     """Do as many connections carry more when each has a process of its own?"""
-    question = PROCESSES
-    found = ratio_of(arms, "R6", "R5")
-    if not found:
-        return ExperimentAnswer(question)
+    if not (found := ratio_of(arms, "R6", "R5")):
+        return None
     pool, spread = arms["R5"], arms["R6"]
     said = f"{figures(spread)} from {spread.axes.workers} processes; {figures(pool)} from {pool.axes.workers}"
     if not _as_many(pool, spread):
-        return ExperimentAnswer(question, f"{said}; not as many", tests=False)
+        return f"{said}; not as many", None
     if more(found):
-        return ExperimentAnswer(question, said, {CPU: FOR, CONNECTIONS: AGAINST})
+        return said, {CPU: FOR, CONNECTIONS: AGAINST}
     if not within(found, SAME_COUNT):
-        return ExperimentAnswer(question, said)
+        return said, {}
     helped = {CONNECTIONS: FOR} if helps(arms, "R6") else {}
-    return ExperimentAnswer(question, said, {**helped, CPU: AGAINST})
+    return said, {**helped, CPU: AGAINST}
 
 
 def _as_many(pool: ArmRuns, spread: ArmRuns) -> bool:
@@ -116,64 +197,64 @@ def _as_many(pool: ArmRuns, spread: ArmRuns) -> bool:
     return pool_size(pool.axes) * pool.axes.workers == spread.axes.workers
 
 
-def by_the_library(arms: Arms) -> ExperimentAnswer:
+@asks("Does tritonclient's building slow it?")
+def by_the_library(arms: Arms) -> Found | None:
     """Does it matter who builds the requests?"""
-    question = "Does tritonclient's building slow it?"
-    found = ratio_of(arms, "R8", "R2")
-    if not found:
-        return ExperimentAnswer(question)
+    if not (found := ratio_of(arms, "R8", "R2")):
+        return None
     said = f"{figures(arms['R8'])}, {digits(found.median)} of prepared requests"
     slower = found.median <= LIBRARY and (found.high < 1 or found.runs == 1)
-    return ExperimentAnswer(
-        question, said, {CPU: FOR if slower else AGAINST} if slower or found.median > LIBRARY else {}
-    )
+    return said, {CPU: FOR if slower else AGAINST} if slower or found.median > LIBRARY else {}
 
 
-def other_congestion(arms: Arms) -> ExperimentAnswer:
+@asks("Does BBR on the client help?", decides=False)
+def other_congestion(arms: Arms) -> Found | None:
     """Does another congestion control on the client carry more over the one connection?"""
-    question = "Does BBR on the client help?"
-    found = ratio_of(arms, "R12", "R2")
-    if not found:
-        return ExperimentAnswer(question, decides=False)
+    if not (found := ratio_of(arms, "R12", "R2")):
+        return None
     said = f"{figures(arms['R12'])}, {digits(found.median)} times the link's own congestion control"
-    return ExperimentAnswer(question, said, {CONNECTIONS: FOR} if helps(arms, "R12") else {}, decides=False)
+    return said, {CONNECTIONS: FOR} if helps(arms, "R12") else {}
 
 
-def kernel(arms: Arms) -> ExperimentAnswer:
+@asks("What holds the one connection up?", decides=False)
+def kernel(arms: Arms) -> Found | None:
     """By the kernel's own account of gRPC's one connection."""
-    question = "What holds the one connection up?"
     paths = [run.path for run in arms["R2"].runs if run.path]
     held = [path.cwnd_share for path in paths if path.cwnd_share is not None]
     again = sum(path.retransmits or 0 for path in paths)
     lost = ratio(again, sum(path.segments_out or 0 for path in paths))
     if not held or lost is None:
-        return ExperimentAnswer(question, decides=False)
+        return None
     said = f"its congestion window {digits(100 * median(held))} % of the busy time"
     said += f"; {again:,} segments ({digits(100 * lost)} %) were sent again"
     shown = lost >= LOSS_SHARE and median(held) >= LIMITED_SHARE
-    return ExperimentAnswer(question, said, {CONNECTIONS: FOR} if shown else {}, decides=False)
+    return said, {CONNECTIONS: FOR} if shown else {}
 
 
-def health(arms: Arms) -> ExperimentAnswer:
+@asks("Has the client CPU to spare?", decides=False)
+def health(arms: Arms) -> Found | None:
     """Had the client's process room?"""
-    question = "Has the client CPU to spare?"
     used = [pct for run in arms["R2"].runs if (pct := used_pct(run)) is not None]
     if not used:
-        return ExperimentAnswer(question, decides=False)
+        return None
     lags = [lag for run in arms["R2"].runs if (lag := run.loop_lag_p99_ns) is not None]
     late = f"; its loop lagged {ms(max(lags))} ms at p99" if lags else ""
     said = f"the busiest used {digits(max(used))} % of a core{late}"
-    bound = any(doubt.code == "client-bound" for run in arms["R2"].runs for doubt in run.caveats)
-    says = {} if bound else {CPU: AGAINST} if max(used) < MOST_PCT else {}
-    return ExperimentAnswer(
-        question, said, says | ({} if bound or not lags else {LOOP: AGAINST}), decides=False
-    )
+    if any(caveat.code == "client-bound" for run in arms["R2"].runs for caveat in run.caveats):
+        return said, {}
+    of_cpu = {CPU: AGAINST} if max(used) < MOST_PCT else {}
+    return said, of_cpu | ({LOOP: AGAINST} if lags else {})
 
 
-def limits(arms: Arms) -> ExperimentAnswer:
+@asks("Which limits do the rules name?", decides=False)
+def limits(arms: Arms) -> Found | None:
     """Which limits do the rules name?"""
-    question = "Which limits do the rules name?"
     named = {code: arms[code].limit for code in ("R2", "R4", "R0") if code in arms and arms[code].limit}
     said = "; ".join(f"{arms[code].name}: {limit}" for code, limit in named.items())
-    causes = {named["R2"]: FOR} if named.get("R2", "") not in UNTELLING else {}
-    return ExperimentAnswer(question, said, causes, decides=False)
+    return said, {named["R2"]: FOR} if named.get("R2", "") not in UNTELLING else {}
+
+
+QUESTIONS = (
+    *(each_user, http_on_one, equal_arguments, several_channels, several_processes),
+    *(by_the_library, other_congestion, kernel, health, limits),
+)

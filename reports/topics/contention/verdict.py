@@ -4,23 +4,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from reports.format import digits
-from reports.stats.spread import hedge
+from reports.stats.repeats import hedge
 from reports.study.study import Study
 from reports.topics.contention.arms import BASE_ARMS, PROTOCOLS, ArmRuns, Arms, Case, cases, ratio_of
-from reports.topics.contention.evidence import AGAINST, CONNECTIONS, CPU, FOR, LOOP, SLOWER, ExperimentAnswer
 from reports.topics.contention.questions import (
+    AGAINST,
+    CONNECTIONS,
+    CPU,
+    FOR,
+    LOOP,
     MUST_FIT,
+    QUESTIONS,
+    SLOWER,
     UNTELLING,
-    by_the_library,
+    ExperimentAnswer,
     each_user,
-    equal_arguments,
-    health,
-    http_on_one,
-    kernel,
-    limits,
-    other_congestion,
-    several_channels,
-    several_processes,
 )
 
 NONE, INCONCLUSIVE = "none", "inconclusive"
@@ -28,10 +26,6 @@ UNSURE = 0.67
 """Of HTTP's images/s: where the repeats allow gRPC to have less, it is not known to keep up."""
 KIN = (CPU, LOOP)
 """What a process has for itself: more processes help against both."""
-QUESTIONS = (
-    *(each_user, http_on_one, equal_arguments, several_channels, several_processes),
-    *(by_the_library, other_congestion, kernel, health, limits),
-)
 ADVICE = {
     CONNECTIONS: "Give gRPC a connection for each user (--channels per-user); in a client of your own, a "
     "channel each with distinct arguments or grpc.use_local_subchannel_pool, or a pool of a few. Where no "
@@ -44,7 +38,7 @@ DECIDING = ("R0", "R1", "R2", "R4", "R5", "R6")
 
 
 @dataclass(frozen=True)
-class Cause:
+class Conclusion:
     """What slows gRPC in one case: a limit's code, `none`, or `inconclusive`, and why in a sentence.
 
     `missing` are the arms that it would need, `contradictions` the answers that do not fit together,
@@ -62,16 +56,16 @@ class Cause:
     doubts: tuple[str, ...] = ()
 
 
-def verdicts(study: Study) -> tuple[Cause, ...]:
+def verdicts(study: Study) -> tuple[Conclusion, ...]:
     """One for each load that was sent over both protocols with more than one kind of channels."""
     return tuple(judge(case, arms) for case, arms in cases(study))
 
 
-def judge(case: Case, arms: Arms) -> Cause:
+def judge(case: Case, arms: Arms) -> Conclusion:
     """The verdict on one case, from its arms alone."""
     missing = lacking(arms, ("R0", "R2"))
     lines = () if missing else tuple(question(arms) for question in QUESTIONS)
-    verdict = Cause(case, arms, lines, INCONCLUSIVE, "", missing=missing, doubts=tuple(doubts(arms)))
+    verdict = Conclusion(case, arms, lines, INCONCLUSIVE, "", missing=missing, doubts=tuple(doubts(arms)))
     found = ratio_of(arms, "R2", "R0")
     if found is None:
         return replace(verdict, why=f"not tested: {'; '.join(missing)}")
@@ -85,7 +79,7 @@ def judge(case: Case, arms: Arms) -> Cause:
     return _explained(verdict)
 
 
-def _alike(verdict: Cause) -> Cause:
+def _alike(verdict: Conclusion) -> Conclusion:
     """gRPC is not slower: what limits both of them then, by the rules for a limit."""
     arms, found = verdict.arms, ratio_of(verdict.arms, "R2", "R0")
     share = f"gRPC on one connection gets {found} of HTTP's images/s"
@@ -102,7 +96,7 @@ def _alike(verdict: Cause) -> Cause:
     return replace(verdict, cause=NONE, why=f"{share}; {limit}", advice=advice, evidence=lines)
 
 
-def _explained(verdict: Cause) -> Cause:
+def _explained(verdict: Conclusion) -> Conclusion:
     """What accounts for gRPC being slower; R0, R2 and R4 have figures."""
     arms, each = verdict.arms, each_user(verdict.arms)
     if not each.answered:
@@ -131,7 +125,7 @@ def _limits_advice(arms: Arms, limit: str) -> str:
     return next((run.limit.advice for run in runs if run.limit and run.limit.code == limit), "")
 
 
-def _concluded(verdict: Cause, cause: str, advice: str) -> Cause:
+def _concluded(verdict: Conclusion, cause: str, advice: str) -> Conclusion:
     """The cause, unless an experiment speaks against it or for another one."""
     rivals = [line for line in verdict.evidence if _opposes(line, cause)]
     if rivals:
@@ -172,7 +166,7 @@ def lacking(arms: Arms, codes: Sequence[str]) -> tuple[str, ...]:
 def _why_none(arm: ArmRuns) -> str:
     if not any(run.started for run in arm.planned):
         return "not run"
-    codes = dict.fromkeys(doubt.code for run in arm.planned for doubt in run.caveats if doubt.tainted)
+    codes = dict.fromkeys(caveat.code for run in arm.planned for caveat in run.caveats if caveat.tainted)
     return f"disqualified by {', '.join(codes)}" if codes else "no request succeeded"
 
 

@@ -5,82 +5,80 @@ from dataclasses import replace
 from itertools import groupby
 
 from reports.caveats.run import ENOUGH
-from reports.format import MISSING, digits, known, plural
-from reports.page.disclosures import disclosures, stand_in
-from reports.page.grid import number
+from reports.format import MISSING, counted, digits, known, plural
+from reports.page.study_table import ENDPOINT, Columns, cell, figure, measured, number, study_table, text
 from reports.page.table import Footnotes, Table, TableCell
 from reports.stats.figures import images_per_s, percentile_ms
-from reports.stats.repeats import Runs, repeats, resting_on, typical
+from reports.stats.repeats import Runs, Value, by_cell, repeats, resting_on, typical
 from reports.study.study import Study
 from reports.summary.summary import Summary, Way
 
-HEADS = (
-    *("endpoint", "batch", "arrivals", "asked/s", "offered/s", "images/s"),
-    *("p50 ms", "p95 ms", "p99 ms", "late", "dropped"),
-)
 Rates = Sequence[Runs]
 """The repeats of each rate, lowest rate first."""
 
 
-def open_load(study: Study) -> Table:
-    """One row for each cell with open load, medians over its repeats."""
-    notes = Footnotes()
-    cells = open_cells(study)
-    rows = tuple(_row(study, runs, notes) for runs in cells)
-    said = disclosures(study, (runs[0].endpoint for runs in cells))
-    return Table(
-        "Open load",
-        "Requests are sent at a rate, whatever becomes of them; latency counts from the intended start.",
-        HEADS,
-        rows,
-        notes.texts,
-        numeric=frozenset({1, *range(3, len(HEADS))}),
-        shared=(repeats(study), *(text for text in said if text not in notes.texts)),
-    )
-
-
 def open_cells(study: Study) -> list[Runs]:
     """The repeats of each cell with open load at one rate but floors, by endpoint, batch, arrivals, rate."""
-    cells: dict[str, list[Summary]] = {}
-    for run in study.runs:
-        if run.load == "open" and not run.is_floor and not run.profile:
-            cells.setdefault(run.cell, []).append(run)
-    return sorted(cells.values(), key=lambda runs: _place(study, runs[0]))
+    runs = [run for run in study.runs if run.load == "open" and not run.is_floor and not run.profile]
+    return sorted(by_cell(runs).values(), key=lambda runs: _place(study, runs[0]))
 
 
 def _place(study: Study, run: Summary) -> tuple[int, int, str, float]:
     return study.ways.index(run.way), run.batch, run.arrivals, run.level
 
 
-def _row(study: Study, runs: Sequence[Summary], notes: Footnotes) -> tuple[TableCell, ...]:
-    first = runs[0]
-    said = stand_in(study, first.endpoint)
-    offered = typical(runs, lambda run: run.offered_per_s)
-    return (
-        TableCell(study.named(first.way), notes.marks([said] if said else [])),
-        TableCell(str(first.batch)),
-        TableCell(first.arrivals or MISSING),
-        TableCell(f"{first.level:g}"),
-        TableCell(known(offered)),
-        number(runs, images_per_s, notes),
-        *(latency(runs, percentile, notes) for percentile in ("p50", "p95", "p99")),
-        _count(typical(runs, lambda run: run.late)),
-        _count(typical(runs, lambda run: run.dropped)),
-    )
+def latency(runs: Runs, percentile: str, notes: Footnotes, spread: bool = False) -> TableCell:
+    """A percentile in milliseconds, with a `spread` its lowest and highest over the repeats too.
 
+    Marked for disqualified runs and for too few results behind it.
+    """
 
-def _count(value: float | None) -> TableCell:
-    return TableCell(MISSING if value is None else f"{round(value):,}")
+    def value(run: Summary) -> float | None:
+        return percentile_ms(run, percentile)
 
-
-def latency(runs: Runs, percentile: str, notes: Footnotes) -> TableCell:
-    """A percentile in milliseconds, marked for disqualified runs and for too few results behind it."""
-    cell = number(runs, lambda run: percentile_ms(run, percentile), notes)
-    behind = [run.succeeded for run in resting_on(runs, lambda run: percentile_ms(run, percentile))]
+    cell = (measured if spread else number)(runs, value, notes)
+    behind = [run.succeeded for run in resting_on(runs, value)]
     if min(behind, default=0) >= ENOUGH[percentile] or cell.value is None:
         return cell
     few = f"few-samples: {percentile} needs {plural(ENOUGH[percentile], 'result')}"
     return replace(cell, marks=tuple(sorted({*cell.marks, *notes.marks([few])})))
+
+
+def _percentile(name: str) -> Columns[Runs]:
+    return cell(f"{name} ms", lambda runs, notes: latency(runs, name, notes))
+
+
+def _count(head: str, value: Value) -> Columns[Runs]:
+    def shown(runs: Runs) -> str:
+        found = typical(runs, value)
+        return counted(None if found is None else round(found))
+
+    return text(head, shown)
+
+
+COLUMNS: Sequence[Columns[Runs]] = (
+    ENDPOINT,
+    text("batch", lambda runs: str(runs[0].batch)),
+    text("arrivals", lambda runs: runs[0].arrivals or MISSING, numeric=False),
+    text("asked/s", lambda runs: f"{runs[0].level:g}"),
+    text("offered/s", lambda runs: known(typical(runs, lambda run: run.offered_per_s))),
+    figure("images/s", images_per_s),
+    *map(_percentile, ("p50", "p95", "p99")),
+    _count("late", lambda run: run.late),
+    _count("dropped", lambda run: run.dropped),
+)
+
+
+def open_load(study: Study) -> Table:
+    """One row for each cell with open load, medians over its repeats."""
+    return study_table(
+        study,
+        "Open load",
+        "Requests are sent at a rate, whatever becomes of them; latency counts from the intended start.",
+        COLUMNS,
+        open_cells(study),
+        shared=(repeats(study),),
+    )
 
 
 def open_finding(study: Study) -> str:
@@ -142,7 +140,7 @@ def _rate(runs: Runs) -> str:
 def _reasons(runs: Runs) -> str:
     """The codes of what disqualifies some runs; for one that did not end well, how it ended says enough."""
     codes = (
-        [run.status] if run.status != "done" else [doubt.code for doubt in run.caveats if doubt.tainted]
+        [run.status] if run.status != "done" else [caveat.code for caveat in run.caveats if caveat.tainted]
         for run in runs
     )
     return ", ".join(dict.fromkeys(code for of_run in codes for code in of_run))

@@ -1,33 +1,33 @@
 """How long a server should let requests wait for others: what each queue delay did, and which is best."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 from reports.caveats.run import ENOUGH
 from reports.format import MISSING, digits, plural
-from reports.page.disclosures import disclosures, stand_in
-from reports.page.grid import number
-from reports.page.table import Footnotes, Table, TableCell
+from reports.page.study_table import Columns, StudyNotes, Thing, cell, measured, number, study_table, text
+from reports.page.table import Table, TableCell
 from reports.stats.figures import images_per_s, percentile_ms
 from reports.stats.log_ratio import log_ratio
-from reports.stats.repeats import COMPARABLE_RUNS, Runs, Value, repeats, resting_on, taints
-from reports.stats.spread import Spread, hedge, spread_of
+from reports.stats.repeats import (
+    COMPARABLE_RUNS,
+    Runs,
+    Spread,
+    Value,
+    grouped,
+    hedge,
+    repeats,
+    resting_on,
+    spread_of,
+)
 from reports.study.study import Study
 from reports.summary.summary import Summary
 from reports.topics.load.open_load import latency
 
 DELAY = "delay-"
 """What the part of a variant begins with that names a queue delay."""
-HEADS = (
-    *("endpoint", "batch", "load", "delay ms", "images/s", "p95 ms"),
-    *("executed batch", "executions / requests"),
-)
-BEST_HEADS = (
-    *("endpoint", "batch", "load", "most images/s with", "images/s", "p95 ms"),
-    *("lowest p95 with", "p95 ms", "images/s"),
-)
 NOTHING_SOUND = "each delay is disqualified or has no success"
 ONE_RUN = "one run"
 MOST_SAID = 3
@@ -119,7 +119,7 @@ def _best(settings: Sequence[Setting], value: Value, most: bool) -> Best | None:
     best = max(settings, key=lambda setting: sign * median(sides[setting.delay_us]))
     others = [setting for setting in settings if setting is not best]
     compared = all(len(side) >= COMPARABLE_RUNS for side in sides.values())
-    alike = [it for it in others if _alike(sides[best.delay_us], sides[it.delay_us])]
+    alike = [it for it in others if log_ratio(sides[best.delay_us], sides[it.delay_us]).alike]
     return Best(best, tuple(alike), compared)
 
 
@@ -127,22 +127,13 @@ def _values(setting: Setting, value: Value) -> list[float]:
     return [found for run in resting_on(setting.runs, value) if (found := value(run))]
 
 
-def _alike(best: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether both have repeats, and an interval of their ratio that holds 1."""
-    found = log_ratio(best, other)
-    return found.low is not None and not found.significant
-
-
 def sweeps(study: Study) -> tuple[Sweep, ...]:
     """Each load that was run with two queue delays or more, all else being equal; no floors, no search."""
     if (study.header.get("options") or {}).get("find_rate"):
         return ()
-    found: dict[tuple[object, ...], list[Summary]] = {}
-    ordered = sorted(study.runs, key=lambda run: study.ways.index(run.way))
-    for run in ordered:
-        if run.queue_delay_us is not None and not run.is_floor:
-            found.setdefault(_else(run), []).append(run)
-    made = (_sweep(runs) for runs in found.values())
+    delayed = [run for run in study.runs if run.queue_delay_us is not None and not run.is_floor]
+    ordered = sorted(delayed, key=lambda run: study.ways.index(run.way))
+    made = (_sweep(runs) for runs in grouped(ordered, _else).values())
     every = [sweep for sweep in made if len(sweep.settings) > 1]
     place = study.endpoints.index
     return tuple(sorted(every, key=lambda it: (place(it.endpoint), it.name, it.batch, it.level)))
@@ -178,107 +169,94 @@ def bound_of(study: Study) -> float | None:
     return options.get("p95_bound") or None
 
 
-def queue_delays(study: Study) -> Table:
-    """One row for each load and queue delay, where several were set."""
-    notes = Footnotes()
-    found = sweeps(study)
-    rows = tuple(_row(study, sweep, setting, notes) for sweep in found for setting in sweep.settings)
-    return Table(
-        "Queue delay",
-        "How long Triton lets a request wait for others to share an execution with, set for each run. "
-        "Executed batch and executions are Triton's own count over the measure phase: images in an "
-        "execution, and executions for each request, 1 where none was shared.",
-        HEADS,
-        rows,
-        notes.texts,
-        numeric=frozenset(range(1, len(HEADS))) - {2},
-        shared=_shared(study, found, notes),
-    )
-
-
-def _row(study: Study, sweep: Sweep, setting: Setting, notes: Footnotes) -> tuple[TableCell, ...]:
-    return (
-        *_head(study, sweep, notes),
-        TableCell(f"{setting.delay_us / 1000:.10g}"),
-        _spread(setting.runs, images_per_s, notes),
-        latency(setting.runs, "p95", notes),
-        number(setting.runs, lambda run: run.executed_batch, notes),
-        number(setting.runs, executions_per_request, notes),
-    )
-
-
 def executions_per_request(run: Summary) -> float | None:
     """Below 1 where requests shared executions."""
     return run.batch / run.executed_batch if run.executed_batch else None
 
 
-def _spread(runs: Runs, value: Value, notes: Footnotes) -> TableCell:
-    """The median with the lowest and highest of the repeats."""
-    behind = resting_on(runs, value)
-    found = spread_of(behind, value)
-    if found is None:
-        return number(runs, value, notes)
-    few = [f"few-samples: p95 needs {plural(ENOUGH['p95'], 'result')}"] if _scarce(value, behind) else []
-    return TableCell(str(found), notes.marks([*taints(behind), *few]), found.median)
+def _heads(sweep_of: Callable[[Thing], Sweep]) -> tuple[Columns[Thing], ...]:
+    """The columns that say which load a row is of."""
 
+    def load(thing: Thing) -> str:
+        sweep = sweep_of(thing)
+        return f"{sweep.level:g}/s" if sweep.load == "open" else f"users {sweep.level:g}"
 
-def _scarce(value: Value, runs: Runs) -> bool:
-    """Whether it is a p95 of too few results."""
-    return value is p95_ms and min(run.succeeded for run in runs) < ENOUGH["p95"]
+    def named(thing: Thing, notes: StudyNotes) -> TableCell:
+        return notes.head(sweep_of(thing).name, sweep_of(thing).endpoint)
 
-
-def _head(study: Study, sweep: Sweep, notes: Footnotes) -> tuple[TableCell, ...]:
-    said = stand_in(study, sweep.endpoint)
-    load = f"{sweep.level:g}/s" if sweep.load == "open" else f"users {sweep.level:g}"
     return (
-        TableCell(sweep.name, notes.marks([said] if said else [])),
-        TableCell(str(sweep.batch)),
-        TableCell(load),
+        cell("endpoint", named, numeric=False),
+        text("batch", lambda thing: str(sweep_of(thing).batch)),
+        text("load", load, numeric=False),
     )
 
 
-def _shared(study: Study, found: tuple[Sweep, ...], notes: Footnotes) -> tuple[str, ...]:
-    said = disclosures(study, (sweep.endpoint for sweep in found))
-    return (repeats(study), *(text for text in said if text not in notes.texts))
+COLUMNS: Sequence[Columns[tuple[Sweep, Setting]]] = (
+    *_heads(lambda row: row[0]),
+    text("delay ms", lambda row: f"{row[1].delay_us / 1000:.10g}"),
+    cell("images/s", lambda row, notes: measured(row[1].runs, images_per_s, notes)),
+    cell("p95 ms", lambda row, notes: latency(row[1].runs, "p95", notes)),
+    cell("executed batch", lambda row, notes: number(row[1].runs, lambda run: run.executed_batch, notes)),
+    cell("executions / requests", lambda row, notes: number(row[1].runs, executions_per_request, notes)),
+)
+
+
+def queue_delays(study: Study) -> Table:
+    """One row for each load and queue delay, where several were set."""
+    return study_table(
+        study,
+        "Queue delay",
+        "How long Triton lets a request wait for others to share an execution with, set for each run. "
+        "Executed batch and executions are Triton's own count over the measure phase: images in an "
+        "execution, and executions for each request, 1 where none was shared.",
+        COLUMNS,
+        ((sweep, setting) for sweep in sweeps(study) for setting in sweep.settings),
+        shared=(repeats(study),),
+    )
 
 
 def best_delays(study: Study) -> Table:
     """One row for each load: the queue delay with the most images/s, and the one with the lowest p95."""
-    notes = Footnotes()
-    found, bound = sweeps(study), bound_of(study)
-    rows = tuple(_best_row(study, sweep, bound, notes) for sweep in found)
+    bound = bound_of(study)
     within = f" The most images/s are of those that kept p95 at {bound:g} ms in each repeat." if bound else ""
-    return Table(
+    columns: Sequence[Columns[Sweep]] = (
+        *_heads(lambda sweep: sweep),
+        Columns(("most images/s with", "images/s", "p95 ms"), lambda it, notes: _fastest(it, bound, notes)),
+        Columns(
+            ("lowest p95 with", "p95 ms", "images/s"),
+            lambda it, notes: _named(it.quickest(), (p95_ms, images_per_s), NOTHING_SOUND, notes),
+        ),
+    )
+    return study_table(
+        study,
         "Best queue delay",
         "Of those tested; what lies between them is not known. Disqualified runs are left out." + within,
-        BEST_HEADS,
-        rows,
-        notes.texts,
-        numeric=frozenset(range(1, len(BEST_HEADS))) - {2},
-        shared=_shared(study, found, notes),
+        columns,
+        sweeps(study),
+        shared=(repeats(study),),
     )
 
 
-def _best_row(study: Study, sweep: Sweep, bound: float | None, notes: Footnotes) -> tuple[TableCell, ...]:
-    fastest, quickest = sweep.fastest(bound), sweep.quickest()
+def _fastest(sweep: Sweep, bound: float | None, notes: StudyNotes) -> tuple[TableCell, ...]:
     lacking = NOTHING_SOUND
-    if quickest is not None:
+    if sweep.quickest() is not None:
         kept = f"none kept p95 at {bound:g} ms in each repeat" if bound else ""
         lacking = sweep.unranked or kept
-    return (
-        *_head(study, sweep, notes),
-        *_named(fastest, (images_per_s, p95_ms), lacking, notes),
-        *_named(quickest, (p95_ms, images_per_s), NOTHING_SOUND, notes),
-    )
+    return _named(sweep.fastest(bound), (images_per_s, p95_ms), lacking, notes)
 
 
 def _named(
-    best: Best | None, values: tuple[Value, Value], lacking: str, notes: Footnotes
+    best: Best | None, values: tuple[Value, Value], lacking: str, notes: StudyNotes
 ) -> tuple[TableCell, ...]:
     if best is None:
         return TableCell(MISSING, notes.marks([lacking])), TableCell(MISSING), TableCell(MISSING)
-    figures = (_spread(best.setting.runs, value, notes) for value in values)
-    return TableCell(best.setting.name, notes.marks([doubt] if (doubt := doubt_of(best)) else [])), *figures
+    runs, doubt = best.setting.runs, doubt_of(best)
+    name = TableCell(best.setting.name, notes.marks([doubt] if doubt else []))
+    figures = (
+        latency(runs, "p95", notes, spread=True) if value is p95_ms else measured(runs, value, notes)
+        for value in values
+    )
+    return name, *figures
 
 
 def doubt_of(best: Best) -> str:

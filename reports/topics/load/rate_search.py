@@ -5,20 +5,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from reports.caveat import Trait, coded
 from reports.caveats.run import ENOUGH
 from reports.format import MISSING, digits
-from reports.page.disclosures import disclosures, stand_in
-from reports.page.grid import number
+from reports.page.study_table import Columns, cell, number, study_table, text
 from reports.page.table import Footnotes, Table, TableCell
 from reports.stats.figures import images_per_s, percentile_ms
 from reports.stats.repeats import Runs, taints, typical
 from reports.study.study import Study
-from reports.summary.summary import Summary, Way
+from reports.summary.summary import Summary, Way, tainting
 from reports.topics.load.open_load import latency, open_cells
 
 _BOUND = re.compile(r"\s*(p50|p90|p95|p99|p99\.9)\s*<=\s*(\d+(?:\.\d+)?)\s*(?:ms)?\s*")
-# Why a run is no evidence about the server, the gravest reason first. Whatever its latency was:
-_BROKEN = {
+# Why a run is no evidence about the server, the gravest reason first.
+_WHY = {
     "aborted": "aborted",
     "unfinished": "unfinished",
     "failed": "failed",
@@ -30,15 +30,11 @@ _BROKEN = {
     "cut-short": "cut short",
     "cold-shape": "the server was cold",
     "no-data": "no request succeeded",
-}
-# Where its latency is within the bound, since a client at its limit makes failures and drops by itself:
-_CLIENT = {
     "client-bound": "the client was the limit",
     "client-exhausted": "the client had no port or file left",
+    "rate-missed": "the rate was not kept",
+    "counts-mismatch": "the server counted other requests",
 }
-# Where nothing failed or was dropped either, which often brings these along:
-_ODD = {"rate-missed": "the rate was not kept", "counts-mismatch": "the server counted other requests"}
-_WHY = _BROKEN | _CLIENT | _ODD
 CAPPED = "as many as --max-in-flight allows were in use"
 NONE_MET, NOT_KNOWN = "none met it", "not known"
 
@@ -64,11 +60,11 @@ class SearchBound:
         It did not where latency exceeds it, some requests failed, or arrivals were dropped.
         """
         codes = tainting(run)
-        if codes & set(_BROKEN):
+        if codes & coded(Trait.VOIDS):
             return None
         if self.exceeded_by(run):
             return False
-        if codes & set(_CLIENT):
+        if codes & coded(Trait.OF_CLIENT):
             return None
         if run.failures or run.dropped:
             return False
@@ -80,11 +76,6 @@ def find_bound(study: Study) -> SearchBound | None:
     asked = (study.header.get("options") or {}).get("find_rate") or ""
     found = _BOUND.fullmatch(str(asked))
     return SearchBound(found[1], float(found[2])) if found else None
-
-
-def tainting(run: Summary) -> set[str]:
-    """The codes of what disqualifies a run."""
-    return {doubt.code for doubt in run.caveats if doubt.tainted}
 
 
 def obstacle(unknown: Runs) -> str:
@@ -159,29 +150,21 @@ def shortfall(missed: Runs, bound: SearchBound) -> str:
 
 def highest_rates(study: Study, bound: SearchBound) -> Table:
     """One row for each endpoint and batch that a rate was searched for."""
-    notes = Footnotes()
-    found = list(searches(study, bound))
-    rows = tuple(_row(study, search, bound, notes) for search in found)
     name = f"{bound.percentile} ms"
-    said = disclosures(study, (search.way.endpoint for search in found))
-    return Table(
+    columns: Sequence[Columns[SearchResult]] = (
+        cell("endpoint", lambda it, notes: notes.head(study.named(it.way), it.way.endpoint), numeric=False),
+        text("batch", lambda it: str(it.batch)),
+        Columns(("rate/s", name, "images/s"), lambda it, notes: _met(it, bound, notes)),
+        Columns(("not met at", f"its {name}, or why"), lambda it, notes: _missed(it, bound, notes)),
+        text("runs made", lambda it: str(it.made)),
+    )
+    return study_table(
+        study,
         f"Highest rate that meets {bound}",
         "Nothing failed, was dropped or is disqualified there; beside it the next rate that missed it.",
-        ("endpoint", "batch", "rate/s", name, "images/s", "not met at", f"its {name}, or why", "runs made"),
-        rows,
-        notes.texts,
-        numeric=frozenset({1, 2, 3, 4, 5, 6, 7}),
-        shared=tuple(text for text in said if text not in notes.texts),
+        columns,
+        searches(study, bound),
     )
-
-
-def _row(study: Study, search: SearchResult, bound: SearchBound, notes: Footnotes) -> tuple[TableCell, ...]:
-    said = stand_in(study, search.way.endpoint)
-    head = (
-        TableCell(study.named(search.way), notes.marks([said] if said else [])),
-        TableCell(str(search.batch)),
-    )
-    return (*head, *_met(search, bound, notes), *_missed(search, bound, notes), TableCell(str(search.made)))
 
 
 def _met(search: SearchResult, bound: SearchBound, notes: Footnotes) -> tuple[TableCell, ...]:

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from reports.format import plural
-from reports.page.chart import Chart, rounded
 from reports.page.disclosures import disclosures
+from reports.page.page import Chart, rounded
 from reports.stats.figures import images_per_s, percentile_ms
-from reports.stats.repeats import Runs, resting_on
-from reports.stats.spread import Spread, spread_of
+from reports.stats.repeats import Runs, Spread, grouped, resting_on, spread_of
 from reports.stats.usl import Fit, NoFit, fit_usl
 from reports.study.study import Study
-from reports.summary.summary import Summary, Way
+from reports.summary.summary import Way
 
 KNEE_SHARE = 0.95
 """Of the highest median: from there on, more users gain at most 5 %."""
@@ -89,10 +88,8 @@ class Curve:
 
 def curves(study: Study) -> tuple[Curve, ...]:
     """Each way and batch, floors left out, that has successes at two or more levels of closed load."""
-    found: dict[tuple[Way, int], list[Summary]] = {}
-    for run in study.started:
-        if run.load == "closed" and not run.is_floor:
-            found.setdefault((run.way, run.batch), []).append(run)
+    runs = [run for run in study.started if run.load == "closed" and not run.is_floor]
+    found = grouped(runs, lambda run: (run.way, run.batch))
     keys = sorted(found, key=lambda key: (study.ways.index(key[0]), key[1]))
     every = (curve(study.named(way), way, batch, found[way, batch]) for way, batch in keys)
     return tuple(curve for curve in every if len(curve.points) >= LEAST_LEVELS)
@@ -160,7 +157,9 @@ def curves_chart(study: Study) -> Chart | None:
     if not found:
         return None
     doubted = any(point.tainted for curve in found for point in curve.points)
-    notes = (*([HOLLOW] if doubted else []), *_knees(found))
+    by_knee = grouped(found, _knee_said).items()
+    knees = (f"Knee of {'; '.join(map(_name, those))}: {said}." for said, those in by_knee)
+    notes = (*([HOLLOW] if doubted else []), *knees)
     data = {"panels": PANELS, "series": [_series(curve) for curve in found]}
     caption = " ".join((CAPTION, *disclosures(study, [curve.way.endpoint for curve in found])))
     return Chart(TITLE, caption, "curves", data, notes=notes)
@@ -170,15 +169,8 @@ def _name(curve: Curve) -> str:
     return f"{curve.name}, batch {curve.batch}"
 
 
-def _knees(found: Sequence[Curve]) -> Iterator[str]:
-    """Where each curve's knee lies, or why it has none; the same said once for all that share it."""
-    said: dict[str, list[str]] = {}
-    for curve in found:
-        said.setdefault(_knee_said(curve), []).append(_name(curve))
-    yield from (f"Knee of {'; '.join(names)}: {text}." for text, names in said.items())
-
-
 def _knee_said(curve: Curve) -> str:
+    """Where a curve's knee lies, or why it has none."""
     if not isinstance(curve.knee, Knee):
         return curve.knee.reason
     between = "" if curve.knee.before is None else f", somewhere above {curve.knee.before:g}"

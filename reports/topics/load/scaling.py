@@ -1,26 +1,21 @@
 """How much of n servers', GPUs' or workers' worth is had: the rate of n over n times the rate of one."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from reports.format import MISSING, digits
-from reports.page.disclosures import disclosures, stand_in
-from reports.page.table import Footnotes, Table, TableCell
-from reports.published_figures.growth import SCALING, of_growth
+from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
+from reports.page.table import Table, TableCell
+from reports.published_figures.step6 import SCALING, of_growth
 from reports.stats.figures import images_per_s
-from reports.stats.repeats import Runs, repeats, resting_on, scarcity, taints
-from reports.stats.spread import Spread
+from reports.stats.repeats import Runs, Spread, grouped, repeats, resting_on, scarcity, taints
 from reports.stats.usl import Fit, NoFit, Peak
 from reports.study.study import Study
 from reports.summary.summary import Summary
 from reports.topics.load.saturation import Curve, Knee, NoKnee, curves
 
 UNITS = ("instances", "GPUs", "workers")
-HEADS = (
-    *("endpoint", "batch", "saturated at users", "p95 ms there", "p95 ms at the next"),
-    *("highest images/s", "σ", "κ", "peak users", "peak images/s", "R²"),
-)
 NO_FIT, NOT_REACHED, NO_PEAK = "no fit", "not reached", "no peak"
 EXTRAPOLATED = "outside the levels that were tested: an extrapolation"
 
@@ -75,7 +70,7 @@ def _step(units: int, rate: Spread, fewest: int, base: Spread) -> ScalingStep:
 
 
 def _times(top: Spread, bottom: Spread, factor: float) -> Spread:
-    """So many times the ratio, as `reports.stats.spread.over` has it, of rates that are above 0."""
+    """So many times the ratio, as `reports.stats.repeats.over` has it, of rates that are above 0."""
     low, high = top.low / bottom.high, top.high / bottom.low
     runs = min(top.runs, bottom.runs)
     return Spread(factor * top.median / bottom.median, factor * low, factor * high, runs)
@@ -88,11 +83,8 @@ def scalings(study: Study) -> tuple[Scaling, ...]:
 
 
 def _over(unit: str, runs: Runs) -> Iterator[Scaling]:
-    groups: dict[tuple[object, ...], dict[int, list[Summary]]] = {}
-    for run in runs:
-        if units := units_of(run, unit):
-            groups.setdefault(_else(run, unit), {}).setdefault(units, []).append(run)
-    for by_units in groups.values():
+    for alike in grouped((run for run in runs if units_of(run, unit)), lambda run: _else(run, unit)).values():
+        by_units = grouped(alike, lambda run: units_of(run, unit) or 0)
         if len(by_units) > 1:
             yield Scaling(unit, dict(sorted(by_units.items())))
 
@@ -115,39 +107,12 @@ def _rates(runs: Runs) -> list[float]:
     return [rate for run in resting_on(runs, images_per_s) if (rate := images_per_s(run))]
 
 
-def usl_table(study: Study) -> Table:
-    """One row for each way and batch that was run at two or more levels of closed load."""
-    notes = Footnotes()
-    found = curves(study)
-    rows = tuple(_row(study, curve, notes) for curve in found)
-    said = disclosures(study, (curve.way.endpoint for curve in found))
-    return Table(
-        "Growth with users",
-        "Saturated: the fewest users with 95 % of the highest images/s. By the Universal Scalability Law, σ "
-        "is the share of the work that is done one at a time, κ what each pair of users costs, with 95 % "
-        "intervals; beyond the peak, more users make it slower. docs/analysis.md says when there is no fit.",
-        HEADS,
-        rows,
-        notes.texts,
-        numeric=frozenset(range(1, len(HEADS))),
-        shared=(repeats(study), *(text for text in said if text not in notes.texts)),
-    )
+def _endpoint(curve: Curve, notes: StudyNotes) -> TableCell:
+    notes.marks(taints(curve.highest.runs))  # the first of a row's notes
+    return notes.head(curve.name, curve.way.endpoint)
 
 
-def _row(study: Study, curve: Curve, notes: Footnotes) -> tuple[TableCell, ...]:
-    said = stand_in(study, curve.way.endpoint)
-    highest = curve.highest
-    rate = _spread(highest.rate, notes.marks(taints(highest.runs)))
-    return (
-        TableCell(study.named(curve.way), notes.marks([said] if said else [])),
-        TableCell(str(curve.batch)),
-        *_saturation(curve.knee, notes),
-        rate,
-        *_law(curve.fit, notes),
-    )
-
-
-def _saturation(knee: Knee | NoKnee, notes: Footnotes) -> tuple[TableCell, ...]:
+def _saturation(knee: Knee | NoKnee, notes: StudyNotes) -> tuple[TableCell, ...]:
     if isinstance(knee, NoKnee):
         return TableCell(NOT_REACHED if knee.rising else MISSING, notes.marks([knee.reason])), *_dashes(2)
     begins = "" if knee.before is None else f" (above {knee.before:g})"
@@ -159,14 +124,14 @@ def _spread(found: Spread | None, marks: tuple[int, ...] = ()) -> TableCell:
     return TableCell(MISSING) if found is None else TableCell(str(found), marks, found.median)
 
 
-def _law(fit: Fit | NoFit, notes: Footnotes) -> tuple[TableCell, ...]:
+def _law(fit: Fit | NoFit, notes: StudyNotes) -> tuple[TableCell, ...]:
     if isinstance(fit, NoFit):
         return TableCell(NO_FIT, notes.marks([f"{NO_FIT}: {fit.reason}"])), *_dashes(4)
     shares = (TableCell(str(share), (), share.value) for share in (fit.sigma, fit.kappa))
     return *shares, *_peak(fit.peak, fit.no_peak, notes), TableCell(digits(fit.r_squared), (), fit.r_squared)
 
 
-def _peak(peak: Peak | None, reason: str, notes: Footnotes) -> tuple[TableCell, TableCell]:
+def _peak(peak: Peak | None, reason: str, notes: StudyNotes) -> tuple[TableCell, TableCell]:
     if peak is None:
         return TableCell(NO_PEAK, notes.marks([f"{NO_PEAK}: {reason}"])), TableCell(MISSING)
     marks = notes.marks([EXTRAPOLATED] if peak.extrapolated else [])
@@ -177,38 +142,80 @@ def _dashes(count: int) -> tuple[TableCell, ...]:
     return (TableCell(MISSING),) * count
 
 
+COLUMNS: Sequence[Columns[Curve]] = (
+    cell("endpoint", _endpoint, numeric=False),
+    text("batch", lambda curve: str(curve.batch)),
+    Columns(
+        ("saturated at users", "p95 ms there", "p95 ms at the next"),
+        lambda curve, notes: _saturation(curve.knee, notes),
+    ),
+    cell(
+        "highest images/s",
+        lambda curve, notes: _spread(curve.highest.rate, notes.marks(taints(curve.highest.runs))),
+    ),
+    Columns(("σ", "κ", "peak users", "peak images/s", "R²"), lambda curve, notes: _law(curve.fit, notes)),
+)
+
+
+def usl_table(study: Study) -> Table:
+    """One row for each way and batch that was run at two or more levels of closed load."""
+    return study_table(
+        study,
+        "Growth with users",
+        "Saturated: the fewest users with 95 % of the highest images/s. By the Universal Scalability Law, σ "
+        "is the share of the work that is done one at a time, κ what each pair of users costs, with 95 % "
+        "intervals; beyond the peak, more users make it slower. docs/analysis.md says when there is no fit.",
+        COLUMNS,
+        curves(study),
+        shared=(repeats(study),),
+    )
+
+
+def _behind(scaling: Scaling, units: int) -> Runs:
+    return resting_on(scaling.by_units[units], images_per_s)
+
+
+def _growth(row: tuple[Scaling, ScalingStep], notes: StudyNotes) -> tuple[TableCell, ...]:
+    """The doubts of a rate stand beside it, those of both rates and of their repeats beside their ratios."""
+    scaling, step = row
+    fewest = min(scaling.by_units)
+    runs, least = _behind(scaling, step.units), _behind(scaling, fewest)
+    of_rate, compared = notes.marks(taints(runs)), step.units > fewest
+    doubts = [*taints([*runs, *least]), scarcity([len(runs), len(least)])] if compared else []
+    of_ratios = notes.marks(filter(None, doubts))
+    return (
+        _spread(step.rate, of_rate),
+        _spread(step.times, of_ratios),
+        _spread(step.efficiency_pct, of_ratios),
+    )
+
+
+def _limits(row: tuple[Scaling, ScalingStep]) -> str:
+    runs = _behind(row[0], row[1].units)
+    return ", ".join(dict.fromkeys(run.limit.code for run in runs if run.limit)) or MISSING
+
+
+STEP_COLUMNS: Sequence[Columns[tuple[Scaling, ScalingStep]]] = (
+    text("cell", lambda row: _behind(row[0], row[1].units)[0].cell, numeric=False),
+    text("of", lambda row: row[0].unit, numeric=False),
+    text("units", lambda row: str(row[1].units)),
+    Columns(("images/s", "times", "efficiency %"), _growth),
+    text("limit", _limits, numeric=False),
+)
+
+
 def scaling_table(study: Study) -> Table:
     """One row for each number of model instances, GPUs or workers that a load was run with."""
-    notes = Footnotes()
     found = scalings(study)
-    rows = tuple(_step_row(scaling, step, notes) for scaling in found for step in scaling.steps)
-    return Table(
+    return study_table(
+        study,
         "Scaling efficiency",
         "Images/s over what the fewest units promise: n times as much for n times as many. Medians, and in "
         "brackets the least and the most that the repeats of both allow. Workers make the same users' "
         "requests: with more of them the rate grows only where the client was in the way. The limit is what "
         "kept each from going faster: only where that is the server does this say how servers grow.",
-        ("cell", "of", "units", "images/s", "times", "efficiency %", "limit"),
-        rows,
-        notes.texts,
-        numeric=frozenset({2, 3, 4, 5}),
+        STEP_COLUMNS,
+        ((scaling, step) for scaling in found for step in scaling.steps),
         shared=(SCALING,) if of_growth(study) and found else (),
+        disclosed=False,
     )
-
-
-def _step_row(scaling: Scaling, step: ScalingStep, notes: Footnotes) -> tuple[TableCell, ...]:
-    """The doubts of a rate stand beside it, those of both rates and of their repeats beside their ratios."""
-    fewest = min(scaling.by_units)
-    runs, least = (resting_on(scaling.by_units[units], images_per_s) for units in (step.units, fewest))
-    of_rate, compared = notes.marks(taints(runs)), step.units > fewest
-    doubts = [*taints([*runs, *least]), scarcity([len(runs), len(least)])] if compared else []
-    of_ratios = notes.marks(text for text in doubts if text)
-    head = (
-        TableCell(runs[0].cell),
-        TableCell(scaling.unit),
-        TableCell(str(step.units)),
-        _spread(step.rate, of_rate),
-    )
-    limits = dict.fromkeys(run.limit.code for run in runs if run.limit)
-    ratios = (_spread(step.times, of_ratios), _spread(step.efficiency_pct, of_ratios))
-    return *head, *ratios, TableCell(", ".join(limits) or MISSING)

@@ -1,15 +1,14 @@
 """The wire ceiling: how many images a second a link of known rate could carry, and how near a study came."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from reports.fold.path import HEADER_BYTES
 from reports.format import digits, known
-from reports.page.disclosures import disclosures, stand_in
-from reports.page.grid import number
+from reports.page.study_table import Columns, cell, number, study_table, text
 from reports.page.table import Footnotes, Table, TableCell
 from reports.stats.figures import fastest_cell, images_per_s
-from reports.stats.repeats import Runs, resting_on, typical
+from reports.stats.repeats import Runs, by_cell, grouped, resting_on, typical
 from reports.study.study import Study
 from reports.summary.summary import Summary, Way
 
@@ -20,8 +19,6 @@ Sources: RFC 894 (1,500), RFC 791, RFC 9293, RFC 7323 (timestamps, 12 with paddi
 SEGMENT_BYTES + HEADER_BYTES = 1,514.
 """
 OVERHEAD = (SEGMENT_BYTES + HEADER_BYTES) / SEGMENT_BYTES
-HEADS = ("endpoint", "batch", "KB sent an image", "KB received", "fastest cell", "images/s")
-LINK_HEADS = ("link Mbit/s", "its images/s", "reached %")
 ABOVE = "above 100 %: the link is faster than it was said to be, or does not count headers"
 
 
@@ -59,16 +56,18 @@ def ceiling_per_s(link_bytes_per_s: float, image_bytes: float) -> float:
 
 def wires(study: Study) -> tuple[WireCeiling, ...]:
     """Each way and batch, floors left out, with a success whose bytes are known, by way and batch."""
-    found: dict[tuple[Way, int], dict[str, list[Summary]]] = {}
-    for run in study.started:
-        if not run.is_floor and images_per_s(run) and run.request_bytes is not None:
-            found.setdefault((run.way, run.batch), {}).setdefault(run.cell, []).append(run)
+    runs = [
+        run
+        for run in study.started
+        if not run.is_floor and images_per_s(run) and run.request_bytes is not None
+    ]
+    found = grouped(runs, lambda run: (run.way, run.batch))
     keys = sorted(found, key=lambda key: (study.ways.index(key[0]), key[1]))
-    return tuple(wire for key in keys for wire in _wire(*key, list(found[key].values())))
+    return tuple(wire for key in keys for wire in _wire(*key, found[key]))
 
 
-def _wire(way: Way, batch: int, cells: list[list[Summary]]) -> Iterator[WireCeiling]:
-    fastest = fastest_cell(cells)
+def _wire(way: Way, batch: int, runs: Runs) -> Iterator[WireCeiling]:
+    fastest = fastest_cell(by_cell(runs).values())
     behind = resting_on(fastest, images_per_s)
     sent, received = (typical(behind, value) for value in (_sent, _received))
     if sent is not None and fastest:
@@ -84,46 +83,42 @@ def _received(run: Summary) -> float | None:
     return None if run.response_bytes is None else run.response_bytes / run.batch
 
 
+def _link(wire: WireCeiling, notes: Footnotes) -> Iterator[TableCell]:
+    rate = None if wire.link_bytes_per_s is None else wire.link_bytes_per_s * 8 / 1e6
+    share = None if wire.share is None else 100 * wire.share
+    marks = notes.marks([ABOVE] if share is not None and share > 100 else [])
+    return (
+        TableCell(known(value), those, value)
+        for value, those in ((rate, ()), (wire.ceiling, ()), (share, marks))
+    )
+
+
+def _size(head: str, value: Callable[[WireCeiling], float]) -> Columns[WireCeiling]:
+    """A number of bytes in KB."""
+    return cell(head, lambda wire, _: TableCell(digits(value(wire) / 1e3), (), value(wire) / 1e3))
+
+
+COLUMNS: Sequence[Columns[WireCeiling]] = (
+    cell("endpoint", lambda wire, notes: notes.way(wire.fastest[0]), numeric=False),
+    text("batch", lambda wire: str(wire.batch)),
+    _size("KB sent an image", lambda wire: wire.sent_bytes),
+    _size("KB received", lambda wire: wire.received_bytes),
+    text("fastest cell", lambda wire: wire.fastest[0].cell, numeric=False),
+    cell("images/s", lambda wire, notes: number(wire.fastest, images_per_s, notes)),
+)
+OF_LINK = Columns(("link Mbit/s", "its images/s", "reached %"), _link)
+
+
 def wire_ceilings(study: Study) -> Table:
     """One row for each way and batch with a success; the link's columns only where some rate is known."""
-    notes = Footnotes()
     found = wires(study)
     linked = any(wire.ceiling for wire in found)
-    rows = tuple((*_row(study, wire, notes), *(_link(wire, notes) if linked else ())) for wire in found)
-    said = disclosures(study, (wire.way.endpoint for wire in found))
     told = (
         "The link's images/s are what its rate could carry in the busier direction: full TCP segments over "
         f"IPv4 and Ethernet ({digits(100 * OVERHEAD - 100)} % headers), and nothing lost or else under way."
         if linked
         else "No link's rate is known; --link-mbit gives it."
     )
-    heads = (*HEADS, *(LINK_HEADS if linked else ()))
-    return Table(
-        "Bytes on the wire",
-        f"Bodies of requests and answers, by image; 1 KB is 1,000 bytes. {told}",
-        heads,
-        rows,
-        notes.texts,
-        numeric=frozenset({1, 2, 3, *range(5, len(heads))}),
-        shared=tuple(text for text in said if text not in notes.texts),
-    )
-
-
-def _row(study: Study, wire: WireCeiling, notes: Footnotes) -> tuple[TableCell, ...]:
-    said = stand_in(study, wire.way.endpoint)
-    sizes = (wire.sent_bytes / 1e3, wire.received_bytes / 1e3)
-    return (
-        TableCell(study.named(wire.way), notes.marks([said] if said else [])),
-        TableCell(str(wire.batch)),
-        *(TableCell(digits(size), (), size) for size in sizes),
-        TableCell(wire.fastest[0].cell),
-        number(wire.fastest, images_per_s, notes),
-    )
-
-
-def _link(wire: WireCeiling, notes: Footnotes) -> tuple[TableCell, ...]:
-    rate = None if wire.link_bytes_per_s is None else wire.link_bytes_per_s * 8 / 1e6
-    share = None if wire.share is None else 100 * wire.share
-    marks = notes.marks([ABOVE] if share is not None and share > 100 else [])
-    told = ((rate, ()), (wire.ceiling, ()), (share, marks))
-    return tuple(TableCell(known(value), those, value) for value, those in told)
+    caption = f"Bodies of requests and answers, by image; 1 KB is 1,000 bytes. {told}"
+    columns = (*COLUMNS, OF_LINK) if linked else COLUMNS
+    return study_table(study, "Bytes on the wire", caption, columns, found)

@@ -1,42 +1,127 @@
-"""Heat maps of other payloads over float32 tensors, and of gRPC over HTTP."""
+"""Heat maps of other payloads over float32 tensors, and of gRPC over HTTP: every batch and load that both
+carried, with the repeats' interval; and what was found of both.
+"""
 
-from reports.page.ratio_map import (
-    LESS,
-    METHOD,
-    MORE,
-    SHADED,
-    TOLD,
-    Pair,
-    RatioMap,
-    closed_runs,
-    compared,
-    ratio_map,
-)
-from reports.page.table import Table
-from reports.stats.figures import protocol_pairs
-from reports.stats.repeats import scarcity
+from collections.abc import Iterator, Mapping, Sequence
+from math import log2
+
+from reports.format import MISSING
+from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
+from reports.page.table import Footnotes, Table, TableCell
+from reports.stats.figures import images_per_s, protocol_pairs
+from reports.stats.log_ratio import LogRatio, log_ratio
+from reports.stats.repeats import Runs, absence, resting_on, scarcity, taints
 from reports.study.study import Study
 from reports.summary.summary import Summary, Way
 
 TENSOR, GATEWAY = "fp32", "gateway"
 BEHIND = "onnx"
 """The backend that a gateway asks."""
-PAYLOADS = RatioMap(
+FULL_HEAT = 2.0
+"""The ratio, or one over it, that is shaded fully."""
+ONE_RUN = "one run on a side: no interval, so this may be chance"
+MORE, LESS = "▲", "▼"
+METHOD = (
+    "Ratio of images per second (geometric means of the repeats), and in brackets where it lies with 95 % "
+    "confidence (Welch's t of the logs)."
+)
+TOLD = "each with an interval that leaves 1 out; without either mark the two were not told apart."
+SHADED = "Shaded, by the ratio, where they were."
+PAYLOADS = (
     "Other payloads over float32 tensors, with the interval",
     f"The same model by the same protocol. {METHOD} {MORE}: the other payload is faster, {LESS}: the tensor "
     f"is faster, {TOLD} {SHADED}",
     "payload",
 )
-PROTOCOLS = RatioMap(
+PROTOCOLS = (
     "gRPC over HTTP, with its interval",
     f"{METHOD} {MORE}: gRPC is faster, {LESS}: HTTP is faster, {TOLD} {SHADED}",
     "backend",
 )
+"""Title, caption and what the rows are of."""
+Pair = tuple[Way, Way]
+"""What stands under the ratio, and what over it."""
+Row = tuple[str, Pair, Runs]
+"""A pair's name, and the runs of both at one number of users."""
 
 
 def payloads_map(study: Study) -> Table:
     """One row for each payload beside a tensor's, and number of users, one column for each batch."""
     return ratio_map(study, PAYLOADS, payload_pairs(study))
+
+
+def protocols_map(study: Study) -> Table:
+    """One row for each pair of protocols and number of users in closed load, one column for each batch."""
+    return ratio_map(study, PROTOCOLS, protocol_pairs(study, closed_runs(study)))
+
+
+def closed_runs(study: Study) -> list[Summary]:
+    """What can be compared: closed load, no floors."""
+    return [run for run in study.runs if run.load == "closed" and not run.is_floor]
+
+
+def ratio_map(study: Study, about: tuple[str, str, str], pairs: Mapping[str, Pair]) -> Table:
+    """One row for each pair of ways and number of users in closed load, one column for each batch."""
+    title, caption, head = about
+    paired = [run for run in closed_runs(study) if any(run.way in pair for pair in pairs.values())]
+    batches = sorted({run.batch for run in paired})
+
+    def ratios(row: Row, notes: StudyNotes) -> Iterator[TableCell]:
+        _, pair, runs = row
+        return (_cell([run for run in runs if run.batch == batch], pair, notes) for batch in batches)
+
+    columns: Sequence[Columns[Row]] = (
+        cell(head, lambda row, notes: notes.head(row[0], *(way.endpoint for way in row[1])), numeric=False),
+        text("users", lambda row: f"{row[2][0].level:g}"),
+        Columns(tuple(f"batch {batch}" for batch in batches), ratios),
+    )
+    said = [run.endpoint for run in paired]
+    return study_table(study, title, caption, columns, _rows(pairs, paired), endpoints=said)
+
+
+def _rows(pairs: Mapping[str, Pair], runs: Runs) -> Iterator[Row]:
+    for name, pair in pairs.items():
+        here = [run for run in runs if run.way in pair]
+        for level in sorted({run.level for run in here}):
+            yield name, pair, [run for run in here if run.level == level]
+
+
+def compared(runs: Sequence[Summary], pair: Pair) -> LogRatio | None:
+    """The ratio of the runs of one batch and load; None where a side has no figure."""
+    under, over = ([run.images_per_s or 0.0 for run in side] for side in _counted(runs, pair))
+    return log_ratio(over, under) if over and under else None
+
+
+def _counted(runs: Sequence[Summary], pair: Pair) -> list[Runs]:
+    return [resting_on([run for run in runs if run.way == way], images_per_s) for way in pair]
+
+
+def _cell(runs: Sequence[Summary], pair: Pair, notes: Footnotes) -> TableCell:
+    """The ratio of one batch and load; empty where none was planned, a dash where a side has no figure."""
+    if not runs:
+        return TableCell("")
+    counted, found = _counted(runs, pair), compared(runs, pair)
+    if found is None:
+        lacking = next(way for way, known in zip(pair, counted, strict=True) if not known)
+        return TableCell(MISSING, notes.marks([absence([run for run in runs if run.way == lacking])]))
+    doubts = [*taints([*counted[0], *counted[1]]), *([ONE_RUN] if found.low is None else [])]
+    return TableCell(
+        shown(found),
+        notes.marks(doubts),
+        found.ratio,
+        heat=heat_of(found.ratio) if found.significant else None,
+    )
+
+
+def shown(found: LogRatio) -> str:
+    """▲ 1.41× (1.32–1.51)."""
+    mark = "" if not found.significant else f"{MORE} " if found.ratio > 1 else f"{LESS} "
+    return f"{mark}{found.times}"
+
+
+def heat_of(ratio: float) -> float:
+    """How a ratio is shaded, from -1 to 1: its logarithm, full at twice as much and at half."""
+    return max(-1.0, min(1.0, log2(ratio) / log2(FULL_HEAT)))
 
 
 def payload_pairs(study: Study) -> dict[str, Pair]:
@@ -74,6 +159,18 @@ def _asked(run: Summary) -> tuple[str, str, Way]:
     return backend, run.protocol, Way("", run.variant)
 
 
-def protocols_map(study: Study) -> Table:
-    """One row for each pair of protocols and number of users in closed load, one column for each batch."""
-    return ratio_map(study, PROTOCOLS, protocol_pairs(study, closed_runs(study)))
+def protocols_finding(study: Study) -> str:
+    """gRPC over HTTP with one user; each batch by itself: a range over batches would read as a doubt."""
+    clean = [run for run in closed_runs(study) if run.succeeded and run.serial and not run.tainted]
+    said, counts = [], []
+    for backend, pair in protocol_pairs(study, clean).items():
+        batches = sorted({run.batch for run in clean})
+        ratios = {at: compared([run for run in clean if run.batch == at], pair) for at in batches}
+        known = {at: found for at, found in ratios.items() if found}
+        told = ", ".join(f"{found.times} at batch {batch}" for batch, found in known.items())
+        said += [f"{backend} {told}"] if known else []
+        counts += [found.runs for found in known.values()]
+    if not said:
+        return ""
+    grain = scarcity(counts)
+    return f"gRPC over HTTP, images per second with one user: {'; '.join([*said, grain] if grain else said)}."

@@ -6,14 +6,13 @@ from math import floor, log10
 from operator import attrgetter
 
 from reports.format import MISSING, digits, known
-from reports.page.disclosures import disclosures, stand_in
+from reports.page.study_table import Columns, StudyNotes, cell, measured, study_table, text
 from reports.page.table import Footnotes, Table, TableCell
 from reports.published_figures.figures import Published, read_published, their_endpoint
-from reports.published_figures.rates import measured, sourced
-from reports.stats.figures import latency_ms
+from reports.published_figures.rates import sourced
+from reports.stats.figures import in_ms, latency_ms
 from reports.stats.log_ratio import log_ratio
-from reports.stats.repeats import Runs, Value, absence, repeats, resting_on, typical
-from reports.stats.spread import spread_of
+from reports.stats.repeats import Runs, Value, absence, grouped, repeats, resting_on, spread_of, typical
 from reports.study.study import Study
 from reports.summary.summary import Summary, Way
 
@@ -31,6 +30,7 @@ AWAITED = f"the client had no core {AWAITED_PCT} % of the time or more, and that
 FEW = f"of fewer than {ENOUGH_REQUESTS} requests"
 FAR = "a remote GPU over the internet; before and after differ in more than JSON, see their sources"
 Figure = Callable[[Published], float | None]
+mean_ms = in_ms("latency_mean_ns")
 P50: Figure = attrgetter("latency_p50_ms")
 MEAN: Figure = attrgetter("latency_mean_ms")
 
@@ -48,12 +48,10 @@ class EncodingPair:
 def pairs(study: Study) -> list[EncodingPair]:
     """Each batch that one user sent as JSON and as binary tensors to one backend over one protocol."""
     serial = [run for run in study.runs if run.serial and not run.is_floor and run.payload in (JSON, BINARY)]
-    spoken: dict[tuple[str, str, str], dict[str, Way]] = {}
-    for run in serial:
-        spoken.setdefault((run.backend, run.protocol, run.variant), {})[run.payload] = run.way
+    spoken = grouped(serial, lambda run: (run.backend, run.protocol, run.variant)).values()
     return [
         pair
-        for ways in spoken.values()
+        for ways in ({run.payload: run.way for run in runs} for runs in spoken)
         if len(ways) == 2
         for pair in _by_batch(study.named(ways[BINARY]), ways[JSON], ways[BINARY], serial)
     ]
@@ -73,11 +71,6 @@ def encode_ms(run: Summary) -> float | None:
 def payload_kb(run: Summary) -> float | None:
     """A request's body in units of 1,024 bytes."""
     return None if run.request_bytes is None else run.request_bytes / KB
-
-
-def mean_ms(run: Summary) -> float | None:
-    """Mean latency in milliseconds."""
-    return None if run.latency_mean_ns is None else run.latency_mean_ns / 1e6
 
 
 def ratio_said(pair: EncodingPair, value: Value) -> str | None:
@@ -187,32 +180,41 @@ def serialisation_tables(study: Study) -> Iterator[Table]:
         yield local_cpu(study, found)
 
 
+def _head(pair: EncodingPair, notes: StudyNotes) -> TableCell:
+    return notes.head(pair.name, (pair.binary or pair.json)[0].endpoint)
+
+
+BATCH: Columns[EncodingPair] = text("batch", lambda pair: str(pair.batch))
+
+
 def _table(
     study: Study,
     kind: EncodingTable,
     found: Sequence[EncodingPair],
     each: Callable[[EncodingPair], str] | None = None,
 ) -> Table:
-    notes, theirs = Footnotes(), read_published(THEIRS)
-    added = ("bytes/number",) if each else ()
-    heads = (
-        *("endpoint", "batch", f"JSON {kind.unit}", f"binary {kind.unit}", "JSON/binary", *added),
-        *("published JSON", "published binary", "published ratio"),
+    theirs = read_published(THEIRS)
+
+    def head(pair: EncodingPair, notes: StudyNotes) -> TableCell:
+        _ours(pair, kind, notes)  # what these cells note is the first of a row's notes
+        return _head(pair, notes)
+
+    columns: Sequence[Columns[EncodingPair]] = (
+        cell("endpoint", head, numeric=False),
+        BATCH,
+        Columns(
+            (f"JSON {kind.unit}", f"binary {kind.unit}", "JSON/binary"),
+            lambda pair, notes: _ours(pair, kind, notes),
+        ),
+        *([text("bytes/number", each)] if each else []),
+        Columns(
+            ("published JSON", "published binary", "published ratio"),
+            lambda pair, notes: _theirs(pair, kind, theirs, notes),
+        ),
     )
-    rows = []
-    for pair in found:
-        extra = (TableCell(each(pair)),) if each else ()
-        ours = _ours(pair, kind, notes)
-        rows.append((*_head(study, pair, notes), *ours, *extra, *_theirs(pair, kind, theirs, notes)))
-    said = disclosures(study, (run.endpoint for pair in found for run in (*pair.json, *pair.binary)))
-    shared = (repeats(study), *(text for text in said if text not in notes.texts))
-    numeric = frozenset(range(1, len(heads)))
-    return Table(kind.title, kind.caption, heads, tuple(rows), notes.texts, numeric, shared)
-
-
-def _head(study: Study, pair: EncodingPair, notes: Footnotes) -> tuple[TableCell, TableCell]:
-    said = stand_in(study, (pair.binary or pair.json)[0].endpoint)
-    return TableCell(pair.name, notes.marks([said] if said else [])), TableCell(str(pair.batch))
+    sent = [run.endpoint for pair in found for run in (*pair.json, *pair.binary)]
+    shared = (repeats(study),)
+    return study_table(study, kind.title, kind.caption, columns, found, shared=shared, endpoints=sent)
 
 
 def _ours(pair: EncodingPair, kind: EncodingTable, notes: Footnotes) -> tuple[TableCell, ...]:
@@ -242,9 +244,9 @@ def doubts_of(runs: Runs, kind: EncodingTable) -> Iterator[str]:
             yield FEW
         if kind.varies and (run.cpu_wait_pct or 0) >= AWAITED_PCT:
             yield AWAITED
-        for doubt in run.caveats:
-            if doubt.tainted and not (kind.of_client and doubt.code == "client-bound"):
-                yield f"{doubt.code}: {doubt.advice}"
+        for caveat in run.caveats:
+            if caveat.tainted and not (kind.of_client and caveat.code == "client-bound"):
+                yield f"{caveat.code}: {caveat.advice}"
 
 
 def _theirs(
@@ -278,20 +280,25 @@ def _twin(runs: Runs, kind: EncodingTable, figures: Sequence[Published]) -> Publ
 
 def local_cpu(study: Study, found: Sequence[EncodingPair]) -> Table:
     """Binary tensors by batch beside what was published of a Triton on a CPU; no ratio of two machines."""
-    notes, figures = Footnotes(), read_published(ON_CPU)
-    rows = []
-    for pair in found:
+    figures = read_published(ON_CPU)
+
+    def theirs(pair: EncodingPair, notes: StudyNotes) -> Iterator[TableCell]:
         it = _twin(pair.binary, END_TO_END, figures)
-        ours = (measured(pair.binary, value, notes) for value in (latency_ms, mean_ms))
-        theirs = (_published(it, figure, notes) for figure in (P50, MEAN))
-        rows.append((*_head(study, pair, notes), *ours, *theirs))
-    heads = ("endpoint", "batch", "p50 ms", "mean ms", "published p50", "published mean")
-    return Table(
+        return (_published(it, figure, notes) for figure in (P50, MEAN))
+
+    columns: Sequence[Columns[EncodingPair]] = (
+        cell("endpoint", _head, numeric=False),
+        BATCH,
+        cell("p50 ms", lambda pair, notes: measured(pair.binary, latency_ms, notes)),
+        cell("mean ms", lambda pair, notes: measured(pair.binary, mean_ms, notes)),
+        Columns(("published p50", "published mean"), theirs),
+    )
+    return study_table(
+        study,
         "Binary tensors beside a Triton on a CPU",
         "Milliseconds per request, one user, encoding included; published is of another machine.",
-        heads,
-        tuple(rows),
-        notes.texts,
-        frozenset(range(1, len(heads))),
-        (repeats(study),),
+        columns,
+        found,
+        shared=(repeats(study),),
+        disclosed=False,
     )

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from reports.cells_csv.stated import flat
+from reports.cells_csv.sides import flat
 from reports.format import MISSING, known, ms
-from reports.page.table import Footnotes, Table, TableCell, words
+from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.study.study import Study
 
 _PAIR = ("what", "value")
@@ -19,6 +19,15 @@ HOST_HEADS = (
 )
 
 
+def origins(study: Study) -> Iterator[Table]:
+    """Endpoints, the images that were sent, links, hosts, the options as resolved, the fingerprint."""
+    yield endpoints(study)
+    yield table_of("Images", _PAIR, flat(study.header.get("images") or {}))
+    yield from (links(study), hosts(study))
+    for title in ("Options", "Fingerprint"):
+        yield table_of(title, _PAIR, flat(study.header.get(title.lower()) or {}), folded=True)
+
+
 def endpoints(study: Study) -> Table:
     """Each endpoint with its address, model and weights."""
     heads = ("endpoint", "address", "model", "weights", "server")
@@ -26,7 +35,7 @@ def endpoints(study: Study) -> Table:
         (name, about.get("url", ""), about.get("model", ""), about.get("weights", ""), _server(about))
         for name, about in study.described.items()
     )
-    return words("Endpoints", heads, rows)
+    return table_of("Endpoints", heads, rows)
 
 
 def _server(about: Mapping[str, Any]) -> str:
@@ -35,38 +44,23 @@ def _server(about: Mapping[str, Any]) -> str:
     return ", ".join(str(text) for text in (whose, about.get("provider"), about.get("upstream")) if text)
 
 
-def images(study: Study) -> Table:
-    """The image set that was sent."""
-    return words("Images", _PAIR, flat(study.header.get("images") or {}))
-
-
-def options(study: Study) -> Table:
-    """The options as resolved."""
-    return words("Options", _PAIR, flat(study.header.get("options") or {}), folded=True)
-
-
-def fingerprint(study: Study) -> Table:
-    """What the study ran on."""
-    return words("Fingerprint", _PAIR, flat(study.header.get("fingerprint") or {}), folded=True)
-
-
 def links(study: Study) -> Table:
     """One row for each emulated link and host that measured it: what was asked of it and what it is."""
     notes = Footnotes()
-    rows = tuple(row for link in study.links for row in _link_rows(link, notes))
     emulators = sorted({str(link["emulator"]) for link in study.links if link.get("emulator")})
     how = f" Emulated by {' and '.join(emulators)}." if emulators else ""
-    return Table(
+    return table_of(
         "Links: asked and measured",
-        f"What each link's profile says, and beside it what real packets met before the first run.{how}",
         LINK_HEADS,
-        rows,
-        notes.texts,
-        numeric=frozenset(range(2, 9)),
+        (row for link in study.links for row in _link_rows(link, notes)),
+        caption="What each link's profile says, and beside it what real packets met before the first run."
+        f"{how}",
+        notes=notes,
+        numeric=range(2, 9),
     )
 
 
-def _link_rows(link: Mapping[str, Any], notes: Footnotes) -> Iterator[tuple[TableCell, ...]]:
+def _link_rows(link: Mapping[str, Any], notes: Footnotes) -> Iterator[tuple[TableCell | str, ...]]:
     measured: Mapping[str, Mapping[str, Any]] = link.get("measured") or {MISSING: {}}
     head = TableCell(str(link.get("name", MISSING)), notes.marks(map(str, link.get("differences") or ())))
     one_way = link.get("one_way_ms")
@@ -76,13 +70,13 @@ def _link_rows(link: Mapping[str, Any], notes: Footnotes) -> Iterator[tuple[Tabl
     for host, found in measured.items():
         seen = (found.get("rtt_ms"), found.get("mbit_per_s"), found.get("loss_pct"))
         pairs = [text for pair in zip(asked, seen, strict=True) for text in map(known, pair)]
-        yield (head, *map(TableCell, (str(host), *pairs, *tail)))
+        yield (head, str(host), *pairs, *tail)
 
 
 def hosts(study: Study) -> Table:
     """One row for each host that client processes ran on, by what it said of itself."""
     rows = [_host_row(host) for host in study.header.get("hosts") or ()]
-    return words("Hosts", HOST_HEADS, rows, numeric=(2, 4, 5, 9, 10))
+    return table_of("Hosts", HOST_HEADS, rows, numeric=(2, 4, 5, 9, 10))
 
 
 def _host_row(host: Mapping[str, Any]) -> tuple[str, ...]:

@@ -1,84 +1,76 @@
 """Tables of single runs: every number of each, its caveats, its failures."""
 
 from collections import Counter
+from collections.abc import Sequence
+from typing import Protocol
 
 from reports.format import known, ms
-from reports.page.disclosures import disclosures, stand_in
-from reports.page.table import Footnotes, Table, TableCell, words
+from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
+from reports.page.table import Table, TableCell, table_of
 from reports.study.study import Study
 from reports.summary.summary import Summary, codes
 
-HEADS = (
-    "run",
-    "successes",
-    "failures",
-    "abandoned",
-    "images/s",
-    "p50 ms",
-    "p95 ms",
-    "p99 ms",
-    "max ms",
-    "caveats",
-)
+
+class Repeated(Protocol):
+    """Something that is told of one repeat of a cell."""
+
+    @property
+    def cell(self) -> str: ...
+    @property
+    def repeat(self) -> int: ...
 
 
-def run_name(run: Summary) -> str:
+def run_name(run: Repeated) -> str:
     """The cell's name, with the repeat where it is not the first."""
     return run.cell if run.repeat == 1 else f"{run.cell} r{run.repeat}"
 
 
+def run_head(run: Summary, notes: StudyNotes) -> TableCell:
+    """The run's name, marked with what stands in for something else."""
+    return notes.head(run_name(run), run.endpoint)
+
+
+RUN: Columns[Summary] = cell("run", run_head, numeric=False)
+COLUMNS: Sequence[Columns[Summary]] = (
+    RUN,
+    text("successes", lambda run: f"{run.succeeded:,}"),
+    text("failures", lambda run: f"{run.failures or 0:,}"),
+    text("abandoned", lambda run: f"{run.abandoned or 0:,}"),
+    text("images/s", lambda run: known(run.images_per_s)),
+    text("p50 ms", lambda run: ms(run.latency_p50_ns)),
+    text("p95 ms", lambda run: ms(run.latency_p95_ns)),
+    text("p99 ms", lambda run: ms(run.latency_p99_ns)),
+    text("max ms", lambda run: ms(run.latency_max_ns)),
+    text("caveats", codes, numeric=False),
+)
+
+
 def every_run(study: Study) -> Table:
     """One row for each run that was begun, in run order."""
-    notes = Footnotes()
-    rows = tuple(
-        (run_head(study, run, notes), *_numbers(run), TableCell(codes(run))) for run in study.started
-    )
-    said = disclosures(study, (run.endpoint for run in study.started))
-    return Table(
+    return study_table(
+        study,
         "Runs, in the order they were made",
         "Latency counts from the intended start and covers successes only.",
-        HEADS,
-        rows,
-        notes.texts,
-        numeric=frozenset(range(1, 9)),
-        shared=tuple(text for text in said if text not in notes.texts),
+        COLUMNS,
+        study.started,
     )
-
-
-def run_head(study: Study, run: Summary, notes: Footnotes) -> TableCell:
-    """The run's name, marked with what stands in for something else."""
-    said = stand_in(study, run.endpoint)
-    return TableCell(run_name(run), notes.marks([said] if said else []))
-
-
-def _numbers(run: Summary) -> list[TableCell]:
-    counts = (run.succeeded, run.failures or 0, run.abandoned or 0)
-    times = (run.latency_p50_ns, run.latency_p95_ns, run.latency_p99_ns, run.latency_max_ns)
-    return [
-        TableCell(text)
-        for text in (
-            *(f"{count:,}" for count in counts),
-            known(run.images_per_s),
-            *(ms(time) for time in times),
-        )
-    ]
 
 
 def caveats_by_code(study: Study) -> Table:
     """How many runs each caveat touches and what to do about it, most frequent first."""
-    advice = {doubt.code: doubt for run in study.started for doubt in run.caveats}
-    counts = Counter(code for run in study.started for code in {doubt.code for doubt in run.caveats})
+    advice = {caveat.code: caveat for run in study.started for caveat in run.caveats}
+    counts = Counter(code for run in study.started for code in {caveat.code for caveat in run.caveats})
     rows = (
         (code, counts[code], "yes" if advice[code].tainted else "no", advice[code].advice)
         for code in sorted(counts, key=lambda code: (-counts[code], code))
     )
-    return words("Caveats", ("caveat", "runs", "disqualifies", "what to do"), rows, numeric=[1])
+    return table_of("Caveats", ("caveat", "runs", "disqualifies", "what to do"), rows, numeric=[1])
 
 
 def caveats_by_run(study: Study) -> Table:
     """Every caveat with what happened."""
-    rows = ((run_name(run), doubt.code, doubt.text) for run in study.started for doubt in run.caveats)
-    return words("Caveats, run by run", ("run", "caveat", "what happened"), rows, folded=True)
+    rows = ((run_name(run), caveat.code, caveat.text) for run in study.started for caveat in run.caveats)
+    return table_of("Caveats, run by run", ("run", "caveat", "what happened"), rows, folded=True)
 
 
 def failures_by_kind(study: Study) -> Table:
@@ -87,4 +79,4 @@ def failures_by_kind(study: Study) -> Table:
     for run in study.started:
         found.update({(study.named(run.way), kind): count for kind, count in run.failure_kinds.items()})
     rows = ((endpoint, kind, f"{count:,}") for (endpoint, kind), count in sorted(found.items()))
-    return words("Failures by kind", ("endpoint", "kind", "requests"), rows, numeric=[2])
+    return table_of("Failures by kind", ("endpoint", "kind", "requests"), rows, numeric=[2])

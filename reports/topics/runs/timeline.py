@@ -1,15 +1,15 @@
 """The timelines of a study: every run's seconds on one axis, a panel for each kind of figure."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 from reports.fold.timeline import TimelineSecond
 from reports.format import NS_PER_MS
-from reports.page.chart import Chart, rounded
 from reports.page.disclosures import disclosures
+from reports.page.page import Chart, rounded
 from reports.study.study import Study
+from reports.topics.runs.runs import run_name
 
 MOST_POINTS = 4_000
 """In one drawing; more seconds than that are drawn several to a point."""
@@ -20,35 +20,43 @@ CAPTION = (
 )
 
 
-@dataclass(frozen=True)
-class Line:
-    """One line of a panel: the attribute of a TimelineSecond, and what its values are divided by."""
-
-    label: str
-    name: str
-    unit: float = 1.0
+Moment = TypeVar("Moment")
+Line = tuple[str, Callable[[Moment], float | None]]
+"""Its label, and its value at a moment."""
+Panel = tuple[str, str, tuple[Line[Moment], ...]]
+"""Its title, the unit and its lines."""
 
 
-PANELS: tuple[tuple[str, str, tuple[Line, ...]], ...] = (
+def line(label: str, name: str, unit: float = 1.0) -> Line[TimelineSecond]:
+    """Of an attribute of a TimelineSecond, and what its values are divided by."""
+
+    def value(second: TimelineSecond) -> float | None:
+        found: float | None = getattr(second, name)
+        return None if found is None else found / unit
+
+    return label, value
+
+
+PANELS: tuple[Panel[TimelineSecond], ...] = (
     (
         *("Latency", "ms"),
-        tuple(Line(f"p{percent}", f"latency_p{percent}_ns", NS_PER_MS) for percent in (50, 95, 99)),
+        tuple(line(f"p{percent}", f"latency_p{percent}_ns", NS_PER_MS) for percent in (50, 95, 99)),
     ),
-    ("Throughput", "images/s", (Line("images/s", "images_per_s"),)),
-    ("Failures", "requests/s", (Line("failures/s", "failures_per_s"),)),
-    ("Requests in flight", "", (Line("in flight", "in_flight"), Line("users", "users"))),
+    ("Throughput", "images/s", (line("images/s", "images_per_s"),)),
+    ("Failures", "requests/s", (line("failures/s", "failures_per_s"),)),
+    ("Requests in flight", "", (line("in flight", "in_flight"), line("users", "users"))),
     (
         *("Server", "ms a request"),
-        (Line("queue", "server_queue_ns", NS_PER_MS), Line("compute", "server_compute_ns", NS_PER_MS)),
+        (line("queue", "server_queue_ns", NS_PER_MS), line("compute", "server_compute_ns", NS_PER_MS)),
     ),
-    ("Executed batch", "images", (Line("executed batch", "executed_batch"),)),
-    ("GPU utilisation", "%", (Line("GPU", "gpu_util_pct"),)),
-    ("GPU memory", "GB", (Line("memory", "gpu_memory_bytes", 1e9),)),
-    ("GPU power", "W", (Line("power", "gpu_power_w"),)),
-    ("CPU", "%", (Line("busiest worker, of a core", "worker_cpu_pct"), Line("host, of all", "host_cpu_pct"))),
+    ("Executed batch", "images", (line("executed batch", "executed_batch"),)),
+    ("GPU utilisation", "%", (line("GPU", "gpu_util_pct"),)),
+    ("GPU memory", "GB", (line("memory", "gpu_memory_bytes", 1e9),)),
+    ("GPU power", "W", (line("power", "gpu_power_w"),)),
+    ("CPU", "%", (line("busiest worker, of a core", "worker_cpu_pct"), line("host, of all", "host_cpu_pct"))),
     (
         *("Master's network", "Mbit/s"),
-        (Line("sent", "tx_bytes_per_s", 1e6 / 8), Line("received", "rx_bytes_per_s", 1e6 / 8)),
+        (line("sent", "tx_bytes_per_s", 1e6 / 8), line("received", "rx_bytes_per_s", 1e6 / 8)),
     ),
 )
 LOGARITHMIC = frozenset({"Latency"})
@@ -60,7 +68,7 @@ def timeline_chart(study: Study) -> Chart | None:
         return None
     width = -(-len(study.timeline) // MOST_POINTS)
     points = list(_points(study.timeline, width))
-    found = [_panel(points, *panel) for panel in PANELS]
+    found = [drawn_panel(points, *panel) for panel in PANELS]
     panels = [panel for panel in found if panel["lines"]]
     lacking = [panel["title"] for panel in found if not panel["lines"]]
     runs = list(_runs(study.timeline))
@@ -97,28 +105,28 @@ def _end(second: TimelineSecond) -> int:
     return second.t_s + second.width_s
 
 
-def _panel(
-    points: Sequence[Sequence[TimelineSecond]], title: str, unit: str, lines: Sequence[Line]
+def drawn_panel(
+    points: Sequence[Sequence[Moment]], title: str, unit: str, lines: Sequence[Line[Moment]]
 ) -> dict[str, Any]:
-    """A panel with those of its lines that are known somewhere."""
-    drawn = [{"label": line.label, "values": [_highest(point, line) for point in points]} for line in lines]
+    """A panel with those of its lines that are known somewhere; a point of several moments is the highest."""
+    drawn = [
+        {"label": label, "values": [_highest(point, value) for point in points]} for label, value in lines
+    ]
     known = [line for line in drawn if any(value is not None for value in line["values"])]
     return {"title": title, "unit": unit, "log": title in LOGARITHMIC, "lines": known}
 
 
-def _highest(point: Sequence[TimelineSecond], line: Line) -> float | None:
-    found = [value for second in point if (value := getattr(second, line.name)) is not None]
-    return rounded(max(found) / line.unit) if found else None
+def _highest(point: Sequence[Moment], value: Callable[[Moment], float | None]) -> float | None:
+    return rounded(max((found for one in point if (found := value(one)) is not None), default=None))
 
 
 def _runs(seconds: Sequence[TimelineSecond]) -> Iterator[dict[str, Any]]:
     """Each run's name, its first and last second, and the spans of it that are no measure phase."""
     before = seconds[0].t_s
-    for (cell, repeat), run in groupby(seconds, key=_run):
+    for _, run in groupby(seconds, key=_run):
         here = list(run)
-        name = cell if repeat == 1 else f"{cell} r{repeat}"
         phases = ((phase, list(part)) for phase, part in groupby(here, key=lambda it: it.phase))
         spans = [(phase, max(before, part[0].t_s), _end(part[-1])) for phase, part in phases]
         aside = [span for span in spans if span[0] != "measure"]
-        yield {"name": name, "from": here[0].t_s, "to": _end(here[-1]), "aside": aside}
+        yield {"name": run_name(here[0]), "from": here[0].t_s, "to": _end(here[-1]), "aside": aside}
         before = _end(here[-1])

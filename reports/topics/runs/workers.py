@@ -7,7 +7,8 @@ from reports.fold.path import Path
 from reports.fold.records import ratio
 from reports.fold.workers import WorkerShare
 from reports.format import MISSING, counted, digits, known, ms
-from reports.page.table import Footnotes, Table, TableCell
+from reports.page.study_table import StudyNotes
+from reports.page.table import Table, TableCell, table_of
 from reports.study.study import Study
 from reports.summary.summary import Summary
 from reports.topics.runs.runs import run_head, run_name
@@ -32,36 +33,31 @@ PATH_HEADS = (
 
 def per_worker(study: Study) -> Table:
     """One row for each run and worker."""
-    notes = Footnotes()
-    rows = tuple(
-        (run_head(study, run, notes), *_numbers(run, place, notes))
-        for run in study.started
-        for place in range(len(run.per_worker))
-    )
-    return Table(
+    notes = StudyNotes(study)
+    workers = [(run, place) for run in study.started for place in range(len(run.per_worker))]
+    return table_of(
         "Workers",
-        "What each worker did in the measure phase, by its own clock; CPU in percent of one core. Look for a "
-        "worker that is slower than the others or did less, then at its CPU and lag. Marked where requests "
-        f"or p50 are more than {100 * UNLIKE:g} % off the others' median, where that is {LEAST_REQUESTS} "
-        "requests or more, and where it made none beside others that did.",
         HEADS,
-        rows,
-        notes.texts,
-        numeric=frozenset(range(2, len(HEADS))),
-        folded=len(rows) > FOLDED_ROWS,
+        ((run_head(run, notes), *_numbers(run, place, notes)) for run, place in workers),
+        caption="What each worker did in the measure phase, by its own clock; CPU in percent of one core. "
+        "Look for a worker that is slower than the others or did less, then at its CPU and lag. Marked where "
+        f"requests or p50 are more than {100 * UNLIKE:g} % off the others' median, where that is "
+        f"{LEAST_REQUESTS} requests or more, and where it made none beside others that did.",
+        notes=notes,
+        numeric=range(2, len(HEADS)),
+        folded=len(workers) > FOLDED_ROWS,
     )
 
 
-def _numbers(run: Summary, place: int, notes: Footnotes) -> tuple[TableCell, ...]:
-    share = run.per_worker[place]
-    marks = notes.marks(hints(run.load, share, [*run.per_worker[:place], *run.per_worker[place + 1 :]]))
-    texts = (
+def _numbers(run: Summary, place: int, notes: StudyNotes) -> tuple[TableCell | str, ...]:
+    share, others = run.per_worker[place], [*run.per_worker[:place], *run.per_worker[place + 1 :]]
+    return (
+        TableCell(share.worker, notes.marks(hints(run.load, share, others))),
         *(counted(share.users), f"{share.requests:,}", f"{share.failures:,}", known(share.images_per_s)),
         *map(ms, (share.latency_p50_ns, share.latency_p95_ns, share.latency_p99_ns)),
         *(known(share.cpu_pct), ms(share.loop_lag_p99_ns), counted(share.tcp_connections)),
         known(share.phase_ns, 1e9),
     )
-    return TableCell(share.worker, marks), *map(TableCell, texts)
 
 
 def hints(load: str, share: WorkerShare, others: Sequence[WorkerShare]) -> Iterator[str]:
@@ -106,55 +102,49 @@ def _hint(said: str) -> str:
 
 def generator_health(study: Study) -> Table:
     """One row for each run that was begun; none where no worker told of its health."""
-    notes = Footnotes()
+    notes = StudyNotes(study)
     told = any(run.worker_cpu_pct is not None or run.late is not None for run in study.started)
-    rows = tuple((*_head(run, notes), *_health_numbers(run)) for run in study.started) if told else ()
-    return Table(
+    return table_of(
         "Generator health",
-        "The worst worker in the measure phase; CPU in percent of one core; no core is the time in which it "
-        "was ready to run and had none; GC is Python's own. CPU a request is of all workers with all their "
-        "threads, over the requests that came back, right or wrong; the fixed work of each second (probes, "
-        "shipping) is in it, so it is high at few requests a second, and in phases of a second or two it is "
-        "coarse. Client: prepared sent what was made before the load, library made each request anew.",
         HEALTH_HEADS,
-        rows,
-        notes.texts,
-        numeric=frozenset(range(2, len(HEALTH_HEADS))),
+        (_health(run, notes) for run in study.started if told),
+        caption="The worst worker in the measure phase; CPU in percent of one core; no core is the time in "
+        "which it was ready to run and had none; GC is Python's own. CPU a request is of all workers with "
+        "all their threads, over the requests that came back, right or wrong; the fixed work of each second "
+        "(probes, shipping) is in it, so it is high at few requests a second, and in phases of a second or "
+        "two it is coarse. Client: prepared sent what was made before the load, library made each request "
+        "anew.",
+        notes=notes,
+        numeric=range(2, len(HEALTH_HEADS)),
     )
 
 
-def _head(run: Summary, notes: Footnotes) -> tuple[TableCell, ...]:
-    bound = (doubt.text for doubt in run.caveats if doubt.code == "client-bound")
-    name = TableCell(run_name(run), notes.marks(f"client-bound: {text}" for text in bound))
-    cost = TableCell(known(run.client_cpu_ns, NS_PER_US), notes.marks(run.client_cpu_doubts))
-    return name, TableCell(run.client or MISSING), TableCell(f"{run.workers or 0}"), cost
-
-
-def _health_numbers(run: Summary) -> list[TableCell]:
-    shares = (run.worker_cpu_pct, run.cpu_wait_pct)
-    times = (run.loop_lag_p99_ns, run.gc_max_ns, run.send_delay_p99_ns)
-    counts = (run.late, run.abandoned)
-    found = (*map(known, shares), *map(ms, times), *map(counted, counts))
-    return [TableCell(text) for text in found]
+def _health(run: Summary, notes: StudyNotes) -> tuple[TableCell | str, ...]:
+    bound = (caveat.text for caveat in run.caveats if caveat.code == "client-bound")
+    return (
+        TableCell(run_name(run), notes.marks(f"client-bound: {text}" for text in bound)),
+        *(run.client or MISSING, f"{run.workers or 0}"),
+        TableCell(known(run.client_cpu_ns, NS_PER_US), notes.marks(run.client_cpu_doubts)),
+        *map(known, (run.worker_cpu_pct, run.cpu_wait_pct)),
+        *map(ms, (run.loop_lag_p99_ns, run.gc_max_ns, run.send_delay_p99_ns)),
+        *map(counted, (run.late, run.abandoned)),
+    )
 
 
 def connections_and_path(study: Study) -> Table:
     """One row for each run whose connections were looked at."""
-    notes = Footnotes()
-    rows = tuple(
-        (run_head(study, run, notes), *_path_numbers(run, run.path)) for run in study.started if run.path
-    )
+    notes = StudyNotes(study)
     rate = "the emulated link" if study.links else "the rate given by --link-mbit"
-    return Table(
+    return table_of(
         "Connections and path",
-        "From the kernel's TCP_INFO, all workers together. Of the connections' time, busy is when bytes were "
-        "under way; of that, held up by the receiver's window, by the send buffer, and by neither: the "
-        "congestion window and the wire. Wire bytes are both ways, headers included; the link's images/s are "
-        f"what {rate} allows.",
         PATH_HEADS,
-        rows,
-        notes.texts,
-        numeric=frozenset(range(1, len(PATH_HEADS))),
+        ((run_head(run, notes), *_path_numbers(run, run.path)) for run in study.started if run.path),
+        caption="From the kernel's TCP_INFO, all workers together. Of the connections' time, busy is when "
+        "bytes were under way; of that, held up by the receiver's window, by the send buffer, and by "
+        "neither: the congestion window and the wire. Wire bytes are both ways, headers included; the link's "
+        f"images/s are what {rate} allows.",
+        notes=notes,
+        numeric=range(1, len(PATH_HEADS)),
         folded=True,
     )
 
@@ -168,10 +158,10 @@ def link_images_per_s(run: Summary) -> float | None:
     return run.link_bytes_per_s * run.images / busier if busier else None
 
 
-def _path_numbers(run: Summary, path: Path) -> list[TableCell]:
+def _path_numbers(run: Summary, path: Path) -> tuple[str, ...]:
     again = ratio(path.bytes_retransmitted, path.bytes_sent)
     shares = (again, path.busy_share, path.rwnd_share, path.sndbuf_share, path.cwnd_share)
-    texts = (
+    return (
         *(counted(count) for count in (path.asked, path.connections)),
         *(ms(path.rtt_ns), ms(path.min_rtt_ns)),
         known(path.cwnd_bytes, 1e3),
@@ -180,4 +170,3 @@ def _path_numbers(run: Summary, path: Path) -> list[TableCell]:
         known(path.wire_bytes_per_s, 1e6 / 8),
         known(link_images_per_s(run)),
     )
-    return [TableCell(text) for text in texts]

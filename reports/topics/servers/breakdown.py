@@ -1,19 +1,24 @@
 """Where the time went and what was in the way: a row for each run, and a bar for each way."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from math import floor, log10
 from statistics import fmean
 from typing import Any
 
-from reports.format import MISSING, NS_PER_MS
-from reports.page.chart import Chart, rounded
+from reports.fold.server_facts import PARTS as SERVER_PARTS
+from reports.fold.server_facts import Trace
+from reports.format import MISSING, NS_PER_MS, ms, plural
+from reports.limit import Limit
 from reports.page.disclosures import disclosures
-from reports.page.table import Footnotes, Table, TableCell
-from reports.stats.repeats import Runs, resting_on
+from reports.page.page import Chart, rounded
+from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
+from reports.page.table import Table, TableCell
+from reports.stats.repeats import Runs, by_cell, resting_on
 from reports.study.study import Study
 from reports.summary.breakdown import PARTS, Part, parts_of
-from reports.summary.summary import Summary
-from reports.topics.runs.runs import run_head
+from reports.summary.summary import Summary, tainting
+from reports.topics.runs.runs import RUN, run_head
 
 HEADS = {
     "send_delay": ("delay", "send delay"),
@@ -28,6 +33,8 @@ HEADS = {
     "unexplained": ("unexpl", "unexplained"),
 }
 """The head of each part's column, short since there are many, and what the caption calls it."""
+UNKNOWN = "inconclusive"
+PERCENTS = ("p50", "p95", "p99")
 NO_SERVER = "the server's parts are not known: unexplained holds its time"
 NO_PATH = "the connections were not looked at: unexplained holds the network's time"
 TITLE = "Latency by its parts"
@@ -43,49 +50,36 @@ DOUBTED = "*: rests on disqualified runs alone; the table says why."
 
 def in_the_way(study: Study) -> Table:
     """One row for each run that has a limit, with the evidence; the advice is a note, since many share it."""
-    notes = Footnotes()
-    rows = tuple(
-        (
-            run_head(study, run, notes),
-            TableCell(run.limit.code, notes.marks([run.limit.advice])),
-            TableCell(run.limit.evidence),
-        )
-        for run in study.started
-        if run.limit
+    columns: Sequence[Columns[tuple[Summary, Limit]]] = (
+        cell("run", lambda row, notes: run_head(row[0], notes), numeric=False),
+        cell("limit", lambda row, notes: TableCell(row[1].code, notes.marks([row[1].advice])), numeric=False),
+        text("evidence", lambda row: row[1].evidence, numeric=False),
     )
-    return Table(
+    return study_table(
+        study,
         "What is in the way",
         "The one thing that keeps each run from going faster, by what was measured; below, what would help.",
-        ("run", "limit", "evidence"),
-        rows,
-        notes.texts,
-        shared=_unsaid(study, notes),
+        columns,
+        ((run, run.limit) for run in study.started if run.limit),
+        endpoints=[run.endpoint for run in study.started],
     )
 
 
 def where_the_time_goes(study: Study) -> Table:
     """One row for each run with a success: its mean latency and the parts that add up to it."""
-    notes = Footnotes()
     runs = [run for run in study.started if run.latency_mean_ns is not None]
     names = _measured(map(parts_of, runs))
-    rows = tuple((run_head(study, run, notes), *_numbers(run, names, notes)) for run in runs)
-    heads = ("run", "mean", *(HEADS[name][0] for name in names), "%")
     legend = [f"{head}: {said}" for head, said in map(HEADS.__getitem__, names) if head != said]
-    return Table(
+    heads = ("mean", *(HEADS[name][0] for name in names), "%")
+    return study_table(
+        study,
         "Where the time goes",
         "Milliseconds of a request's mean latency; a row's parts add up to it. "
         f"{'; '.join([*legend, '%: the unexplained share'])}.",
-        heads,
-        rows,
-        notes.texts,
-        numeric=frozenset(range(1, len(heads))),
-        shared=_unsaid(study, notes),
+        (RUN, Columns(heads, lambda run, notes: _numbers(run, names, notes))),
+        runs,
+        endpoints=[run.endpoint for run in study.started],
     )
-
-
-def _unsaid(study: Study, notes: Footnotes) -> tuple[str, ...]:
-    said = disclosures(study, (run.endpoint for run in study.started))
-    return tuple(text for text in said if text not in notes.texts)
 
 
 def _measured(found: Iterable[Sequence[Part]]) -> list[str]:
@@ -94,15 +88,14 @@ def _measured(found: Iterable[Sequence[Part]]) -> list[str]:
     return [name for name in PARTS if name in known]
 
 
-def _numbers(run: Summary, names: Sequence[str], notes: Footnotes) -> list[TableCell]:
+def _numbers(run: Summary, names: Sequence[str], notes: StudyNotes) -> list[TableCell | str]:
     mean_ns = run.latency_mean_ns or 0.0
     parts = {part.name: part for part in parts_of(run)}
-    texts = [aligned_ms(parts[name].ns, mean_ns) for name in names]
     lacking = {NO_SERVER: run.server_ns is None, NO_PATH: run.network_ns is None}
     share = parts["unexplained"].share
     marks = notes.marks(text for text, is_lacking in lacking.items() if is_lacking)
     percent = TableCell(MISSING if share is None else f"{round(100 * share)}", marks)
-    return [TableCell(aligned_ms(mean_ns, mean_ns)), *map(TableCell, texts), percent]
+    return [aligned_ms(mean_ns, mean_ns), *(aligned_ms(parts[name].ns, mean_ns) for name in names), percent]
 
 
 def aligned_ms(value_ns: float | None, mean_ns: float) -> str:
@@ -116,6 +109,35 @@ def aligned_ms(value_ns: float | None, mean_ns: float) -> str:
     decimals = min(3, max(0, 3 - floor(log10(mean_ms)))) if mean_ms > 0 else 0
     rounded = round(value_ns / NS_PER_MS, decimals) + 0.0  # no -0.00
     return f"{rounded:,.{decimals}f}"
+
+
+def against(study: Study) -> str:
+    """What most often stood in the way, how many runs are disqualified, and what is no real thing."""
+    runs = [run for run in study.started if not run.is_floor]
+    doubts = Counter(code for run in runs for code in tainting(run))
+    spoilt = sum(run.tainted for run in runs)
+    said = [
+        _held_back(runs),
+        f"Disqualified: {spoilt} of {plural(len(runs), 'run')} ({_counted(doubts)})." if spoilt else "",
+        *disclosures(study, (run.endpoint for run in study.started)),
+    ]
+    return " ".join(text for text in said if text)
+
+
+def _held_back(runs: Runs) -> str:
+    """Each limit with how many runs have it; empty where none is known of any."""
+    limits = Counter(run.limit.code for run in runs if run.limit)
+    unknown = limits.pop(UNKNOWN, 0)
+    if not limits:
+        return ""
+    others = f", not known {unknown}" if unknown else ""
+    return f"What held back {plural(limits.total() + unknown, 'run')}: {_counted(limits)}{others}."
+
+
+def _counted(codes: Counter[str]) -> str:
+    """server-compute 14, client-cpu 2."""
+    ranked = sorted(codes.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{code} {count}" for code, count in ranked)
 
 
 def breakdown_chart(study: Study) -> Chart | None:
@@ -143,11 +165,8 @@ def breakdown_chart(study: Study) -> Chart | None:
 
 def _cells(study: Study) -> Iterator[Runs]:
     """The repeats of each cell that has a mean latency, ways in the study's order; no floors."""
-    known: dict[str, list[Summary]] = {}
-    for run in study.started:
-        if run.latency_mean_ns is not None and not run.is_floor:
-            known.setdefault(run.cell, []).append(run)
-    yield from sorted(known.values(), key=lambda runs: study.ways.index(runs[0].way))
+    known = [run for run in study.started if run.latency_mean_ns is not None and not run.is_floor]
+    yield from sorted(by_cell(known).values(), key=lambda runs: study.ways.index(runs[0].way))
 
 
 def _key(run: Summary) -> tuple[bool, str, float, int]:
@@ -178,3 +197,39 @@ def _bar(study: Study, runs: Runs) -> dict[str, Any]:
         "partial": len(counted) - len(found),
         "parts": {name: rounded(ms) for name, ms in parts.items() if ms},
     }
+
+
+Percentile = tuple[Summary, Trace, str]
+"""A traced run, and which of three percentiles of its requests a row shows."""
+
+
+def traced_requests(study: Study) -> Table:
+    """Three rows for each run that was traced, one for each percentile."""
+    columns: Sequence[Columns[Percentile]] = (
+        cell("run", lambda row, notes: _first(row, run_head(row[0], notes)), numeric=False),
+        cell("joined", lambda row, _: _first(row, TableCell(f"{row[1].joined:,}"))),
+        cell("of", lambda row, _: _first(row, TableCell(f"{row[1].requests:,}"))),
+        text("", lambda row: row[2], numeric=False),
+        Columns(SERVER_PARTS, _parts),
+    )
+    return study_table(
+        study,
+        "Triton's trace, request by request",
+        "Milliseconds, over the requests that were found in the trace under the ids they were sent with. "
+        "Server: from the request whole to the answer's start; outside: the client's wait without it. "
+        "Tracing costs the server time: compare these runs with traced ones only.",
+        columns,
+        ((run, run.trace, percent) for run in study.started if run.trace for percent in PERCENTS),
+        disclosed=False,
+        folded=True,
+    )
+
+
+def _first(row: Percentile, shown: TableCell) -> TableCell:
+    """What a run shows once, beside the first of its percentiles."""
+    return shown if row[2] == PERCENTS[0] else TableCell("")
+
+
+def _parts(row: Percentile, _: StudyNotes) -> Iterator[str]:
+    found = (row[1].parts.get(part) for part in SERVER_PARTS)
+    return (MISSING if part is None else ms(getattr(part, f"{row[2]}_ns")) for part in found)

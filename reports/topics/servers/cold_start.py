@@ -5,8 +5,8 @@ from statistics import median
 
 from reports.format import MISSING, known, ms, plural
 from reports.ledger.ledger import Record
-from reports.page.disclosures import disclosures, stand_in
-from reports.page.table import Footnotes, Table, TableCell
+from reports.page.study_table import StudyNotes
+from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.study.study import Study
 
 HEADS = ("endpoint", "start s", "load s", "batch", "first ms", "next ms")
@@ -16,45 +16,43 @@ VERY_FIRST = "the first request to this server in this study"
 
 def cold_starts(study: Study) -> Table:
     """One row for each shape that an endpoint was sent for the first time, in the order they were."""
-    notes = Footnotes()
-    by_endpoint = {name: _rows(study, name, notes) for name in study.endpoints}
-    said = disclosures(study, (name for name, rows in by_endpoint.items() if rows))
-    return Table(
+    notes = StudyNotes(study)
+    rows = [row for name in study.endpoints for row in _rows(study, name, notes)]
+    return table_of(
         "Cold starts",
-        "What comes before measuring, and is in no other figure: the process's start, the model's load, the "
-        "first request of each batch shape, and the least of those that followed at once.",
         HEADS,
-        tuple(row for rows in by_endpoint.values() for row in rows),
-        notes.texts,
-        numeric=frozenset(range(1, len(HEADS))),
-        shared=tuple(text for text in said if text not in notes.texts),
+        rows,
+        caption="What comes before measuring, and is in no other figure: the process's start, the model's "
+        "load, the first request of each batch shape, and the least of those that followed at once.",
+        notes=notes,
+        numeric=range(1, len(HEADS)),
+        shared=notes.unsaid(),
     )
 
 
-def _rows(study: Study, endpoint: str, notes: Footnotes) -> list[tuple[TableCell, ...]]:
+def _rows(study: Study, endpoint: str, notes: StudyNotes) -> list[tuple[TableCell | str, ...]]:
     """An endpoint's shapes; one row without any where only its start is known."""
-    about, said = study.described.get(endpoint, {}), stand_in(study, endpoint)
+    about = study.described.get(endpoint, {})
     told = [about.get(name) for name in ("started_ns", "loaded_ns")]
     found = [record for record in study.colds if record["endpoint"] == endpoint]
     shapes = [*(record for record in found if not record.get("reloaded")), *_reloaded(found)]
     if not shapes and told == [None, None]:
         return []
-    head = TableCell(endpoint, notes.marks([said] if said else []))
-    starts = [TableCell(known(value_ns, 1e9)) for value_ns in told]
+    head, starts = notes.head(endpoint, endpoint), [known(value_ns, 1e9) for value_ns in told]
     return [
-        (head, *(starts if not place else (TableCell(""), TableCell(""))), *_shape(shapes, place, notes))
+        (head, *(("", "") if place else starts), *_shape(shapes, place, notes))
         for place in range(max(1, len(shapes)))
     ]
 
 
-def _shape(shapes: Sequence[Record], place: int, notes: Footnotes) -> tuple[TableCell, ...]:
+def _shape(shapes: Sequence[Record], place: int, notes: Footnotes) -> tuple[TableCell | str, ...]:
     if not shapes:
-        return (TableCell(MISSING),) * 3
+        return (MISSING,) * 3
     shape = shapes[place]
     said = [VERY_FIRST] if shape.get("opening") else []
     said += [RELOADED.format(plural(loads, "load"))] if (loads := shape.get("loads")) else []
     first = TableCell(ms(shape.get("first_ns")), notes.marks(said))
-    return TableCell(str(shape["batch"])), first, TableCell(ms(shape.get("second_ns")))
+    return str(shape["batch"]), first, ms(shape.get("second_ns"))
 
 
 def _reloaded(found: Sequence[Record]) -> Iterator[Record]:

@@ -1,15 +1,16 @@
-"""The tables of memory: what each server that was started with the study held, and what GPUs did."""
+"""What servers that were started with the study held in memory, and what was found of several backends."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from reports.fold.server_facts import MemoryReading
-from reports.format import MISSING, known
-from reports.page.disclosures import disclosures, stand_in
-from reports.page.table import Footnotes, Table, TableCell
-from reports.published_figures.backends import of_three_backends
-from reports.stats.repeats import Runs
+from reports.fold.server_facts import Memory, MemoryReading
+from reports.format import MISSING, digits, known
+from reports.page.study_table import StudyNotes
+from reports.page.table import Footnotes, Table, TableCell, table_of
+from reports.published_figures.step6 import of_three_backends
+from reports.stats.figures import images_per_s, not_told_apart
+from reports.stats.repeats import COMPARABLE_RUNS, Runs, typical
 from reports.study.study import Study
-from reports.summary.summary import Summary
 from reports.topics.runs.runs import run_head
 
 MB = 1e6
@@ -33,31 +34,30 @@ PARTS = ("resident", "anonymous", "file", "shared", "gpu_memory")
 
 def memory_table(study: Study) -> Table:
     """One row for each server whose memory was read, then what was published of others."""
-    notes = Footnotes()
+    notes = StudyNotes(study)
     groups = list(by_server(study).values())
     batches = sorted({run.batch for runs in groups for run in runs})
     ends = list(dict.fromkeys([*batches[:1], *batches[-1:]]))
-    rows = [_row(study, runs, ends, notes) for runs in groups]
     heads = ("server", "processes", AT_FIRST, *(f"after batch {batch}" for batch in ends), "most", "on GPU")
-    if rows:
-        rows += list(_published(study, len(heads), notes))
-    said = disclosures(study, (runs[0].endpoint for runs in groups))
-    shared = tuple(text for text in said if text not in notes.texts)
-    return Table(TITLE, CAPTION, heads, tuple(rows), notes.texts, frozenset(range(1, len(heads))), shared)
+    rows = [_row(runs, ends, notes) for runs in groups]
+    rows += _published(study, len(heads), notes) if rows else ()
+    shared = notes.unsaid()
+    numeric = range(1, len(heads))
+    return table_of(TITLE, heads, rows, caption=CAPTION, notes=notes, numeric=numeric, shared=shared)
 
 
 def memory_by_run(study: Study) -> Table:
     """One row for each run, in the order they were made, with what the memory after it consists of."""
-    notes = Footnotes()
-    rows = tuple(_run_row(study, run, notes) for run in study.started if run.memory)
-    return Table(
+    notes = StudyNotes(study)
+    return table_of(
         f"{TITLE}, run by run",
-        "MB, in the order the runs were made. Allocated, of files and shared are what it was after the run: "
-        "pages of no file, pages of files such as libraries and weights, and memory that processes share.",
         RUN_HEADS,
-        rows,
-        notes.texts,
-        numeric=frozenset(range(2, len(RUN_HEADS))),
+        ((run_head(run, notes), *_of_run(run.memory)) for run in study.started if run.memory),
+        caption="MB, in the order the runs were made. Allocated, of files and shared are what it was after "
+        "the run: pages of no file, pages of files such as libraries and weights, and memory that processes "
+        "share.",
+        notes=notes,
+        numeric=range(2, len(RUN_HEADS)),
         folded=True,
     )
 
@@ -80,13 +80,13 @@ def _readings(runs: Runs) -> list[MemoryReading]:
     return [held for held in both if held]
 
 
-def _row(study: Study, runs: Runs, ends: Sequence[int], notes: Footnotes) -> tuple[TableCell, ...]:
+def _row(runs: Runs, ends: Sequence[int], notes: StudyNotes) -> tuple[TableCell | str, ...]:
     first, readings = runs[0].memory, _readings(runs)
     assert first is not None
-    said = [stand_in(study, runs[0].endpoint), RSS if any(held.how == "rss" for held in readings) else None]
+    mapped = [RSS] if any(held.how == "rss" for held in readings) else []
     return (
-        TableCell(first.server, notes.marks(text for text in said if text)),
-        TableCell(str(max(held.processes for held in readings))),
+        notes.head(first.server, runs[0].endpoint, doubts=mapped),
+        str(max(held.processes for held in readings)),
         _mb(first.before.resident_bytes if first.before else None),
         *(_after(runs, batch, notes) for batch in ends),
         _mb(most_resident(runs)),
@@ -112,32 +112,52 @@ def _on_gpu(runs: Runs, notes: Footnotes) -> TableCell:
     return _mb(max(all_of_it), notes.marks([ALL_OF_GPU])) if all_of_it else TableCell(MISSING)
 
 
-def _published(study: Study, columns: int, notes: Footnotes) -> Iterator[tuple[TableCell, ...]]:
+def _published(study: Study, columns: int, notes: Footnotes) -> Iterator[tuple[TableCell | str, ...]]:
     """What was published of GPU memory, which is not the memory of a host."""
     for name, figures in of_three_backends(study).items():
         for it in figures:
             if it.gpu_memory_bytes is not None:
-                what = f"published: {it.source}. {THEIR_GPU}"
-                told = _mb(it.gpu_memory_bytes, notes.marks([what]))
-                yield (
-                    TableCell(f"published {name}: {it.backend}"),
-                    *[TableCell(MISSING)] * (columns - 2),
-                    told,
-                )
+                told = _mb(it.gpu_memory_bytes, notes.marks([f"published: {it.source}. {THEIR_GPU}"]))
+                yield f"published {name}: {it.backend}", *[MISSING] * (columns - 2), told
 
 
-def _run_row(study: Study, run: Summary, notes: Footnotes) -> tuple[TableCell, ...]:
-    assert run.memory is not None
-    before, after = run.memory.before, run.memory.after
-    parts = [getattr(after, f"{name}_bytes", None) for name in PARTS]
-    return (
-        run_head(study, run, notes),
-        TableCell(run.memory.server),
-        _mb(before.resident_bytes if before else None),
-        *map(_mb, parts),
-        TableCell(str(after.processes) if after else MISSING),
-    )
+def _of_run(memory: Memory) -> tuple[TableCell | str, ...]:
+    before, after = memory.before, memory.after
+    parts = (getattr(after, f"{name}_bytes", None) for name in PARTS)
+    held = _mb(before.resident_bytes if before else None)
+    return memory.server, held, *map(_mb, parts), str(after.processes) if after else MISSING
 
 
 def _mb(value: float | None, marks: tuple[int, ...] = ()) -> TableCell:
     return TableCell(known(value, MB), marks, value)
+
+
+def backends_finding(study: Study) -> str:
+    """The most images/s with one user by batch, and each server's memory; empty for other studies."""
+    if not of_three_backends(study):
+        return ""
+    held = {name: most_resident(runs) for name, runs in by_server(study).items()}
+    told = [f"{name} {digits(most / 1e9)} GB" for name, most in sorted(held.items(), key=lambda it: it[1])]
+    memory = f"Most resident memory read, with all a server's processes: {', '.join(told)}."
+    return " ".join(filter(None, (_ahead(study), memory if told else "")))
+
+
+def _ahead(study: Study) -> str:
+    runs = [run for run in study.started if run.serial and not run.is_floor and not run.tainted]
+    batches = sorted({run.batch for run in runs})
+    told = [said for batch in batches if (said := _best([run for run in runs if run.batch == batch], study))]
+    alone = min(Counter(run.cell for run in runs).values(), default=0) < COMPARABLE_RUNS
+    most = "Highest images per second seen, which is no ranking," if alone else "Most images per second"
+    return f"{most} with one user: {'; '.join(told)}." if told else ""
+
+
+def _best(runs: Runs, study: Study) -> str:
+    """openvino-http 24.1 at batch 4; empty where fewer than two backends have a figure."""
+    ways = {way: [run for run in runs if run.way == way] for way in study.ways}
+    rates = {way: rate for way, of in ways.items() if (rate := typical(of, images_per_s))}
+    if len(rates) < 2:
+        return ""
+    best = max(rates, key=lambda way: rates[way])
+    alike = [study.named(way) for way in rates if way != best and not_told_apart(ways[best], ways[way])]
+    apart = f" (not told apart from {' and '.join(alike)})" if alike else ""
+    return f"{study.named(best)} {digits(rates[best])} at batch {runs[0].batch}{apart}"

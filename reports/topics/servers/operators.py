@@ -7,7 +7,7 @@ from typing import Any
 
 from reports.fold.server_facts import CPU, Operator, OperatorProfile
 from reports.format import MISSING, counted, known, ms, plural
-from reports.page.table import Footnotes, Table, TableCell
+from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.published_figures.figures import FOLDER
 from reports.study.study import Study
 
@@ -49,44 +49,38 @@ def by_operator(found: OperatorProfile) -> Table:
     notes = Footnotes()
     theirs: Mapping[str, float] = published()["shares_pct"]
     small = [one for one in found.operators if one.share < SMALL and one.name not in theirs]
-    rows: list[tuple[TableCell, ...]] = [
+    rows: list[tuple[TableCell | str, ...]] = [
         (
-            TableCell(one.name),
-            TableCell(counted(one.nodes)),
-            TableCell(ms(one.time_ns), value=one.time_ns),
+            *(one.name, counted(one.nodes), TableCell(ms(one.time_ns), value=one.time_ns)),
             TableCell(f"{100 * one.share:.1f}", value=one.share),
             _told(theirs.get(one.name), notes),
         )
         for one in found.operators
         if one not in small
     ]
+    if small:
+        rows.append(_together(small))
+    ran = {one.name for one in found.operators}
+    dashes = (MISSING,) * 3
+    rows += [(name, *dashes, _told(pct, notes)) for name, pct in theirs.items() if name not in ran]
     said = (
         f"Of {found.inferences} profiled inferences of batch {found.batch}, {ms(found.inference_ns)} ms each "
         "with the profiler on; shares are of all operators' time."
     )
-    if small:
-        rows.append(_together(small))
-    ran = {one.name for one in found.operators}
-    empty = (TableCell(MISSING),) * 3
-    rows += [(TableCell(name), *empty, _told(pct, notes)) for name, pct in theirs.items() if name not in ran]
-    return Table(
+    return table_of(
         "Operators of the model",
-        " ".join([said, CAPTION, *([] if found.asked[0] == CPU else [ON_GPU])]),
         ("operator", "nodes", "ms", "share %", "published %"),
-        tuple(rows),
-        notes.texts,
-        numeric=frozenset(range(1, 5)),
+        rows,
+        caption=" ".join([said, CAPTION, *([] if found.asked[0] == CPU else [ON_GPU])]),
+        notes=notes,
+        numeric=range(1, 5),
     )
 
 
-def _together(small: Sequence[Operator]) -> tuple[TableCell, ...]:
-    return (
-        TableCell(plural(len(small), "other type")),
-        TableCell(counted(sum(one.nodes for one in small))),
-        TableCell(ms(sum(one.time_ns for one in small))),
-        TableCell(f"{100 * sum(one.share for one in small):.1f}"),
-        TableCell(MISSING),
-    )
+def _together(small: Sequence[Operator]) -> tuple[str, ...]:
+    nodes, time_ns = sum(one.nodes for one in small), sum(one.time_ns for one in small)
+    share = f"{100 * sum(one.share for one in small):.1f}"
+    return plural(len(small), "other type"), counted(nodes), ms(time_ns), share, MISSING
 
 
 def of_the_session(found: OperatorProfile) -> Table:
@@ -97,32 +91,24 @@ def of_the_session(found: OperatorProfile) -> Table:
     ran = ", ".join(f"{name} {counted(nodes)}" for name, nodes in found.providers.items())
     fell = ", ".join(f"{name} {counted(nodes)}" for name, nodes in found.fallbacks.items()) or "none"
     rows = (
+        ("file, MiB; published as MB", known(found.file_bytes, 2**20), _told(theirs["file_mb"], notes)),
+        ("nodes in the file", counted(found.file_nodes), _told(theirs["file_nodes"], notes)),
+        ("nodes that ran", counted(found.executed_nodes), MISSING),
+        ("opset", found.opset, _told(theirs["opset"], notes)),
         (
-            TableCell("file, MiB; published as MB"),
-            TableCell(known(found.file_bytes, 2**20)),
-            _told(theirs["file_mb"], notes),
-        ),
-        (
-            TableCell("nodes in the file"),
-            TableCell(counted(found.file_nodes)),
-            _told(theirs["file_nodes"], notes),
-        ),
-        (TableCell("nodes that ran"), TableCell(counted(found.executed_nodes)), TableCell(MISSING)),
-        (TableCell("opset"), TableCell(str(found.opset)), _told(theirs["opset"], notes)),
-        (
-            TableCell("session creation, ms"),
+            "session creation, ms",
             TableCell(f"{ms(first)}{following}", notes.marks([DISK])),
             _told(theirs["session_ms"], notes),
         ),
-        (TableCell("nodes by provider"), TableCell(ran), TableCell(MISSING)),
+        ("nodes by provider", ran, MISSING),
         (
-            TableCell("fallen back on the CPU"),
-            TableCell(ONLY_CPU if found.asked[0] == CPU else fell),
+            "fallen back on the CPU",
+            ONLY_CPU if found.asked[0] == CPU else fell,
             TableCell("none", notes.marks([_source()])),
         ),
     )
     title = f"ONNX Runtime {found.onnxruntime}: file and session"
-    return Table(title, "", ("what", "ours", "published"), rows, notes.texts)
+    return table_of(title, ("what", "ours", "published"), rows, notes=notes)
 
 
 def by_batch(found: OperatorProfile) -> Table:
@@ -130,21 +116,17 @@ def by_batch(found: OperatorProfile) -> Table:
     notes = Footnotes()
     theirs: Mapping[str, float] = published()["latency_ms"]
     iterations = ", ".join(dict.fromkeys(str(one.iterations) for one in found.timed))
-    rows = tuple(
-        (
-            TableCell(str(one.batch)),
-            *(TableCell(ms(value)) for value in (one.mean_ns, one.min_ns, one.max_ns)),
-            _told(theirs.get(str(one.batch)), notes),
-        )
+    rows = (
+        (one.batch, *map(ms, (one.mean_ns, one.min_ns, one.max_ns)), _told(theirs.get(str(one.batch)), notes))
         for one in found.timed
     )
-    return Table(
+    return table_of(
         "ONNX Runtime alone, by batch",
-        f"Milliseconds per inference, {iterations} of each batch, without a server or the profiler.",
         ("batch", "mean ms", "lowest", "highest", "published"),
         rows,
-        notes.texts,
-        numeric=frozenset(range(1, 5)),
+        caption=f"Milliseconds per inference, {iterations} of each batch, without a server or the profiler.",
+        notes=notes,
+        numeric=range(1, 5),
     )
 
 

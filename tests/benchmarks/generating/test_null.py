@@ -19,6 +19,7 @@ from benchmarks.generating.http2 import Calls, call_headers, frame, frame_head, 
 from benchmarks.generating.kinds import KINDS, http_head
 from benchmarks.generating.null_grpc import serve
 from benchmarks.generating.null_http import Server, about, content_length, infer_answer
+from tests.processes import free_port
 
 TENSOR = bytes(602_112)
 
@@ -33,9 +34,7 @@ def http_port() -> int:
 
 @pytest.fixture(scope="module")
 def grpc_port() -> Iterator[int]:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        port = held.getsockname()[1]
+    port = free_port()
     server = serve(port)
     yield port
     server.stop(0).wait()

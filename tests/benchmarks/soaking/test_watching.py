@@ -15,7 +15,7 @@ MB = 1_000_000
 def test_roles_are_told_by_command_lines() -> None:
     python = "/somewhere/.venv/bin/python"
     lines = {
-        "leash": f"{python} -I -S /x/swarm/launcher/leash.py --patience=90 -- {python} -m locust --master",
+        "supervisor": f"{python} -I -S swarm/launcher/supervisor.py --patience=9 -- locust --master",
         "master": f"{python} -m locust -f locustfiles/step7.py --headless --master --master-bind-port 1",
         "worker": f"{python} -m locust -f locustfiles/step7.py --worker --master-port 1",
         "servers": f"{python} -m server up --json --until-stdin-closes",

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reports.caveats.attribution import attribution_doubts, path_gap
+from reports.caveats.attribution import attribution_caveats, path_gap
 from reports.fold.server import Serving
 from reports.study.study import load_study
 from reports.study.summarise import given
@@ -235,7 +235,7 @@ def test_http_has_no_channels_and_an_unknown_link_no_rate() -> None:
     ],
 )
 def test_what_is_doubted(known: dict[str, Any], code: str, text: str) -> None:
-    (doubt,) = attribution_doubts(summary(**known))
+    (doubt,) = attribution_caveats(summary(**known))
     assert (doubt.code, doubt.text, doubt.tainted) == (code, text, code == "cold-shape")
 
 
@@ -253,7 +253,7 @@ def test_what_is_doubted(known: dict[str, Any], code: str, text: str) -> None:
     ],
 )
 def test_what_is_not_doubted(known: dict[str, Any]) -> None:
-    assert list(attribution_doubts(summary(**known))) == []
+    assert list(attribution_caveats(summary(**known))) == []
 
 
 def test_a_cold_shape_is_no_evidence_in_a_search(tmp_path: Folder) -> None:

@@ -4,16 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from reports.cells_csv.load import load_sides
-from reports.cells_csv.side import Row, rows_of
+from reports.cells_csv.sides import Row, load_sides, rows_of
 from reports.compare.differences import differences
 from reports.compare.failures import FEWER, MORE, Failures, failures
 from reports.compare.matching import FASTER, INCONCLUSIVE, NONE_SHOWN, P50, RATE, SLOWER, Match, matches
-from reports.compare.page import compare_page
-from reports.page.page import Page
 from reports.stats.log_ratio import RESOLUTION
 from tests.reports.builder import Book
-from tests.reports.compare_book import MS, REPEATS, before, serial, written
+from tests.reports.compare_book import MS, REPEATS, before, page_of, serial
 from tests.reports.example import example
 
 FROM_A100_TO_RTX4090 = {
@@ -28,15 +25,6 @@ FROM_A100_TO_RTX4090 = {
 def between(one: str, two: str, column: str) -> dict[str, Match]:
     base, other = load_sides((one, two))
     return {it.cell: it for it in matches(base, other) if it.measure.column == column}
-
-
-def page_of(*places: str) -> Page:
-    return compare_page(load_sides(places), lambda place: f"results/{Path(place).name}")
-
-
-@pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    return written(tmp_path_factory.mktemp("results"))
 
 
 def test_a_study_against_itself_has_ratios_of_1_and_shows_nothing(tmp_path: Path) -> None:

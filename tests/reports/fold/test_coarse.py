@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from reports.fold.long_run import Bins, LongRun
-from reports.fold.run_records import planned_runs
+from reports.fold.run_records import Bins, planned_runs
 from reports.fold.timeline import TimelineSecond, timeline
 from reports.ledger.ledger import FILE_NAME, outline
 from reports.study.study import coarseness, load_study, notices
@@ -112,9 +111,9 @@ def written(folder: Path, lines: list[Record]) -> Path:
     return book.write(folder) / FILE_NAME
 
 
-def folded(ledger: Path, width_s: int, long_bytes: int) -> tuple[Summary, list[TimelineSecond]]:
-    (seen,) = planned_runs(outline(ledger), Bins(width_s, FIRST_SECOND - 1), long_bytes)
-    return summarise(seen.whole), list(timeline([seen.by_second], FIRST_SECOND, width_s))
+def folded(ledger: Path, width_s: int, at_once: int) -> tuple[Summary, list[TimelineSecond]]:
+    (run,) = planned_runs(outline(ledger), Bins(width_s, FIRST_SECOND - 1), at_once)
+    return summarise(run), list(timeline(run, FIRST_SECOND))
 
 
 def same(found: Any, true: Any) -> bool:
@@ -140,19 +139,15 @@ def test_a_run_that_is_merged_while_read_has_the_same_summary(
     tmp_path: Path, width_s: int, late: int
 ) -> None:
     ledger = written(tmp_path, busy_run(Random(width_s), late))
-    (true, _), (merged, _) = folded(ledger, 1, 10**9), folded(ledger, width_s, 0)
+    (true, _), (merged, _) = folded(ledger, 1, 10**9), folded(ledger, width_s, 1)
     assert different(merged, true) == []
     assert None not in (true.path, true.latency_p999_ns, true.in_flight, true.loop_delay_ns, true.gpu_power_w)
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 40])
-def test_when_records_are_merged_makes_no_difference(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
-) -> None:
-    monkeypatch.setattr("reports.fold.long_run.SETTLED_S", 3)
-    monkeypatch.setattr(LongRun.__init__, "__defaults__", (at_once,))
+def test_when_records_are_merged_makes_no_difference(tmp_path: Path, at_once: int) -> None:
     ledger = written(tmp_path, busy_run(Random(at_once), 5))
-    (true, seconds), (merged, merged_seconds) = folded(ledger, 4, 10**9), folded(ledger, 4, 0)
+    (true, seconds), (merged, merged_seconds) = folded(ledger, 4, 10**9), folded(ledger, 4, at_once)
     assert different(merged, true) == []
     assert same(tuple(merged_seconds), tuple(seconds))
 

@@ -16,7 +16,7 @@ def counted(folder: Path, book: Book, column: str, *thresholds: str) -> Counted:
     book.footer()
     found = source(folder, book)
     gates = parse_gates("".join(thresholds) or require("failures <= 1"), "thresholds.toml")
-    return Counting.of(gates.thresholds, {}).counted(found.runs[CELL], found.cells[CELL], column)
+    return Counting(gates.thresholds, {}).counted(found.runs[CELL], found.cells[CELL], column)
 
 
 def two_runs(**second: object) -> Book:

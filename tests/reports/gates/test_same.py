@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reports.cells_csv.stated import MUST
+from reports.cells_csv.sides import MUST
 from reports.gates.compared import unlike, what_differs, what_varies
 from tests.reports.gates.book import a_book, a_study, repeats, source
 
@@ -128,7 +128,7 @@ def test_another_number_of_workers_is_another_client(tmp_path: Path) -> None:
 def test_every_name_that_must_be_the_same_is_one_that_a_header_states(tmp_path: Path) -> None:
     from fnmatch import fnmatchcase
 
-    from reports.cells_csv.stated import stated
+    from reports.cells_csv.sides import stated
 
     header = HEADER | part("options", channels="4", arrivals="poisson", load_profile="hold:5")
     names = list(stated(source(tmp_path, a_study(**header)).sides[0], ["onnx-http"]))
@@ -181,7 +181,7 @@ def test_requests_of_studies_may_vary_in_size_as_photographs_do(tmp_path: Path) 
 
 
 def test_by_what_a_study_is_judged_is_no_condition_that_it_met(tmp_path: Path) -> None:
-    from reports.cells_csv.stated import stated
+    from reports.cells_csv.sides import stated
 
     told = part("options", gate="t.toml", baseline="b.json", repeat_until_decided=10, repeats=3)
     names = stated(source(tmp_path, a_study(**HEADER | told)).sides[0], ["onnx-http"])

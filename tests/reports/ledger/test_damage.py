@@ -1,8 +1,10 @@
 """Ledgers that were edited or damaged: one sentence, whatever is wrong with them, and nothing written."""
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from jinja2 import Environment
 from reports.__main__ import main
 from reports.fold.run_records import planned_runs
 from reports.fold.server import server_side
+from reports.fold.windows import Windows
 from reports.ledger.ledger import LedgerError, damage_refused
 from reports.published_figures.hypotheses import pairs
 from reports.study.study import load_study
@@ -62,7 +65,7 @@ def test_whatever_is_wrong_is_shown_or_refused_in_one_line(
 def test_whatever_is_wrong_with_a_long_run_is_folded_or_refused(
     lines: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reports.study.study.planned_runs", partial(planned_runs, long_bytes=0))
+    monkeypatch.setattr("reports.study.study.planned_runs", partial(planned_runs, at_once=1))
     for seed in range(MUTATIONS):
         folder = ledger(tmp_path / str(seed), damaged(lines, random.Random(-1 - seed)))
         with suppress(LedgerError):
@@ -178,9 +181,9 @@ def test_a_latency_of_nothing_has_a_median_and_is_under_no_ratio(tmp_path: Path)
 
 
 def test_parts_that_no_answer_stated_are_unknown() -> None:
-    window = {"server_count": 0, "server_ns": {"compute": 5}}
-    assert server_side([], [window], "done").server_ns is None
-    assert server_side([], [window | {"server_count": 1}], "done").server_ns == 5
+    windows = Windows(server_count=0, server_ns=Counter(compute=5))
+    assert server_side([], windows, "done").server_ns is None
+    assert server_side([], replace(windows, server_count=1), "done").server_ns == 5
 
 
 def test_a_worker_that_failed_to_drain_has_said_no_end_of_its_phase(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from reports.published_figures.hypotheses import (
     hypotheses_table,
     judged,
 )
-from reports.stats.spread import Spread
+from reports.stats.repeats import Spread
 from reports.study.study import Study, load_study
 from tests.reports.builder import Book
 from tests.reports.contention_book import LINK, a_study, an_arm, axes_of, studied

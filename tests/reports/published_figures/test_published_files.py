@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from reports.cells_csv.columns import COLUMNS
-from reports.cells_csv.side import rows_of
+from reports.cells_csv.sides import rows_of
 from reports.published_figures.figures import FOLDER, published_files
 
 PRODUCTS = {"step7-a100": "latency_p50_ms", "step6a-a100": "latency_mean_ms"}

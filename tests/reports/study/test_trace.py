@@ -10,7 +10,7 @@ from reports.fold.server_facts import trace_of
 from reports.render.study_json import render_json
 from reports.study.study import Study, load_study
 from reports.topics.report import build_page
-from reports.topics.servers.trace import traced_requests
+from reports.topics.servers.breakdown import traced_requests
 from tests.reports.builder import Book
 from tests.reports.open_load import texts
 

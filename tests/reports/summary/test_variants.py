@@ -9,10 +9,9 @@ from reports.__main__ import main
 from reports.cells_csv.columns import render_csv
 from reports.study.study import Study, load_study
 from reports.summary.summary import Way
-from reports.topics.findings import findings
 from reports.topics.load.open_load import open_finding, open_load
-from reports.topics.payloads.floors import floors
-from reports.topics.payloads.matrix import seed_tables
+from reports.topics.payloads.matrix import floors, seed_tables
+from reports.topics.report import findings
 from reports.topics.runs.runs import failures_by_kind
 from tests.reports.builder import Book
 from tests.reports.contention_book import axes_of

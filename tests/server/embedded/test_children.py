@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from server.embedded.child import ServerProcess, stop_all
 from server.embedded.events import Events
-from server.embedded.fleet import Fleet
+from server.embedded.fleet import Fleet, ServerProcess, stop_all
 from server.errors import SetUpError
 from server.spec import ROOT
 
@@ -47,7 +46,7 @@ def test_a_stopped_child_takes_its_helpers_along_even_if_it_is_deaf(tmp_path, un
 def test_a_child_and_its_helpers_end_when_its_parent_is_killed(tmp_path, until):
     script = (
         "import os, pathlib, sys, time\n"
-        "from server.embedded.child import ServerProcess\n"
+        "from server.embedded.fleet import ServerProcess\n"
         "command = ['sh', '-c', 'nohup sleep 100 & echo $!; wait']\n"
         "child = ServerProcess('orphan', command, os.environ, pathlib.Path(sys.argv[1]))\n"
         "while not child.log_tail(): time.sleep(0.01)\n"

@@ -7,7 +7,7 @@ import pytest
 
 from server.embedded import leftovers
 from server.embedded.events import Events
-from server.embedded.start_lock import start_lock
+from server.embedded.up import start_lock
 from server.errors import SetUpError
 
 
@@ -35,13 +35,13 @@ def test_too_little_shared_memory_is_said_before_anything_starts(tmp_path, monke
     monkeypatch.setattr(leftovers, "FOLDER", tmp_path)
     monkeypatch.setattr("os.statvfs", lambda _: SimpleNamespace(f_bavail=free << 8, f_frsize=4096))
     with pytest.raises(SetUpError) as caught:
-        leftovers.check(48)
+        leftovers.check_shared_memory(48)
     assert str(caught.value) == (
         f"{tmp_path} has {said} free for us, and tritonserver needs 48 there: "
         f"run `mount -o remount,size=1g {tmp_path}`, or start the container with --shm-size=1g."
     )
     monkeypatch.setattr("os.statvfs", lambda _: SimpleNamespace(f_bavail=48 << 8, f_frsize=4096))
-    leftovers.check(48)
+    leftovers.check_shared_memory(48)
 
 
 def test_every_model_that_computes_has_its_share():
@@ -53,7 +53,7 @@ def test_every_model_that_computes_has_its_share():
 def test_a_machine_without_shared_memory_is_told_so(tmp_path, monkeypatch):
     monkeypatch.setattr(leftovers, "FOLDER", tmp_path / "none")
     with pytest.raises(SetUpError, match=r"none has 0 MB free for us, and tritonserver needs 24 there: "):
-        leftovers.check(24)
+        leftovers.check_shared_memory(24)
 
 
 def test_logs_are_kept_of_those_that_run_and_of_the_latest_that_are_gone(tmp_path, monkeypatch):
@@ -65,9 +65,9 @@ def test_logs_are_kept_of_those_that_run_and_of_the_latest_that_are_gone(tmp_pat
         (tmp_path / "logs" / name).mkdir(parents=True)
         (tmp_path / "logs" / name / "onnx.log").touch()
         os.utime(tmp_path / "logs" / name, (when, when))
-    leftovers.remove_old()
+    leftovers.remove_old_logs()
     assert {path.name for path in (tmp_path / "logs").iterdir()} == {"10", "11", "12", "mine"}
-    assert leftovers.own_folder() == tmp_path / "logs" / str(os.getpid())
+    assert leftovers.log_folder() == tmp_path / "logs" / str(os.getpid())
 
 
 def test_the_second_to_start_waits_for_the_first(tmp_path, capsys):

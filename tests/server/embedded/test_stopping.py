@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import yaml
 
-from server.embedded.child import STOP_S
+from server.embedded.fleet import STOP_S
 from server.embedded.plans import DRAIN_S, Hosting, pytorch_plan
 from server.settings import Settings
 from server.spec import ROOT, ModelSpec

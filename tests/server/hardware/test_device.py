@@ -11,9 +11,9 @@ import pytest
 
 from server.cache import cache
 from server.embedded import plans, up
+from server.embedded.fleet import fatal, reason_of
 from server.embedded.options import parse, patience_s, wanted
 from server.embedded.plans import Hosting, engine_parameters, pytorch_plan
-from server.embedded.triton_log import fatal, reason_of
 from server.errors import SetUpError
 from server.hardware import probe
 from server.hardware.device import CPU, CUDA, TENSORRT, Device, DeviceFacts, choose

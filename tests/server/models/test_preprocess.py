@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from server.models.clip import import_open_clip
 from server.models.preprocess import preprocess, resized
-from server.models.weights import import_open_clip
 
 pytestmark = pytest.mark.system
 

@@ -9,6 +9,7 @@ import pytest
 from server.errors import SetUpError
 from server.service import command
 from server.settings import Settings
+from tests.processes import free_port
 
 BROKEN = "the model could not be loaded: no such file: model.pt"
 
@@ -107,8 +108,3 @@ def test_a_port_taken_while_the_model_is_imported_is_found_too(embedder, monkeyp
         early.listen()
         with pytest.raises(SetUpError, match=r"address already in use.*INFERSWARM_PORT"):
             command.serve(settings, late)
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as freed:
-        return freed.getsockname()[1]

@@ -12,9 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from server.errors import Refusal
-from server.service.admission import Admission, retry_after_s
-from server.service.request_body import read_body
-from server.service.thread_pool import Pool
+from server.service.request import Admission, Pool, read_body, retry_after_s
 from server.settings import Settings
 
 pytestmark = pytest.mark.system

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from server.service import http_timeouts
+from server.service import http_server
 from server.settings import Settings
 
 pytestmark = pytest.mark.system
@@ -112,7 +112,7 @@ def test_an_answer_that_nobody_reads_is_dropped(client, how):
 
 
 def test_one_connection_too_many_is_closed_and_the_others_live(client, until, monkeypatch):
-    monkeypatch.setattr("server.service.http_timeouts.MAX_CONNECTIONS", 3)
+    monkeypatch.setattr("server.service.http_server.MAX_CONNECTIONS", 3)
     with connect(client), connect(client):
         connection = client.connect()
         connection.request("GET", "/healthz")
@@ -144,5 +144,5 @@ def test_the_service_has_files_for_all_connections(monkeypatch):
     monkeypatch.setattr(resource, "setrlimit", lambda _, both: given.append(both))
     for both in limits:
         monkeypatch.setattr(resource, "getrlimit", lambda _, both=both: both)
-        http_timeouts.allow_files()
+        http_server.allow_files()
     assert given == [(8448, 1_000_000), (4096, 4096), (8448, resource.RLIM_INFINITY)]

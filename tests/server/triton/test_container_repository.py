@@ -15,8 +15,9 @@ from server.__main__ import main
 from server.embedded.plans import TRITON_PORTS
 from server.models import export
 from server.spec import ROOT
-from server.triton import check_configs, container_repository
+from server.triton import check_configs
 from server.triton.check_configs import shapes
+from server.triton.repository import CONTAINERS, TRITON_MODELS, container_files, lay_out
 
 GPU = ROOT / "triton_repo" / "gpu"
 BATCHES = [1, 4, 8, 16, 32]
@@ -131,8 +132,9 @@ def test_repositories_are_laid_out_with_the_exported_model(tmp_path):
     onnx.write_bytes(b"model")
     facts = {"model": "ViT-B-32", "weights": "my.pt", "weights_sha256": "ab"}
     for _ in range(2):
-        container_repository.lay_out(onnx, tmp_path / "repository", facts)
-    for server, model in container_repository.MODELS.items():
+        lay_out(onnx, tmp_path / "repository", facts)
+    for server in CONTAINERS:
+        model = TRITON_MODELS[server]
         repository = tmp_path / "repository" / server
         models = {folder.name for folder in repository.iterdir()}
         assert models == {model, f"{model}_jpeg", f"{model}_uint8", "decode_jpeg", "normalise_uint8", "null"}
@@ -155,8 +157,8 @@ def test_what_the_configurations_say_is_laid_out(tmp_path, monkeypatch):
     own = tmp_path / "triton_repo" / "gpu" / "openclip_vit_b32"
     own.mkdir(parents=True)
     (own / "config.pbtxt").write_text(edited)
-    monkeypatch.setattr(container_repository, "ROOT", tmp_path)
-    made = container_repository.repository_files("openclip_vit_b32", {"weights": "w"})
+    monkeypatch.setattr("server.triton.repository.SOURCE", tmp_path / "triton_repo")
+    made = container_files("openclip_vit_b32", {"weights": "w"})
     assert made["openclip_vit_b32/config.pbtxt"].decode() == (
         edited + 'parameters { key: "weights" value { string_value: "w" } }\n'
     )
@@ -170,7 +172,7 @@ def test_where_files_cannot_be_linked_they_are_copied(tmp_path, monkeypatch):
         raise OSError("another file system")
 
     monkeypatch.setattr("os.link", refuse)
-    container_repository.lay_out(onnx, tmp_path / "repository", {})
+    lay_out(onnx, tmp_path / "repository", {})
     copy = tmp_path / "repository" / "onnx" / "openclip_vit_b32" / "1" / "model.onnx"
     assert copy.read_bytes() == b"model"
     assert not copy.samefile(onnx)
@@ -205,7 +207,7 @@ def test_the_containers_listen_where_studies_ask(compose):
     ports = {name: service["ports"] for name, service in compose["services"].items()}
     here = "${INFERSWARM_BIND:-127.0.0.1}"
     assert ports["pytorch"] == ports["pytorch-cpu"] == [f"{here}:8002:8002"]
-    for server in container_repository.MODELS:
+    for server in CONTAINERS:
         inside = zip(TRITON_PORTS[server], (8000, 8001, 8002), strict=True)
         assert ports[f"triton-{server}"] == [f"{here}:{port}:{own}" for port, own in inside]
     assert ports["gateway"] == [f"{here}:8040:8002"]

@@ -13,7 +13,7 @@ import tritonclient.grpc
 import tritonclient.http
 
 from server.spec import ROOT
-from server.triton.model_control import VARIABLE
+from server.triton.tritonserver import VARIABLE
 from tests.server.running import DEADLINE_S, embed_triton, up
 
 pytestmark = pytest.mark.system

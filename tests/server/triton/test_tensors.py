@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from server.triton.ensembles import TENSORS
+from server.triton.repository import TENSORS
 from tests.server.backend import Input, Output, module_at, utilities
 
 

@@ -1,6 +1,6 @@
 """Where trace files go, and what turns tracing on."""
 
-from server.triton.repository import trace_file, trace_options
+from server.triton.tritonserver import trace_file, trace_options
 
 
 def test_files_of_an_earlier_server_are_removed_and_no_others(tmp_path):

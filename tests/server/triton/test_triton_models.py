@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from server.embedded.options import EmulationProfile
 from server.spec import ROOT
-from server.triton.emulation import EmulationProfile
 from tests.server.backend import Input, load
 
 NAMES = {

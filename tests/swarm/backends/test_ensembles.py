@@ -11,10 +11,9 @@ import pytest
 from google.protobuf.json_format import ParseDict
 from tritonclient.grpc import service_pb2
 
-from swarm.backends import statistics, triton_admin
-from swarm.backends.server_info import read_serving
+from swarm.backends import server_setup, statistics
+from swarm.backends.server_setup import queues_of, read_serving
 from swarm.backends.statistics import counter_reader, read_counters
-from swarm.backends.triton_admin import queues_of
 from tests.swarm.wsgi import serving as serving_app
 from users.endpoint import Endpoint, Protocol
 
@@ -107,7 +106,7 @@ class Stub:
 
 @pytest.fixture
 def over_grpc(monkeypatch: pytest.MonkeyPatch) -> Endpoint:
-    for module in (statistics, triton_admin):
+    for module in (statistics, server_setup):
         monkeypatch.setattr(module, "triton_stub", lambda endpoint: nullcontext(Stub()))
     return triton("host:1", "grpc")
 

@@ -5,7 +5,7 @@ import pytest
 from swarm.backends.registry import EVERY, FIVE, KINDS, chosen, servers_for
 from swarm.errors import UsageError
 from swarm.targets.embedded import arguments
-from swarm.targets.targets import endpoints_from_options, endpoints_from_ready, unasked
+from swarm.targets.endpoints import endpoints_from_options, endpoints_from_ready, unasked
 from tests.swarm.output.test_results_folder import options
 
 READY = {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from gevent import socket
 
-from swarm.backends.server_info import read_serving, triton_serving
+from swarm.backends.server_setup import read_serving, triton_serving
 from tests.stand_ins import stand_in
 from tests.swarm.wsgi import answering
 from users.endpoint import Endpoint

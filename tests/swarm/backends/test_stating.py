@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from swarm.backends.server_info import stated
+from swarm.backends.server_setup import stated
 from tests.stand_ins import stand_in
 from tests.swarm.backends.test_server_info import service, triton
 from tests.swarm.wsgi import answering

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reports.histogram import codec
-from swarm.distributed.phase_stats import KEPT, PhaseStats
+from swarm.distributed.collector import KEPT, PhaseStats
 
 EVERY, HOUR = 3, 3_600
 """Seconds between two that have results, and of the phase."""
@@ -27,7 +27,7 @@ def long() -> PhaseStats:
 def test_after_an_hour_only_the_last_minute_is_held(long: PhaseStats) -> None:
     held = (long._finished, long._latencies, long._counters)
     assert [len(one) for one in held] == [KEPT // EVERY, KEPT // EVERY, KEPT]
-    assert long.latency.get_total_count() == HOUR // EVERY
+    assert long.latency.total == HOUR // EVERY
 
 
 def test_its_seconds_are_the_latest(long: PhaseStats) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reports.histogram import codec
+from reports.histogram import buckets, codec
 from reports.ledger.ledger import LedgerWriter
 from swarm.distributed.collector import Collector
 from swarm.distributed.protocol import PROGRESS, RECORDS
@@ -85,19 +85,19 @@ def test_counts_bytes_and_parts(recorder: Recorder) -> None:
     assert (window["first_start_ns"], window["last_end_ns"]) == (100, 300 + 40_000_000)
     assert set(window["histograms"]) == {"latency", "service_time", "send_delay", "decode", "timeout"}
     latency = codec.merged([window["histograms"]["latency"]])
-    assert latency.get_total_count() == 1
-    assert codec.percentiles_ns(latency, [50])[0] == pytest.approx(21e6, rel=1e-3)
+    assert latency.total == 1
+    assert buckets.percentiles_ns(latency, [50])[0] == pytest.approx(21e6, rel=1e-3)
     decode = codec.merged([window["histograms"]["decode"]])
-    assert codec.percentiles_ns(decode, [50])[0] == pytest.approx(3e6, rel=1e-3)
+    assert buckets.percentiles_ns(decode, [50])[0] == pytest.approx(3e6, rel=1e-3)
     timeout = codec.merged([window["histograms"]["timeout"]])
-    assert codec.percentiles_ns(timeout, [50])[0] == pytest.approx(31e6, rel=1e-3)
+    assert buckets.percentiles_ns(timeout, [50])[0] == pytest.approx(31e6, rel=1e-3)
 
 
 def test_failures_and_timeouts_have_histograms_of_their_own(recorder: Recorder) -> None:
     for kind in (ErrorKind.REFUSED, ErrorKind.RESET, ErrorKind.TIMEOUT):
         recorder.add(result(100, 10_000_000, error=RequestError(kind, "")))
     (window,) = recorder.take_all()
-    counts = {name: codec.merged([text]).get_total_count() for name, text in window["histograms"].items()}
+    counts = {name: codec.merged([text]).total for name, text in window["histograms"].items()}
     assert counts == {"failed": 2, "timeout": 1}
     assert window["failures"] == {"refused": 1, "reset": 1, "timeout": 1}
 
@@ -125,7 +125,7 @@ def test_a_result_outside_the_histogram_is_counted_and_said(recorder: Recorder) 
     recorder.add(result(100, 2 * 3600 * SECOND))
     recorder.add(result(100, 10, delay_ns=-5))
     short, long = recorder.take_all()
-    assert codec.merged([long["histograms"]["service_time"]]).get_total_count() == 1
+    assert codec.merged([long["histograms"]["service_time"]]).total == 1
     assert (short["out_of_range"], long["out_of_range"]) == (
         {"send_delay": 1},
         {"latency": 1, "service_time": 1},
@@ -157,7 +157,7 @@ def test_many_results_through_recorder_and_collector(tmp_path: Path) -> None:
     merged = codec.merged(window["histograms"]["service_time"] for window in windows)
     wanted = [50, 95, 99, 99.9]
     exact = np.sort(services)[[round(40_000 * percent / 100) - 1 for percent in wanted]]
-    assert codec.percentiles_ns(merged, wanted) == pytest.approx(list(exact), rel=1e-3)
+    assert buckets.percentiles_ns(merged, wanted) == pytest.approx(list(exact), rel=1e-3)
 
 
 def test_what_idle_workers_tell_of_the_study_before_is_left_out(tmp_path: Path) -> None:

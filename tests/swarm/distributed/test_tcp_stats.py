@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket as plain_socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 
 import gevent
@@ -15,6 +15,7 @@ from tritonclient.grpc import service_pb2
 
 from swarm.backends.admin_client import AdminConnection, is_marked, mark, triton_stub
 from swarm.distributed.tcp_stats import ESTABLISHED, Connections, own_connections, standing
+from tests.processes import eventually
 from tests.stand_ins import stand_in
 from users.backends.embed_service import JpegHttp
 from users.backends.triton_grpc import TritonGrpc
@@ -53,15 +54,6 @@ def all_connections(port: int) -> int:
     """Every connection of this process to the port, marked or not, by another way of asking the kernel."""
     held = psutil.Process().net_connections("tcp")
     return sum(bool(c.raddr) and c.raddr.port == port and c.status == "ESTABLISHED" for c in held)
-
-
-def eventually(holds: Callable[[], bool]) -> bool:
-    """Whether it comes to hold: gRPC closes its sockets in threads of its own."""
-    for _ in range(500):
-        if holds():
-            return True
-        gevent.sleep(0.01)
-    return False
 
 
 @pytest.mark.parametrize(

@@ -20,11 +20,6 @@ VARIABLE = "INFERSWARM_ONNX_TOKEN"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    return Certificates(tmp_path_factory.mktemp("certificates"))
-
-
-@pytest.fixture(scope="module")
 def address(made: Certificates) -> Iterator[str]:
     context = made.server.server_context(made.ca)
     with stand_in("fake_service.py") as plain, behind_tls(plain, context) as proxy:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from reports.histogram import codec
-from swarm.distributed.worker_health import LOOK_S, GcPauses, WorkerHealth, loop_thread_ns
+from reports.histogram import buckets, codec
+from swarm.distributed.shipper import LOOK_S, GcPauses, WorkerHealth, loop_thread_ns
 
 MS = 1_000_000
 
@@ -39,8 +39,8 @@ def test_lag_is_what_a_sleep_oversleeps(machine: Machine) -> None:
     figures = health.take()
     health.end()
     lags = codec.merged([figures["lag"]])
-    assert lags.get_total_count() == 4
-    assert codec.percentiles_ns(lags, [50.0, 100.0]) == pytest.approx([0, 7e6], rel=1e-3)
+    assert lags.total == 4
+    assert buckets.percentiles_ns(lags, [50.0, 100.0]) == pytest.approx([0, 7e6], rel=1e-3)
 
 
 def test_processor_time_is_a_share_of_one_core_since_the_last_look(machine: Machine) -> None:
@@ -75,7 +75,7 @@ def test_real_collections_are_seen(machine: Machine) -> None:
 def test_an_idle_second_has_no_lags(machine: Machine) -> None:
     health = WorkerHealth(machine.clock, machine.sleep, lambda: 0.0)
     machine.sleep(LOOK_S)
-    assert codec.merged([health.take()["lag"]]).get_total_count() == 0
+    assert codec.merged([health.take()["lag"]]).total == 0
     health.end()
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import socket
 import subprocess
-import time
 from pathlib import Path
 from typing import Self
 
 import pytest
 
+from tests.processes import eventually, free_port, is_listening
+
 PROGRAM = "/usr/sbin/sshd"
 PRIVILEGE_FOLDER = Path("/run/sshd")
-PATIENCE_S = 20.0
 SERVER = """\
 Port {port}
 ListenAddress 127.0.0.1
@@ -70,9 +69,7 @@ class Sshd:
         for name in ("host_key", "client_key"):
             key = self._folder / name
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
-        with socket.socket() as held:
-            held.bind(("127.0.0.1", 0))
-            self.port = held.getsockname()[1]
+        self.port = free_port()
         self._write()
         self._process = subprocess.Popen(
             [PROGRAM, "-D", "-f", self._folder / "sshd_config", "-E", self._folder / "log"],
@@ -95,14 +92,10 @@ class Sshd:
 
     def _wait(self) -> None:
         assert self._process is not None
-        deadline = time.monotonic() + PATIENCE_S
-        while True:
-            with socket.socket() as asked:
-                if asked.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
-            assert self._process.poll() is None, self.log
-            assert time.monotonic() < deadline, "sshd does not listen"
-            time.sleep(0.02)
+        process = self._process
+        listens = eventually(lambda: process.poll() is not None or is_listening(self.port))
+        assert listens, "sshd does not listen"
+        assert process.poll() is None, self.log
 
     @property
     def log(self) -> str:

@@ -14,12 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from swarm.errors import UsageError
 from swarm.hosts import facts as facts_script
 from swarm.hosts.check import HostError, HostFacts, Problem, check, check_all, clock_of, last_line, problems
-from swarm.hosts.host import Host
+from swarm.hosts.host import ROOT, Host
 from swarm.hosts.hosts_file import HostSpec, read_hosts
-from swarm.output import fingerprint
 from tests.swarm.hosts.sshd import Sshd, checkout_at, needs_sshd
 
 pytestmark = pytest.mark.system
@@ -52,18 +50,14 @@ def test_this_machine() -> None:
     assert found.python == platform.python_version()
     assert found.cores == len(os.sched_getaffinity(0))
     assert found.packages == {
-        name: facts_script.importlib.metadata.version(name) for name in fingerprint.PACKAGES
+        name: facts_script.importlib.metadata.version(name) for name in facts_script.PACKAGES
     }
-    assert found.commit == fingerprint.git_commit()
+    assert found.commit == facts_script.commit(ROOT)
     assert len(found.ports) == 2
     # One clock: its offset is no further from nought than its doubt, and the doubt is of this very exchange.
     assert abs(found.clock_offset_ns) <= found.clock_doubt_ns < 15_000 * MS
     record = json.loads(json.dumps(found.to_record()))
     assert record["hostname"] == platform.node()
-
-
-def test_the_packages_are_those_of_the_fingerprint() -> None:
-    assert facts_script.PACKAGES == fingerprint.PACKAGES
 
 
 def test_a_checkout_without_a_history_has_the_commit_that_was_sent(tmp_path: Path) -> None:
@@ -148,14 +142,12 @@ def test_the_last_line_that_says_anything() -> None:
     assert last_line(b"") == ""
 
 
-def test_all_hosts_are_asked_and_pods_are_not() -> None:
-    found = check_all([HERE, Host(HostSpec("pods", "k8s")), Saying("exit 3")])
-    assert [checked.spec.name for checked in found] == ["here", "pods", "odd"]
+def test_all_hosts_are_asked() -> None:
+    found = check_all([HERE, Saying("exit 3")])
+    assert [checked.spec.name for checked in found] == ["here", "odd"]
     assert found[0].facts is not None
     assert found[0].facts.python == platform.python_version()
-    assert [(checked.facts, bool(checked.why)) for checked in found[1:]] == [(None, False), (None, True)]
-    with pytest.raises(UsageError):
-        check(Host(HostSpec("pods", "k8s")))
+    assert [(checked.facts, bool(checked.why)) for checked in found[1:]] == [(None, True)]
 
 
 def told(facts: HostFacts, workers: int | None = None) -> list[str]:

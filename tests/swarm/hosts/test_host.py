@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from swarm.errors import UsageError
-from swarm.hosts.host import ROOT, Host
+from swarm.hosts.host import ROOT, Host, in_checkout, ssh_command, tunnel_to
 from swarm.hosts.hosts_file import HostSpec
-from swarm.hosts.ssh import in_checkout, ssh_command, tunnel_to
 
-LEASH = [sys.executable, "-I", "-S", str(ROOT / "swarm/launcher/leash.py")]
+SUPERVISOR = [sys.executable, "-I", "-S", str(ROOT / "swarm/launcher/supervisor.py")]
 MASTER = ("10.1.2.3", 5557)
 FAR = HostSpec("far", "ssh", address="bench@far")
 
@@ -27,7 +26,7 @@ def inside(host: str, argv: Sequence[str]) -> list[str]:
 def test_a_worker_on_this_machine() -> None:
     host = Host(HostSpec("h1", "process"), inside)
     assert host.worker_command(["-f", "a b.py"], MASTER, 3) == [
-        *LEASH, "INFERSWARM_HOST=h1", "INFERSWARM_WORKER=3", "--",
+        *SUPERVISOR, "INFERSWARM_HOST=h1", "INFERSWARM_WORKER=3", "--",
         sys.executable, "-m", "locust", "-f", "a b.py",
         "--worker", "--master-host", "10.1.2.3", "--master-port", "5557",
     ]  # fmt: skip
@@ -35,7 +34,7 @@ def test_a_worker_on_this_machine() -> None:
 
 def test_a_worker_in_a_network_namespace() -> None:
     command = Host(HostSpec("h1", "netns"), inside).worker_command(["-f", "a.py"], MASTER, 0)
-    assert command[: len(LEASH)] == LEASH
+    assert command[: len(SUPERVISOR)] == SUPERVISOR
     assert command[command.index("--") + 1 :][:5] == ["enter", "h1", sys.executable, "-m", "locust"]
 
 
@@ -48,14 +47,14 @@ def test_facts_of_this_machine_and_of_a_namespace() -> None:
 
 def test_a_worker_over_ssh_reaches_the_master_through_a_tunnel() -> None:
     command = Host(FAR).worker_command(["-f", "locustfiles/step7.py"], MASTER, 1)
-    assert command[: len(LEASH) + 3] == [*LEASH, "--far", "--", "ssh"]
+    assert command[: len(SUPERVISOR) + 3] == [*SUPERVISOR, "--far", "--", "ssh"]
     assert command[-3:-1] == ["--", "bench@far"]
     tunnel = command[command.index("-R") + 1]
     port = int(tunnel.split(":")[1])
     assert tunnel == f"127.0.0.1:{port}:10.1.2.3:5557"
     assert 20_000 <= port < 30_000
     assert command[-1] == (
-        "cd ./inferswarm && exec .venv/bin/python -I -S swarm/launcher/leash.py INFERSWARM_HOST=far "
+        "cd ./inferswarm && exec .venv/bin/python -I -S swarm/launcher/supervisor.py INFERSWARM_HOST=far "
         "INFERSWARM_WORKER=1 -- .venv/bin/python -m locust -f locustfiles/step7.py --worker "
         f"--master-host 127.0.0.1 --master-port {port}"
     )
@@ -66,10 +65,10 @@ def test_an_ssh_host_is_told_of_tokens_by_name_alone(monkeypatch: pytest.MonkeyP
         monkeypatch.setenv(name, "the secret")
     monkeypatch.setenv("INFERSWARM_TRT_TOKEN", "")
     command = Host(FAR).worker_command(["-f", "a.py"], MASTER, 1)
-    assert command[len(LEASH) :][:4] == [
+    assert command[len(SUPERVISOR) :][:4] == [
         "--far", "--tell=INFERSWARM_ONNX_TOKEN,INFERSWARM_TOKEN", "--", "ssh",
     ]  # fmt: skip
-    assert "leash.py --told INFERSWARM_HOST=far" in command[-1]
+    assert "supervisor.py --told INFERSWARM_HOST=far" in command[-1]
     assert not any("the secret" in word for word in command)
     near = Host(HostSpec("h1", "process"), inside).worker_command(["-f", "a.py"], MASTER, 1)
     assert not any("TOKEN" in word for word in near), "children inherit"
@@ -128,12 +127,3 @@ def test_where_the_locustfile_lies_there(tmp_path: Path, monkeypatch: pytest.Mon
         f"-f {elsewhere}: host far has this checkout and no other files: "
         f"put the locustfile into {ROOT}, and run python -m swarm hosts prepare"
     )
-
-
-def test_pods_are_started_by_others() -> None:
-    host = Host(HostSpec("pods", "k8s"), inside)
-    for command in (lambda: host.worker_command([], MASTER, 0), host.facts_command):
-        with pytest.raises(
-            UsageError, match="host pods is of kind k8s, whose workers are started by kubectl"
-        ):
-            command()

@@ -22,13 +22,6 @@ port = 2222
 identity = "/keys/bench"
 path = "~/suite/inferswarm"
 python = "python3.11"
-[[host]]
-name = "cluster"
-kind = "k8s"
-image = "registry.example/inferswarm:1"
-namespace = "load"
-cpu = 2
-memory = "2Gi"
 """
 
 
@@ -56,9 +49,6 @@ def test_a_whole_file(tmp_path: Path) -> None:
             identity="/keys/bench",
             path="suite/inferswarm",
             python="python3.11",
-        ),
-        HostSpec(
-            "cluster", "k8s", image="registry.example/inferswarm:1", namespace="load", cpu=2, memory="2Gi"
         ),
     ]
 
@@ -91,9 +81,9 @@ def ssh(**fields: object) -> str:
         ("workers = 2", "workers is unknown: every host is a [[host]] with fields of its own"),
         ('[host]\nname = "near"', "host is one table: write [[host]], once for each host"),
         ('host = ["near"]', "host is one table: write [[host]], once for each host"),
-        (host(name="near"), "host near: kind=missing: choose one of process, netns, ssh, k8s"),
-        (host(name="near", kind="vm"), 'host near: kind="vm": choose one of process, netns, ssh, k8s'),
-        (host(name="near", kind=["ssh"]), 'host near: kind=["ssh"]: choose one of process, netns, ssh, k8s'),
+        (host(name="near"), "host near: kind=missing: choose one of process, netns, ssh"),
+        (host(name="near", kind="vm"), 'host near: kind="vm": choose one of process, netns, ssh'),
+        (host(name="near", kind=["ssh"]), 'host near: kind=["ssh"]: choose one of process, netns, ssh'),
         (host(kind="netns", name=3), "host 1: name=3: give it a name of letters, digits and -"),
         (host(kind="process"), "host 1: name is missing: give it a name of letters, digits and -"),
         (host(kind="netns", name="a b"), 'host 1: name="a b": give it a name of letters, digits and -'),
@@ -131,10 +121,6 @@ def ssh(**fields: object) -> str:
         (
             ssh(python="~/py"),
             'host far: python="~/py": give it a command such as python3.11, or an absolute path to one',
-        ),
-        (
-            host(name="c", kind="k8s", cpu="2"),
-            'host c: cpu="2": give it a whole number of cores, or leave it out',
         ),
         (ssh() + ssh(), "2 hosts have the name far: give each host a name of its own"),
     ],

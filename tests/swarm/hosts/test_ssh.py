@@ -16,10 +16,9 @@ from typing import Any
 import psutil
 import pytest
 
-from swarm.hosts.host import Host
+from swarm.hosts.host import PORT_TAKEN, SSH_FAILED, Host
 from swarm.hosts.hosts_file import HostSpec, read_hosts
-from swarm.hosts.ssh import FAILED, PORT_TAKEN
-from tests.swarm.hosts.processes import alive, children, eventually
+from tests.processes import alive, children, eventually
 from tests.swarm.hosts.sshd import Sshd, checkout_at, needs_sshd
 
 pytestmark = [pytest.mark.system, needs_sshd]
@@ -134,17 +133,17 @@ def test_it_may_say_goodbye_through_the_tunnel_when_our_end_is_closed(spec: Host
     assert not alive(told["pid"])
 
 
-@pytest.mark.parametrize("killed", ["leash", "ssh"])
+@pytest.mark.parametrize("killed", ["supervisor", "ssh"])
 def test_it_ends_when_what_leads_to_it_is_killed(spec: HostSpec, master: Master, killed: str) -> None:
     process = started(Host(spec).worker_command(["wait"], master.address, 0))
     connection, told = master.hears()
     (ssh,) = children(process.pid)
-    os.kill(process.pid if killed == "leash" else ssh, signal.SIGKILL)
+    os.kill(process.pid if killed == "supervisor" else ssh, signal.SIGKILL)
     assert eventually(lambda: not alive(told["pid"]))
     assert eventually(lambda: not alive(ssh))
     process.communicate()
     connection.close()
-    assert process.returncode == (-signal.SIGKILL if killed == "leash" else 128 + signal.SIGKILL)
+    assert process.returncode == (-signal.SIGKILL if killed == "supervisor" else 128 + signal.SIGKILL)
 
 
 def test_a_tunnel_whose_port_is_taken_is_told_and_the_next_try_takes_another(
@@ -156,7 +155,7 @@ def test_a_tunnel_whose_port_is_taken_is_told_and_the_next_try_takes_another(
         with started(host.worker_command(["0"], master.address, 0)) as process:
             assert process.stderr is not None
             error = process.stderr.read()
-            assert process.wait() == FAILED
+            assert process.wait() == SSH_FAILED
         assert PORT_TAKEN in error
         with started(host.worker_command(["0"], master.address, 0)) as process:
             master.hears()[0].close()
@@ -172,5 +171,5 @@ def test_a_key_that_is_not_known_there(spec: HostSpec, master: Master, tmp_path:
     with started(Host(stranger).worker_command(["0"], master.address, 0)) as process:
         assert process.stderr is not None
         error = process.stderr.read()
-        assert process.wait() == FAILED
+        assert process.wait() == SSH_FAILED
     assert "Permission denied (publickey)" in error

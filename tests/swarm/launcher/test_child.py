@@ -1,4 +1,4 @@
-"""What a launcher starts: how many workers where, of which study, and on a leash."""
+"""What a launcher starts: how many workers where, of which study, and under a supervisor."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 
 from swarm.errors import UsageError
 from swarm.hosts.hosts_file import HostSpec, made_hosts
-from swarm.launcher.child import LeashedProcess, leashed, spread, workers_wanted
+from swarm.launcher.child import SupervisedProcess, spread, supervised, workers_wanted
 from swarm.launcher.orphans import launcher_of, mark
-from tests.locustfiles.console import wait_until
+from tests.processes import wait_until
 
 pytestmark = pytest.mark.system
 
@@ -67,10 +67,10 @@ def test_a_locustfile_that_is_none(text: str | None, sentence: str, tmp_path: Pa
         workers_wanted(str(path))
 
 
-def test_a_child_is_marked_writes_to_its_file_and_ends_with_its_leash(tmp_path: Path) -> None:
+def test_a_child_is_marked_writes_to_its_file_and_ends_with_its_supervisor(tmp_path: Path) -> None:
     script = "import os, time; print('ready', os.getpid(), os.environ['WORD'], flush=True); time.sleep(60)"
-    command = leashed([sys.executable, "-c", script])
-    with LeashedProcess("c", command, tmp_path / "out", {"WORD": "there"}) as child:
+    command = supervised([sys.executable, "-c", script])
+    with SupervisedProcess("c", command, tmp_path / "out", {"WORD": "there"}) as child:
         wait_until(lambda: "ready" in child.tail(), 20)
         _, pid, word = child.tail().split()
         assert word == "there"
@@ -86,8 +86,8 @@ def test_a_child_that_is_asked_has_its_time_to_end(tmp_path: Path) -> None:
         "signal.signal(signal.SIGTERM, lambda *_: (print('in order', flush=True), sys.exit(7)))\n"
         "print('ready', flush=True)\ntime.sleep(60)\n"
     )
-    with LeashedProcess("c", leashed([sys.executable, "-c", script]), tmp_path / "out", {}) as child:
+    with SupervisedProcess("c", supervised([sys.executable, "-c", script]), tmp_path / "out", {}) as child:
         wait_until(lambda: "ready" in child.tail(), 20)
-        child.ask_to_end()
+        child.terminate()
         assert child.wait(20) == 7
         assert child.tail() == "ready\nin order"

@@ -31,7 +31,6 @@ def test_several_hosts_on_one_machine_and_hosts_with_links_have_addresses_of_the
     [
         ("ssh", True, "--link: host x is of kind ssh; only netns hosts have emulated links"),
         ("process", True, "--link: host x is of kind process; only netns hosts have emulated links"),
-        ("k8s", False, "host x is of kind k8s, which `kubectl` starts: see `python -m swarm hosts"),
     ],
 )
 def test_hosts_that_cannot_be_used(kind: str, linked: bool, sentence: str, tmp_path: Path) -> None:

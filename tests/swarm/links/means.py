@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -76,13 +75,6 @@ def ask(place: Place, address: str, port: int, size: int = 1) -> dict[str, Any]:
 def here(argv: Sequence[str]) -> list[str]:
     """This machine's own namespace, as a place."""
     return [*argv]
-
-
-def eventually(holds: Callable[[], bool]) -> bool:
-    until = time.monotonic() + 10
-    while not holds() and time.monotonic() < until:
-        time.sleep(0.02)
-    return holds()
 
 
 def exists(pid: int) -> bool:

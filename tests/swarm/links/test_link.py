@@ -19,7 +19,8 @@ import pytest
 from swarm.links.namespace import NAMESPACES, LinkError, remove_orphans, require_means
 from swarm.links.network import EmulatedLink
 from swarm.links.profiles import LinkSpec
-from tests.swarm.links.means import ROOT, eventually, exists, real
+from tests.processes import eventually
+from tests.swarm.links.means import ROOT, exists, real
 
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 

@@ -7,9 +7,9 @@ import os
 
 import pytest
 
-from swarm.links import netem, network
+from swarm.links import emulators, network
+from swarm.links.emulators import qdisc
 from swarm.links.namespace import LinkError, ip
-from swarm.links.netem import qdisc
 from swarm.links.network import Network
 from swarm.links.profiles import LinkProfile, LinkSpec
 from tests.swarm.links.means import ask, namespaces_of, real, serving
@@ -50,7 +50,7 @@ def test_both_directions_go_through_the_middle_in_packets_of_their_own(
     def tbf(device: str, spec: LinkSpec, loss: float) -> list[str]:
         return f"qdisc add dev {device} root tbf rate 1gbit burst 100kb limit 1mb".split()
 
-    monkeypatch.setattr(netem, "qdisc", tbf)
+    monkeypatch.setattr(emulators, "qdisc", tbf)
     monkeypatch.setattr(network, "kernel_has_netem", lambda: True)
     with Network(["h1"], [NARROW]) as made:
         assert made.emulator_of(NARROW) == "netem"

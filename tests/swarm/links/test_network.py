@@ -15,15 +15,14 @@ import pytest
 
 from swarm.errors import UsageError
 from swarm.links import devices, namespace, network
-from swarm.links.namespace import NAMESPACES, LinkError, own_name, remove_orphans, run
+from swarm.links.namespace import NAMESPACES, LinkError, kernel_has, own_name, remove_orphans, run
 from swarm.links.network import Network
 from swarm.links.profiles import LinkProfile
-from swarm.links.tcp import kernel_has
+from tests.processes import eventually
 from tests.swarm.links.means import (
     ROOT,
     Place,
     ask,
-    eventually,
     exists,
     has_device,
     here,

@@ -5,9 +5,6 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import pytest
-
-from swarm.errors import UsageError
 from swarm.links.forwarder import Lane, new_lane
 from swarm.links.profiles import LinkSpec
 
@@ -115,20 +112,3 @@ def test_lateness_is_counted_from_when_a_packet_was_due() -> None:
     assert len(list(lane.due(13 * MS))) == 2
     report = lane.report()
     assert (report["late_mean_ns"], report["late_max_ns"]) == (2 * MS, 3 * MS)
-
-
-@pytest.mark.parametrize(
-    ("asked", "text"),
-    [
-        ({"rtt_s": -0.1}, "rtt_s=-0.1: a link's rtt_s is 0 to 60 seconds"),
-        ({"mbit_per_s": 0}, "mbit_per_s=0: a link's mbit_per_s is above 0, or None for no limit"),
-        ({"loss": 1.0}, "loss=1.0: a link's loss is a share from 0 to below 1"),
-        ({"loss_back": -1}, "loss_back=-1: a link's loss_back is a share from 0 to below 1"),
-        ({"mtu": 100}, "mtu=100: a link's mtu is 576 to 65521 bytes"),
-        ({"queue_bytes": 1000}, "queue_bytes=1000: a link's queue_bytes is at least one packet, 1500 bytes"),
-    ],
-)
-def test_what_no_path_can_be_is_refused(asked: dict[str, Any], text: str) -> None:
-    with pytest.raises(UsageError) as raised:
-        LinkSpec(**asked)
-    assert str(raised.value) == text

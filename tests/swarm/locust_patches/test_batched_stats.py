@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from swarm.locust_patches.batched_stats import MOST_TALLIED, BatchedStats
-from swarm.locust_patches.patches import three_digits, tune_locust
+from swarm.locust_patches.patches import MOST_TALLIED, BatchedStats, three_digits, tune_locust
 
 METHODS, NAMES = ("http", "grpc"), ("a/b1/c1", "warm-up", "drain")
 

@@ -11,7 +11,7 @@ from swarm.backends.registry import FIVE, chosen
 from swarm.errors import UsageError
 from swarm.options.model import Options
 from swarm.options.parse import add_options, changes, resolve
-from swarm.targets.targets import endpoints_from_options, endpoints_from_ready
+from swarm.targets.endpoints import endpoints_from_options, endpoints_from_ready
 from users.transport.connections import GIVE
 
 FIVE_WAYS = chosen(FIVE, "", skip_trt=False)

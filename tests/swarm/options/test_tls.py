@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives import serialization
 
 from swarm.backends.registry import FIVE, chosen
 from swarm.errors import UsageError
-from swarm.targets.targets import endpoints_from_options, endpoints_from_ready
+from swarm.targets.endpoints import endpoints_from_options, endpoints_from_ready
 from tests.certificates import Certificates
 from tests.swarm.options.test_parse import options
 from users.tls import OPEN, TOKEN, Security

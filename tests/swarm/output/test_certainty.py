@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from benchmarks.stops import ALIKE, INDEPENDENT, ROUGH, STORMS, Phase, stopped_after
-from reports.gates.blocks import Block, BlockSeries
+from reports.fold.windows import Results
+from reports.gates.blocks import BlockSeries
 from reports.gates.thresholds import Threshold, parse_gates
 from swarm.output.early_stop import CERTAIN, chance_of, is_certain, look_at, unlucky, variance
+
+FAILING = Results(failure_kinds=Counter(timeout=200))
 
 
 def threshold(require: str, *more: str) -> Threshold:
@@ -55,7 +60,7 @@ def test_a_short_stall_in_a_long_phase_is_no_broken_bound() -> None:
     bound = threshold("failure_ratio <= 0.01")
 
     def certain(failing_s: int) -> bool:
-        blocks = [Block(ok=200)] * 100 + [Block(failures=200)] * failing_s
+        blocks = [Results(ok=200)] * 100 + [FAILING] * failing_s
         return is_certain(bound, BlockSeries(blocks, np.zeros(len(blocks), np.int64)), 1, 1e-6)
 
     assert [certain(failing_s) for failing_s in (3, 10, 90)] == [False, False, True]
@@ -63,7 +68,7 @@ def test_a_short_stall_in_a_long_phase_is_no_broken_bound() -> None:
 
 def test_failures_of_few_seconds_are_not_certain() -> None:
     bound = threshold("failure_ratio <= 0.01")
-    blocks = [Block(failures=200, ok=0)] * 5
+    blocks = [FAILING] * 5
 
     def certain(count: int) -> bool:
         return is_certain(bound, BlockSeries(blocks[:count], np.zeros(count, np.int64)), 1, 1e-6)

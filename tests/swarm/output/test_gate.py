@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from swarm.errors import UsageError
-from swarm.launcher.manifest import LaunchManifest
+from swarm.launcher.launch_info import LaunchInfo
 from swarm.output import report_process
 from swarm.output.gate import Gate
 from swarm.plan.cell import Cell
 from swarm.plan.matrix import Size, serial_and_concurrent
 from swarm.plan.schedule import RepeatingSchedule
-from swarm.study.build_plan import schedule_of
+from swarm.study.build_schedule import schedule_of
 from swarm.study.shape import StudyShape
 from tests.reports.lines import FIRST_SECOND, window
 from tests.swarm.output.test_results_folder import options
@@ -49,7 +49,7 @@ def refusal(folder: Path, text: str, *arguments: str) -> str:
     """The sentence with which a study's options are refused."""
     given = options("--gate", written(folder, text), *arguments)
     with pytest.raises(UsageError) as caught:
-        schedule_of(Study(), [HTTP, GRPC], given, LaunchManifest(), Gate.of(given, print))
+        schedule_of(Study(), [HTTP, GRPC], given, LaunchInfo(), Gate.of(given, print))
     return str(caught.value).replace(str(folder), "DIR")
 
 
@@ -82,7 +82,7 @@ def test_names_that_the_study_does_not_have_are_refused(tmp_path: Path) -> None:
 def test_a_search_knows_the_names_before_its_cells(tmp_path: Path) -> None:
     assert "a-htp" in refusal(tmp_path, f"{P50}endpoint = 'a-htp'", "--find-rate", "p99<=100")
     given = options("--gate", written(tmp_path, f"{P50}endpoint = 'a-http'"), "--find-rate", "p99<=100")
-    schedule, _ = schedule_of(Study(), [HTTP, GRPC], given, LaunchManifest(), Gate.of(given, print))
+    schedule, _ = schedule_of(Study(), [HTTP, GRPC], given, LaunchInfo(), Gate.of(given, print))
     assert schedule.planned == ()
 
 
@@ -98,7 +98,7 @@ def test_the_thresholds_are_kept_beside_the_ledger(tmp_path: Path) -> None:
 def test_the_most_repeats_are_no_fewer_than_the_studys(tmp_path: Path, most: int, fits: bool) -> None:
     if fits:
         given = options("--gate", written(tmp_path, P50), "--repeat-until-decided", str(most))
-        schedule, _ = schedule_of(Study(), [HTTP, GRPC], given, LaunchManifest(), Gate.of(given, print))
+        schedule, _ = schedule_of(Study(), [HTTP, GRPC], given, LaunchInfo(), Gate.of(given, print))
         assert isinstance(schedule, RepeatingSchedule)
         assert len(schedule.planned) == 3 * 4
     else:

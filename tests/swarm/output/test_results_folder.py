@@ -8,7 +8,7 @@ from swarm.backends.registry import FIVE, chosen
 from swarm.options.model import Options
 from swarm.options.parse import add_options, resolve
 from swarm.output.results_folder import about
-from swarm.targets.targets import endpoints_from_ready
+from swarm.targets.endpoints import endpoints_from_ready
 
 READY: dict[str, Any] = {
     "model": "ViT-B-32",

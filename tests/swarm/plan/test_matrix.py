@@ -6,7 +6,7 @@ import pytest
 
 from reports.histogram import codec
 from swarm.errors import UsageError
-from swarm.plan import eta
+from swarm.plan import schedule
 from swarm.plan.cell import Cell, PlannedRun
 from swarm.plan.matrix import Size, at_rates, matching, order, serial_and_concurrent
 from swarm.plan.schedule import Outcome
@@ -108,8 +108,8 @@ def outcome(run: PlannedRun, failed: int = 0, dropped: int = 0, answered: bool =
 def test_time_left_follows_the_work_left() -> None:
     small, large = PlannedRun(Cell(A, 1, 1, 10, 1), 1), PlannedRun(Cell(A, 32, 1, 10, 1), 1)
     now = iter([0.0, 10.0, 25.0])
-    pace = eta.Pace([small, large], lambda: next(now))
-    left = eta.clock(10 * eta.cost(large) / eta.cost(small))
+    pace = schedule.Pace([small, large], lambda: next(now))
+    left = schedule.clock(10 * schedule.cost_of(large.cell.weight) / schedule.cost_of(small.cell.weight))
     assert pace.line(outcome(small)).endswith(f"about {left} left")
     assert pace.line(outcome(large)).startswith("[2/2]")
 
@@ -118,19 +118,19 @@ def test_time_left_follows_the_work_left() -> None:
     ("seconds", "text"), [(0, "0 s"), (59.6, "1 min 00 s"), (185, "3 min 05 s"), (7800, "2 h 10 min")]
 )
 def test_clock(seconds: float, text: str) -> None:
-    assert eta.clock(seconds) == text
+    assert schedule.clock(seconds) == text
 
 
 def test_progress_lines() -> None:
     run = PlannedRun(Cell(A, 4, 1, 10, 1), 1)
-    assert eta.line(3, 20, outcome(run), 130) == (
+    assert schedule.line(3, 20, outcome(run), 130) == (
         "[ 3/20] a-http/b4/c1                10 requests   p50   211.0 ms   about 2 min 10 s left"
     )
-    assert eta.line(20, 20, outcome(run, failed=4, answered=False), 0) == (
+    assert schedule.line(20, 20, outcome(run, failed=4, answered=False), 0) == (
         "[20/20] a-http/b4/c1                10 requests   no figures       4 FAILED"
     )
     (rate,) = at_rates([A], QUICK, (50,), "constant", 8)
-    assert eta.line(3, 0, outcome(PlannedRun(rate, 1), dropped=7), 0) == (
+    assert schedule.line(3, 0, outcome(PlannedRun(rate, 1), dropped=7), 0) == (
         "[  3] a-http/b1/r50               10 requests   p50   211.0 ms   7 DROPPED"
     )
 

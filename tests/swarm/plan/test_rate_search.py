@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from reports.histogram import codec
+from reports.histogram import buckets, codec
 from swarm.errors import UsageError
 from swarm.plan.cell import Cell, PlannedRun
 from swarm.plan.rate_search import MOST_STEPS, RateBound, RateSearch, rates
@@ -76,8 +76,8 @@ def test_a_bound_is_met_only_by_a_sound_and_whole_run() -> None:
     assert bound.met_by(outcome(run, 99, failed=1)) is False
     assert bound.met_by(outcome(run, 99, dropped=1)) is False
     assert bound.met_by(outcome(run, 99, sound=False)) is None
-    assert bound.met_by(Outcome(run, True, 5, 5, 0, codec.empty())) is False
-    assert bound.met_by(Outcome(run, True, 0, 0, 0, codec.empty())) is None
+    assert bound.met_by(Outcome(run, True, 5, 5, 0, buckets.EMPTY)) is False
+    assert bound.met_by(Outcome(run, True, 0, 0, 0, buckets.EMPTY)) is None
 
 
 def test_a_run_that_tells_nothing_ends_the_search() -> None:
@@ -92,7 +92,7 @@ def test_what_is_said_of_a_run() -> None:
     search, run = RateSearch([cell], RateBound(99, 100)), PlannedRun(cell, 1)
     assert search.remark(outcome(run, 99)) == "   p99 99.0 ms, met"
     assert search.remark(outcome(run, 101)) == "   p99 101.0 ms, not met"
-    assert search.remark(Outcome(run, False, 0, 0, 0, codec.empty())) == "   tells nothing"
+    assert search.remark(Outcome(run, False, 0, 0, 0, buckets.EMPTY)) == "   tells nothing"
 
 
 def test_one_cell_after_the_other() -> None:

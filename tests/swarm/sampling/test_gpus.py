@@ -12,7 +12,7 @@ import pytest
 from gevent.monkey import get_original
 
 from swarm.backends.statistics import gpu_records
-from swarm.sampling.gpus import LocalGpus, find_nvml, gpu_names, is_local
+from swarm.sampling.machine import LocalGpus, find_nvml, gpu_names, is_local
 from users.endpoint import Endpoint
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from swarm.sampling.host import HostSampler, busy_share
+from swarm.sampling.machine import HostSampler, busy_share
 
 Times = namedtuple("Times", "user system idle iowait guest guest_nice", defaults=(0, 0, 0, 0, 0, 0))
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import gevent
 import pytest
-from gevent.pywsgi import WSGIServer
 
 from swarm.errors import UsageError
 from swarm.options.model import Options
@@ -16,6 +15,7 @@ from swarm.sampling.kubernetes import NO_COUNTERS, PROXY, cluster_of, pods_path
 from swarm.sampling.sampler import Sampler, open_sources
 from tests.fake_kubernetes import Cluster
 from tests.swarm.options.test_parse import options
+from tests.swarm.wsgi import serving
 from users.endpoint import Endpoint
 
 pytestmark = pytest.mark.system
@@ -30,12 +30,7 @@ class Api:
         self.seen = 0
         self.cluster = Cluster({50: 4}, 0, lambda: self.seen)
         self.status = ""
-        self.server = WSGIServer(("127.0.0.1", 0), self.answer, log=None)
-        self.server.start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server.server_port}"
+        self.url = ""
 
     def answer(self, environ: dict[str, Any], start: Callable[..., Any]) -> Any:
         if self.status and "deployments" in environ["PATH_INFO"]:
@@ -47,8 +42,9 @@ class Api:
 @pytest.fixture
 def api() -> Iterator[Api]:
     made = Api()
-    yield made
-    made.server.stop(timeout=1)
+    with serving(made.answer) as address:
+        made.url = f"http://{address}"
+        yield made
 
 
 def named(url: str, *more: str) -> Options:

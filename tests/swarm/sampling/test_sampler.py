@@ -11,11 +11,11 @@ import gevent
 import pytest
 from gevent import socket
 from gevent.event import Event
-from gevent.pywsgi import WSGIServer
 
 from swarm.backends.admin_client import Read
 from swarm.sampling import sampler as module
 from swarm.sampling.sampler import Sampler, open_sources, record, second_ended, until_next_second
+from tests.swarm.wsgi import serving
 from users.endpoint import Endpoint
 
 pytestmark = pytest.mark.system
@@ -223,10 +223,8 @@ def triton() -> Iterator[str]:
         start("200 OK", [])
         return [PAGES[environ["PATH_INFO"]].encode()]
 
-    server = WSGIServer(("127.0.0.1", 0), answer, log=None)
-    server.start()
-    yield f"127.0.0.1:{server.server_port}"
-    server.stop(timeout=1)
+    with serving(answer) as address:
+        yield address
 
 
 def sampled(address: str, metrics: Mapping[str, str], seconds: float) -> list[dict[str, Any]]:

@@ -10,8 +10,16 @@ from typing import Any
 
 import pytest
 
-from swarm.sampling.gpus import memory_by_process
-from swarm.sampling.server_memory import ServerMemory, family, held_by, parts_of, proportional_of, resident_of
+from swarm.sampling.machine import (
+    ServerMemory,
+    family,
+    held_by,
+    memory_by_process,
+    parts_of,
+    proportional_of,
+    resident_of,
+)
+from tests.swarm.sampling.test_gpus import FakeNvml, NVMLError
 from tests.swarm.stand import Stand, a_run
 from users.endpoint import Endpoint
 
@@ -132,32 +140,15 @@ def test_gpu_memory_is_of_the_servers_own_processes(tree: int) -> None:
     assert "gpu_memory_bytes" not in ServerMemory(servers, here, lambda: {1: 400_000}).read(ONNX)
 
 
-class NVMLError(Exception):
-    pass
-
-
-class FakeNvml:
+class Processes(FakeNvml):
     """Two GPUs; one process is on both, one does not tell how much it holds, and a third GPU is lost."""
 
-    NVMLError = NVMLError
-
-    def __init__(self) -> None:
-        self.open = 0
-
-    def nvmlInit(self) -> None:
-        self.open += 1
-
-    def nvmlShutdown(self) -> None:
-        self.open -= 1
+    @property
+    def open(self) -> int:
+        return self.started - self.stopped
 
     def nvmlDeviceGetCount(self) -> int:
         return 3
-
-    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
-        return index
-
-    def nvmlDeviceGetUUID(self, handle: int) -> str:
-        return f"GPU-{handle}"
 
     def nvmlDeviceGetComputeRunningProcesses(self, handle: int) -> list[SimpleNamespace]:
         if handle == 2:
@@ -167,7 +158,7 @@ class FakeNvml:
 
 
 def test_a_process_on_several_gpus_holds_what_it_has_on_all() -> None:
-    nvml = FakeNvml()
+    nvml = Processes()
     assert memory_by_process(nvml) == {70: 300}
     assert nvml.open == 0
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from reports.histogram import codec
+from reports.histogram import buckets, codec
 from swarm.sampling.triton_trace import gap_of, join, parts_ns, stamps_of
 
 HTTP = """
@@ -99,7 +99,7 @@ def test_requests_are_joined_by_id_alone() -> None:
     assert found.parts["receive"] == [898_358]
     record = json.loads(json.dumps(found.to_record()))
     assert (record["requests"], record["joined"]) == (3, 2)
-    p50, highest = codec.percentiles_ns(codec.merged([record["histograms"]["compute"]]), (50, 100))
+    p50, highest = buckets.percentiles_ns(codec.merged([record["histograms"]["compute"]]), (50, 100))
     assert p50 == pytest.approx(5_927_457, rel=0.001)
     assert highest == pytest.approx(56_229_656, rel=0.001)
     assert set(record["histograms"]) == {

@@ -3,8 +3,8 @@
 import pytest
 
 from reports.histogram.codec import encoded_ns
-from swarm.distributed.phase_stats import PhaseStats, SecondStats
-from swarm.study.steady_state import Steadiness, doubt, sliced
+from swarm.distributed.collector import PhaseStats, SecondStats
+from swarm.study.conductor import Steadiness, doubt, sliced
 
 MS = 1_000_000
 

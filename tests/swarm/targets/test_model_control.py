@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from swarm.backends import triton_admin
-from swarm.backends.server_info import read_serving
-from swarm.backends.triton_admin import config_of, load
+from swarm.backends import server_setup
+from swarm.backends.server_setup import config_of, load, read_serving
 from swarm.errors import RunFailedError, UsageError
 from swarm.plan.cell import Cell
 from swarm.targets.embedded import EmbeddedServers
@@ -128,7 +127,7 @@ class Fake:
             return ("503 Not yet" if self.unready >= 0 else "200 OK"), {}
         if path.endswith("/config"):
             return "200 OK", self.configs[name]
-        if name == triton_admin.NOBODY:
+        if name == server_setup.NOBODY:
             return "500 No", {"error": self.refusal or f"failed to load '{name}', failed to poll"}
         self.loaded.append(name)
         self.configs[name] = json.loads(json.loads(body)["parameters"]["config"])
@@ -243,7 +242,7 @@ def test_a_model_is_waited_for_until_it_is_ready() -> None:
         control = ModelControl(lambda text: None, clock, clock.sleep)
         triton.unready = 3
         assert control.apply(of(endpoint, 0)) == [endpoint]
-        assert clock() == pytest.approx(3 * triton_admin.POLL_S)
+        assert clock() == pytest.approx(3 * server_setup.POLL_S)
         triton.unready = 10_000
         with pytest.raises(RunFailedError, match="clip is not ready 30 s after it was loaded"):
             control.apply(of(endpoint, 1))

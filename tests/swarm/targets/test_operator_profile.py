@@ -8,7 +8,7 @@ import pytest
 from swarm.options.model import Options
 from swarm.plan.matrix import Size
 from swarm.study.shape import StudyShape
-from swarm.targets.operator_profile import command_of, profile, wanted
+from swarm.targets.embedded import profile_argv, profile_operators, wants_profile
 from tests.swarm.options.test_parse import options as options_of
 
 
@@ -28,26 +28,29 @@ READY = {"endpoints": {"onnx": {"http": "h:1", "grpc": "h:2", "model": "m"}}}
 
 
 def test_only_a_study_that_asks_on_an_embedded_engine(options: Options) -> None:
-    assert wanted(Asking(), options, READY)
-    assert not wanted(StudyShape(), options, READY), "most do not ask"
-    assert not wanted(Asking(), replace(options, urls={"onnx_http_url": "h:1"}), READY)
-    assert not wanted(Asking(), options, {"endpoints": {"emulated": {}}})
-    assert not wanted(Asking(), options, {})
+    assert wants_profile(Asking(), options, READY)
+    assert not wants_profile(StudyShape(), options, READY), "most do not ask"
+    assert not wants_profile(Asking(), replace(options, urls={"onnx_http_url": "h:1"}), READY)
+    assert not wants_profile(Asking(), options, {"endpoints": {"emulated": {}}})
+    assert not wants_profile(Asking(), options, {})
 
 
 def test_the_command_names_the_studys_batches_and_weights(options: Options) -> None:
     size = Asking.sizes["quick"]
-    assert command_of(options, size, READY)[1:] == [
+    assert profile_argv(options, size, READY)[1:] == [
         *("-m", "server", "profile", "--json", "--batches", "1,8,32", "--iterations", "10")
     ]
-    assert command_of(replace(options, pretrained="laion2b"), size, READY)[-2:] == ["--pretrained", "laion2b"]
-    assert command_of(options, replace(size, iterations=6), READY)[-1] == "3"
+    assert profile_argv(replace(options, pretrained="laion2b"), size, READY)[-2:] == [
+        "--pretrained",
+        "laion2b",
+    ]
+    assert profile_argv(options, replace(size, iterations=6), READY)[-1] == "3"
     on_cuda = {"endpoints": {"onnx": {"provider": "CUDAExecutionProvider"}}}
-    assert command_of(options, size, on_cuda)[-2:] == ["--providers", "cuda"]
+    assert profile_argv(options, size, on_cuda)[-2:] == ["--providers", "cuda"]
 
 
 def ran(code: str, patience_s: float = 30) -> dict[str, object]:
-    return profile([sys.executable, "-c", code], patience_s)
+    return profile_operators([sys.executable, "-c", code], patience_s)
 
 
 def test_what_it_printed_is_the_record() -> None:

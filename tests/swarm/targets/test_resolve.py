@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swarm.targets.resolve import doubts, elsewhere, in_clear, record_of, told
+from swarm.targets.servers import caveats_of, elsewhere, in_clear, record_of, told
 from users.endpoint import Endpoint
 from users.tls import OPEN, Security
 from users.transport.sockets import resolved
@@ -79,13 +79,13 @@ def test_workers_who_find_another_address_are_named() -> None:
         "onnx-http": "its address is 10.0.0.5, 10.0.0.6 for the master and 10.9.9.9 for w1",
         "onnx-grpc": "its address is 10.0.0.5 for the master and unknown for w1",
     }
-    assert list(doubts(ONNX, found)) == [("targets-differ", found["onnx-http"])]
-    assert list(doubts(ONNX.floor(), {"onnx-http": "x"})) == [("targets-differ", "x")]
-    assert list(doubts(ONNX, {})) == []
+    assert list(caveats_of(ONNX, found)) == [("targets-differ", found["onnx-http"])]
+    assert list(caveats_of(ONNX.floor(), {"onnx-http": "x"})) == [("targets-differ", "x")]
+    assert list(caveats_of(ONNX, {})) == []
 
 
 def test_a_server_that_has_proved_nothing_is_doubted() -> None:
-    ((code, text),) = doubts(secured(True, Security(verify=False)), {})
+    ((code, text),) = caveats_of(secured(True, Security(verify=False)), {})
     assert code == "tls-unverified"
     assert text == "--tls-no-verify: whoever answers at grpcs://gpu:8011 has not proved its name"
-    assert list(doubts(secured(True, TOKEN), {})) == []
+    assert list(caveats_of(secured(True, TOKEN), {})) == []

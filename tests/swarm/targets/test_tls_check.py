@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import gevent
 import numpy as np
 import pytest
-from gevent.pywsgi import WSGIServer
 from gevent.server import StreamServer
 
 from swarm.errors import UsageError
 from swarm.targets.preflight import verdict
 from tests.certificates import Certificates
 from tests.stand_ins import stand_in
+from tests.swarm.wsgi import serving
 from tests.tls_proxy import behind_tls
 from users.backends.embed_service import JpegHttp
 from users.backends.triton_grpc import TritonGrpc
@@ -32,11 +32,6 @@ IMAGES = ImageSet((b"one",), np.zeros((1, 3, 224, 224), dtype=np.float32), "test
 SERVICE, TRITON, TRITON_GRPC = JpegHttp, TritonHttp, TritonGrpc
 NO_TOKEN = "demands a token; export it as INFERSWARM_TOKEN, or for this server alone as"
 NO_TRITON = "answers, but not as a Triton server; give Triton's"
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    return Certificates(tmp_path_factory.mktemp("certificates"))
 
 
 def page(environ: dict[str, Any], start: Any) -> list[bytes]:
@@ -58,14 +53,6 @@ def triton_like(environ: dict[str, Any], start: Any) -> list[bytes]:
     """Its HTTP, as one answers who asks it for what only a service has."""
     start("404 Not Found", [])
     return [b""]
-
-
-@contextmanager
-def pages(answer: Callable[..., list[bytes]]) -> Iterator[str]:
-    server = WSGIServer(("127.0.0.1", 0), answer, log=None, error_log=None)
-    server.start()
-    yield f"127.0.0.1:{server.server_port}"
-    server.stop()
 
 
 @contextmanager
@@ -96,10 +83,10 @@ def places(made: Certificates) -> Iterator[dict[str, str]]:
             "triton": triton,
             "guarded": stack.enter_context(stand_in("fake_service.py", "--token", SECRET)),
             "guarded triton": stack.enter_context(stand_in("fake_triton.py", "--token", SECRET)),
-            "page": stack.enter_context(pages(page)),
-            "elsewhere": stack.enter_context(pages(elsewhere)),
-            "short": stack.enter_context(pages(short_embedding)),
-            "triton's http": stack.enter_context(pages(triton_like)),
+            "page": stack.enter_context(serving(page)),
+            "elsewhere": stack.enter_context(serving(elsewhere)),
+            "short": stack.enter_context(serving(short_embedding)),
+            "triton's http": stack.enter_context(serving(triton_like)),
             "ssh": stack.enter_context(speaker(b"SSH-2.0-OpenSSH_9.2\r\n")),
             "tls": tls(service, "server"),
             "tls misnamed": tls(service, "misnamed"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tritonclient.http import InferenceServerClient, InferInput, InferRequestedOutput
 
-from users import TritonJsonHttpUser
+from users import TritonJsonTensorsHttpUser
 from users.backends.triton_http import HEADER_LENGTH, PIECE, TritonJsonHttp, pieces
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
@@ -49,4 +49,7 @@ def test_pieces_together_are_the_whole(size: int) -> None:
 
 
 def test_the_class_of_user() -> None:
-    assert (TritonJsonHttpUser.transport.protocol, TritonJsonHttpUser.transport.payload) == ("http", "json")
+    assert (TritonJsonTensorsHttpUser.transport.protocol, TritonJsonTensorsHttpUser.transport.payload) == (
+        "http",
+        "json",
+    )

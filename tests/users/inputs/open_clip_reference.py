@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from server.models.weights import import_open_clip
+from server.models.clip import import_open_clip
 
 image_transform = import_open_clip().transform.image_transform
 transform = image_transform(

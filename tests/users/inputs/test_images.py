@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from users.inputs.images import ImageSetError, load_images, picture_paths
-from users.inputs.preprocess import to_tensor
+from users.inputs.images import ImageSetError, load_images, picture_paths, to_tensor
 
 
 def test_default_set() -> None:

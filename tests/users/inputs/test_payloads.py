@@ -8,12 +8,16 @@ from PIL import Image
 from tritonclient.grpc.service_pb2 import ModelInferRequest
 from tritonclient.utils import deserialize_bytes_tensor
 
-from users import TritonJpegGrpcUser, TritonJpegHttpUser, TritonUint8GrpcUser, TritonUint8HttpUser
-from users.backends.payloads import files, raw
+from users import (
+    TritonJpegOverGrpcUser,
+    TritonJpegOverHttpUser,
+    TritonPixelsOverGrpcUser,
+    TritonPixelsOverHttpUser,
+)
+from users.backends.triton_grpc import raw
 from users.endpoint import Endpoint
-from users.inputs.images import ImageSet, image_set
+from users.inputs.images import MEAN, STD, ImageSet, image_set, scale
 from users.inputs.images import encode as jpeg_of
-from users.inputs.preprocess import MEAN, STD, scale
 from users.transport.base import PLACEHOLDER
 
 PICTURES = np.random.default_rng(5).integers(0, 256, (3, 240, 300, 3), dtype=np.uint8)
@@ -41,7 +45,7 @@ def test_pixels_are_what_the_tensors_are_scaled_from(images: ImageSet) -> None:
 
 
 def test_files_over_http(images: ImageSet) -> None:
-    head, tail = over_http(TritonJpegHttpUser.transport.prepare(images, (2, 0), HTTP))
+    head, tail = over_http(TritonJpegOverHttpUser.transport.prepare(images, (2, 0), HTTP))
     (put,) = head["inputs"]
     size = sum(4 + len(images.jpegs[index]) for index in (2, 0))
     assert (put["name"], put["datatype"], put["shape"]) == ("input", "BYTES", [2, 1])
@@ -52,7 +56,7 @@ def test_files_over_http(images: ImageSet) -> None:
 
 
 def test_pixels_over_http(images: ImageSet) -> None:
-    head, tail = over_http(TritonUint8HttpUser.transport.prepare(images, (1, 2), HTTP))
+    head, tail = over_http(TritonPixelsOverHttpUser.transport.prepare(images, (1, 2), HTTP))
     (put,) = head["inputs"]
     assert (put["datatype"], put["shape"]) == ("UINT8", [2, 3, 224, 224])
     assert tail == images.pixels[1:3].tobytes()
@@ -60,7 +64,7 @@ def test_pixels_over_http(images: ImageSet) -> None:
 
 
 def test_files_over_grpc(images: ImageSet) -> None:
-    prepared = TritonJpegGrpcUser.transport.prepare(images, (2, 0), GRPC)
+    prepared = TritonJpegOverGrpcUser.transport.prepare(images, (2, 0), GRPC)
     request = ModelInferRequest.FromString(prepared.body)
     (put,) = request.inputs
     assert (request.model_name, put.name, put.datatype, list(put.shape)) == (
@@ -74,14 +78,14 @@ def test_files_over_grpc(images: ImageSet) -> None:
 
 
 def test_pixels_over_grpc(images: ImageSet) -> None:
-    prepared = TritonUint8GrpcUser.transport.prepare(images, (1, 2), GRPC)
+    prepared = TritonPixelsOverGrpcUser.transport.prepare(images, (1, 2), GRPC)
     request = ModelInferRequest.FromString(prepared.body)
     (put,) = request.inputs
     assert (put.datatype, list(put.shape)) == ("UINT8", [2, 3, 224, 224])
     assert request.raw_input_contents[0] == images.pixels[1:3].tobytes()
 
 
-@pytest.mark.parametrize("user", [TritonJpegHttpUser, TritonUint8HttpUser])
+@pytest.mark.parametrize("user", [TritonJpegOverHttpUser, TritonPixelsOverHttpUser])
 def test_a_request_gets_its_id_over_http(images: ImageSet, user) -> None:
     prepared = user.transport.prepare(images, (0,), HTTP, PLACEHOLDER).renamed("0123456789abcdef")
     head, tail = over_http(prepared)
@@ -89,7 +93,7 @@ def test_a_request_gets_its_id_over_http(images: ImageSet, user) -> None:
     assert tail == over_http(user.transport.prepare(images, (0,), HTTP))[1]
 
 
-@pytest.mark.parametrize("user", [TritonJpegGrpcUser, TritonUint8GrpcUser])
+@pytest.mark.parametrize("user", [TritonJpegOverGrpcUser, TritonPixelsOverGrpcUser])
 def test_a_request_gets_its_id_over_grpc(images: ImageSet, user) -> None:
     prepared = user.transport.prepare(images, (0,), GRPC, PLACEHOLDER).renamed("0123456789abcdef")
     request = ModelInferRequest.FromString(prepared.body)
@@ -100,13 +104,18 @@ def test_a_request_gets_its_id_over_grpc(images: ImageSet, user) -> None:
 
 def test_an_empty_file_is_a_length_of_nothing() -> None:
     images = ImageSet((b"", b"abc"), np.zeros((2, 3, 224, 224), np.float32), "test")
-    column = files(images, (0, 1, 0))
+    column = images.batch("jpeg", (0, 1, 0))
     assert column.shape == (3, 1)
     assert raw(column) == b"\0\0\0\0" + b"\3\0\0\0abc" + b"\0\0\0\0"
 
 
 def test_payloads_of_the_four_classes() -> None:
-    classes = (TritonJpegHttpUser, TritonJpegGrpcUser, TritonUint8HttpUser, TritonUint8GrpcUser)
+    classes = (
+        TritonJpegOverHttpUser,
+        TritonJpegOverGrpcUser,
+        TritonPixelsOverHttpUser,
+        TritonPixelsOverGrpcUser,
+    )
     assert [(user.transport.protocol, user.transport.payload) for user in classes] == [
         ("http", "jpeg"),
         ("grpc", "jpeg"),

@@ -8,7 +8,7 @@ import gevent
 import numpy as np
 import pytest
 
-from users.backends.embed_service import JpegHttpUser
+from users import JpegHttpUser
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
 from users.load.assignment import Assignment

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import numpy as np
 import psutil
 import pytest
 
+from tests.processes import eventually
 from tests.stand_ins import stand_in
 from users.backends.embed_service import JpegHttp
 from users.backends.triton_grpc import TritonGrpc
@@ -110,15 +111,6 @@ def served(port: int) -> int:
     """The connections that the serving process, a child of this one, has on its port."""
     held = [c for child in psutil.Process().children() for c in child.net_connections("tcp")]
     return sum(c.laddr.port == port and c.status == psutil.CONN_ESTABLISHED for c in held)
-
-
-def eventually(holds: Callable[[], bool]) -> bool:
-    """Whether it comes to hold: gRPC opens and closes its sockets in threads of its own."""
-    for _ in range(500):
-        if holds():
-            return True
-        gevent.sleep(0.01)
-    return False
 
 
 def send_all(users: list[TritonGrpc], prepared: PreparedRequest) -> None:

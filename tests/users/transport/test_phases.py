@@ -27,8 +27,7 @@ from tests.users.slow_server import (
     serving,
     waits,
 )
-from users.backends.embed_service import JpegHttpUser
-from users.backends.triton_grpc import TritonGrpcUser
+from users import JpegHttpUser, TritonGrpcUser
 from users.backends.triton_http import HEADER_LENGTH, TritonHttp
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
@@ -36,8 +35,7 @@ from users.load.assignment import Assignment
 from users.load.user import InferenceUser
 from users.result import Result
 from users.transport.base import PreparedRequest
-from users.transport.http import Connection
-from users.transport.http_connection import HttpConnection
+from users.transport.http import Connection, HttpConnection
 from users.transport.http_library import LibraryConnection
 from users.transport.http_response import Stamps
 

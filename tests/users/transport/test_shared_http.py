@@ -13,6 +13,7 @@ import gevent
 import pytest
 from gevent.event import Event
 
+from tests.processes import eventually
 from tests.users.slow_server import Server, answer_of, serving
 from users.backends.embed_service import JpegHttp
 from users.endpoint import Endpoint
@@ -63,14 +64,6 @@ def server(kept: Kept) -> Iterator[Server]:
 def nothing_stays() -> Iterator[None]:
     yield
     assert BorrowedConnections.shared._kept == {}
-
-
-def eventually(holds: Callable[[], bool]) -> bool:
-    for _ in range(500):
-        if holds():
-            return True
-        gevent.sleep(0.01)
-    return False
 
 
 def sending(user: HttpTransport, until: Callable[[], bool] | None = None) -> gevent.Greenlet:

@@ -24,14 +24,9 @@ from users.inputs.images import ImageSet
 from users.tls import Security
 from users.transport.base import PreparedRequest
 from users.transport.connections import PER_REQUEST, PER_USER, SAME_ARGS, SHARED
-from users.transport.http_connection import HttpConnection
+from users.transport.http import HttpConnection
 
 pytestmark = pytest.mark.system
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    return Certificates(tmp_path_factory.mktemp("certificates"))
 
 
 @pytest.fixture(scope="module")

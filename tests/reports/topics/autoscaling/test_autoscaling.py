@@ -8,9 +8,14 @@ from typing import Any
 import pytest
 
 from reports.study.study import Study, load_study
-from reports.topics.autoscaling.chart import autoscaling_charts
 from reports.topics.autoscaling.effect import HELPED, HURT, UNCLEAR, Effect, effects
-from reports.topics.autoscaling.tables import autoscaling_finding, effects_table, events_table, stages_table
+from reports.topics.autoscaling.tables import (
+    autoscaling_charts,
+    autoscaling_finding,
+    effects_table,
+    events_table,
+    stages_table,
+)
 from reports.topics.load.open_load import open_load
 from reports.topics.report import build_page
 from tests.reports.builder import Book

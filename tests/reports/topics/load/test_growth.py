@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from reports.published_figures.growth import SCALING, costs_beside, growth_beside
+from reports.published_figures.step6 import SCALING, costs_beside, growth_beside
 from reports.study.study import Study, load_study
 from reports.summary.summary import Summary
 from reports.topics.load.cost import AT_ANY_NUMBER, cost_table

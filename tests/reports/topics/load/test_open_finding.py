@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from reports.study.study import load_study
-from reports.topics.findings import findings
+from reports.topics.report import findings
 from tests.reports.builder import Book
 from tests.reports.open_load import MS, at_rate
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from reports.study.study import load_study
-from reports.topics.findings import findings
+from reports.topics.report import findings
 from tests.reports.builder import Book
 from tests.reports.open_load import at_rate, notes_at, rates, searched, texts
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from reports.stats.spread import Spread
+from reports.stats.repeats import Spread
 from reports.stats.usl import Fit, NoFit
 from reports.study.study import Study, load_study
 from reports.summary.summary import Way

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from reports.page.ratio_map import ONE_RUN, heat_of
 from reports.stats.log_ratio import log_ratio
 from reports.study.study import load_study
-from reports.topics.payloads.payloads import protocols_map
+from reports.topics.payloads.payloads import ONE_RUN, heat_of, protocols_map
 from tests.reports.builder import Book
 from tests.reports.example import MS
 from tests.reports.open_load import notes_at, texts

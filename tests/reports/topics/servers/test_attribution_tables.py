@@ -9,11 +9,9 @@ from reports.fold.path import Path
 from reports.limit import Limit
 from reports.page.disclosures import FLOOR, OPENVINO, disclosures, stand_in
 from reports.study.study import Study, inconclusive_because, load_study
-from reports.topics.findings import findings
 from reports.topics.load.open_load import open_load
-from reports.topics.payloads.floors import floors
-from reports.topics.payloads.matrix import seed_tables
-from reports.topics.report import build_page
+from reports.topics.payloads.matrix import floors, seed_tables
+from reports.topics.report import build_page, findings
 from reports.topics.runs.workers import connections_and_path, link_images_per_s
 from reports.topics.servers.breakdown import NO_PATH, NO_SERVER, aligned_ms, in_the_way, where_the_time_goes
 from reports.topics.servers.cold_start import cold_starts

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.page.chart import Chart, rounded
+from reports.page.page import Chart, rounded
 from reports.render.html import as_json, page_scripts, policy
 from reports.study.study import Study, load_study
 from reports.topics.load.saturation import HOLLOW, curves_chart

@@ -1,0 +1,284 @@
+"""The sides of a comparison, each as rows of cells.csv: how one is read, and what it states of itself."""
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import cached_property
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from reports.caveat import Caveat, caveat
+from reports.cells_csv.columns import NAMED, NUMBERS, render_csv
+from reports.ledger.ledger import FILE_NAME, Record, damage_refused
+from reports.page.disclosures import disclosures, stand_in, stands_for
+from reports.published_figures.figures import published_files
+from reports.study.study import Study, load_study, notices
+from reports.summary.summary import CellFields
+
+STUDY, PUBLISHED, CSV = "study", "published", "cells.csv"
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+LEAST = 2
+# Where things were written, what judges them, and what never changes a number.
+IDLE_OPTIONS = frozenset(
+    (
+        *("command", "results_dir", "size", "prometheus_port", "prometheus_host", "raw_results"),
+        *("gate", "baseline", "repeat_until_decided", "kube_url"),
+        *("tls_ca", "tls_client_cert", "tls_client_key", "tls_no_verify"),
+    )
+)
+OF_ENDPOINT = ("model", "weights", "emulated", "embedded", "tls")
+OF_LINK = ("name", "one_way_ms", "mbit_per_s", "loss_pct", "queue_bytes", "congestion_control", "emulator")
+OF_HOST = ("name", "kind", "workers", "cores", "system", "tcp_congestion_control")
+MUST = (
+    *("images.*", "endpoints.*.model", "endpoints.*.weights", "link", "link.*", "host", "host.*"),
+    *("cpu", "cpu.*", "cores", "gpus", "system", "tcp_congestion_control"),
+    *("options.client", "options.channels", "options.arrivals", "options.max_in_flight", "options.trace"),
+    "options.load_profile",
+)
+"""Of what a study states, by dotted names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row(CellFields):
+    """One run of one cell as a row of cells.csv tells it; `numbers` by column, without the unknown."""
+
+    study: str
+    cell: str
+    numbers: Mapping[str, float]
+    codes: tuple[str, ...] = ()
+    source: str = ""
+
+    @property
+    def disqualified(self) -> tuple[Caveat, ...]:
+        """The caveats on which no conclusion may rest, without what happened, which rows do not tell."""
+        return tuple(found for code in self.codes if (found := caveat(code, "")).tainted)
+
+    @property
+    def succeeded(self) -> float | None:
+        """Requests that came back right; None where their number is unknown."""
+        requests = self.numbers.get("requests")
+        return None if requests is None else requests - self.numbers.get("failures", 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """What is compared: its rows, endpoint by endpoint, and what is known of where they come from.
+
+    `name` is as readers see it, `place` as the command line takes it; `header` is empty without a ledger.
+    `stand_ins` says by endpoint what stands in for something else, `said` what holds for all of it.
+    """
+
+    letter: str
+    name: str
+    kind: str
+    place: str
+    rows: tuple[Row, ...]
+    header: Record
+    status: str = ""
+    notices: tuple[str, ...] = ()
+    stand_ins: Mapping[str, str]
+    said: tuple[str, ...] = ()
+
+    @cached_property
+    def cells(self) -> Mapping[str, tuple[Row, ...]]:
+        """The repeats of each cell, by its name."""
+        found: dict[str, list[Row]] = {}
+        for row in self.rows:
+            found.setdefault(row.cell, []).append(row)
+        return {cell: tuple(rows) for cell, rows in found.items()}
+
+    @property
+    def label(self) -> str:
+        """Letter and name, as sentences have it; a name that was told from another's holds the letter."""
+        return self.name if self.name.endswith(f"({self.letter})") else f"{self.letter} ({self.name})"
+
+    @property
+    def known(self) -> bool:
+        """Whether it says what it ran on."""
+        return bool(self.header)
+
+    @property
+    def studies(self) -> str:
+        """The names of the studies that its rows are of."""
+        return ", ".join(dict.fromkeys(row.study for row in self.rows))
+
+    @property
+    def sources(self) -> str:
+        """The documents that its rows come from, without iterations and runs."""
+        return "; ".join(dict.fromkeys(row.source.partition(":")[0] for row in self.rows if row.source))
+
+
+def in_order(rows: Iterable[Row], endpoints: Iterable[str] = ()) -> tuple[Row, ...]:
+    """The rows by endpoint, in the given order and then in theirs, then by variant, users and batch."""
+    kept = list(rows)
+    place = {name: at for at, name in enumerate(dict.fromkeys([*endpoints, *(row.endpoint for row in kept)]))}
+    return tuple(
+        sorted(kept, key=lambda row: (place[row.endpoint], row.load, row.level, row.batch, row.cell))
+    )
+
+
+class SideError(Exception):
+    """A side that cannot be compared; the message is one sentence naming it and the mend."""
+
+
+def rows_of(lines: Iterable[str], place: str) -> list[Row]:
+    """The rows of a text with the columns of cells.csv; SideError where it lacks one, or a number is none."""
+    reader = csv.DictReader(lines)
+    if missing := [name for name in NAMED if name not in (reader.fieldnames or ())]:
+        raise SideError(f"{place}: lacks the columns {', '.join(missing)}: name a CSV file as cells.csv is.")
+    return [_row(record, f"{place}: line {reader.line_num}") for record in reader]
+
+
+def _row(record: Mapping[str, str | None], where: str) -> Row:
+    texts = {name: record[name] or "" for name in NAMED if name not in ("batch", "level")}
+    numbers = {name: _number(text, name, where) for name in NUMBERS if (text := record.get(name))}
+    if missing := [name for name in ("batch", "level") if name not in numbers]:
+        raise SideError(f"{where}: has no {missing[0]}: mend or remove the line.")
+    codes = tuple(code for code in (record.get("caveats") or "").split(";") if code)
+    return Row(
+        **texts,
+        batch=int(numbers["batch"]),
+        level=numbers["level"],
+        numbers=numbers,
+        codes=codes,
+        source=record.get("source") or "",
+    )
+
+
+def _number(text: str, name: str, where: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not isfinite(value):
+        raise SideError(f"{where}: {name} is {text!r}, which is no number: mend or remove the line.")
+    return value
+
+
+def load_sides(places: Sequence[str]) -> tuple[Side, ...]:
+    """The sides in the order they were named; SideError, or LedgerError, where one cannot be used."""
+    if len(places) < LEAST:
+        raise SideError(
+            "compare: takes two sides or more: name another directory, published study or CSV file."
+        )
+    if len(places) > len(LETTERS):
+        raise SideError(f"compare: takes at most {len(LETTERS)} sides: leave some out.")
+    sides = [load_side(place) for place in places]
+    counts = Counter(side.name for side in sides)
+    named = zip(LETTERS, sides, strict=False)
+    return tuple(
+        replace(side, letter=letter, name=f"{side.name} ({letter})" if counts[side.name] > 1 else side.name)
+        for letter, side in named
+    )
+
+
+def load_side(place: str) -> Side:
+    """One side, without letter: a directory with a ledger, a CSV file, or the name of a published study."""
+    path = Path(place)
+    if (path / FILE_NAME).is_file():
+        with damage_refused(path / FILE_NAME):
+            side = side_of_study(load_study(path), path)
+    elif path.is_file():
+        side = _of_file(path, CSV, place)
+    elif place in published_files():
+        side = _of_file(published_files()[place], PUBLISHED, place)
+    else:
+        raise SideError(
+            f"{place}: is neither a directory with a {FILE_NAME}, a CSV file with the columns of cells.csv, "
+            f"nor a published study: those are {', '.join(published_files())}."
+        )
+    if not side.rows:
+        raise SideError(f"{place}: has no run that was begun: name a study that measured something.")
+    return side
+
+
+def side_of_study(study: Study, path: Path) -> Side:
+    """The rows that its cells.csv has, so that ledger and file compare alike."""
+    named = {name: text for name in study.endpoints if (text := stand_in(study, name))}
+    said = [text for text in disclosures(study, study.endpoints) if text not in named.values()]
+    return Side(
+        letter="",
+        name=path.resolve().name,
+        kind=STUDY,
+        place=str(path),
+        rows=in_order(rows_of(io.StringIO(render_csv(study)), str(path)), study.endpoints),
+        header=study.header,
+        status=study.status,
+        notices=tuple(notices(study)),
+        stand_ins=named,
+        said=tuple(said),
+    )
+
+
+def _of_file(path: Path, kind: str, place: str) -> Side:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as lines:
+            rows = in_order(rows_of(lines, place))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise SideError(
+            f"{place}: cannot be read ({error}): name a CSV file with the columns of cells.csv."
+        ) from error
+    stand_ins = {row.endpoint: text for row in rows if (text := stands_for(row.endpoint))}
+    whole = path.resolve()
+    name = place if kind == PUBLISHED else f"{whole.parent.name}/{whole.name}"
+    return Side(letter="", name=name, kind=kind, place=place, rows=rows, header={}, stand_ins=stand_ins)
+
+
+def stated(side: Side, endpoints: Collection[str]) -> dict[str, str]:
+    """All of it as texts; of endpoints only those named. Without a header it is studies and sources alone."""
+    told = {"study": side.studies, "source": side.sources}
+    if side.known:
+        told |= dict(flat(_of_header(side.header, endpoints)))
+    return {name: text for name, text in told.items() if text not in ("", "null")}
+
+
+def _of_header(header: Mapping[str, Any], endpoints: Collection[str]) -> dict[str, Any]:
+    options, described = header.get("options") or {}, header.get("endpoints") or {}
+    hosts = [{**host, **(host.get("facts") or {})} for host in header.get("hosts") or ()]
+    return {
+        "size": header["size"],
+        **{
+            f"endpoints.{name}": _some(described[name], OF_ENDPOINT)
+            for name in described
+            if name in endpoints
+        },
+        "images": header.get("images") or {},
+        **_listed("link", header.get("links") or (), OF_LINK),
+        **_listed("host", hosts, OF_HOST),
+        **{name: fact for name, fact in (header.get("fingerprint") or {}).items() if name != "targets"},
+        "options": {name: value for name, value in options.items() if name not in IDLE_OPTIONS},
+    }
+
+
+def _listed(word: str, things: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, Any]:
+    """Things that have names; a single one goes without, since the other side's may be called otherwise."""
+    if len(things) == 1:
+        return {word: _some(things[0], names)}
+    each = {f"{word}.{thing.get('name')}": _some(thing, names[1:]) for thing in things}
+    return {word: {"name": ", ".join(str(thing.get("name")) for thing in things) or "none"}, **each}
+
+
+def _some(about: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: about[name] for name in names if name in about}
+
+
+def conditions(side: Side, endpoint: str) -> dict[str, str]:
+    """Those that a study states, as to one of its endpoints."""
+    told = stated(side, [endpoint])
+    return {what: text for what, text in told.items() if any(fnmatchcase(what, must) for must in MUST)}
+
+
+def flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """A nested mapping as dotted names and texts, those of a list between commas; other values as JSON."""
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{prefix}{name}.")
+        elif isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+            yield f"{prefix}{name}", ", ".join(value)
+        else:
+            yield f"{prefix}{name}", value if isinstance(value, str) else json.dumps(value)

@@ -1,1 +1,0 @@
-"""Where packages come from: the lock with their hashes, their licences, their known vulnerabilities."""

@@ -1,0 +1,112 @@
+"""What `python -m swarm run` tells the master of the hosts and links that it has made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from swarm.errors import UsageError
+
+if TYPE_CHECKING:
+    # The launcher uses this module, and a cell's own imports Locust.
+    from swarm.plan.cell import Cell
+
+VARIABLE = "INFERSWARM_LAUNCH"
+HOST_VARIABLE = "INFERSWARM_HOST"
+"""The name of the host that a worker runs on."""
+BEGAN = "began"
+"""The file among the workers' logs that says that all of them are there."""
+LOOPBACK = "127.0.0.1:"
+
+
+@dataclass(frozen=True)
+class LaunchInfo:
+    """Nothing, where Locust was started by hand.
+
+    `command` makes the study again. `addresses` has, by host, link and congestion control, where the servers
+    are. `server_command` goes before the command that starts them, and `server_address` is where this
+    process and hosts without a link reach them. `logs` is the folder of what the workers write.
+    """
+
+    command: Sequence[str] = field(default_factory=list)
+    workers: int = 0
+    hosts: Sequence[Mapping[str, Any]] = field(default_factory=list)
+    links: Sequence[Mapping[str, Any]] = field(default_factory=list)
+    addresses: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
+    server_command: Sequence[str] = field(default_factory=list)
+    server_address: str = ""
+    logs: str = ""
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> Self:
+        """From a process's environment."""
+        return cls(**json.loads(environment.get(VARIABLE, "{}")))
+
+    def to_environment(self) -> dict[str, str]:
+        """The inverse of `of`."""
+        return {VARIABLE: json.dumps(asdict(self))}
+
+    def facts(self, fingerprint: Mapping[str, Any]) -> dict[str, Any]:
+        """What a ledger's header has of it; in namespaces the machine's own TCP settings do not hold."""
+        known = {**fingerprint}
+        if self.server_command:
+            known.pop("tcp_congestion_control", None)
+        return {"hosts": self.hosts, "links": self.links, "fingerprint": known}
+
+    def tell_begun(self) -> None:
+        """Let the launcher know that all workers are there."""
+        if self.logs:
+            Path(self.logs, BEGAN).touch()
+
+    def addresses_of(self, cell: Cell) -> dict[str, str]:
+        """Where each host reaches the servers for a cell; nothing where the endpoints' own addresses hold."""
+        if not cell.link:
+            return {}
+        found = {host: by_link[cell.link] for host, by_link in self.addresses.items()}
+        # The first one has the profile's own congestion control.
+        return {host: of[cell.congestion or next(iter(of))] for host, of in found.items()}
+
+    def offers(self, cell: Cell) -> bool:
+        """Whether its congestion control can be had: only links have several, as far as the kernel does."""
+        by_host = [by_link.get(cell.link, {}) for by_link in self.addresses.values()]
+        return not cell.congestion or (bool(by_host) and all(cell.congestion in of for of in by_host))
+
+    def ways(self, links: Iterable[str]) -> list[dict[str, str]]:
+        """By each of some links, the servers' address by host; empty where the endpoints' own hold."""
+        return [
+            {host: next(iter(by_link[link].values())) for host, by_link in self.addresses.items() if link}
+            for link in links
+        ]
+
+    def check_links(self, links: Iterable[str]) -> None:
+        """Raises UsageError where one of these has not been made."""
+        known = [str(link["name"]) for link in self.links]
+        for link in links:
+            if link and link not in known:
+                made = f"the links made are {', '.join(known)}" if known else "no link has been made"
+                raise UsageError(f"--link {link}: {made}; run `python -m swarm run -f FILE --link {link}`")
+
+    def check(self, cells: Iterable[Cell], workers: int) -> None:
+        """Can these cells be run on `workers` processes, 0 for as many as come? Raises UsageError."""
+        for cell in cells:
+            self.check_links([cell.link])
+            if 0 < workers < cell.workers:
+                raise UsageError(
+                    f"{cell.name} asks for {cell.workers} workers and {workers} will be there: run"
+                    f" `python -m swarm run -f FILE --workers {cell.workers}`, or leave it out by --cells"
+                )
+            if 0 < len(self.hosts) < cell.hosts:
+                raise UsageError(
+                    f"{cell.name} asks for {cell.hosts} hosts and {len(self.hosts)} are there: give --hosts"
+                    f" {cell.hosts}, or leave it out by --cells"
+                )
+
+
+def relocated(ready: Any, address: str) -> Any:
+    """What embedded servers say of themselves, as seen from outside the namespace that they are in."""
+    if not address:
+        return ready
+    return json.loads(json.dumps(ready).replace(LOOPBACK, f"{address}:"))

@@ -1,0 +1,145 @@
+"""A pair of ends becomes a link: by our forwarder's process, or by the kernel's own emulator.
+
+That one, `tc … netem`, delays, loses and shapes in a namespace in the middle: on the sender's own device TCP
+is told of every drop, and takes it for its own full queue. Written where no kernel with netem was at hand:
+tested are the commands, and their wiring with another queue (tbf).
+"""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+from swarm.links.devices import End, Pair, add_device, add_veth, join, kernel_drops, open_tun
+from swarm.links.namespace import LinkError, add_namespace, ip, run
+from swarm.links.profiles import LinkSpec
+
+STOP_S = 5.0
+UNLIMITED_PACKETS = 100_000
+"""Without a rate nothing waits for its turn, and what is on its way must fit."""
+ETHERNET_BYTES = 14
+
+
+class TunLink:
+    """Carries packets between a pair's TUN devices, by their descriptors, for as long as it runs.
+
+    Raises LinkError where the process does not start.
+    """
+
+    def __init__(self, pair: Pair, client: int, server: int) -> None:
+        self.report: dict[str, Any] = {}
+        """What the forwarder counted, by direction, once it was stopped: see `Lane.report`."""
+        self._pair = pair
+        order = json.dumps({"client": client, "server": server, **pair.spec.lanes()})
+        script = Path(__file__).with_name("forwarder.py")
+        # A session of its own: Ctrl-C in the terminal must reach the load first, and its path last.
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(script), order],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            pass_fds=(client, server),
+            start_new_session=True,
+        )
+        assert self._process.stdout is not None
+        if self._process.stdout.readline() != "ready\n":
+            with self._process as failed:
+                failed.kill()
+            raise LinkError(
+                f"the emulated link's forwarder did not start: it ended with exit code {failed.returncode}"
+            )
+
+    @property
+    def pid(self) -> int:
+        """The process that carries the packets."""
+        return self._process.pid
+
+    def check(self) -> None:
+        """Raises LinkError where the forwarder has died, before or while it was stopped."""
+        code = self._process.poll()
+        if code is not None and not self.report:
+            raise LinkError(
+                f"{self._pair.name} broke: its forwarder ended with exit code {code}; what was sent is lost"
+            )
+
+    def stop(self) -> None:
+        """End the process, and with it the devices; fills `report`."""
+        drops = {}
+        for way, sender in (("up", self._pair.client), ("down", self._pair.server)):
+            with suppress(LinkError):
+                drops[way] = kernel_drops(sender)
+        try:
+            said, _ = self._process.communicate(timeout=STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            said, _ = self._process.communicate()
+        with suppress(ValueError):
+            self.report = json.loads(said)
+        for way, count in drops.items():
+            if way in self.report:
+                self.report[way]["dropped_by_kernel"] = count
+
+
+def hold(device: str, held: ExitStack) -> int:
+    """A new TUN device, there until `held` unwinds or, where the forwarder has it too, until that ends."""
+    descriptor = open_tun(device)
+    held.callback(os.close, descriptor)
+    return descriptor
+
+
+def lay_tun(pair: Pair, client: int, server: int, undo: ExitStack) -> TunLink:
+    """Take both devices to where they belong, give them addresses and routes, and carry from now on."""
+    for end in (pair.client, pair.server):
+        if end.namespace:
+            ip("", "link", "set", "dev", end.device, "netns", end.namespace)
+    join(pair)
+    tun_link = TunLink(pair, client, server)
+    undo.callback(tun_link.stop)
+    return tun_link
+
+
+def kernel_has_netem() -> bool:
+    """Whether `tc … netem` works here, tried in a namespace that goes at once."""
+    with ExitStack() as undo:
+        tried = add_namespace("netem", undo)
+        try:
+            run("tc", "-n", tried, *qdisc("lo", LinkSpec(rtt_s=0.001), 0.0))
+        except LinkError:
+            return False
+    return True
+
+
+def qdisc(device: str, spec: LinkSpec, loss: float) -> list[str]:
+    """The words for `tc` that make a device one direction of a link; `loss` is a share.
+
+    >>> " ".join(qdisc("up", LinkSpec(rtt_s=0.014, mbit_per_s=210, queue_bytes=1_000_000), 0.0007))
+    'qdisc add dev up root netem delay 7000us loss 0.07% rate 210000000bit -14 limit 790'
+    """
+    words = f"qdisc add dev {device} root netem delay {spec.rtt_s * 5e5:.0f}us"
+    if loss:
+        words += f" loss {100 * loss:g}%"
+    if not spec.mbit_per_s:
+        return f"{words} limit {UNLIMITED_PACKETS}".split()
+    # netem's limit holds for what waits and for what is on its way, in packets; the rate counts IP bytes.
+    flying_bytes = spec.mbit_per_s * 1e6 / 8 * spec.rtt_s / 2
+    packets = math.ceil((spec.queue_bytes + flying_bytes) / spec.mtu)
+    return f"{words} rate {spec.mbit_per_s * 1e6:.0f}bit -{ETHERNET_BYTES} limit {packets}".split()
+
+
+def lay_netem(pair: Pair, suffix: str, undo: ExitStack) -> None:
+    """Both ends' devices and a bridge between that is the link: `up` leads to the server, `down` back."""
+    middle, spec = add_namespace(suffix, undo), pair.spec
+    add_device(middle, "middle", "bridge")
+    ip(middle, "link", "set", "dev", "middle", "addrgenmode", "none", "up")
+    for port, end, loss in (("up", pair.server, spec.loss), ("down", pair.client, spec.loss_back)):
+        add_veth(end, End(middle, port))
+        # Or what counts as one packet here would be dozens: the kernel cuts big ones at a real wire only.
+        ip(end.namespace, "link", "set", "dev", end.device, "gso_max_segs", "1")
+        ip(middle, "link", "set", "dev", port, "mtu", str(spec.mtu), "addrgenmode", "none")
+        ip(middle, "link", "set", "dev", port, "master", "middle", "up")
+        run("tc", "-n", middle, *qdisc(port, spec, loss))
+    join(pair)

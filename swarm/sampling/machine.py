@@ -1,0 +1,277 @@
+"""What this machine tells: its GPUs by NVML, what servers started here hold in memory, its processors' load.
+
+A page that n processes map counts as an n-th of it for each of them (the proportional set size), so what a
+tritonserver shares with its Python stubs counts once. What servers share with each other, which is their
+libraries, is divided among those that run.
+"""
+
+import ipaddress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import gevent
+import psutil
+
+from swarm.backends.statistics import gpu_records
+from users.endpoint import Endpoint
+
+FIELDS = {
+    "Pss": "resident_bytes",
+    "Pss_Anon": "anonymous_bytes",
+    "Pss_File": "file_bytes",
+    "Pss_Shmem": "shared_bytes",
+}
+"""Of the kernel's summary of a process: all, what it allocated, what it maps of files, and shared memory."""
+
+
+def is_local(endpoint: Endpoint) -> bool:
+    """The server is on this machine, as far as its address says: a loopback one."""
+    try:
+        return ipaddress.ip_address(endpoint.host).is_loopback
+    except ValueError:
+        return endpoint.host == "localhost"
+
+
+def find_nvml() -> Any | None:
+    """The module `pynvml`, where it is installed: hosts that only generate load do without."""
+    try:
+        import pynvml
+    except ImportError:
+        return None
+    return pynvml
+
+
+def in_thread(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Do it in gevent's thread pool: a driver's call may take its time, and would hold up every user."""
+    answer: dict[str, Any] = gevent.get_hub().threadpool.apply(work)
+    return answer
+
+
+class LocalGpus:
+    """NVML, initialised by the first reading; `nvml` is the module, and `run` where its calls are made."""
+
+    def __init__(
+        self, nvml: Any, run: Callable[[Callable[[], dict[str, Any]]], dict[str, Any]] = in_thread
+    ) -> None:
+        self._nvml, self._run = nvml, run
+        self._handles: dict[str, Any] | None = None
+
+    def read(self) -> dict[str, Any]:
+        """`{"gpus": […]}`, or nothing where there is no driver and no GPU."""
+        return self._run(self._read)
+
+    def _read(self) -> dict[str, Any]:
+        if self._handles is None:
+            self._handles = handles_of(self._nvml)
+        found = gpu_records(
+            (gpu, *told) for gpu, handle in self._handles.items() for told in values_of(self._nvml, handle)
+        )
+        return {"gpus": found} if found else {}
+
+    def close(self) -> None:
+        """Let NVML go, without waiting for it."""
+        if self._handles:
+            gevent.get_hub().threadpool.spawn(self._nvml.nvmlShutdown)
+        self._handles = None
+
+
+def handles_of(nvml: Any) -> dict[str, Any]:
+    """NVML's handle of every GPU by its UUID, which Triton's metrics use too; none without a driver."""
+    handles = {}
+    with suppress(nvml.NVMLError):
+        nvml.nvmlInit()
+        for index in range(nvml.nvmlDeviceGetCount()):
+            with suppress(nvml.NVMLError):  # a GPU that is lost leaves the others
+                handle = nvml.nvmlDeviceGetHandleByIndex(index)
+                handles[nvml.nvmlDeviceGetUUID(handle)] = handle
+    return handles
+
+
+def gpu_names(nvml: Any | None) -> list[str]:
+    """The product name of every GPU of this machine; none without NVML, a driver, or a GPU."""
+    names: list[str] = []
+    if nvml is None:
+        return names
+    for handle in handles_of(nvml).values():
+        with suppress(nvml.NVMLError):
+            names.append(str(nvml.nvmlDeviceGetName(handle)))
+    with suppress(nvml.NVMLError):
+        nvml.nvmlShutdown()
+    return names
+
+
+def values_of(nvml: Any, handle: Any) -> Iterator[tuple[str, float]]:
+    """(field, value) of all that this GPU tells."""
+    questions: dict[str, Callable[[], float]] = {
+        "util_pct": lambda: nvml.nvmlDeviceGetUtilizationRates(handle).gpu,
+        "memory_bytes": lambda: nvml.nvmlDeviceGetMemoryInfo(handle).used,
+        "power_w": lambda: nvml.nvmlDeviceGetPowerUsage(handle) / 1000,
+        "energy_j": lambda: nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1000,
+        "sm_clock_mhz": lambda: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM),
+    }
+    for field, ask in questions.items():
+        with suppress(nvml.NVMLError):
+            yield field, ask()
+
+
+def memory_by_process(nvml: Any) -> dict[int, int]:
+    """Bytes that each process holds on all GPUs of this machine; none where the driver does not tell that.
+
+    Processes are named as the driver sees them, which in a container can be by other numbers than ours.
+    """
+    held: dict[int, int] = {}
+    for handle in handles_of(nvml).values():
+        with suppress(nvml.NVMLError):
+            for process in nvml.nvmlDeviceGetComputeRunningProcesses(handle):
+                if process.usedGpuMemory is not None:
+                    held[process.pid] = held.get(process.pid, 0) + process.usedGpuMemory
+    with suppress(nvml.NVMLError):
+        nvml.nvmlShutdown()
+    return held
+
+
+def parts_of(rollup: str) -> dict[str, int]:
+    """Bytes by our names, from the text of `/proc/PID/smaps_rollup`; those that a kernel tells.
+
+    >>> parts_of("Rss:  9 kB\\nPss:  3 kB\\nPss_Anon:  2 kB\\n")
+    {'resident_bytes': 3072, 'anonymous_bytes': 2048}
+    """
+    words = [line.split() for line in rollup.splitlines()]
+    told = {found[0].rstrip(":"): int(found[1]) for found in words if found[-1:] == ["kB"]}
+    return {name: 1024 * told[field] for field, name in FIELDS.items() if field in told}
+
+
+def added(parts: Collection[Mapping[str, int]]) -> dict[str, int]:
+    """The sums of what all of them tell."""
+    names = [name for name in FIELDS.values() if parts and all(name in of for of in parts)]
+    return {name: sum(of[name] for of in parts) for name in names}
+
+
+def held_by(
+    pids: Iterable[int], pss: Callable[[int], Mapping[str, int]], rss: Callable[[int], int]
+) -> dict[str, Any]:
+    """What these processes hold together; empty where none of them is left.
+
+    `how` is `pss`, or `rss` where the kernel does not tell it of each: then what they share counts for each.
+    """
+    found = [(parts, whole) for pid in pids for parts, whole in _one(pid, pss, rss)]
+    if not found:
+        return {}
+    known = all("resident_bytes" in parts for parts, _ in found)
+    told = added([parts for parts, _ in found]) if known else {"resident_bytes": sum(rss for _, rss in found)}
+    return {**told, "processes": len(found), "how": "pss" if known else "rss"}
+
+
+def _one(
+    pid: int, pss: Callable[[int], Mapping[str, int]], rss: Callable[[int], int]
+) -> Iterator[tuple[Mapping[str, int], int]]:
+    """What a process holds by both counts, the first empty where it is not told; none where it has gone."""
+    with suppress(ProcessLookupError, psutil.Error):
+        parts: Mapping[str, int] = {}
+        with suppress(FileNotFoundError, PermissionError):
+            parts = pss(pid)
+        yield parts, rss(pid)
+
+
+def family(pid: int) -> list[int]:
+    """A process and all below it; none where it has gone or is hidden."""
+    with suppress(psutil.Error):
+        top = psutil.Process(pid)
+        return [pid, *(child.pid for child in top.children(recursive=True))]
+    return []
+
+
+def proportional_of(pid: int) -> dict[str, int]:
+    """What the kernel divides by who maps it. Raises OSError where it does not tell."""
+    return parts_of(Path(f"/proc/{pid}/smaps_rollup").read_text())
+
+
+def resident_of(pid: int) -> int:
+    """All pages that a process maps, shared or not. Raises psutil.NoSuchProcess."""
+    found: int = psutil.Process(pid).memory_info().rss
+    return found
+
+
+def on_gpus() -> dict[int, int]:
+    """GPU memory by process, of all GPUs here; none without NVML or a GPU."""
+    nvml = find_nvml()
+    return memory_by_process(nvml) if nvml is not None else {}
+
+
+class ServerMemory:
+    """Reads the servers of `ready`, what the embedded servers said; of others nothing is known.
+
+    A reading takes 10 to 30 ms on two cores, for servers of 0.1 to 2.8 GB, most of it the kernel's walk over
+    their pages: it is made before and after the phase that counts, and outside of it. Of an idle tritonserver
+    45 MB are itself, its guard and the stub of the null model.
+    """
+
+    def __init__(
+        self,
+        ready: Mapping[str, Any],
+        run: Callable[[Callable[[], dict[str, Any]]], dict[str, Any]] = in_thread,
+        gpus: Callable[[], Mapping[int, int]] = on_gpus,
+    ) -> None:
+        self._servers, self._run, self._gpus = ready.get("endpoints", {}), run, gpus
+
+    def read(self, endpoint: Endpoint) -> dict[str, Any]:
+        """The server's name, bytes and processes; empty for servers of others, and for one that has died.
+
+        `gpu_memory_bytes` is of its processes alone, and not there where no driver tells that by process.
+        """
+        pid = self._servers.get(endpoint.server, {}).get("pid")
+        held = self._run(lambda: self._read(pid)) if pid else {}
+        return {"server": endpoint.server, **held} if held else {}
+
+    def _read(self, pid: int) -> dict[str, Any]:
+        pids = family(pid)
+        held = held_by(pids, proportional_of, resident_of)
+        on_gpu = [bytes_ for process, bytes_ in self._gpus().items() if process in pids]
+        return {**held, "gpu_memory_bytes": sum(on_gpu)} if held and on_gpu else held
+
+
+class HostSampler:
+    """Read once a second. `times` and `traffic` are psutil's.
+
+    psutil's own `cpu_percent` keeps the last reading by thread, and under gevent every greenlet is one.
+    """
+
+    def __init__(
+        self,
+        times: Callable[[], Any] = psutil.cpu_times,
+        traffic: Callable[[], Any] = lambda: psutil.net_io_counters(nowrap=False),
+    ) -> None:
+        self._times, self._traffic = times, traffic
+        self._last = times()
+
+    def read(self) -> dict[str, Any]:
+        """`{"host": {cpu_pct since the last reading, tx_bytes and rx_bytes since the machine's start}}`.
+
+        Bytes are of all interfaces, loopback included: local servers are reached over it.
+        """
+        before, self._last = self._last, self._times()
+        found: dict[str, Any] = {}
+        share = busy_share(before, self._last)
+        if share is not None:
+            found["cpu_pct"] = round(100 * share, 1)
+        traffic = self._traffic()
+        if traffic is not None:
+            found.update(tx_bytes=traffic.bytes_sent, rx_bytes=traffic.bytes_recv)
+        return {"host": found} if found else {}
+
+
+def busy_share(before: Any, after: Any) -> float | None:
+    """Of all processors' time between two `psutil.cpu_times()`, what was not idle: 0 to 1.
+
+    None where no time has passed. Linux counts a guest's time as the user's too; waiting for a disk is idle.
+    """
+
+    def spent(*names: str) -> float:
+        return sum(getattr(after, name, 0.0) - getattr(before, name, 0.0) for name in names)
+
+    total = spent(*after._fields) - spent("guest", "guest_nice")
+    if total <= 0:
+        return None
+    return min(max(1 - spent("idle", "iowait") / total, 0.0), 1.0)

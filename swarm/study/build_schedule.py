@@ -1,0 +1,131 @@
+"""From options to the schedule of a study: its own cells, cells at rates, or the search for a rate."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from reports.ledger.records import MOST_RUNS
+from swarm.backends.registry import EndpointKind
+from swarm.errors import UsageError
+from swarm.launcher.launch_info import LaunchInfo
+from swarm.options.model import TEXTS, Options, flag
+from swarm.output.gate import Gate
+from swarm.plan.cell import Cell
+from swarm.plan.matrix import Size, StudyDefinition, at_rates, is_meant, matching, order
+from swarm.plan.rate_search import MOST_STEPS, START_PER_S, RateBound, RateSearch
+from swarm.plan.schedule import FixedSchedule, RepeatingSchedule, Schedule
+from swarm.targets.model_settings import wants
+from users.endpoint import Endpoint
+
+
+def schedule_of(
+    study: StudyDefinition,
+    endpoints: Sequence[Endpoint],
+    options: Options,
+    launch: LaunchInfo,
+    gate: Gate,
+    workers: int = 0,
+    check_servers: Callable[[Sequence[Cell]], None] = lambda cells: None,
+) -> tuple[Schedule, Size]:
+    """What to run on `workers` processes, 0 for as many as come, and with which amounts.
+
+    `check_servers` asks whether servers can be set as cells say. Raises UsageError where the options name
+    nothing that can be run, or the gate nothing that is.
+    """
+    size, bound = size_of(study, options)
+    crossed = options.axes.cross(own_cells(study, endpoints, options, size))
+    cells = matching([cell for cell in crossed if launch.offers(cell)], options.cells)
+    check_settings(cells, options)
+    launch.check(cells, workers)
+    check_servers(cells)
+    each = MOST_STEPS if bound else options.repeat_until_decided or size.repeats
+    if each * len(cells) > MOST_RUNS:
+        raise UsageError(
+            f"--cells: {len(cells):,} cells, {each} times each, are {each * len(cells):,} runs, and a study"
+            f" has {MOST_RUNS:,} at most; name fewer of them, or give fewer --repeats"
+        )
+    gate.check(cells, endpoints, each * len(cells))
+    if bound:
+        return RateSearch(cells, bound), size
+    if most := options.repeat_until_decided:
+        check_most(most, size.repeats)
+        return RepeatingSchedule(cells, size.repeats, most, options.seed, gate.wants), size
+    return FixedSchedule(order(cells, size.repeats, options.seed)), size
+
+
+def varies_servers(study: StudyDefinition, kinds: Sequence[EndpointKind], options: Options) -> bool:
+    """Whether some cell sets its server otherwise: asked before there are servers. Raises UsageError."""
+    nowhere = [kind.at("nowhere:1", kind.backend) for kind in kinds]
+    cells = options.axes.cross(own_cells(study, nowhere, options, size_of(study, options)[0]))
+    return any(cell.adjustable and wants(cell) and is_meant(cell, options.cells) for cell in cells)
+
+
+def size_of(study: StudyDefinition, options: Options) -> tuple[Size, RateBound | None]:
+    """The amounts that the options leave or give, and the bound of a search, if it is one."""
+    amounts = (options.iterations, options.seconds, options.warm_up, options.repeats)
+    size = study.sizes[options.size].with_amounts(*amounts)
+    bound = RateBound.parse(options.find_rate) if options.find_rate else None
+    if bound:
+        size = replace(size, iterations=options.iterations or bound.results)
+    return replace(size, profile="" if bound else options.load_profile or size.profile), bound
+
+
+def check_most(most: int, repeats: int) -> None:
+    """Raises UsageError where there are to be more repeats than the most."""
+    if most < repeats:
+        raise UsageError(
+            f"--repeat-until-decided {most}: every cell is run {repeats} times anyway; give {repeats} or more"
+        )
+
+
+def own_cells(
+    study: StudyDefinition, endpoints: Sequence[Endpoint], options: Options, size: Size
+) -> Sequence[Cell]:
+    """The study's cells, or those of open load that the options ask for in their place. Raises UsageError.
+
+    A search begins at the one rate given, or a low one.
+    """
+    if size.profile:
+        check_amounts(options)
+    if study.sizes[options.size].profile and size.profile:
+        # Its own cells are of open load: the options say of which.
+        found = study.cells(endpoints, replace(size, peaks=options.rates or size.peaks))
+        arrivals, most = options.arrivals, options.max_in_flight
+        cells = [replace(cell, arrivals=arrivals, max_in_flight=most) for cell in found]
+    elif options.rates or options.find_rate:
+        rates = options.rates or (START_PER_S,)
+        return at_rates(endpoints, size, rates, options.arrivals, options.max_in_flight)
+    elif options.load_profile:
+        raise UsageError("--load-profile: is of open load; give --rates, its peaks, too")
+    else:
+        cells = study.cells(endpoints, size)
+    check_own_axes(cells, options)
+    return cells
+
+
+def check_amounts(options: Options) -> None:
+    """Raises UsageError where an amount is given that a load profile settles."""
+    for name in ("iterations", "seconds"):
+        if getattr(options, name):
+            raise UsageError(f"--{name}: the load profile says how much is measured; leave it out")
+
+
+def check_own_axes(cells: Sequence[Cell], options: Options) -> None:
+    """Raises UsageError where an option is given for an axis that the study's own cells settle."""
+    adjustable = [cell for cell in cells if cell.adjustable]
+    settled = {
+        "channels": all(cell.channels for cell in cells),
+        "client": all(cell.client for cell in cells),
+        "topology": all(cell.workers for cell in cells),
+        "queue_delay_us": bool(adjustable) and all(cell.queue_delay_us is not None for cell in adjustable),
+        "instances": bool(adjustable) and all(cell.instances for cell in adjustable),
+    }
+    for name, own in settled.items():
+        if own and getattr(options, name) != TEXTS[name].default:
+            raise UsageError(f"{flag(name)}: this study settles it itself; leave it out")
+
+
+def check_settings(cells: Sequence[Cell], options: Options) -> None:
+    """Raises UsageError where settings of Triton's are given, and no cell's server would take them."""
+    if options.axes.of_servers and not any(cell.adjustable for cell in cells):
+        name = "queue_delay_us" if options.queue_delay_us else "instances"
+        raise UsageError(f"{flag(name)}: is of Triton's models, and no cell asks one of them; leave it out")

@@ -1,0 +1,133 @@
+"""The seeds' fifth hypothesis between two sides: true, false, inconclusive, and by which figures."""
+
+from math import exp, log, sqrt
+from pathlib import Path
+
+import pytest
+
+from reports.cells_csv.sides import Side, load_side, load_sides
+from reports.compare.differences import gpus, no_other_gpu
+from reports.compare.penalty import over, penalties, penalty_said, penalty_table
+from reports.stats.log_ratio import LogRatio
+from tests.reports.builder import Book
+from tests.reports.compare_book import serial
+
+
+def sides(
+    folder: Path,
+    first: tuple[float, float],
+    second: tuple[float, float],
+    repeats: int = 3,
+    gpus: tuple[str, str] = ("NVIDIA A100-SXM4-80GB", "NVIDIA GeForce RTX 4090"),
+) -> list[Side]:
+    """Two studies with HTTP's and gRPC's p50 in milliseconds, each on its GPU."""
+    places = []
+    for name, latencies, gpu in (("a", first, gpus[0]), ("b", second, gpus[1])):
+        book = Book(fingerprint={"gpus": [gpu]} if gpu else {})
+        for endpoint, ms in zip(("onnx-http", "onnx-grpc"), latencies, strict=True):
+            serial(book, endpoint, 1, ms, repeats)
+        places.append(str(book.write(folder / name)))
+    return list(load_sides(places))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "repeats", "verdict"),
+    [
+        ((200, 210), (300, 420), 3, "true"),
+        ((200, 210), (300, 316), 3, "false"),
+        ((200, 210), (300, 420), 1, "inconclusive"),
+    ],
+)
+def test_it_holds_where_the_interval_of_the_change_leaves_1_out(
+    *, first: tuple[float, float], second: tuple[float, float], repeats: int, verdict: str, tmp_path: Path
+) -> None:
+    (found,) = penalties(*sides(tmp_path, first, second, repeats))
+    assert found.verdict == verdict
+    assert found.base.ratio == pytest.approx(1.05, rel=1e-3)
+    assert found.change.ratio == pytest.approx(second[1] / second[0] / 1.05, rel=1e-3)
+
+
+def test_the_published_studies_leave_it_open() -> None:
+    base, other = load_sides(("step7-a100", "step7-rtx4090"))
+    onnx, trt = penalties(base, other)
+    assert (onnx.name, trt.name, onnx.verdict, trt.verdict) == ("onnx", "trt", "inconclusive", "inconclusive")
+    assert [round(it.ratio, 3) for it in (onnx.base, onnx.other, trt.base, trt.other)] == [
+        *(1.042, 1.171, 1.168, 1.158),
+    ]
+    assert onnx.doubts == ("inconclusive: with one run on a side, a difference may be chance",)
+    assert trt.doubts[0].startswith("cold-shape: ")
+    assert penalty_said(base, other) == (
+        "H5 (on a slower GPU gRPC's batch-1 penalty differs), B against A: inconclusive. "
+        "gRPC's p50 over HTTP's: onnx 1.04× in A and 1.17× in B; trt 1.17× in A and 1.16× in B. "
+        "Published as: confirmed (11–17 % on the RTX 4090)."
+    )
+
+
+def test_the_interval_of_the_change_is_that_of_both_in_quadrature() -> None:
+    found = over(LogRatio(1.2, 1.1, 1.3, 3), LogRatio(1.0, 0.9, 1.2, 5))
+    assert found.ratio == pytest.approx(1.2)
+    assert found.low == pytest.approx(1.2 * exp(-sqrt(log(1.2 / 1.1) ** 2 + log(1.2 / 1.0) ** 2)))
+    assert found.high == pytest.approx(1.2 * exp(sqrt(log(1.3 / 1.2) ** 2 + log(1.0 / 0.9) ** 2)))
+    assert found.runs == 3
+
+
+def test_the_table_marks_why_a_verdict_is_open(tmp_path: Path) -> None:
+    base, other = sides(tmp_path, (200, 210), (300, 420), 1)
+    table = penalty_table(base, [other])
+    assert [cell.text for cell in table.rows[0]] == ["onnx", "B", "1.05×", "1.40×", "1.33×", "inconclusive"]
+    assert table.notes == (
+        "inconclusive: with one run on a side, a difference may be chance; --repeats 5 would tell",
+    )
+
+
+@pytest.mark.parametrize(
+    ("gpus", "reason"),
+    [
+        (("", ""), "No GPU is stated for A and B: whether it is the GPU that differs is not known."),
+        (("NVIDIA L4", ""), "No GPU is stated for B: whether it is the GPU that differs is not known."),
+        (
+            ("NVIDIA L4", "NVIDIA L4"),
+            "A (NVIDIA L4) and B (NVIDIA L4) state no two GPUs that differ, and the claim is of two.",
+        ),
+        (
+            ("A100", "NVIDIA A100-SXM4-80GB"),
+            "A (A100) and B (NVIDIA A100-SXM4-80GB) state no two GPUs that differ, and the claim is of two.",
+        ),
+    ],
+)
+def test_it_is_not_tested_without_two_gpus_that_differ(
+    *, gpus: tuple[str, str], reason: str, tmp_path: Path
+) -> None:
+    base, other = sides(tmp_path, (200, 210), (300, 420), 3, gpus)
+    (found,) = penalties(base, other)
+    assert (found.change.significant, found.verdict) == (True, "not tested")
+    table = penalty_table(base, [other])
+    assert (table.rows[0][-1].text, table.rows[0][-1].marks, table.notes) == ("not tested", (1,), (reason,))
+    assert penalty_said(base, other).startswith(
+        f"H5 (on a slower GPU gRPC's batch-1 penalty differs), B against A: not tested. {reason} gRPC's p50"
+    )
+
+
+@pytest.mark.parametrize(
+    ("study", "named"),
+    [
+        *(("step5a", ("RTX A4000",)), ("step5a-cpu", ()), ("step6a-a100", ("A100",))),
+        *(("step6a-rtx4080", ("RTX 4080",)), ("step6b", ("RTX 4080",))),
+        *(("step7-a100", ("A100",)), ("step7-rtx4090", ("RTX 4090",))),
+    ],
+)
+def test_published_studies_name_their_gpu_in_their_sources(study: str, named: tuple[str, ...]) -> None:
+    assert gpus(load_side(study)) == named
+
+
+def test_a_study_on_the_gpu_of_a_published_one_does_not_test_it(tmp_path: Path) -> None:
+    ours = sides(tmp_path, (200, 210), (300, 420))
+    for side, told in zip(ours, ("A100) and", ""), strict=True):
+        assert told in no_other_gpu(*load_sides(("step7-a100", side.place)))
+    assert not no_other_gpu(*load_sides(("step7-a100", ours[1].place)))
+
+
+def test_sides_without_both_protocols_do_not_test_it() -> None:
+    base, other = load_sides(("step6a-a100", "step6b"))
+    assert (list(penalties(base, other)), penalty_said(base, other)) == ([], "")
+    assert penalty_table(base, [other]).rows == ()

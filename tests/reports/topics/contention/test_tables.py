@@ -1,0 +1,48 @@
+"""HTTP against gRPC as a reader sees it: tables, section, sentence, and the record in study.json."""
+
+import json
+from pathlib import Path
+
+from reports.__main__ import main
+from reports.published_figures.rates import published_figures
+from reports.topics.contention.tables import arms_table, evidence_table, record, verdict_said
+from reports.topics.contention.verdict import verdicts
+from reports.topics.report import build_page, findings
+from tests.reports.contention_book import BY_CONNECTIONS, a_study, arms, studied
+from tests.reports.open_load import notes_at, texts
+
+
+def test_the_arms_table_has_the_kernels_count_and_what_was_published(tmp_path: Path) -> None:
+    study = studied(arms(a_study(), BY_CONNECTIONS), tmp_path)
+    (verdict,) = verdicts(study)
+    table = arms_table(study, verdict, published_figures(study))
+    rows = texts(table)
+    assert rows[0] == [
+        *("emulated-http, own connections", "42.0 (40.7–43.3)", "43.6", "1.00×"),
+        *("16", "per-user", "1", "link"),
+    ]
+    assert rows[2][1:] == ["7.40 (7.18–7.62)", "7.5", "0.176×", "1", "shared", "1", "connections"]
+    assert rows[4][2] == "–"
+    assert notes_at(table, 0, 2) == ["published: Step 7 results on an A100, 2026-02-20: 60 requests, one run"]
+    assert notes_at(table, 0, 0) == ["Emulated (a100): no model computes behind this endpoint."]
+    assert evidence_table(verdict).caption.startswith("Verdict: connections. Give gRPC a connection")
+
+
+def test_the_verdict_comes_first_and_has_its_section_and_its_record(tmp_path: Path) -> None:
+    study = studied(arms(a_study(), BY_CONNECTIONS), tmp_path)
+    (verdict,) = verdicts(study)
+    assert findings(study)[0] == verdict_said(verdict)
+    page = build_page(study, "results/contention")
+    (section,) = [it for it in page.sections if it.heading == "HTTP against gRPC"]
+    assert (section.brief, len(section.tables)) == (True, 3)
+    assert main(["show", str(tmp_path), "--quiet"]) == 0
+    (told,) = json.loads((tmp_path / "study.json").read_text(encoding="utf-8"))["contention"]
+    assert told == json.loads(json.dumps(record(verdict)))
+    assert (told["cause"], told["case"]["users"], told["arms"][2]["tcp_connections"]) == (
+        "connections",
+        16,
+        1,
+    )
+    assert told["evidence"][0]["says"] == {"connections": "for", "client-cpu": "against"}
+    for name in ("summary.md", "report.html"):
+        assert "connections. gRPC gets 7.40" in (tmp_path / name).read_text(encoding="utf-8")

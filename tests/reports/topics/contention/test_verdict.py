@@ -1,0 +1,299 @@
+"""What slows gRPC: the verdict from arms whose figures are chosen, and where it is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from reports.study.study import load_study
+from reports.topics.contention.arms import ArmAxes, arms_of, cases
+from reports.topics.contention.questions import ExperimentAnswer
+from reports.topics.contention.tables import verdict_said
+from reports.topics.contention.verdict import verdicts
+from reports.topics.report import build_page
+from tests.reports.builder import Book
+from tests.reports.contention_book import (
+    ARMS,
+    BY_CONNECTIONS,
+    BY_CPU,
+    a_study,
+    an_arm,
+    arms,
+    axes_of,
+    studied,
+    the_verdict,
+    without,
+)
+from tests.reports.example import example
+
+MS = 1_000_000
+CASE = "emulated fp32, batch 1, 16 users over wan-a100"
+
+
+def line(found: tuple[ExperimentAnswer, ...], begin: str) -> ExperimentAnswer:
+    return next(evidence for evidence in found if evidence.question.startswith(begin))
+
+
+def test_connections_are_the_cause_where_as_many_as_http_has_recover(tmp_path: Path) -> None:
+    verdict = the_verdict(arms(a_study(), BY_CONNECTIONS), tmp_path)
+    assert (verdict.cause, verdict.doubts, verdict.missing) == ("connections", (), ())
+    assert verdict_said(verdict) == (
+        f"What slows gRPC here ({CASE}): connections. gRPC gets 7.40 (7.18–7.62) images/s on one connection, "
+        "41.8 (40.5–43.1) with one for each user, and HTTP 42.0 (40.7–43.3); HTTP on one connection gets "
+        "6.90 (6.69–7.11)."
+    )
+    assert verdict.advice.startswith("Give gRPC a connection for each user (--channels per-user)")
+    assert "grpc.use_local_subchannel_pool" in verdict.advice
+
+
+@pytest.mark.parametrize(
+    ("begin", "figures", "verdict"),
+    [
+        (
+            "Does gRPC recover",
+            "41.8 (40.5–43.1) images/s on 16 TCP connections, 0.995 of HTTP",
+            "for connections, against client-cpu",
+        ),
+        (
+            "Does HTTP fall",
+            "6.90 (6.69–7.11) images/s on 1 TCP connection, 0.932 of gRPC on one",
+            "for connections",
+        ),
+        (
+            "Do equal channels",
+            "7.50 (7.27–7.73) images/s on 1 TCP connection, 1.01 of one channel",
+            "for connections",
+        ),
+        (
+            "Do several channels",
+            "27.0 (26.2–27.8) images/s on 4 TCP connections, 3.65 times one channel",
+            "for connections, against client-cpu",
+        ),
+        (
+            "Do as many processes",
+            "28.9 (28.0–29.8) images/s on 4 TCP connections from 4 processes; "
+            "27.0 (26.2–27.8) images/s on 4 TCP connections from 1",
+            "for connections, against client-cpu",
+        ),
+        (
+            "Does tritonclient's",
+            "7.20 (6.98–7.42) images/s on 1 TCP connection, 0.973 of prepared requests",
+            "against client-cpu",
+        ),
+        (
+            "Does BBR",
+            "40.0 (38.8–41.2) images/s on 1 TCP connection, 5.41 times the link's own congestion control",
+            "for connections",
+        ),
+        (
+            "What holds",
+            "its congestion window 100 % of the busy time; 138 segments (0.0691 %) were sent again",
+            "for connections",
+        ),
+        (
+            "Has the client",
+            "the busiest used 6.00 % of a core; its loop lagged 0.300 ms at p99",
+            "against client-cpu, against client-loop",
+        ),
+        (
+            "Which limits",
+            "gRPC, one channel: connections; gRPC, own connections: link; HTTP, own connections: link",
+            "for connections",
+        ),
+    ],
+)
+def test_every_question_is_answered_by_figures(
+    tmp_path: Path, begin: str, figures: str, verdict: str
+) -> None:
+    found = line(the_verdict(arms(a_study(), BY_CONNECTIONS), tmp_path).evidence, begin)
+    assert (found.figures, found.verdict) == (figures, verdict)
+
+
+def test_the_client_is_the_cause_where_processes_help_and_connections_do_not(tmp_path: Path) -> None:
+    verdict = the_verdict(arms(a_study(), BY_CPU, cpu_pct=97.0), tmp_path)
+    assert (verdict.cause, verdict.doubts) == ("client-cpu", ())
+    assert line(verdict.evidence, "Do as many processes").says == {
+        "client-cpu": "for",
+        "connections": "against",
+    }
+    assert line(verdict.evidence, "Does gRPC recover").says == {"connections": "against"}
+    # channels that share a connection tell nothing where channels that do not are as slow
+    assert line(verdict.evidence, "Do equal channels").says == {}
+    assert verdict.advice.startswith("Add workers (--processes) or hosts")
+
+
+def test_a_verdict_on_the_client_is_doubted_where_its_cpu_was_idle(tmp_path: Path) -> None:
+    verdict = the_verdict(arms(a_study(), BY_CPU), tmp_path)
+    assert verdict.cause == "client-cpu"
+    assert verdict.doubts == ("yet the busiest used 6.00 % of a core; its loop lagged 0.300 ms at p99",)
+
+
+def test_a_server_that_is_slower_over_grpc_is_named_by_its_limit(tmp_path: Path) -> None:
+    book = arms(a_study(), {"R0": 42.0, "R1": 42.0, "R2": 20.0, "R4": 20.0, "R5": 20.0})
+    for record_ in book.records:
+        if record_["kind"] == "server" and "grpc" in record_["cell"] and record_["when"] == "after":
+            record_["counters"]["compute_ns"] += 160 * 760 * MS
+        if record_["kind"] == "path" and "grpc" in record_["cell"]:
+            record_["busy_ns"] //= 50
+    verdict = the_verdict(book, tmp_path)
+    assert (verdict.cause, verdict.arms["R4"].limit) == ("server-compute", "server-compute")
+
+
+def test_without_a_difference_the_true_limit_is_named(tmp_path: Path) -> None:
+    even = {"R0": 42.0, "R1": 41.5, "R2": 41.8, "R3": 41.9, "R4": 42.0}
+    verdict = the_verdict(arms(a_study(), even), tmp_path)
+    assert verdict.cause == "none"
+    assert verdict_said(verdict) == (
+        f"What slows gRPC here ({CASE}): nothing. gRPC on one connection gets 0.995 (0.937–1.06) of HTTP's "
+        "images/s; the limit of both is link."
+    )
+    assert all("for" not in found.says.values() for found in verdict.evidence)
+
+
+@pytest.mark.parametrize(
+    ("lacking", "missing"),
+    [
+        (("R4",), ("gRPC, own connections (--channels per-user)",)),
+        (("R0",), ("HTTP, own connections (--channels per-user)",)),
+    ],
+)
+def test_missing_arms_are_named(tmp_path: Path, lacking: tuple[str, ...], missing: tuple[str, ...]) -> None:
+    verdict = the_verdict(arms(a_study(), without(BY_CONNECTIONS, *lacking)), tmp_path)
+    assert (verdict.cause, verdict.missing) == ("inconclusive", missing)
+    assert verdict.why == f"not tested: {missing[0]}"
+
+
+def test_the_arms_that_decide_suffice_and_the_rest_is_said_to_be_untested(tmp_path: Path) -> None:
+    verdict = the_verdict(arms(a_study(), {"R0": 42.0, "R2": 7.4, "R4": 41.8}), tmp_path)
+    assert verdict.cause == "connections"
+    assert line(verdict.evidence, "Does HTTP fall").verdict == "not tested"
+
+
+@pytest.mark.parametrize(
+    ("changes", "contradicting"),
+    [
+        ({"R1": 41.0}, "Does HTTP fall on one connection? 41.0 (39.8–42.2) images/s on 1 TCP connection"),
+        ({"R1": 15.0}, "Does HTTP fall on one connection? 15.0 (14.6–15.4) images/s on 1 TCP connection"),
+        ({"R5": 12.0, "R6": 30.0}, "Do as many processes carry more? 30.0 (29.1–30.9) images/s"),
+        ({"R8": 3.0}, "Does tritonclient's building slow it? 3.00 (2.91–3.09) images/s"),
+    ],
+)
+def test_what_contradicts_the_cause_makes_it_inconclusive(
+    tmp_path: Path, changes: dict[str, float], contradicting: str
+) -> None:
+    verdict = the_verdict(arms(a_study(), BY_CONNECTIONS | changes), tmp_path)
+    assert verdict.cause == "inconclusive"
+    assert verdict.contradictions[0].startswith(contradicting)
+    assert verdict.why.startswith(f"connections would explain it, but: {contradicting}")
+
+
+def test_half_a_recovery_is_no_verdict(tmp_path: Path) -> None:
+    rates = without(BY_CONNECTIONS | {"R4": 20.0}, "R5", "R6")
+    verdict = the_verdict(arms(a_study(), rates), tmp_path)
+    assert verdict.cause == "inconclusive"
+    assert verdict.why.startswith(
+        "a connection for each user brings gRPC to 0.476 (0.448–0.506) of HTTP's images/s only"
+    )
+
+
+def test_where_the_repeats_overlap_there_is_no_difference_to_explain(tmp_path: Path) -> None:
+    book = a_study()
+    for repeat, (http, grpc) in enumerate(((42.0, 20.0), (24.0, 18.0), (40.0, 39.0)), 1):
+        an_arm(book, "R0", http, repeat)
+        an_arm(book, "R2", grpc, repeat)
+        an_arm(book, "R4", http, repeat)
+    verdict = the_verdict(book, tmp_path)
+    assert verdict.cause == "inconclusive"
+    assert verdict.why == "the repeats overlap: gRPC's images/s are 0.429 to 1.63 of HTTP's"
+
+
+def test_channels_that_got_no_connections_of_their_own_are_no_test(tmp_path: Path) -> None:
+    book = arms(a_study(), {"R0": 42.0, "R2": 7.4, "R4": 7.4})
+    for record_ in book.records:
+        if record_["kind"] == "path" and record_["cell"].endswith("grpc/b1/c16/wan-a100/per-user/1w"):
+            record_["connections"] = 1
+    verdict = the_verdict(book, tmp_path)
+    assert verdict.cause == "inconclusive"
+    assert "no more connections than on one channel" in verdict.why
+
+
+@pytest.mark.parametrize(
+    ("repeats", "doubts"),
+    [
+        (1, ("one run is behind a figure, so this may be chance; --repeats 5 would tell",)),
+        (2, ("with fewer than 3 runs per cell, small differences may be chance",)),
+        (3, ()),
+    ],
+)
+def test_a_verdict_says_how_few_runs_it_rests_on(
+    tmp_path: Path, repeats: int, doubts: tuple[str, ...]
+) -> None:
+    verdict = the_verdict(arms(a_study(), BY_CONNECTIONS, repeats), tmp_path)
+    assert (verdict.cause, verdict.doubts) == ("connections", doubts)
+    assert verdict_said(verdict).endswith("; ".join(["", *doubts]) + ".")
+
+
+def test_disqualified_runs_are_no_evidence_save_where_the_client_is_bound(tmp_path: Path) -> None:
+    book = a_study()
+    for code, rate in BY_CONNECTIONS.items():
+        tag = an_arm(book, code, rate)
+        book.caveat(tag, "client-bound" if code != "R4" else "worker-lost", "seen")
+    verdict = the_verdict(book, tmp_path)
+    assert verdict.missing == ("gRPC, own connections (--channels per-user): disqualified by worker-lost",)
+    assert verdict.arms["R2"].rate is not None
+
+
+def test_unseen_connections_are_a_doubt(tmp_path: Path) -> None:
+    book = arms(a_study(), {"R0": 42.0, "R2": 7.4, "R4": 41.8})
+    book.records = [found for found in book.records if found["kind"] != "path"]
+    verdict = the_verdict(book, tmp_path)
+    assert verdict.cause == "connections"
+    assert verdict.doubts == (
+        "the kernel's count of TCP connections is missing for: HTTP, own connections; gRPC, one channel; "
+        "gRPC, own connections",
+    )
+
+
+def test_a_pool_is_compared_with_as_many_processes(tmp_path: Path) -> None:
+    study = studied(arms(a_study(), BY_CONNECTIONS, 1), tmp_path)
+    ((_, found),) = cases(study)
+    assert list(found) == ["R0", "R1", "R2", "R3", "R4", "R5", "R6", "R8", "R12"]
+    assert found["R6"].axes == ArmAxes("grpc", "shared", 4, 1, "prepared", "")
+    assert [found[code].connections for code in ("R2", "R4", "R5", "R6")] == [1, 16, 4, 4]
+
+
+def test_runs_that_were_not_begun_leave_the_arms_as_they_are(tmp_path: Path) -> None:
+    book = a_study()
+    for code, rate in {"R0": 42.0, "R2": 7.4, "R4": 41.8}.items():
+        an_arm(book, code, rate, workers_asked=0)
+        about = axes_of(code, "wan-a100") | {"workers": 0, "hosts": 0}
+        book.plan(f"emulated-{ARMS[code][0]}", 1, 16, repeat=2, axes=about)
+    verdict = the_verdict(book, tmp_path)
+    assert verdict.cause == "connections"
+    assert [len(arm.planned) for arm in verdict.arms.values()] == [2, 2, 2]
+    assert [arm.axes.workers for arm in verdict.arms.values()] == [1, 1, 1]
+
+
+def test_no_case_without_both_protocols_and_two_kinds_of_channels(tmp_path: Path) -> None:
+    assert verdicts(load_study(example().write(tmp_path / "old"))) == ()
+    assert verdicts(studied(arms(a_study(), {"R0": 42.0, "R4": 42.0}, 1), tmp_path / "same")) == ()
+    assert verdicts(studied(arms(a_study(), {"R2": 7.4, "R4": 42.0}, 1), tmp_path / "grpc")) == ()
+    assert arms_of([]) == {}
+
+
+def test_each_link_has_a_verdict_of_its_own(tmp_path: Path) -> None:
+    book = arms(a_study(), BY_CONNECTIONS)
+    arms(book, {"R0": 400.0, "R2": 395.0, "R4": 398.0}, link="lan")
+    found = verdicts(studied(book, tmp_path))
+    assert [(verdict.case.link, verdict.cause) for verdict in found] == [
+        ("wan-a100", "connections"),
+        ("lan", "none"),
+    ]
+
+
+def test_older_ledgers_have_ratios_and_no_arms(tmp_path: Path) -> None:
+    book = Book()
+    for name in ("onnx-http", "onnx-grpc"):
+        book.add(name, 1, 16, {"w0": [10 * MS] * 160})
+    study = load_study(book.write(tmp_path))
+    (found,) = [it for it in build_page(study, "x").sections if it.heading == "HTTP against gRPC"]
+    assert [table.title for table in found.tables] == ["gRPC over HTTP, with its interval"]

@@ -1,0 +1,122 @@
+"""The highest rate that meets a bound: what a search's runs come to, its table and its sentence."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.study.study import load_study
+from reports.topics.load.rate_search import find_bound
+from reports.topics.report import findings
+from tests.reports.open_load import at_rate, notes_at, rates, searched, texts
+
+TITLE = "Highest rate that meets p99 ≤ 100 ms"
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        ("p99<=100", "p99 ≤ 100 ms"),
+        ("p99.9 <= 12.5 ms", "p99.9 ≤ 12.5 ms"),
+        ("p50<=7", "p50 ≤ 7 ms"),
+        ("p42<=7", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_the_bound_is_read_from_the_options(tmp_path: Path, option: str, text: str | None) -> None:
+    bound = find_bound(load_study(searched(option).write(tmp_path)))
+    assert (str(bound) if bound else None) == text
+
+
+def test_the_highest_rate_stands_beside_the_next_that_missed(tmp_path: Path) -> None:
+    book = searched()
+    for rate, p99_ms in ((50, 40), (200, 300), (100, 60), (150, 101)):
+        at_rate(book, rate, p99_ms)
+    table = rates(book, tmp_path)
+    assert table.title == TITLE
+    assert table.heads[2:] == (
+        "rate/s",
+        "p99 ms",
+        "images/s",
+        "not met at",
+        "its p99 ms, or why",
+        "runs made",
+    )
+    assert texts(table) == [["onnx-http", "1", "100", "60.0", "100", "150", "101", "4"]]
+    assert table.notes == ()
+
+
+def test_where_no_rate_met_the_bound_it_says_so(tmp_path: Path) -> None:
+    book = searched()
+    at_rate(book, 20, 120)
+    at_rate(book, 10, 110)
+    assert texts(rates(book, tmp_path)) == [["onnx-http", "1", "none met it", "–", "–", "10", "110", "2"]]
+
+
+def test_where_every_rate_met_the_bound_it_says_so(tmp_path: Path) -> None:
+    book = searched()
+    at_rate(book, 20, 30)
+    table = rates(book, tmp_path)
+    assert texts(table) == [["onnx-http", "1", "20", "30.0", "20.0", "–", "–", "1"]]
+    assert notes_at(table, 0, 5) == ["no higher rate was tried"]
+
+
+@pytest.mark.parametrize(
+    ("second", "met"),
+    [
+        ({"p99_ms": 90}, "20"),
+        ({"p99_ms": 110}, "10"),
+        ({"p99_ms": 90, "dropped": 1}, "10"),
+        ({"p99_ms": 90, "failures": {"refused": 1}}, "10"),
+        # it says nothing of the server
+        ({"p99_ms": 110, "status": "aborted"}, "20"),
+    ],
+)
+def test_a_rate_meets_it_in_every_run_that_tells(tmp_path: Path, second: dict[str, Any], met: str) -> None:
+    book = searched()
+    at_rate(book, 10, 30)
+    at_rate(book, 20, 80)
+    at_rate(book, 20, **second, repeat=2)
+    assert texts(rates(book, tmp_path))[0][2] == met
+
+
+def test_a_lower_rate_that_missed_is_told(tmp_path: Path) -> None:
+    book = searched()
+    for rate, p99_ms in ((10, 30), (20, 130), (30, 40), (40, 140)):
+        at_rate(book, rate, p99_ms)
+    table = rates(book, tmp_path)
+    assert texts(table)[0][2:6] == ["30", "40.0", "30.0", "40"]
+    assert notes_at(table, 0, 2) == ["at the lower 20/s it was not met"]
+
+
+def test_too_few_results_behind_the_percentile_are_marked(tmp_path: Path) -> None:
+    book = searched("p99.9<=100")
+    at_rate(book, 20, 30)
+    table = rates(book, tmp_path)
+    assert notes_at(table, 0, 3) == ["few-samples: p99.9 needs 10,000 results"]
+
+
+def test_each_endpoint_and_batch_is_searched_by_itself(tmp_path: Path) -> None:
+    book = searched()
+    at_rate(book, 20, 30, "pytorch-http")
+    at_rate(book, 20, 30, batch=4)
+    at_rate(book, 30, 30)
+    book.endpoint("pytorch-http", "a")
+    book.endpoint("onnx-http", "b")
+    assert [row[:3] for row in texts(rates(book, tmp_path))] == [
+        ["pytorch-http", "1", "20"],
+        ["onnx-http", "1", "30"],
+        ["onnx-http", "4", "20"],
+    ]
+
+
+def test_the_finding_says_what_was_found_and_how_far_it_carries(tmp_path: Path) -> None:
+    book = searched()
+    for rate, p99_ms in ((100, 60), (150, 101)):
+        at_rate(book, rate, p99_ms)
+    at_rate(book, 20, 130, "pytorch-http")
+    assert findings(load_study(book.write(tmp_path)))[:1] == (
+        "Highest rate that meets p99 ≤ 100 ms: onnx-http 100/s at batch 1 (60.0 ms; 150/s did not); "
+        "pytorch-http none at batch 1 (even 20/s did not); a rate that was run once may meet it by chance.",
+    )

@@ -1,0 +1,91 @@
+"""How long an emulated model sleeps, and what asks for one."""
+
+import pytest
+
+from server.embedded.options import PROFILES, EmulationProfile, Wanted, parse, profile_of, wanted
+from server.errors import SetUpError
+
+
+def test_the_published_profiles():
+    a100 = PROFILES["a100"]
+    assert (a100.base_ms, a100.per_image_ms) == (3.11, 1.29)
+    assert 119 * a100.base_ms + 679 * a100.per_image_ms == pytest.approx(1243.848, rel=0.003)
+    assert PROFILES["rtx4090"] == EmulationProfile(3.12, 1.29, name="rtx4090")
+    assert PROFILES["rtx4080"] == EmulationProfile(4.03, 1.67, name="rtx4080")
+
+
+@pytest.mark.parametrize(
+    ("text", "profile", "described"),
+    [
+        ("a100", EmulationProfile(3.11, 1.29, name="a100"), "a100: 3.11 ms + 1.29 ms an image"),
+        ("40+0", EmulationProfile(40, 0), "40 ms + 0 ms an image"),
+        (" 3.1+1.3 ", EmulationProfile(3.1, 1.3), "3.1 ms + 1.3 ms an image"),
+        (
+            "40+0/500",
+            EmulationProfile(40, 0, 500),
+            "40 ms + 0 ms an image, 500 ms more for the first of a batch size",
+        ),
+        (
+            "a100/90000e-2",
+            EmulationProfile(3.11, 1.29, 900, "a100"),
+            "a100: 3.11 ms + 1.29 ms an image, 900 ms more for the first of a batch size",
+        ),
+    ],
+)
+def test_service_times_are_read_and_described(text, profile, described):
+    assert profile_of(text) == profile
+    assert profile.describe() == described
+
+
+@pytest.mark.parametrize("text", ["h100", "40", "40+", "+1", "-1+2", "nan+1", "1+2/", "1+2+3", "60001+0", ""])
+def test_what_is_no_service_time_is_said_in_a_sentence(text):
+    with pytest.raises(SetUpError) as caught:
+        profile_of(text)
+    assert str(caught.value) == (
+        f"--emulate {text!r} is no service time: give a100, rtx4080, rtx4090, or milliseconds as in 3.1+1.3 "
+        "(base + an image) or 40+0/500 (500 more for the first of a batch size), each at most 60000."
+    )
+
+
+def test_a_profile_sets_the_parameters_of_its_model():
+    assert EmulationProfile(3.1, 1.3, 500.0, "x").parameters() == {
+        "base_ms": "3.1",
+        "per_image_ms": "1.3",
+        "cold_ms": "500.0",
+        "emulated": "x: 3.1 ms + 1.3 ms an image, 500 ms more for the first of a batch size",
+    }
+
+
+def test_emulating_starts_that_server_alone_unless_others_are_named():
+    assert wanted(parse([])) == Wanted(("pytorch", "onnx", "compiled"))
+    emulated = wanted(parse(["--emulate", "40+0"]))
+    assert emulated == Wanted(("emulated",), EmulationProfile(40, 0))
+    assert emulated.engines == ()
+    both = wanted(parse(["--emulate", "40+0", "--only", "onnx,emulated"]))
+    assert both == Wanted(("onnx", "emulated"), EmulationProfile(40, 0))
+    assert both.engines == ("onnx",)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            ["--only", "emulated"],
+            "--only emulated needs a service time: give --emulate a100, or see --help.",
+        ),
+        (
+            ["--only", "onnx", "--emulate", "a100"],
+            "--emulate a100 has no server to set up: name emulated in --only, or leave it out.",
+        ),
+    ],
+)
+def test_one_option_without_the_other_is_refused(options, sentence):
+    with pytest.raises(SetUpError) as caught:
+        wanted(parse(options))
+    assert str(caught.value) == sentence
+
+
+def test_no_instances_are_refused(capsys):
+    with pytest.raises(SystemExit):
+        parse(["--instances", "0"])
+    assert "--instances takes a whole number, 1 or more" in capsys.readouterr().err

@@ -1,0 +1,118 @@
+"""Triton's metrics page: what is read of it, over which connection, and at which address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pytest
+
+from swarm.backends.statistics import metrics_reader, parse
+from swarm.errors import UsageError
+from swarm.targets.endpoints import metrics_addresses
+from tests.swarm.wsgi import serving
+from users.errors import RequestError
+
+PAGE = """\
+# HELP nv_inference_count Number of inferences performed (does not include cached requests)
+# TYPE nv_inference_count counter
+nv_inference_count{model="clip",version="1"} 4000
+# HELP nv_inference_pending_request_count Instantaneous number of pending requests awaiting execution
+# TYPE nv_inference_pending_request_count gauge
+nv_inference_pending_request_count{model="clip",version="1"} 7
+nv_inference_pending_request_count{model="clip",version="2"} 2
+nv_inference_pending_request_count{model="clip_trt",version="1"} 50
+# HELP nv_gpu_utilization GPU utilization rate [0.0 - 1.0)
+# TYPE nv_gpu_utilization gauge
+nv_gpu_utilization{gpu_uuid="GPU-a"} 0.07
+nv_gpu_utilization{gpu_uuid="GPU-b"} NaN
+nv_gpu_memory_total_bytes{gpu_uuid="GPU-a"} 85520809984
+nv_gpu_memory_used_bytes{gpu_uuid="GPU-a"} 1.5e+09
+nv_gpu_power_usage{gpu_uuid="GPU-a"} 71.245
+nv_gpu_power_usage{gpu_uuid="GPU-b"} 70
+nv_gpu_power_limit{gpu_uuid="GPU-a"} 700
+"""
+
+
+def test_pending_requests_of_one_model_and_every_gpu() -> None:
+    assert parse(PAGE, ["clip"]) == {
+        "pending_requests": 9,
+        "gpus": [
+            {"id": "GPU-a", "util_pct": 7.0, "memory_bytes": 1_500_000_000, "power_w": 71.245},
+            {"id": "GPU-b", "power_w": 70.0},
+        ],
+    }
+
+
+def test_what_the_page_does_not_tell_is_left_out() -> None:
+    assert set(parse(PAGE, ["resnet"])) == {"gpus"}
+    assert parse("", ["clip"]) == {}
+    assert parse('nv_inference_pending_request_count{model="clip",version="1"} 0\n', ["clip"]) == {
+        "pending_requests": 0
+    }
+
+
+class Triton:
+    """A metrics port that answers `PAGE` or a status, and remembers from which connections it was asked."""
+
+    def __init__(self) -> None:
+        self.status = "200 OK"
+        self.peers: list[str] = []
+        self.url = ""
+
+    def answer(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        assert environ["PATH_INFO"] == "/metrics"
+        self.peers.append(environ["REMOTE_PORT"])
+        start(self.status, [("Content-Type", "text/plain")])
+        return [PAGE.encode()]
+
+
+@pytest.fixture
+def triton() -> Iterator[Triton]:
+    made = Triton()
+    with serving(made.answer) as address:
+        made.url = f"http://{address}/metrics"
+        yield made
+
+
+def test_readings_share_one_connection(triton: Triton) -> None:
+    with metrics_reader(triton.url, ["clip_trt"], 5) as read:
+        assert [read()["pending_requests"] for _ in range(3)] == [50, 50, 50]
+    assert len(set(triton.peers)) == 1
+
+
+def test_a_page_that_is_not_there(triton: Triton) -> None:
+    triton.status = "404 Not Found"
+    with metrics_reader(triton.url, ["clip"], 5) as read, pytest.raises(RequestError, match="HTTP 404"):
+        read()
+
+
+def test_addresses_from_the_ready_event_and_from_options() -> None:
+    servers = {
+        "pytorch": {"url": "http://127.0.0.1:8002", "pid": 1},
+        "onnx": {"http": "127.0.0.1:8010", "metrics": "http://127.0.0.1:8012/metrics", "model": "m"},
+        "openvino": {"http": "127.0.0.1:8020", "metrics": "http://127.0.0.1:8022/metrics", "model": "m"},
+    }
+    assert metrics_addresses({}, {"endpoints": servers}) == {
+        "onnx": "http://127.0.0.1:8012/metrics",
+        "openvino": "http://127.0.0.1:8022/metrics",
+    }
+    urls = {
+        "onnx_http_url": "gpu:8010",
+        "onnx_metrics_url": "gpu:8012",
+        "trt_metrics_url": "http://[::1]:9/m",
+    }
+    assert metrics_addresses(urls, {}) == {"onnx": "http://gpu:8012/metrics", "trt": "http://[::1]:9/m"}
+    assert metrics_addresses({}, {}) == {}
+
+
+@pytest.mark.parametrize(
+    "url", ["gpu", "https://gpu", "grpc://gpu:8012", "gpu:x/metrics", "http://gpu:99999", "http:///m"]
+)
+def test_addresses_that_are_none(url: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        metrics_addresses({"trt_metrics_url": url}, {})
+    assert (
+        str(caught.value)
+        == f"--trt-metrics-url {url!r}: give host:port or http://host:port/metrics, https for TLS"
+    )

@@ -1,0 +1,80 @@
+"""What the launcher tells the master, and what cannot be run on it."""
+
+import pytest
+
+from swarm.errors import UsageError
+from swarm.launcher.launch_info import LaunchInfo, relocated
+from swarm.plan.cell import Cell
+from users.endpoint import Endpoint
+
+CELL = Cell(Endpoint("a-grpc", "a", "grpc", "fp32", "h:1"), 1, 16, 10, 2.0)
+LAUNCH = LaunchInfo(
+    command=["python", "-m", "swarm", "run"],
+    workers=4,
+    hosts=[{"name": "h1"}, {"name": "h2"}],
+    links=[{"name": "wan"}, {"name": "lan"}],
+    addresses={
+        "h1": {"wan": {"cubic": "198.18.0.1", "bbr": "198.18.0.3"}, "lan": {"cubic": "198.18.0.5"}},
+        "h2": {"wan": {"cubic": "198.18.0.9", "bbr": "198.18.0.11"}, "lan": {"cubic": "198.18.0.13"}},
+    },
+)
+
+
+def cell(**axes: object) -> Cell:
+    return Cell(**{**vars(CELL), **axes})  # type: ignore[arg-type]
+
+
+def test_it_travels_in_the_environment() -> None:
+    assert LaunchInfo.of(LAUNCH.to_environment()) == LAUNCH
+    assert LaunchInfo.of({}) == LaunchInfo()
+
+
+def test_addresses_by_link_and_congestion_control() -> None:
+    assert LAUNCH.addresses_of(cell()) == {}
+    assert LAUNCH.addresses_of(cell(link="wan")) == {"h1": "198.18.0.1", "h2": "198.18.0.9"}
+    bbr = cell(link="wan", congestion="bbr")
+    assert LAUNCH.addresses_of(bbr) == {"h1": "198.18.0.3", "h2": "198.18.0.11"}
+    assert LAUNCH.ways(("", "lan")) == [{}, {"h1": "198.18.0.5", "h2": "198.18.0.13"}]
+
+
+def test_what_there_is_can_be_run() -> None:
+    LAUNCH.check([cell(), cell(link="wan", congestion="bbr", workers=4, hosts=2)], 4)
+    LaunchInfo().check([cell(workers=4)], 0)
+
+
+@pytest.mark.parametrize(
+    ("axes", "sentence"),
+    [
+        ({"link": "moon"}, "--link moon: the links made are wan, lan; run `python -m swarm run"),
+        ({"workers": 8}, "a-grpc/b1/c16 asks for 8 workers and 4 will be there: run `python -m swarm run"),
+        ({"hosts": 3}, "a-grpc/b1/c16 asks for 3 hosts and 2 are there: give --hosts 3"),
+    ],
+)  # fmt: skip
+def test_what_there_is_not(axes: dict[str, object], sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        LAUNCH.check([cell(**axes)], 4)
+    assert str(caught.value).startswith(sentence)
+
+
+def test_congestion_controls_that_a_link_offers() -> None:
+    assert LAUNCH.offers(cell(link="wan", congestion="bbr"))
+    assert not LAUNCH.offers(cell(link="lan", congestion="bbr"))
+    assert not LAUNCH.offers(cell(congestion="bbr"))
+    assert not LaunchInfo().offers(cell(congestion="bbr"))
+    assert LaunchInfo().offers(cell())
+
+
+def test_without_a_launcher_there_are_no_links() -> None:
+    with pytest.raises(UsageError, match="--link wan: no link has been made; run `python -m swarm run"):
+        LaunchInfo().check_links(["", "wan"])
+
+
+def test_servers_in_a_namespace_are_where_the_launcher_reaches_them() -> None:
+    ready = {
+        "endpoints": {"emulated": {"http": "127.0.0.1:8030", "metrics": "http://127.0.0.1:8032/metrics"}}
+    }
+    assert relocated(ready, "198.19.0.2")["endpoints"]["emulated"] == {
+        "http": "198.19.0.2:8030",
+        "metrics": "http://198.19.0.2:8032/metrics",
+    }
+    assert relocated(ready, "") is ready

@@ -1,0 +1,244 @@
+"""Live figures over real HTTP, as Prometheus would parse them."""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from reports.histogram import codec
+from swarm.errors import UsageError
+from swarm.output.prometheus import BOUNDS_S, FRESH_S, KEEP_S, Live, start_exporter
+from tests.processes import free_port
+from tests.swarm.fakes import FakeClock
+
+CELL = "onnx-grpc/b4/c8"
+OF = {"endpoint": "onnx-grpc", "cell": CELL, "phase": "measure"}
+
+
+@dataclass
+class Stand:
+    """An exporter on a free port, and the clock of what it shows."""
+
+    live: Live
+    clock: FakeClock
+    port: int
+    stop: Callable[[], None]
+
+    def page(self) -> str:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        connection.request("GET", "/metrics", headers={"Accept-Encoding": "gzip"})
+        reply = connection.getresponse()
+        text = reply.read().decode()
+        connection.close()
+        assert reply.status == 200
+        return text
+
+    def scrape(self) -> dict[str, float]:
+        """Value by sample, as `name{label=value,…}`."""
+        families = text_string_to_metric_families(self.page())
+        return {key(s.name, s.labels): s.value for family in families for s in family.samples}
+
+
+def key(name: str, labels: dict[str, Any]) -> str:
+    return f"{name}{{{','.join(f'{label}={labels[label]}' for label in sorted(labels))}}}"
+
+
+@pytest.fixture
+def stand() -> Iterator[Stand]:
+    clock, port = FakeClock(), free_port()
+    live = Live(clock)
+    made = Stand(live, clock, port, start_exporter("127.0.0.1", port, live))
+    yield made
+    made.stop()
+
+
+def window(latencies_ns: list[int], cell: str = CELL, **values: Any) -> dict[str, Any]:
+    return {
+        "kind": "window", "cell": cell, "repeat": 1, "phase": "measure", "second": 7, "worker": "w0",
+        "ok": len(latencies_ns), "failures": {}, "images": 4 * len(latencies_ns), "late": 0,
+        "histograms": {"latency": codec.encoded_ns(latencies_ns)[0]}, **values,
+    }  # fmt: skip
+
+
+def health(worker: str, lags_ns: list[int], users: int = 4) -> dict[str, Any]:
+    return {
+        "kind": "health", "cell": CELL, "repeat": 1, "phase": "measure", "second": 7, "worker": worker,
+        "cpu_pct": 61.5, "lag": codec.encoded_ns(lags_ns)[0], "in_flight": 3, "users": users,
+    }  # fmt: skip
+
+
+def sample(**values: Any) -> dict[str, Any]:
+    return {"kind": "sample", "cell": CELL, "repeat": 2, "phase": "measure", "second": 7, **values}
+
+
+def test_before_anything_has_run_there_is_nothing(stand: Stand) -> None:
+    assert stand.scrape() == {}
+
+
+def test_counters(stand: Stand) -> None:
+    stand.live.on_record(window([5_000_000] * 10, failures={"timeout": 2, "reset": 1}))
+    stand.live.on_record(window([], failures={"timeout": 1}, phase="warm-up", histograms={}))
+    found = stand.scrape()
+    assert found[key("inferswarm_requests_total", {**OF, "outcome": "ok"})] == 10
+    assert found[key("inferswarm_requests_total", {**OF, "outcome": "failed"})] == 3
+    assert found[key("inferswarm_requests_total", {**OF, "phase": "warm-up", "outcome": "failed"})] == 1
+    assert found[key("inferswarm_images_total", OF)] == 40
+    assert found[key("inferswarm_failures_total", {"endpoint": "onnx-grpc", "kind": "timeout"})] == 3
+    assert found[key("inferswarm_failures_total", {"endpoint": "onnx-grpc", "kind": "reset"})] == 1
+
+
+def test_buckets_against_exact_counts(stand: Stand) -> None:
+    """Latencies in whole µs over the histogram's whole range, and one on every bound."""
+    drawn = np.random.default_rng(5).lognormal(np.log(30e3), 2.5, 20_000).astype(np.int64)
+    exact_us = np.concatenate([drawn, (np.array(BOUNDS_S) * 1e6).round().astype(np.int64)])
+    for part in np.array_split(exact_us, 7):
+        stand.live.on_record(window([int(value) * 1000 for value in part]))
+    found = stand.scrape()
+    for bound in BOUNDS_S:
+        counted = found[key("inferswarm_latency_seconds_bucket", {**OF, "le": bound})]
+        at_most, and_a_bit = np.count_nonzero(exact_us <= bound * 1e6), bound * 1e6 * 1.001
+        assert at_most <= counted <= np.count_nonzero(exact_us <= and_a_bit)
+        if bound <= 0.002:  # here the histogram tells every microsecond from the next
+            assert counted == at_most
+    assert found[key("inferswarm_latency_seconds_bucket", {**OF, "le": "+Inf"})] == len(exact_us)
+    assert found[key("inferswarm_latency_seconds_count", OF)] == len(exact_us)
+    seconds = found[key("inferswarm_latency_seconds_sum", OF)]
+    assert seconds == pytest.approx(np.minimum(exact_us, 3_600_000_000).sum() / 1e6, rel=1e-3)
+
+
+def test_the_page_says_what_it_holds(stand: Stand) -> None:
+    stand.live.on_record(window([1_000_000]))
+    types = {family.name: family.type for family in text_string_to_metric_families(stand.page())}
+    assert types == {
+        "inferswarm_requests": "counter",
+        "inferswarm_images": "counter",
+        "inferswarm_late": "counter",
+        "inferswarm_latency_seconds": "histogram",
+    }
+
+
+def test_totals_never_fall(stand: Stand) -> None:
+    stand.live.on_record(window([5_000_000] * 10))
+    first = stand.scrape()
+    for repeat in (1, 2):
+        stand.live.on_record(window([1_000_000, 90_000_000], repeat=repeat))
+    stand.live.on_record(window([1_000_000], cell="onnx-http/b1/c1"))
+    second = stand.scrape()
+    assert first
+    assert all(second[name] >= value for name, value in first.items())
+    assert second[key("inferswarm_requests_total", {**OF, "outcome": "ok"})] == 14
+    assert second[key("inferswarm_latency_seconds_count", OF)] == 14
+
+
+def test_a_histogram_rests_without_results_and_comes_back_whole(stand: Stand) -> None:
+    name = key("inferswarm_latency_seconds_count", OF)
+    stand.live.on_record(window([5_000_000] * 10))
+    stand.clock.now += KEEP_S
+    assert stand.scrape()[name] == 10
+    stand.clock.now += 1
+    assert name not in stand.scrape()
+    assert stand.scrape()[key("inferswarm_requests_total", {**OF, "outcome": "ok"})] == 10
+    stand.live.on_record(window([5_000_000]))
+    assert stand.scrape()[name] == 11
+
+
+def test_workers(stand: Stand) -> None:
+    stand.live.on_record(health("w0", [1_000_000] * 99 + [40_000_000] * 2, users=3))
+    stand.live.on_record(health("w1", [], users=5))
+    found = stand.scrape()
+    assert found["inferswarm_users{}"] == 8
+    assert found["inferswarm_in_flight{}"] == 6
+    assert found["inferswarm_worker_cpu_percent{worker=w0}"] == 61.5
+    assert found["inferswarm_worker_lag_p99_seconds{worker=w0}"] == pytest.approx(0.04, rel=1e-3)
+    assert "inferswarm_worker_lag_p99_seconds{worker=w1}" not in found
+    stand.clock.now += FRESH_S + 1
+    stand.live.on_record(health("w1", [1_000_000], users=5))
+    found = stand.scrape()
+    assert (found["inferswarm_users{}"], "inferswarm_worker_cpu_percent{worker=w0}" in found) == (5, False)
+
+
+def test_samples(stand: Stand) -> None:
+    gpus = [
+        {"id": "GPU-a", "util_pct": 93.0, "memory_bytes": 2_000_000_000, "power_w": 310.5},
+        {"id": "GPU-b"},
+    ]
+    stand.live.on_record(sample(gpus=gpus, pending_requests=12, host={"cpu_pct": 40.0, "tx_bytes": 1}))
+    assert stand.scrape() == {
+        "inferswarm_gpu_utilization_percent{gpu=GPU-a}": 93.0,
+        "inferswarm_gpu_memory_bytes{gpu=GPU-a}": 2e9,
+        "inferswarm_gpu_power_watts{gpu=GPU-a}": 310.5,
+        "inferswarm_pending_requests{endpoint=onnx-grpc}": 12,
+        "inferswarm_host_cpu_percent{}": 40.0,
+        f"inferswarm_run_info{{cell={CELL},phase=measure,repeat=2}}": 1,
+    }
+    stand.live.on_record(sample(missing=["metrics: refused"]))
+    assert list(stand.scrape()) == [f"inferswarm_run_info{{cell={CELL},phase=measure,repeat=2}}"]
+    stand.clock.now += FRESH_S + 1
+    assert stand.scrape() == {}
+
+
+def test_late_and_dropped_arrivals_and_the_servers_own_counters(stand: Stand) -> None:
+    series = f"cell={CELL},endpoint={CELL.partition('/')[0]},phase=measure"
+    stand.live.on_record(window([1_000_000], late=1))
+    drained = {"kind": "drained", "cell": CELL, "repeat": 1, "phase": "measure", "worker": "w0"}
+    stand.live.on_record({**drained, "dropped": 7})
+    stand.live.on_record({**drained, "dropped": None})
+    stand.live.on_record(sample(server={"requests": 12, "queue_ns": 1_500_000_000}))
+    found, endpoint = stand.scrape(), CELL.partition("/")[0]
+    assert found[f"inferswarm_late_total{{{series}}}"] == 1
+    assert found[f"inferswarm_dropped_total{{{series}}}"] == 7
+    assert found[f"inferswarm_server_seconds_total{{endpoint={endpoint},part=queue}}"] == 1.5
+    assert found[f"inferswarm_server_count_total{{endpoint={endpoint},what=requests}}"] == 12
+
+
+def test_the_phase_record_names_the_run_at_once_and_other_kinds_say_nothing(stand: Stand) -> None:
+    stand.live.on_record({"kind": "run", "event": "start", "cell": CELL, "repeat": 1})
+    stand.live.on_record({"kind": "phase", "cell": CELL, "repeat": 1, "phase": "warm-up"})
+    assert stand.scrape() == {f"inferswarm_run_info{{cell={CELL},phase=warm-up,repeat=1}}": 1}
+
+
+def test_a_port_in_use(stand: Stand) -> None:
+    with pytest.raises(UsageError) as caught:
+        start_exporter("127.0.0.1", stand.port, stand.live)
+    assert str(caught.value) == (
+        f"--prometheus-port {stand.port}: cannot listen on 127.0.0.1 (address already in use); "
+        "give a port that is free"
+    )
+
+
+@pytest.mark.parametrize("host", ["no.such.host.invalid", "192.0.2.1", "::g"])
+def test_addresses_that_are_not_this_machines(host: str) -> None:
+    with pytest.raises(UsageError, match=f"--prometheus-host {host}: is no address of this machine "):
+        start_exporter(host, 9100, Live())
+
+
+def test_after_the_stop_the_port_is_free(stand: Stand) -> None:
+    stand.stop()
+    with pytest.raises(ConnectionRefusedError):
+        stand.page()
+    start_exporter("127.0.0.1", stand.port, stand.live)()
+
+
+def test_bounds_rise_and_are_dense_where_it_matters() -> None:
+    assert list(BOUNDS_S) == sorted(set(BOUNDS_S))
+    assert max(after / before for before, after in pairwise(BOUNDS_S)) <= 2
+    assert (BOUNDS_S[0], BOUNDS_S[-1]) == (0.0005, 60.0)
+
+
+def test_a_page_by_a_name_of_its_own_reads_no_figures(stand: Stand) -> None:
+    def status(host: str) -> int:
+        connection = http.client.HTTPConnection("127.0.0.1", stand.port, timeout=5)
+        connection.request("GET", "/metrics", headers={"Host": host})
+        reply = connection.getresponse()
+        reply.read()
+        connection.close()
+        return reply.status
+
+    assert [status(host) for host in ("evil.example", "localhost:9646", "10.0.0.7:9646")] == [421, 200, 200]

@@ -1,0 +1,112 @@
+"""Studies whose load has a course: where options say of which, and where they have no say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from locustfiles.step6b import Step6b
+from locustfiles.step7 import Step7
+from locustfiles.step8 import Step8
+from swarm.errors import UsageError
+from swarm.launcher.launch_info import LaunchInfo
+from swarm.output.gate import Gate
+from swarm.plan.cell import Cell
+from swarm.study.build_schedule import schedule_of
+from swarm.study.shape import StudyShape
+from tests.swarm.output.test_results_folder import options
+from users.endpoint import Endpoint
+
+HTTP = Endpoint("pytorch-http", "pytorch", "http", "jpeg", "h:3")
+NO_GATE = Gate(print)
+
+
+def cells(study: StudyShape, *given: str) -> Sequence[Cell]:
+    schedule, _ = schedule_of(study, [HTTP], options(*given), LaunchInfo(), NO_GATE)
+    return [run.cell for run in schedule.planned]
+
+
+def test_step_8_has_a_peak_and_a_course_of_its_own() -> None:
+    (cell,) = cells(Step8())
+    assert (cell.name, cell.profile) == ("pytorch-http/b1/r4/profile", "ramp:20,hold:40,cool:20")
+    assert (cell.arrivals, cell.max_in_flight, cell.channels) == ("constant", 100, "per-request")
+    (cell,) = cells(Step8(), "--study", "full")
+    assert (cell.level, cell.seconds) == (20, 600)
+
+
+def test_options_say_the_peaks_the_course_and_the_arrivals() -> None:
+    load = (
+        "--rates",
+        "8,16",
+        "--load-profile",
+        "ramp:5,hold:9",
+        "--arrivals",
+        "poisson",
+        "--max-in-flight",
+        "7",
+    )
+    found = cells(Step8(), *load)
+    assert sorted(cell.level for cell in found) == [8, 16]
+    assert {(cell.profile, cell.arrivals, cell.max_in_flight) for cell in found} == {
+        ("ramp:5,hold:9", "poisson", 7)
+    }
+    assert {cell.channels for cell in found} == {"per-request"}
+
+
+def test_the_header_states_the_course_that_is_run() -> None:
+    given = options()
+    _, size = schedule_of(Step8(), [HTTP], given, LaunchInfo(), NO_GATE)
+    assert given.resolved(size).to_record()["load_profile"] == "ramp:20,hold:40,cool:20"
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (("--seconds", "5"), "--seconds: the load profile says how much is measured; leave it out"),
+        (("--channels", "shared"), "--channels: this study settles it itself; leave it out"),
+        (("--rates", "0.1"), "--rates 0.1: with a load profile, give 0.5 a second or more"),
+    ],
+)
+def test_what_a_course_settles(given: tuple[str, ...], sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        cells(Step8(), *given)
+    assert str(caught.value) == sentence
+
+
+def test_a_search_is_at_rates_that_stay() -> None:
+    schedule, _ = schedule_of(Step8(), [HTTP], options("--find-rate", "p95<=100"), LaunchInfo(), NO_GATE)
+    run = schedule.next(None)
+    assert run is not None
+    assert (run.cell.profile, run.cell.variant) == ("", "")
+
+
+def test_any_study_takes_a_course_with_rates() -> None:
+    (cell,) = cells(Step7(), "--rates", "30", "--load-profile", "hold:5", "--channels", "per-request")
+    assert (cell.name, cell.seconds, cell.channels) == ("pytorch-http/b1/r30/profile", 5, "per-request")
+    with pytest.raises(UsageError, match="--load-profile: is of open load; give --rates, its peaks, too"):
+        cells(Step7(), "--load-profile", "hold:5")
+
+
+ONNX = Endpoint("onnx-http", "onnx", "http", "fp32", "h:1", "clip")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--instances", "2"), "--instances: is of Triton's models, and no cell asks one of them"),
+        (("--queue-delay-us", "0"), "--queue-delay-us: is of Triton's models"),
+    ],
+)
+def test_settings_that_no_server_would_take_are_refused(given: tuple[str, str], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        cells(Step7(), *given)
+
+
+def test_a_floor_does_not_hide_that_a_study_settles_its_instances() -> None:
+    asked = [ONNX, ONNX.floor()]
+    with pytest.raises(UsageError, match="--instances: this study settles it itself"):
+        schedule_of(Step6b(), asked, options("--instances", "2"), LaunchInfo(), NO_GATE)
+    schedule, _ = schedule_of(Step6b(), asked, options("--queue-delay-us", "0"), LaunchInfo(), NO_GATE)
+    found = {(run.cell.endpoint.name, run.cell.queue_delay_us) for run in schedule.planned}
+    assert found == {("onnx-http", 0), ("onnx-http-floor", None)}

@@ -1,0 +1,77 @@
+"""docs/glossary.md says what the code says: the names it gives are there, and so is every caveat."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+from reports.caveat import ADVICE, caveat
+from reports.limit import LIMITS
+
+ROOT = Path(__file__).parent.parent
+WORDS, CAVEATS = (ROOT / "docs/glossary.md").read_text().split("## Caveats\n")
+NAMES = re.findall(r"`((?:users|swarm|reports)\.[\w.]+)`", WORDS)
+REPLACED = [
+    "arena",
+    "crew",
+    "ears",
+    "greeting",
+    "hands",
+    "leash",
+    "lending",
+    "muster",
+    "pulse",
+    "seating",
+    "shelf",
+    "tallied",
+    "veil",
+    "whereabouts",
+]
+"""Inventions that gave way to words of the field; no module, class or function is called so again."""
+
+
+def rows(text: str) -> list[list[str]]:
+    """The cells of a table's rows, without its head."""
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.rpartition("|---|\n")[2].splitlines()
+    ]
+
+
+def test_every_word_stands_in_the_code() -> None:
+    assert len(rows(WORDS.rstrip())) > 20
+    assert all("`" in where for *_, where in rows(WORDS.rstrip()))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_is_where_the_glossary_says(name: str) -> None:
+    parts = name.split(".")
+    at = next((place for place, part in enumerate(parts) if part[0].isupper()), len(parts) - 1)
+    found = importlib.import_module(".".join(parts[:at]))
+    for part in parts[at:]:
+        found = getattr(found, part)
+
+
+def test_every_caveat_is_there_with_what_it_does_and_what_to_do() -> None:
+    said = [[f"`{code}`", "yes" if caveat(code, "").tainted else "no", ADVICE[code]] for code in ADVICE]
+    assert rows(CAVEATS) == said
+
+
+def test_the_readme_has_every_limit() -> None:
+    table = (
+        (ROOT / "README.md").read_text().partition("| limit | what is in the way |\n")[2].partition("\n\n")[0]
+    )
+    heads = " ".join(row[0] for row in rows(table))
+    assert sorted(re.findall(r"`([\w-]+)`", heads)) == sorted(LIMITS)
+
+
+def test_words_that_were_replaced_stay_so() -> None:
+    defined = re.compile(r"^\s*(?:class|def) (\w+)", re.MULTILINE)
+    for room in ("swarm", "users", "server", "reports", "locustfiles"):
+        for path in (ROOT / room).rglob("*.py"):
+            for name in (path.stem, *defined.findall(path.read_text())):
+                words = re.findall(r"[a-z]+", re.sub(r"([A-Z])", r"_\1", name).lower())
+                assert not set(words) & set(REPLACED), f"{name} in {path}"

@@ -78,7 +78,7 @@ def test_two_workers_give_the_same_cells(start_service: StartService, tmp_path: 
 
 
 def test_the_users_of_a_killed_worker_go_on_at_the_other(start_service: StartService, tmp_path: Path) -> None:
-    service = start_service("--delay-ms", "20")
+    service = start_service("--delay-ms", "60")
     arguments = ("--cells", "*/b1/c8", "--seconds", "14", "--warm-up", "2")
     master, workers, _ = distributed(tmp_path, service, 2, *arguments)
     wait_until_measuring(master)
@@ -144,7 +144,7 @@ def test_a_ledger_whose_master_was_killed_is_whole_to_its_last_second(
 def test_a_late_worker_makes_its_run_doubtful_and_carries_the_next(
     start_service: StartService, tmp_path: Path
 ) -> None:
-    service = start_service("--delay-ms", "20")
+    service = start_service("--delay-ms", "60")
     master, _, add = distributed(tmp_path, service, 1, "--seconds", "4", *TWO_CELLS)
     wait_until_measuring(master)
     add()

@@ -39,16 +39,6 @@ class BatchingSize(Size):
     json_images: int = 0
 
 
-def serialisation_and_batching(endpoints: Iterable[Endpoint], size: Size) -> list[Cell]:
-    """With one user who makes each request anew, every batch; then every delay under every level of users.
-
-    Only float32 tensors are sent under the delays, and only where a model of Triton's takes them.
-    """
-    asked = list(endpoints)
-    delays_us = size.delays_us if isinstance(size, BatchingSize) else ()
-    return [*_serial(asked, size), *_delayed(asked, size, delays_us)]
-
-
 def _serial(endpoints: Iterable[Endpoint], size: Size) -> Iterator[Cell]:
     for endpoint in endpoints:
         for batch in size.batches:
@@ -64,7 +54,8 @@ def _requests(endpoint: Endpoint, batch: int, size: Size) -> int:
     return min(size.iterations, max(LEAST_REQUESTS, most // batch))
 
 
-def _delayed(endpoints: Iterable[Endpoint], size: Size, delays_us: Iterable[int]) -> Iterator[Cell]:
+def _delayed(endpoints: Iterable[Endpoint], size: Size) -> Iterator[Cell]:
+    delays_us = size.delays_us if isinstance(size, BatchingSize) else ()
     fit = [endpoint for endpoint in endpoints if endpoint.payload == BINARY]
     for delay_us, endpoint, level in itertools.product(delays_us, fit, size.levels):
         variant = delay_name(delay_us)
@@ -100,5 +91,8 @@ class Step5a(StudyShape):
     }
 
     def cells(self, endpoints: Sequence[Endpoint], size: Size) -> list[Cell]:
-        """Serialisation with one user, then the delays."""
-        return serialisation_and_batching(endpoints, size)
+        """Every batch with one user who makes each request anew; then each delay under each level of users.
+
+        Only float32 tensors are sent under the delays, and only where a model of Triton's takes them.
+        """
+        return [*_serial(endpoints, size), *_delayed(endpoints, size)]

@@ -11,7 +11,7 @@ instance by itself, as each of several GPUs would; --emulate none computes. A se
 and put back at the end.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -33,24 +33,6 @@ class GrowthSize(Size):
     shared_levels: tuple[int, ...] = ()
 
 
-def growth(endpoints: Iterable[Endpoint], size: Size, numbers: Iterable[int] = INSTANCES) -> list[Cell]:
-    """Each endpoint at batch 1 with every level of users on the first number of instances; with some on each.
-
-    An endpoint with no model of Triton's behind it has each level once, as it was started.
-    """
-    first, *more = numbers
-    shared = size.shared_levels if isinstance(size, GrowthSize) else size.levels
-    cells = []
-    for endpoint in endpoints:
-        own = [concurrent(endpoint, level, size) for level in size.levels]
-        if not own[0].adjustable:
-            cells += own
-            continue
-        cells += [on(cell, first) for cell in own]
-        cells += [on(cell, number) for number in more for cell in own if cell.level in shared]
-    return cells
-
-
 def on(cell: Cell, instances: int) -> Cell:
     """The same cell on so many instances."""
     return replace(cell, instances=instances, variant=instances_name(instances))
@@ -69,5 +51,18 @@ class Step6b(StudyShape):
     }
 
     def cells(self, endpoints: Sequence[Endpoint], size: Size) -> list[Cell]:
-        """Every level on one instance; the shared ones on two and on four, too."""
-        return growth(endpoints, size)
+        """Each endpoint at batch 1 with every level of users on one instance; the shared ones on more, too.
+
+        An endpoint with no model of Triton's behind it has each level once, as it was started.
+        """
+        first, *more = INSTANCES
+        shared = size.shared_levels if isinstance(size, GrowthSize) else size.levels
+        cells = []
+        for endpoint in endpoints:
+            own = [concurrent(endpoint, level, size) for level in size.levels]
+            if not own[0].adjustable:
+                cells += own
+                continue
+            cells += [on(cell, first) for cell in own]
+            cells += [on(cell, number) for number in more for cell in own if cell.level in shared]
+        return cells

@@ -7,7 +7,7 @@
 With no URL given, it starts a real Triton whose model only sleeps as long as an A100 would compute.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,23 +20,6 @@ from users.load.assignment import LIBRARY, PREPARED
 from users.transport.connections import PER_USER, SAME_ARGS, SHARED
 
 PROCESSES = 4
-
-
-class Step7Contention(StudyShape):
-    """The same 16 users on 1, 4 and 16 connections, in 1 and 4 processes, repeated and interleaved."""
-
-    name = "step7_contention"
-    title = "Step 7, contention: what slows gRPC"
-    emulate = "a100"
-    workers = 4
-    sizes: ClassVar = {
-        "quick": Size(batches=(1,), levels=(16,), iterations=30, seconds=15, warm_up=6, repeats=3),
-        "full": Size(batches=(1,), levels=(16,), iterations=30, seconds=60, warm_up=10, repeats=5),
-    }
-
-    def cells(self, endpoints: Sequence[Endpoint], size: Size) -> list[Cell]:
-        """Each arm of the comparison, for every server that speaks both protocols."""
-        return contention(endpoints, size)
 
 
 @dataclass(frozen=True)
@@ -83,26 +66,6 @@ ARMS = (
 channels of equal arguments that share one connection."""
 
 
-def contention(endpoints: Sequence[Endpoint], size: Size, arms: Iterable[Arm] = ARMS) -> list[Cell]:
-    """Every arm for every server that speaks both protocols, at each level of users and batch 1.
-
-    Raises UsageError where no server speaks both.
-    """
-    both = list(bilingual(endpoints))
-    if not both:
-        raise UsageError(
-            "this study compares HTTP with gRPC on one server: give it both, e.g. --onnx-http-url and"
-            " --onnx-grpc-url, or no URL at all"
-        )
-    return [
-        Cell(endpoint, 1, level, size.iterations, size.seconds, variant=arm.variant, **arm.axes)
-        for level in size.levels
-        for arm in arms
-        for endpoint in both
-        if endpoint.protocol == arm.protocol
-    ]
-
-
 def bilingual(endpoints: Sequence[Endpoint]) -> Iterator[Endpoint]:
     """The endpoints whose backend is asked the same over the other protocol, too; no floors."""
     for endpoint in endpoints:
@@ -110,3 +73,35 @@ def bilingual(endpoints: Sequence[Endpoint]) -> Iterator[Endpoint]:
         ways = {other.protocol for other in same if other.payload == endpoint.payload}
         if len(ways) > 1 and not endpoint.floor_of:
             yield endpoint
+
+
+class Step7Contention(StudyShape):
+    """The same 16 users on 1, 4 and 16 connections, in 1 and 4 processes, repeated and interleaved."""
+
+    name = "step7_contention"
+    title = "Step 7, contention: what slows gRPC"
+    emulate = "a100"
+    workers = 4
+    sizes: ClassVar = {
+        "quick": Size(batches=(1,), levels=(16,), iterations=30, seconds=15, warm_up=6, repeats=3),
+        "full": Size(batches=(1,), levels=(16,), iterations=30, seconds=60, warm_up=10, repeats=5),
+    }
+
+    def cells(self, endpoints: Sequence[Endpoint], size: Size) -> list[Cell]:
+        """Every arm for every server that speaks both protocols, at each level of users and batch 1.
+
+        Raises UsageError where no server speaks both.
+        """
+        both = list(bilingual(endpoints))
+        if not both:
+            raise UsageError(
+                "this study compares HTTP with gRPC on one server: give it both, e.g. --onnx-http-url and"
+                " --onnx-grpc-url, or no URL at all"
+            )
+        return [
+            Cell(endpoint, 1, level, size.iterations, size.seconds, variant=arm.variant, **arm.axes)
+            for level in size.levels
+            for arm in ARMS
+            for endpoint in both
+            if endpoint.protocol == arm.protocol
+        ]

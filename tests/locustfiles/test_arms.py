@@ -2,7 +2,7 @@
 
 import pytest
 
-from locustfiles.step7_contention import contention
+from locustfiles.step7_contention import Step7Contention
 from swarm.errors import UsageError
 from swarm.launcher.launch_info import LaunchInfo
 from swarm.output.gate import Gate
@@ -16,6 +16,7 @@ HTTP = Endpoint("onnx-http", "onnx", "http", "fp32", "h:1", "m")
 GRPC = Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "h:2", "m")
 JPEG = Endpoint("pytorch-http", "pytorch", "http", "jpeg", "h:3")
 NO_GATE = Gate(print)
+contention = Step7Contention().cells
 SIZE = Size(batches=(1,), levels=(16,), iterations=30, seconds=15, repeats=3)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from locustfiles.step5a import BatchingSize, Step5a, serialisation_and_batching
+from locustfiles.step5a import BatchingSize, Step5a
 from swarm.distributed.worker_cell import assignment_of, named_pool
 from swarm.plan.matrix import Size
 from users import TritonJsonTensorsHttpUser
@@ -15,6 +15,7 @@ from users.transport.base import PLACEHOLDER
 
 BINARY = Endpoint("onnx-http", "onnx", "http", "fp32", "h:1", "m")
 JSON = Endpoint("onnx-json-http", "onnx", "http", "json", "h:1", "m")
+serialisation_and_batching = Step5a().cells
 IMAGES = ImageSet((b"", b"", b""), np.zeros((3, 3, 224, 224), dtype=np.float32), "test")
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from locustfiles.step6b import GrowthSize, growth
+from locustfiles.step6b import GrowthSize, Step6b
 from swarm.errors import UsageError
 from swarm.plan.cell import Cell
 from swarm.plan.matrix import Size
@@ -13,6 +13,7 @@ from users.endpoint import Endpoint
 
 TRITON = Endpoint("onnx-http", "onnx", "http", "fp32", "h:8010", "clip")
 SERVICE = Endpoint("pytorch-http", "pytorch", "http", "jpeg", "h:8002")
+growth = Step6b().cells
 SIZE = GrowthSize((1,), (1, 8, 32), iterations=50, seconds=4, warm_up=8, shared_levels=(32,))
 
 

@@ -28,7 +28,7 @@ from swarm.distributed.shipper import WorkerHealth
 from swarm.distributed.workers import Answers, Workers
 from swarm.locust_patches.patches import tune_locust
 from swarm.plan.cell import Cell, PlannedRun
-from swarm.plan.schedule import FixedSchedule
+from swarm.plan.schedule import RepeatingSchedule
 from swarm.study.conductor import Conductor
 from swarm.study.dependencies import Dependencies, Users
 from swarm.study.run_phases import Terms
@@ -198,9 +198,8 @@ class Head:
 
         self.workers.ask = timed_ask  # type: ignore[method-assign]
         self.seen.spawns_ms.append(timed(lambda: self.users.spawn(0, ENDPOINT)))
-        Conductor(
-            self._dependencies(), FixedSchedule([PlannedRun(self._cell, 1)]), Terms(10, WARM_UP_S, 0)
-        ).walk()
+        once = RepeatingSchedule([self._cell], 1, 1, 0, lambda repeat, left: False)
+        Conductor(self._dependencies(), once, Terms(10, WARM_UP_S, 0)).walk()
 
     def _spawn(self, count: int, endpoint: Endpoint) -> None:
         self.seen.spawns_ms.append(timed(lambda: self.users.spawn(count, endpoint)))

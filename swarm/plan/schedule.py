@@ -1,4 +1,4 @@
-"""Which run comes next: of a list, of one that grows, or of a search that learns; and the time left."""
+"""Which run comes next: of a list that may grow, or of a search that learns; and the time left."""
 
 from __future__ import annotations
 
@@ -45,20 +45,8 @@ class Outcome:
     latency: Buckets
 
 
-class FixedSchedule(Schedule):
-    """A schedule that was fixed beforehand."""
-
-    def __init__(self, runs: Sequence[PlannedRun]) -> None:
-        self.planned = tuple(runs)
-        self._to_come = iter(self.planned)
-
-    def next(self, outcome: Outcome | None) -> PlannedRun | None:
-        """The next of the list."""
-        return next(self._to_come, None)
-
-
 class RepeatingSchedule(Schedule):
-    """`repeats` of some cells, then more, one by one, up to `most` of them.
+    """`repeats` of some cells, then more, one by one, up to `most` of them: none, where there are as many.
 
     `is_wanted` is asked at the end of a repeat whether there is to be another one; it is told that one's
     number, and how many there may be from it on.

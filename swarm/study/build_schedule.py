@@ -10,9 +10,9 @@ from swarm.launcher.launch_info import LaunchInfo
 from swarm.options.model import TEXTS, Options, flag
 from swarm.output.gate import Gate
 from swarm.plan.cell import Cell
-from swarm.plan.matrix import Size, StudyDefinition, at_rates, is_meant, matching, order
+from swarm.plan.matrix import Size, StudyDefinition, at_rates, is_meant, matching
 from swarm.plan.rate_search import MOST_STEPS, START_PER_S, RateBound, RateSearch
-from swarm.plan.schedule import FixedSchedule, RepeatingSchedule, Schedule
+from swarm.plan.schedule import RepeatingSchedule, Schedule
 from swarm.targets.model_settings import wants
 from users.endpoint import Endpoint
 
@@ -46,10 +46,13 @@ def schedule_of(
     gate.check(cells, endpoints, each * len(cells))
     if bound:
         return RateSearch(cells, bound), size
-    if most := options.repeat_until_decided:
-        check_most(most, size.repeats)
-        return RepeatingSchedule(cells, size.repeats, most, options.seed, gate.wants), size
-    return FixedSchedule(order(cells, size.repeats, options.seed)), size
+    most = options.repeat_until_decided or size.repeats
+    if most < size.repeats:
+        raise UsageError(
+            f"--repeat-until-decided {most}: every cell is run {size.repeats} times anyway; give"
+            f" {size.repeats} or more"
+        )
+    return RepeatingSchedule(cells, size.repeats, most, options.seed, gate.wants), size
 
 
 def varies_servers(study: StudyDefinition, kinds: Sequence[EndpointKind], options: Options) -> bool:
@@ -67,14 +70,6 @@ def size_of(study: StudyDefinition, options: Options) -> tuple[Size, RateBound |
     if bound:
         size = replace(size, iterations=options.iterations or bound.results)
     return replace(size, profile="" if bound else options.load_profile or size.profile), bound
-
-
-def check_most(most: int, repeats: int) -> None:
-    """Raises UsageError where there are to be more repeats than the most."""
-    if most < repeats:
-        raise UsageError(
-            f"--repeat-until-decided {most}: every cell is run {repeats} times anyway; give {repeats} or more"
-        )
 
 
 def own_cells(

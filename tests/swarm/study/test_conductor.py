@@ -8,10 +8,10 @@ import pytest
 
 from swarm.errors import StudyError
 from swarm.plan.cell import Cell, PlannedRun
-from swarm.plan.schedule import FixedSchedule, Outcome
+from swarm.plan.schedule import Outcome
 from swarm.sampling.triton_trace import join
 from swarm.study.run_phases import POLL_S, STALL_S
-from tests.swarm.stand import GRPC, HTTP, Stand, a_run
+from tests.swarm.stand import GRPC, HTTP, FixedSchedule, Stand, a_run
 from users.endpoint import Endpoint
 
 

@@ -41,17 +41,16 @@ that a request of theirs fails."""
 
 @dataclass(frozen=True)
 class StopReason:
-    """Which threshold stopped the study, and for what: `why` is a sentence without its cell and full stop."""
+    """Which threshold stopped the study, and for what: `why` is a sentence without its cell and full stop.
+
+    The ledger's footer has it as it is.
+    """
 
     threshold: int
     require: str
     cell: str
     repeat: int
     why: str
-
-    def to_record(self) -> Record:
-        """As the ledger's footer has it."""
-        return dict(vars(self))
 
 
 class EarlyStop:

@@ -108,7 +108,7 @@ class Gate:
     def facts(self) -> dict[str, Any]:
         """What the ledger's footer has of it."""
         stop = self._early_stop.stop if self._early_stop is not None else None
-        return {"gate": stop.to_record()} if stop else {}
+        return {"gate": vars(stop)} if stop else {}
 
     def judge(self) -> tuple[str, int | None]:
         """Make verdicts and report: what is printed, and the exit code, None where it took too long."""

@@ -5,6 +5,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -117,7 +118,10 @@ class Live(Collector):
         now = self._clock()
         said = {name: health for name, (at, health) in self._workers.items() if now - at <= FRESH_S}
         sample, run = (told if now - at <= FRESH_S else {} for at, told in (self._sample, self._run))
-        for family in (*self._totals(now), *workers(said), *samples(sample), under_way(run)):
+        # Which run is under way, as its last sample or phase record says.
+        tags = {(run["cell"], str(run["repeat"]), run["phase"]): 1} if run else {}
+        run_info = gauge("inferswarm_run_info", "The run under way", ("cell", "repeat", "phase"), tags)
+        for family in (*self._totals(now), *workers(said), *samples(sample), run_info):
             if family.samples:
                 yield family
 
@@ -187,61 +191,50 @@ def listener(host: str, port: int) -> socket.socket:
         raise UsageError(named) from error
 
 
-def counter(name: str, about: str, labels: Iterable[str], counts: Mapping[Any, float]) -> CounterMetricFamily:
-    """A family with a sample for each of `counts`, which are keyed by the labels' values."""
-    family = CounterMetricFamily(name, about, labels=tuple(labels))
-    for values, count in counts.items():
-        family.add_metric(values, count)
-    return family
-
-
-def gauge(name: str, about: str, label: str, values: Mapping[str, float | None]) -> GaugeMetricFamily:
-    """A family with a sample for each value that is known; `label` may be empty, and the key is then too."""
-    family = GaugeMetricFamily(name, about, labels=(label,) if label else ())
+def family_of(
+    kind: type[CounterMetricFamily | GaugeMetricFamily],
+    name: str,
+    about: str,
+    labels: Iterable[str],
+    values: Mapping[Any, float | None],
+) -> Metric:
+    """A family with a sample for each value that is known; they are keyed by the labels' values."""
+    family = kind(name, about, labels=tuple(labels))
     for key, value in values.items():
         if value is not None:
-            family.add_metric((key,) if label else (), value)
+            family.add_metric(key, value)
     return family
+
+
+counter = partial(family_of, CounterMetricFamily)
+gauge = partial(family_of, GaugeMetricFamily)
 
 
 def workers(said: Mapping[str, Mapping[str, Any]]) -> Iterator[Metric]:
     """The load generators, one by one and together, by each one's last word."""
     users, in_flight = (
-        {"": sum(one[name] for one in said.values())} if said else {} for name in ("users", "in_flight")
+        {(): sum(one[name] for one in said.values())} if said else {} for name in ("users", "in_flight")
     )
-    cpu = {name: one["cpu_pct"] for name, one in said.items()}
-    lag = {name: lag_p99_s(one) for name, one in said.items()}
-    yield gauge("inferswarm_users", "Users of all workers", "", users)
-    yield gauge("inferswarm_in_flight", "Requests not yet answered", "", in_flight)
-    yield gauge("inferswarm_worker_cpu_percent", "Of one core, in the last second", "worker", cpu)
-    yield gauge("inferswarm_worker_lag_p99_seconds", "Lag of the worker's event loop", "worker", lag)
-
-
-def server_counters(endpoint: str, counters: Mapping[str, int]) -> Iterator[Metric]:
-    """The server's own counters: times by part in seconds, and counts of requests, images and executions."""
-    parts = {(endpoint, name.removesuffix("_ns")): ns / 1e9 for name, ns in counters.items() if "_ns" in name}
-    counts = {(endpoint, name): count for name, count in counters.items() if "_ns" not in name}
-    yield counter("inferswarm_server_seconds", "Time in the server, by part", ("endpoint", "part"), parts)
-    yield counter("inferswarm_server_count", "What the server counted", ("endpoint", "what"), counts)
+    cpu = {(name,): one["cpu_pct"] for name, one in said.items()}
+    lag = {(name,): lag_p99_s(one) for name, one in said.items()}
+    yield gauge("inferswarm_users", "Users of all workers", (), users)
+    yield gauge("inferswarm_in_flight", "Requests not yet answered", (), in_flight)
+    yield gauge("inferswarm_worker_cpu_percent", "Of one core, in the last second", ("worker",), cpu)
+    yield gauge("inferswarm_worker_lag_p99_seconds", "Lag of the worker's event loop", ("worker",), lag)
 
 
 def samples(sample: Mapping[str, Any]) -> Iterator[Metric]:
     """What server, GPUs and host said last."""
     if not sample:
         return
-    endpoint = endpoint_of(sample["cell"])
-    yield from server_counters(endpoint, sample.get("server", {}))
-    pending = {endpoint: sample.get("pending_requests")}
-    yield gauge("inferswarm_pending_requests", "Requests waiting in the server", "endpoint", pending)
-    host = {"": sample.get("host", {}).get("cpu_pct")}
-    yield gauge("inferswarm_host_cpu_percent", "Of all cores of the master's machine", "", host)
+    endpoint, counters = endpoint_of(sample["cell"]), sample.get("server", {})
+    parts = {(endpoint, name.removesuffix("_ns")): ns / 1e9 for name, ns in counters.items() if "_ns" in name}
+    counts = {(endpoint, name): count for name, count in counters.items() if "_ns" not in name}
+    yield counter("inferswarm_server_seconds", "Time in the server, by part", ("endpoint", "part"), parts)
+    yield counter("inferswarm_server_count", "What the server counted", ("endpoint", "what"), counts)
+    pending = {(endpoint,): sample.get("pending_requests")}
+    yield gauge("inferswarm_pending_requests", "Requests waiting in the server", ("endpoint",), pending)
+    host = {(): sample.get("host", {}).get("cpu_pct")}
+    yield gauge("inferswarm_host_cpu_percent", "Of all cores of the master's machine", (), host)
     for key, (name, about) in GPU_GAUGES.items():
-        yield gauge(name, about, "gpu", {gpu["id"]: gpu.get(key) for gpu in sample.get("gpus", ())})
-
-
-def under_way(record: Mapping[str, Any]) -> Metric:
-    """Which run is under way, as its last sample or phase record says."""
-    run = GaugeMetricFamily("inferswarm_run_info", "The run under way", labels=("cell", "repeat", "phase"))
-    if record:
-        run.add_metric([record["cell"], str(record["repeat"]), record["phase"]], 1)
-    return run
+        yield gauge(name, about, ("gpu",), {(gpu["id"],): gpu.get(key) for gpu in sample.get("gpus", ())})

@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import Any
 
 from reports.histogram import buckets, codec
-from reports.histogram.buckets import Buckets
 from reports.ledger.ledger import LedgerWriter
 from swarm.distributed.protocol import PROGRESS, RECORDS, are_records, careful, is_progress
 from swarm.distributed.raw_results import RawResults
@@ -150,11 +149,6 @@ class Collector:
     def failed(self) -> int:
         """Failures of the current phase, likewise."""
         return max(self._counted[1], sum(failed for _, failed in self._progress.values()))
-
-    @property
-    def latency(self) -> Buckets:
-        """Latencies of the current phase's successes, from the windows that have arrived."""
-        return self.phase_stats.latency
 
     def write(self, record: dict[str, Any]) -> None:
         """Into the ledger; a full disk is remembered as the collector's fault and raises nothing."""

@@ -31,8 +31,6 @@ GROWING = {
     "sndbuf_limited_ns": ("sndbuf_limited", US),
 }
 """Our name → the kernel's, and the factor between their units; each counts from a connection's start."""
-_BYTES = 8
-"""The first fields are a byte each and of no use here."""
 _FIELDS = """
     I:rto I:ato I:snd_mss I:rcv_mss I:unacked I:sacked I:lost I:retrans I:fackets
     I:last_data_sent I:last_ack_sent I:last_data_recv I:last_ack_recv
@@ -43,7 +41,10 @@ _FIELDS = """
     Q:delivery_rate Q:busy_time Q:rwnd_limited Q:sndbuf_limited I:delivered I:delivered_ce
     Q:bytes_sent Q:bytes_retrans
 """
-"""In the order of `include/uapi/linux/tcp.h`: I is 32 bits, Q is 64. Newer fields stand at the end."""
+"""In the order of `include/uapi/linux/tcp.h`: I is 32 bits, Q is 64. Newer fields stand at the end.
+
+The eight before them are a byte each, and but for the first, `state`, of no use here.
+"""
 ESTABLISHED = 1
 TcpInfo = dict[str, int]
 """Times in microseconds, rates in bytes a second, as the kernel gives them; `state` is 1 when established."""
@@ -145,7 +146,7 @@ def parse_tcp_info(data: bytes) -> TcpInfo:
 @functools.cache
 def _form(size: int) -> tuple[list[str], struct.Struct]:
     """The names and the form of the fields in so many bytes, worked out once for all connections."""
-    names, form = ["state"], f"=B{_BYTES - 1}x"
+    names, form = ["state"], "=B7x"
     for field in _FIELDS.split():
         kind, _, name = field.partition(":")
         if struct.calcsize(form + kind) > size:

@@ -159,9 +159,7 @@ class Workers:
         for index, worker in enumerate(asked):
             self._runner.send_message(ASK, {**message, "share": (index, len(asked))}, worker)
         deadline = time.monotonic() + patience_s
-        while not self._answered(asked, answers):
-            if time.monotonic() > deadline:
-                break
+        while not self._answered(asked, answers) and time.monotonic() <= deadline:
             gevent.sleep(0.005)
         del self._open[seq]
         answers.lost = [worker for worker in asked if worker not in answers.replies]

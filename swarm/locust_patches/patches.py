@@ -17,6 +17,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 from swarm.distributed.master_socket import MasterSocket
 
@@ -29,7 +30,6 @@ MOST_TALLIED = 64
 
 Key = tuple[str, str, int]
 """Name, method, second of the wall clock."""
-Entries = dict[tuple[str, str], StatsEntry]
 NOISE = (
     "Ramping to",
     "All users spawned",
@@ -134,37 +134,36 @@ class Tally:
             entry.response_times[bucket] += times
 
 
+def counted(name: str) -> Any:
+    """An attribute of BatchedStats, kept as `name`: read or set once what came before is counted."""
+
+    def read(batched: "BatchedStats") -> Any:
+        batched._count()
+        return getattr(batched, name)
+
+    def write(batched: "BatchedStats", value: Any) -> None:
+        batched._count()  # it belongs to the old one
+        setattr(batched, name, value)
+
+    return property(read, write)
+
+
 class BatchedStats(RequestStats):
     """As Locust's own, figure for figure: who reads `total` or `entries` finds every request in them.
 
     They are to be read each time: an entry that was kept lacks what came since.
     """
 
+    _total: StatsEntry
+    _entries: dict[tuple[str, str], StatsEntry]
+    total = counted("_total")
+    """Of all requests."""
+    entries = counted("_entries")
+    """By name and method."""
+
     def __init__(self, use_response_times_cache: bool = True) -> None:
         self._tally = Tally(None)
         super().__init__(use_response_times_cache)
-
-    @property
-    def total(self) -> StatsEntry:
-        """Of all requests."""
-        self._count()
-        return self._total
-
-    @total.setter
-    def total(self, entry: StatsEntry) -> None:
-        self._count()  # what came before belongs to the old one
-        self._total = entry
-
-    @property
-    def entries(self) -> Entries:
-        """By name and method."""
-        self._count()
-        return self._entries
-
-    @entries.setter
-    def entries(self, entries: Entries) -> None:
-        self._count()
-        self._entries = entries
 
     def log_request(self, method: str, name: str, response_time: float | None, content_length: int) -> None:
         """Keep a request until somebody asks, another name or second comes, or there are many."""

@@ -105,7 +105,7 @@ class Conductor:
         if not current.measured:
             return Outcome(run, False, 0, 0, 0, buckets.EMPTY)
         finished, sound = collector.ok + collector.failed, run not in self.doubtful
-        return Outcome(run, sound, finished, collector.failed, current.dropped, collector.latency)
+        return Outcome(run, sound, finished, collector.failed, current.dropped, collector.phase_stats.latency)
 
     def _end(self, status: str, note: str) -> None:
         assert self._current is not None

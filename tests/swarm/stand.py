@@ -12,7 +12,7 @@ from swarm.distributed.collector import SecondStats
 from swarm.distributed.workers import Answers, seated
 from swarm.errors import RunFailedError
 from swarm.plan.cell import Cell, PlannedRun
-from swarm.plan.schedule import FixedSchedule, Schedule
+from swarm.plan.schedule import Outcome, Schedule
 from swarm.sampling.triton_trace import Joined
 from swarm.study.conductor import Conductor
 from swarm.study.dependencies import Dependencies
@@ -28,12 +28,24 @@ GRPC = Endpoint("b-grpc", "b", "grpc", "fp32", "h:2", "m")
 STEADY = SecondStats(10, (codec.encoded_ns([20_000_000] * 10)[0],))
 
 
+class FixedSchedule(Schedule):
+    """Some runs, one after the other."""
+
+    def __init__(self, runs: list[PlannedRun]) -> None:
+        self.planned = tuple(runs)
+        self._to_come = iter(self.planned)
+
+    def next(self, outcome: Outcome | None) -> PlannedRun | None:
+        return next(self._to_come, None)
+
+
 class FakePhaseStats:
     """Complete seconds, as many as asked for."""
 
     def __init__(self) -> None:
         self.seconds: list[SecondStats] = []
         self.compute_ns: list[float] = []
+        self.latency: buckets.Buckets = buckets.EMPTY
 
     @property
     def complete(self) -> int:
@@ -50,7 +62,6 @@ class FakeCollector:
         self.phases: list[tuple[str, int, str]] = []
         self.fault = ""
         self.heard: dict[str, float] = {}
-        self.latency: buckets.Buckets = buckets.EMPTY
         self.phase_stats = FakePhaseStats()
         self.steady_after = 0
 

@@ -72,16 +72,13 @@ BEYOND_WORDS = ("CLIENT: Received message larger than max", "Compression algorit
 """Of gRPC's own texts on answers that are beyond our limits (users/transport/size_limits.py)."""
 MOST_READ = 16_384
 """Bytes of an error's body that are looked at: more than the longest token takes in JSON."""
-RESET_ERRNOS = {errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED, errno.ENOTCONN}
 BROKEN_WORDS = ("closed", "reset", "broken", "goaway", "connect", "stream removed", "recvmsg", "sendmsg",
                 "keepalive", "transport")  # fmt: skip
 """Of gRPC's own texts on connections that broke."""
-EXHAUSTED_ERRNOS = {errno.EADDRNOTAVAIL, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
-UNREACHABLE_ERRNOS = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN, errno.EHOSTDOWN}
-KINDS_OF_ERRNOS = {
-    **dict.fromkeys(RESET_ERRNOS, ErrorKind.RESET),
-    **dict.fromkeys(EXHAUSTED_ERRNOS, ErrorKind.EXHAUSTED),
-    **dict.fromkeys(UNREACHABLE_ERRNOS, ErrorKind.UNREACHABLE),
+ERRNOS = {
+    ErrorKind.RESET: (errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED, errno.ENOTCONN),
+    ErrorKind.EXHAUSTED: (errno.EADDRNOTAVAIL, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM),
+    ErrorKind.UNREACHABLE: (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN, errno.EHOSTDOWN),
 }
 
 
@@ -116,7 +113,7 @@ def kind_of(error: BaseException) -> ErrorKind:
     if isinstance(error, HTTPConnectionClosed) or "Incomplete response" in str(error):
         return ErrorKind.RESET
     if isinstance(error, OSError):
-        return KINDS_OF_ERRNOS.get(error.errno or 0, ErrorKind.OTHER)
+        return next((kind for kind, known in ERRNOS.items() if error.errno in known), ErrorKind.OTHER)
     if isinstance(error, (HTTPParseError, DecodeError, ValueError, LookupError, TypeError, *BEYOND)):
         return ErrorKind.BAD_REPLY
     return ErrorKind.OTHER

@@ -34,11 +34,6 @@ class Security:
     verify: bool = True
     token: str = ""
 
-    @property
-    def files(self) -> tuple[str, ...]:
-        """Those that are named."""
-        return tuple(path for path in (self.ca, self.cert, self.key) if path)
-
 
 OPEN = Security()
 """The system's authorities, no certificate of one's own, no token."""
@@ -109,10 +104,9 @@ def authorization(security: Security) -> dict[str, str]:
 def check_here(security: Security) -> None:
     """Raises SecurityError where this process lacks the token or one of the files."""
     token_of(security)
-    for path in security.files:
+    for path in filter(None, (security.ca, security.cert, security.key)):
         try:
-            with open(path, "rb"):
-                pass
+            open(path, "rb").close()
         except OSError as error:
             raise SecurityError(
                 f"{path} cannot be read ({error.strerror}); put the same file there, or name another"

@@ -10,7 +10,7 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gevent
 
@@ -28,7 +28,6 @@ from swarm.locust_patches.signals import MasterSignals, to_the_end
 from swarm.options.model import Options
 from swarm.options.parse import changes, resolve
 from swarm.output.gate import Gate
-from swarm.output.observer import Observer
 from swarm.output.prometheus import Live, start_exporter
 from swarm.output.results_folder import header, make_folder, new_folder, open_ledger
 from swarm.plan.matrix import Size, StudyDefinition
@@ -48,6 +47,10 @@ from swarm.targets.endpoints import check_metrics, metrics_addresses
 from swarm.targets.model_settings import ModelControl
 from swarm.targets.servers import Servers, caveats_of, elsewhere
 from users.inputs.images import ImageSet, ImageSetError, load_images
+
+if TYPE_CHECKING:
+    # A headless study imports nothing of the page.
+    from swarm.web.page import LivePage
 
 logger = logging.getLogger("inferswarm")
 NOTHING = "none"
@@ -77,9 +80,10 @@ class Master:
         self._closing_text = ""
         self._elsewhere: dict[str, str] = {}
         """Endpoints that are somewhere else for some workers, and where."""
-        self._observer = observer_for(web_ui)
+        self._page = live_page(web_ui)
         self._gate = Gate(self._say)
-        self._collector.listeners += [self._observer.on_record, lambda record: self._gate.on_record(record)]
+        self._collector.listeners += [self._page.on_record] if self._page else []
+        self._collector.listeners.append(lambda record: self._gate.on_record(record))
         self._signals = MasterSignals(environment, runner, web_ui)
         atexit.register(self._servers.embedded.stop)
         environment.events.quit.add_listener(self._show_closing_text)
@@ -113,8 +117,8 @@ class Master:
         place = self._launch.server_address
         sources = functools.partial(open_sources, metrics=metrics, namespace=place, cluster=self._cluster)
         self._sampler = Sampler(self._collector.add_sample, sources)
-        if self._observer.place:
-            self._say(f"live page: {self._observer.place} below the web UI's address")
+        if self._page:
+            self._say(f"live page: {self._page.place} below the web UI's address")
 
     def _resolved(self) -> Options:
         """The options as they stand now; embedded servers emulate what the study says. Raises UsageError."""
@@ -131,7 +135,8 @@ class Master:
             ledger = self._new_ledger(folder, options, schedule, size)
         except UsageError as error:
             self._say(f"inferswarm: {error}")
-            self._observer.refused(str(error))
+            if self._page:
+                self._page.refused(str(error))
             self._environment.process_exit_code = USAGE
             return
         conductor = Conductor(
@@ -195,7 +200,8 @@ class Master:
         head = header(self._study, about, command, runs, self.images, self._servers)
         whole = {**head, **self._launch.facts(head["fingerprint"])}
         ledger = open_ledger(folder, whole)
-        self._observer.begun(folder, whole)
+        if self._page:
+            self._page.begun(folder, whole)
         return ledger
 
     def _begin(self, options: Options, ledger: LedgerWriter, folder: Path, schedule: Schedule) -> None:
@@ -232,7 +238,8 @@ class Master:
             self._closing_text, code = end.close(status, reason)
         finally:
             self._control.restore()
-        self._observer.ended(status, reason, code)
+        if self._page:
+            self._page.ended(status, reason, code)
         self._workers.forget()
         self._environment.process_exit_code = code
         if self._environment.web_ui is not None:
@@ -255,10 +262,10 @@ class Master:
             logger.info(plain_lines(text))
 
 
-def observer_for(web_ui: Any) -> Observer:
-    """The live page of this web UI; without one, nobody, and nothing of the page is imported."""
+def live_page(web_ui: Any) -> "LivePage | None":
+    """That of this web UI, if there is one."""
     if web_ui is None:
-        return Observer()
+        return None
     from swarm.web.page import open_page
 
     return open_page(web_ui)

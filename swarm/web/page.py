@@ -15,7 +15,6 @@ from typing import Any
 from flask import Blueprint, Response, current_app, make_response, render_template, request, send_file
 
 from swarm.output.allowed_hosts import refusal
-from swarm.output.observer import Observer
 from swarm.web.cells import TAB
 from swarm.web.seconds import COLUMNS
 from swarm.web.state import StudyState
@@ -44,14 +43,13 @@ STUDY = (
 )
 """A report is one file with its scripts in it; it is shown apart from this origin and asks it for nothing."""
 MOST_DIGITS = 18
-OF_STUDIES = ("/report", "/cells.csv")
-"""Routes to what a study leaves: of the latest, or by the name of its folder."""
-Data = Callable[[int, str], dict[str, Any]]
-File = Callable[[str, str], Path | None]
 
 
-class LivePage(Observer):
+class LivePage:
     """Follows studies; `clock` counts seconds."""
+
+    place = ""
+    """Where people can look, below the web UI's own address."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -63,7 +61,7 @@ class LivePage(Observer):
         self._fault = ""
 
     def begun(self, folder: Path, header: Mapping[str, Any]) -> None:
-        """A new study takes the place of the one before."""
+        """A new study, which has its folder and its ledger, takes the place of the one before."""
         self._refused = self._fault = ""
         self._begun = False
         with self._following():
@@ -74,13 +72,16 @@ class LivePage(Observer):
             self._begun = True
 
     def on_record(self, record: Mapping[str, Any]) -> None:
-        """Follow; where that fails, say so, and leave the rest of this study to its report."""
+        """Follow; where that fails, say so, and leave the rest of this study to its report.
+
+        It raises nothing, since it is told in the middle of a measurement.
+        """
         if self._begun and not self._fault:
             with self._following():
                 self._studies[-1].on_record(record)
 
     def ended(self, status: str, reason: str, code: int) -> None:
-        """The study's files are there."""
+        """The study's files are there; `code` is what it would exit with."""
         if self._begun:
             with self._following():
                 self._studies[-1].close(status, reason, code)
@@ -140,17 +141,19 @@ def open_page(web_ui: Any) -> LivePage:
     guard_pages(web_ui)
     page = LivePage()
     base = str(web_ui.app.blueprints["locust"].url_prefix or "").rstrip("/")
-    page.place = add_routes(web_ui, base, page.data, page.file)
-    add_tab(web_ui, base, page.place, page.tab)
+    page.place = f"{base}/inferswarm"
+    add_routes(web_ui, base, page)
+    add_tab(web_ui, base, page)
     return page
 
 
-def add_tab(web_ui: Any, base: str, place: str, rows: Callable[[], list[dict[str, Any]]]) -> None:
-    """Through Locust's own hooks for extensions; `base` is where its routes begin, `place` where ours do."""
+def add_tab(web_ui: Any, base: str, live: LivePage) -> None:
+    """Through Locust's own hooks for extensions; `base` is where its routes begin."""
     structure = [{"key": key, "title": title} for key, title in TAB]
+    cells = f"{live.place}/cells.csv"
     links = [
-        {"href": place, "title": "inferswarm: live charts, limits and advice"},
-        {"href": f"{place}/cells.csv", "title": "inferswarm: cells.csv of the last study that has ended"},
+        {"href": live.place, "title": "inferswarm: live charts, limits and advice"},
+        {"href": cells, "title": "inferswarm: cells.csv of the last study that has ended"},
     ]
     extend(web_ui.template_args, "extended_tabs", [{"title": KEY, "key": KEY}])
     extend(web_ui.template_args, "extended_tables", [{"key": KEY, "structure": structure}])
@@ -162,7 +165,7 @@ def add_tab(web_ui: Any, base: str, place: str, rows: Callable[[], list[dict[str
         if request.path == f"{base}/stats/requests" and response.status_code == 200 and response.is_json:
             report = response.get_json()
             others = [one for one in report.get("extended_stats", []) if one["key"] != KEY]
-            report["extended_stats"] = [*others, {"key": KEY, "data": rows()}]
+            report["extended_stats"] = [*others, {"key": KEY, "data": live.tab()}]
             response.set_data(json.dumps(report))
         return response
 
@@ -172,28 +175,18 @@ def extend(arguments: dict[str, Any], name: str, more: list[dict[str, Any]]) -> 
     arguments[name] = [*arguments.get(name, []), *more]
 
 
-def add_routes(web_ui: Any, base: str, data: Data, file: File) -> str:
-    """Register them below `base`; where the page is.
-
-    `data` is what has come after a number in the study of that name, `file` a file of a study by its name;
-    that of its folder is meant.
-    """
-    place = f"{base}/inferswarm"
-    ours = Blueprint("inferswarm", __name__, url_prefix=place, template_folder="templates")
-
-    def route(rule: str, answer: Callable[..., Response]) -> None:
-        guarded = web_ui.auth_required_if_enabled(answer)
-        for each in (rule, f"{rule}/<study>") if rule in OF_STUDIES else (rule,):
-            ours.add_url_rule(each, answer.__name__, guarded, strict_slashes=False)
+def add_routes(web_ui: Any, base: str, live: LivePage) -> None:
+    """Register them; what a study leaves is that of the latest, or by the name of its folder."""
+    ours = Blueprint("inferswarm", __name__, url_prefix=live.place, template_folder="templates")
 
     def page() -> Response:
-        return make_response(render_template("inferswarm.html", place=place, locust=f"{base}/"))
+        return make_response(render_template("inferswarm.html", place=live.place, locust=f"{base}/"))
 
     def news() -> Response:
         since = request.args.get("since", "0")
         if not (since.isascii() and since.isdigit() and len(since) <= MOST_DIGITS):
             return sentence(400, f"since={since}: give the number that the last reply called next.")
-        known = data(int(since), request.args.get("study", ""))
+        known = live.data(int(since), request.args.get("study", ""))
         return Response(json.dumps(known, separators=(",", ":")), mimetype="application/json")
 
     def asset(name: str) -> Response:
@@ -203,23 +196,29 @@ def add_routes(web_ui: Any, base: str, data: Data, file: File) -> str:
         return send_file(path, mimetype=mimetype, conditional=True, max_age=0)
 
     def report(study: str = "") -> Response:
-        return left_by(file, study, "report.html", "text/html")
+        return left_by(live, study, "report.html", "text/html")
 
     def cells(study: str = "") -> Response:
-        return left_by(file, study, "cells.csv", "text/csv")
+        return left_by(live, study, "cells.csv", "text/csv")
 
-    for rule, answer in (("/", page), ("/data", news), ("/file/<name>", asset)):
-        route(rule, answer)
-    for rule, answer in zip(OF_STUDIES, (report, cells), strict=True):
-        route(rule, answer)
+    rules_of: dict[Callable[..., Response], tuple[str, ...]] = {
+        page: ("/",),
+        news: ("/data",),
+        asset: ("/file/<name>",),
+        report: ("/report", "/report/<study>"),
+        cells: ("/cells.csv", "/cells.csv/<study>"),
+    }
+    for answer, rules in rules_of.items():
+        guarded = web_ui.auth_required_if_enabled(answer)
+        for rule in rules:
+            ours.add_url_rule(rule, answer.__name__, guarded, strict_slashes=False)
     ours.after_request(guard)
     web_ui.app.register_blueprint(ours)
-    return place
 
 
-def left_by(file: File, study: str, name: str, mimetype: str) -> Response:
+def left_by(live: LivePage, study: str, name: str, mimetype: str) -> Response:
     """One of the files that a study has left, or a sentence."""
-    if path := file(study, name):
+    if path := live.file(study, name):
         found = send_file(path.resolve(), mimetype=mimetype, conditional=True, max_age=0)
         found.headers["Content-Security-Policy"] = STUDY
         return found

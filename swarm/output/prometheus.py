@@ -32,7 +32,6 @@ FRESH_S = 5.0
 """What was said once a second, and then no more for so long, holds no more."""
 KEEP_S = 300.0
 """A histogram without new results is shown for so long, and again when it gets some: scrapes stay short."""
-STOP_S = 1.0
 BUCKETS = (*map(str, BOUNDS_S), "+Inf")
 NS_PER_S = 1e9
 BEYOND = buckets.indices_of(np.rint(np.array(BOUNDS_S) * 1e6).astype(np.int64)) + 1
@@ -162,15 +161,15 @@ def endpoint_of(cell: str) -> str:
     return cell.partition("/")[0]
 
 
-def start_exporter(host: str, port: int, live: Live) -> Callable[[], None]:
-    """Serve `http://host:port/metrics` until the returned function is called. Raises UsageError."""
+def start_exporter(host: str, port: int, live: Live) -> WSGIServer:
+    """Serve `http://host:port/metrics` until the returned server is stopped. Raises UsageError."""
     registry = CollectorRegistry()
     registry.register(live)
     # Compressing would take longer than all the rest, in the process that measures.
     application = guarded(make_wsgi_app(registry, disable_compression=True))
     server = WSGIServer(listener(host, port), application, log=None)
     server.start()
-    return lambda: server.stop(timeout=STOP_S)
+    return server
 
 
 def listener(host: str, port: int) -> socket.socket:

@@ -27,13 +27,12 @@ TOLD = ("started_ns", "loaded_ns", "emulated", "provider", "upstream")
 """What servers of our own say of themselves that a ledger keeps."""
 
 
-def make_folder(folder: Path) -> Path:
-    """The folder, made if it is not there. Raises UsageError where it cannot be."""
+def make_folder(folder: Path) -> None:
+    """Make the folder if it is not there. Raises UsageError where it cannot be."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise cannot_make(folder, error) from error
-    return folder
 
 
 def cannot_make(folder: Path, error: OSError) -> UsageError:
@@ -44,24 +43,18 @@ def cannot_make(folder: Path, error: OSError) -> UsageError:
 def new_folder(parent: Path, name: str) -> Path:
     """`<parent>/<name>-<UTC time>/`, with a number where two studies start in the same second."""
     make_folder(parent)
-    base = parent / f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-    for number in itertools.count(1):
-        folder = numbered(base, number)
+    folder = base = parent / f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    numbers = itertools.count(2)
+    while True:
         try:
             folder.mkdir()
             # What servers and workers say is for their operator alone.
             (folder / "logs").mkdir(mode=0o700)
             return folder
         except FileExistsError:
-            continue
+            folder = base.with_name(f"{base.name}-{next(numbers)}")
         except OSError as error:
             raise cannot_make(folder, error) from error
-    raise AssertionError("numbers have no end")
-
-
-def numbered(base: Path, number: int) -> Path:
-    """`base` itself for 1, then `base-2`, `base-3`, …"""
-    return base if number == 1 else base.with_name(f"{base.name}-{number}")
 
 
 def header(

@@ -54,7 +54,7 @@ def key(name: str, labels: dict[str, Any]) -> str:
 def stand() -> Iterator[Stand]:
     clock, port = FakeClock(), free_port()
     live = Live(clock)
-    made = Stand(live, clock, port, start_exporter("127.0.0.1", port, live))
+    made = Stand(live, clock, port, start_exporter("127.0.0.1", port, live).stop)
     yield made
     made.stop()
 
@@ -223,7 +223,7 @@ def test_after_the_stop_the_port_is_free(stand: Stand) -> None:
     stand.stop()
     with pytest.raises(ConnectionRefusedError):
         stand.page()
-    start_exporter("127.0.0.1", stand.port, stand.live)()
+    start_exporter("127.0.0.1", stand.port, stand.live).stop()
 
 
 def test_bounds_rise_and_are_dense_where_it_matters() -> None:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+import grpc
 import numpy as np
 from numpy.typing import NDArray
 from tritonclient.grpc.service_pb2 import ModelInferRequest, ModelInferResponse
@@ -15,10 +16,12 @@ from users.inputs.images import ImageSet
 from users.transport.base import EMBEDDING_SIZE, PreparedRequest, Reply, Transport, id_place
 from users.transport.connections import SAME_ARGS
 from users.transport.grpc import (
+    CHANNEL_OPTIONS,
+    JOINED_OPTIONS,
     Metadata,
-    OwnChannel,
     SharedChannel,
     metadata_of,
+    open_channel,
     patch_grpc,
     size_thread_pool,
 )
@@ -33,7 +36,7 @@ class TritonGrpc(Transport):
     payload: ClassVar[Payload] = "fp32"
     users: ClassVar[int] = 0
     """How many of this process are open."""
-    _channel: OwnChannel | SharedChannel | None = None
+    _channel: grpc.Channel | SharedChannel | None = None
     _infer: Callable[..., bytes] | None = None
     _metadata: Metadata = None
 
@@ -69,7 +72,8 @@ class TritonGrpc(Transport):
         if channels.size:
             self._channel = SharedChannel(endpoint, channels.size)
         else:
-            self._channel = OwnChannel(endpoint, joined=channels.kind == SAME_ARGS)
+            joined = channels.kind == SAME_ARGS
+            self._channel = open_channel(endpoint, JOINED_OPTIONS if joined else CHANNEL_OPTIONS)
 
     def exchange(self, prepared: PreparedRequest) -> Reply:
         """Call and parse. `wait` is the whole call in flight: gRPC shows neither sending nor receiving, nor
@@ -87,8 +91,10 @@ class TritonGrpc(Transport):
 
     def _first_infer(self) -> Callable[..., bytes]:
         """The method on this user's channel, kept for the requests to come."""
-        assert self._channel is not None, "open() comes before send()"
-        channel = self._channel.take()
+        channel = self._channel
+        assert channel is not None, "open() comes before send()"
+        if isinstance(channel, SharedChannel):
+            channel = channel.take()
         self._infer = channel.unary_unary(METHOD, request_serializer=None, response_deserializer=None)
         return self._infer
 

@@ -97,8 +97,8 @@ def load_images(folder: str) -> ImageSet:
     JPEG files travel as they are, PNG files re-encoded as JPEG. Raises ImageSetError.
     """
     if not folder:
-        version = importlib.metadata.version("scikit-image")
-        return image_set(default_jpegs(DEFAULT_COUNT), f"crops of scikit-image {version}'s photographs")
+        jpegs, version = default_jpegs(DEFAULT_COUNT), importlib.metadata.version("scikit-image")
+        return image_set(jpegs, f"crops of scikit-image {version}'s photographs")
     paths = picture_paths(Path(folder))
     return image_set([read_jpeg(path) for path in paths], f"{len(paths)} files of {Path(folder).name}/")
 

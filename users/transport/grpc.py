@@ -66,29 +66,9 @@ def open_channel(endpoint: Endpoint, options: Options) -> grpc.Channel:
     return grpc.insecure_channel(endpoint.address, options=options)
 
 
-def new_channel(endpoint: Endpoint, joined: bool = False) -> grpc.Channel:
-    """A channel with a TCP connection of its own, or, `joined`, with that of all others made so."""
-    return open_channel(endpoint, JOINED_OPTIONS if joined else CHANNEL_OPTIONS)
-
-
 def metadata_of(endpoint: Endpoint) -> Metadata:
     """What every call to an endpoint carries, which is the token; None without one. Raises SecurityError."""
     return tuple(authorization(endpoint.security).items()) or None
-
-
-class OwnChannel:
-    """A channel that no other user has; `joined` as in `new_channel`."""
-
-    def __init__(self, endpoint: Endpoint, joined: bool) -> None:
-        self._channel = new_channel(endpoint, joined)
-
-    def take(self) -> grpc.Channel:
-        """The channel."""
-        return self._channel
-
-    def close(self) -> None:
-        """Close it."""
-        self._channel.close()
 
 
 class SharedChannel:
@@ -99,7 +79,9 @@ class SharedChannel:
 
     def __init__(self, endpoint: Endpoint, size: int) -> None:
         self._name = (endpoint.address, endpoint.tls, endpoint.security, size)
-        self._pool = self.shared.join(self._name, lambda: LeastLoaded(size, lambda: new_channel(endpoint)))
+        self._pool = self.shared.join(
+            self._name, lambda: LeastLoaded(size, lambda: open_channel(endpoint, CHANNEL_OPTIONS))
+        )
 
     def take(self) -> grpc.Channel:
         """The channel with fewest users, for good; asked for by each user's first request, if any."""

@@ -3,10 +3,8 @@
 from typing import Any
 
 from reports.format import MISSING, digits, ms
-from reports.ledger.ledger import Record
 from reports.summary.summary import Summary
 
-TOO_LONG = "too-long"
 TAB = (
     *(("cell", "Cell"), ("repeat", "Repeat"), ("rate", "Images/s"), ("p50", "p50 (ms)")),
     *(("p95", "p95 (ms)"), ("p99", "p99 (ms)"), ("failures", "Failures"), ("limit", "Limit")),
@@ -31,20 +29,6 @@ def cell_of(run: Summary) -> dict[str, Any]:
             {"code": caveat.code, "text": caveat.text, "advice": caveat.advice, "tainted": caveat.tainted}
             for caveat in run.caveats
         ],
-    }
-
-
-def untold(entry: Record, code: str, text: str) -> dict[str, Any]:
-    """A finished run whose numbers are not known here, and why."""
-    advice = "Read its numbers in the report."
-    return {
-        **dict.fromkeys(("images_per_s", "p50", "p95", "p99", "failures"), MISSING),
-        "cell": entry["cell"],
-        "repeat": entry["repeat"],
-        "status": "done",
-        "tainted": False,
-        "limit": None,
-        "caveats": [{"code": code, "text": text, "advice": advice, "tainted": False}],
     }
 
 

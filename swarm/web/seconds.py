@@ -108,16 +108,10 @@ def short(value: Any) -> Any:
 
 def summary_of(header: Record, entry: Record, records: Iterable[Record]) -> Summary:
     """The Summary of the planned run `entry`, the same as the report's. KeyError, ValueError as it raises."""
-    options, links = header.get("options") or {}, header.get("links") or ()
-    return summarise(run_of(entry, records), options, links)
-
-
-def run_of(entry: Record, records: Iterable[Record]) -> RunRecords:
-    """The run as the report reads it from a ledger."""
     run = RunRecords(planned_of(entry))
     for record in records:
         run.add(record)
-    return run.settled()
+    return summarise(run.settled(), header.get("options") or {}, header.get("links") or ())
 
 
 def entry_of(plan: Sequence[Record], record: Mapping[str, Any]) -> Record:

@@ -9,10 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from reports.caveat import Caveat
+from reports.fold.run_records import planned_of
 from reports.fold.timeline import TimelineSecond
 from reports.ledger.ledger import Record
+from reports.summary.summary import Summary
 from swarm.plan.schedule import clock, cost_of
-from swarm.web.cells import TOO_LONG, cell_of, tab_row, untold
+from swarm.web.cells import cell_of, tab_row
 from swarm.web.seconds import KINDS, Seconds, entry_of, row_of, summary_of
 
 KEPT_S = 900
@@ -95,9 +98,12 @@ class StudyState:
         self.progress.ended(status, self._clock())
         self._late += running.late
         if records is None:
-            cell = untold(self._entry, TOO_LONG, f"more than {MOST_RECORDS:,} records, too many to hold")
+            text = f"more than {MOST_RECORDS:,} records, too many to hold"
+            doubt = Caveat("too-long", text, "Read its numbers in the report.")
+            run = Summary(**planned_of(self._entry), status="done", caveats=(doubt,))
         else:
-            cell = cell_of(summary_of(self.header, self._entry, records))
+            run = summary_of(self.header, self._entry, records)
+        cell = cell_of(run)
         self.cells.append((next(self._count), cell))
         self.tab.append(tab_row(cell, len(self.cells)))
 

@@ -109,7 +109,8 @@ class Phase:
             self._first_s = self._first_s or second
             self._take_in()
             self._newest_s = second
-            found = self._look(second - self._first_s)
+            looks = (self._look_at(one, second - self._first_s) for one in self._thresholds)
+            found = next(filter(None, looks), None)
         if record["kind"] == "window":
             needed = {name: text for name, text in record["histograms"].items() if name in self._names}
             record = {**record, "histograms": needed}
@@ -124,9 +125,6 @@ class Phase:
         self._blocks.take(windows)
         if len(self._blocks) > MOST_BLOCKS:
             self._blocks.widen()
-
-    def _look(self, elapsed_s: int) -> StopReason | None:
-        return next(filter(None, (self._look_at(one, elapsed_s) for one in self._thresholds)), None)
 
     def _look_at(self, threshold: Threshold, elapsed_s: int) -> StopReason | None:
         if threshold.counts:

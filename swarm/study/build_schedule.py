@@ -79,8 +79,9 @@ def own_cells(
 
     A search begins at the one rate given, or a low one.
     """
-    if size.profile:
-        check_amounts(options)
+    for name in ("iterations", "seconds"):
+        if size.profile and getattr(options, name):
+            raise UsageError(f"--{name}: the load profile says how much is measured; leave it out")
     if study.sizes[options.size].profile and size.profile:
         # Its own cells are of open load: the options say of which.
         found = study.cells(endpoints, replace(size, peaks=options.rates or size.peaks))
@@ -95,13 +96,6 @@ def own_cells(
         cells = study.cells(endpoints, size)
     check_own_axes(cells, options)
     return cells
-
-
-def check_amounts(options: Options) -> None:
-    """Raises UsageError where an amount is given that a load profile settles."""
-    for name in ("iterations", "seconds"):
-        if getattr(options, name):
-            raise UsageError(f"--{name}: the load profile says how much is measured; leave it out")
 
 
 def check_own_axes(cells: Sequence[Cell], options: Options) -> None:

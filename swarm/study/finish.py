@@ -56,8 +56,12 @@ class StudyEnd:
         return text, INCONCLUSIVE if self.collector.fault else code
 
     def _shown(self) -> tuple[str, int]:
+        """By the share of failures; without all the data there is neither a pass nor a fail."""
         text, code = report_process.show(self.folder)
-        return text, self._verdict(code == PASSED and not self._inconclusive())
+        requests, failures = self.collector.requests, self.collector.failures
+        if code != PASSED or self._inconclusive() or not requests:
+            return text, INCONCLUSIVE
+        return text, PASSED if failures <= self.max_failure_ratio * requests else FAILED
 
     def _judged(self) -> tuple[str, int]:
         """By the gate; where that cannot be done, the report without it."""
@@ -82,10 +86,3 @@ class StudyEnd:
         except (OSError, ValueError):
             return True
         return bool(about["inconclusive"])
-
-    def _verdict(self, conclusive: bool) -> int:
-        """Without all the data there is neither a pass nor a fail."""
-        requests, failures = self.collector.requests, self.collector.failures
-        if not conclusive or not requests:
-            return INCONCLUSIVE
-        return PASSED if failures <= self.max_failure_ratio * requests else FAILED

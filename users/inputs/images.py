@@ -218,11 +218,10 @@ def scale(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 def resize(image: Image.Image) -> Image.Image:
     """The picture with its shorter side at 224 pixels, the longer one in proportion, cut to an integer."""
-    width, height = image.size
-    if min(width, height) == SIZE:
+    shorter = min(image.size)
+    if shorter == SIZE:
         return image
-    shorter = min(width, height)
-    size = (SIZE, SIZE * height // width) if width == shorter else (SIZE * width // height, SIZE)
+    size = (SIZE * image.width // shorter, SIZE * image.height // shorter)
     return image.resize(size, Image.Resampling.BICUBIC)
 
 

@@ -78,11 +78,6 @@ class Cell:
         """How many users it takes, all workers together."""
         return self.max_in_flight if self.open else int(self.level)
 
-    @property
-    def weight(self) -> int:
-        """Images to be embedded: what the time of a run grows with."""
-        return self.batch * self.requests
-
 
 @dataclass(frozen=True)
 class PlannedRun:

@@ -96,7 +96,7 @@ class Pace:
         """
         self._done += 1
         number, total, sent = self._done, len(self._planned), outcome.finished
-        costs = [cost_of(run.cell.weight) for run in self._planned]
+        costs = [cost_of(run.cell.batch, run.cell.requests) for run in self._planned]
         done, to_do = sum(costs[:number]), sum(costs[number:])
         left_s = (self._clock() - self._began) * to_do / max(1, done)
         count = f"{number:{len(str(total))}}/{total}" if total else f"{number:3}"
@@ -108,9 +108,9 @@ class Pace:
         return f"[{count}] {outcome.run.cell.name:<24} {sent:5d} requests   {p50}{failures}{dropped}{left}"
 
 
-def cost_of(images: int) -> int:
-    """How long a run takes that sends so many images, in arbitrary units."""
-    return FIXED + images
+def cost_of(batch: int, requests: int) -> int:
+    """How long a run takes that sends so many requests, in arbitrary units: it grows with their images."""
+    return FIXED + batch * requests
 
 
 def clock(seconds: float) -> str:

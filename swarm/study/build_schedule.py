@@ -34,10 +34,13 @@ def schedule_of(
     size, bound = size_of(study, options)
     crossed = options.axes.cross(own_cells(study, endpoints, options, size))
     cells = matching([cell for cell in crossed if launch.offers(cell)], options.cells)
-    check_settings(cells, options)
+    if options.axes.of_servers and not any(cell.adjustable for cell in cells):
+        name = "queue_delay_us" if options.queue_delay_us else "instances"
+        raise UsageError(f"{flag(name)}: is of Triton's models, and no cell asks one of them; leave it out")
     launch.check(cells, workers)
     check_servers(cells)
-    each = MOST_STEPS if bound else options.repeat_until_decided or size.repeats
+    most = options.repeat_until_decided or size.repeats
+    each = MOST_STEPS if bound else most
     if each * len(cells) > MOST_RUNS:
         raise UsageError(
             f"--cells: {len(cells):,} cells, {each} times each, are {each * len(cells):,} runs, and a study"
@@ -46,7 +49,6 @@ def schedule_of(
     gate.check(cells, endpoints, each * len(cells))
     if bound:
         return RateSearch(cells, bound), size
-    most = options.repeat_until_decided or size.repeats
     if most < size.repeats:
         raise UsageError(
             f"--repeat-until-decided {most}: every cell is run {size.repeats} times anyway; give"
@@ -111,10 +113,3 @@ def check_own_axes(cells: Sequence[Cell], options: Options) -> None:
     for name, own in settled.items():
         if own and getattr(options, name) != TEXTS[name].default:
             raise UsageError(f"{flag(name)}: this study settles it itself; leave it out")
-
-
-def check_settings(cells: Sequence[Cell], options: Options) -> None:
-    """Raises UsageError where settings of Triton's are given, and no cell's server would take them."""
-    if options.axes.of_servers and not any(cell.adjustable for cell in cells):
-        name = "queue_delay_us" if options.queue_delay_us else "instances"
-        raise UsageError(f"{flag(name)}: is of Triton's models, and no cell asks one of them; leave it out")

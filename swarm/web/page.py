@@ -104,13 +104,8 @@ class LivePage:
     @property
     def next(self) -> int:
         """The number after which there is nothing yet."""
-        numbers = [
-            numbered[-1][0]
-            for study in self._studies[-1:]
-            for numbered in (study.seconds, study.cells)
-            if numbered
-        ]
-        return max(numbers, default=0)
+        shown = (held for study in self._studies[-1:] for held in (study.seconds, study.cells))
+        return max((held[-1][0] for held in shown if held), default=0)
 
     def data(self, since: int, known: str = "") -> dict[str, Any]:
         """What a browser has to be told that knows everything up to `since` of the study `known`."""

@@ -186,10 +186,11 @@ class Progress:
 
     def left(self) -> str:
         """How long the rest takes at the pace so far, in words; empty where that is not known."""
-        done, to_do = self.plan[: self._done], self.plan[self._done :]
+        costs = [cost_of(int(entry["batch"]), int(entry.get("requests") or 0)) for entry in self.plan]
+        done, to_do = sum(costs[: self._done]), sum(costs[self._done :])
         if self._over or not self._certain or not done or not to_do:
             return ""
-        return clock((self._ended - self._began) * sum(map(cost, to_do)) / sum(map(cost, done)))
+        return clock((self._ended - self._began) * to_do / done)
 
     def told(self) -> dict[str, Any]:
         """`runs` is None where nobody knows how many there will be; a `run` beyond `done` has not ended."""
@@ -202,8 +203,3 @@ class Progress:
             "phase": self.phase,
             "left": self.left(),
         }
-
-
-def cost(entry: Record) -> int:
-    """How long a planned run takes, in the arbitrary units of `swarm.plan.schedule.cost_of`."""
-    return cost_of(int(entry["batch"]) * int(entry.get("requests") or 0))

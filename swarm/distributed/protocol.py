@@ -80,11 +80,6 @@ def table(**fields: Form) -> Form:
     )
 
 
-def are_failures(value: Any) -> bool:
-    """Whether it counts failures by kind."""
-    return are_counts(value) and value.keys() <= KINDS_OF_ERRORS
-
-
 def is_record(data: Any) -> bool:
     """Whether it is a record for the ledger, of a kind that workers send."""
     if not (is_tagged(data) and KINDS[data["kind"]](data) and is_finite(data)):
@@ -130,7 +125,7 @@ are_counts = named(is_whole)
 KINDS: dict[str, Form] = {
     "window": table(
         ok=is_whole,
-        failures=are_failures,
+        failures=lambda value: are_counts(value) and value.keys() <= KINDS_OF_ERRORS,
         # What is in them is looked at where they are read.
         histograms=named(lambda text: is_text(text) and text.startswith(HISTOGRAM)),
     ),

@@ -79,16 +79,14 @@ class Workers:
         """
         self._seated = None
         self.drop_missing()
-        if not workers and not hosts:
-            self._seat()
-            return
-        by_host: dict[str, list[str]] = {}
-        for worker in sorted(self.alive(), key=lambda worker: (self.host(worker), self.name(worker))):
-            by_host.setdefault(self.host(worker), []).append(worker)
-        self._seated = set(seated(by_host, workers, hosts))
-        for worker in set(self.alive()) - self._seated:
-            message = {"op": "rest", "seq": next(self._numbers), "share": (0, 0)}
-            self._runner.send_message(ASK, message, worker)
+        if workers or hosts:
+            by_host: dict[str, list[str]] = {}
+            for worker in sorted(self.alive(), key=lambda worker: (self.host(worker), self.name(worker))):
+                by_host.setdefault(self.host(worker), []).append(worker)
+            self._seated = set(seated(by_host, workers, hosts))
+            for worker in set(self.alive()) - self._seated:
+                message = {"op": "rest", "seq": next(self._numbers), "share": (0, 0)}
+                self._runner.send_message(ASK, message, worker)
         self._seat()
 
     def _seat(self) -> None:

@@ -134,7 +134,7 @@ class Tally:
             entry.response_times[bucket] += times
 
 
-def counted(name: str) -> Any:
+def current(name: str) -> Any:
     """An attribute of BatchedStats, kept as `name`: read or set once what came before is counted."""
 
     def read(batched: "BatchedStats") -> Any:
@@ -156,9 +156,9 @@ class BatchedStats(RequestStats):
 
     _total: StatsEntry
     _entries: dict[tuple[str, str], StatsEntry]
-    total = counted("_total")
+    total = current("_total")
     """Of all requests."""
-    entries = counted("_entries")
+    entries = current("_entries")
     """By name and method."""
 
     def __init__(self, use_response_times_cache: bool = True) -> None:

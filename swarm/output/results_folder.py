@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from reports.ledger.ledger import FILE_NAME, VERSION, LedgerWriter
@@ -83,7 +84,7 @@ def header(
         "images": {
             "count": len(images),
             "source": images.source,
-            "jpeg_bytes_mean": images.mean_jpeg_bytes,
+            "jpeg_bytes_mean": fmean(map(len, images.jpegs)),
             "sha256": images.sha256,
         },
         "endpoints": {e.name: about(e, options, ready, stated.get(e.name, {})) for e in servers.endpoints},

@@ -85,11 +85,6 @@ class ImageSet:
             digest.update(hashlib.sha256(jpeg).digest())
         return digest.hexdigest()
 
-    @property
-    def mean_jpeg_bytes(self) -> float:
-        """Mean size of one JPEG in bytes."""
-        return sum(map(len, self.jpegs)) / len(self.jpegs)
-
 
 def load_images(folder: str) -> ImageSet:
     """The pictures of `folder`, or the default set where it is empty.

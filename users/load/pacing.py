@@ -75,17 +75,13 @@ def offsets_ns(arrivals: str, rate: float, seed: str, profile: str = "") -> Iter
     S. D. Roberts, A time-varying Poisson arrival process generator, Simulation 43 (1984); the theorem is in
     E. Cinlar, Introduction to Stochastic Processes (1975).
     """
+    counts: Iterator[float] = itertools.count()
+    if arrivals == POISSON:
+        generator = random.Random(seed)
+        counts = itertools.accumulate(generator.expovariate(1.0) for _ in itertools.count())
     if profile:
-        units: Iterator[float] = itertools.count()
-        if arrivals == POISSON:
-            unit = random.Random(seed)
-            units = itertools.accumulate(unit.expovariate(1.0) for _ in itertools.count())
-        return parse(profile, rate).times_ns(units)
-    if arrivals == CONSTANT:
-        return (round(number * NS_PER_S / rate) for number in itertools.count())
-    generator = random.Random(seed)
-    gaps = (generator.expovariate(rate) * NS_PER_S for _ in itertools.count())
-    return (round(offset) for offset in itertools.accumulate(gaps))
+        return parse(profile, rate).times_ns(counts)
+    return (round(count * NS_PER_S / rate) for count in counts)
 
 
 @dataclass

@@ -90,22 +90,12 @@ class Pace:
         return f"trying {cell.name}: {clock(max(cell.seconds, cell.requests / cell.level))} after its warm-up"
 
     def line(self, outcome: Outcome) -> str:
-        """What one more run came to, and the time left if the rest goes at the pace so far.
-
-        `[ 3/20] onnx-grpc/b4/c1         10 requests   p50 211 ms   about 2 min 10 s left`.
-        """
+        """What one more run came to, and the time left if the rest goes at the pace so far."""
         self._done += 1
-        number, total, sent = self._done, len(self._planned), outcome.finished
         costs = [cost_of(run.cell.batch, run.cell.requests) for run in self._planned]
-        done, to_do = sum(costs[:number]), sum(costs[number:])
+        done, to_do = sum(costs[: self._done]), sum(costs[self._done :])
         left_s = (self._clock() - self._began) * to_do / max(1, done)
-        count = f"{number:{len(str(total))}}/{total}" if total else f"{number:3}"
-        (p50_ns,) = buckets.percentiles_ns(outcome.latency, [50.0])
-        p50 = f"p50 {p50_ns / 1e6:7.1f} ms" if p50_ns is not None else "no figures    "
-        failures = f"   {outcome.failed} FAILED" if outcome.failed else ""
-        dropped = f"   {outcome.dropped} DROPPED" if outcome.dropped else ""
-        left = f"   about {clock(left_s)} left" if number < total else ""
-        return f"[{count}] {outcome.run.cell.name:<24} {sent:5d} requests   {p50}{failures}{dropped}{left}"
+        return line(self._done, len(self._planned), outcome, left_s)
 
 
 def cost_of(batch: int, requests: int) -> int:
@@ -125,3 +115,16 @@ def clock(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def line(number: int, total: int, outcome: Outcome, left_s: float) -> str:
+    """`[ 3/20] onnx-grpc/b4/c1         10 requests   p50 211 ms   about 2 min 10 s left`."""
+    width = len(str(total))
+    count = f"{number:{width}}/{total}" if total else f"{number:3}"
+    (p50_ns,) = buckets.percentiles_ns(outcome.latency, [50.0])
+    p50 = f"p50 {p50_ns / 1e6:7.1f} ms" if p50_ns is not None else "no figures    "
+    failures = f"   {outcome.failed} FAILED" if outcome.failed else ""
+    dropped = f"   {outcome.dropped} DROPPED" if outcome.dropped else ""
+    left = f"   about {clock(left_s)} left" if number < total else ""
+    sent = outcome.finished
+    return f"[{count}] {outcome.run.cell.name:<24} {sent:5d} requests   {p50}{failures}{dropped}{left}"

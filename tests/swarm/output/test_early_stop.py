@@ -55,7 +55,7 @@ def test_a_bad_run_stops_the_study_once_it_is_certain_and_the_delay_is_over(afte
     found = early_stop(P50, f"abort_after_s = {after_s}")
     assert stopped_after(found, seconds([80, 90, 100])) == told
     assert found.stop is not None
-    record = found.stop.to_record()
+    record = dict(vars(found.stop))
     why = record.pop("why")
     assert record == {"threshold": 1, "require": "latency_p50_ms <= 50", "cell": CELL.name, "repeat": 2}
     assert why.startswith("latency_p50_ms 90.0 ms (95 % interval ")

@@ -24,11 +24,8 @@ def parser() -> argparse.ArgumentParser:
     """The command line: one sub-command for each thing to do."""
     top = Parser(prog="python -m reports", description=__doc__)
     commands = top.add_subparsers(required=True, metavar="COMMAND")
-    add_show(commands)
-    add_compare(commands)
-    add_gate(commands)
-    add_baseline(commands)
-    add_calibrate(commands)
+    for add in (add_show, add_compare, add_gate, add_baseline, add_calibrate):
+        add(commands)
     return top
 
 

@@ -5,7 +5,7 @@ import io
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from math import isfinite
@@ -14,15 +14,15 @@ from typing import Any
 
 from reports.caveat import Caveat, caveat
 from reports.cells_csv.columns import NAMED, NUMBERS, render_csv
-from reports.ledger.ledger import FILE_NAME, Record, damage_refused
+from reports.ledger.ledger import FILE_NAME, LedgerError, Record, damage_refused
 from reports.page.disclosures import disclosures, stand_in, stands_for
 from reports.published_figures.figures import published_files
+from reports.stats.repeats import grouped
 from reports.study.study import Study, load_study, notices
 from reports.summary.summary import CellFields
 
 STUDY, PUBLISHED, CSV = "study", "published", "cells.csv"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-LEAST = 2
 # Where things were written, what judges them, and what never changes a number.
 IDLE_OPTIONS = frozenset(
     (
@@ -73,7 +73,7 @@ class Side:
     `stand_ins` says by endpoint what stands in for something else, `said` what holds for all of it.
     """
 
-    letter: str
+    letter: str = ""
     name: str
     kind: str
     place: str
@@ -81,16 +81,13 @@ class Side:
     header: Record
     status: str = ""
     notices: tuple[str, ...] = ()
-    stand_ins: Mapping[str, str]
+    stand_ins: Mapping[str, str] = field(default_factory=dict)
     said: tuple[str, ...] = ()
 
     @cached_property
-    def cells(self) -> Mapping[str, tuple[Row, ...]]:
+    def cells(self) -> Mapping[str, Sequence[Row]]:
         """The repeats of each cell, by its name."""
-        found: dict[str, list[Row]] = {}
-        for row in self.rows:
-            found.setdefault(row.cell, []).append(row)
-        return {cell: tuple(rows) for cell, rows in found.items()}
+        return grouped(self.rows, lambda row: row.cell)
 
     @property
     def label(self) -> str:
@@ -122,7 +119,7 @@ def in_order(rows: Iterable[Row], endpoints: Iterable[str] = ()) -> tuple[Row, .
     )
 
 
-class SideError(Exception):
+class SideError(LedgerError):
     """A side that cannot be compared; the message is one sentence naming it and the mend."""
 
 
@@ -162,7 +159,7 @@ def _number(text: str, name: str, where: str) -> float:
 
 def load_sides(places: Sequence[str]) -> tuple[Side, ...]:
     """The sides in the order they were named; SideError, or LedgerError, where one cannot be used."""
-    if len(places) < LEAST:
+    if len(places) < 2:
         raise SideError(
             "compare: takes two sides or more: name another directory, published study or CSV file."
         )
@@ -202,7 +199,6 @@ def side_of_study(study: Study, path: Path) -> Side:
     named = {name: text for name in study.endpoints if (text := stand_in(study, name))}
     said = [text for text in disclosures(study, study.endpoints) if text not in named.values()]
     return Side(
-        letter="",
         name=path.resolve().name,
         kind=STUDY,
         place=str(path),
@@ -226,7 +222,7 @@ def _of_file(path: Path, kind: str, place: str) -> Side:
     stand_ins = {row.endpoint: text for row in rows if (text := stands_for(row.endpoint))}
     whole = path.resolve()
     name = place if kind == PUBLISHED else f"{whole.parent.name}/{whole.name}"
-    return Side(letter="", name=name, kind=kind, place=place, rows=rows, header={}, stand_ins=stand_ins)
+    return Side(name=name, kind=kind, place=place, rows=rows, header={}, stand_ins=stand_ins)
 
 
 def stated(side: Side, endpoints: Collection[str]) -> dict[str, str]:
@@ -238,15 +234,12 @@ def stated(side: Side, endpoints: Collection[str]) -> dict[str, str]:
 
 
 def _of_header(header: Mapping[str, Any], endpoints: Collection[str]) -> dict[str, Any]:
-    options, described = header.get("options") or {}, header.get("endpoints") or {}
+    options = header.get("options") or {}
+    described = (one for one in (header.get("endpoints") or {}).items() if one[0] in endpoints)
     hosts = [{**host, **(host.get("facts") or {})} for host in header.get("hosts") or ()]
     return {
         "size": header["size"],
-        **{
-            f"endpoints.{name}": _some(described[name], OF_ENDPOINT)
-            for name in described
-            if name in endpoints
-        },
+        "endpoints": {name: _some(about, OF_ENDPOINT) for name, about in described},
         "images": header.get("images") or {},
         **_listed("link", header.get("links") or (), OF_LINK),
         **_listed("host", hosts, OF_HOST),

@@ -1,7 +1,6 @@
 """python -m reports baseline: a small file of a study, which later ones are compared with."""
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,10 @@ from reports.gates.baseline import baseline_text, incomplete
 from reports.gates.require import GateError
 from reports.gates.source import Counting, GateSource, source_of
 from reports.ledger.ledger import FILE_NAME, LedgerError, damage_refused
-from reports.render.console import refused
+from reports.render.console import NOT_TOLD, OK, USAGE_ERROR, refused
 from reports.render.files import write_whole
 from reports.study.study import Study, load_study
 
-OK, USAGE_ERROR, NOT_TOLD = 0, 2, 3
 ENDING = ".baseline.json"
 MEASURE = "requests"
 """A run that counts for it says something of its cell, whatever its load is."""
@@ -63,17 +61,18 @@ def _useless(path: Path, study: Study) -> str:
     """Why nothing may be compared with a study; empty where it may."""
     if why := incomplete(study.status):
         return f"{path}: {why}"
-    source = source_of([(path, study)])
-    if not any(_counting(source, cell) for cell in source.runs):
+    if not any(_counting(source_of([(path, study)]))):
         return f"{path}: has no run that counts: read its caveats, mend their causes, and run it again."
     return ""
 
 
-def _counting(source: GateSource, cell: str) -> int:
-    return len(Counting().counted(source.runs[cell], source.cells[cell], MEASURE).runs)
+def _counting(source: GateSource) -> list[int]:
+    """How many runs of each cell count."""
+    every = Counting()
+    return [len(every.counted(runs, source.cells[cell], MEASURE).runs) for cell, runs in source.runs.items()]
 
 
 def _told(source: GateSource) -> str:
-    counts: Sequence[int] = [_counting(source, cell) for cell in source.runs]
+    counts = _counting(source)
     runs = sum(len(runs) for runs in source.runs.values())
     return f"{plural(len(counts), 'cell')}, {sum(counts)} of {plural(runs, 'run')} count"

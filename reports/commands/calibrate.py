@@ -23,18 +23,17 @@ from reports.gates.calibrate import (
 from reports.gates.compared import what_differs
 from reports.gates.evidence import MOST_REPEATS
 from reports.gates.require import COMPARABLE, GateError, hint
-from reports.gates.source import GateSource, source_of
+from reports.gates.source import source_of
 from reports.gates.thresholds import LEAST_EFFECT
 from reports.gates.verdict import LEAST_REPEATS
 from reports.ledger.ledger import FILE_NAME, LedgerError, damage_refused
 from reports.page.page import Page, Section
 from reports.page.table import Table, table_of
-from reports.render.console import print_page, public_path, refused
+from reports.render.console import NOT_TOLD, OK, USAGE_ERROR, print_page, public_path, refused
 from reports.render.files import write_whole
 from reports.render.markdown import render_markdown
-from reports.study.study import load_study
+from reports.study.study import Study, load_study
 
-OK, USAGE_ERROR, NOT_TOLD = 0, 2, 3
 MEASURES = ("images_per_s", "latency_p50_ms", "latency_p95_ms")
 PAIRS = (3, 5, 10, 20)
 POWERS = (0.80, SURE)
@@ -114,7 +113,16 @@ def calibrate(arguments: argparse.Namespace) -> int:
     places: list[Path] = arguments.directories
     try:
         with damage_refused(" or ".join(str(path / FILE_NAME) for path in places)):
-            found = _found(places, arguments.cells, arguments.measure)
+            studies = [(path, load_study(path)) for path in places]
+            studies.sort(key=lambda one: str(one[1].header["started_utc"]))
+            source = source_of(studies)
+            cells = [cell for cell in source.runs if fnmatchcase(cell, arguments.cells)]
+            if not cells:
+                known = ", ".join(source.runs) or "none that was begun"
+                return refused(f"--cells {arguments.cells!r}: names no cell; there are {known}.")
+            if differing := next(_differing(studies, cells), ""):
+                return refused(differing, NOT_TOLD)
+            found = alike(source, cells, arguments.measure)
             enough = [one for one in found if one.pairs >= LEAST_REPEATS]
             lacking = [_lacking(one) for one in found if one.pairs < LEAST_REPEATS]
             if not enough:
@@ -122,37 +130,19 @@ def calibrate(arguments: argparse.Namespace) -> int:
             page = calibrate_page(enough, arguments.pairs, lacking, _command(arguments))
         if arguments.out:
             write_whole(arguments.out, render_markdown(page))
-    except _Differ as error:
-        return refused(error, NOT_TOLD)
     except (GateError, LedgerError, OSError) as error:
         return refused(error, USAGE_ERROR, arguments.out, "name another --out")
     print_page(page)
     return OK
 
 
-class _Differ(Exception):
-    """The studies are not of one and the same thing."""
-
-
-def _found(places: Sequence[Path], wanted: str, measures: Sequence[str]) -> list[Alike]:
-    """Every cell and column of the studies, which are taken in the order in which they were made."""
-    studies = [(path, load_study(path)) for path in places]
-    studies.sort(key=lambda one: str(one[1].header["started_utc"]))
-    source = source_of(studies)
-    cells = [cell for cell in source.runs if fnmatchcase(cell, wanted)]
-    if not cells:
-        known = ", ".join(source.runs) or "none that was begun"
-        raise GateError(f"--cells {wanted!r}: names no cell; there are {known}.")
+def _differing(studies: Sequence[tuple[Path, Study]], cells: Sequence[str]) -> Iterator[str]:
+    """Why studies that follow each other are not of one and the same thing."""
     for one, other in pairwise([source_of([study]) for study in studies]):
-        _check_alike(one, other, cells)
-    return alike(source, cells, measures)
-
-
-def _check_alike(one: GateSource, other: GateSource, cells: Sequence[str]) -> None:
-    for cell in cells:
-        if cell in one.runs and cell in other.runs and (different := what_differs(other, one, cell, ())):
-            names = f"{one.sides[0].name} and {other.sides[0].name}"
-            raise _Differ(f"{names} are not of one and the same thing: {different}; name studies that are.")
+        for cell in cells:
+            if cell in one.runs and cell in other.runs and (different := what_differs(other, one, cell, ())):
+                names = f"{one.sides[0].name} and {other.sides[0].name}"
+                yield f"{names} are not of one and the same thing: {different}; name studies that are."
 
 
 def _lacking(one: Alike) -> str:

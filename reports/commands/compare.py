@@ -6,18 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from reports.cells_csv.sides import Side, SideError, load_sides
+from reports.cells_csv.sides import Side, load_sides
 from reports.compare.csv import render_comparison
 from reports.compare.matching import matches
 from reports.compare.page import compare_page
 from reports.ledger.ledger import LedgerError, damage_refused
 from reports.published_figures.figures import published_files
-from reports.render.console import print_page, public_path, refused
+from reports.render.console import NOT_TOLD, OK, print_page, public_path, refused
 from reports.render.files import write_files
 from reports.render.html import render_html
 from reports.render.markdown import render_markdown
-
-OK, USAGE_ERROR, NOTHING_IN_COMMON = 0, 2, 3
 
 
 def add_compare(commands: Any) -> None:
@@ -53,14 +51,14 @@ def compare(arguments: argparse.Namespace) -> int:
             page = compare_page(sides, lambda place: public_path(Path(place), Path.cwd()))
             html, markdown, table = render_html(page), render_markdown(page), render_comparison(sides)
             write_files(folder, {"compare.html": html, "compare.md": markdown, "compare.csv": table})
-    except (SideError, LedgerError) as error:
+    except LedgerError as error:
         return refused(error)
     except OSError as error:
         return refused(error, place=error.filename or folder, mend="mend that, or give --out")
     if not arguments.quiet:
         print_page(page, f"The whole comparison: {folder / 'compare.html'}")
     base, *others = sides
-    return OK if any(any(matches(base, other)) for other in others) else NOTHING_IN_COMMON
+    return OK if any(any(matches(base, other)) for other in others) else NOT_TOLD
 
 
 def default_folder(sides: Sequence[Side]) -> Path:

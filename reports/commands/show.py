@@ -8,12 +8,10 @@ from typing import Any
 from reports.gates.require import GateError
 from reports.gates.verdict import kept_in
 from reports.ledger.ledger import FILE_NAME, LedgerError, damage_refused
-from reports.render.console import print_page, public_path, refused
+from reports.render.console import OK, print_page, public_path, refused
 from reports.render.files import write_report
 from reports.study.study import load_study
 from reports.topics.report import build_page
-
-OK = 0
 
 
 def add_show(commands: Any) -> None:

@@ -46,10 +46,9 @@ def listed(sides: Sequence[Side], found: Sequence[Difference]) -> str:
 
 def _valued(sides: Sequence[Side], values: Sequence[str | None]) -> str:
     """Each value with the letters of the sides that state it."""
-    letters: dict[str, list[str]] = {}
-    for side, value in zip(sides, values, strict=True):
-        letters.setdefault(value or "not stated", []).append(side.letter)
-    return ", ".join(f"{value} in {' and '.join(those)}" for value, those in letters.items())
+    found = grouped(zip(values, sides, strict=True), lambda one: one[0] or "not stated")
+    letters = {value: " and ".join(side.letter for _, side in those) for value, those in found.items()}
+    return ", ".join(f"{value} in {those}" for value, those in letters.items())
 
 
 def differences(sides: Sequence[Side]) -> tuple[Difference, ...]:

@@ -43,8 +43,6 @@ class Measure:
 
 
 RATE = Measure("images_per_s", "Images per second", "images/s", more_is_faster=True)
-
-
 P50 = Measure("latency_p50_ms", "Latency, p50", "p50 ms")
 MAIN = (RATE, P50, Measure("latency_mean_ms", "Latency, mean", "mean ms", instead_of=P50.column))
 TAILS = (

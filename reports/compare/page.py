@@ -35,10 +35,7 @@ def compare_page(sides: Sequence[Side], place_of: Callable[[str], str] = str) ->
     return Page(
         title=f"Comparison: {' and '.join(side.name for side in others)} beside {base.name}",
         facts=_facts(sides),
-        notices=(
-            *warnings(sides, found),
-            *noted,
-        ),
+        notices=(*warnings(sides, found), *noted),
         findings=tuple(sentence for sentence in findings(sides, found) if sentence),
         sections=tuple(section for section in sections if section.tables),
         commands=(

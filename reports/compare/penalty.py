@@ -22,6 +22,7 @@ from reports.published_figures.hypotheses import (
     TRUE,
 )
 from reports.stats.log_ratio import LogRatio, log_ratio
+from reports.stats.repeats import grouped
 
 Key = tuple[str, str, str]
 """Backend, payload, and what follows the users in a cell's name."""
@@ -81,18 +82,19 @@ def penalties(base: Side, other: Side) -> Iterator[Penalty]:
 
 def _pairs(side: Side) -> dict[Key, tuple[Figure, Figure]]:
     """HTTP's p50 and gRPC's by backend, payload and variant."""
-    cells: dict[tuple[Key, str], list[Row]] = {}
-    for row in side.rows:
-        if row.load == "closed" and row.level == 1 and row.batch == 1:
-            variant = row.cell.removeprefix(f"{row.endpoint}/b1/c1").strip("/")
-            cells.setdefault(((row.backend, row.payload, variant), row.protocol), []).append(row)
-    found = {key: figure(rows, P50) for key, rows in cells.items()}
+    single = (row for row in side.rows if row.load == "closed" and row.level == 1 and row.batch == 1)
+    found = {key: figure(rows, P50) for key, rows in grouped(single, _key).items()}
     known = {key: figure for key, figure in found.items() if figure.values}
     return {
         key: (http, known[key, "grpc"])
         for (key, protocol), http in known.items()
         if protocol == "http" and (key, "grpc") in known
     }
+
+
+def _key(row: Row) -> tuple[Key, str]:
+    variant = row.cell.removeprefix(f"{row.endpoint}/b1/c1").strip("/")
+    return (row.backend, row.payload, variant), row.protocol
 
 
 def over(top: LogRatio, bottom: LogRatio) -> LogRatio:
@@ -122,14 +124,8 @@ def penalty_table(base: Side, others: Sequence[Side]) -> Table:
         for side in others
         for found in penalties(base, side)
     )
-    heads = (
-        "backend",
-        "side",
-        f"gRPC/HTTP in {base.letter}",
-        "in the side",
-        f"side/{base.letter}",
-        "differs",
-    )
+    ratios = (f"gRPC/HTTP in {base.letter}", "in the side", f"side/{base.letter}")
+    heads = ("backend", "side", *ratios, "differs")
     title = "Hypothesis H5: gRPC's penalty at batch 1"
     return table_of(title, heads, rows, caption=CAPTION, notes=notes, numeric=(2, 3, 4))
 

@@ -12,7 +12,6 @@ VALUES = (
     "Values are medians of the repeats that nothing disqualifies. A ratio is of geometric means, with its "
     "95 % interval in brackets, which takes two runs on each side."
 )
-BLANK = (TableCell(MISSING), TableCell(MISSING), TableCell(MISSING))
 Found = Mapping[str, Mapping[str, Match]]
 """The matches of one measure by cell and by the other side's letter."""
 KINDS = {STUDY: "study", PUBLISHED: "published by others"}
@@ -88,7 +87,7 @@ def stand_ins(sides: Sequence[Side], endpoint: str) -> Iterator[str]:
 
 def _other(match: Match | None, notes: Footnotes) -> tuple[TableCell, ...]:
     if match is None:
-        return BLANK
+        return (TableCell(MISSING),) * 3
     return (
         _value(match.other.median, match.other.rows, notes),
         TableCell(match.ratio.times, value=match.ratio.ratio),

@@ -88,14 +88,14 @@ def of_seconds(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evidenc
 
 def _of_failures(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evidence:
     found = share_of(*seconds.failed(), seconds.runs)
-    bound, tolerated = threshold.require.bound, threshold.tolerated
+    bound = threshold.require.bound
     if bound == 0:
         # Not one may fail, and whether one did is known.
         none = float(found.share == 0)
-        known = evidence_of(found.share, found.interval, not none, runs, lambda _: (none, 1 - none), None)
+        known = evidence_of(found.share, found.interval, not none, lambda _: (none, 1 - none), None)
         return replace(known, certain=True)
-    beyond = found.share > tolerated
-    return _of_shares(found.share, found.interval, beyond, runs, (found, bound), (found, tolerated), True)
+    broken, kept = (found, bound), (found, threshold.tolerated)
+    return _of_shares(found.share, found.interval, not threshold.keeps(found.share), runs, broken, kept, True)
 
 
 def _of_percentile(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evidence:
@@ -121,9 +121,9 @@ def _of_percentile(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evi
         return at_value.no_surer(found) if below <= bound <= above else found
 
     at_bound, at_tolerated = share_beyond(require.bound), share_beyond(threshold.tolerated)
-    at_most = require.at_most
-    beyond = value > threshold.tolerated if at_most else value < threshold.tolerated
-    return _of_shares(value, (below, above), beyond, runs, (at_bound, rest), (at_tolerated, rest), at_most)
+    broken, kept = (at_bound, rest), (at_tolerated, rest)
+    beyond = not threshold.keeps(value)
+    return _of_shares(value, (below, above), beyond, runs, broken, kept, require.at_most)
 
 
 def _of_shares(
@@ -144,4 +144,4 @@ def _of_shares(
         return grown.p_beyond(bound, above), other_grown.p_beyond(tolerated, not above)
 
     beyond_then = other.share > tolerated if above else other.share < tolerated
-    return evidence_of(value, interval, beyond, runs, chances, beyond_then)
+    return evidence_of(value, interval, beyond, chances, beyond_then)

@@ -70,12 +70,12 @@ def _sides(path: Path) -> tuple[Side, ...]:
 def _kept_sides(path: Path) -> list[Side]:
     try:
         return [_side(one, path) for one in studies_in(path)]
+    except (*DAMAGED, SideError, csv.Error) as error:
+        raise GateError(f"baseline {path}: {not_one(error)}") from error
     except LedgerError as error:
         raise GateError(f"baseline {error}") from error
     except GateError as error:
         raise GateError(f"baseline {path}: {error}") from error
-    except (*DAMAGED, SideError, csv.Error) as error:
-        raise GateError(f"baseline {path}: {not_one(error)}") from error
 
 
 def _side(kept: Mapping[str, Any], path: Path) -> Side:
@@ -83,12 +83,10 @@ def _side(kept: Mapping[str, Any], path: Path) -> Side:
     header: Mapping[str, Any] = {**kept["header"], "plan": []}
     check_header(header, path)
     return Side(
-        letter="",
         name=str(kept["name"]),
         kind=BASELINE_KIND,
         place=str(path),
         rows=in_order(rows_of(io.StringIO("\n".join(lines) + "\n"), str(path))),
         header=header,
         status=str(kept["status"]),
-        stand_ins={},
     )

@@ -1,6 +1,5 @@
 """Bounds on ratios, of two endpoints or of a study to its baseline, where they can be compared."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -16,6 +15,7 @@ from reports.gates.select import Planned
 from reports.gates.source import Counted, Counting, GateSource, Taken
 from reports.gates.thresholds import Threshold
 from reports.gates.verdict import LEAST_REPEATS, Claim, unknown
+from reports.stats.repeats import grouped
 
 LEAST_STUDIES = 3
 """Of a baseline that was not measured in turns: fewer do not tell how much the machine changes in between."""
@@ -148,10 +148,8 @@ def _lacking(threshold: Threshold, name: str, names: Sequence[str], sides: Seque
 
 def _by(side: Counted, threshold: Threshold, key: Callable[[Taken], Key]) -> dict[Key, float]:
     """The mean of the logs of the runs with the same key."""
-    found: dict[Key, list[float]] = defaultdict(list)
-    for run in side.runs:
-        found[key(run)].append(log(run.known(threshold.require.column)))
-    return {of: fmean(logs) for of, logs in found.items()}
+    column = threshold.require.column
+    return {of: fmean(log(run.known(column)) for run in runs) for of, runs in grouped(side.runs, key).items()}
 
 
 def what_differs(now: GateSource, then: GateSource, cell: str, may_differ: Sequence[str]) -> str:

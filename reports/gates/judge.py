@@ -123,18 +123,14 @@ def lost(threshold: Threshold, source: GateSource, baseline: GateSource | None) 
     if searched(source):
         return
     if threshold.require.to_baseline and baseline is not None:
-        for cell in _vanished(threshold, source.cells, baseline.cells):
+        cells, before = source.cells, baseline.cells.items()
+        gone = {name: _as_planned(name, row, cells) for name, row in before if name not in cells}
+        for cell in cells_of(threshold, gone):
             yield unknown(threshold, cell, f"the baseline has it, and the study has not: {MEND}")
     for over, under in unpaired(threshold, source.cells):
         there, absent = (over, under) if over in source.cells else (under, over)
         why = f"the study has {there}, and not {absent}: {MEND}"
         yield unknown(threshold, f"{over} / {under}", why)
-
-
-def _vanished(threshold: Threshold, cells: Mapping[str, Planned], before: Mapping[str, Planned]) -> list[str]:
-    """Cells of a baseline that it chooses, and that the study has not planned."""
-    gone = {name: _as_planned(name, row, cells) for name, row in before.items() if name not in cells}
-    return cells_of(threshold, gone)
 
 
 def _as_planned(name: str, row: Planned, cells: Mapping[str, Planned]) -> Planned:

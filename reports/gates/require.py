@@ -19,7 +19,8 @@ from reports.format import digits
 BASELINE = "baseline"
 MOST_TIMES = 1_000.0
 """As a ratio; nobody means more, nor less than its inverse."""
-_BOUND = re.compile(r"(?P<what>.+?)\s*(?P<sign><=|>=)\s*(?P<bound>[0-9.eE+-]+)")
+_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+_BOUND = re.compile(rf"(?P<what>.+?)\s*(?P<sign><=|>=)\s*(?P<bound>{_NUMBER})")
 _EXAMPLES = (
     "write 'latency_p99_ms <= 120', 'onnx-grpc / onnx-http >= 0.95' with of = \"images_per_s\", or "
     "'latency_p95_ms / baseline <= 1'"
@@ -137,12 +138,9 @@ class Require:
 def parse_require(text: str, of: str = "") -> Require:
     """From `require` and `of` of a threshold; RequireError where it is none."""
     found = _BOUND.fullmatch(text.strip())
-    try:
-        bound = float(found["bound"]) if found else None
-    except ValueError:
-        bound = None
-    if found is None or bound is None:
+    if found is None:
         raise RequireError(f"require {text!r:.100}: {_EXAMPLES}")
+    bound = float(found["bound"])
     over, slash, under = (part.strip() for part in found["what"].partition(" / "))
     at_most = found["sign"] == "<="
     if not slash:

@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from reports.caveat import Trait, coded
-from reports.cells_csv.sides import Row, Side, SideError, conditions, side_of_study
+from reports.cells_csv.sides import Row, Side, conditions, side_of_study
 from reports.fold.records import ratio
 from reports.format import plural
 from reports.gates.blocks import RunBlocks, read_blocks
@@ -23,6 +23,7 @@ from reports.gates.require import (
 from reports.gates.select import Planned, planned_cell
 from reports.gates.thresholds import FAIL, Threshold
 from reports.ledger.ledger import Record, Tag
+from reports.stats.repeats import grouped
 from reports.study.study import Study
 
 
@@ -75,13 +76,10 @@ class GateSource:
     stopped: tuple[Record, ...] = ()
 
     @cached_property
-    def runs(self) -> Mapping[str, tuple[Taken, ...]]:
+    def runs(self) -> Mapping[str, Sequence[Taken]]:
         """The runs that were begun, by cell, in order."""
-        found: dict[str, list[Taken]] = {}
-        for number, side in enumerate(self.sides):
-            for row in side.rows:
-                found.setdefault(row.cell, []).append(Taken(number, row))
-        return {cell: tuple(runs) for cell, runs in found.items()}
+        every = (Taken(number, row) for number, side in enumerate(self.sides) for row in side.rows)
+        return grouped(every, lambda run: run.row.cell)
 
     @cached_property
     def conditions(self) -> Mapping[str, tuple[Mapping[str, str], ...]]:
@@ -100,8 +98,8 @@ class GateSource:
 
 
 def source_of(studies: Sequence[tuple[Path, Study]]) -> GateSource:
-    """Of studies with the directories they are in; GateError where one is there twice."""
-    sides = tuple(_side(study, path) for path, study in studies)
+    """Of studies with the directories they are in; GateError where one is there twice, SideError."""
+    sides = tuple(side_of_study(study, path) for path, study in studies)
     check_once(sides)
     whole = {entry["cell"]: planned_cell(entry) for _, study in studies for entry in study.plan}
     return GateSource(
@@ -121,13 +119,6 @@ def check_once(sides: Iterable[Side]) -> None:
         if first is not side:
             same = f"is named twice, or holds the same study as {first.place}"
             raise GateError(f"{side.place}: {same}: name each once.")
-
-
-def _side(study: Study, path: Path) -> Side:
-    try:
-        return side_of_study(study, path)
-    except SideError as error:
-        raise GateError(str(error)) from error
 
 
 def _blocks_in(directories: Sequence[Path]) -> Callable[[Sequence[Taken]], list[RunBlocks]]:

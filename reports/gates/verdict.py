@@ -12,14 +12,12 @@ from reports.gates.require import GateError, unit_of
 from reports.gates.thresholds import VERDICTS, WARN, Threshold
 from reports.ledger.files import parsed, whole_file
 
-PASSED, FAILED, NOT_TOLD = 0, 1, 3
 PASS, FAIL, INCONCLUSIVE = "pass", "fail", "inconclusive"
-OUTCOMES = (PASS, FAIL, INCONCLUSIVE)
+EXIT_CODES = {PASS: 0, FAIL: 1, INCONCLUSIVE: 3}
+SYMBOLS = {FAIL: "✗", INCONCLUSIVE: "?", PASS: "✓"}
+"""What a reader must see first comes first."""
 LEAST_REPEATS = 3
 """Fewer say too little of how repeats vary."""
-SYMBOLS = {PASS: "✓", FAIL: "✗", INCONCLUSIVE: "?"}
-URGENCY = (FAIL, INCONCLUSIVE, PASS)
-"""What a reader must see first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,12 +152,17 @@ def measured(claim: Claim) -> str:
     return f"{what} {text(found.value)}{interval}, {allowed(threshold)}"
 
 
-def exit_code(verdicts: Iterable[Verdict]) -> int:
-    """1 where one that is no warning fails, else 3 where one is inconclusive, else 0."""
+def outcome_of(verdicts: Iterable[Verdict]) -> str:
+    """Fail where one that is no warning fails, else inconclusive where one is, or none decides, else pass."""
     outcomes = {verdict.outcome for verdict in verdicts if verdict.serious}
     if FAIL in outcomes:
-        return FAILED
-    return NOT_TOLD if INCONCLUSIVE in outcomes or PASS not in outcomes else PASSED
+        return FAIL
+    return PASS if outcomes == {PASS} else INCONCLUSIVE
+
+
+def exit_code(verdicts: Iterable[Verdict]) -> int:
+    """Of what they come to."""
+    return EXIT_CODES[outcome_of(verdicts)]
 
 
 def kept_text(verdicts: Sequence[Verdict]) -> str:
@@ -185,14 +188,14 @@ def _verdict(kept: dict[str, Any]) -> Verdict:
     for name, kind in get_type_hints(Verdict).items():
         if not isinstance(kept.get(name), kind):
             raise TypeError(f"{name} is {kept.get(name)!r:.40}")
-    if kept["outcome"] not in OUTCOMES:
+    if kept["outcome"] not in SYMBOLS:
         raise ValueError(f"outcome is {kept['outcome']!r:.40}")
     return Verdict(**kept)
 
 
 def ranked(verdicts: Iterable[Verdict]) -> list[Verdict]:
     """Fails, then what is inconclusive, then passes; warnings after the rest of each."""
-    return sorted(verdicts, key=lambda it: (URGENCY.index(it.outcome), not it.serious))
+    return sorted(verdicts, key=lambda it: (list(SYMBOLS).index(it.outcome), not it.serious))
 
 
 def not_passed(verdicts: Iterable[Verdict]) -> list[Verdict]:

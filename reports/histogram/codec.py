@@ -122,22 +122,20 @@ def decoded_all(texts: Iterable[str], room: Room | None = None) -> list[Buckets]
     """
     found: list[Buckets] = []
     for some, payloads in _at_once(texts):
-        whole = [payload for payload in payloads if payload is not None]
-        at_once = _decoded_at_once(some, whole) if len(whole) == len(some) else None
-        made = [decoded(text) for text in some] if at_once is None else at_once
+        made = _decoded_at_once(some, payloads) or [decoded(text) for text in some]
         if room is not None:
             room.take(made)
         found += made
     return found
 
 
-def _at_once(texts: Iterable[str]) -> Iterator[tuple[list[str], list[bytes | None]]]:
-    """Some after the other, with their payloads; None for a payload of what is no histogram."""
-    some, payloads, size = list[str](), list[bytes | None](), 0
+def _at_once(texts: Iterable[str]) -> Iterator[tuple[list[str], list[bytes]]]:
+    """Some after the other, with their payloads; an empty one of what is no histogram."""
+    some, payloads, size = list[str](), list[bytes](), 0
     for text in texts:
         some.append(text)
         payloads.append(payload := _payload_of(text))
-        size += len(payload or b"")
+        size += len(payload)
         if len(some) == AT_ONCE or size > AT_ONCE_BYTES:
             yield some, payloads
             some, payloads, size = [], [], 0
@@ -145,21 +143,21 @@ def _at_once(texts: Iterable[str]) -> Iterator[tuple[list[str], list[bytes | Non
         yield some, payloads
 
 
-def _payload_of(text: str) -> bytes | None:
+def _payload_of(text: str) -> bytes:
     try:
-        wrap = b64decode(text)
-        return _inflated(wrap[OUTER_HEAD:])
+        return _inflated(b64decode(text)[OUTER_HEAD:])
     except (ValueError, TypeError, zlib.error):
-        return None
+        return b""
 
 
 def _decoded_at_once(texts: Sequence[str], payloads: Sequence[bytes]) -> list[Buckets] | None:
     """None where any of them is not just what `encoded_ns` writes; then `decoded` knows better."""
-    wraps = [b64decode(text[:OUTER_TEXT]) for text in texts]
     outer, cookie, bounds = _own_head()
     own = all(
-        wrap[:4] == outer and payload[:4] == cookie and payload[8:INNER_HEAD] == bounds
-        for wrap, payload in zip(wraps, payloads, strict=True)
+        payload[:4] == cookie
+        and payload[8:INNER_HEAD] == bounds
+        and b64decode(text[:OUTER_TEXT])[:4] == outer
+        for text, payload in zip(texts, payloads, strict=True)
     )
     bodies = [payload[INNER_HEAD:] for payload in payloads]
     return buckets_of(bodies, _scratch().counts_len) if own else None

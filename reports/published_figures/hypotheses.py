@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from reports.page.table import Footnotes, Table, TableCell
+from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.published_figures.rates import published_figures
 from reports.stats.figures import images_per_s, latency_ms
 from reports.stats.repeats import (
@@ -197,22 +197,16 @@ def judged(study: Study) -> tuple[Hypothesis, ...]:
 def hypotheses_table(study: Study) -> Table:
     """One row for each; none where nothing was run."""
     notes = Footnotes()
-    rows = tuple(
-        (
-            TableCell(it.code),
-            TableCell(it.claim),
-            TableCell(it.verdict, notes.marks([it.doubt] if it.doubt else [])),
-            TableCell(it.published),
-            TableCell(it.figures),
-        )
-        for it in judged(study)
-    )
-    return Table(
+    doubts = ((it, notes.marks([it.doubt] if it.doubt else [])) for it in judged(study))
+    rows = [
+        (it.code, it.claim, TableCell(it.verdict, marks), it.published, it.figures) for it, marks in doubts
+    ]
+    return table_of(
         "The seeds' hypotheses",
-        "Judged from this study's figures; “they” is what the published studies concluded. About equal is "
-        "0.9 to 1.1 where the repeats allow no more than 0.8 to 1.25. H1 holds, too, where every one of "
-        "three or more repeats is lower, however little.",
         ("", "hypothesis", "here", "they (published)", "figures"),
         rows if study.started else (),
-        notes.texts,
+        caption="Judged from this study's figures; “they” is what the published studies concluded. About "
+        "equal is 0.9 to 1.1 where the repeats allow no more than 0.8 to 1.25. H1 holds, too, where every "
+        "one of three or more repeats is lower, however little.",
+        notes=notes,
     )

@@ -74,16 +74,14 @@ def _beside(
 
 
 def _twins(study: Study, figures: Figures) -> list[Twins]:
-    """The repeats of each cell over such links that has a published twin, with it."""
-    cells = _cells(study, figures)
-    return [(runs, it) for runs in cells if (it := beside(runs[0], figures[runs[0].link]))]
+    """The repeats of each closed cell over such links that has a published twin, with it.
 
-
-def _cells(study: Study, figures: Figures) -> list[Runs]:
-    """The repeats of each closed cell over such links, by way, batch and users."""
+    By way, batch and users.
+    """
     closed = [run for run in study.runs if run.link in figures and run.load == "closed" and not run.is_floor]
     cells = by_cell(run for run in closed if as_published(run)).values()
-    return sorted(cells, key=lambda runs: (study.ways.index(runs[0].way), runs[0].level, runs[0].batch))
+    ordered = sorted(cells, key=lambda runs: (study.ways.index(runs[0].way), runs[0].level, runs[0].batch))
+    return [(runs, it) for runs in ordered if (it := beside(runs[0], figures[runs[0].link]))]
 
 
 def as_published(run: Summary) -> bool:

@@ -14,6 +14,8 @@ from reports.format import one_line, plain, plural
 from reports.page.page import Page
 from reports.page.table import Table, TableCell
 
+OK, USAGE_ERROR, NOT_TOLD = 0, 2, 3
+"""How a command that judges nothing ends."""
 WIDE = 7
 """Columns; tables with more get narrower gaps."""
 
@@ -95,7 +97,7 @@ class PatientConsole(Console):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def refused(why: str | Exception, code: int = 2, place: Path | None = None, mend: str = "") -> int:
+def refused(why: str | Exception, code: int = USAGE_ERROR, place: Path | None = None, mend: str = "") -> int:
     """Says on standard error why a command does not do it; the exit code, 2 where the input is to blame.
 
     An OSError means that `place` cannot be written.

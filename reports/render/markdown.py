@@ -5,19 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from reports.format import plain, plural
-from reports.gates.verdict import (
-    FAIL,
-    FAILED,
-    INCONCLUSIVE,
-    NOT_TOLD,
-    PASS,
-    PASSED,
-    SYMBOLS,
-    Verdict,
-    exit_code,
-    headline,
-    not_passed,
-)
+from reports.gates.verdict import PASS, SYMBOLS, Verdict, headline, not_passed, outcome_of
 from reports.page.page import Page, Section
 from reports.page.table import Table, TableCell
 from reports.topics.gates import JUDGED, gate_table
@@ -97,7 +85,6 @@ def _cell(cell: TableCell) -> str:
     return escaped(cell.text) + cell.superscript
 
 
-_SYMBOL = {PASSED: SYMBOLS[PASS], FAILED: SYMBOLS[FAIL], NOT_TOLD: SYMBOLS[INCONCLUSIVE]}
 MOST_ROWS = 1_000
 """Of each table: more would not fit, however short they are."""
 
@@ -113,7 +100,7 @@ def gates_markdown(verdicts: Sequence[Verdict], title: str = "", command: str = 
 def _verdict_lines(verdicts: Sequence[Verdict], title: str, command: str, most: int) -> Iterator[str]:
     passed = [verdict for verdict in verdicts if verdict.outcome == PASS]
     yield from (f"## Gates{': ' if title else ''}{escaped(title)}", "")
-    yield f"{_SYMBOL[exit_code(verdicts)]} **{escaped(headline(verdicts))}.**"
+    yield f"{SYMBOLS[outcome_of(verdicts)]} **{escaped(headline(verdicts))}.**"
     if others := not_passed(verdicts):
         yield from ("", *_table(others, most))
     if passed:

@@ -9,10 +9,11 @@ import pytest
 from rich.console import Console
 
 from reports.cells_csv.sides import load_sides
-from reports.commands.compare import NOTHING_IN_COMMON, OK, USAGE_ERROR, add_compare, default_folder
+from reports.commands.compare import add_compare, default_folder
 from reports.compare.csv import COLUMNS
 from reports.compare.failures import MORE
-from reports.render.console import render_console
+from reports.render.console import NOT_TOLD as NOTHING_IN_COMMON
+from reports.render.console import OK, USAGE_ERROR, render_console
 from tests.reports.builder import Book
 from tests.reports.check import check_golden, without_scripts, without_style
 from tests.reports.compare_book import EVIL, MS, evil, page_of

@@ -92,7 +92,7 @@ def _of_failures(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evide
     if bound == 0:
         # Not one may fail, and whether one did is known.
         none = float(found.share == 0)
-        known = evidence_of(found.share, found.interval, not none, lambda _: (none, 1 - none), None)
+        known = evidence_of(found.share, found.interval, not none, runs, lambda _: (none, 1 - none), None)
         return replace(known, certain=True)
     broken, kept = (found, bound), (found, threshold.tolerated)
     return _of_shares(found.share, found.interval, not threshold.keeps(found.share), runs, broken, kept, True)
@@ -144,4 +144,4 @@ def _of_shares(
         return grown.p_beyond(bound, above), other_grown.p_beyond(tolerated, not above)
 
     beyond_then = other.share > tolerated if above else other.share < tolerated
-    return evidence_of(value, interval, beyond, chances, beyond_then)
+    return evidence_of(value, interval, beyond, runs, chances, beyond_then)

@@ -46,6 +46,7 @@ class Evidence:
     p_broken: float
     p_kept: float
     beyond: bool
+    runs: int
     more: Callable[[float, float], int | None] = lambda *_: None
     certain: bool = False
 
@@ -122,13 +123,14 @@ def _of_mean(
 
     middle, ends = shown(mean.middle), (shown(mean.middle - mean.reach()), shown(mean.middle + mean.reach()))
     beyond = whole.middle > sign * tolerated
-    return evidence_of(middle, ends, beyond, chances, None if mean.final else beyond)
+    return evidence_of(middle, ends, beyond, mean.runs, chances, None if mean.final else beyond)
 
 
 def evidence_of(
     value: float,
     interval: tuple[float, float],
     beyond: bool,
+    runs: int,
     chances: Callable[[int], tuple[float, float]],
     beyond_then: bool | None,
 ) -> Evidence:
@@ -148,7 +150,7 @@ def evidence_of(
     p_broken, p_kept = chances(0)
     low, high = interval
     return Evidence(
-        value=value, low=low, high=high, p_broken=p_broken, p_kept=p_kept, beyond=beyond, more=more
+        value=value, low=low, high=high, p_broken=p_broken, p_kept=p_kept, beyond=beyond, runs=runs, more=more
     )
 
 

@@ -86,7 +86,9 @@ def test_studies_without_requests_never_pass(tmp_path: Path) -> None:
 
 def claims(chances: list[float], severity: str = "fail", certain: bool = False) -> list[Claim]:
     threshold = Threshold(1, parse_require("latency_p95_ms <= 1"), severity=severity)
-    sure = Evidence(value=2.0, low=1.5, high=2.5, p_broken=0.0, p_kept=1.0, beyond=True, certain=certain)
+    sure = Evidence(
+        value=2.0, low=1.5, high=2.5, p_broken=0.0, p_kept=1.0, beyond=True, runs=5, certain=certain
+    )
     return [
         Claim(threshold=threshold, cell=str(at), evidence=replace(sure, p_broken=chance))
         for at, chance in enumerate(chances)

@@ -71,7 +71,5 @@ def column_of(thing: object, column: str) -> object:
 
 def render_timeline(study: Study) -> str:
     """The whole file; empty where a column is unknown."""
-    return csv_text(
-        TIMELINE_COLUMNS,
-        ([column_of(second, column) for column in TIMELINE_COLUMNS] for second in study.timeline),
-    )
+    rows = ([column_of(second, column) for column in TIMELINE_COLUMNS] for second in study.timeline)
+    return csv_text(TIMELINE_COLUMNS, rows)

@@ -9,17 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.format import digits, plural
-from reports.gates.calibrate import (
-    SURE,
-    Alarms,
-    Alike,
-    alarms,
-    alike,
-    detectable,
-    pairs_for,
-    pairs_to_pass,
-    passable,
-)
+from reports.gates.calibrate import SURE, Alike, alarms, alike, detectable, pairs_for, pairs_to_pass, passable
 from reports.gates.compared import what_differs
 from reports.gates.evidence import MOST_REPEATS
 from reports.gates.require import COMPARABLE, GateError, hint
@@ -39,7 +29,6 @@ PAIRS = (3, 5, 10, 20)
 POWERS = (0.80, SURE)
 USUAL_PAIRS = 10
 CHANGES = (0.05, 0.10, 0.15)
-TOO_MANY = "more than 1,000"
 VARIES = (
     "Neighbouring repeats are pairs. Spread, within and drift are standard deviations of one run in percent: "
     "among all, among the two of a pair, and what the two have in common, of which comparing in turns is "
@@ -207,18 +196,17 @@ def _caution(found: Sequence[Alike]) -> str:
 def _varies(columns: Columns) -> Table:
     heads = ("cell", "column", "runs", "spread", "within", "drift", "false alarms")
     rows = [row for found in columns for row in _noise_rows(found)]
-    numeric = range(2, len(heads))
-    return table_of("How the machine varies", heads, rows, caption=VARIES, numeric=numeric)
+    return table_of("How the machine varies", heads, rows, caption=VARIES, numeric=range(2, len(heads)))
 
 
 def _noise_rows(found: Sequence[Alike]) -> Iterator[tuple[object, ...]]:
     each, together = alarms(found, LEAST_EFFECT)
     for one, its in zip(found, each, strict=True):
         spreads = map(_percent, (one.spread, one.within, one.drift))
-        yield one.cell, one.column, len(one.logs), *spreads, _alarms_said(its)
+        yield one.cell, one.column, len(one.logs), *spreads, its
     if len(found) > 1:
         any_of_them = f"any of {len(found)}, gated together"
-        yield any_of_them, found[0].column, *[""] * 4, _alarms_said(together)
+        yield any_of_them, found[0].column, *[""] * 4, together
 
 
 def _tells(columns: Columns, pairs: Sequence[int]) -> Table:
@@ -229,8 +217,7 @@ def _tells(columns: Columns, pairs: Sequence[int]) -> Table:
         for one in found
     ]
     caption = f"{TELLS} The least effect is {LEAST_EFFECT:g}."
-    numeric = range(2, len(heads))
-    return table_of("What it can tell", heads, rows, caption=caption, numeric=numeric)
+    return table_of("What it can tell", heads, rows, caption=caption, numeric=range(2, len(heads)))
 
 
 def _detectable_said(one: Alike, pairs: int, cells: int) -> str:
@@ -238,13 +225,9 @@ def _detectable_said(one: Alike, pairs: int, cells: int) -> str:
     return " / ".join(map(_percent, shares))
 
 
-def _alarms_said(found: Alarms) -> str:
-    return f"{_percent(found.least_effect)} ({_percent(found.any_effect)})"
-
-
 def _percent(share: float) -> str:
     return f"{100 * share:.1f}"
 
 
 def _many(pairs: int | None) -> str:
-    return TOO_MANY if pairs is None else str(pairs)
+    return "more than 1,000" if pairs is None else str(pairs)

@@ -15,8 +15,6 @@ from reports.gates.thresholds import BASELINE_KIND, BASELINE_VERSION, not_one, s
 from reports.ledger.ledger import DAMAGED, FILE_NAME, LedgerError, check_header, damage_refused
 from reports.study.study import Study, load_study
 
-_LEFT_OUT = ("kind", "plan")
-
 
 def baseline_text(studies: Sequence[tuple[Path, Study]]) -> str:
     """The file that keeps what comparisons need of some studies: their headers and rows of cells.csv."""
@@ -24,7 +22,7 @@ def baseline_text(studies: Sequence[tuple[Path, Study]]) -> str:
         {
             "name": path.resolve().name,
             "status": study.status,
-            "header": {name: value for name, value in study.header.items() if name not in _LEFT_OUT},
+            "header": {name: value for name, value in study.header.items() if name not in ("kind", "plan")},
             "cells_csv": render_csv(study).splitlines(),
         }
         for path, study in studies

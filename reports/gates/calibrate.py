@@ -84,6 +84,9 @@ class Alarms:
     any_effect: float
     least_effect: float
 
+    def __str__(self) -> str:
+        return f"{100 * self.least_effect:.1f} ({100 * self.any_effect:.1f})"
+
 
 def alarms(found: Sequence[Alike], least_effect: float) -> tuple[list[Alarms], Alarms]:
     """Of each cell when gated alone, and of any of them when gated together by Holm's method.

@@ -1,16 +1,14 @@
 """What one threshold requires, from its text: a bound on a column, on a ratio of ways, or to a baseline.
 
-Thresholds are set on the numbers of cells.csv and two shares, each written in its unit. Fields of another
-type raise GateError, beginning with the place.
+Thresholds are set on the numbers of cells.csv and two shares, each written in its unit.
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum
 from math import ceil
-from typing import Any
 
 from reports.caveats.run import ENOUGH
 from reports.cells_csv.columns import NUMBERS
@@ -26,7 +24,6 @@ _EXAMPLES = (
     "'latency_p95_ms / baseline <= 1'"
 )
 FAILURE_RATIO, UNEXPLAINED_SHARE = "failure_ratio", "unexplained_share"
-Table = Mapping[str, Any]
 MOST = 1e15
 """Numbers beyond that, or not finite, mean nothing here."""
 _ENDINGS = {"_ms": " ms", "_pct": " %", "_per_s": "/s", "_bytes": " bytes", "_w": " W"}
@@ -58,10 +55,6 @@ _FACTS = frozenset(
 _EVIDENCE = frozenset(
     ["requests", "images", "measure_s", "worker_cpu_pct", "loop_lag_p99_ms", "send_delay_p99_ms"]
 )
-OF_FAILURES = frozenset({FAILURE_RATIO, "failures", "abandoned"})
-"""They are known of a run of which no request succeeded, too."""
-OF_THE_RATE = frozenset({"requests_per_s", "images_per_s", "offered_per_s"})
-"""With open load they are what was asked for, however slow the server is."""
 _UNJUDGED = frozenset({"repeat", "batch", "level"})
 PERCENTILES = {
     f"{stem}_{name}_ms": (histogram, percent)
@@ -192,54 +185,6 @@ def _check_bound(require: Require) -> None:
             f"{said}: {require.column} has no ratio that means something; bound it by itself, e.g. "
             f"'{require.column} <= {require.bound:g}'"
         )
-
-
-def only(table: Table, known: Collection[str], where: str) -> None:
-    """Nothing but known fields."""
-    if strange := [key for key in table if key not in known]:
-        raise GateError(f"{where}: {_short(strange[0])} is no field of it; they are {', '.join(known)}.")
-
-
-def text(table: Table, key: str, where: str) -> str:
-    """A text, empty where the field is missing."""
-    value = table.get(key, "")
-    if not isinstance(value, str):
-        raise GateError(f"{where}: {key} {_short(value)}: give a text in quotes.")
-    return value
-
-
-def texts(table: Table, key: str, where: str, example: str) -> tuple[str, ...]:
-    """A list of texts, empty where the field is missing."""
-    value = table.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise GateError(f"{where}: {key} {_short(value)}: give a list of texts, e.g. {example}.")
-    return tuple(value)
-
-
-def number(table: Table, key: str, where: str, most: float) -> float:
-    """A number from 0 to `most`."""
-    value = table[key]
-    if not _is_number(value) or not 0 <= value <= most:
-        raise GateError(f"{where}: {key} {_short(value)}: give a number from 0 to {most:,g}.")
-    return float(value)
-
-
-def numbers(table: Table, key: str, where: str) -> frozenset[float]:
-    """One number or more, as a list where there are several."""
-    value = table[key]
-    values = value if isinstance(value, list) else [value]
-    if not values or not all(_is_number(one) for one in values):
-        raise GateError(f"{where}: {key} {_short(value)}: give a number or a list of numbers.")
-    return frozenset(float(one) for one in values)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and -MOST <= value <= MOST
-
-
-def _short(value: Any) -> str:
-    """As Python writes it, on one line and not endless."""
-    return f"{value!r:.60}"
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,10 @@
-"""thresholds.toml: what must hold, of which cells, what happens where it does not; a baseline's file."""
+"""thresholds.toml: what must hold, of which cells, what happens where it does not; a baseline's file.
+
+Fields of another type raise GateError, beginning with the place.
+"""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -9,17 +12,12 @@ from typing import Any
 
 from reports.gates.require import (
     FAILURE_RATIO,
+    MOST,
     GateError,
     JudgedBy,
     Require,
     RequireError,
-    Table,
-    number,
-    numbers,
-    only,
     parse_require,
-    text,
-    texts,
 )
 from reports.ledger.files import parsed, parsed_toml, whole_file
 from reports.ledger.ledger import DAMAGED, LONGEST
@@ -37,10 +35,10 @@ NUMBERS = ("batch", "level", "workers", "hosts")
 """What they are chosen by as numbers, one or a list of them."""
 LEAST_EFFECT = 0.05
 """Of a ratio: a change smaller than that is no reason to fail, however sure it is."""
+Table = Mapping[str, Any]
 MOST_S = 86_400.0
 """A day: no run is longer."""
 _OTHERS = ("require", "of", "name", "severity", "abort_after_s", "least_effect")
-_OF_BASELINE = ("place", "may_differ")
 _BEGIN = re.compile(r"\s*\[\[\s*threshold\s*\]\]")
 
 
@@ -139,7 +137,7 @@ def parse_gates(written: str, place: str, beside: Path = Path()) -> Gates:
         raise GateError(f"{place}: has no [[threshold]]: write that, and below it require = '…'.")
     if not isinstance(about, dict):
         raise GateError(f"{place}: baseline is no table: write [baseline], and below it place = '…'.")
-    only(about, _OF_BASELINE, where)
+    only(about, ("place", "may_differ"), where)
     baseline = text(about, "place", where)
     lines = [at for at, line in enumerate(written.splitlines(), 1) if _BEGIN.match(line)]
     return Gates(
@@ -195,6 +193,54 @@ def _abort(entry: Table, require: Require, severity: str, where: str) -> float |
     if severity == WARN:
         raise GateError(f"{where}: abort_after_s: a warning stops nothing; leave it or the severity out.")
     return number(entry, "abort_after_s", where, MOST_S)
+
+
+def only(table: Table, known: Collection[str], where: str) -> None:
+    """Nothing but known fields."""
+    if strange := [key for key in table if key not in known]:
+        raise GateError(f"{where}: {_short(strange[0])} is no field of it; they are {', '.join(known)}.")
+
+
+def text(table: Table, key: str, where: str) -> str:
+    """A text, empty where the field is missing."""
+    value = table.get(key, "")
+    if not isinstance(value, str):
+        raise GateError(f"{where}: {key} {_short(value)}: give a text in quotes.")
+    return value
+
+
+def texts(table: Table, key: str, where: str, example: str) -> tuple[str, ...]:
+    """A list of texts, empty where the field is missing."""
+    value = table.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise GateError(f"{where}: {key} {_short(value)}: give a list of texts, e.g. {example}.")
+    return tuple(value)
+
+
+def number(table: Table, key: str, where: str, most: float) -> float:
+    """A number from 0 to `most`."""
+    value = table[key]
+    if not _is_number(value) or not 0 <= value <= most:
+        raise GateError(f"{where}: {key} {_short(value)}: give a number from 0 to {most:,g}.")
+    return float(value)
+
+
+def numbers(table: Table, key: str, where: str) -> frozenset[float]:
+    """One number or more, as a list where there are several."""
+    value = table[key]
+    values = value if isinstance(value, list) else [value]
+    if not values or not all(_is_number(one) for one in values):
+        raise GateError(f"{where}: {key} {_short(value)}: give a number or a list of numbers.")
+    return frozenset(float(one) for one in values)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and -MOST <= value <= MOST
+
+
+def _short(value: Any) -> str:
+    """As Python writes it, on one line and not endless."""
+    return f"{value!r:.60}"
 
 
 def studies_in(path: Path) -> Sequence[Mapping[str, Any]]:

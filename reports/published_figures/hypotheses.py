@@ -6,17 +6,7 @@ from dataclasses import dataclass, replace
 from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.published_figures.rates import published_figures
 from reports.stats.figures import images_per_s, latency_ms
-from reports.stats.repeats import (
-    COMPARABLE_RUNS,
-    ENOUGH_RUNS,
-    Runs,
-    Spread,
-    Value,
-    grouped,
-    hedge,
-    over,
-    spread_of,
-)
+from reports.stats.repeats import COMPARABLE_RUNS, Runs, Spread, Value, grouped, hedge, over, spread_of
 from reports.study.study import Study
 from reports.summary.summary import Summary
 
@@ -73,7 +63,7 @@ class Comparison:
     @property
     def below(self) -> bool:
         """Whether every one of enough repeats has less than every one of the other, however little."""
-        return self.ratio.high < 1 and self.ratio.runs >= ENOUGH_RUNS
+        return self.ratio.high < 1 and not hedge(self.ratio.runs)
 
     @property
     def equal(self) -> bool:

@@ -39,11 +39,9 @@ def render_html(page: Page) -> str:
 def page_scripts(drawn: bool) -> list[str]:
     """The scripts in their order: those of charts only where something is drawn."""
     tables = asset("tables.js")
-    return (
-        [asset("echarts.min.js"), "".join(map(asset, CHARTS)), tables]
-        if drawn
-        else [asset("theme.js") + tables]
-    )
+    if not drawn:
+        return [asset("theme.js") + tables]
+    return [asset("echarts.min.js"), "".join(map(asset, CHARTS)), tables]
 
 
 @cache

@@ -117,7 +117,5 @@ def _table(verdicts: Sequence[Verdict], most: int) -> Iterator[str]:
     if most:
         yield from table_lines(replace(gate_table("", verdicts[:most]), shared=()))
     if left_out > 0:
-        yield from (
-            "",
-            f"{plural(left_out, 'more gate')} did not fit here: junit.xml and gates.json have all.",
-        )
+        yield ""
+        yield f"{plural(left_out, 'more gate')} did not fit here: junit.xml and gates.json have all."

@@ -32,11 +32,9 @@ def by_cell(runs: Iterable[Summary]) -> dict[str, list[Summary]]:
 def repeats(study: Study) -> str:
     """How many runs are behind each number, in a sentence."""
     most = max((run.repeat for run in study.started), default=1)
-    return (
-        "One run per cell."
-        if most == 1
-        else f"Median of up to {most} repeats; disqualified ones count only where there is no other."
-    )
+    if most == 1:
+        return "One run per cell."
+    return f"Median of up to {most} repeats; disqualified ones count only where there is no other."
 
 
 def typical(runs: Runs, value: Value) -> float | None:

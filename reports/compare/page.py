@@ -23,6 +23,7 @@ def compare_page(sides: Sequence[Side], place_of: Callable[[str], str] = str) ->
     """
     base, *others = sides
     found = differences(sides)
+    places = (side.place if side.kind == PUBLISHED else place_of(side.place) for side in sides)
     noted = (f"{side.label}: {text}" for side in sides for text in side.notices)
     sections = (
         _section("What differs", [differences_table(sides, found)]),
@@ -38,18 +39,12 @@ def compare_page(sides: Sequence[Side], place_of: Callable[[str], str] = str) ->
         notices=(*warnings(sides, found), *noted),
         findings=tuple(sentence for sentence in findings(sides, found) if sentence),
         sections=tuple(section for section in sections if section.tables),
-        commands=(
-            f"python -m reports compare {' '.join(shlex.quote(_place(it, place_of)) for it in sides)}",
-        ),
+        commands=(f"python -m reports compare {shlex.join(places)}",),
     )
 
 
 def _section(heading: str, tables: Iterable[Table], brief: bool = True) -> Section:
     return Section(heading=heading, tables=tuple(table for table in tables if table.rows), brief=brief)
-
-
-def _place(side: Side, place_of: Callable[[str], str]) -> str:
-    return side.place if side.kind == PUBLISHED else place_of(side.place)
 
 
 def _facts(sides: Sequence[Side]) -> str:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from reports.caveat import caveat
 from reports.cells_csv.sides import PUBLISHED, STUDY, Row, Side
 from reports.compare.matching import Match, Measure, matches
 from reports.format import MISSING, digits
@@ -134,14 +135,11 @@ def lonely_cells(sides: Sequence[Side]) -> Table:
 
 def disqualified(sides: Sequence[Side]) -> Table:
     """Which caveats disqualify how many runs of each side, and what to do about each."""
-    advice = {
-        caveat.code: caveat.advice for side in sides for row in side.rows for caveat in row.disqualified
-    }
     rows = []
     for side in sides:
-        touched = Counter(caveat.code for row in side.rows for caveat in row.disqualified)
+        touched = Counter(found.code for row in side.rows for found in row.disqualified)
         for code, count in sorted(touched.items(), key=lambda item: (-item[1], item[0])):
             cells = dict.fromkeys(row.cell for row in side.rows if code in row.codes)
-            rows.append((side.letter, code, count, ", ".join(cells), advice[code]))
+            rows.append((side.letter, code, count, ", ".join(cells), caveat(code, "").advice))
     heads = ("side", "caveat", "runs", "cells", "what to do")
     return table_of("Caveats that disqualify", heads, rows, numeric=[2])

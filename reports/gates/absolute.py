@@ -13,6 +13,9 @@ from reports.gates.thresholds import Threshold
 from reports.gates.verdict import FAIL, INCONCLUSIVE, LEAST_REPEATS, PASS, Claim, allowed, shown, unknown
 from reports.histogram.buckets import percentiles_ns
 
+Held = tuple[Share, float]
+"""A share, and what it is held against."""
+
 
 def judge_absolute(threshold: Threshold, cell: str, source: GateSource, counting: Counting) -> Claim:
     """What the runs of one cell say of a bound on one of its columns."""
@@ -95,7 +98,7 @@ def _of_failures(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evide
         known = evidence_of(found.share, found.interval, not none, runs, lambda _: (none, 1 - none), None)
         return replace(known, certain=True)
     broken, kept = (found, bound), (found, threshold.tolerated)
-    return _of_shares(found.share, found.interval, not threshold.keeps(found.share), runs, broken, kept, True)
+    return _of_shares(threshold, found.share, found.interval, runs, broken, kept)
 
 
 def _of_percentile(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evidence:
@@ -121,22 +124,13 @@ def _of_percentile(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evi
         return at_value.no_surer(found) if below <= bound <= above else found
 
     at_bound, at_tolerated = share_beyond(require.bound), share_beyond(threshold.tolerated)
-    broken, kept = (at_bound, rest), (at_tolerated, rest)
-    beyond = not threshold.keeps(value)
-    return _of_shares(value, (below, above), beyond, runs, broken, kept, require.at_most)
+    return _of_shares(threshold, value, (below, above), runs, (at_bound, rest), (at_tolerated, rest))
 
 
 def _of_shares(
-    value: float,
-    interval: tuple[float, float],
-    beyond: bool,
-    runs: int,
-    broken: tuple[Share, float],
-    kept: tuple[Share, float],
-    above: bool,
+    threshold: Threshold, value: float, interval: tuple[float, float], runs: int, broken: Held, kept: Held
 ) -> Evidence:
-    """Each side comes with the share that it is held against; `above` is where a bound is broken."""
-    (one, bound), (other, tolerated) = broken, kept
+    (one, bound), (other, tolerated), above = broken, kept, threshold.require.at_most
 
     def chances(more: int) -> tuple[float, float]:
         factor = (runs + more) / runs
@@ -144,4 +138,4 @@ def _of_shares(
         return grown.p_beyond(bound, above), other_grown.p_beyond(tolerated, not above)
 
     beyond_then = other.share > tolerated if above else other.share < tolerated
-    return evidence_of(value, interval, beyond, runs, chances, beyond_then)
+    return evidence_of(value, interval, not threshold.keeps(value), runs, chances, beyond_then)

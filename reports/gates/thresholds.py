@@ -163,7 +163,6 @@ def _threshold(entry: Table, count: int, place: str) -> Threshold:
     severity = entry.get("severity", FAIL)
     if severity not in (FAIL, WARN):
         raise GateError(f"{where}: severity {severity!r:.60}: give fail or warn.")
-    least = 0.0 if require.absolute else LEAST_EFFECT
     return Threshold(
         count,
         require,
@@ -171,7 +170,7 @@ def _threshold(entry: Table, count: int, place: str) -> Threshold:
         text(entry, "name", where),
         severity,
         _abort(entry, require, severity, where),
-        number(entry, "least_effect", where, 1.0) if "least_effect" in entry else least,
+        number(entry, "least_effect", where, 1.0, 0.0 if require.absolute else LEAST_EFFECT),
     )
 
 
@@ -217,9 +216,9 @@ def texts(table: Table, key: str, where: str, example: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def number(table: Table, key: str, where: str, most: float) -> float:
-    """A number from 0 to `most`."""
-    value = table[key]
+def number(table: Table, key: str, where: str, most: float, otherwise: float = 0.0) -> float:
+    """A number from 0 to `most`, or what it is `otherwise` where the field is missing."""
+    value = table.get(key, otherwise)
     if not _is_number(value) or not 0 <= value <= most:
         raise GateError(f"{where}: {key} {_short(value)}: give a number from 0 to {most:,g}.")
     return float(value)

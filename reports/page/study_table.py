@@ -1,13 +1,13 @@
 """Tables of a study: columns that each say what they show, and what every such table tells of its rows."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from reports.format import MISSING, digits
 from reports.page.disclosures import disclosures, stand_in
 from reports.page.table import Footnotes, Table, TableCell, table_of
-from reports.stats.repeats import Runs, Value, absence, resting_on, spread_of, taints, typical
+from reports.stats.repeats import Runs, Value, absence, resting_on, spread_of, taints
 from reports.study.study import Study
 from reports.summary.summary import Summary
 
@@ -100,10 +100,8 @@ def study_table(
 
 def number(runs: Runs, value: Value, notes: Footnotes) -> TableCell:
     """The median over repeats, marked where it rests on tainted ones; a dash and the reason without any."""
-    found = typical(runs, value)
-    if found is None:
-        return TableCell(MISSING, notes.marks([absence(runs)]))
-    return TableCell(digits(found), notes.marks(taints(resting_on(runs, value))), found)
+    cell = measured(runs, value, notes)
+    return cell if cell.value is None else replace(cell, text=digits(cell.value))
 
 
 def measured(runs: Runs, value: Value, notes: Footnotes) -> TableCell:

@@ -13,7 +13,6 @@ from reports.summary.summary import Summary
 
 AS_PUBLISHED = {"http": ("", "per-user"), "grpc": ("shared", "same-args")}
 """Channels by protocol, as the published clients had them; older ledgers do not tell HTTP's."""
-TITLE = "Beside the published figures"
 CAPTION = (
     "Medians (lowest–highest of the repeats) over the emulated link; published is what others measured, with "
     "another client and server, over the path that it models. Its rate and loss were fitted to some of these "
@@ -69,7 +68,7 @@ def _beside(
     )
     twins = [(runs, it) for runs, it in _twins(study, figures) if published(it) is not None]
     said = [run.endpoint for run in study.runs if run.link in figures]
-    title, shared = f"{TITLE}: {words[0]}", (repeats(study),)
+    title, shared = f"Beside the published figures: {words[0]}", (repeats(study),)
     return study_table(study, title, CAPTION, columns, twins, shared=shared, endpoints=said)
 
 

@@ -1,6 +1,6 @@
 """The tables that put a study like steps 6A or 6B beside the published one: sourced figures, no ratios."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
 from reports.format import MISSING
@@ -14,7 +14,6 @@ from reports.study.study import Study
 from reports.summary.summary import Summary
 
 BACKENDS, GROWTH = "step6a", "step6b"
-OURS = "ours"
 BACKENDS_CAPTION = (
     "Published is what others measured on the GPU that their study is named after, with a client far away "
     "(a ping of 14 ms, elsewhere said to be 20 to 30). Machine, network, client and weights differ from this "
@@ -66,12 +65,8 @@ def single_images_beside(study: Study) -> Table:
     """One image in a request: percentiles and the server's parts, ours and theirs of each backend."""
     columns = [_column(head, 1, in_ms(field), figure, ENOUGH.get(head, 0)) for head, field, figure in SINGLES]
     groups = _by_endpoint(study, of_three_backends(study))
-    return _table(
-        study,
-        "Beside step 6A: one image in a request, one user",
-        columns,
-        [alone for runs in groups if (alone := [run for run in runs if run.batch == 1])],
-    )
+    alone = filter(None, ([run for run in runs if run.batch == 1] for runs in groups))
+    return _table(study, "Beside step 6A: one image in a request, one user", columns, alone)
 
 
 def batches_beside(study: Study) -> Table:
@@ -84,13 +79,13 @@ def batches_beside(study: Study) -> Table:
     return _table(study, "Beside step 6A: images per second by batch, one user", columns, groups)
 
 
-def _table(study: Study, title: str, columns: Sequence[Columns[Row]], groups: Sequence[Runs]) -> Table:
+def _table(study: Study, title: str, columns: Sequence[Columns[Row]], groups: Iterable[Runs]) -> Table:
     """Each of our endpoints with a row of its own, and below it one for each published study of its like."""
     theirs = of_three_backends(study)
     rows = [row for runs in groups for row in ((runs, "", ()), *_alike(runs, theirs))]
     heads: Sequence[Columns[Row]] = (
         cell("endpoint", _endpoint, numeric=False),
-        cell("whose", lambda row, _: TableCell(f"published {row[1]}" if row[1] else OURS), numeric=False),
+        cell("whose", lambda row, _: TableCell(f"published {row[1]}" if row[1] else "ours"), numeric=False),
     )
     shared, said = (repeats(study),), study.endpoints
     return study_table(

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from reports.format import one_line, plain, plural
 from reports.page.page import Page
-from reports.page.table import Table, TableCell
+from reports.page.table import Table
 
 OK, USAGE_ERROR, NOT_TOLD = 0, 2, 3
 """How a command that judges nothing ends."""
@@ -65,12 +65,8 @@ def _rich_table(table: Table) -> RichTable:
         # Folded rather than cut: half a number is worse than an ugly table.
         rich_table.add_column(Text(plain(head)), justify=justify, no_wrap=index == 0, overflow="fold")
     for row in table.rows:
-        rich_table.add_row(*(_text(cell) for cell in row))
+        rich_table.add_row(*(Text(plain(cell.text) + cell.superscript) for cell in row))
     return rich_table
-
-
-def _text(cell: TableCell) -> Text:
-    return Text(plain(cell.text) + cell.superscript)
 
 
 def print_page(page: Page, ending: str = "") -> None:

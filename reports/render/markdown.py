@@ -7,7 +7,7 @@ from dataclasses import replace
 from reports.format import plain, plural
 from reports.gates.verdict import PASS, SYMBOLS, Verdict, headline, not_passed, outcome_of
 from reports.page.page import Page, Section
-from reports.page.table import Table, TableCell
+from reports.page.table import Table
 from reports.topics.gates import JUDGED, gate_table
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|#~$!])")
@@ -71,7 +71,7 @@ def table_lines(table: Table) -> Iterator[str]:
         yield from (escaped(table.whole_caption), "")
     yield _row(escaped(head) for head in table.heads)
     yield _row("--:" if index in table.numeric else "---" for index in range(len(table.heads)))
-    yield from (_row(_cell(cell) for cell in row) for row in table.rows)
+    yield from (_row(escaped(cell.text) + cell.superscript for cell in row) for row in table.rows)
     if table.notes:
         yield ""
     yield from (f"- {mark.superscript} {escaped(text)}" for mark, text in table.numbered_notes)
@@ -79,10 +79,6 @@ def table_lines(table: Table) -> Iterator[str]:
 
 def _row(cells: Iterator[str]) -> str:
     return f"| {' | '.join(cells)} |"
-
-
-def _cell(cell: TableCell) -> str:
-    return escaped(cell.text) + cell.superscript
 
 
 MOST_ROWS = 1_000

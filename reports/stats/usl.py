@@ -22,7 +22,6 @@ from reports.format import digits
 FAR_TIMES = 2.0
 """The highest level: a peak beyond so many times it is not told."""
 INTERVAL = (2.5, 97.5)
-Points = tuple[tuple[float, float], ...]
 SAMPLES, SEED = 1_000, 7
 UPPER = 0.975
 """Where a 95 % interval ends."""
@@ -116,7 +115,7 @@ def fit_usl(points: Iterable[tuple[float, float]]) -> Fit | NoFit:
 
 
 @lru_cache(maxsize=512)
-def _fit(points: Points) -> Fit | NoFit:
+def _fit(points: tuple[tuple[float, float], ...]) -> Fit | NoFit:
     if reason := few_points([users for users, _ in points]):
         return NoFit(reason)
     users, rates = np.array(points).T

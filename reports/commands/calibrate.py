@@ -103,6 +103,7 @@ def calibrate(arguments: argparse.Namespace) -> int:
     try:
         with damage_refused(" or ".join(str(path / FILE_NAME) for path in places)):
             studies = [(path, load_study(path)) for path in places]
+            # in the order in which they were made
             studies.sort(key=lambda one: str(one[1].header["started_utc"]))
             source = source_of(studies)
             cells = [cell for cell in source.runs if fnmatchcase(cell, arguments.cells)]

@@ -136,10 +136,8 @@ def parse_require(text: str, of: str = "") -> Require:
     bound = float(found["bound"])
     over, slash, under = (part.strip() for part in found["what"].partition(" / "))
     at_most = found["sign"] == "<="
-    if not slash:
-        require = Require(text, _column(over, "require"), at_most, bound)
-    elif under == BASELINE:
-        require = Require(text, _column(over, "require"), at_most, bound, under=BASELINE)
+    if not slash or under == BASELINE:
+        require = Require(text, _column(over, "require"), at_most, bound, under=under)
     else:
         require = Require(text, _column(of, "of", over), at_most, bound, over, under)
         if over.count("*") != under.count("*") or over.count("*") > 1:

@@ -175,12 +175,10 @@ def _hypothesis(code: str, verdict: str, figures: str = "", doubt: str = "") -> 
 
 def judged(study: Study) -> tuple[Hypothesis, ...]:
     """All five; doubted, too, where no run went over a link that models the path of a published study."""
-    found = hypotheses(study)
-    if published_figures(study):
-        return found
+    elsewhere = "" if published_figures(study) else ELSEWHERE
     return tuple(
-        it if it.verdict == NOT_TESTED else replace(it, doubt="; ".join(filter(None, (ELSEWHERE, it.doubt))))
-        for it in found
+        it if it.verdict == NOT_TESTED else replace(it, doubt="; ".join(filter(None, (elsewhere, it.doubt))))
+        for it in hypotheses(study)
     )
 
 

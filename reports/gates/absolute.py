@@ -130,6 +130,7 @@ def _of_percentile(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evi
 def _of_shares(
     threshold: Threshold, value: float, interval: tuple[float, float], runs: int, broken: Held, kept: Held
 ) -> Evidence:
+    """Each side comes with the share that it is held against; an upper bound is broken above it."""
     (one, bound), (other, tolerated), above = broken, kept, threshold.require.at_most
 
     def chances(more: int) -> tuple[float, float]:

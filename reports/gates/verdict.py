@@ -161,7 +161,7 @@ def outcome_of(verdicts: Iterable[Verdict]) -> str:
 
 
 def exit_code(verdicts: Iterable[Verdict]) -> int:
-    """Of what they come to."""
+    """0 where they pass, 1 where one fails, 3 where that cannot be told."""
     return EXIT_CODES[outcome_of(verdicts)]
 
 

@@ -84,7 +84,7 @@ def _act(name: str, command: list[str], known: Mapping[str, LinkProfile]) -> int
 
 def run_over(profile: LinkProfile, command: Sequence[str]) -> int:
     """Run a command as a client of the link; its exit code, as a shell tells it."""
-    with EmulatedLink(profile.spec) as link:
+    with EmulatedLink(profile) as link:
         environment = {**os.environ, SERVER_VARIABLE: link.server_address}
         # The terminal tells the command of Ctrl-C as well; how it ends is its own affair.
         with _on(signal.SIGINT, lambda number, frame: None):

@@ -11,14 +11,16 @@ import os
 import random
 import struct
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
 
 from swarm.links.namespace import TUN, LinkError, ip
-from swarm.links.profiles import LinkSpec
+from swarm.links.profiles import LinkProfile
 
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
+MTU = 1500
 WAITING_PACKETS = 20_000
 """So many packets wait in the kernel for the forwarder: the queue that drops is the forwarder's own."""
 FIRST_ADDRESS, SLOTS = IPv4Address("198.19.0.0"), 256
@@ -41,22 +43,27 @@ class Pair:
     """A link to be laid; `name` is how an error says which.
 
     Each of the server's addresses has a congestion control on the client's side, in the order of `controls`.
+    `seed` says which packets are lost.
     """
 
     name: str
-    spec: LinkSpec
+    profile: LinkProfile
+    seed: int
     client: End
     server: End
     controls: tuple[str, ...]
 
 
-def open_tun(name: str) -> int:
-    """A TUN device while its descriptor is open; one read or write is a packet. FileExistsError if taken."""
+def open_tun(name: str, held: ExitStack) -> int:
+    """The descriptor of a new TUN device, of which one read or write is a packet. FileExistsError if taken.
+
+    It is there until `held` unwinds or, where the forwarder has it too, until that ends.
+    """
     descriptor = os.open(TUN, os.O_RDWR | os.O_NONBLOCK)
+    held.callback(os.close, descriptor)
     try:
         fcntl.ioctl(descriptor, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TUN | IFF_NO_PI))
     except OSError as error:
-        os.close(descriptor)
         if exists(name):
             raise FileExistsError(name) from None
         raise LinkError(f"cannot make the network device {name}: {error.strerror}") from None
@@ -87,15 +94,15 @@ def add_veth(near: End, far: End) -> None:
 
 def join(pair: Pair) -> None:
     """Give both ends, whose devices are there, their addresses and their routes to each other."""
-    spec, client, server = pair.spec, pair.client, pair.server
-    _attach(client, dict(zip(server.addresses, pair.controls, strict=True)), spec.mtu)
+    client, server = pair.client, pair.server
+    _attach(client, dict(zip(server.addresses, pair.controls, strict=True)))
     # The server's end may be in the machine's own namespace, whose settings are not ours to change.
-    _attach(server, dict.fromkeys(client.addresses, spec.congestion_control), spec.mtu)
+    _attach(server, dict.fromkeys(client.addresses, pair.profile.congestion_control))
 
 
-def _attach(end: End, routes: dict[str, str], mtu: int) -> None:
+def _attach(end: End, routes: dict[str, str]) -> None:
     # Without an address of its own IPv6 sends nothing by itself, and the counters count the load only.
-    settings = f"mtu {mtu} txqueuelen {WAITING_PACKETS} addrgenmode none"
+    settings = f"mtu {MTU} txqueuelen {WAITING_PACKETS} addrgenmode none"
     ip(end.namespace, "link", "set", "dev", end.device, *settings.split())
     ip(end.namespace, "link", "set", "dev", end.device, "up")
     for address in end.addresses:

@@ -7,16 +7,15 @@ tested are the commands, and their wiring with another queue (tbf).
 
 import json
 import math
-import os
 import subprocess
 import sys
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from swarm.links.devices import End, Pair, add_device, add_veth, join, kernel_drops, open_tun
+from swarm.links.devices import MTU, End, Pair, add_device, add_veth, join, kernel_drops
 from swarm.links.namespace import LinkError, add_namespace, ip, run
-from swarm.links.profiles import LinkSpec
+from swarm.links.profiles import LinkProfile
 
 STOP_S = 5.0
 UNLIMITED_PACKETS = 100_000
@@ -34,10 +33,10 @@ class TunLink:
         self.report: dict[str, Any] = {}
         """What the forwarder counted, by direction, once it was stopped: see `Lane.report`."""
         self._pair = pair
-        order = json.dumps({"client": client, "server": server, **pair.spec.lanes()})
+        order = json.dumps({"client": client, "server": server, **pair.profile.lanes(pair.seed)})
         script = Path(__file__).with_name("forwarder.py")
         # A session of its own: Ctrl-C in the terminal must reach the load first, and its path last.
-        self._process = subprocess.Popen(
+        self.process = subprocess.Popen(
             [sys.executable, "-I", "-S", str(script), order],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -45,22 +44,17 @@ class TunLink:
             pass_fds=(client, server),
             start_new_session=True,
         )
-        assert self._process.stdout is not None
-        if self._process.stdout.readline() != "ready\n":
-            with self._process as failed:
+        assert self.process.stdout is not None
+        if self.process.stdout.readline() != "ready\n":
+            with self.process as failed:
                 failed.kill()
             raise LinkError(
                 f"the emulated link's forwarder did not start: it ended with exit code {failed.returncode}"
             )
 
-    @property
-    def pid(self) -> int:
-        """The process that carries the packets."""
-        return self._process.pid
-
     def check(self) -> None:
         """Raises LinkError where the forwarder has died, before or while it was stopped."""
-        code = self._process.poll()
+        code = self.process.poll()
         if code is not None and not self.report:
             raise LinkError(
                 f"{self._pair.name} broke: its forwarder ended with exit code {code}; what was sent is lost"
@@ -73,22 +67,15 @@ class TunLink:
             with suppress(LinkError):
                 drops[way] = kernel_drops(sender)
         try:
-            said, _ = self._process.communicate(timeout=STOP_S)
+            said, _ = self.process.communicate(timeout=STOP_S)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            said, _ = self._process.communicate()
+            self.process.kill()
+            said, _ = self.process.communicate()
         with suppress(ValueError):
             self.report = json.loads(said)
         for way, count in drops.items():
             if way in self.report:
                 self.report[way]["dropped_by_kernel"] = count
-
-
-def hold(device: str, held: ExitStack) -> int:
-    """A new TUN device, there until `held` unwinds or, where the forwarder has it too, until that ends."""
-    descriptor = open_tun(device)
-    held.callback(os.close, descriptor)
-    return descriptor
 
 
 def lay_tun(pair: Pair, client: int, server: int, undo: ExitStack) -> TunLink:
@@ -107,39 +94,40 @@ def kernel_has_netem() -> bool:
     with ExitStack() as undo:
         tried = add_namespace("netem", undo)
         try:
-            run("tc", "-n", tried, *qdisc("lo", LinkSpec(rtt_s=0.001), 0.0))
+            run("tc", "-n", tried, *qdisc("lo", LinkProfile("", one_way_ms=0.5), 0.0))
         except LinkError:
             return False
     return True
 
 
-def qdisc(device: str, spec: LinkSpec, loss: float) -> list[str]:
-    """The words for `tc` that make a device one direction of a link; `loss` is a share.
+def qdisc(device: str, profile: LinkProfile, loss_pct: float) -> list[str]:
+    """The words for `tc` that make a device one direction of a link.
 
-    >>> " ".join(qdisc("up", LinkSpec(rtt_s=0.014, mbit_per_s=210, queue_bytes=1_000_000), 0.0007))
+    >>> wan = LinkProfile("wan", one_way_ms=7, mbit_per_s=210, queue_bytes=1_000_000)
+    >>> " ".join(qdisc("up", wan, 0.07))
     'qdisc add dev up root netem delay 7000us loss 0.07% rate 210000000bit -14 limit 790'
     """
-    words = f"qdisc add dev {device} root netem delay {spec.rtt_s * 5e5:.0f}us"
-    if loss:
-        words += f" loss {100 * loss:g}%"
-    if not spec.mbit_per_s:
+    words = f"qdisc add dev {device} root netem delay {profile.one_way_ms * 1e3:.0f}us"
+    if loss_pct:
+        words += f" loss {loss_pct:g}%"
+    if not profile.mbit_per_s:
         return f"{words} limit {UNLIMITED_PACKETS}".split()
     # netem's limit holds for what waits and for what is on its way, in packets; the rate counts IP bytes.
-    flying_bytes = spec.mbit_per_s * 1e6 / 8 * spec.rtt_s / 2
-    packets = math.ceil((spec.queue_bytes + flying_bytes) / spec.mtu)
-    return f"{words} rate {spec.mbit_per_s * 1e6:.0f}bit -{ETHERNET_BYTES} limit {packets}".split()
+    flying_bytes = profile.mbit_per_s * 1e3 / 8 * profile.one_way_ms
+    packets = math.ceil((profile.queue_bytes + flying_bytes) / MTU)
+    return f"{words} rate {profile.mbit_per_s * 1e6:.0f}bit -{ETHERNET_BYTES} limit {packets}".split()
 
 
 def lay_netem(pair: Pair, suffix: str, undo: ExitStack) -> None:
     """Both ends' devices and a bridge between that is the link: `up` leads to the server, `down` back."""
-    middle, spec = add_namespace(suffix, undo), pair.spec
+    middle = add_namespace(suffix, undo)
     add_device(middle, "middle", "bridge")
     ip(middle, "link", "set", "dev", "middle", "addrgenmode", "none", "up")
-    for port, end, loss in (("up", pair.server, spec.loss), ("down", pair.client, spec.loss_back)):
+    for port, end, loss_pct in (("up", pair.server, pair.profile.loss_pct), ("down", pair.client, 0.0)):
         add_veth(end, End(middle, port))
         # Or what counts as one packet here would be dozens: the kernel cuts big ones at a real wire only.
         ip(end.namespace, "link", "set", "dev", end.device, "gso_max_segs", "1")
-        ip(middle, "link", "set", "dev", port, "mtu", str(spec.mtu), "addrgenmode", "none")
+        ip(middle, "link", "set", "dev", port, "mtu", str(MTU), "addrgenmode", "none")
         ip(middle, "link", "set", "dev", port, "master", "middle", "up")
-        run("tc", "-n", middle, *qdisc(port, spec, loss))
+        run("tc", "-n", middle, *qdisc(port, pair.profile, loss_pct))
     join(pair)

@@ -11,7 +11,7 @@ import select
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -91,15 +91,9 @@ class Lane:
         }
 
 
-def new_lane(shape: Mapping[str, Any]) -> Lane:
-    """A lane as `LinkSpec.lanes` describes it; the same seed loses the same packets."""
-    return Lane(
-        shape["delay_ns"],
-        shape["ns_per_byte"],
-        shape["queue_bytes"],
-        shape["loss"],
-        random.Random(shape["seed"]).random,
-    )
+def new_lane(seed: str, **shape: Any) -> Lane:
+    """A lane as `LinkProfile.lanes` describes it; the same seed loses the same packets."""
+    return Lane(**shape, chance=random.Random(seed).random)
 
 
 def carry(client: int, server: int, up: Lane, down: Lane, over: Callable[[Sequence[int]], bool]) -> None:
@@ -147,7 +141,7 @@ def _read_burst(near: int) -> list[bytes]:
 def main(argv: list[str]) -> int:
     """Forward until standard input closes; says `ready`, then at the end one JSON report."""
     order = json.loads(argv[0])
-    up, down = new_lane(order["up"]), new_lane(order["down"])
+    up, down = new_lane(**order["up"]), new_lane(**order["down"])
     parent = os.getppid()
     gc.disable()
     with suppress(OSError):

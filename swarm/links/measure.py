@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from swarm.links.meter import ROLES
 from swarm.links.namespace import LinkError
 from swarm.links.network import Network
 from swarm.links.profiles import LinkProfile
@@ -54,16 +53,6 @@ class Measured:
         return {**asdict(self), "loss_pct": self.loss_pct}
 
 
-class Measuring(Protocol):
-    """The three measurements, as Meter makes them."""
-
-    def round_trips_ms(self) -> list[float]: ...
-
-    def rate(self) -> float: ...
-
-    def loss(self) -> tuple[int, int]: ...
-
-
 def measure(network: Network, host: str, profile: LinkProfile) -> Measured:
     """Measure one link of an idle network, in a few seconds. Raises LinkError where packets do not arrive."""
     network.check()
@@ -74,7 +63,7 @@ def measure(network: Network, host: str, profile: LinkProfile) -> Measured:
         raise LinkError(f"the link {profile.name} of host {host} cannot be measured: {said}") from error
 
 
-def measured_by(meter: Measuring, profile: LinkProfile) -> Measured:
+def measured_by(meter: "Meter", profile: LinkProfile) -> Measured:
     """What a meter says of a link; its delay or rate is asked for once more where it is not the profile's.
 
     A busy machine is late and sends too little, but makes no link better than it is.
@@ -184,5 +173,4 @@ class Meter:
 
 def meter_command(role: str, *words: object) -> Sequence[str]:
     """The command line of one end of a measurement."""
-    assert role in ROLES
     return [sys.executable, "-I", "-S", str(Path(__file__).with_name("meter.py")), role, *map(str, words)]

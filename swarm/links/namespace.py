@@ -201,16 +201,12 @@ def controls(own: str) -> list[str]:
     return [own, *(name for name in OFFERED if name != own and kernel_has(name))]
 
 
-def set_tcp(namespace: str, congestion_control: str, slow_start_after_idle: bool) -> None:
-    """TCP's settings in a namespace. Raises LinkError where the kernel lacks the algorithm."""
+def set_congestion_control(namespace: str, congestion_control: str) -> None:
+    """TCP's own in a namespace. Raises LinkError where the kernel lacks the algorithm."""
     require_congestion_control(congestion_control)
-    _set(namespace, "tcp_slow_start_after_idle", str(int(slow_start_after_idle)))
     with _allowed(congestion_control):
-        _set(namespace, "tcp_congestion_control", congestion_control)
-
-
-def _set(namespace: str, name: str, value: str) -> None:
-    run(*inside(namespace, "sh", "-c", 'echo "$1" > "$2"', "sh", value, str(TCP / name)))
+        write = f'echo "$1" > {TCP}/tcp_congestion_control'
+        run(*inside(namespace, "sh", "-c", write, "sh", congestion_control))
 
 
 @contextmanager

@@ -10,13 +10,12 @@ import random
 import secrets
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from ipaddress import IPv4Address
-from typing import Any, Self
+from typing import Self
 
 from swarm.errors import UsageError
-from swarm.links.devices import MOST_HOSTS, ControlNet, End, Pair, add_veth, join
-from swarm.links.emulators import TunLink, hold, kernel_has_netem, lay_netem, lay_tun
+from swarm.links.devices import MOST_HOSTS, ControlNet, End, Pair, add_veth, join, open_tun
+from swarm.links.emulators import TunLink, kernel_has_netem, lay_netem, lay_tun
 from swarm.links.namespace import (
     LinkError,
     add_namespace,
@@ -24,10 +23,10 @@ from swarm.links.namespace import (
     inside,
     remove_orphans,
     require_means,
-    set_tcp,
+    set_congestion_control,
     undisturbed,
 )
-from swarm.links.profiles import LinkProfile, LinkSpec
+from swarm.links.profiles import LinkProfile
 
 EMULATORS = ("auto", "tun", "netem")
 FIRST_ADDRESS, SLOT = IPv4Address("198.18.0.0"), 8
@@ -46,7 +45,7 @@ class Built:
     def __init__(self) -> None:
         self._owner = 0
         self._undo = ExitStack()
-        self._tun_links: list[TunLink] = []
+        self.tun_links: list[TunLink] = []
 
     def __enter__(self) -> Self:
         self._require()
@@ -69,7 +68,7 @@ class Built:
 
     def check(self) -> None:
         """Raises LinkError where a forwarder has died, before or while it was stopped."""
-        for tun_link in self._tun_links:
+        for tun_link in self.tun_links:
             tun_link.check()
 
     def _require(self) -> None:
@@ -162,8 +161,9 @@ class Network(Built):
         # The devices' names hold the net's slot: TUN devices are born among this machine's own.
         return Pair(
             f"the link {profile.name} of host {host}",
+            profile,
             # Other packets are lost on each link and in each study: repeats must not share their luck.
-            replace(profile.spec, seed=secrets.randbits(32)),
+            secrets.randbits(32),
             End(self._places[host], f"is{slot}link{index}c", (client,)),
             End(self._servers, f"is{slot}link{index}", (server, *more[: len(offered) - 1])),
             offered,
@@ -174,8 +174,8 @@ class Network(Built):
         if emulator == "tun":
             # Once the forwarder runs it alone holds the devices.
             with ExitStack() as held:
-                client, server = (hold(end.device, held) for end in (pair.client, pair.server))
-                self._tun_links.append(lay_tun(pair, client, server, undo))
+                client, server = (open_tun(end.device, held) for end in (pair.client, pair.server))
+                self.tun_links.append(lay_tun(pair, client, server, undo))
         elif emulator == "netem":
             lay_netem(pair, suffix, undo)
         else:
@@ -185,7 +185,7 @@ class Network(Built):
 
 def _add_place(suffix: str, undo: ExitStack) -> str:
     namespace = add_namespace(suffix, undo)
-    set_tcp(namespace, CONGESTION_CONTROL, slow_start_after_idle=True)
+    set_congestion_control(namespace, CONGESTION_CONTROL)
     return namespace
 
 
@@ -195,30 +195,20 @@ class EmulatedLink(Built):
     Clients reach nothing but `server_address`: servers outside that listen on it, or on 0.0.0.0.
 
     ```
-    with EmulatedLink(LinkSpec(rtt_s=0.02, mbit_per_s=250, loss=0.001)) as link:
+    with EmulatedLink(read_profiles()["home"]) as link:
         subprocess.run(link.command(["curl", f"http://{link.server_address}:8010/v2/health/ready"]))
-    print(link.report["up"]["dropped_by_loss"])
+    print(link.tun_links[0].report["up"]["dropped_by_loss"])
     ```
     """
 
-    def __init__(self, spec: LinkSpec) -> None:
+    def __init__(self, profile: LinkProfile, seed: int = 0) -> None:
         super().__init__()
-        self.spec = spec
+        self._profile, self._seed = profile, seed
         self.namespace = self.server_address = ""
 
     def command(self, argv: Sequence[str]) -> list[str]:
         """The command that runs `argv` as a client of the link."""
         return inside(self.namespace, *argv)
-
-    @property
-    def report(self) -> dict[str, Any]:
-        """What the forwarder counted, by direction, once the link has ended: see `Lane.report`."""
-        return self._tun_links[0].report if self._tun_links else {}
-
-    @property
-    def forwarder_pid(self) -> int:
-        """The process that carries the packets."""
-        return self._tun_links[0].pid
 
     def _require(self) -> None:
         require_means()
@@ -227,20 +217,20 @@ class EmulatedLink(Built):
         # Once the forwarder runs it alone holds the devices: they go when it goes.
         with ExitStack() as held:
             slot, near = _claim_slot(held)
-            far = hold(f"islink{slot}c", held)
+            far = open_tun(f"islink{slot}c", held)
             self.server_address = str(FIRST_ADDRESS + 4 * slot + 1)
             self.namespace = add_namespace(str(slot), undo)
-            set_tcp(self.namespace, self.spec.congestion_control, self.spec.slow_start_after_idle)
+            control = self._profile.congestion_control
+            set_congestion_control(self.namespace, control)
             client = End(self.namespace, f"islink{slot}c", (str(FIRST_ADDRESS + 4 * slot + 2),))
             server = End("", f"islink{slot}", (self.server_address,))
-            controls = (self.spec.congestion_control,)
-            pair = Pair("the emulated link", self.spec, client, server, controls)
-            self._tun_links.append(lay_tun(pair, far, near, undo))
+            pair = Pair("the emulated link", self._profile, self._seed, client, server, (control,))
+            self.tun_links.append(lay_tun(pair, far, near, undo))
 
 
 def _claim_slot(held: ExitStack) -> tuple[int, int]:
     """A free slot and the device that holds it; a random one, so that addresses are not soon used again."""
     for slot in random.sample(range(SINGLE_LINKS), 100):
         with suppress(FileExistsError):
-            return slot, hold(f"islink{slot}", held)
+            return slot, open_tun(f"islink{slot}", held)
     raise LinkError("no address is free for an emulated link: end some of the links that are open")

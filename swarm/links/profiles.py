@@ -18,41 +18,11 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True)
-class LinkSpec:
-    """A path between clients and servers; the rate counts IP packets and holds for each direction by itself.
-
-    `mbit_per_s` None is no limit. `loss` is the share of packets lost from client to server, `loss_back`
-    from server to client. Congestion control holds for both ends, slow start after idle for the clients.
-    """
-
-    rtt_s: float = 0.0
-    mbit_per_s: float | None = None
-    loss: float = 0.0
-    loss_back: float = 0.0
-    queue_bytes: int = 1_000_000
-    seed: int = 0
-    mtu: int = 1500
-    congestion_control: str = "cubic"
-    slow_start_after_idle: bool = True
-
-    def lanes(self) -> dict[str, dict[str, Any]]:
-        """The forwarder's two directions, `up` from client to server and `down` back."""
-        both = {
-            "delay_ns": round(self.rtt_s * 5e8),
-            "ns_per_byte": 8_000 / self.mbit_per_s if self.mbit_per_s else 0.0,
-            "queue_bytes": self.queue_bytes,
-        }
-        return {
-            "up": {**both, "loss": self.loss, "seed": f"{self.seed}-up"},
-            "down": {**both, "loss": self.loss_back, "seed": f"{self.seed}-down"},
-        }
-
-
-@dataclass(frozen=True)
 class LinkProfile:
-    """A path by name; `mbit_per_s` None is no limit, `queue_bytes` is then 0.
+    """A path by name; the rate counts IP packets and holds for each direction by itself.
 
-    `published` is the published study that it stands for, or "".
+    `mbit_per_s` None is no limit, `queue_bytes` is then 0. Packets are lost from client to server.
+    Congestion control holds for both ends. `published` is the published study that it stands for, or "".
     """
 
     name: str
@@ -74,16 +44,17 @@ class LinkProfile:
         """Whether the path does anything to what it carries."""
         return bool(self.one_way_ms or self.mbit_per_s or self.loss_pct)
 
-    @property
-    def spec(self) -> LinkSpec:
-        """What an emulated link must do."""
-        return LinkSpec(
-            rtt_s=self.rtt_ms / 1e3,
-            mbit_per_s=self.mbit_per_s,
-            loss=self.loss_pct / 100,
-            queue_bytes=self.queue_bytes or LinkSpec.queue_bytes,
-            congestion_control=self.congestion_control,
-        )
+    def lanes(self, seed: int) -> dict[str, dict[str, Any]]:
+        """The forwarder's two directions, `up` from client to server and `down` back."""
+        both = {
+            "delay_ns": round(self.one_way_ms * 1e6),
+            "ns_per_byte": 8_000 / self.mbit_per_s if self.mbit_per_s else 0.0,
+            "queue_bytes": self.queue_bytes,
+        }
+        return {
+            "up": {**both, "loss": self.loss_pct / 100, "seed": f"{seed}-up"},
+            "down": {**both, "loss": 0.0, "seed": f"{seed}-down"},
+        }
 
     def to_record(self) -> dict[str, Any]:
         """Plain values for JSON."""

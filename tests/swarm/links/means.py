@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,8 @@ def missing() -> str:
     """Why no link can be had here, or nothing."""
     try:
         require_means()
-        os.close(open_tun(f"istest{os.getpid()}"))
+        with ExitStack() as held:
+            open_tun(f"istest{os.getpid()}", held)
     except (LinkError, OSError) as error:
         return str(error)
     return ""

@@ -18,7 +18,7 @@ import pytest
 
 from swarm.links.namespace import NAMESPACES, LinkError, remove_orphans, require_means
 from swarm.links.network import EmulatedLink
-from swarm.links.profiles import LinkSpec
+from swarm.links.profiles import LinkProfile
 from tests.processes import eventually
 from tests.swarm.links.means import ROOT, exists, real
 
@@ -110,34 +110,36 @@ def left_of(link: EmulatedLink) -> list[str]:
     """Whatever there still is of a link."""
     slot = link.namespace.rpartition("-")[2]
     places = [NAMESPACES / link.namespace, Path(f"/sys/class/net/islink{slot}")]
-    places += [Path(f"/sys/class/net/islink{slot}c"), Path(f"/proc/{link.forwarder_pid}")]
+    places += [Path(f"/sys/class/net/islink{slot}c"), Path(f"/proc/{link.tun_links[0].process.pid}")]
     return [str(place) for place in places if place.exists()]
 
 
 @real
 def test_a_round_trip_takes_at_least_what_was_asked(server: EchoServer) -> None:
     before = ALLOWED.read_text()
-    with EmulatedLink(LinkSpec(rtt_s=0.03, congestion_control="cubic")) as link:
+    with EmulatedLink(LinkProfile("x", one_way_ms=15, congestion_control="cubic")) as link:
         found = client(link, ECHO, server.port)
     assert found["least_s"] >= 0.03
     assert found["algorithm"] == "cubic"
     assert server.algorithms == ["cubic"]
     assert ALLOWED.read_text() == before
-    assert link.report["up"]["packets"] > 5
-    assert link.report["down"]["packets"] > 5
-    drops = {name: count for name, count in link.report["up"].items() if name.startswith("dropped")}
+    assert link.tun_links[0].report["up"]["packets"] > 5
+    assert link.tun_links[0].report["down"]["packets"] > 5
+    drops = {
+        name: count for name, count in link.tun_links[0].report["up"].items() if name.startswith("dropped")
+    }
     assert drops == {"dropped_by_loss": 0, "dropped_by_queue": 0, "dropped_by_kernel": 0}
 
 
 @real
 def test_a_bulk_transfer_keeps_to_the_rate_both_ways(server: EchoServer) -> None:
     size = 2_000_000
-    with EmulatedLink(LinkSpec(rtt_s=0.01, mbit_per_s=20, queue_bytes=100_000)) as link:
+    with EmulatedLink(LinkProfile("x", one_way_ms=5, mbit_per_s=20, queue_bytes=100_000)) as link:
         found = client(link, BULK, server.port, size)
     assert found["back"] == size
     assert size * 8 / found["span_s"] <= 20e6 * 1.1
-    assert link.report["up"]["bytes"] >= size
-    assert link.report["down"]["bytes"] >= size
+    assert link.tun_links[0].report["up"]["bytes"] >= size
+    assert link.tun_links[0].report["down"]["bytes"] >= size
 
 
 @real
@@ -145,10 +147,10 @@ def test_the_lost_share_is_the_asked_one() -> None:
     count = 5000
     with (
         socket.create_server(("0.0.0.0", 0)) as unused,
-        EmulatedLink(LinkSpec(loss=0.02, seed=7)) as link,
+        EmulatedLink(LinkProfile("x", loss_pct=2), seed=7) as link,
     ):
         client(link, DATAGRAMS, unused.getsockname()[1], count)
-    up = link.report["up"]
+    up = link.tun_links[0].report["up"]
     assert up["packets"] + up["on_the_way"] + up["dropped_by_loss"] == count
     chance = random.Random("7-up").random
     assert up["dropped_by_loss"] == sum(chance() < 0.02 for _ in range(count))
@@ -157,15 +159,18 @@ def test_the_lost_share_is_the_asked_one() -> None:
 
 @real
 def test_a_lossy_link_still_brings_everything(server: EchoServer) -> None:
-    with EmulatedLink(LinkSpec(rtt_s=0.002, loss=0.02, loss_back=0.02, seed=1, mtu=9000)) as link:
+    with EmulatedLink(LinkProfile("x", one_way_ms=1, loss_pct=2), seed=1) as link:
         assert client(link, BULK, server.port, 2_000_000)["back"] == 2_000_000
-    assert link.report["up"]["dropped_by_loss"] > 0
-    assert link.report["down"]["dropped_by_loss"] > 0
+    assert link.tun_links[0].report["up"]["dropped_by_loss"] > 0
+    assert link.tun_links[0].report["down"]["dropped_by_loss"] == 0
 
 
 @real
 def test_two_links_at_once(server: EchoServer) -> None:
-    with EmulatedLink(LinkSpec(rtt_s=0.01)) as near, EmulatedLink(LinkSpec(rtt_s=0.04)) as far:
+    with (
+        EmulatedLink(LinkProfile("x", one_way_ms=5)) as near,
+        EmulatedLink(LinkProfile("y", one_way_ms=20)) as far,
+    ):
         assert near.namespace != far.namespace
         assert near.server_address != far.server_address
         assert client(far, ECHO, server.port)["least_s"] >= 0.04
@@ -173,20 +178,19 @@ def test_two_links_at_once(server: EchoServer) -> None:
 
 
 @real
-@pytest.mark.parametrize("on", [False, True])
-def test_settings_of_tcp_are_the_namespaces_own(on: bool) -> None:
+def test_settings_of_tcp_are_the_namespaces_own() -> None:
     names = ["tcp_congestion_control", "tcp_slow_start_after_idle"]
     paths = [f"/proc/sys/net/ipv4/{name}" for name in names]
     before = [Path(path).read_text() for path in paths]
-    with EmulatedLink(LinkSpec(congestion_control="reno", slow_start_after_idle=on)) as link:
+    with EmulatedLink(LinkProfile("x", congestion_control="reno")) as link:
         said = subprocess.run(link.command(["cat", *paths]), stdout=subprocess.PIPE, text=True, check=True)
-        assert said.stdout.split() == ["reno", str(int(on))]
+        assert said.stdout.split() == ["reno", "1"]
         assert [Path(path).read_text() for path in paths] == before
 
 
 @real
 def test_an_unknown_algorithm_is_named_and_leaves_nothing() -> None:
-    link = EmulatedLink(LinkSpec(congestion_control="guess"))
+    link = EmulatedLink(LinkProfile("x", congestion_control="guess"))
     with pytest.raises(LinkError, match=r"congestion_control=guess: this kernel has .*reno"):
         link.__enter__()
     assert not (NAMESPACES / link.namespace).exists()
@@ -194,7 +198,7 @@ def test_an_unknown_algorithm_is_named_and_leaves_nothing() -> None:
 
 @real
 def test_nothing_is_left_after_an_exception_not_even_clients() -> None:
-    link = EmulatedLink(LinkSpec())
+    link = EmulatedLink(LinkProfile("x"))
     sleepers = []
 
     def load() -> None:
@@ -211,12 +215,12 @@ def test_nothing_is_left_after_an_exception_not_even_clients() -> None:
 
 @real
 def test_a_forwarder_that_dies_is_told_and_leaves_nothing() -> None:
-    link = EmulatedLink(LinkSpec())
+    link = EmulatedLink(LinkProfile("x"))
 
     def load() -> None:
         with link:
             link.check()
-            os.kill(link.forwarder_pid, signal.SIGKILL)
+            os.kill(link.tun_links[0].process.pid, signal.SIGKILL)
 
     with pytest.raises(LinkError, match="its forwarder ended with exit code -9"):
         load()
@@ -225,7 +229,7 @@ def test_a_forwarder_that_dies_is_told_and_leaves_nothing() -> None:
 
 @real
 def test_a_fork_that_ends_leaves_the_link_alone(server: EchoServer) -> None:
-    with EmulatedLink(LinkSpec()) as link:
+    with EmulatedLink(LinkProfile("x")) as link:
         link._owner += 1
         link.__exit__(None, None, None)
         link._owner -= 1
@@ -235,10 +239,10 @@ def test_a_fork_that_ends_leaves_the_link_alone(server: EchoServer) -> None:
 KILLED = """
 import json, subprocess, time
 from swarm.links.network import EmulatedLink
-from swarm.links.profiles import LinkSpec
-with EmulatedLink(LinkSpec()) as link:
+from swarm.links.profiles import LinkProfile
+with EmulatedLink(LinkProfile('x')) as link:
     sleeper = subprocess.Popen(link.command(["sleep", "100"]))
-    print(json.dumps([link.namespace, link.forwarder_pid, sleeper.pid]), flush=True)
+    print(json.dumps([link.namespace, link.tun_links[0].process.pid, sleeper.pid]), flush=True)
     time.sleep(100)
 """
 

@@ -11,25 +11,25 @@ from swarm.links import emulators, network
 from swarm.links.emulators import qdisc
 from swarm.links.namespace import LinkError, ip
 from swarm.links.network import Network
-from swarm.links.profiles import LinkProfile, LinkSpec
+from swarm.links.profiles import LinkProfile
 from tests.swarm.links.means import ask, namespaces_of, real, serving
 
 NARROW = LinkProfile("narrow", one_way_ms=1, mbit_per_s=100, queue_bytes=100_000)
 
 
 def test_a_direction_is_one_order() -> None:
-    spec = LinkSpec(rtt_s=0.014, mbit_per_s=210, queue_bytes=1_000_000)
-    assert " ".join(qdisc("up", spec, 0.0007)) == (
+    wan = LinkProfile("wan", one_way_ms=7, mbit_per_s=210, queue_bytes=1_000_000)
+    assert " ".join(qdisc("up", wan, 0.07)) == (
         # 1,000,000 bytes wait and 183,750 are on their way: 789.2 packets of 1,500.
         "qdisc add dev up root netem delay 7000us loss 0.07% rate 210000000bit -14 limit 790"
     )
-    assert " ".join(qdisc("down", spec, 0.0)) == (
+    assert " ".join(qdisc("down", wan, 0.0)) == (
         "qdisc add dev down root netem delay 7000us rate 210000000bit -14 limit 790"
     )
 
 
 def test_without_a_rate_whatever_is_on_its_way_must_fit() -> None:
-    words = qdisc("up", LinkSpec(rtt_s=0.001), 0.0)
+    words = qdisc("up", LinkProfile("near", one_way_ms=0.5), 0.0)
     assert " ".join(words) == "qdisc add dev up root netem delay 500us limit 100000"
 
 
@@ -47,7 +47,7 @@ def test_a_kernel_without_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_both_directions_go_through_the_middle_in_packets_of_their_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def tbf(device: str, spec: LinkSpec, loss: float) -> list[str]:
+    def tbf(device: str, profile: LinkProfile, loss_pct: float) -> list[str]:
         return f"qdisc add dev {device} root tbf rate 1gbit burst 100kb limit 1mb".split()
 
     monkeypatch.setattr(emulators, "qdisc", tbf)

@@ -138,7 +138,7 @@ def test_nothing_is_left_after_an_exception_not_even_servers(made: Network) -> N
     assert namespaces_of(os.getpid()) == before
     assert devices_of(other) == []
     assert [sleeper.wait(10) for sleeper in sleepers] == [-signal.SIGKILL, -signal.SIGKILL]
-    assert not any(exists(tun_link.pid) for tun_link in other._tun_links)
+    assert not any(exists(tun_link.process.pid) for tun_link in other.tun_links)
 
 
 @real
@@ -160,7 +160,7 @@ def test_a_build_that_breaks_leaves_nothing(
         raise AssertionError(f"the whole build makes {next(made)} calls")
     assert namespaces_of(os.getpid()) == before
     assert not other.control_address or devices_of(other) == []
-    assert not any(exists(tun_link.pid) for tun_link in other._tun_links)
+    assert not any(exists(tun_link.process.pid) for tun_link in other.tun_links)
 
 
 @real
@@ -189,7 +189,7 @@ def test_a_forwarder_that_dies_is_told_and_leaves_nothing() -> None:
     def load() -> None:
         with other:
             other.check()
-            os.kill(other._tun_links[0].pid, signal.SIGKILL)
+            os.kill(other.tun_links[0].process.pid, signal.SIGKILL)
 
     with pytest.raises(
         LinkError, match="the link quick of host h1 broke: its forwarder ended with exit code -9"
@@ -214,7 +214,7 @@ quick = LinkProfile("quick", one_way_ms=1)
 with Network(["h1", "h2"], [LinkProfile("lan"), quick], "tun") as network:
     places = [network.server_command, lambda argv: network.command("h1", argv)]
     sleepers = [subprocess.Popen(place(["sleep", "100"])) for place in places]
-    pids = [process.pid for process in [*network._tun_links, *sleepers]]
+    pids = [process.pid for process in [*(one.process for one in network.tun_links), *sleepers]]
     print(json.dumps([network.control_address, pids]), flush=True)
     time.sleep(100)
 """

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from swarm.errors import UsageError
-from swarm.links.profiles import LinkProfile, LinkSpec, profiles_named, read_profiles
+from swarm.links.profiles import LinkProfile, profiles_named, read_profiles
 
 OWN = """
 [lan]
@@ -46,10 +46,13 @@ def test_the_packaged_profiles_are_the_published_paths_and_three_more() -> None:
     assert [profile.mbit_per_s for profile in known.values()] == [None, 210, 160, 50, 1000]
 
 
-def test_a_profile_is_a_specification() -> None:
+def test_a_profile_says_what_the_forwarder_does() -> None:
     known = read_profiles()
-    assert known["wan-rtx4090"].spec == LinkSpec(rtt_s=0.03, mbit_per_s=160, loss=0.07 / 100)
-    assert known["lan"].spec == LinkSpec()
+    both = {"delay_ns": 15_000_000, "ns_per_byte": 50.0, "queue_bytes": 1_000_000}
+    assert known["wan-rtx4090"].lanes(1) == {
+        "up": {**both, "loss": 0.07 / 100, "seed": "1-up"},
+        "down": {**both, "loss": 0.0, "seed": "1-down"},
+    }
     assert [name for name, profile in known.items() if not profile.emulated] == ["lan"]
 
 

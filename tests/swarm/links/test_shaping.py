@@ -6,10 +6,15 @@ import random
 from typing import Any
 
 from swarm.links.forwarder import Lane, new_lane
-from swarm.links.profiles import LinkSpec
+from swarm.links.profiles import LinkProfile
 
 MS = 1_000_000
 PACKET = bytes(1000)
+QUEUE_BYTES = 1_000_000
+
+
+def up(**fields: float) -> Lane:
+    return new_lane(**LinkProfile("x", **fields).lanes(0)["up"])
 
 
 def arrivals(lane: Lane, until_ns: int, step_ns: int = MS) -> list[int]:
@@ -18,7 +23,7 @@ def arrivals(lane: Lane, until_ns: int, step_ns: int = MS) -> list[int]:
 
 
 def test_a_packet_takes_half_the_round_trip() -> None:
-    lane = new_lane(LinkSpec(rtt_s=0.02).lanes()["up"])
+    lane = up(one_way_ms=10)
     lane.admit(PACKET, 5 * MS)
     assert lane.next_ns == 15 * MS
     assert list(lane.due(15 * MS - 1)) == []
@@ -28,14 +33,14 @@ def test_a_packet_takes_half_the_round_trip() -> None:
 
 def test_the_rate_spaces_packets_that_come_at_once() -> None:
     # 8 Mbit/s are 1000 bytes in 1 ms.
-    lane = new_lane(LinkSpec(rtt_s=0.01, mbit_per_s=8).lanes()["up"])
+    lane = up(one_way_ms=5, mbit_per_s=8, queue_bytes=QUEUE_BYTES)
     for _ in range(4):
         lane.admit(PACKET, 0)
     assert arrivals(lane, 20 * MS) == [6 * MS, 7 * MS, 8 * MS, 9 * MS]
 
 
 def test_an_idle_transmitter_saves_nothing_up() -> None:
-    lane = new_lane(LinkSpec(mbit_per_s=8).lanes()["up"])
+    lane = up(mbit_per_s=8, queue_bytes=QUEUE_BYTES)
     lane.admit(PACKET, 0)
     lane.admit(PACKET, 10 * MS)
     lane.admit(PACKET, 10 * MS)
@@ -43,7 +48,7 @@ def test_an_idle_transmitter_saves_nothing_up() -> None:
 
 
 def test_a_full_queue_drops_what_comes_last_and_has_room_again_when_it_was_sent() -> None:
-    lane = new_lane(LinkSpec(mbit_per_s=8, queue_bytes=3000, mtu=1000).lanes()["up"])
+    lane = up(mbit_per_s=8, queue_bytes=3000)
     for _ in range(5):
         lane.admit(PACKET, 0)
     assert lane.dropped_by_queue == 2
@@ -64,7 +69,7 @@ def test_a_full_queue_drops_what_comes_last_and_has_room_again_when_it_was_sent(
 
 
 def test_without_a_rate_nothing_waits_in_the_queue() -> None:
-    lane = new_lane(LinkSpec(queue_bytes=1500).lanes()["up"])
+    lane = up(queue_bytes=1500)
     for _ in range(100):
         lane.admit(PACKET, 7)
     assert len(list(lane.due(7))) == 100
@@ -81,7 +86,7 @@ def test_a_lost_packet_has_been_sent() -> None:
 
 
 def lost(shape: dict[str, Any], count: int) -> list[int]:
-    lane = new_lane(shape)
+    lane = new_lane(**shape)
     found = []
     for number in range(count):
         before = lane.dropped_by_loss
@@ -92,17 +97,15 @@ def lost(shape: dict[str, Any], count: int) -> list[int]:
 
 
 def test_the_seed_says_which_packets_are_lost() -> None:
-    spec = LinkSpec(loss=0.02, loss_back=0.02, seed=3)
-    first = lost(spec.lanes()["up"], 10_000)
-    assert first == lost(spec.lanes()["up"], 10_000)
+    lossy = LinkProfile("x", loss_pct=2)
+    first = lost(lossy.lanes(3)["up"], 10_000)
+    assert first == lost(lossy.lanes(3)["up"], 10_000)
     assert 150 <= len(first) <= 250
-    assert first != lost(LinkSpec(loss=0.02, seed=4).lanes()["up"], 10_000)
-    assert first != lost(spec.lanes()["down"], 10_000)
+    assert first != lost(lossy.lanes(4)["up"], 10_000)
 
 
-def test_loss_is_of_the_way_to_the_server_unless_asked_otherwise() -> None:
-    assert lost(LinkSpec(loss=0.5).lanes()["down"], 100) == []
-    assert len(lost(LinkSpec(loss_back=0.5).lanes()["down"], 100)) > 20
+def test_loss_is_of_the_way_to_the_server() -> None:
+    assert lost(LinkProfile("x", loss_pct=50).lanes(0)["down"], 100) == []
 
 
 def test_lateness_is_counted_from_when_a_packet_was_due() -> None:

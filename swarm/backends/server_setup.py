@@ -16,13 +16,11 @@ from users.endpoint import Endpoint
 from users.errors import RequestError, short, translated
 from users.redact import quoted
 
-"""Payloads that a model of ours takes itself; before others stand steps that turn them into its own."""
 LOAD_S = 900.0
 """How long a load may take: an engine that is built while it is loaded has been seen to need five minutes."""
 READY_S, POLL_S = 30.0, 0.05
 NOBODY = "inferswarm-asks-whether-models-can-be-loaded"
 """No model has this name, so that asking to load it changes nothing."""
-NS_PER_US = 1_000
 FACTS = ("model", "weights", "emulated")
 MOST = 120
 """Characters of each."""
@@ -183,7 +181,7 @@ def triton_serving(config: Mapping[str, Any]) -> dict[str, Any]:
         "instances": instances or None,
         "max_batch": int(config.get("max_batch_size", 0)),
         "batching": batcher is not None,
-        "batching_delay_ns": delay_us * NS_PER_US,
+        "batching_delay_ns": delay_us * 1_000,
     }
 
 

@@ -6,7 +6,8 @@ libraries, is divided among those that run.
 """
 
 import ipaddress
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -89,17 +90,22 @@ def handles_of(nvml: Any) -> dict[str, Any]:
     return handles
 
 
-def gpu_names(nvml: Any | None) -> list[str]:
-    """The product name of every GPU of this machine; none without NVML, a driver, or a GPU."""
-    names: list[str] = []
+def each_gpu(nvml: Any, ask: Callable[[Any], Any]) -> list[Any]:
+    """The answers of this machine's GPUs that give one; none without NVML, a driver, or a GPU."""
+    answers: list[Any] = []
     if nvml is None:
-        return names
+        return answers
     for handle in handles_of(nvml).values():
         with suppress(nvml.NVMLError):
-            names.append(str(nvml.nvmlDeviceGetName(handle)))
+            answers.append(ask(handle))
     with suppress(nvml.NVMLError):
         nvml.nvmlShutdown()
-    return names
+    return answers
+
+
+def gpu_names(nvml: Any) -> list[str]:
+    """The product name of every GPU of this machine."""
+    return each_gpu(nvml, lambda handle: str(nvml.nvmlDeviceGetName(handle)))
 
 
 def values_of(nvml: Any, handle: Any) -> Iterator[tuple[str, float]]:
@@ -117,18 +123,15 @@ def values_of(nvml: Any, handle: Any) -> Iterator[tuple[str, float]]:
 
 
 def memory_by_process(nvml: Any) -> dict[int, int]:
-    """Bytes that each process holds on all GPUs of this machine; none where the driver does not tell that.
+    """Bytes that each process holds on all GPUs of this machine; none where nobody tells that.
 
     Processes are named as the driver sees them, which in a container can be by other numbers than ours.
     """
-    held: dict[int, int] = {}
-    for handle in handles_of(nvml).values():
-        with suppress(nvml.NVMLError):
-            for process in nvml.nvmlDeviceGetComputeRunningProcesses(handle):
-                if process.usedGpuMemory is not None:
-                    held[process.pid] = held.get(process.pid, 0) + process.usedGpuMemory
-    with suppress(nvml.NVMLError):
-        nvml.nvmlShutdown()
+    held: Counter[int] = Counter()
+    for processes in each_gpu(nvml, lambda handle: nvml.nvmlDeviceGetComputeRunningProcesses(handle)):
+        for process in processes:
+            if process.usedGpuMemory is not None:
+                held[process.pid] += process.usedGpuMemory
     return held
 
 
@@ -143,12 +146,6 @@ def parts_of(rollup: str) -> dict[str, int]:
     return {name: 1024 * told[field] for field, name in FIELDS.items() if field in told}
 
 
-def added(parts: Collection[Mapping[str, int]]) -> dict[str, int]:
-    """The sums of what all of them tell."""
-    names = [name for name in FIELDS.values() if parts and all(name in of for of in parts)]
-    return {name: sum(of[name] for of in parts) for name in names}
-
-
 def held_by(
     pids: Iterable[int], pss: Callable[[int], Mapping[str, int]], rss: Callable[[int], int]
 ) -> dict[str, Any]:
@@ -159,9 +156,11 @@ def held_by(
     found = [(parts, whole) for pid in pids for parts, whole in _one(pid, pss, rss)]
     if not found:
         return {}
-    known = all("resident_bytes" in parts for parts, _ in found)
-    told = added([parts for parts, _ in found]) if known else {"resident_bytes": sum(rss for _, rss in found)}
-    return {**told, "processes": len(found), "how": "pss" if known else "rss"}
+    if not all("resident_bytes" in parts for parts, _ in found):
+        return {"resident_bytes": sum(whole for _, whole in found), "processes": len(found), "how": "rss"}
+    names = [name for name in FIELDS.values() if all(name in parts for parts, _ in found)]
+    sums = {name: sum(parts[name] for parts, _ in found) for name in names}
+    return {**sums, "processes": len(found), "how": "pss"}
 
 
 def _one(
@@ -194,12 +193,6 @@ def resident_of(pid: int) -> int:
     return found
 
 
-def on_gpus() -> dict[int, int]:
-    """GPU memory by process, of all GPUs here; none without NVML or a GPU."""
-    nvml = find_nvml()
-    return memory_by_process(nvml) if nvml is not None else {}
-
-
 class ServerMemory:
     """Reads the servers of `ready`, what the embedded servers said; of others nothing is known.
 
@@ -212,7 +205,7 @@ class ServerMemory:
         self,
         ready: Mapping[str, Any],
         run: Callable[[Callable[[], dict[str, Any]]], dict[str, Any]] = in_thread,
-        gpus: Callable[[], Mapping[int, int]] = on_gpus,
+        gpus: Callable[[], Mapping[int, int]] = lambda: memory_by_process(find_nvml()),
     ) -> None:
         self._servers, self._run, self._gpus = ready.get("endpoints", {}), run, gpus
 

@@ -3,7 +3,7 @@
 import socket
 import ssl
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -49,20 +49,13 @@ class First:
     took_ns: int
 
 
-def check_targets(
-    endpoints: Sequence[Endpoint],
-    transports: Sequence[type[Transport]],
-    images: ImageSet,
-    say: Callable[[str], None],
-) -> dict[str, First]:
-    """What each endpoint answered to its first request, by name. UsageError for the first that is wrong."""
-    return {e.name: verdict(e, t, images, say) for e, t in zip(endpoints, transports, strict=True)}
-
-
 def verdict(
     endpoint: Endpoint, transport: type[Transport], images: ImageSet, say: Callable[[str], None]
 ) -> First:
-    """One endpoint, checked; what a stranger's answer leads to becomes a sentence, too. Raises UsageError."""
+    """What an endpoint answered to its first request. Raises UsageError where anything is wrong with it.
+
+    What a stranger's answer leads to becomes a sentence, too.
+    """
     try:
         return check_target(endpoint, transport, images, say)
     except (RequestError, grpc.RpcError, ValueError, KeyError, TypeError) as error:

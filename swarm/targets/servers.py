@@ -22,7 +22,7 @@ from swarm.targets.endpoints import (
     metrics_addresses,
     unasked,
 )
-from swarm.targets.preflight import check_agreement, check_targets, first_reply
+from swarm.targets.preflight import check_agreement, first_reply, verdict
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 from users.transport.base import Transport
@@ -105,8 +105,7 @@ class Servers:
             self._say(warning)
 
     def _check(self, min_cosine: float) -> None:
-        transports = [self._transport_of(endpoint) for endpoint in self.endpoints]
-        firsts = check_targets(self.endpoints, transports, self._images, self._say)
+        firsts = {e.name: verdict(e, self._transport_of(e), self._images, self._say) for e in self.endpoints}
         computed = {e.name: firsts[e.name].embedding for e in self.endpoints if e.computes}
         check_agreement(computed, min_cosine)
         for endpoint in self.endpoints:

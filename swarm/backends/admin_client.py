@@ -169,14 +169,6 @@ def get(endpoint: Endpoint, path: str) -> Told:
         return connection.ask("GET", path)
 
 
-def post(
-    endpoint: Endpoint, path: str, body: Any = None, patience_s: float = PATIENCE_S, control: bool = False
-) -> Told:
-    """POST nothing, or a body as JSON, to a path of the endpoint's server, once. Raises RequestError."""
-    with closing(AdminConnection.to(endpoint, patience_s)) as connection:
-        return connection.ask("POST", path, body, control)
-
-
 def samples(page: str, names: Collection[str]) -> Iterator[Sample]:
     """The samples of these names on a page in Prometheus' text format. Raises ValueError if it is none.
 

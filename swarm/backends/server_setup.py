@@ -10,7 +10,7 @@ import grpc
 from google.protobuf.json_format import MessageToDict
 from tritonclient.grpc import service_pb2
 
-from swarm.backends.admin_client import PATIENCE_S, AdminConnection, Told, get, post, triton_stub
+from swarm.backends.admin_client import PATIENCE_S, AdminConnection, Told, get, triton_stub
 from swarm.backends.registry import OF_THE_MODEL
 from users.endpoint import Endpoint
 from users.errors import RequestError, short, translated
@@ -118,7 +118,8 @@ def load(endpoint: Endpoint, config: Mapping[str, Any] | None = None) -> None:
                 stub.RepositoryModelLoad(request, timeout=LOAD_S)
             return
         path = f"/v2/repository/models/{endpoint.model}/load"
-        answer = post(endpoint, path, {"parameters": given}, LOAD_S, control=True)
+        with closing(AdminConnection.to(endpoint, LOAD_S)) as connection:
+            answer = connection.ask("POST", path, {"parameters": given}, control=True)
     except (grpc.RpcError, RequestError) as error:
         raise ModelControlError(short(error)) from error
     if not answer.ok:

@@ -21,7 +21,6 @@ from swarm.hosts.prepare import gather, prepare, steps
 
 OK, UNFIT = 0, 2
 LEAST_WIDTH = 140
-PROGRAM = "python -m swarm hosts"
 DEFAULT_FILE = Path("hosts.toml")
 EXAMPLE = """\
 A hosts file names places that client processes run on:
@@ -55,7 +54,7 @@ def main(argv: list[str]) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The command line: one sub-command for each thing to do."""
-    top = Parser(prog=PROGRAM, description="Client hosts, before a study runs on them.")
+    top = Parser(prog="python -m swarm hosts", description="Client hosts, before a study runs on them.")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     form = argparse.RawDescriptionHelpFormatter
     checked = commands.add_parser(

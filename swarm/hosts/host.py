@@ -9,7 +9,7 @@ import random
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from swarm.errors import UsageError
@@ -71,7 +71,7 @@ class Host:
             port = next(self.ports)
             worker = _worker(PYTHON, arguments, ("127.0.0.1", port))
             # What is on a command line, everybody on that machine can read.
-            secrets = token_variables(os.environ)
+            secrets = sorted(name for name, value in os.environ.items() if value and VARIABLE.fullmatch(name))
             tell, told = ([f"--tell={','.join(secrets)}"], ["--told"]) if secrets else ([], [])
             there = in_checkout(self.spec, [PYTHON, "-I", "-S", SUPERVISOR, *told, *named, "--", *worker])
             tunnel = tunnel_to(port, *master)
@@ -132,8 +132,3 @@ def in_checkout(spec: HostSpec, argv: Sequence[str]) -> str:
 def folder(spec: HostSpec) -> str:
     """The host's checkout, quoted for its shell: never an option, nor looked for along CDPATH."""
     return shlex.quote(spec.path if spec.path.startswith("/") else f"./{spec.path}")
-
-
-def token_variables(environment: Mapping[str, str]) -> list[str]:
-    """The names of those that are set."""
-    return sorted(name for name, value in environment.items() if value and VARIABLE.fullmatch(name))

@@ -67,13 +67,8 @@ class HostSpec:
     python: str = "python3"
 
 
-def made_hosts(count: int, kind: str) -> list[HostSpec]:
-    """`h1`, `h2`, … of kind `process` or `netns`, without a file."""
-    return [HostSpec(f"h{number}", kind) for number in range(1, count + 1)]
-
-
 def hosts_named(text: str, apart: bool = False, ssh_config: str = "") -> list[HostSpec]:
-    """`2` hosts on this machine, or those of a file. Raises UsageError.
+    """`2` hosts on this machine, `h1` and `h2`, or those of a file. Raises UsageError.
 
     Where there are several on one machine, or they must be `apart`, each has an address of its own.
     """
@@ -81,7 +76,8 @@ def hosts_named(text: str, apart: bool = False, ssh_config: str = "") -> list[Ho
         return read_hosts(Path(text), ssh_config)
     if len(text) > len(str(MOST_HOSTS)) or not 1 <= int(text) <= MOST_HOSTS:
         raise UsageError(f"{text} hosts: give 1 to {MOST_HOSTS}, or a hosts.toml")
-    return made_hosts(int(text), "netns" if apart or int(text) > 1 else "process")
+    kind = "netns" if apart or int(text) > 1 else "process"
+    return [HostSpec(f"h{number}", kind) for number in range(1, int(text) + 1)]
 
 
 def add_ssh_config(parser: argparse.ArgumentParser) -> None:

@@ -12,13 +12,12 @@ from types import FrameType, TracebackType
 
 from reports.format import plain_lines
 from swarm.errors import UsageError
-from swarm.hosts.host import OWN_SUPERVISOR
 from swarm.hosts.hosts_file import HostSpec
-from swarm.launcher.orphans import mark
+from swarm.launcher.orphans import VARIABLE, identity
 
 TAIL_LINES = 12
-SUPERVISOR_S, STOP_S = 10.0, 25.0
-"""How long a process may take to end in order, and its supervisor to end it, over ssh as well."""
+STOP_S = 25.0
+"""How long a supervisor may take to end its process, over ssh as well."""
 
 
 class StopSignal(BaseException):
@@ -75,12 +74,6 @@ def free_port(address: str) -> int:
         return int(found.getsockname()[1])
 
 
-def supervised(command: Sequence[str], patience_s: float = SUPERVISOR_S) -> list[str]:
-    """The command that runs another one under a supervisor; it has `patience_s` to end in order."""
-    patience = f"--patience={patience_s:g}"
-    return [*OWN_SUPERVISOR, patience, "--", *command]
-
-
 class SupervisedProcess(subprocess.Popen[bytes]):
     """A supervised process while it is entered; what it writes goes to a file, or to our own output.
 
@@ -100,7 +93,7 @@ class SupervisedProcess(subprocess.Popen[bytes]):
                 stdin=subprocess.PIPE,
                 stdout=written,
                 stderr=subprocess.STDOUT if written else None,
-                env={**os.environ, **mark(), **variables},
+                env={**os.environ, VARIABLE: identity(), **variables},
                 # Ctrl-C in the terminal reaches the launcher alone, which ends the study in order.
                 start_new_session=True,
             )

@@ -14,7 +14,7 @@ from reports.format import plain_lines
 from reports.parser import Parser
 from swarm.errors import SwarmError, UsageError
 from swarm.hosts.check import HostError, check, check_all, problems
-from swarm.hosts.host import PORT_TAKEN, Host
+from swarm.hosts.host import OWN_SUPERVISOR, PORT_TAKEN, Host
 from swarm.hosts.hosts_file import HostSpec, add_ssh_config, hosts_named
 from swarm.launcher.child import (
     Signals,
@@ -22,17 +22,15 @@ from swarm.launcher.child import (
     SupervisedProcess,
     free_port,
     spread,
-    supervised,
     workers_wanted,
 )
 from swarm.launcher.launch_info import BEGAN, LaunchInfo
 from swarm.launcher.orphans import new_folder
 from swarm.links.measure import differences, measure
 from swarm.links.network import Network
-from swarm.links.profiles import LinkProfile, profiles_named, read_profiles
+from swarm.links.profiles import NO_LINK, LinkProfile, profiles_named, read_profiles
 
 USAGE, INTERRUPTED = 2, 3
-NO_LINK = "none"
 GIVEN = frozenset(
     {
         "--headless", "--autostart", "--master", "--worker", "--processes", "--expect-workers",
@@ -74,7 +72,7 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     )
     parser.add_argument(
         "--link",
-        default="none",
+        default=NO_LINK,
         metavar="NAME,…",
         help="emulated links between hosts and embedded servers; see `python -m swarm link` (default: none)",
     )
@@ -190,7 +188,7 @@ class Launcher:
         """A link's entry for the ledger: what was asked of it, and what real packets found."""
         assert self._network is not None
         by_host, off = {}, []
-        for host in self._network.addresses():
+        for host in self._network.addresses:
             found = measure(self._network, host, profile)
             by_host[host] = found.to_record()
             wrong = differences(profile, found)
@@ -200,12 +198,13 @@ class Launcher:
         return {**profile.to_record(), "emulator": emulator, "measured": by_host, "differences": off}
 
     def _launch(self, logs: Path) -> LaunchInfo:
-        workers, network = sum(self._counts), self._network
-        alone = LaunchInfo(self._command, workers, self._about_hosts, self._about_links, logs=str(logs))
-        if network is None:
-            return alone
-        servers = {"server_command": network.server_command([]), "server_address": network.server_address}
-        return LaunchInfo(**{**vars(alone), **servers, "addresses": network.addresses()})
+        network: dict[str, Any] = {}
+        if self._network:
+            network["addresses"] = self._network.addresses
+            network["server_command"] = self._network.server_command([])
+            network["server_address"] = self._network.server_address
+        workers, hosts, links = sum(self._counts), self._about_hosts, self._about_links
+        return LaunchInfo(self._command, workers, hosts, links, **network, logs=str(logs))
 
     def run(self, locustfile: str, arguments: Sequence[str]) -> int:
         """Start the master with its arguments and every worker; the master's exit code at its end."""
@@ -216,7 +215,8 @@ class Launcher:
         bound = ["--master", "--master-bind-host", address, "--master-bind-port", str(port)]
         if "--headless" in arguments:
             bound += ["--expect-workers", str(sum(self._counts)), "--expect-workers-max-wait", str(WORKERS_S)]
-        command = supervised([sys.executable, "-m", "locust", *arguments, *bound], ORDERLY_S)
+        locust = [sys.executable, "-m", "locust", *arguments, *bound]
+        command = [*OWN_SUPERVISOR, f"--patience={ORDERLY_S:g}", "--", *locust]
         master = SupervisedProcess("master", command, None, self._launch(logs).to_environment())
         # Workers are let go of first: a master that is still there then learns that they have left.
         self._undo.enter_context(master)

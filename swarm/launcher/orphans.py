@@ -15,6 +15,7 @@ import psutil
 from swarm.links.namespace import started
 
 VARIABLE = "INFERSWARM_LAUNCHER"
+"""What every process that a launcher starts, and theirs, has in its environment: its `identity`."""
 MARK = re.compile(r"(\d+)-(\d+)-(\d+)")
 FOLDER = "inferswarm-{what}-{owner}-"
 PATIENCE_S = 30.0
@@ -40,11 +41,6 @@ def is_gone(owner: str) -> bool:
         return False
     pid, began, space = map(int, found.groups())
     return space == _id_space() and started(pid) != began
-
-
-def mark() -> dict[str, str]:
-    """What every process that this one starts, and theirs, has in its environment."""
-    return {VARIABLE: identity()}
 
 
 def new_folder(what: str) -> Path:

@@ -91,7 +91,7 @@ class Network(Built):
     ```
     with Network(["h1", "h2"], profiles_named("lan,wan-a100", read_profiles())) as network:
         server = subprocess.Popen(network.server_command(["python", "-m", "server", "up"]))
-        address = network.addresses()["h1"]["wan-a100"]["cubic"]
+        address = network.addresses["h1"]["wan-a100"]["cubic"]
         subprocess.run(network.command("h1", ["curl", f"http://{address}:8010/v2/health/ready"]))
     ```
     """
@@ -107,7 +107,11 @@ class Network(Built):
         """What emulates, `tun` or `netem`, once it is entered."""
         self.control_address = self.server_address = ""
         self._servers, self._places = "", dict.fromkeys(self.hosts, "")
-        self._addresses: dict[str, dict[str, dict[str, str]]] = {host: {} for host in self.hosts}
+        self.addresses: dict[str, dict[str, dict[str, str]]] = {host: {} for host in self.hosts}
+        """By host, link and TCP's congestion control on the client's side: the servers' address.
+
+        A link's addresses share its devices; the first one has the congestion control of its profile.
+        """
 
     def command(self, host: str, argv: Sequence[str]) -> list[str]:
         """The command that runs `argv` on a host."""
@@ -116,13 +120,6 @@ class Network(Built):
     def server_command(self, argv: Sequence[str]) -> list[str]:
         """The command that runs `argv` where the servers are."""
         return inside(self._servers, *argv)
-
-    def addresses(self) -> dict[str, dict[str, dict[str, str]]]:
-        """By host, link and TCP's congestion control on the client's side: the servers' address.
-
-        A link's addresses share its devices; the first one has the congestion control of its profile.
-        """
-        return self._addresses
 
     def emulator_of(self, profile: LinkProfile) -> str:
         """`tun`, `netem`, or `none` for a link that is what it is."""
@@ -152,7 +149,7 @@ class Network(Built):
             pair = self._pair(index, host, profile, net.slot)
             self._lay(pair, profile, f"{number}-link{index}", undo)
             offered = zip(pair.controls, pair.server.addresses, strict=True)
-            self._addresses[host][profile.name] = dict(offered)
+            self.addresses[host][profile.name] = dict(offered)
 
     def _pair(self, index: int, host: str, profile: LinkProfile, slot: int) -> Pair:
         """The ends of a link: the first address after the server's own is the client's."""

@@ -13,7 +13,7 @@ from reports.ledger.files import parsed_toml, whole_file
 from swarm.errors import UsageError
 
 PACKAGED = Path(__file__).with_name("profiles.toml")
-RESERVED = "none"
+NO_LINK = "none"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -114,7 +114,7 @@ def _read(file: Path) -> dict[str, LinkProfile]:
 def _profile(place: str, name: str, table: Any) -> LinkProfile:
     if not isinstance(table, dict):
         raise UsageError(f"{place} is no profile: put {name} under a profile's [NAME]")
-    if name == RESERVED:
+    if name == NO_LINK:
         raise UsageError(f"{place} has the name that stands for no link: choose another")
     if not NAME.fullmatch(name):
         raise UsageError(

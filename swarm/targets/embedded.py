@@ -194,15 +194,11 @@ def profile_operators(command: Sequence[str], patience_s: float = PROFILE_S) -> 
         )
     except subprocess.TimeoutExpired:
         return {"kind": OPERATORS, "error": f"it was not done after {patience_s:g} s"}
-    return _profile_record(done.returncode, done.stdout, done.stderr)
-
-
-def _profile_record(code: int, told: str, complaint: str) -> dict[str, Any]:
-    if code:
-        last = (complaint.strip().splitlines() or ["without a word"])[-1]
+    if code := done.returncode:
+        last = (done.stderr.strip().splitlines() or ["without a word"])[-1]
         return {"kind": OPERATORS, "error": f"python -m server profile ended with {code}: {last.rstrip('.')}"}
     try:
-        found = json.loads(told)
+        found = json.loads(done.stdout)
     except ValueError:
         return {"kind": OPERATORS, "error": "python -m server profile printed no JSON"}
     return {**{name: value for name, value in found.items() if name != "event"}, "kind": OPERATORS}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from swarm.errors import UsageError
-from swarm.hosts.hosts_file import HostSpec, made_hosts, read_hosts
+from swarm.hosts.hosts_file import HostSpec, hosts_named, read_hosts
 
 WHOLE = """
 [[host]]
@@ -66,8 +66,8 @@ def test_paths_here_may_begin_at_home(tmp_path: Path, monkeypatch: pytest.Monkey
     assert (found.identity, found.path) == ("/home/me/.ssh/bench", ".")
 
 
-def test_made_hosts() -> None:
-    assert made_hosts(2, "netns") == [HostSpec("h1", "netns"), HostSpec("h2", "netns")]
+def test_hosts_without_a_file() -> None:
+    assert hosts_named("2") == [HostSpec("h1", "netns"), HostSpec("h2", "netns")]
 
 
 def ssh(**fields: object) -> str:

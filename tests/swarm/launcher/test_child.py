@@ -9,9 +9,10 @@ import psutil
 import pytest
 
 from swarm.errors import UsageError
-from swarm.hosts.hosts_file import HostSpec, made_hosts
-from swarm.launcher.child import SupervisedProcess, spread, supervised, workers_wanted
-from swarm.launcher.orphans import launcher_of, mark
+from swarm.hosts.host import OWN_SUPERVISOR
+from swarm.hosts.hosts_file import HostSpec, hosts_named
+from swarm.launcher.child import SupervisedProcess, spread, workers_wanted
+from swarm.launcher.orphans import identity, launcher_of
 from tests.processes import wait_until
 
 pytestmark = pytest.mark.system
@@ -22,9 +23,9 @@ OWN = HostSpec("own", "process", workers=3)
 @pytest.mark.parametrize(
     ("specs", "workers", "counts"),
     [
-        (made_hosts(2, "netns"), 5, [3, 2]),
-        (made_hosts(3, "netns"), 3, [1, 1, 1]),
-        ([OWN, *made_hosts(2, "netns")], 6, [3, 2, 1]),
+        (hosts_named("2"), 5, [3, 2]),
+        (hosts_named("3"), 3, [1, 1, 1]),
+        ([OWN, *hosts_named("2")], 6, [3, 2, 1]),
         ([OWN], 3, [3]),
     ],
 )
@@ -35,8 +36,8 @@ def test_workers_are_spread_evenly(specs: list[HostSpec], workers: int, counts: 
 @pytest.mark.parametrize(
     ("specs", "workers", "sentence"),
     [
-        (made_hosts(3, "netns"), 2, "--workers 2: these hosts need 3; give --workers 3"),
-        ([OWN, *made_hosts(1, "netns")], 3, "--workers 3: these hosts need 4; give --workers 4"),
+        (hosts_named("3"), 2, "--workers 2: these hosts need 3; give --workers 3"),
+        ([OWN, *hosts_named("1", apart=True)], 3, "--workers 3: these hosts need 4; give --workers 4"),
         ([OWN], 5, "--workers 5: these hosts need 3 and no more; give --workers 3"),
     ],
 )
@@ -69,12 +70,12 @@ def test_a_locustfile_that_is_none(text: str | None, sentence: str, tmp_path: Pa
 
 def test_a_child_is_marked_writes_to_its_file_and_ends_with_its_supervisor(tmp_path: Path) -> None:
     script = "import os, time; print('ready', os.getpid(), os.environ['WORD'], flush=True); time.sleep(60)"
-    command = supervised([sys.executable, "-c", script])
+    command = [*OWN_SUPERVISOR, "--", sys.executable, "-c", script]
     with SupervisedProcess("c", command, tmp_path / "out", {"WORD": "there"}) as child:
         wait_until(lambda: "ready" in child.tail(), 20)
         _, pid, word = child.tail().split()
         assert word == "there"
-        assert launcher_of(int(pid)) == mark()["INFERSWARM_LAUNCHER"]
+        assert launcher_of(int(pid)) == identity()
         assert child.poll() is None
     assert child.poll() == 128 + 15
     assert not psutil.pid_exists(int(pid))
@@ -86,7 +87,8 @@ def test_a_child_that_is_asked_has_its_time_to_end(tmp_path: Path) -> None:
         "signal.signal(signal.SIGTERM, lambda *_: (print('in order', flush=True), sys.exit(7)))\n"
         "print('ready', flush=True)\ntime.sleep(60)\n"
     )
-    with SupervisedProcess("c", supervised([sys.executable, "-c", script]), tmp_path / "out", {}) as child:
+    command = [*OWN_SUPERVISOR, "--", sys.executable, "-c", script]
+    with SupervisedProcess("c", command, tmp_path / "out", {}) as child:
         wait_until(lambda: "ready" in child.tail(), 20)
         child.terminate()
         assert child.wait(20) == 7

@@ -54,7 +54,7 @@ def test_both_directions_go_through_the_middle_in_packets_of_their_own(
     monkeypatch.setattr(network, "kernel_has_netem", lambda: True)
     with Network(["h1"], [NARROW]) as made:
         assert made.emulator_of(NARROW) == "netem"
-        address = made.addresses()["h1"]["narrow"]["cubic"]
+        address = made.addresses["h1"]["narrow"]["cubic"]
         with serving(made.server_command) as port:
             found = ask(lambda argv: made.command("h1", argv), address, port, 10**6)
         (middle,) = [name for name in namespaces_of(os.getpid()) if name.endswith("-link0")]

@@ -62,7 +62,7 @@ def test_every_address_has_its_congestion_control_and_every_link_a_client_of_its
     clients: dict[tuple[str, str], set[str]] = {}
     servers = []
     for host, link in itertools.product(HOSTS, ["lan", "quick"]):
-        addresses = made.addresses()[host][link]
+        addresses = made.addresses[host][link]
         assert [*addresses] == (["cubic", "bbr"] if link == "lan" else ["bbr", "cubic"])
         for control, address in addresses.items():
             found = ask(at(made, host), address, port, 30_000)
@@ -105,8 +105,8 @@ def test_settings_of_tcp_are_the_namespaces_own(made: Network) -> None:
 def test_two_networks_at_once_do_not_meet(made: Network, port: int) -> None:
     with Network(["h1"], [LAN]) as other, serving(other.server_command) as beside:
         assert other.control_address != made.control_address
-        address = other.addresses()["h1"]["lan"]["cubic"]
-        assert address == made.addresses()["h1"]["lan"]["cubic"]
+        address = other.addresses["h1"]["lan"]["cubic"]
+        assert address == made.addresses["h1"]["lan"]["cubic"]
         assert ask(at(other, "h1"), address, beside)["bytes"] == 1
         assert ask(at(made, "h1"), address, port)["bytes"] == 1
 

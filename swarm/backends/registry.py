@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 
 from swarm.errors import UsageError
 from users.endpoint import EMULATED, Endpoint, Payload, Protocol
+from users.tls import OPEN, Security
 
 FIVE = ("pytorch-http", "onnx-http", "onnx-grpc", "trt-http", "trt-grpc")
 """The seeds' own."""
@@ -44,10 +45,11 @@ class EndpointKind:
         """Whether a compiled engine is behind it."""
         return "trt" in (self.backend, STANDS_FOR.get(self.backend))
 
-    def at(self, address: str, own_model: str) -> Endpoint:
+    def at(self, address: str, own_model: str, tls: bool = False, security: Security = OPEN) -> Endpoint:
         """The endpoint of this kind at an address, given the name of its backend's own model."""
         model = "" if self.backend in SERVICES else self.model(own_model)
-        return Endpoint(self.name, self.backend, self.protocol, self.payload, address, model)
+        kind = (self.backend, self.protocol, self.payload)
+        return Endpoint(self.name, *kind, address, model, tls, security)
 
     def model(self, own: str) -> str:
         """The name of Triton's model for this payload, given that of the backend's own."""

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -195,7 +196,7 @@ class Launcher:
             off += [f"{host}: {text}" for text in wrong]
             say(f"link {profile.name} of {host}: {found}{'; '.join(['', *wrong])}")
         emulator = self._network.emulator_of(profile)
-        return {**profile.to_record(), "emulator": emulator, "measured": by_host, "differences": off}
+        return {**asdict(profile), "emulator": emulator, "measured": by_host, "differences": off}
 
     def _launch(self, logs: Path) -> LaunchInfo:
         network: dict[str, Any] = {}

@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from ipaddress import IPv4Address
-from typing import Self
+from typing import Literal, Self
 
 from swarm.errors import UsageError
 from swarm.links.devices import MOST_HOSTS, ControlNet, End, Pair, add_veth, join, open_tun
@@ -28,7 +28,6 @@ from swarm.links.namespace import (
 )
 from swarm.links.profiles import LinkProfile
 
-EMULATORS = ("auto", "tun", "netem")
 FIRST_ADDRESS, SLOT = IPv4Address("198.18.0.0"), 8
 """Seen in a network's own namespaces only, so every network begins with the same."""
 CONGESTION_CONTROL = "cubic"
@@ -40,7 +39,7 @@ SINGLE_LINKS = 2**14
 
 
 class Built:
-    """Built in `_build`, after `_require`, when entered; undone at the end or where the building fails."""
+    """Built in `_build` when entered; undone at the end or where the building fails."""
 
     def __init__(self) -> None:
         self._owner = 0
@@ -48,7 +47,6 @@ class Built:
         self.tun_links: list[TunLink] = []
 
     def __enter__(self) -> Self:
-        self._require()
         remove_orphans()
         self._owner = os.getpid()
         try:
@@ -70,9 +68,6 @@ class Built:
         """Raises LinkError where a forwarder has died, before or while it was stopped."""
         for tun_link in self.tun_links:
             tun_link.check()
-
-    def _require(self) -> None:
-        raise NotImplementedError
 
     def _build(self, undo: ExitStack) -> None:
         raise NotImplementedError
@@ -96,14 +91,14 @@ class Network(Built):
     ```
     """
 
-    def __init__(self, hosts: Sequence[str], profiles: Sequence[LinkProfile], emulator: str = "auto") -> None:
+    def __init__(
+        self, hosts: Sequence[str], profiles: Sequence[LinkProfile], emulator: Literal["", "tun"] = ""
+    ) -> None:
         super().__init__()
-        if emulator not in EMULATORS:
-            raise UsageError(f"emulator={emulator}: choose one of {', '.join(EMULATORS)}")
         if len(hosts) > MOST_HOSTS:
             raise UsageError(f"{len(hosts)} hosts on one machine: choose at most {MOST_HOSTS}")
         self.hosts, self.profiles = tuple(hosts), tuple(profiles)
-        self.emulator = emulator
+        self.emulator: str = emulator
         """What emulates, `tun` or `netem`, once it is entered."""
         self.control_address = self.server_address = ""
         self._servers, self._places = "", dict.fromkeys(self.hosts, "")
@@ -129,16 +124,13 @@ class Network(Built):
         require_means(tun=None)
         if not any(profile.emulated for profile in self.profiles):
             self.emulator = "none"
-        elif self.emulator == "auto":
+        elif not self.emulator:
             self.emulator = "netem" if kernel_has_netem() else "tun"
-        elif self.emulator == "netem" and not kernel_has_netem():
-            raise LinkError(
-                "emulator=netem: this kernel has none; load it (modprobe sch_netem), or choose tun"
-            )
         if self.emulator == "tun":
             require_means()
 
     def _build(self, undo: ExitStack) -> None:
+        self._require()
         number = next(NUMBERS)
         self._servers = _add_place(f"{number}-servers", undo)
         for index, host in enumerate(self.hosts):
@@ -207,10 +199,8 @@ class EmulatedLink(Built):
         """The command that runs `argv` as a client of the link."""
         return inside(self.namespace, *argv)
 
-    def _require(self) -> None:
-        require_means()
-
     def _build(self, undo: ExitStack) -> None:
+        require_means()
         # Once the forwarder runs it alone holds the devices: they go when it goes.
         with ExitStack() as held:
             slot, near = _claim_slot(held)

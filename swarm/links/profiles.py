@@ -5,7 +5,7 @@ Some are packaged, others come from a file of the user's own.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +55,6 @@ class LinkProfile:
             "up": {**both, "loss": self.loss_pct / 100, "seed": f"{seed}-up"},
             "down": {**both, "loss": 0.0, "seed": f"{seed}-down"},
         }
-
-    def to_record(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return asdict(self)
 
 
 FIELDS: dict[str, tuple[tuple[type, ...], Callable[[Any], bool], str]] = {

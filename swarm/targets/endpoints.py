@@ -37,7 +37,7 @@ def endpoints_from_options(options: Options, kinds: Sequence[EndpointKind]) -> l
         if url := options.urls.get(name, ""):
             place = place_of(flag(name), url, kind.protocol)
             security = security_for(kind.backend, options.security)
-            made.append(reached(kind, place, models.get(kind.backend, ""), security))
+            made.append(kind.at(place.address, models.get(kind.backend, ""), place.tls, security))
     if not made:
         wanted = dict.fromkeys(url_option(kind.backend, kind.protocol) for kind in kinds)
         given = " or ".join(flag(name) for name in wanted if name in URLS)
@@ -80,11 +80,6 @@ def security_for(backend: str, security: Security) -> Security:
     return made
 
 
-def reached(kind: EndpointKind, place: Place, model: str, security: Security) -> Endpoint:
-    """The endpoint of a kind at a place."""
-    return replace(kind.at(place.address, model), tls=place.tls, security=security)
-
-
 def endpoints_from_ready(ready: Mapping[str, Any], kinds: Iterable[EndpointKind]) -> list[Endpoint]:
     """The endpoints of some kinds that embedded servers have, from their `ready` event."""
     made = []
@@ -95,7 +90,7 @@ def endpoints_from_ready(ready: Mapping[str, Any], kinds: Iterable[EndpointKind]
             security = replace(OPEN, token=variable_of("")) if kind.backend in SERVICES else OPEN
             address = server.get(kind.protocol)
             place = Place(address) if address else place_of(kind.backend, server["url"])
-            made.append(reached(kind, place, server.get("model", ""), security))
+            made.append(kind.at(place.address, server.get("model", ""), place.tls, security))
     return made
 
 

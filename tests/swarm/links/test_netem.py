@@ -9,7 +9,7 @@ import pytest
 
 from swarm.links import emulators, network
 from swarm.links.emulators import qdisc
-from swarm.links.namespace import LinkError, ip
+from swarm.links.namespace import ip
 from swarm.links.network import Network
 from swarm.links.profiles import LinkProfile
 from tests.swarm.links.means import ask, namespaces_of, real, serving
@@ -31,16 +31,6 @@ def test_a_direction_is_one_order() -> None:
 def test_without_a_rate_whatever_is_on_its_way_must_fit() -> None:
     words = qdisc("up", LinkProfile("near", one_way_ms=0.5), 0.0)
     assert " ".join(words) == "qdisc add dev up root netem delay 500us limit 100000"
-
-
-def test_a_kernel_without_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(network, "kernel_has_netem", lambda: False)
-    monkeypatch.setattr(network, "require_means", lambda **_: None)
-    with pytest.raises(LinkError) as raised:
-        Network(["h1"], [NARROW], "netem").__enter__()
-    assert str(raised.value) == (
-        "emulator=netem: this kernel has none; load it (modprobe sch_netem), or choose tun"
-    )
 
 
 @real

@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -277,17 +277,10 @@ def test_a_command_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         run("tc", "qdisc")
 
 
-@pytest.mark.parametrize(
-    ("hosts", "emulator", "said"),
-    [
-        (["h1"], "guess", "emulator=guess: choose one of auto, tun, netem"),
-        (["h"] * 251, "auto", "251 hosts on one machine: choose at most 250"),
-    ],
-)
-def test_what_no_network_can_be_is_refused(hosts: Sequence[str], emulator: str, said: str) -> None:
+def test_too_many_hosts_are_refused() -> None:
     with pytest.raises(UsageError) as raised:
-        Network(hosts, [], emulator)
-    assert str(raised.value) == said
+        Network(["h"] * 251, [])
+    assert str(raised.value) == "251 hosts on one machine: choose at most 250"
 
 
 def test_without_root_there_is_no_network(monkeypatch: pytest.MonkeyPatch) -> None:

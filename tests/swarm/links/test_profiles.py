@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ def own(tmp_path: Path) -> Path:
 def test_the_packaged_profiles_are_the_published_paths_and_three_more() -> None:
     known = read_profiles()
     assert [*known] == ["lan", "wan-a100", "wan-rtx4090", "home", "clean-long"]
-    assert known["wan-a100"].to_record() == {
+    assert asdict(known["wan-a100"]) == {
         "name": "wan-a100",
         "about": "the published study's way to its A100",
         "published": "step7-a100",

@@ -44,8 +44,6 @@ PORT_TAKEN = "remote port forwarding failed"
 VARIABLE = re.compile(r"INFERSWARM_(?:[A-Z0-9]+_)?TOKEN")
 """As `users.redact` has it, which imports Locust by the way."""
 
-Inside = Callable[[str, Sequence[str]], list[str]]
-
 
 class Host:
     """One for each spec; `inside` is `Network.command`, which a netns host is reached through.
@@ -54,7 +52,9 @@ class Host:
     reads its standard input and ends when that closes: give it a pipe.
     """
 
-    def __init__(self, spec: HostSpec, inside: Inside | None = None) -> None:
+    def __init__(
+        self, spec: HostSpec, inside: Callable[[str, Sequence[str]], list[str]] | None = None
+    ) -> None:
         self.spec = spec
         self._network = inside if spec.kind == "netns" else None
         first = random.randrange(PORTS)

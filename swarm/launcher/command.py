@@ -49,7 +49,6 @@ WORKERS_S = 120
 """How long workers may take to connect."""
 INCONCLUSIVE, EXIT_CODES = 3, (0, 1, 2, 3)
 """Of a master; whatever else it ends with, its study has no verdict."""
-LOOPBACK = "127.0.0.1"
 
 
 def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -211,7 +210,7 @@ class Launcher:
         """Start the master with its arguments and every worker; the master's exit code at its end."""
         logs = new_folder("workers")
         self._undo.callback(shutil.rmtree, logs, ignore_errors=True)
-        address = self._network.control_address if self._network else LOOPBACK
+        address = self._network.control_address if self._network else "127.0.0.1"
         port = free_port(address)
         bound = ["--master", "--master-bind-host", address, "--master-bind-port", str(port)]
         if "--headless" in arguments:

@@ -19,7 +19,6 @@ HOST_VARIABLE = "INFERSWARM_HOST"
 """The name of the host that a worker runs on."""
 BEGAN = "began"
 """The file among the workers' logs that says that all of them are there."""
-LOOPBACK = "127.0.0.1:"
 
 
 @dataclass(frozen=True)
@@ -109,4 +108,4 @@ def relocated(ready: Any, address: str) -> Any:
     """What embedded servers say of themselves, as seen from outside the namespace that they are in."""
     if not address:
         return ready
-    return json.loads(json.dumps(ready).replace(LOOPBACK, f"{address}:"))
+    return json.loads(json.dumps(ready).replace("127.0.0.1:", f"{address}:"))

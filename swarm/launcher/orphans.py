@@ -61,9 +61,9 @@ def left_behind() -> list[int]:
     return [pid for pid in found if started(pid) and pid not in (os.getpid(), os.getppid())]
 
 
-def remove_folders(temporary: Path | None = None) -> None:
+def remove_folders() -> None:
     """Remove the temporary folders of processes that are gone."""
-    for entry in (temporary or Path(tempfile.gettempdir())).glob(FOLDER.format(what="*", owner="*") + "*"):
+    for entry in Path(tempfile.gettempdir()).glob(FOLDER.format(what="*", owner="*") + "*"):
         owner = MARK.search(entry.name)
         if owner and is_gone(owner[0]):
             shutil.rmtree(entry, ignore_errors=True)

@@ -91,7 +91,7 @@ class Lane:
         }
 
 
-def new_lane(seed: str, **shape: Any) -> Lane:
+def new_lane(seed: str = "", **shape: Any) -> Lane:
     """A lane as `LinkProfile.lanes` describes it; the same seed loses the same packets."""
     return Lane(**shape, chance=random.Random(seed).random)
 

@@ -51,10 +51,7 @@ class LinkProfile:
             "ns_per_byte": 8_000 / self.mbit_per_s if self.mbit_per_s else 0.0,
             "queue_bytes": self.queue_bytes,
         }
-        return {
-            "up": {**both, "loss": self.loss_pct / 100, "seed": f"{seed}-up"},
-            "down": {**both, "loss": 0.0, "seed": f"{seed}-down"},
-        }
+        return {"up": {**both, "loss": self.loss_pct / 100, "seed": f"{seed}-up"}, "down": both}
 
 
 FIELDS: dict[str, tuple[tuple[type, ...], Callable[[Any], bool], str]] = {

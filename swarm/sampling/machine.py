@@ -51,17 +51,15 @@ def in_thread(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 
 class LocalGpus:
-    """NVML, initialised by the first reading; `nvml` is the module, and `run` where its calls are made."""
+    """NVML, initialised by the first reading; `nvml` is the module."""
 
-    def __init__(
-        self, nvml: Any, run: Callable[[Callable[[], dict[str, Any]]], dict[str, Any]] = in_thread
-    ) -> None:
-        self._nvml, self._run = nvml, run
+    def __init__(self, nvml: Any) -> None:
+        self._nvml = nvml
         self._handles: dict[str, Any] | None = None
 
     def read(self) -> dict[str, Any]:
         """`{"gpus": […]}`, or nothing where there is no driver and no GPU."""
-        return self._run(self._read)
+        return in_thread(self._read)
 
     def _read(self) -> dict[str, Any]:
         if self._handles is None:
@@ -189,8 +187,7 @@ def proportional_of(pid: int) -> dict[str, int]:
 
 def resident_of(pid: int) -> int:
     """All pages that a process maps, shared or not. Raises psutil.NoSuchProcess."""
-    found: int = psutil.Process(pid).memory_info().rss
-    return found
+    return int(psutil.Process(pid).memory_info().rss)
 
 
 class ServerMemory:
@@ -204,10 +201,9 @@ class ServerMemory:
     def __init__(
         self,
         ready: Mapping[str, Any],
-        run: Callable[[Callable[[], dict[str, Any]]], dict[str, Any]] = in_thread,
         gpus: Callable[[], Mapping[int, int]] = lambda: memory_by_process(find_nvml()),
     ) -> None:
-        self._servers, self._run, self._gpus = ready.get("endpoints", {}), run, gpus
+        self._servers, self._gpus = ready.get("endpoints", {}), gpus
 
     def read(self, endpoint: Endpoint) -> dict[str, Any]:
         """The server's name, bytes and processes; empty for servers of others, and for one that has died.
@@ -215,7 +211,7 @@ class ServerMemory:
         `gpu_memory_bytes` is of its processes alone, and not there where no driver tells that by process.
         """
         pid = self._servers.get(endpoint.server, {}).get("pid")
-        held = self._run(lambda: self._read(pid)) if pid else {}
+        held = in_thread(lambda: self._read(pid)) if pid else {}
         return {"server": endpoint.server, **held} if held else {}
 
     def _read(self, pid: int) -> dict[str, Any]:

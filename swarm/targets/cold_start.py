@@ -90,8 +90,7 @@ class FirstCalls:
         What was known of it and never told.
         """
         server = (endpoint.host, endpoint.server)
-        known = [(key, call) for key, call in self._first.items() if key[:2] == server]
-        untold = [call for key, call in known if key not in self._told]
+        untold = [call for key, call in self._first.items() if key[:2] == server and key not in self._told]
         self._reloaded.add(server)
         self._first = {key: call for key, call in self._first.items() if key[:2] != server}
         self._told = {key for key in self._told if key[:2] != server}

@@ -303,12 +303,8 @@ def mend(error: ssl.SSLError, endpoint: Endpoint) -> str:
     reason = error.reason or ""
     if "WRONG_VERSION" in reason or "RECORD_LAYER" in reason:
         return plain(endpoint)
-    own = endpoint.security.cert
-    return (
-        "give one that it knows by --tls-client-cert and --tls-client-key"
-        if own
-        else "give --tls-client-cert and --tls-client-key"
-    )
+    own = "one that it knows by " if endpoint.security.cert else ""
+    return f"give {own}--tls-client-cert and --tls-client-key"
 
 
 def plain(endpoint: Endpoint) -> str:

@@ -70,7 +70,7 @@ class FakeNvml:
 
 
 def read(nvml: FakeNvml) -> dict[str, Any]:
-    return LocalGpus(nvml, run=lambda work: work()).read()
+    return LocalGpus(nvml).read()
 
 
 def test_every_gpu_by_its_uuid_without_what_it_does_not_tell() -> None:

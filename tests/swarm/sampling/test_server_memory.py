@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -103,7 +102,7 @@ def test_a_process_that_has_ended_holds_nothing() -> None:
     with subprocess.Popen([sys.executable, "-I", "-S", "-c", ""]) as process:
         pass
     assert family(process.pid) == []
-    assert ServerMemory({"endpoints": {"onnx": {"pid": process.pid}}}, here, dict).read(ONNX) == {}
+    assert ServerMemory({"endpoints": {"onnx": {"pid": process.pid}}}, dict).read(ONNX) == {}
 
 
 def test_the_kernels_summary_by_our_names() -> None:
@@ -119,25 +118,21 @@ def test_the_kernels_summary_by_our_names() -> None:
     assert parts_of("") == {}
 
 
-def here(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    return work()
-
-
 def test_a_server_and_its_floor_are_one_and_others_are_unknown(tree: int) -> None:
-    memory = ServerMemory({"endpoints": {"onnx": {"pid": tree}}}, here, dict)
+    memory = ServerMemory({"endpoints": {"onnx": {"pid": tree}}}, dict)
     found = memory.read(ONNX)
     assert (found["server"], found["processes"]) == ("onnx", 2)
     assert memory.read(ONNX.floor())["server"] == "onnx"
     assert memory.read(Endpoint("pytorch-http", "pytorch", "http", "jpeg", "127.0.0.1:8002")) == {}
-    assert ServerMemory({}, here, dict).read(ONNX) == {}
+    assert ServerMemory({}, dict).read(ONNX) == {}
 
 
 def test_gpu_memory_is_of_the_servers_own_processes(tree: int) -> None:
     servers = {"endpoints": {"onnx": {"pid": tree}}}
     child = family(tree)[1]
-    own = ServerMemory(servers, here, lambda: {tree: 1_000, child: 20, 1: 400_000}).read(ONNX)
+    own = ServerMemory(servers, lambda: {tree: 1_000, child: 20, 1: 400_000}).read(ONNX)
     assert own["gpu_memory_bytes"] == 1_020
-    assert "gpu_memory_bytes" not in ServerMemory(servers, here, lambda: {1: 400_000}).read(ONNX)
+    assert "gpu_memory_bytes" not in ServerMemory(servers, lambda: {1: 400_000}).read(ONNX)
 
 
 class Processes(FakeNvml):

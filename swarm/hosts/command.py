@@ -3,7 +3,7 @@
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,9 +44,8 @@ A hosts file names places that client processes run on:
 def main(argv: list[str]) -> int:
     """Run one command; 2 where a host is not fit, and where the command line or a file will not do."""
     arguments = parser().parse_args(argv)
-    run: Callable[[argparse.Namespace], int] = arguments.run
     try:
-        return run(arguments)
+        return int(arguments.run(arguments))
     except SwarmError as error:
         print(f"inferswarm: {plain_lines(error)}", file=sys.stderr)
         return UNFIT
@@ -113,9 +112,9 @@ def run_prepare(arguments: argparse.Namespace) -> int:
     return report([Host(spec) for spec in specs])
 
 
-def say(line: str) -> None:
-    """A line of progress."""
-    print(plain_lines(line), flush=True)
+def say(text: str) -> None:
+    """A line for the person."""
+    print(plain_lines(text), flush=True)
 
 
 def report(hosts: Sequence[Host]) -> int:

@@ -15,6 +15,7 @@ from reports.format import plain_lines
 from reports.parser import Parser
 from swarm.errors import SwarmError, UsageError
 from swarm.hosts.check import HostError, check, check_all, problems
+from swarm.hosts.command import say
 from swarm.hosts.host import OWN_SUPERVISOR, PORT_TAKEN, Host
 from swarm.hosts.hosts_file import HostSpec, add_ssh_config, hosts_named
 from swarm.launcher.child import (
@@ -289,8 +290,3 @@ class Launcher:
             master.kill()
         code = master.wait()
         return code if code in EXIT_CODES else INCONCLUSIVE
-
-
-def say(text: str) -> None:
-    """A line for the person."""
-    print(plain_lines(text), flush=True)

@@ -48,8 +48,7 @@ class EndpointKind:
     def at(self, address: str, own_model: str, tls: bool = False, security: Security = OPEN) -> Endpoint:
         """The endpoint of this kind at an address, given the name of its backend's own model."""
         model = "" if self.backend in SERVICES else self.model(own_model)
-        kind = (self.backend, self.protocol, self.payload)
-        return Endpoint(self.name, *kind, address, model, tls, security)
+        return Endpoint(self.name, self.backend, self.protocol, self.payload, address, model, tls, security)
 
     def model(self, own: str) -> str:
         """The name of Triton's model for this payload, given that of the backend's own."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import socket as plain_socket
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
 
-from swarm.backends.admin_client import AdminConnection, get, post
+from swarm.backends.admin_client import AdminConnection, get
 from swarm.backends.server_setup import model_config, read_serving
 from swarm.backends.statistics import metrics_reader, read_counters
 from swarm.distributed.tcp_stats import own_connections
@@ -77,7 +78,9 @@ def test_nobody_is_followed_with_the_token(pages: Pages, secured: Proxy, made: C
     endpoint = Endpoint(
         "x", "onnx", "http", "fp32", secured.address, "m", True, Security(made.ca, token=TOKEN)
     )
-    assert [get(endpoint, "/moved").status, post(endpoint, "/moved", {"a": 1}).status] == [302, 302]
+    with closing(AdminConnection.to(endpoint, 5)) as connection:
+        posted = connection.ask("POST", "/moved", {"a": 1})
+    assert [get(endpoint, "/moved").status, posted.status] == [302, 302]
     assert [path for path, _ in pages.heard] == ["/moved", "/moved"]
 
 

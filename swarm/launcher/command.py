@@ -112,7 +112,7 @@ def profiles_of(options: argparse.Namespace) -> list[LinkProfile]:
     names = [name.strip() for name in options.link.split(",") if name.strip() != NO_LINK]
     if not names:
         return []
-    return profiles_named(",".join(names), read_profiles(Path(options.links) if options.links else None))
+    return profiles_named(names, read_profiles(Path(options.links) if options.links else None))
 
 
 def main(argv: list[str]) -> int:

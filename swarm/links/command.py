@@ -78,7 +78,7 @@ def _act(name: str, command: list[str], known: Mapping[str, LinkProfile]) -> int
             parser().error("a command needs a link: give its NAME before `--`")
         Console(highlight=False).print(profiles_table(known.values()))
         return OK
-    (profile,) = profiles_named(name, known)
+    (profile,) = profiles_named([name], known)
     return run_over(profile, command) if command else compare(profile)
 
 

@@ -84,7 +84,7 @@ class Network(Built):
     link of each profile between each host and the servers.
 
     ```
-    with Network(["h1", "h2"], profiles_named("lan,wan-a100", read_profiles())) as network:
+    with Network(["h1", "h2"], profiles_named(["lan", "wan-a100"], read_profiles())) as network:
         server = subprocess.Popen(network.server_command(["python", "-m", "server", "up"]))
         address = network.addresses["h1"]["wan-a100"]["cubic"]
         subprocess.run(network.command("h1", ["curl", f"http://{address}:8010/v2/health/ready"]))

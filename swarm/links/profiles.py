@@ -4,7 +4,7 @@ Some are packaged, others come from a file of the user's own.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -85,13 +85,13 @@ def read_profiles(file: Path | None = None) -> dict[str, LinkProfile]:
     return found if file is None else {**found, **_read(file)}
 
 
-def profiles_named(text: str, known: Mapping[str, LinkProfile]) -> list[LinkProfile]:
-    """The profiles of a list such as "lan,wan-a100", each once. Raises UsageError naming the known ones."""
-    names = dict.fromkeys(name.strip() for name in text.split(","))
-    for name in names:
+def profiles_named(names: Iterable[str], known: Mapping[str, LinkProfile]) -> list[LinkProfile]:
+    """The profiles of these names, each once. Raises UsageError naming the known ones."""
+    found = dict.fromkeys(names)
+    for name in found:
         if name not in known:
             raise UsageError(f"there is no link named {name!r}: choose from {', '.join(known)}")
-    return [known[name] for name in names]
+    return [known[name] for name in found]
 
 
 def _read(file: Path) -> dict[str, LinkProfile]:

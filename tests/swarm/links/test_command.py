@@ -79,11 +79,12 @@ def test_without_a_name_links_are_listed_and_a_file_adds_to_them(
     assert first_words == ["link", *KNOWN, "moon"]
 
 
-def test_a_name_that_nobody_knows_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["moon"]) == 2
+@pytest.mark.parametrize("name", ["moon", "lan,home"])
+def test_a_name_that_nobody_knows_is_a_usage_error(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name]) == 2
     said = capsys.readouterr().err
     known = "lan, wan-a100, wan-rtx4090, home, clean-long"
-    assert said == f"inferswarm: there is no link named 'moon': choose from {known}\n"
+    assert said == f"inferswarm: there is no link named '{name}': choose from {known}\n"
 
 
 def test_a_command_without_a_link_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,9 +71,9 @@ def test_a_users_file_adds_and_replaces(own: Path) -> None:
 
 def test_profiles_are_named_in_a_list() -> None:
     known = read_profiles()
-    assert profiles_named("wan-a100, lan,lan", known) == [known["wan-a100"], known["lan"]]
+    assert profiles_named(["wan-a100", "lan", "lan"], known) == [known["wan-a100"], known["lan"]]
     with pytest.raises(UsageError) as raised:
-        profiles_named("lan,van", known)
+        profiles_named(["lan", "van"], known)
     assert str(raised.value) == (
         "there is no link named 'van': choose from lan, wan-a100, wan-rtx4090, home, clean-long"
     )

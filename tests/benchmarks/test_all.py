@@ -53,7 +53,8 @@ def test_a_stop_leaves_the_rest_and_says_so(
 def test_whatever_judges_itself_by_bounds_is_among_them() -> None:
     judged = {path.stem for path in (ROOT / "benchmarks").glob("*.py") if "exit_code()" in path.read_text()}
     assert judged - {"bounds"} <= set(program.NAMES)
-    assert all((ROOT / "benchmarks" / f"{name}.py").exists() for name in program.NAMES)
+    programs = {name: (ROOT / "benchmarks" / f"{name}.py").read_text() for name in program.NAMES}
+    assert [name for name, text in programs.items() if '__name__ == "__main__"' not in text] == []
 
 
 def test_an_unknown_name_is_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -59,7 +59,7 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         allow_abbrev=False,
         description="Run a study on one or more client hosts: Locust's master here, its workers there,"
         " emulated links between them and the servers where asked, and one result folder.",
-        epilog="Every other option goes to the study: see `locust -f FILE --help`.",
+        epilog="Every other option goes to the study: the table under Options in README.md has them.",
     )
     parser.add_argument("-f", "--locustfile", required=True, metavar="FILE", help="the study's locustfile")
     parser.add_argument(

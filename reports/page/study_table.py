@@ -29,7 +29,7 @@ class StudyNotes(Footnotes):
         said = (found for endpoint in endpoints if (found := stand_in(self.study, endpoint)))
         return TableCell(name, self.marks([*said, *doubts]))
 
-    def unsaid(self) -> Iterator[str]:
+    def unmarked(self) -> Iterator[str]:
         """What is to be disclosed of the endpoints of the rows, as far as no note says so."""
         return (text for text in disclosures(self.study, self.endpoints) if text not in self.texts)
 
@@ -93,7 +93,7 @@ def study_table(
         caption=caption,
         notes=notes,
         numeric=(at for at, is_numeric in enumerate(numeric) if is_numeric),
-        shared=(*shared, *(notes.unsaid() if disclosed else ())),
+        shared=(*shared, *(notes.unmarked() if disclosed else ())),
         folded=folded,
     )
 

@@ -30,7 +30,7 @@ def render_console(page: Page, console: Console) -> None:
         console.print(Text(f"• {plain(sentence)}"))
     every = [table for section in page.sections if section.brief for table in section.tables]
     tables = [table for table in every if not table.folded]
-    if said := " ".join(unsaid(page, tables)):
+    if said := " ".join(not_in_findings(page, tables)):
         console.print()
         console.print(Text(plain(said), style="dim"))
     for table in tables:
@@ -41,7 +41,7 @@ def render_console(page: Page, console: Console) -> None:
         console.print(Text(f"Only in the files: {', '.join(long)}.", style="dim"))
 
 
-def unsaid(page: Page, tables: Sequence[Table]) -> Iterator[str]:
+def not_in_findings(page: Page, tables: Sequence[Table]) -> Iterator[str]:
     """What the tables share and no finding says, each sentence once."""
     shared = dict.fromkeys(text for table in tables for text in table.shared)
     return (text for text in shared if not any(text in finding for finding in page.findings))

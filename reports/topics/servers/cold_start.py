@@ -26,7 +26,7 @@ def cold_starts(study: Study) -> Table:
         "load, the first request of each batch shape, and the least of those that followed at once.",
         notes=notes,
         numeric=range(1, len(HEADS)),
-        shared=notes.unsaid(),
+        shared=notes.unmarked(),
     )
 
 

@@ -41,7 +41,7 @@ def memory_table(study: Study) -> Table:
     heads = ("server", "processes", AT_FIRST, *(f"after batch {batch}" for batch in ends), "most", "on GPU")
     rows = [_row(runs, ends, notes) for runs in groups]
     rows += _published(study, len(heads), notes) if rows else ()
-    shared = notes.unsaid()
+    shared = notes.unmarked()
     numeric = range(1, len(heads))
     return table_of(TITLE, heads, rows, caption=CAPTION, notes=notes, numeric=numeric, shared=shared)
 

@@ -58,8 +58,3 @@ def protocol_pairs(study: Study, runs: Runs) -> Pairs:
         study.named(http._replace(endpoint=http.endpoint.removesuffix("-http"))): (http, grpc)
         for http, grpc in found
     }
-
-
-def percentile_ms(run: Summary, percentile: str) -> float | None:
-    """Latency at p50, p90, p95, p99 or p99.9 in milliseconds."""
-    return in_ms(f"latency_{percentile.replace('.', '')}_ns")(run)

@@ -234,3 +234,9 @@ def codes(run: Summary, separator: str = ", ") -> str:
 def tainting(run: Summary) -> set[str]:
     """The codes of what disqualifies a run."""
     return {caveat.code for caveat in run.caveats if caveat.tainted}
+
+
+def percentile_ms(run: Summary, percentile: str) -> float | None:
+    """Latency at p50, p90, p95, p99 or p99.9 in milliseconds."""
+    value_ns: float | None = getattr(run, f"latency_{percentile.replace('.', '')}_ns")
+    return None if value_ns is None else value_ns / 1e6

@@ -10,10 +10,10 @@ import ssl
 from collections.abc import Iterable
 from typing import Any
 
+from reports.caveats.rate_bound import RateBound
 from swarm.errors import UsageError
 from swarm.options.addresses import Place, check_secrets, place_of
 from swarm.options.model import NUMBERS, OPTIONS, SIZES, SWITCHES, TEXTS, URLS, Option, Options, flag
-from swarm.plan.rate_search import RateBound
 from users.load.load_profile import seconds_of
 from users.tls import Security, new_context
 
@@ -139,7 +139,10 @@ def check_load(options: Options) -> None:
     if options.load_profile:
         check_profile(options)
     if options.find_rate:
-        RateBound.parse(options.find_rate)
+        try:
+            RateBound.parse(options.find_rate)
+        except ValueError as error:
+            raise UsageError(f"--find-rate {options.find_rate}: {error}") from error
         if options.repeats > 1 or len(options.rates) > 1:
             raise UsageError(
                 "--find-rate: searches once, from one rate; leave --repeats or further --rates out"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 
-from reports.histogram import buckets
-from swarm.errors import UsageError
+from reports.caveat import gravest
+from reports.caveats.rate_bound import RateBound
+from reports.summary.summary import Summary, percentile_ms, tainting
 from swarm.plan.cell import Cell, PlannedRun
 from swarm.plan.schedule import Outcome, Schedule
 
@@ -17,92 +17,75 @@ PRECISION = 1.05
 """Done when the lowest rate that misses the bound is at most this many times the highest that meets it."""
 MOST_STEPS = 16
 LEAST_PER_S = 0.1
-MOST_MS = 3_600_000.0
-"""That a histogram of latencies can tell."""
-BEYOND = 10
-"""As many results must lie beyond a percentile that is to be trusted."""
 
 Rates = Generator[float, bool | None, None]
 
 
-@dataclass(frozen=True)
-class RateBound:
-    """At most `limit_ms` at a percentile (50 to 99.9) of latency, counted from the intended start."""
-
-    percentile: float
-    limit_ms: float
-
-    @classmethod
-    def parse(cls, text: str) -> RateBound:
-        """`p99<=100`: the 99th percentile is at most 100 ms. Raises UsageError."""
-        found = re.fullmatch(r"p(50|90|95|99|99\.9)\s*<=\s*(\d+(?:\.\d+)?)\s*(?:ms)?", text.strip())
-        if not found or not 0 < float(found[2]) <= MOST_MS:
-            raise UsageError(f"--find-rate {text}: give p50, p90, p95, p99 or p99.9 and ms, e.g. 'p99<=100'")
-        return cls(float(found[1]), float(found[2]))
-
-    @property
-    def results(self) -> int:
-        """How many results the percentile needs."""
-        return math.ceil(BEYOND / (1 - self.percentile / 100) - 1e-6)
-
-    def met_by(self, outcome: Outcome) -> bool | None:
-        """Whether a run kept it without failures and dropped arrivals; None where the run tells nothing."""
-        if not outcome.sound or not outcome.finished:
-            return None
-        value_ns = self.value_ns(outcome)
-        whole = not outcome.failed and not outcome.dropped
-        return whole and value_ns is not None and value_ns <= self.limit_ms * 1e6
-
-    def value_ns(self, outcome: Outcome) -> float | None:
-        """The percentile of a run; None where nothing succeeded."""
-        (value_ns,) = buckets.percentiles_ns(outcome.latency, [self.percentile])
-        return value_ns
-
-
 def rates(start_per_s: float) -> Rates:
-    """The rates to try, to three digits, each told whether it met the bound; None, a dead server, ends it."""
-    met, missed = 0.0, math.inf
-    rate = start_per_s
+    """The rates to try, to three digits, each told whether it met the bound.
+
+    None, for a run that tells nothing, has it tried once more, since what spoiled one run is often over in
+    the next. A rate that tells nothing twice is no answer, and lower ones may still be.
+    """
+    met, beyond = 0.0, math.inf
+    rate, asked_again = start_per_s, False
     for _ in range(MOST_STEPS):
         verdict = yield rate
-        if verdict is None:
-            return
+        asked_again = verdict is None and not asked_again
+        if asked_again:
+            continue
         if verdict:
             met = max(met, rate)
         else:
-            missed = min(missed, rate)
-        if missed <= met * PRECISION or missed / 2 < LEAST_PER_S:
+            beyond = min(beyond, rate)
+        if beyond <= met * PRECISION or beyond / 2 < LEAST_PER_S:
             return
-        rate = met * 2 if math.isinf(missed) else math.sqrt(met * missed) if met else missed / 2
+        rate = met * 2 if math.isinf(beyond) else math.sqrt(met * beyond) if met else beyond / 2
         rate = float(f"{rate:.3g}")
 
 
 class RateSearch(Schedule):
-    """A schedule that searches for the highest rate, one cell's endpoint and batch after the other."""
+    """A schedule that searches for the highest rate, one cell's endpoint and batch after the other.
 
-    def __init__(self, cells: Sequence[Cell], bound: RateBound) -> None:
+    `summary` gives the Summary of the run that has just ended, as its report will, or None where that cannot
+    be told.
+    """
+
+    def __init__(
+        self, cells: Sequence[Cell], bound: RateBound, summary: Callable[[], Summary | None]
+    ) -> None:
         self._cells = iter(cells)
-        self._bound = bound
-        self._cell: Cell | None = None
+        self._bound, self._summary = bound, summary
         self._rates: Rates | None = None
 
     def remark(self, outcome: Outcome) -> str:
         """What the search made of a run, for its line on the console."""
-        value_ns, verdict = self._bound.value_ns(outcome), self._bound.met_by(outcome)
-        words = {True: "met", False: "not met", None: "tells nothing"}[verdict]
-        found = "" if value_ns is None else f"p{self._bound.percentile:g} {value_ns / 1e6:.1f} ms, "
-        return f"   {found}{words}"
+        run = self._summary()
+        if run is None:
+            return "   tells nothing"
+        value_ms = percentile_ms(run, self._bound.percentile)
+        found = "" if value_ms is None else f"{self._bound.percentile} {value_ms:.1f} ms, "
+        return f"   {found}{self._judged(run)}"
+
+    def _judged(self, run: Summary) -> str:
+        met = self._bound.met_by(run)
+        if met is None:
+            return ": ".join(filter(None, ("tells nothing", gravest(tainting(run)))))
+        return "met" if met else "not met"
 
     def next(self, outcome: Outcome | None) -> PlannedRun | None:
         """The next rate to try; the level of each cell is where its search starts."""
-        if self._rates is not None and self._cell is not None and outcome is not None:
+        run = self._summary() if outcome else None
+        # One that failed shows that the server, or the study, cannot go on at any rate.
+        if outcome and run and run.status == "done" and self._rates:
             try:
-                rate = self._rates.send(self._bound.met_by(outcome))
-                return PlannedRun(replace(self._cell, level=rate), 1)
+                rate, last = self._rates.send(self._bound.met_by(run)), outcome.run
+                repeat = last.repeat + 1 if rate == last.cell.level else 1
+                return PlannedRun(replace(last.cell, level=rate), repeat)
             except StopIteration:
                 pass
-        self._cell = next(self._cells, None)
-        if self._cell is None:
+        cell = next(self._cells, None)
+        if cell is None:
             return None
-        self._rates = rates(self._cell.level)
-        return PlannedRun(replace(self._cell, level=next(self._rates)), 1)
+        self._rates = rates(cell.level)
+        return PlannedRun(replace(cell, level=next(self._rates)), 1)

@@ -35,10 +35,9 @@ class Schedule(ABC):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a search must know of a run: whether it can be trusted, and how its latencies were distributed."""
+    """What came of a run's measure phase: counts of requests, and how its latencies were distributed."""
 
     run: PlannedRun
-    sound: bool
     finished: int
     failed: int
     dropped: int

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from reports.caveats.rate_bound import RateBound
 from reports.ledger.records import MOST_RUNS
+from reports.summary.summary import Summary
 from swarm.backends.registry import EndpointKind
 from swarm.errors import UsageError
 from swarm.launcher.launch_info import LaunchInfo
@@ -11,7 +13,7 @@ from swarm.options.model import TEXTS, Options, flag
 from swarm.output.gate import Gate
 from swarm.plan.cell import Cell
 from swarm.plan.matrix import Size, StudyDefinition, at_rates, is_meant, matching
-from swarm.plan.rate_search import MOST_STEPS, START_PER_S, RateBound, RateSearch
+from swarm.plan.rate_search import MOST_STEPS, START_PER_S, RateSearch
 from swarm.plan.schedule import RepeatingSchedule, Schedule
 from swarm.targets.model_settings import wants
 from users.endpoint import Endpoint
@@ -25,11 +27,12 @@ def schedule_of(
     gate: Gate,
     workers: int = 0,
     check_servers: Callable[[Sequence[Cell]], None] = lambda cells: None,
+    summary: Callable[[], Summary | None] = lambda: None,
 ) -> tuple[Schedule, Size]:
     """What to run on `workers` processes, 0 for as many as come, and with which amounts.
 
     `check_servers` asks whether servers can be set as cells say. Raises UsageError where the options name
-    nothing that can be run, or the gate nothing that is.
+    nothing that can be run, or the gate nothing that is. A search goes by the `summary` of its last run.
     """
     size, bound = size_of(study, options)
     crossed = options.axes.cross(own_cells(study, endpoints, options, size))
@@ -48,7 +51,7 @@ def schedule_of(
         )
     gate.check(cells, endpoints, each * len(cells))
     if bound:
-        return RateSearch(cells, bound), size
+        return RateSearch(cells, bound, summary), size
     if most < size.repeats:
         raise UsageError(
             f"--repeat-until-decided {most}: every cell is run {size.repeats} times anyway; give"

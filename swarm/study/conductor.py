@@ -40,11 +40,6 @@ class Conductor:
         self._current: RunPhases | None = None
         self._step_s = 0.0
 
-    @property
-    def doubtful(self) -> set[PlannedRun]:
-        """Runs that a study should not rest on."""
-        return self._log.doubtful
-
     def walk(self) -> None:
         """All runs of the schedule. Raises StudyError where no worker is left, or the disk is full."""
         planned = self._schedule.planned
@@ -103,9 +98,9 @@ class Conductor:
         """What came of the measure phase; nothing where the run did not come so far."""
         run, collector = current.run, self._deps.collector
         if not current.measured:
-            return Outcome(run, False, 0, 0, 0, buckets.EMPTY)
-        finished, sound = collector.ok + collector.failed, run not in self.doubtful
-        return Outcome(run, sound, finished, collector.failed, current.dropped, collector.phase_stats.latency)
+            return Outcome(run, 0, 0, 0, buckets.EMPTY)
+        finished, latency = collector.ok + collector.failed, collector.phase_stats.latency
+        return Outcome(run, finished, collector.failed, current.dropped, latency)
 
     def _end(self, status: str, note: str) -> None:
         assert self._current is not None

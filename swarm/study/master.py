@@ -30,6 +30,7 @@ from swarm.options.parse import changes, resolve
 from swarm.output.gate import Gate
 from swarm.output.prometheus import Live, start_exporter
 from swarm.output.results_folder import header, make_folder, new_folder, open_ledger
+from swarm.output.run_fold import RunFold
 from swarm.plan.matrix import Size, StudyDefinition
 from swarm.plan.schedule import Schedule
 from swarm.sampling.kubernetes import NO_COUNTERS, cluster_of
@@ -82,8 +83,9 @@ class Master:
         """Endpoints that are somewhere else for some workers, and where."""
         self._page = live_page(web_ui)
         self._gate = Gate(self._say)
+        self._fold = RunFold()
         self._collector.listeners += [self._page.on_record] if self._page else []
-        self._collector.listeners.append(lambda record: self._gate.on_record(record))
+        self._collector.listeners += [lambda record: self._gate.on_record(record), self._fold.on_record]
         self._signals = MasterSignals(environment, runner, web_ui)
         atexit.register(self._servers.embedded.stop)
         environment.events.quit.add_listener(self._show_closing_text)
@@ -168,8 +170,9 @@ class Master:
         gate = self._gate = Gate.of(options, self._say)
         options = replace(options, baseline=gate.baseline)
         workers = self._launch.workers if isinstance(self._runner, MasterRunner) else 1
-        study, endpoints, check = self._study, self._servers.endpoints, self._control.check
-        return options, *schedule_of(study, endpoints, options, self._launch, gate, workers, check)
+        study, endpoints, launch = self._study, self._servers.endpoints, self._launch
+        check, summary = self._control.check, self._fold.summary
+        return options, *schedule_of(study, endpoints, options, launch, gate, workers, check, summary)
 
     def _dependencies(self) -> Dependencies:
         """What the conductor acts through; several replicas have no counters in common."""
@@ -200,6 +203,8 @@ class Master:
         head = header(self._study, about, command, runs, self.images, self._servers)
         whole = {**head, **self._launch.facts(head["fingerprint"])}
         ledger = open_ledger(folder, whole)
+        if options.find_rate:
+            self._fold.follow(whole)
         if self._page:
             self._page.begun(folder, whole)
         return ledger

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reports.caveat import Trait, coded
 from swarm.clock import NS_PER_S
 from swarm.distributed.workers import RunWorkers
 from swarm.errors import RunFailedError, StudyError
@@ -29,8 +28,6 @@ class RunLog:
         self, write: Callable[[dict[str, Any]], None], clock: Callable[[], float], utc: Callable[[], str]
     ) -> None:
         self._write, self._clock, self._utc = write, clock, utc
-        self.doubtful: set[PlannedRun] = set()
-        """Runs that failed, were cut short, or were not carried by the workers and users they should have."""
 
     def planned(self, runs: Sequence[PlannedRun]) -> None:
         """Runs that the header could not know of."""
@@ -42,8 +39,6 @@ class RunLog:
 
     def end(self, run: PlannedRun, status: str, note: str) -> None:
         """A run has ended: done, failed or aborted."""
-        if status != "done":
-            self.doubtful.add(run)
         self.add("run", run, event="end", utc=self._utc(), status=status, note=note)
 
     def phase(self, run: PlannedRun, phase: str, start_utc_ns: int = 0) -> None:
@@ -68,8 +63,6 @@ class RunLog:
 
     def caveat(self, run: PlannedRun, code: str, text: str) -> None:
         """A reason to doubt the run."""
-        if code in coded(Trait.SHORT_HANDED):
-            self.doubtful.add(run)
         self.add("caveat", run, code=code, text=text)
 
     def add(self, kind: str, run: PlannedRun, **values: Any) -> None:

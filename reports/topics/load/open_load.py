@@ -8,10 +8,10 @@ from reports.caveats.run import ENOUGH
 from reports.format import MISSING, counted, digits, known, plural
 from reports.page.study_table import ENDPOINT, Columns, cell, figure, measured, number, study_table, text
 from reports.page.table import Footnotes, Table, TableCell
-from reports.stats.figures import images_per_s, percentile_ms
+from reports.stats.figures import images_per_s
 from reports.stats.repeats import Runs, Value, by_cell, repeats, resting_on, typical
 from reports.study.study import Study
-from reports.summary.summary import Summary, Way
+from reports.summary.summary import Summary, Way, percentile_ms
 
 Rates = Sequence[Runs]
 """The repeats of each rate, lowest rate first."""

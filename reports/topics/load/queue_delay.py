@@ -9,7 +9,7 @@ from reports.caveats.run import ENOUGH
 from reports.format import MISSING, digits, plural
 from reports.page.study_table import Columns, StudyNotes, Thing, cell, measured, number, study_table, text
 from reports.page.table import Table, TableCell
-from reports.stats.figures import images_per_s, percentile_ms
+from reports.stats.figures import images_per_s
 from reports.stats.log_ratio import log_ratio
 from reports.stats.repeats import (
     COMPARABLE_RUNS,
@@ -23,7 +23,7 @@ from reports.stats.repeats import (
     spread_of,
 )
 from reports.study.study import Study
-from reports.summary.summary import Summary
+from reports.summary.summary import Summary, percentile_ms
 from reports.topics.load.open_load import latency
 
 DELAY = "delay-"

@@ -1,88 +1,36 @@
 """The highest rate that meets a bound on latency: which runs met it, the table, and the sentence."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from reports.caveat import Trait, coded
-from reports.caveats.run import ENOUGH
+from reports.caveat import gravest
+from reports.caveats.rate_bound import RateBound
 from reports.format import MISSING, digits
 from reports.page.study_table import Columns, cell, number, study_table, text
 from reports.page.table import Footnotes, Table, TableCell
-from reports.stats.figures import images_per_s, percentile_ms
+from reports.stats.figures import images_per_s
 from reports.stats.repeats import Runs, taints, typical
 from reports.study.study import Study
-from reports.summary.summary import Summary, Way, tainting
+from reports.summary.summary import Way, percentile_ms, tainting
 from reports.topics.load.open_load import latency, open_cells
 
-_BOUND = re.compile(r"\s*(p50|p90|p95|p99|p99\.9)\s*<=\s*(\d+(?:\.\d+)?)\s*(?:ms)?\s*")
-# Why a run is no evidence about the server, the gravest reason first.
-_WHY = {
-    "aborted": "aborted",
-    "unfinished": "unfinished",
-    "failed": "failed",
-    "worker-lost": "a worker was lost",
-    "worker-joined": "a worker joined",
-    "users-missing": "users were missing",
-    "server-lost": "the server restarted",
-    "results-lost": "results were lost",
-    "cut-short": "cut short",
-    "cold-shape": "the server was cold",
-    "no-data": "no request succeeded",
-    "client-bound": "the client was the limit",
-    "client-exhausted": "the client had no port or file left",
-    "rate-missed": "the rate was not kept",
-    "counts-mismatch": "the server counted other requests",
-}
 CAPPED = "as many as --max-in-flight allows were in use"
 NONE_MET, NOT_KNOWN = "none met it", "not known"
 
 
-@dataclass(frozen=True)
-class SearchBound:
-    """What was asked of every rate: a percentile of latency at or below some milliseconds."""
-
-    percentile: str
-    limit_ms: float
-
-    def __str__(self) -> str:
-        return f"{self.percentile} ≤ {self.limit_ms:g} ms"
-
-    def exceeded_by(self, run: Summary) -> bool:
-        """Whether the latency of a run is known and above the limit."""
-        found_ms = percentile_ms(run, self.percentile)
-        return found_ms is not None and found_ms > self.limit_ms
-
-    def met_by(self, run: Summary) -> bool | None:
-        """Whether the server met it in a run; None where the run is no evidence about the server.
-
-        It did not where latency exceeds it, some requests failed, or arrivals were dropped.
-        """
-        codes = tainting(run)
-        if codes & coded(Trait.VOIDS):
-            return None
-        if self.exceeded_by(run):
-            return False
-        if codes & coded(Trait.OF_CLIENT):
-            return None
-        if run.failures or run.dropped:
-            return False
-        return None if codes or percentile_ms(run, self.percentile) is None else True
-
-
-def find_bound(study: Study) -> SearchBound | None:
+def find_bound(study: Study) -> RateBound | None:
     """The bound in the header's options, such as `p99<=100`; None where no rate was searched for."""
-    asked = (study.header.get("options") or {}).get("find_rate") or ""
-    found = _BOUND.fullmatch(str(asked))
-    return SearchBound(found[1], float(found[2])) if found else None
+    try:
+        return RateBound.parse(str((study.header.get("options") or {}).get("find_rate") or ""))
+    except ValueError:
+        return None
 
 
 def obstacle(unknown: Runs) -> str:
     """Why the runs at a rate are no evidence, the gravest reason alone: `failed at 83.5/s`."""
-    codes = {code for run in unknown for code in tainting(run)}
-    why = next((why for code, why in _WHY.items() if code in codes), "no latency is known")
-    return f"{why} at {unknown[0].level:g}/s"
+    why = gravest({code for run in unknown for code in tainting(run)})
+    return f"{why or 'no latency is known'} at {unknown[0].level:g}/s"
 
 
 @dataclass(frozen=True)
@@ -103,7 +51,7 @@ class SearchResult:
     made: int
 
 
-def searches(study: Study, bound: SearchBound) -> Iterator[SearchResult]:
+def searches(study: Study, bound: RateBound) -> Iterator[SearchResult]:
     """What was found for each way and batch that has runs with open load."""
     begun = ([run for run in runs if run.started] for runs in open_cells(study))
     rates = [runs for runs in begun if runs]
@@ -111,7 +59,7 @@ def searches(study: Study, bound: SearchBound) -> Iterator[SearchResult]:
         yield search(sorted(group, key=lambda runs: runs[0].level), bound)
 
 
-def search(rates: list[Runs], bound: SearchBound) -> SearchResult:
+def search(rates: list[Runs], bound: RateBound) -> SearchResult:
     """One search from the repeats of each rate, lowest rate first."""
     verdicts = [meets(runs, bound) for runs in rates]
     best = max((place for place, verdict in enumerate(verdicts) if verdict), default=-1)
@@ -129,18 +77,18 @@ def search(rates: list[Runs], bound: SearchBound) -> SearchResult:
     )
 
 
-def evidence(runs: Runs, bound: SearchBound) -> Runs:
+def evidence(runs: Runs, bound: RateBound) -> Runs:
     """The runs that tell something of the server."""
     return [run for run in runs if bound.met_by(run) is not None]
 
 
-def meets(runs: Runs, bound: SearchBound) -> bool | None:
+def meets(runs: Runs, bound: RateBound) -> bool | None:
     """Whether a rate met it: in every run of it that is evidence; None where none is."""
     judged = [bound.met_by(run) for run in evidence(runs, bound)]
     return all(judged) if judged else None
 
 
-def shortfall(missed: Runs, bound: SearchBound) -> str:
+def shortfall(missed: Runs, bound: RateBound) -> str:
     """Why a rate did not meet the bound: its latency, or where that was within it, what went wrong."""
     found_ms = [percentile_ms(run, bound.percentile) or 0.0 for run in missed if bound.exceeded_by(run)]
     if found_ms:
@@ -148,7 +96,7 @@ def shortfall(missed: Runs, bound: SearchBound) -> str:
     return CAPPED if any(run.dropped for run in missed) else "requests failed"
 
 
-def highest_rates(study: Study, bound: SearchBound) -> Table:
+def highest_rates(study: Study, bound: RateBound) -> Table:
     """One row for each endpoint and batch that a rate was searched for."""
     name = f"{bound.percentile} ms"
     columns: Sequence[Columns[SearchResult]] = (
@@ -167,7 +115,7 @@ def highest_rates(study: Study, bound: SearchBound) -> Table:
     )
 
 
-def _met(search: SearchResult, bound: SearchBound, notes: Footnotes) -> tuple[TableCell, ...]:
+def _met(search: SearchResult, bound: RateBound, notes: Footnotes) -> tuple[TableCell, ...]:
     if not search.met:
         return TableCell(NONE_MET if search.missed else NOT_KNOWN), TableCell(MISSING), TableCell(MISSING)
     lower = [f"at the lower {rate:g}/s it was not met" for rate in search.below]
@@ -175,7 +123,7 @@ def _met(search: SearchResult, bound: SearchBound, notes: Footnotes) -> tuple[Ta
     return rate, latency(search.met, bound.percentile, notes), number(search.met, images_per_s, notes)
 
 
-def _missed(search: SearchResult, bound: SearchBound, notes: Footnotes) -> tuple[TableCell, ...]:
+def _missed(search: SearchResult, bound: RateBound, notes: Footnotes) -> tuple[TableCell, ...]:
     if search.missed:
         lower = [f"{NOT_KNOWN} below: {obstacle(search.unknown)}"] if search.unknown else []
         rate = TableCell(f"{search.missed[0].level:g}", notes.marks(lower))
@@ -195,7 +143,7 @@ def rate_finding(study: Study) -> str:
     return f"Highest rate that meets {bound}: {'; '.join([*said, *_hedges(found, bound)])}."
 
 
-def _said(name: str, search: SearchResult, bound: SearchBound) -> str:
+def _said(name: str, search: SearchResult, bound: RateBound) -> str:
     higher = "; ".join(_higher(search, bound))
     batch = f"at batch {search.batch}"
     if not search.met:
@@ -204,7 +152,7 @@ def _said(name: str, search: SearchResult, bound: SearchBound) -> str:
     return f"{name} {search.met[0].level:g}/s {batch} ({digits(found_ms)} ms; {higher})"
 
 
-def _higher(search: SearchResult, bound: SearchBound) -> Iterator[str]:
+def _higher(search: SearchResult, bound: RateBound) -> Iterator[str]:
     """What became of the rates above the highest that met the bound, or of all where none did."""
     if search.missed:
         even = "" if search.met or search.unknown else "even "
@@ -218,10 +166,10 @@ def _higher(search: SearchResult, bound: SearchBound) -> Iterator[str]:
         yield "no higher rate was tried"
 
 
-def _hedges(found: Sequence[SearchResult], bound: SearchBound) -> Iterator[str]:
+def _hedges(found: Sequence[SearchResult], bound: RateBound) -> Iterator[str]:
     """What limits the whole sentence: rates that were run once, percentiles with too little behind them."""
     met: list[Runs] = [search.met for search in found if search.met]
     if any(len(runs) == 1 for runs in met):
         yield "a rate that was run once may meet it by chance"
-    if any(run.succeeded < ENOUGH[bound.percentile] for runs in met for run in runs):
-        yield f"some have fewer than the {ENOUGH[bound.percentile]:,} results that {bound.percentile} needs"
+    if any(run.succeeded < bound.results for runs in met for run in runs):
+        yield f"some have fewer than the {bound.results:,} results that {bound.percentile} needs"

@@ -7,11 +7,11 @@ from typing import Any
 from reports.format import plural
 from reports.page.disclosures import disclosures
 from reports.page.page import Chart, rounded
-from reports.stats.figures import images_per_s, percentile_ms
+from reports.stats.figures import images_per_s
 from reports.stats.repeats import Runs, Spread, grouped, resting_on, spread_of
 from reports.stats.usl import Fit, NoFit, fit_usl
 from reports.study.study import Study
-from reports.summary.summary import Way
+from reports.summary.summary import Way, percentile_ms
 
 KNEE_SHARE = 0.95
 """Of the highest median: from there on, more users gain at most 5 %."""

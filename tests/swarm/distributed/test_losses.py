@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from swarm.errors import StudyError
-from tests.swarm.stand import GRPC, HTTP, Stand, a_run
+from tests.swarm.stand import GRPC, Stand, a_run
 
 
 def test_a_lost_worker_is_a_caveat_and_the_run_goes_on(stand: Stand) -> None:
@@ -17,13 +17,11 @@ def test_a_lost_worker_is_a_caveat_and_the_run_goes_on(stand: Stand) -> None:
 
     stand.clock.on_tick = lose_one
     stand.workers.users = 2
-    conductor = stand.conductor(a_run())
-    conductor.walk()
+    stand.conductor(a_run()).walk()
     caveats = [r for r in stand.records() if r["kind"] == "caveat"]
     assert [(c["code"], c["text"]) for c in caveats] == [("worker-lost", "worker w1 was lost")]
     assert stand.records()[-1]["status"] == "done"
     assert stand.workers.sent_home == ["host2_b"]
-    assert len(conductor.doubtful) == 1
 
 
 def test_the_users_of_a_lost_worker_are_brought_back_on_the_others(stand: Stand) -> None:
@@ -94,13 +92,11 @@ def test_a_worker_that_comes_in_the_middle_makes_the_run_doubtful_and_joins_the_
         stand.workers.present = ["host1_a", "host2_b", "host3_c"]
 
     stand.clock.on_tick = join
-    conductor = stand.conductor(a_run(level=3), a_run(GRPC, level=3))
-    conductor.walk()
+    stand.conductor(a_run(level=3), a_run(GRPC, level=3)).walk()
     codes = [r["code"] for r in stand.records() if r["kind"] == "caveat"]
     assert codes == ["worker-joined"]
     starts = [r["workers"] for r in stand.records() if r["kind"] == "run" and r["event"] == "start"]
     assert starts == [["w0", "w1"], ["w0", "w1", "w2"]]
-    assert [doubtful.cell.endpoint for doubtful in conductor.doubtful] == [HTTP]
 
 
 def test_where_a_cell_loses_its_only_worker_the_next_cells_go_on_with_the_others(stand: Stand) -> None:

@@ -102,7 +102,7 @@ def test_open_load_is_named_by_its_rate_and_carried_by_as_many_users_as_may_be_i
 
 def outcome(run: PlannedRun, failed: int = 0, dropped: int = 0, answered: bool = True) -> Outcome:
     latency = codec.merged([codec.encoded_ns([211_040_000] if answered else [])[0]])
-    return Outcome(run, True, 10, failed, dropped, latency)
+    return Outcome(run, 10, failed, dropped, latency)
 
 
 def test_time_left_follows_the_work_left() -> None:

@@ -1,26 +1,31 @@
 """The search for the highest rate that keeps a bound."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from reports.histogram import buckets, codec
-from swarm.errors import UsageError
+from reports.caveats.rate_bound import RateBound
+from reports.histogram import buckets
+from reports.study.study import Study, load_study
+from reports.summary.summary import Summary
+from reports.topics.load.rate_search import find_bound, searches
+from swarm.output.run_fold import RunFold
 from swarm.plan.cell import Cell, PlannedRun
-from swarm.plan.rate_search import MOST_STEPS, RateBound, RateSearch, rates
+from swarm.plan.rate_search import MOST_STEPS, RateSearch, rates
 from swarm.plan.schedule import Outcome
+from tests.reports.open_load import at_rate, searched
 from users.endpoint import Endpoint
 
 HTTP = Endpoint("a-http", "a", "http", "fp32", "h:1", "m")
-MS = 1_000_000
+CELLS = [Cell(HTTP, batch, 8, 10, 1, "open", "constant", 5) for batch in (1, 4)]
 
 
-def outcome(run: PlannedRun, ms: float, failed: int = 0, dropped: int = 0, sound: bool = True) -> Outcome:
-    latency = codec.merged([codec.encoded_ns([round(ms * MS)] * 100)[0]])
-    return Outcome(run, sound, 100 + failed, failed, dropped, latency)
+def outcome(run: PlannedRun) -> Outcome:
+    return Outcome(run, 0, 0, 0, buckets.EMPTY)
 
 
-def tried(meets: Callable[[float], bool], start: float = 8) -> list[float]:
+def tried(meets: Callable[[float], bool | None], start: float = 8) -> list[float]:
     """The rates a search tries where `meets` says which keep the bound."""
     search, seen = rates(start), []
     rate = next(search)
@@ -56,53 +61,138 @@ def test_where_every_rate_keeps_it_it_ends_all_the_same() -> None:
 
 @pytest.mark.parametrize(
     ("text", "percentile", "limit_ms", "results"),
-    [("p99<=100", 99, 100, 1_000), ("p50 <= 2.5ms", 50, 2.5, 20), ("p99.9<=1000 ms", 99.9, 1_000, 10_000)],
+    [
+        ("p99<=100", "p99", 100, 1_000),
+        ("p50 <= 2.5ms", "p50", 2.5, 20),
+        ("p99.9<=1000 ms", "p99.9", 1e3, 10_000),
+    ],
 )
-def test_bounds(text: str, percentile: float, limit_ms: float, results: int) -> None:
+def test_bounds(text: str, percentile: str, limit_ms: float, results: int) -> None:
     bound = RateBound.parse(text)
     assert (bound.percentile, bound.limit_ms, bound.results) == (percentile, limit_ms, results)
 
 
 @pytest.mark.parametrize("text", ["", "p99", "p98<=5", "p99<5", "p99<=0", "99<=5", "p99<=-1"])
 def test_bounds_that_are_none(text: str) -> None:
-    with pytest.raises(UsageError, match="--find-rate"):
+    with pytest.raises(ValueError, match="give p50, p90"):
         RateBound.parse(text)
 
 
-def test_a_bound_is_met_only_by_a_sound_and_whole_run() -> None:
-    bound, run = RateBound(99, 100), PlannedRun(Cell(HTTP, 1, 8, 10, 1, "open", "constant", 5), 1)
-    assert bound.met_by(outcome(run, 99))
-    assert bound.met_by(outcome(run, 101)) is False
-    assert bound.met_by(outcome(run, 99, failed=1)) is False
-    assert bound.met_by(outcome(run, 99, dropped=1)) is False
-    assert bound.met_by(outcome(run, 99, sound=False)) is None
-    assert bound.met_by(Outcome(run, True, 5, 5, 0, buckets.EMPTY)) is False
-    assert bound.met_by(Outcome(run, True, 0, 0, 0, buckets.EMPTY)) is None
-
-
-def test_a_run_that_tells_nothing_ends_the_search() -> None:
+def test_a_run_that_tells_nothing_is_made_once_more() -> None:
     search = rates(8)
-    assert [next(search), search.send(True)] == [8, 16]
-    with pytest.raises(StopIteration):
-        search.send(None)
+    assert [next(search), search.send(True), search.send(None), search.send(True)] == [8, 16, 16, 32]
 
 
-def test_what_is_said_of_a_run() -> None:
-    cell = Cell(HTTP, 1, 8, 10, 1, "open", "constant", 5)
-    search, run = RateSearch([cell], RateBound(99, 100)), PlannedRun(cell, 1)
-    assert search.remark(outcome(run, 99)) == "   p99 99.0 ms, met"
-    assert search.remark(outcome(run, 101)) == "   p99 101.0 ms, not met"
-    assert search.remark(Outcome(run, False, 0, 0, 0, buckets.EMPTY)) == "   tells nothing"
+def test_a_rate_that_tells_nothing_twice_is_left_for_a_lower_one() -> None:
+    search = rates(8)
+    assert [next(search), search.send(True), search.send(None), search.send(None)] == [8, 16, 16, 11.3]
 
 
-def test_one_cell_after_the_other() -> None:
-    cells = [Cell(HTTP, batch, 8, 10, 1, "open", "constant", 5) for batch in (1, 4)]
-    search = RateSearch(cells, RateBound(99, 100))
-    names, run = [], search.next(None)
+def test_where_nothing_is_ever_told_it_ends_all_the_same() -> None:
+    assert tried(lambda rate: None) == [8, 8, 4, 4, 2, 2, 1, 1, 0.5, 0.5, 0.25, 0.25, 0.125, 0.125]
+
+
+def conducted(
+    cells: list[Cell], folder: Path, caveats: Callable[[PlannedRun], tuple[str, ...]]
+) -> tuple[list[str], Study]:
+    """A study that searches, of a server whose p99 is as many ms as requests a second come.
+
+    What the search said of each run, and what the report reads of it all.
+    """
+    book, fold = searched("p99<=100"), RunFold()
+    fold.follow(book.header)
+    search, said = RateSearch(cells, RateBound("p99", 100), fold.summary), []
+    run = search.next(None)
     while run:
-        names.append(run.cell.name)
-        run = search.next(outcome(run, run.cell.level))
-    first = [name for name in names if "/b1/" in name]
-    assert names[: len(first)] == first
-    assert first[:5] == ["a-http/b1/r8", "a-http/b1/r16", "a-http/b1/r32", "a-http/b1/r64", "a-http/b1/r128"]
-    assert [name.replace("/b4/", "/b1/") for name in names[len(first) :]] == first
+        told = len(book.records)
+        level, batch = run.cell.level, run.cell.batch
+        tag = at_rate(book, level, level, HTTP.name, batch=batch, repeat=run.repeat)
+        for code in caveats(run):
+            if code == "failed":
+                book.records[-1] |= {"status": code}
+            else:
+                book.caveat(tag, code, "seen")
+        book.plan_later()
+        for record in (book.records[-1], *book.records[told:-1]):
+            fold.on_record(record)
+        said.append(f"{level:g}{search.remark(outcome(run))}")
+        run = search.next(outcome(run))
+    return said, load_study(book.write(folder))
+
+
+def judged_by_report(study: Study) -> list[bool | None]:
+    bound = find_bound(study)
+    assert bound is not None
+    return [bound.met_by(run) for run in study.runs]
+
+
+def judged_by_search(said: list[str]) -> list[bool | None]:
+    words = {"met": True, "not met": False}
+    return [words.get(line.rpartition(" ms, ")[2]) for line in said]
+
+
+def test_the_search_goes_on_over_a_step_at_which_the_client_was_the_limit(tmp_path: Path) -> None:
+    """What failed there is no word of the server's, and the report rests on the same runs."""
+    at_32 = PlannedRun(Cell(HTTP, 1, 32, 10, 1, "open", "constant", 5), 1)
+    spoilt = lambda run: ("client-bound",) if run == at_32 else ()  # noqa: E731
+    said, study = conducted(CELLS[:1], tmp_path, spoilt)
+    assert said[:5] == [
+        "8   p99 8.0 ms, met",
+        "16   p99 16.0 ms, met",
+        "32   p99 32.0 ms, tells nothing: the client was the limit",
+        "32   p99 32.0 ms, met",
+        "64   p99 64.0 ms, met",
+    ]
+    assert judged_by_report(study) == judged_by_search(said)
+    (found,) = searches(study, RateBound("p99", 100))
+    assert 95 <= found.met[0].level <= 100 < found.missed[0].level <= 105
+    assert found.unknown == []
+
+
+@pytest.mark.parametrize(
+    "code", ["client-bound", "rate-missed", "counts-mismatch", "worker-joined", "cold-shape"]
+)
+def test_a_rate_that_tells_nothing_again_is_an_end_and_no_miss(tmp_path: Path, code: str) -> None:
+    said, study = conducted(CELLS[:1], tmp_path, lambda run: (code,) if run.cell.level > 30 else ())
+    assert judged_by_report(study) == judged_by_search(said)
+    (found,) = searches(study, RateBound("p99", 100))
+    assert found.missed == []
+    assert 28 <= found.met[0].level <= 30 < found.unknown[0].level <= 31.5
+    assert len(found.unknown) == 2
+
+
+def test_latency_beyond_the_bound_is_a_miss_whatever_the_client_lacked(tmp_path: Path) -> None:
+    said, study = conducted(
+        CELLS[:1], tmp_path, lambda run: ("client-bound",) if run.cell.level > 100 else ()
+    )
+    assert "128   p99 128.0 ms, not met" in said
+    assert judged_by_report(study) == judged_by_search(said)
+
+
+def test_one_cell_after_the_other(tmp_path: Path) -> None:
+    said, _ = conducted(CELLS, tmp_path, lambda run: ())
+    assert said[:5] == [f"{rate}   p99 {rate}.0 ms, met" for rate in (8, 16, 32, 64)] + [
+        "128   p99 128.0 ms, not met"
+    ]
+    assert said[len(said) // 2 :] == said[: len(said) // 2]
+
+
+def test_a_run_that_failed_ends_the_search_of_its_cell(tmp_path: Path) -> None:
+    failed = lambda run: ("failed",) if run.cell.batch == 1 and run.cell.level > 8 else ()  # noqa: E731
+    said, _ = conducted(CELLS, tmp_path, failed)
+    assert said[:4] == [
+        "8   p99 8.0 ms, met",
+        "16   p99 16.0 ms, tells nothing: failed",
+        "8   p99 8.0 ms, met",
+        "16   p99 16.0 ms, met",
+    ]
+
+
+def test_without_a_summary_the_search_of_a_cell_ends() -> None:
+    nothing: Callable[[], Summary | None] = lambda: None  # noqa: E731
+    search = RateSearch(CELLS, RateBound("p99", 100), nothing)
+    first = search.next(None)
+    assert first is not None
+    assert search.remark(outcome(first)) == "   tells nothing"
+    assert search.next(outcome(first)) == PlannedRun(CELLS[1], 1)
+    assert search.next(outcome(first)) is None

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from reports.study.study import load_study
+from reports.topics.load.rate_search import find_bound, searches
 from tests.locustfiles.conftest import StartService
 from tests.locustfiles.console import study
 
@@ -60,3 +62,29 @@ def test_the_search_finds_what_the_service_can_do(start_service: StartService, t
     met = [float(row["level"]) for row in console.cells() if float(row["latency_p90_ms"]) <= 100]
     assert 60 <= max(met) <= 80
     assert "Highest rate that meets p90" in (console.result() / "summary.md").read_text()
+
+
+def test_a_search_goes_on_over_a_step_at_which_the_client_was_the_limit(
+    start_service: StartService, tmp_path: Path
+) -> None:
+    """What the console says of every run is what the report rests on."""
+    target = ("--pytorch-url", f"127.0.0.1:{start_service('--delay-ms', '20')}")
+    load = ("--find-rate", "p90<=300", "--rates", "30", "--max-in-flight", "2", "--seconds", "3")
+    own = ("-f", "tests/locustfiles/held_up.py")
+    console = study(tmp_path, *target, *load, "--warm-up", "1", "--iterations", "100", *own)
+    assert console.wait(240) == 0, console.text
+    said = [line for line in console.text.splitlines() if " requests   p50" in line]
+    assert "pytorch-http/b1/r60" in said[1]
+    assert said[1].endswith("tells nothing: the client was the limit")
+    assert "pytorch-http/b1/r60" in said[2]
+    found = load_study(console.result())
+    bound = find_bound(found)
+    assert bound is not None
+    verdicts = [bound.met_by(run) for run in found.runs]
+    words = {True: "ms, met", False: "not met", None: "the limit"}
+    assert [line.endswith(words[verdict]) for line, verdict in zip(said, verdicts, strict=True)] == [
+        True
+    ] * len(said)
+    assert verdicts[:4] == [True, None, True, False]
+    (search,) = searches(found, bound)
+    assert 60 <= search.met[0].level < search.missed[0].level

@@ -1,4 +1,4 @@
-"""Do large studies still report? 24 hours with four workers, 1,000 cells, and a full step 7.
+"""Do large studies still report? 24 hours with four workers, 1,000 workers, 1,000 cells, and a full step 7.
 
 python -m benchmarks.sizes
 """
@@ -21,7 +21,7 @@ from tests.locustfiles.console import ROOT
 ENDPOINTS = ("pytorch-http", "onnx-http", "onnx-grpc", "openvino-http", "openvino-grpc")
 BATCHES, LEVELS = (1, 4, 8, 16, 32), (8, 16)
 """Of a full step 7: one user at each batch, and more users at batch 1."""
-PEAK_MB, PAGE_MB, FULL_S = 1_000, 6, 5
+PEAK_MB, PAGE_MB, FULL_S = 400, 6, 5
 DAY_S = 86_400
 
 
@@ -62,6 +62,7 @@ def shapes() -> list[Shape]:
     return [
         Shape("a full step 7, 105 runs of 15 s, 2 workers", full, 15, 2, FULL_S),
         Shape("1,000 cells of 15 s, 2 workers", many, 15, 2),
+        Shape("1,000 workers in one cell of 5 min", [planned("onnx-grpc", 1, 16)], 300, 1_000),
         Shape("24 h in one cell, 4 workers", [planned("onnx-grpc", 1, 16)], DAY_S, 4),
     ]
 

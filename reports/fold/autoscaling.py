@@ -203,7 +203,8 @@ def scaling_of(run: RunRecords) -> AutoscaledRun | None:
 def moments_of(run: RunRecords, began_s: float, stages: Sequence[CourseStage]) -> Iterable[Moment]:
     """Every second with a record of the measure phase, in order."""
     results = {at: here.results["measure"] for at, here in run.seconds.items() if "measure" in here.results}
-    samples = {sample["second"]: sample for sample in run.samples if sample["phase"] == "measure"}
+    spans = run.samples.spans.items()
+    samples = {at: one for at, some in spans for one in some if one["phase"] == "measure"}
     width_s = run.bins.width_s
     for second in sorted({*results, *samples}):
         here, s = results.get(second, Results()), second - began_s

@@ -130,6 +130,21 @@ def share_pct(taken: Weighted) -> float | None:
     return 100 * taken.amount / taken.weight if taken.weight else None
 
 
+@dataclass(frozen=True)
+class Shown:
+    """What a timeline shows of workers in a second; None where none of them stated it.
+
+    `in_flight` and `users` are all workers' last words, `worker_cpu_pct` is the busiest one's in percent of a
+    core, `loop_lag_ns` the largest p99 of any one's event-loop lag. `told`: whether any said anything.
+    """
+
+    told: bool = False
+    in_flight: int | None = None
+    users: int | None = None
+    worker_cpu_pct: float | None = None
+    loop_lag_ns: float | None = None
+
+
 @dataclass
 class Health:
     """What workers said of themselves in one phase or second, added up as it comes."""
@@ -172,9 +187,15 @@ class Health:
         )
 
     @property
-    def busiest_pct(self) -> float | None:
-        """The CPU of the busiest worker in percent of one core; None where none was stated."""
-        return self._greatest(lambda worker: worker.cpu.mean)[1]
+    def shown(self) -> Shown:
+        """That of a second."""
+        return Shown(
+            told=bool(self.workers),
+            in_flight=self.in_flight,
+            users=_together(worker.users for worker in self.workers.values()),
+            worker_cpu_pct=self._greatest(lambda worker: worker.cpu.mean)[1],
+            loop_lag_ns=self.worst_lag_ns,
+        )
 
     @property
     def worst_lag_ns(self) -> float | None:
@@ -182,13 +203,8 @@ class Health:
         return self._greatest(lambda worker: worker.lag_ns(99.0))[1]
 
     @property
-    def users(self) -> int | None:
-        """All workers' last words of how many they had; None where none was stated."""
-        return _together(worker.users for worker in self.workers.values())
-
-    @property
     def in_flight(self) -> int | None:
-        """All workers' last words of what was under way, likewise."""
+        """All workers' last words of what was under way; None where none was stated."""
         return _together(worker.in_flight for worker in self.workers.values())
 
     def cpu_of(self, senders: Iterable[str], finished: int) -> ClientCpu:

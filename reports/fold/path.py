@@ -109,6 +109,11 @@ class PathRecords:
             for words in self._standing.values():
                 words.add(record)
 
+    def close(self, seconds: Iterable[int]) -> None:
+        """Of these seconds nothing more comes."""
+        for words in self._standing.values():
+            words.close(seconds)
+
     def _of_worker(self, worker: str, told: Record) -> None:
         sent = self._sent[worker]
         sent["span_ns"] += told["span_ns"]
@@ -129,8 +134,8 @@ class PathRecords:
         both_bytes = None if up_bytes is None or down_bytes is None else up_bytes + down_bytes
         return Path(
             **totals,
-            asked=max(self._standing["asked"].whole, default=None),
-            connections=max(self._standing["connections"].whole, default=None),
+            asked=self._standing["asked"].most,
+            connections=self._standing["connections"].most,
             rtt_ns=self._means["rtt_ns"].mean,
             cwnd_bytes=self._means["cwnd_bytes"].mean,
             delivery_bytes_per_s=self._means["delivery_bytes_per_s"].mean,

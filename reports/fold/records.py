@@ -75,7 +75,9 @@ class LastWords:
     def __init__(self, name: str) -> None:
         self._name = name
         self._seconds: dict[int, dict[str, int]] = {}
+        """Those of which more may come."""
         self._untold: set[int] = set()
+        self._closed, self._most = Weighted(), list[int]()
 
     def add(self, record: Record) -> None:
         """Takes in a second of a worker."""
@@ -85,15 +87,27 @@ class LastWords:
             told = self._seconds.setdefault(record["second"], {})
             told[record["worker"]] = int(record[self._name])
 
-    @property
-    def sums(self) -> list[int]:
-        """All workers together in each second in which some told."""
-        return [sum(told.values()) for told in self._seconds.values()]
+    def close(self, seconds: Iterable[int]) -> None:
+        """Of these seconds nothing more comes."""
+        ended = {at: self._seconds.pop(at) for at in seconds if at in self._seconds}
+        self._most = self._most_of(ended)
+        for told in ended.values():
+            self._closed.add(sum(told.values()), 1)
 
     @property
-    def whole(self) -> list[int]:
-        """Those of seconds in which each record told: a part is no sum."""
-        return [sum(told.values()) for at, told in self._seconds.items() if at not in self._untold]
+    def mean(self) -> float | None:
+        """Over the seconds in which some told, of all workers together; None without any."""
+        told = [sum(told.values()) for told in self._seconds.values()]
+        return ratio(self._closed.amount + sum(told), self._closed.weight + len(told))
+
+    @property
+    def most(self) -> int | None:
+        """Of the seconds in which each record told, for a part is no sum; None without any."""
+        return max(self._most_of(self._seconds), default=None)
+
+    def _most_of(self, seconds: Mapping[int, Mapping[str, int]]) -> list[int]:
+        whole = (sum(told.values()) for at, told in seconds.items() if at not in self._untold)
+        return [max(sums)] if (sums := [*self._most, *whole]) else []
 
 
 def readable(records: Sequence[Record], room: Room | None = None) -> list[Record]:

@@ -2,17 +2,17 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from sys import intern
 from typing import Any, Self
 
-from reports.fold.health import Health
+from reports.fold.health import Health, Shown
 from reports.fold.path import PathRecords
 from reports.fold.records import LastWords, grouped, readable
-from reports.fold.samples import gpus_over, host_cpu_pct
+from reports.fold.samples import Samples
 from reports.fold.windows import Results, Windows
 from reports.histogram.codec import Room
-from reports.ledger.ledger import Outline, Record, Tag, records_of_runs, refused_line, tag_of
+from reports.ledger.ledger import Extent, Outline, Record, Tag, records_of_runs, refused_line, tag_of
 from reports.ledger.records import MOST_RUNS, MOST_WORKERS, check_planned
 
 PLAN_FIELDS = ("cell", "repeat", "endpoint", "backend", "protocol", "payload", "batch", "load", "level")
@@ -20,10 +20,9 @@ OF_IDLE = ("health", "path")
 """What older programs also wrote of workers that had nothing to do, by the cell of the study before."""
 AXES = ("arrivals", "channels", "client", "link", "congestion", "variant", "profile")
 """What a plan tells of a cell beyond that; empty where it does not apply, and in older ledgers."""
+SUMMED = ("window", "health", "path", "sample")
 AT_ONCE = 4_000
 """Records that wait to be added up: histograms are decoded faster many at once."""
-COUNTERS = ("server", "pending_requests", "host")
-"""What of a sample is counted from a start on."""
 SHOWN = frozenset({"latency"})
 """The histogram of a second, and of a worker, that is shown."""
 
@@ -39,6 +38,10 @@ class Bins:
         """The first second of the span that a second lies in."""
         return second - (second - self.origin) % self.width_s
 
+    def seconds(self, start: int) -> range:
+        """Those of the span that begins at `start`."""
+        return range(start, start + self.width_s)
+
 
 @dataclass
 class Second:
@@ -47,6 +50,16 @@ class Second:
     results: dict[str, Results] = field(default_factory=dict)
     health: Health = field(default_factory=Health)
     phases: set[str] = field(default_factory=set)
+    closed: Shown | None = None
+
+    @property
+    def shown(self) -> Shown:
+        """What a timeline shows of the workers' health."""
+        return self.closed or self.health.shown
+
+    def close(self) -> None:
+        """Nothing more comes: what each worker said is let go."""
+        self.closed, self.health = self.shown, Health()
 
     def add(self, records: Sequence[Record]) -> None:
         """Takes in records of workers, whose histograms are decoded."""
@@ -60,8 +73,8 @@ class Second:
 class RunRecords:
     """One execution of one cell: its plan, and its records, added up; their histograms are decoded.
 
-    Whole are kept the few that a run has once, and of every second its sample. Of all others there are sums
-    of the measure phase and of every span of the timeline. They are read once it is `settled`.
+    Whole are kept the few that a run has once. Of all others there are sums of the measure phase and of every
+    span of the timeline. They are read once it is `settled`.
     """
 
     def __init__(
@@ -78,9 +91,11 @@ class RunRecords:
         """Of the measure phase: all together, and each worker's own."""
         self.health, self.path = Health(), PathRecords()
         self.in_flight = LastWords("in_flight")
+        self.samples = Samples()
         self.seconds = defaultdict[int, Second](Second)
         self._room, self._at_once = room, at_once
         self._waiting: list[Record] = []
+        self._whole: list[int] = []
 
     def of_kind(self, kind: str) -> Sequence[Record]:
         """Its records of a kind that is kept whole."""
@@ -95,21 +110,15 @@ class RunRecords:
         """What workers said at the end of the measure phase; one that failed to drain says only its error."""
         return [record for record in self.measured("drained") if "error" not in record]
 
-    @property
-    def samples(self) -> Sequence[Record]:
-        """The samples of its seconds, those of one span as one."""
-        if self.bins.width_s == 1:
-            return self.of_kind("sample")
-        spans: dict[int, list[Record]] = defaultdict(list)
-        for sample in self.of_kind("sample"):
-            spans[self.bins.start(sample["second"])].append(sample)
-        return [{**merged_samples(some), "second": at} for at, some in spans.items()]
-
     def add(self, record: Record) -> None:
         """Takes in one record."""
         self._waiting.append(record)
         if len(self._waiting) >= self._at_once:
             self.settled()
+
+    def close(self, span: int) -> None:
+        """No record of the span that begins at this second comes any more."""
+        self._whole.append(span)
 
     def settled(self) -> Self:
         """Itself, once all that waits is added up."""
@@ -117,17 +126,29 @@ class RunRecords:
         told, self._waiting = readable(self._waiting, self._room), []
         for record in told:
             found[record["kind"]].append(record)
-        windows, health, path = (found.pop(kind, []) for kind in ("window", "health", "path"))
+        windows, health, path, samples = (found.pop(kind, []) for kind in SUMMED)
         self._add_measured(*(of_measure(records) for records in (windows, health, path)))
         spans: dict[int, list[Record]] = defaultdict(list)
         for record in (*windows, *health):
             spans[self.bins.start(record["second"])].append(record)
         for at, some in spans.items():
             self.seconds[at].add(some)
+        for sample in interned(samples):
+            self.samples.add(sample, self.bins.start(sample["second"]))
         for kind, records in found.items():
-            # worth its time where there is more to come
-            self.kinds[kind] += map(interned, records) if len(told) >= self._at_once else records
+            self.kinds[kind] += map(interned, records)
+        self._close()
         return self
+
+    def _close(self) -> None:
+        for span in self._whole:
+            seconds = self.bins.seconds(span)
+            if span in self.seconds:
+                self.seconds[span].close()
+            self.samples.close(span, self.bins.width_s)
+            self.in_flight.close(seconds)
+            self.path.close(seconds)
+        self._whole = []
 
     def _add_measured(self, windows: list[Record], health: list[Record], path: list[Record]) -> None:
         self.windows.add(windows)
@@ -142,18 +163,6 @@ class RunRecords:
 def of_measure(records: Sequence[Record]) -> list[Record]:
     """Those of the measure phase."""
     return [record for record in records if record["phase"] == "measure"]
-
-
-def merged_samples(samples: Sequence[Record]) -> dict[str, Any]:
-    """Samples as one: of what is counted from a start on the last word, of GPUs and CPU the mean."""
-    last: dict[str, Any] = {}
-    for sample in samples:
-        last |= {name: sample[name] for name in COUNTERS if sample.get(name) is not None}
-    gpus = {name: value for name, value in asdict(gpus_over(samples)).items() if value is not None}
-    cpu_pct = host_cpu_pct(samples)
-    if cpu_pct is not None:
-        last["host"] = {**last["host"], "cpu_pct": cpu_pct}
-    return {**samples[-1], **last, "gpus": [gpus] if gpus else []}
 
 
 def interned(value: Any) -> Any:
@@ -189,6 +198,7 @@ def planned_runs(found: Outline, bins: Bins, at_once: int = AT_ONCE) -> Iterator
     So no more is held than the runs that are open, and a record that comes late counts as any other does.
     """
     plan = {tag_of(entry): planned_of(entry) for entry in whole_plan(found)}
+    ends = {tag: ends_of(extent, bins) for tag, extent in found.runs.items()}
     held: dict[Tag, RunRecords] = {}
     workers: dict[Tag, set[str]] = defaultdict(set)
     for number, record in records_of_runs(found):
@@ -201,6 +211,8 @@ def planned_runs(found: Outline, bins: Bins, at_once: int = AT_ONCE) -> Iterator
         if tag not in held:
             held[tag] = RunRecords(plan[tag], bins, Room(extent.size), at_once)
         held[tag].add(record)
+        if number in ends[tag]:
+            held[tag].close(ends[tag][number])
         workers[tag] |= {record["worker"]} if "worker" in record else set()
         if len(workers[tag]) > MOST_WORKERS:
             raise refused_line(found.path, number, f"one worker more than the {MOST_WORKERS:,} of a study")
@@ -209,6 +221,15 @@ def planned_runs(found: Outline, bins: Bins, at_once: int = AT_ONCE) -> Iterator
             yield held.pop(tag).settled()
     for tag, planned in plan.items():
         yield held.get(tag, RunRecords(planned, bins)).settled()
+
+
+def ends_of(extent: Extent, bins: Bins) -> dict[int, int]:
+    """The numbers of the lines after which nothing more comes of a span, and where that span begins."""
+    last: dict[int, int] = {}
+    for second, number in extent.seconds.items():
+        span = bins.start(second)
+        last[span] = max(number, last.get(span, 0))
+    return {number: span for span, number in last.items()}
 
 
 def planned_of(entry: Record) -> dict[str, Any]:

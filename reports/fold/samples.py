@@ -1,9 +1,11 @@
 """What the master sampled each second of a run: GPUs, whether the server could be asked, and what it cost."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from sys import intern
 from typing import Any
 
 from reports.caveat import Caveat, caveat
@@ -11,6 +13,8 @@ from reports.fold.records import epoch_s
 from reports.ledger.ledger import Record
 
 HOUR_S = 3600
+COUNTERS = ("server", "pending_requests", "host")
+"""What of a sample is counted from a start on."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,7 @@ def gpus_at(sample: Record) -> Gpus:
     gpus = sample.get("gpus") or ()
     util, memory, power, clock = (_of_all(gpus, name) for name in Gpus.__dataclass_fields__)
     return Gpus(
-        util_pct=fmean(util) if util else None,
+        util_pct=_mean(util),
         memory_bytes=sum(memory) if memory else None,
         power_w=sum(power) if power else None,
         sm_clock_mhz=min(clock, default=None),
@@ -37,69 +41,141 @@ def gpus_at(sample: Record) -> Gpus:
 
 def _of_all(gpus: Sequence[Record], name: str) -> list[float]:
     """Each GPU's value; none at all where one GPU lacks it, since a part is no sum."""
-    found = _known(gpu.get(name) for gpu in gpus)
+    found = [gpu[name] for gpu in gpus if gpu.get(name) is not None]
     return found if len(found) == len(gpus) else []
 
 
-def gpus_over(samples: Iterable[Record]) -> Gpus:
-    """The readings of several seconds: mean utilisation and power, most memory, slowest clock."""
-    readings = [gpus_at(sample) for sample in samples]
-    util, power = (_known(r.util_pct for r in readings), _known(r.power_w for r in readings))
-    return Gpus(
-        util_pct=fmean(util) if util else None,
-        memory_bytes=max(_known(r.memory_bytes for r in readings), default=None),
-        power_w=fmean(power) if power else None,
-        sm_clock_mhz=min(_known(r.sm_clock_mhz for r in readings), default=None),
-    )
+class Readings:
+    """Of the GPUs and the master's host in several seconds."""
+
+    def __init__(self, samples: Iterable[Record] = ()) -> None:
+        self._util, self._power, self._cpu = array("d"), array("d"), array("d")
+        self._most_bytes, self._slowest_mhz = list[float](), list[float]()
+        self._gpus = 0
+        for sample in samples:
+            self.add(sample)
+
+    def add(self, sample: Record) -> None:
+        """Takes in a second."""
+        now, host = gpus_at(sample), sample.get("host") or {}
+        self._util.extend(_known(now.util_pct))
+        self._power.extend(_known(now.power_w))
+        self._cpu.extend(_known(host.get("cpu_pct")))
+        self._most_bytes = [max(known)] if (known := [*self._most_bytes, *_known(now.memory_bytes)]) else []
+        self._slowest_mhz = [min(known)] if (known := [*self._slowest_mhz, *_known(now.sm_clock_mhz)]) else []
+        self._gpus = max(self._gpus, len(sample.get("gpus") or ()))
+
+    @property
+    def over(self) -> Gpus:
+        """Mean utilisation and power, most memory, slowest clock."""
+        most_bytes, slowest_mhz = (next(iter(one), None) for one in (self._most_bytes, self._slowest_mhz))
+        return Gpus(_mean(self._util), most_bytes, _mean(self._power), slowest_mhz)
+
+    @property
+    def host_cpu_pct(self) -> float | None:
+        """The mean of the master's machine, in percent of all its cores; None where untold."""
+        return _mean(self._cpu)
+
+    @property
+    def gpus(self) -> int | None:
+        """The most GPUs that a second had readings of; None where none had."""
+        return self._gpus or None
 
 
-def host_cpu_pct(samples: Iterable[Record]) -> float | None:
-    """The mean over seconds of the master's machine, in percent of all its cores; None where untold."""
-    found = _known((sample.get("host") or {}).get("cpu_pct") for sample in samples)
-    return fmean(found) if found else None
+def _known(value: float | None) -> list[float]:
+    return [] if value is None else [value]
 
 
-def _known(values: Iterable[float | None]) -> list[float]:
-    return [value for value in values if value is not None]
+def _mean(values: Sequence[float]) -> float | None:
+    return fmean(values) if values else None
 
 
-def sampling_gap(samples: Sequence[Record], phases: Sequence[Record], watched: bool) -> Caveat | None:
-    """The caveat of a run where seconds of its measure phase lack the server's counters, or another source.
+class Samples:
+    """The samples of a run, added up as they come, and by the spans of its timeline.
 
-    `watched`: whether the run was one to be sampled at all; those of older ledgers were not.
+    `spans` has those of each span by its first second, one made of all once it is closed. `measured` are the
+    readings in the measure phase, `requests` what its samples say that the server had counted so far.
     """
-    seconds = _measured_seconds(samples, phases)
-    if not watched or not seconds:
-        return None
-    inside = [sample for sample in samples if sample["second"] in seconds]
-    read = {sample["second"] for sample in inside if sample.get("server")}
-    gaps = {"server": len(seconds) - len(read)} | _failed_sources(inside)
-    said = [
-        f"{count} of {len(seconds)} seconds without a {name} reading{_reason(inside, name)}"
-        for name, count in gaps.items()
-        if count
-    ]
-    return caveat("probe-gap", "; ".join(said)) if said else None
+
+    def __init__(self) -> None:
+        self.spans = defaultdict[int, list[Record]](list)
+        self.measured = Readings()
+        self.requests = array("q")
+        self._read = set[int]()
+        """Seconds with the server's counters."""
+        self._missing = list[tuple[int, str, str]]()
+        """What could not be read: the second, its phase, and what was said."""
+        self._first, self._last = 0, -1
+        """Seconds of the measure phase."""
+
+    def add(self, sample: Record, span: int) -> None:
+        """Takes in one, which belongs to the span that begins at `span`."""
+        self.spans[span].append(sample)
+        at, phase, server = sample["second"], sample["phase"], sample.get("server")
+        self._missing += [(at, phase, intern(text)) for text in sample.get("missing") or ()]
+        if server:
+            self._read.add(at)
+        if phase == "measure":
+            self._first, self._last = min(at, self._first or at), max(at, self._last)
+            self.measured.add(sample)
+            if server and "requests" in server:
+                self.requests.append(server["requests"])
+
+    def close(self, span: int, width_s: int) -> None:
+        """Of this span nothing more comes."""
+        if width_s > 1 and span in self.spans:
+            self.spans[span] = [{**merged(self.spans[span]), "second": span}]
+
+    def missed(self, phase: str) -> list[str]:
+        """What was said in a phase of what could not be read."""
+        return [text for _, at_phase, text in self._missing if at_phase == phase]
+
+    def gap(self, phases: Sequence[Record], watched: bool) -> Iterator[Caveat]:
+        """The caveat where seconds of the measure phase lack the server's counters, or another source.
+
+        `watched`: whether the run was one to be sampled at all; those of older ledgers were not.
+        """
+        seconds = self._measured_seconds(phases)
+        if not watched or not seconds:
+            return
+        texts = [text for at, _, text in self._missing if at in seconds]
+        unread = {"server": len(seconds) - len(self._read.intersection(seconds))} | _failed_sources(texts)
+        said = [
+            f"{count} of {len(seconds)} seconds without a {name} reading{_reason(texts, name)}"
+            for name, count in unread.items()
+            if count
+        ]
+        if said:
+            yield caveat("probe-gap", "; ".join(said))
+
+    def _measured_seconds(self, phases: Sequence[Record]) -> range:
+        """The seconds that ended in the measure phase, by the master's clock, as its samples are."""
+        begins = {line["phase"]: int(epoch_s(line["utc"])) for line in phases}
+        if "measure" in begins and "drain" in begins:
+            return range(begins["measure"], begins["drain"])
+        return range(self._first, self._last + 1)
 
 
-def _failed_sources(samples: Iterable[Record]) -> dict[str, int]:
+def merged(samples: Sequence[Record]) -> dict[str, Any]:
+    """Samples as one: of what is counted from a start on the last word, of GPUs and CPU the mean."""
+    last: dict[str, Any] = {}
+    for sample in samples:
+        last |= {name: sample[name] for name in COUNTERS if sample.get(name) is not None}
+    readings = Readings(samples)
+    gpus = {name: value for name, value in vars(readings.over).items() if value is not None}
+    if readings.host_cpu_pct is not None:
+        last["host"] = {**last["host"], "cpu_pct": readings.host_cpu_pct}
+    return {**samples[-1], **last, "gpus": [gpus] if gpus else []}
+
+
+def _failed_sources(texts: Iterable[str]) -> dict[str, int]:
     """In how many seconds each source but the server could not be read."""
-    names = Counter(text.partition(": ")[0] for sample in samples for text in sample.get("missing") or ())
+    names = Counter(text.partition(": ")[0] for text in texts)
     return {name: count for name, count in sorted(names.items()) if name != "server"}
 
 
-def _measured_seconds(samples: Sequence[Record], phases: Sequence[Record]) -> range:
-    """The seconds that ended in the measure phase, by the master's clock, as its samples are."""
-    begins = {line["phase"]: int(epoch_s(line["utc"])) for line in phases}
-    if "measure" in begins and "drain" in begins:
-        return range(begins["measure"], begins["drain"])
-    sampled = [sample["second"] for sample in samples if sample["phase"] == "measure"]
-    return range(min(sampled), max(sampled) + 1) if sampled else range(0)
-
-
-def _reason(samples: Iterable[Record], name: str) -> str:
+def _reason(texts: Iterable[str], name: str) -> str:
     """What was said of a source most often, in brackets; empty where nothing was."""
-    texts = [text for sample in samples for text in sample.get("missing") or ()]
     said = Counter(text.removeprefix(f"{name}: ") for text in texts if text.startswith(f"{name}: "))
     return f" ({said.most_common(1)[0][0]})" if said else ""
 
@@ -117,8 +193,3 @@ def costs(
         "images_per_usd": images_per_s * HOUR_S / usd if images_per_s and usd else None,
         "joules_per_image": power_w / images_per_s if images_per_s and power_w else None,
     }
-
-
-def gpu_count(samples: Iterable[Record]) -> int | None:
-    """The most GPUs that a second of the measure phase had readings of; None where none had."""
-    return max((len(sample.get("gpus") or ()) for sample in samples), default=0) or None

@@ -152,16 +152,21 @@ class ServerSide:
 
 
 def server_side(
-    readings: Sequence[Record], windows: Windows, status: str, samples: Sequence[Record] = ()
+    readings: Sequence[Record],
+    windows: Windows,
+    status: str,
+    missed: Sequence[str] = (),
+    counts: Sequence[int] = (),
 ) -> ServerSide:
     """What the counters say; parts as the answers in `windows` state them, where they do.
 
     The answers' parts, which their own `Server-Timing` named, are of exactly the requests that were measured;
-    of other parts it is not known what they hold. `samples` are the seconds between the readings: a server
-    that came back may have counted more by the end than it had at the beginning.
+    of other parts it is not known what they hold. `missed` is what was said of each second between the
+    readings that could not be sampled, and `counts` are the requests that the others say were counted: a
+    server that came back may have counted more by the end than it had at the beginning.
     """
     counted = counted_side(readings, status)
-    if counted.gap is None and (lost := loss_between(readings, samples)):
+    if counted.gap is None and (lost := loss_between(readings, missed, counts)):
         counted = ServerSide(gap=caveat("server-lost", lost))
     stated = {part: windows.server_ns[part] for part in PARTS if part in windows.server_ns}
     if not stated or not windows.server_count:
@@ -195,22 +200,15 @@ def unread(reading: Record) -> Caveat:
     return caveat("probe-gap", reading["error"])
 
 
-def loss_between(readings: Sequence[Record], samples: Sequence[Record]) -> str:
+def loss_between(readings: Sequence[Record], missed: Sequence[str], counts: Sequence[int]) -> str:
     """How the server was lost between the readings, or nothing: it was away for a while, or began anew."""
-    refusals = [
-        text for sample in samples for text in sample.get("missing") or () if text.startswith(REFUSED)
-    ]
+    refusals = [text for text in missed if text.startswith(REFUSED)]
     if refusals:
         return f"nobody listened at the server's address in {plural(len(refusals), 'second')} of the phase"
-    return RESTARTED if restarted(readings, samples) else ""
-
-
-def restarted(readings: Sequence[Record], samples: Sequence[Record]) -> bool:
-    """Whether the count of requests ever fell, from the reading before over the samples to the one after."""
-    first, last = (_reading(readings, when) or {} for when in ("before", "after"))
-    whole = [first.get("counters"), *(sample.get("server") for sample in samples), last.get("counters")]
-    counts = [one["requests"] for one in whole if one and "requests" in one]
-    return any(later < earlier for earlier, later in pairwise(counts))
+    first, last = ((_reading(readings, when) or {}).get("counters") or {} for when in ("before", "after"))
+    whole = [first.get("requests"), *counts, last.get("requests")]
+    fell = (later < earlier for earlier, later in pairwise(count for count in whole if count is not None))
+    return RESTARTED if any(fell) else ""
 
 
 def between(before: Mapping[str, Any], after: Mapping[str, Any]) -> ServerSide:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reports.fold.health import Health
-from reports.fold.records import epoch_s, every_second, grouped, iso
+from reports.fold.health import Shown
+from reports.fold.records import epoch_s, every_second, iso
 from reports.fold.run_records import RunRecords, Second
 from reports.fold.samples import gpus_at
 from reports.fold.server import ServerSide, between
@@ -57,7 +57,7 @@ class TimelineSecond:
 
 def timeline(run: RunRecords, began: int) -> Iterator[TimelineSecond]:
     """A run's seconds, from the first to the last with a record; `began` is the study's first second."""
-    samples, width_s = grouped(run.samples, "second"), run.bins.width_s
+    samples, width_s = run.samples.spans, run.bins.width_s
     for at in every_second((*run.seconds, *samples), width_s):
         here = run.seconds.get(at, Second())
         yield second_of(run.planned, at, run.of_kind("phase"), here, samples, width_s, began)
@@ -88,7 +88,7 @@ def second_of(
         width_s=width_s,
         phase=_phase(begins, at + width_s, seen),
         **_requests(here, width_s),
-        **_generator(here.health),
+        **_generator(here.shown),
         **_sampled(before, now, width_s),
     )
 
@@ -103,7 +103,7 @@ def _phase(begins: Sequence[tuple[float, str]], end: int, here: set[str]) -> str
 
 def _requests(here: Second, width_s: int) -> dict[str, Any]:
     """What ended in the second: nothing where a worker lived and has no window, else that is unknown."""
-    if not here.results and not here.health.workers:
+    if not here.results and not here.shown.told:
         return {}
     ended = here.results.values()
     p50, p95, p99 = percentiles_ns(together(one.histogram("latency") for one in ended), PERCENTS)
@@ -117,13 +117,8 @@ def _requests(here: Second, width_s: int) -> dict[str, Any]:
     }
 
 
-def _generator(health: Health) -> dict[str, Any]:
-    return {
-        "in_flight": health.in_flight,
-        "users": health.users,
-        "worker_cpu_pct": health.busiest_pct,
-        "loop_lag_ns": health.worst_lag_ns,
-    }
+def _generator(shown: Shown) -> dict[str, Any]:
+    return {name: value for name, value in vars(shown).items() if name != "told"}
 
 
 def _sampled(before: Record, now: Record, width_s: int) -> dict[str, Any]:

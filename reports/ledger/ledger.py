@@ -70,18 +70,20 @@ class LedgerWriter:
 
 @dataclass
 class Extent:
-    """How far a run reaches: the number of its last line, the bytes of its lines, the seconds they name."""
+    """How far a run reaches: the number of its last line, the bytes of its lines, and the number of the last
+    line of every second that they name.
+    """
 
     last: int = 0
     size: int = 0
-    seconds: set[int] = field(default_factory=set)
+    seconds: dict[int, int] = field(default_factory=dict)
 
     def reach(self, number: int, size: int, second: int | None) -> None:
         """Takes in one more line."""
         self.last = number
         self.size += size
         if second is not None:
-            self.seconds.add(second)
+            self.seconds[second] = number
 
 
 @dataclass(frozen=True)

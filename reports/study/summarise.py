@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from statistics import fmean
 from typing import Any
 
 from reports.caveat import Caveat, caveat
@@ -11,7 +10,7 @@ from reports.caveats.client import client_caveats
 from reports.caveats.run import run_caveats, varying_load
 from reports.fold.path import standing_alone
 from reports.fold.run_records import RunRecords
-from reports.fold.samples import costs, gpu_count, gpus_over, host_cpu_pct, sampling_gap
+from reports.fold.samples import costs
 from reports.fold.server import ServerSide, Serving, server_side, serving_gap, serving_of
 from reports.fold.server_facts import memory_of, trace_of
 from reports.fold.windows import Windows, abandoned, arrivals, measure_ns, times
@@ -51,8 +50,9 @@ def _numbers(run: RunRecords, status: str, note: str) -> dict[str, Any]:
             f"{counts.images} images"
         )
     found, kept = times(counts), arrivals(load, counts, drained)
-    fit = run.health.found(fmean(run.in_flight.sums) if run.in_flight.sums else None)
-    server = server_side(run.of_kind("server"), counts, status, run.measured("sample"))
+    fit = run.health.found(run.in_flight.mean)
+    seen = run.samples.missed("measure"), run.samples.requests
+    server = server_side(run.of_kind("server"), counts, status, *seen)
     spent = run.health.cpu_of(run.workers, counts.finished)
     phase_ns = measure_ns(load, run.workers.values(), drained) if counts.finished else None
     path = run.path.path(counts.images)
@@ -110,21 +110,19 @@ def _per_s(total: int, elapsed_ns: float | None) -> float | None:
 
 
 def _sampled(run: RunRecords) -> dict[str, float | None]:
-    samples = run.measured("sample")
-    found = gpus_over(samples)
+    found = run.samples.measured.over
     return {
-        "host_cpu_pct": host_cpu_pct(samples),
+        "host_cpu_pct": run.samples.measured.host_cpu_pct,
         "gpu_util_pct": found.util_pct,
         "gpu_memory_bytes": found.memory_bytes,
         "gpu_power_w": found.power_w,
-        "gpus": gpu_count(samples),
+        "gpus": run.samples.measured.gpus,
     }
 
 
 def _unsampled(run: RunRecords) -> Iterator[Caveat]:
-    watched = bool(run.of_kind("sample")) or any(second.health.workers for second in run.seconds.values())
-    if gap := sampling_gap(run.of_kind("sample"), run.of_kind("phase"), watched):
-        yield gap
+    watched = bool(run.samples.spans) or any(second.shown.told for second in run.seconds.values())
+    yield from run.samples.gap(run.of_kind("phase"), watched)
 
 
 def attributed(run: Summary) -> Summary:

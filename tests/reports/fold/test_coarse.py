@@ -197,3 +197,10 @@ def test_a_study_whose_seconds_were_merged_says_so(tmp_path: Path, monkeypatch: 
     assert (study.coarse, len(fine.timeline), len(study.timeline)) == (6, 23, 4)
     assert list(notices(study))[-1].startswith("Seconds were merged by 6 for the timeline: ")
     assert study.runs == fine.runs
+
+
+def test_what_each_worker_said_is_let_go_once_the_last_line_of_its_second_was_read(tmp_path: Path) -> None:
+    (run,) = planned_runs(outline(written(tmp_path, busy_run(Random(3), 12))), Bins(5, FIRST_SECOND - 1), 1)
+    assert [len(here.health.workers) for here in run.seconds.values()] == [0] * 5
+    assert [len(span) for span in run.samples.spans.values()] == [1] * 5
+    assert {here.shown.users for here in run.seconds.values()} == {8}

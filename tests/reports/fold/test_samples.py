@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from reports.fold.records import epoch_s, every_second, iso
-from reports.fold.samples import Gpus, gpus_at, gpus_over
+from reports.fold.samples import Gpus, Readings, gpus_at
 from reports.study.study import load_study
 from reports.summary.summary import Summary
 from tests.reports.builder import Book
@@ -48,7 +48,7 @@ def test_what_one_gpu_does_not_state_is_unknown_of_all() -> None:
 def test_over_a_phase_memory_is_the_most_and_the_rest_a_mean() -> None:
     first, second = gpu(0), gpu(0, util_pct=80, memory_bytes=500, power_w=120.0, sm_clock_mhz=1_000)
     readings = [{"gpus": [first]}, {}, {"gpus": [second]}]
-    assert gpus_over(readings) == Gpus(65, 1_000, 110.0, 1_000)
+    assert Readings(readings).over == Gpus(65, 1_000, 110.0, 1_000)
 
 
 def test_only_samples_of_the_measure_phase_count(tmp_path: Path) -> None:

@@ -106,14 +106,14 @@ def test_a_first_look_tells_what_is_of_no_run_and_how_far_each_run_reaches(tmp_p
     assert found.of_kind("cold") == [{"kind": "cold", "batch": 1}]
     assert (found.header["study"], found.lines, found.cut_line) == ("s", 7, False)
     first, second = found.runs["a/b1", 1], found.runs["a/b1", 2]
-    assert (first.last, first.size, first.seconds) == (6, 3 * len(late), {7, 8})
-    assert (second.last, second.seconds) == (5, {7})
+    assert (first.last, first.size, first.seconds) == (6, 3 * len(late), {7: 2, 8: 6})
+    assert (second.last, second.seconds) == (5, {7: 5})
 
 
 def test_a_run_is_known_by_its_name_as_json_has_it_however_its_lines_begin(tmp_path: Path) -> None:
     edited = '{"cell": "na\u00efve, \\"x\\"", "kind": "run", "repeat": 1, "second": 9}\n'
     found = outline(ledger_file(tmp_path, HEADER + window('na\\u00efve, \\"x\\"', 7) + edited))
-    assert {tag: run.seconds for tag, run in found.runs.items()} == {('naïve, "x"', 1): {7, 9}}
+    assert {tag: run.seconds for tag, run in found.runs.items()} == {('naïve, "x"', 1): {7: 2, 9: 3}}
 
 
 def test_records_of_runs_have_their_lines_and_leave_out_what_was_cut(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reports.cells_csv.columns import render_csv
-from reports.fold.samples import costs, gpu_count
+from reports.fold.samples import Readings, costs
 from reports.study.study import Study, load_study
 from reports.topics.load.cost import cost_table
 from tests.reports.builder import Book
@@ -51,8 +51,8 @@ def test_what_is_unknown_has_no_price(images_per_s: float | None, options: dict[
 
 
 def test_the_most_gpus_of_a_second_are_counted() -> None:
-    assert gpu_count([{}, {"gpus": [{}, {}]}, {"gpus": [{}]}]) == 2
-    assert gpu_count([{}, {"gpus": []}]) is None
+    assert Readings([{}, {"gpus": [{}, {}]}, {"gpus": [{}]}]).gpus == 2
+    assert Readings([{}, {"gpus": []}]).gpus is None
 
 
 def test_cells_csv_has_both_where_they_are_known(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from reports.fold.records import readable
 from reports.histogram.codec import Room
 from reports.ledger.ledger import Record
 from reports.ledger.records import check_record
-from swarm.distributed.raw_results import NUMBERS, OTHERS
+from reports.ledger.results import NUMBERS, OTHERS
 from users.errors import ErrorKind
 
 ASK, REPLY, HELLO = "swarm-ask", "swarm-reply", "swarm-hello"

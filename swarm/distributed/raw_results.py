@@ -9,16 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from reports.ledger.results import COLUMNS, FILE_NAME, NUMBERS, PHASES
 from users.result import Result
 
-FILE_NAME = "results.parquet"
-PHASES = ("encode", "send", "wait", "receive", "decode")
-NUMBERS = (
-    "user", "images", "intended_utc_ns", "send_delay_ns", "service_ns",
-    *(f"{phase}_ns" for phase in PHASES), "server_ns", "request_bytes", "response_bytes",
-)  # fmt: skip
-"""Columns of whole numbers, empty where unknown, beside cell, repeat, worker and OTHERS."""
-OTHERS = ("error", "abandoned", "request_id")
 AS_THEY_ARE = ("user", "images", "request_bytes", "response_bytes", "abandoned", "request_id")
 """Columns that a Result has itself."""
 UNKNOWN = -(1 << 63)
@@ -130,8 +123,7 @@ class RawResults:
         made["abandoned"] = pyarrow.array(np.frombuffer(self._abandoned, np.bool_))
         ids = [self._ids.get(row, "") for row in range(len(self._abandoned))]
         made["request_id"] = pyarrow.array(ids, pyarrow.string())
-        order = ("cell", "repeat", "worker", *NUMBERS, *OTHERS)
-        table = pyarrow.table({name: {**named, **made}[name] for name in order})
+        table = pyarrow.table({name: {**named, **made}[name] for name in COLUMNS})
         temporary = folder / f".{FILE_NAME}"
         try:
             parquet.write_table(table, temporary, compression="zstd")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reports.ledger.ledger import LedgerWriter
+from reports.ledger.results import FILE_NAME
 from swarm.clock import utc_now
-from swarm.distributed import raw_results
 from swarm.distributed.collector import Collector
 from swarm.launcher.launch_info import BEGAN
 from swarm.output import report_process
@@ -77,7 +77,7 @@ class StudyEnd:
         try:
             self.collector.raw.write(self.folder)
         except Exception as error:
-            self.say(f"inferswarm: {self.folder}/{raw_results.FILE_NAME} cannot be written ({error})")
+            self.say(f"inferswarm: {self.folder}/{FILE_NAME} cannot be written ({error})")
 
     def _inconclusive(self) -> bool:
         """What the report says of the study's own figures."""

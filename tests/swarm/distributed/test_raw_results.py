@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from swarm.distributed.raw_results import FILE_NAME, RawResults
+from reports.ledger.results import FILE_NAME
+from swarm.distributed.raw_results import RawResults
 from swarm.distributed.recorder import Recorder
 from tests.swarm.distributed.test_recorder import result
 from users.errors import ErrorKind, RequestError

@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from reports.study.study import Study
 from reports.summary.summary import Summary, codes
@@ -33,7 +33,12 @@ TIMELINE_COLUMNS = tuple(
 
 def render_csv(study: Study) -> str:
     """The whole file; empty where a column is unknown."""
-    return csv_text(COLUMNS, ([value_in(study, run, column) for column in COLUMNS] for run in study.started))
+    return csv_text(COLUMNS, cell_rows(study))
+
+
+def cell_rows(study: Study) -> Iterator[Sequence[object]]:
+    """The values of COLUMNS for each run that was begun, in run order; None where one is unknown."""
+    return ([value_in(study, run, column) for column in COLUMNS] for run in study.started)
 
 
 def value_in(study: Study, run: Summary, column: str) -> object:
@@ -71,5 +76,9 @@ def column_of(thing: object, column: str) -> object:
 
 def render_timeline(study: Study) -> str:
     """The whole file; empty where a column is unknown."""
-    rows = ([column_of(second, column) for column in TIMELINE_COLUMNS] for second in study.timeline)
-    return csv_text(TIMELINE_COLUMNS, rows)
+    return csv_text(TIMELINE_COLUMNS, timeline_rows(study))
+
+
+def timeline_rows(study: Study) -> Iterator[Sequence[object]]:
+    """The values of TIMELINE_COLUMNS for each second of every run; None where one is unknown."""
+    return ([column_of(second, column) for column in TIMELINE_COLUMNS] for second in study.timeline)

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from reports.ledger.results import FILE_NAME
+from reports.frames.requests import read_requests
+from reports.ledger.results import COLUMNS, FILE_NAME
 from swarm.distributed.raw_results import RawResults
 from swarm.distributed.recorder import Recorder
 from tests.swarm.distributed.test_recorder import result
@@ -40,6 +41,23 @@ def test_rows_say_what_each_request_was(recorder: Recorder, tmp_path: Path) -> N
     }  # fmt: skip
     assert (second["error"], third["abandoned"]) == ("timeout", True)
     assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
+
+
+def test_what_is_written_is_what_a_study_s_frames_have(recorder: Recorder, tmp_path: Path) -> None:
+    recorder.add(result(5_000_000, 20, user=3))
+    recorder.add(result(6_000_000, 30, error=RequestError(ErrorKind.TIMEOUT, "late")))
+    store = RawResults(10)
+    for rows in recorder.take_raw():
+        store.add("w1", rows)
+    store.write(tmp_path)
+    frame = read_requests(tmp_path)
+    assert [*frame] == [*COLUMNS]
+    assert list(frame.dtypes.astype(str)) == list(read_requests(tmp_path / "none").dtypes.astype(str))
+    shown = ["cell", "worker", "user", "service_ns", "decode_ns", "error", "abandoned", "request_id"]
+    assert frame[shown].to_numpy().tolist() == [
+        ["a/b4/c1", "w1", 3, 20, 3_000_000, "", False, ""],
+        ["a/b4/c1", "w1", 0, 30, 3_000_000, "timeout", False, ""],
+    ]
 
 
 def test_only_the_measure_phase_and_only_so_many(recorder: Recorder, tmp_path: Path) -> None:

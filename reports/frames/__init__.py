@@ -1,0 +1,1 @@
+"""A study as frames of pandas: its runs, their seconds, workers and single requests."""

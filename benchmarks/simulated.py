@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from benchmarks.noise import Figures, Session
-from reports.cells_csv.sides import STUDY, Row, Side
+from reports.cells_csv.rows import Row
+from reports.cells_csv.sides import STUDY, Side
 from reports.gates.blocks import RunBlocks
 from reports.gates.source import GateSource
 

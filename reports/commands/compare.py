@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from reports.cells_csv.rows import published_files
 from reports.cells_csv.sides import Side, load_sides
 from reports.compare.csv import render_comparison
 from reports.compare.matching import matches
 from reports.compare.page import compare_page
 from reports.ledger.ledger import LedgerError, damage_refused
-from reports.published_figures.figures import published_files
 from reports.render.console import NOT_TOLD, OK, print_page, public_path, refused
 from reports.render.files import write_files
 from reports.render.html import render_html

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from reports.cells_csv.columns import csv_text
-from reports.cells_csv.sides import Row, Side
+from reports.cells_csv.rows import Row
+from reports.cells_csv.sides import Side
 from reports.compare.failures import failures
 from reports.compare.matching import matches
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean, variance
 
-from reports.cells_csv.sides import Row, Side
+from reports.cells_csv.rows import Row
+from reports.cells_csv.sides import Side
 from reports.compare.matching import INCONCLUSIVE, NONE_SHOWN
 from reports.compare.tables import verdict_head
 from reports.format import MISSING, digits

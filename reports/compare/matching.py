@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from reports.caveats.run import ENOUGH
-from reports.cells_csv.sides import Row, Side
+from reports.cells_csv.rows import Row
+from reports.cells_csv.sides import Side
 from reports.stats.log_ratio import LogRatio, log_ratio
 from reports.stats.repeats import COMPARABLE_RUNS
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import exp, log, sqrt
 
-from reports.cells_csv.sides import Row, Side
+from reports.cells_csv.rows import Row
+from reports.cells_csv.sides import Side
 from reports.compare.differences import no_other_gpu
 from reports.compare.matching import P50, Figure, doubts_of, figure
 from reports.compare.tables import stand_ins

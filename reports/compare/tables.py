@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from reports.caveat import caveat
-from reports.cells_csv.sides import PUBLISHED, STUDY, Row, Side
+from reports.cells_csv.rows import Row
+from reports.cells_csv.sides import PUBLISHED, STUDY, Side
 from reports.compare.matching import Match, Measure, matches
 from reports.format import MISSING, digits
 from reports.page.table import Footnotes, Table, TableCell, table_of

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from reports.cells_csv.columns import render_csv
-from reports.cells_csv.sides import Side, SideError, in_order, rows_of
+from reports.cells_csv.rows import SideError, in_order, rows_of
+from reports.cells_csv.sides import Side
 from reports.gates.require import GateError
 from reports.gates.source import GateSource, check_once, source_of
 from reports.gates.thresholds import BASELINE_KIND, BASELINE_VERSION, not_one, studies_in

@@ -7,7 +7,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from reports.caveat import Trait, coded
-from reports.cells_csv.sides import Row, Side, conditions, side_of_study
+from reports.cells_csv.rows import Row
+from reports.cells_csv.sides import Side, conditions, side_of_study
 from reports.fold.records import ratio
 from reports.format import plural
 from reports.gates.blocks import RunBlocks, read_blocks

@@ -3,12 +3,11 @@
 import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any
 
+from reports.cells_csv.rows import published_files
 from reports.summary.summary import CellFields, Summary
 
-FOLDER = Path(__file__).parent.parent / "published"
 STANDS_FOR = {"openvino": "trt"}
 """A backend of ours that stands in for one of theirs."""
 TEXTS = ("study", "source", "endpoint", "backend", "protocol", "payload", "load")
@@ -34,11 +33,6 @@ class Published(CellFields):
     gpu_memory_bytes: float | None
     encode_ms: float | None
     request_bytes: float | None
-
-
-def published_files() -> dict[str, Path]:
-    """The file of each published study, by the study's name, in the order of names."""
-    return {path.stem: path for path in sorted(FOLDER.glob("*.csv"), key=lambda path: path.stem)}
 
 
 def read_published(name: str) -> tuple[Published, ...]:

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
+from reports.cells_csv.rows import published_files
 from reports.format import MISSING
 from reports.page.study_table import Columns, StudyNotes, cell, figure, number, study_table, text
 from reports.page.table import Footnotes, Table, TableCell, table_of
-from reports.published_figures.figures import Published, published_files, read_published, their_endpoint
+from reports.published_figures.figures import Published, read_published, their_endpoint
 from reports.published_figures.rates import sourced
 from reports.stats.figures import compute_ms, images_per_s, in_ms, latency_ms
 from reports.stats.repeats import Runs, Value, repeats, resting_on

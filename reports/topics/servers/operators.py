@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from reports.cells_csv.rows import FOLDER
 from reports.fold.server_facts import CPU, Operator, OperatorProfile
 from reports.format import MISSING, counted, known, ms, plural
 from reports.page.table import Footnotes, Table, TableCell, table_of
-from reports.published_figures.figures import FOLDER
 from reports.study.study import Study
 
 PUBLISHED = FOLDER / "step5a-operators.json"

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from reports.cells_csv.sides import Row, load_sides, rows_of
+from reports.cells_csv.rows import Row, rows_of
+from reports.cells_csv.sides import load_sides
 from reports.compare.differences import differences
 from reports.compare.failures import FEWER, MORE, Failures, failures
 from reports.compare.matching import FASTER, INCONCLUSIVE, NONE_SHOWN, P50, RATE, SLOWER, Match, matches

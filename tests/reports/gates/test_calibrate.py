@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy.special import nctdtr, stdtrit
 
-from reports.cells_csv.sides import STUDY, Row, Side
+from reports.cells_csv.rows import Row
+from reports.cells_csv.sides import STUDY, Side
 from reports.gates.calibrate import (
     MOST_FLIPS,
     Alike,

@@ -6,8 +6,7 @@ from collections import Counter
 import pytest
 
 from reports.cells_csv.columns import COLUMNS
-from reports.cells_csv.sides import rows_of
-from reports.published_figures.figures import FOLDER, published_files
+from reports.cells_csv.rows import FOLDER, published_files, rows_of
 
 PRODUCTS = {"step7-a100": "latency_p50_ms", "step6a-a100": "latency_mean_ms"}
 COMPARED = ("images_per_s", "latency_mean_ms", "latency_p50_ms", "latency_p95_ms", "latency_p99_ms")

@@ -87,3 +87,12 @@ def in_order(rows: Iterable[Row], endpoints: Iterable[str] = ()) -> tuple[Row, .
 def published_files() -> dict[str, Path]:
     """The file of each published study, by the study's name, in the order of names."""
     return {path.stem: path for path in sorted(FOLDER.glob("*.csv"), key=lambda path: path.stem)}
+
+
+def read_published(name: str) -> tuple[Row, ...]:
+    """What one published study has, in its file's order; none where no file of ours has that name."""
+    known = published_files()
+    if name not in known:
+        return ()
+    with known[name].open(encoding="utf-8", newline="") as lines:
+        return tuple(rows_of(lines, name))

@@ -1,11 +1,12 @@
 """A study's figures over a link beside those that were published of one like it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from reports.cells_csv.rows import Row, read_published
 from reports.format import MISSING, digits
 from reports.page.study_table import Columns, cell, measured, number, study_table, text
 from reports.page.table import Footnotes, Table, TableCell
-from reports.published_figures.figures import Published, beside, read_published, their_endpoint
+from reports.published_figures.figures import P50, RATE, Figure, beside, their_endpoint
 from reports.stats.figures import images_per_s, latency_ms, protocol_pairs
 from reports.stats.repeats import Runs, Value, by_cell, over, repeats, resting_on, spread_of
 from reports.study.study import Study
@@ -18,7 +19,7 @@ CAPTION = (
     "another client and server, over the path that it models. Its rate and loss were fitted to some of these "
     "figures: where ours agree they are consistent with theirs, which is no proof. b is batch, c is users."
 )
-Figures = Mapping[str, Sequence[Published]]
+Figures = Mapping[str, Sequence[Row]]
 BY_LATENCY = "of published p50, since images/s were not published"
 
 
@@ -32,17 +33,15 @@ def published_figures(study: Study) -> Figures:
 
 def rates_beside(study: Study, figures: Figures) -> Table:
     """Images per second, one row for each cell over such a link that has a published twin."""
-    return _beside(
-        study, figures, ("images per second", "images/s"), images_per_s, lambda it: it.images_per_s
-    )
+    return _beside(study, figures, ("images per second", "images/s"), images_per_s, RATE)
 
 
 def latencies_beside(study: Study, figures: Figures) -> Table:
     """The serial p50, one row for each cell over such a link that has a published twin."""
-    return _beside(study, figures, ("serial p50", "p50 ms"), latency_ms, lambda it: it.latency_p50_ms)
+    return _beside(study, figures, ("serial p50", "p50 ms"), latency_ms, P50)
 
 
-Twins = tuple[Runs, Published]
+Twins = tuple[Runs, Row]
 
 
 def _beside(
@@ -50,7 +49,7 @@ def _beside(
     figures: Figures,
     words: tuple[str, str],
     value: Value,
-    published: Callable[[Published], float | None],
+    published: Figure,
 ) -> Table:
     """The table of one figure, `words` being what it is and the head of its column."""
 
@@ -93,14 +92,14 @@ def as_published(run: Summary) -> bool:
     return run.serial or run.channels in AS_PUBLISHED.get(run.protocol, ())
 
 
-def sourced(value: float | None, it: Published, notes: Footnotes) -> TableCell:
+def sourced(value: float | None, it: Row, notes: Footnotes) -> TableCell:
     """A published number with the digits that it was published with, marked with where that was."""
     if value is None:
         return TableCell(MISSING)
     return TableCell(f"{value:,.6g}", notes.marks([f"published: {it.source}"]))
 
 
-Pair = tuple[str, int, tuple[Runs, Runs], tuple[Published, Published]]
+Pair = tuple[str, int, tuple[Runs, Runs], tuple[Row, Row]]
 """What ours and theirs are called, the batch, the runs over HTTP and gRPC, and their published twins."""
 
 
@@ -123,7 +122,7 @@ def serial_ratios(study: Study, figures: Figures) -> Table:
     )
 
 
-def _pairs(study: Study, link: str, figures: Sequence[Published]) -> Iterator[Pair]:
+def _pairs(study: Study, link: str, figures: Sequence[Row]) -> Iterator[Pair]:
     """Those over one link: each pair of protocols in the same variant, batch by batch."""
     serial = [run for run in study.runs if run.serial and run.link == link and not run.is_floor]
     for name, pair in protocol_pairs(study, serial).items():
@@ -142,12 +141,12 @@ def _ours(http: Runs, grpc: Runs, notes: Footnotes) -> tuple[TableCell, ...]:
     return (*sides, TableCell(ratio.times if ratio else MISSING))
 
 
-def _theirs(http: Published, grpc: Published, notes: Footnotes) -> tuple[TableCell, ...]:
+def _theirs(http: Row, grpc: Row, notes: Footnotes) -> tuple[TableCell, ...]:
     """Their figures and ratio: of the latency where images per second were not published."""
-    cells = [sourced(it.images_per_s, it, notes) for it in (http, grpc)]
-    if http.images_per_s and grpc.images_per_s:
-        return (*cells, TableCell(f"{digits(grpc.images_per_s / http.images_per_s)}×"))
-    if http.latency_p50_ms and grpc.latency_p50_ms:
+    cells = [sourced(RATE(it), it, notes) for it in (http, grpc)]
+    if (top := RATE(grpc)) and (bottom := RATE(http)):
+        return (*cells, TableCell(f"{digits(top / bottom)}×"))
+    if (top := P50(http)) and (bottom := P50(grpc)):
         marks = notes.marks([BY_LATENCY, f"published: {http.source}"])
-        return (*cells, TableCell(f"{digits(http.latency_p50_ms / grpc.latency_p50_ms)}×", marks))
+        return (*cells, TableCell(f"{digits(top / bottom)}×", marks))
     return (*cells, TableCell(MISSING))

@@ -1,13 +1,13 @@
 """The tables that put a study like steps 6A or 6B beside the published one: sourced figures, no ratios."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from reports.cells_csv.rows import published_files
+from reports.caveats.run import ENOUGH
+from reports.cells_csv.rows import Row, published_files, read_published
 from reports.format import MISSING
 from reports.page.study_table import Columns, StudyNotes, cell, figure, number, study_table, text
 from reports.page.table import Footnotes, Table, TableCell, table_of
-from reports.published_figures.figures import Published, read_published, their_endpoint
+from reports.published_figures.figures import MEAN, P50, RATE, Figure, of_column, their_endpoint
 from reports.published_figures.rates import sourced
 from reports.stats.figures import compute_ms, images_per_s, in_ms, latency_ms
 from reports.stats.repeats import Runs, Value, repeats, resting_on
@@ -20,8 +20,6 @@ BACKENDS_CAPTION = (
     "(a ping of 14 ms, elsewhere said to be 20 to 30). Machine, network, client and weights differ from this "
     "study's all at once, so no ratio of the two would mean anything: compare rows of one study."
 )
-ENOUGH = {"p95 ms": 200, "p99 ms": 1_000}
-"""Results that a high percentile needs: with fewer, ten or less lie above it."""
 GROWTH_CAPTION = (
     "Batch 1. Queue and compute are the server's own, means per request; the last column is the share of "
     "requests that shared another's execution: 1 − executions ÷ requests. Published is what others measured "
@@ -40,19 +38,18 @@ COSTS = (
     ("4 × RTX 4080", "0.30–2.00", "43.2", "0.002–0.013"),
 )
 """As they were published with step 6B: hardware, $ an hour, images/s, $ for 1,000 images."""
-Figure = Callable[[Published], float | None]
-Theirs = Mapping[str, Sequence[Published]]
-Row = tuple[Runs, str, Sequence[Published]]
+Theirs = Mapping[str, Sequence[Row]]
+Shown = tuple[Runs, str, Sequence[Row]]
 """The runs of one of our endpoints; and in a published row its study's name and what that has beside them."""
-SINGLES: tuple[tuple[str, str, Figure], ...] = (
-    ("mean ms", "latency_mean_ns", lambda it: it.latency_mean_ms),
-    ("p50 ms", "latency_p50_ns", lambda it: it.latency_p50_ms),
-    ("p95 ms", "latency_p95_ns", lambda it: it.latency_p95_ms),
-    ("p99 ms", "latency_p99_ns", lambda it: it.latency_p99_ms),
-    ("server compute ms", "server_compute_ns", lambda it: it.server_compute_ms),
-    ("server total ms", "server_ns", lambda it: it.server_ms),
+SINGLES: tuple[tuple[str, str, Figure, int], ...] = (
+    ("mean ms", "latency_mean_ns", MEAN, 0),
+    ("p50 ms", "latency_p50_ns", P50, 0),
+    ("p95 ms", "latency_p95_ns", of_column("latency_p95_ms"), ENOUGH["p95"]),
+    ("p99 ms", "latency_p99_ns", of_column("latency_p99_ms"), ENOUGH["p99"]),
+    ("server compute ms", "server_compute_ns", of_column("server_compute_ms"), 0),
+    ("server total ms", "server_ns", of_column("server_ms"), 0),
 )
-"""What is shown of single images: head, ours, theirs."""
+"""What is shown of single images: head, ours, theirs, and results that a high percentile needs."""
 
 
 def of_three_backends(study: Study) -> Theirs:
@@ -64,7 +61,7 @@ def of_three_backends(study: Study) -> Theirs:
 
 def single_images_beside(study: Study) -> Table:
     """One image in a request: percentiles and the server's parts, ours and theirs of each backend."""
-    columns = [_column(head, 1, in_ms(field), figure, ENOUGH.get(head, 0)) for head, field, figure in SINGLES]
+    columns = [_column(head, 1, in_ms(field), figure, enough) for head, field, figure, enough in SINGLES]
     groups = _by_endpoint(study, of_three_backends(study))
     alone = filter(None, ([run for run in runs if run.batch == 1] for runs in groups))
     return _table(study, "Beside step 6A: one image in a request, one user", columns, alone)
@@ -76,15 +73,15 @@ def batches_beside(study: Study) -> Table:
     groups = _by_endpoint(study, theirs)
     known = {run.batch for runs in groups for run in runs} | {it.batch for of in theirs.values() for it in of}
     batches = sorted(known) if groups else []
-    columns = [_column(f"batch {at}", at, images_per_s, lambda it: it.images_per_s) for at in batches]
+    columns = [_column(f"batch {at}", at, images_per_s, RATE) for at in batches]
     return _table(study, "Beside step 6A: images per second by batch, one user", columns, groups)
 
 
-def _table(study: Study, title: str, columns: Sequence[Columns[Row]], groups: Iterable[Runs]) -> Table:
+def _table(study: Study, title: str, columns: Sequence[Columns[Shown]], groups: Iterable[Runs]) -> Table:
     """Each of our endpoints with a row of its own, and below it one for each published study of its like."""
     theirs = of_three_backends(study)
     rows = [row for runs in groups for row in ((runs, "", ()), *_alike(runs, theirs))]
-    heads: Sequence[Columns[Row]] = (
+    heads: Sequence[Columns[Shown]] = (
         cell("endpoint", _endpoint, numeric=False),
         cell("whose", lambda row, _: TableCell(f"published {row[1]}" if row[1] else "ours"), numeric=False),
     )
@@ -94,7 +91,7 @@ def _table(study: Study, title: str, columns: Sequence[Columns[Row]], groups: It
     )
 
 
-def _endpoint(row: Row, notes: StudyNotes) -> TableCell:
+def _endpoint(row: Shown, notes: StudyNotes) -> TableCell:
     runs, name, theirs = row
     return TableCell(theirs[0].endpoint) if name else notes.way(runs[0])
 
@@ -107,17 +104,17 @@ def _by_endpoint(study: Study, theirs: Theirs) -> list[Runs]:
     return [runs for runs in found if runs]
 
 
-def _alike(runs: Runs, theirs: Theirs) -> Iterator[Row]:
+def _alike(runs: Runs, theirs: Theirs) -> Iterator[Shown]:
     """Each published study with the figures of the runs' endpoint, or of the one that it stands in for."""
     for name, figures in theirs.items():
         if endpoint := their_endpoint(runs[0], figures):
             yield runs, name, [it for it in figures if it.endpoint == endpoint]
 
 
-def _column(head: str, batch: int, value: Value, figure: Figure, enough: int = 0) -> Columns[Row]:
+def _column(head: str, batch: int, value: Value, figure: Figure, enough: int = 0) -> Columns[Shown]:
     """A figure of one batch, ours or theirs."""
 
-    def shown(row: Row, notes: Footnotes) -> TableCell:
+    def shown(row: Shown, notes: Footnotes) -> TableCell:
         runs, name, theirs = row
         if name:
             return _told([it for it in theirs if it.batch == batch], figure, notes)
@@ -136,10 +133,10 @@ def _ours(runs: Runs, value: Value, enough: int, notes: Footnotes) -> TableCell:
     return TableCell(cell.text, (*cell.marks, *notes.marks([few])), cell.value)
 
 
-def _told(figures: Sequence[Published], figure: Figure, notes: Footnotes) -> TableCell:
+def _told(figures: Sequence[Row], figure: Figure, notes: Footnotes) -> TableCell:
     """The first published figure of its kind with its source, or that a timeout was published instead."""
     for it in figures:
-        if it.timed_out:
+        if "failures" in it.codes:
             return TableCell("timeout", notes.marks([f"published: {it.source}"]))
         if (value := figure(it)) is not None:
             return sourced(value, it, notes)
@@ -163,20 +160,18 @@ def _theirs(runs: Runs, value: Figure, notes: Footnotes) -> TableCell:
 
 
 def _growing(runs: Runs, notes: StudyNotes) -> TableCell:
-    for value in (_RATE, _P50):
+    for value in (RATE, P50):
         _theirs(runs, value, notes)  # their source is the first of a row's notes
     return notes.way(runs[0])
 
 
-_RATE: Figure = attrgetter("images_per_s")
-_P50: Figure = attrgetter("latency_p50_ms")
 COLUMNS: Sequence[Columns[Runs]] = (
     cell("endpoint", _growing, numeric=False),
     text("users", lambda runs: f"{runs[0].level:g}"),
     figure("images/s", images_per_s),
-    cell("published", lambda runs, notes: _theirs(runs, _RATE, notes)),
+    cell("published", lambda runs, notes: _theirs(runs, RATE, notes)),
     figure("p50 ms", latency_ms),
-    cell("published", lambda runs, notes: _theirs(runs, _P50, notes)),
+    cell("published", lambda runs, notes: _theirs(runs, P50, notes)),
     figure("queue ms", in_ms("server_queue_ns")),
     figure("compute ms", compute_ms),
     figure("no execution of their own %", shared_pct),

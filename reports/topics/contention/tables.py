@@ -6,7 +6,7 @@ from typing import Any
 from reports.format import MISSING, digits
 from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
 from reports.page.table import Table, TableCell, table_of
-from reports.published_figures.figures import beside
+from reports.published_figures.figures import RATE, beside
 from reports.published_figures.rates import Figures, as_published, sourced
 from reports.stats.repeats import Spread, absence, taints
 from reports.study.study import Study
@@ -72,7 +72,7 @@ def _rate(arm: ArmRuns, notes: StudyNotes) -> TableCell:
 
 def _published(run: Summary, figures: Figures, notes: StudyNotes) -> TableCell:
     theirs = beside(run, figures.get(run.link, ())) if as_published(run) else None
-    return sourced(theirs.images_per_s, theirs, notes) if theirs else TableCell(MISSING)
+    return sourced(RATE(theirs), theirs, notes) if theirs else TableCell(MISSING)
 
 
 def _over_http(found: Spread | None) -> str:

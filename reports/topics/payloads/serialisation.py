@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import floor, log10
-from operator import attrgetter
 
+from reports.cells_csv.rows import Row, read_published
 from reports.format import MISSING, digits, known
 from reports.page.study_table import Columns, StudyNotes, cell, measured, study_table, text
 from reports.page.table import Footnotes, Table, TableCell
-from reports.published_figures.figures import Published, read_published, their_endpoint
+from reports.published_figures.figures import MEAN, P50, Figure, of_column, their_endpoint
 from reports.published_figures.rates import sourced
 from reports.stats.figures import in_ms, latency_ms
 from reports.stats.log_ratio import log_ratio
@@ -29,10 +29,7 @@ ENOUGH_REQUESTS, AWAITED_PCT = 10, 10
 AWAITED = f"the client had no core {AWAITED_PCT} % of the time or more, and that wait is in it: it takes less"
 FEW = f"of fewer than {ENOUGH_REQUESTS} requests"
 FAR = "a remote GPU over the internet; before and after differ in more than JSON, see their sources"
-Figure = Callable[[Published], float | None]
 mean_ms = in_ms("latency_mean_ns")
-P50: Figure = attrgetter("latency_p50_ms")
-MEAN: Figure = attrgetter("latency_mean_ms")
 
 
 @dataclass(frozen=True)
@@ -147,7 +144,7 @@ ENCODING = EncodingTable(
     f"{RATIOS}",
     "ms",
     encode_ms,
-    lambda it: it.encode_ms,
+    of_column("encode_ms"),
     HALF_A_DIGIT,
     of_client=True,
 )
@@ -157,7 +154,7 @@ PAYLOAD = EncodingTable(
     "it is depends on the pictures.",
     "KB",
     payload_kb,
-    lambda it: None if it.request_bytes is None else it.request_bytes / KB,
+    lambda it: it.numbers["request_bytes"] / KB if "request_bytes" in it.numbers else None,
     of_client=True,
     varies=False,
 )
@@ -250,7 +247,7 @@ def doubts_of(runs: Runs, kind: EncodingTable) -> Iterator[str]:
 
 
 def _theirs(
-    pair: EncodingPair, kind: EncodingTable, figures: Sequence[Published], notes: Footnotes
+    pair: EncodingPair, kind: EncodingTable, figures: Sequence[Row], notes: Footnotes
 ) -> tuple[TableCell, ...]:
     """Their two figures and the ratio, with what its rounded decimals leave open."""
     told = [_twin(runs, kind, figures) for runs in (pair.json, pair.binary)]
@@ -265,11 +262,11 @@ def _theirs(
     return (*cells, TableCell(text, notes.marks([FAR] if kind is END_TO_END else [])))
 
 
-def _published(it: Published | None, figure: Figure, notes: Footnotes) -> TableCell:
+def _published(it: Row | None, figure: Figure, notes: Footnotes) -> TableCell:
     return sourced(figure(it), it, notes) if it else TableCell(MISSING)
 
 
-def _twin(runs: Runs, kind: EncodingTable, figures: Sequence[Published]) -> Published | None:
+def _twin(runs: Runs, kind: EncodingTable, figures: Sequence[Row]) -> Row | None:
     """The published figure of the same payload and batch with one user, where this was published."""
     if not runs:
         return None

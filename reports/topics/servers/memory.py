@@ -116,8 +116,8 @@ def _published(study: Study, columns: int, notes: Footnotes) -> Iterator[tuple[T
     """What was published of GPU memory, which is not the memory of a host."""
     for name, figures in of_three_backends(study).items():
         for it in figures:
-            if it.gpu_memory_bytes is not None:
-                told = _mb(it.gpu_memory_bytes, notes.marks([f"published: {it.source}. {THEIR_GPU}"]))
+            if (held := it.numbers.get("gpu_memory_bytes")) is not None:
+                told = _mb(held, notes.marks([f"published: {it.source}. {THEIR_GPU}"]))
                 yield f"published {name}: {it.backend}", *[MISSING] * (columns - 2), told
 
 

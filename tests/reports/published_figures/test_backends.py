@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from reports.published_figures.figures import read_published
+from reports.cells_csv.rows import read_published
 from reports.published_figures.step6 import batches_beside, single_images_beside
 from reports.study.study import Study, load_study
 from reports.topics.servers.memory import backends_finding
@@ -34,9 +34,10 @@ def a_study(folder: Path, name: str = "step6a", repeats: int = 1, requests: int 
 
 def test_the_published_figures_have_percentiles_parts_and_timeouts() -> None:
     onnx = next(it for it in A100 if it.endpoint == "onnx-http")
-    assert (onnx.latency_mean_ms, onnx.latency_p95_ms, onnx.latency_p99_ms) == (182.9, 199.4, 210.5)
-    assert (onnx.server_compute_ms, onnx.server_ms, onnx.gpu_memory_bytes) == (4.4, 15.1, 3.3e9)
-    assert [(it.endpoint, it.batch) for it in A100 if it.timed_out] == [
+    told = {"latency_mean_ms": 182.9, "latency_p95_ms": 199.4, "latency_p99_ms": 210.5}
+    told |= {"server_compute_ms": 4.4, "server_ms": 15.1, "gpu_memory_bytes": 3.3e9}
+    assert told.items() <= onnx.numbers.items()
+    assert [(it.endpoint, it.batch) for it in A100 if "failures" in it.codes] == [
         ("trt-http", batch) for batch in (8, 16, 32)
     ]
 

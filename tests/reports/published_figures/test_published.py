@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from reports.cells_csv.rows import Row, read_published
 from reports.page.table import Table
-from reports.published_figures.figures import Published, beside, read_published, their_endpoint
+from reports.published_figures.figures import P50, RATE, beside, their_endpoint
 from reports.published_figures.rates import (
     BY_LATENCY,
     latencies_beside,
@@ -28,7 +29,7 @@ A100, RTX4090 = read_published("step7-a100"), read_published("step7-rtx4090")
 SERIAL = "published: Step 7 results on an A100, 2026-02-20: 30 iterations, one run"
 
 
-def one(figures: tuple[Published, ...], endpoint: str, batch: int, level: float) -> Published:
+def one(figures: tuple[Row, ...], endpoint: str, batch: int, level: float) -> Row:
     return next(it for it in figures if (it.endpoint, it.batch, it.level) == (endpoint, batch, level))
 
 
@@ -46,18 +47,18 @@ def one(figures: tuple[Published, ...], endpoint: str, batch: int, level: float)
     ],
 )
 def test_published_figures_are_as_published(
-    *, figures: tuple[Published, ...], endpoint: str, batch: int, level: float,
+    *, figures: tuple[Row, ...], endpoint: str, batch: int, level: float,
     images_per_s: float | None, p50_ms: float | None,
 ) -> None:  # fmt: skip
     found = one(figures, endpoint, batch, level)
-    assert (found.images_per_s, found.latency_p50_ms) == (images_per_s, p50_ms)
+    assert (RATE(found), P50(found)) == (images_per_s, p50_ms)
 
 
 def test_every_published_figure_names_its_source() -> None:
     assert (len(A100), len(RTX4090)) == (40, 20)
     assert {it.source.partition(":")[0] for it in A100} == {"Step 7 results on an A100, 2026-02-20"}
     assert {it.source.partition(":")[0] for it in RTX4090} == {"Step 7B results on an RTX 4090, undated"}
-    assert all(it.images_per_s or it.latency_p50_ms for it in (*A100, *RTX4090))
+    assert all(RATE(it) or P50(it) for it in (*A100, *RTX4090))
 
 
 @pytest.mark.parametrize("name", ["", "step9", "../published/step7-a100", "/etc/passwd"])
@@ -86,7 +87,7 @@ def test_an_endpoint_stands_beside_the_one_most_like_it(endpoint: str, theirs: s
 def test_only_the_same_batch_and_load_stand_beside() -> None:
     found = beside(replace(HEALTHY, level=16), A100)
     assert found is not None
-    assert (found.endpoint, found.images_per_s) == ("onnx-http", 43.6)
+    assert (found.endpoint, RATE(found)) == ("onnx-http", 43.6)
     assert beside(replace(HEALTHY, level=4), A100) is None
     assert beside(replace(HEALTHY, level=16, load="open"), A100) is None
     assert beside(replace(HEALTHY, payload="json"), A100) is None

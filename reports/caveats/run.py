@@ -12,8 +12,8 @@ ENOUGH = {"p50": 20, "p90": 100, "p95": 200, "p99": 1_000, "p99.9": 10_000}
 """Results behind a percentile that is to be trusted: ten of them must lie beyond it."""
 UNANSWERED = ("refused", "unreachable", "reset", "timeout", "dns", "exhausted")
 """Kinds of failures that the server may have counted, or may never have heard of."""
-# Below each size these percentiles are doubtful.
-SAMPLES = {200: "p95, p99 and p99.9 are", 1_000: "p99 and p99.9 are", 10_000: "p99.9 is"}
+DOUBTFUL = {"p95": "p95, p99 and p99.9 are", "p99": "p99 and p99.9 are", "p99.9": "p99.9 is"}
+"""In words, where there are too few for a percentile and enough for those below it."""
 
 
 def run_caveats(
@@ -51,7 +51,7 @@ def _least_counted(counts: Windows) -> int:
 
 
 def _samples(count: int) -> Iterator[Caveat]:
-    doubtful = next((names for enough, names in SAMPLES.items() if 0 < count < enough), None)
+    doubtful = next((names for least, names in DOUBTFUL.items() if 0 < count < ENOUGH[least]), None)
     if doubtful:
         yield caveat("few-samples", f"n={count}: {doubtful} doubtful")
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import Environment
 
+import reports
 from reports.__main__ import main
 from reports.cells_csv.columns import render_csv
 from reports.ledger.ledger import LedgerError
@@ -21,7 +22,7 @@ from tests.reports.lines import Record
 
 pytestmark = pytest.mark.slow
 
-TALLY = Tally(ledgers_at_baseline=1_200, ledgers_at_show=120, ledgers_at_others=150)
+TALLY = Tally(ledgers_at_baseline=1_200, ledgers_at_show=120, ledgers_at_others=150, ledgers_at_load=150)
 GATES = '[[threshold]]\nrequire = "latency_p99_ms <= 120"\n'
 SHOWN = ["cells.csv", "report.html", "study.json", "summary.md", "timeline.csv"]
 
@@ -95,6 +96,22 @@ def test_one_that_is_judged_compared_or_calibrated_from(folder: Path, text: byte
     if answered(folder, text, argv, (0, 1, 3)):
         TALLY.refused("ledgers_at_others", text)
         assert not list((folder / "out").iterdir())
+
+
+@tried(330)
+@given(BAD_LEDGERS)
+def test_one_that_is_loaded(folder: Path, text: bytes) -> None:
+    (folder / "bad" / "ledger.jsonl").write_bytes(text)
+    said = ""
+    try:
+        found = reports.load(folder / "bad")
+    except LedgerError as error:
+        said = str(error)
+    if said:
+        assert is_clear(said)
+        TALLY.refused("ledgers_at_load", text)
+    else:
+        assert len(found.cells) == len(load_study(folder / "bad").started)
 
 
 def doubted(folder: Path, text: bytes) -> str:

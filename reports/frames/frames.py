@@ -51,7 +51,7 @@ class Frames:
     `disqualified`, whether a caveat disqualifies the run, and for images_per_s and each of latency_p50_ms,
     latency_p95_ms and latency_p99_ms the `_median`, `_low` and `_high` of its cell: the median, lowest and
     highest of the repeats that count, as the report has them. Those are all that are not disqualified, or
-    all where each is. Between runs that differ, `python -m reports compare` says how sure a ratio is.
+    all where each is; a single one has no lowest and highest.
 
     `timeline`: one row for each second of every run, in run order, with the columns of timeline.csv.
 
@@ -73,6 +73,12 @@ class Frames:
     workers: DataFrame
     notices: tuple[str, ...]
     directory: Path
+
+    def __repr__(self) -> str:
+        """How much there is, and the notices: what is shown where a study is typed into a notebook."""
+        frames = {"cells": self.cells, "timeline": self.timeline, "workers": self.workers}
+        rows = ", ".join(f"{len(frame):,} of {name}" for name, frame in frames.items())
+        return "\n".join((f"{self.directory}: rows: {rows}", *self.notices))
 
     @cached_property
     def requests(self) -> DataFrame:
@@ -127,10 +133,11 @@ def _with_doubts(study: Study) -> Iterator[Sequence[object]]:
 
 
 def _around(runs: Runs) -> Iterator[float | None]:
-    """Median, lowest and highest of the repeats of a cell, for each of MEASURES."""
+    """Median, lowest and highest of the repeats of a cell, for each of MEASURES; a single run has no ends."""
     for value in MEASURES.values():
         found = spread_of(resting_on(runs, value), value)
-        yield from (found.median, found.low, found.high) if found else (None, None, None)
+        ends = (found.low, found.high) if found and found.runs > 1 else (None, None)
+        yield from (found.median if found else None, *ends)
 
 
 def _worker_rows(study: Study) -> Iterator[Sequence[object]]:

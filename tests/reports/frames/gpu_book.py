@@ -34,7 +34,7 @@ def gpu_study(folder: Path) -> Path:
     """Three runs, of which the single requests were kept too; returns the folder."""
     book = Book(options={"command": "locust -f locustfiles/step7.py --headless"})
     for name, url in (("onnx-http", "127.0.0.1:8010"), ("onnx-grpc", "127.0.0.1:8011")):
-        book.endpoint(name, url)
+        book.endpoint(name, url, weights="random (seed 0)")
     rows = [
         *throttled(book, book.plan("onnx-http", 1, 8)),
         *overloaded(book, book.plan("onnx-http", 1, 80, arrivals="constant")),

@@ -106,6 +106,14 @@ def test_repeats_stand_beside_each_run_as_the_report_counts_them(tmp_path: Path)
     assert rates.tolist() == pytest.approx([50, 25, 100], rel=1e-3)
 
 
+def test_a_single_run_has_no_lowest_and_highest(tmp_path: Path) -> None:
+    book = Book()
+    book.add("onnx-http", 1, 1, {"w0": [10 * MS] * 40})
+    run = reports.load(book.write(tmp_path)).cells.iloc[0]
+    assert run["latency_p50_ms_median"] == run["latency_p50_ms"]
+    assert run[["latency_p50_ms_low", "latency_p50_ms_high", "images_per_s_low"]].isna().all()
+
+
 def test_where_every_repeat_is_disqualified_all_count(tmp_path: Path) -> None:
     book = Book()
     for repeat, p50_ms in enumerate((10, 30), 1):
@@ -126,9 +134,12 @@ def test_workers_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_what_holds_for_the_whole_study_is_told(tmp_path: Path) -> None:
-    told = reports.load(example().write(tmp_path)).notices
-    assert told[0] == "The study ended as interrupted: stopped after 36 of 37 runs."
-    assert OPENVINO in told
+    study = reports.load(example().write(tmp_path))
+    assert study.notices[0] == "The study ended as interrupted: stopped after 36 of 37 runs."
+    assert OPENVINO in study.notices
+    head, *told = repr(study).splitlines()
+    assert head == f"{tmp_path}: rows: 36 of cells, 68 of timeline, 38 of workers"
+    assert tuple(told) == study.notices
 
 
 def test_a_price_that_is_given_takes_the_place_of_the_study_s(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ def read_requests(folder: Path) -> DataFrame:
 
 def _read(path: Path) -> DataFrame:
     check_regular(path)
-    return parquet.read_table(path, columns=list(COLUMNS)).to_pandas(
-        types_mapper={pyarrow.int64(): Int64Dtype()}.get
-    )
+    made = parquet.read_table(path).to_pandas(types_mapper={pyarrow.int64(): Int64Dtype()}.get)
+    if "request_id" not in made:  # as in files from before --trace
+        made["request_id"] = ""
+    return made[list(COLUMNS)]

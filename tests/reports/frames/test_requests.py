@@ -51,6 +51,15 @@ def test_a_study_that_kept_none_has_none(tmp_path: Path) -> None:
     assert list(none.dtypes.astype(str)) == list(read_requests(tmp_path / "with").dtypes.astype(str))
 
 
+def test_a_file_from_before_requests_had_ids_is_read(tmp_path: Path) -> None:
+    path = gpu_study(tmp_path) / FILE_NAME
+    now, table = read_requests(tmp_path), parquet.read_table(path)
+    at = table.column_names.index("cell")
+    plain = table.set_column(at, "cell", table.column("cell").cast(pyarrow.string()))
+    parquet.write_table(plain.drop_columns(["request_id"]), path)
+    pandas.testing.assert_frame_equal(read_requests(tmp_path), now, check_categorical=False)
+
+
 def truncated(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-100])
 

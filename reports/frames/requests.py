@@ -34,7 +34,8 @@ def read_requests(folder: Path) -> DataFrame:
 
 def _read(path: Path) -> DataFrame:
     check_regular(path)
-    made = parquet.read_table(path).to_pandas(types_mapper={pyarrow.int64(): Int64Dtype()}.get)
+    whole = {pyarrow.int64(): Int64Dtype()}
+    made = parquet.read_table(path).to_pandas(types_mapper=whole.get, ignore_metadata=True)
     if "request_id" not in made:  # as in files from before --trace
         made["request_id"] = ""
     return made[list(COLUMNS)]

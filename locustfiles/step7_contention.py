@@ -13,22 +13,23 @@ from typing import Any, ClassVar
 
 from swarm import Cell, Size, StudyShape
 from swarm.errors import UsageError
+from swarm.plan.sweep import Topology
 
 # Locust starts the users that are imported here.
 from users import Endpoint, TritonBinaryHttpUser, TritonBinaryGrpcUser
 from users.load.assignment import LIBRARY, PREPARED
 from users.transport.connections import PER_USER, SAME_ARGS, SHARED
 
-PROCESSES = 4
+PROCESSES, ALONE = 4, Topology(1)
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One way to carry the same load; `workers` processes share its users."""
+    """One way to carry the same load."""
 
     protocol: str
     channels: str
-    workers: int = 1
+    topology: Topology = ALONE
     client: str = PREPARED
     congestion: str = ""
 
@@ -40,7 +41,7 @@ class Arm:
     @property
     def variant(self) -> str:
         """Its part of a cell's name: what it has that is not the rule."""
-        processes = f"{self.workers}w" if self.workers > 1 else ""
+        processes = str(self.topology) if self.topology.workers > 1 else ""
         client = self.client if self.client != PREPARED else ""
         return "/".join(part for part in (self.channels, processes, client, self.congestion) if part)
 
@@ -56,7 +57,7 @@ ARMS = (
     Arm("grpc", SAME_ARGS),
     # Is it the client's process? Then four processes with a connection each beat one process with four.
     Arm("grpc", f"pool:{PROCESSES}"),
-    Arm("grpc", SHARED, workers=PROCESSES),
+    Arm("grpc", SHARED, topology=Topology(PROCESSES)),
     # Is it the making of requests? Then tritonclient's own is slower than bytes prepared beforehand.
     Arm("grpc", SHARED, client=LIBRARY),
     # Is it loss on the path? Then a congestion control that does not slow down for it is faster.

@@ -67,8 +67,8 @@ def axis_caveats(run: Summary, links: Iterable[Mapping[str, Any]]) -> Iterator[C
     if differences := [str(text).rstrip(".") for texts in found for text in texts]:
         yield caveat("link-differs", f"{run.link}: {'; '.join(differences)}")
     if wrong := [
-        *_other("workers", run.workers_asked, run.workers),
-        *_other("hosts", run.hosts_asked, run.hosts),
+        *_other("workers", run.topology.workers, run.workers),
+        *_other("hosts", run.topology.hosts, run.hosts),
     ]:
         yield caveat("topology-differs", "; ".join(wrong))
     if differing := list(_settings(run)):
@@ -80,8 +80,8 @@ def _settings(run: Summary) -> Iterator[str]:
     told = run.serving
     if told is None:
         return
-    if run.instances_asked and told.instances not in (None, run.instances_asked):
-        yield f"instances asked for: {run.instances_asked}, by the server's word: {told.instances}"
+    if run.instances and told.instances not in (None, run.instances):
+        yield f"instances asked for: {run.instances}, by the server's word: {told.instances}"
     asked, delay_ns = run.queue_delay_us, told.batching_delay_ns
     if asked is not None and told.batching and delay_ns not in (None, asked * NS_PER_US):
         yield f"queue delay asked for: {asked} us, by the server's word: {(delay_ns or 0) // NS_PER_US} us"

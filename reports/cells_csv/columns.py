@@ -5,6 +5,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from reports.ledger.axes import Axes, of_trait, recorded
 from reports.study.study import Study
 from reports.summary.summary import Summary, codes
 
@@ -16,10 +17,11 @@ COLUMNS = tuple(
     encode_ms send_ms wait_ms receive_ms decode_ms server_ms server_queue_ms server_compute_ms network_ms
     unexplained_ms request_bytes response_bytes executed_batch worker_cpu_pct loop_lag_p99_ms gpu_util_pct
     gpu_memory_bytes gpu_power_w images_per_usd joules_per_image limit caveats""".split()  # noqa: SIM905
-)
+) + tuple(of_trait("column"))
 NAMED = ("study", "cell", "endpoint", "backend", "protocol", "payload", "batch", "load", "level")
 """Those by which a run is told from others of any study."""
-WORDS = frozenset({*NAMED, "channels", "link", "limit", "caveats"}) - {"batch", "level"}
+_TEXTS = {name for name, unset in recorded(Axes()).items() if isinstance(unset, str)}
+WORDS = frozenset({*NAMED, *_TEXTS, "limit", "caveats"}) - {"batch", "level"}
 NUMBERS = tuple(column for column in COLUMNS if column not in WORDS)
 _FORMULA = re.compile(r"[=+\-@\t\r]")
 _NS_PER = {"ms": 1e6, "s": 1e9}

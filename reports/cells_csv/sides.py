@@ -13,6 +13,7 @@ from typing import Any
 
 from reports.cells_csv.columns import render_csv
 from reports.cells_csv.rows import Row, SideError, in_order, published_files, rows_of
+from reports.ledger.axes import of_trait
 from reports.ledger.ledger import FILE_NAME, Record, damage_refused
 from reports.page.disclosures import disclosures, stand_in, stands_for
 from reports.stats.repeats import grouped
@@ -34,8 +35,7 @@ OF_HOST = ("name", "kind", "workers", "cores", "system", "tcp_congestion_control
 MUST = (
     *("images.*", "endpoints.*.model", "endpoints.*.weights", "link", "link.*", "host", "host.*"),
     *("cpu", "cpu.*", "cores", "gpus", "system", "tcp_congestion_control"),
-    *("options.client", "options.channels", "options.arrivals", "options.max_in_flight", "options.trace"),
-    "options.load_profile",
+    *("options.trace", "options.load_profile", *(f"options.{name}" for name in of_trait("condition"))),
 )
 """Of what a study states, by dotted names."""
 

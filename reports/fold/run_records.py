@@ -12,14 +12,13 @@ from reports.fold.records import LastWords, grouped, readable
 from reports.fold.samples import Samples
 from reports.fold.windows import Results, Windows
 from reports.histogram.codec import Room
+from reports.ledger.axes import planned_axes
 from reports.ledger.ledger import Extent, Outline, Record, Tag, records_of_runs, refused_line, tag_of
 from reports.ledger.records import MOST_RUNS, MOST_WORKERS, check_planned
 
 PLAN_FIELDS = ("cell", "repeat", "endpoint", "backend", "protocol", "payload", "batch", "load", "level")
 OF_IDLE = ("health", "path")
 """What older programs also wrote of workers that had nothing to do, by the cell of the study before."""
-AXES = ("arrivals", "channels", "client", "link", "congestion", "variant", "profile")
-"""What a plan tells of a cell beyond that; empty where it does not apply, and in older ledgers."""
 SUMMED = ("window", "health", "path", "sample")
 AT_ONCE = 4_000
 """Records that wait to be added up: histograms are decoded faster many at once."""
@@ -233,9 +232,6 @@ def ends_of(extent: Extent, bins: Bins) -> dict[int, int]:
 
 
 def planned_of(entry: Record) -> dict[str, Any]:
-    """What was planned of a run, with what older plans do not tell empty."""
-    axes = {name: entry.get(name) or "" for name in AXES}
-    asked = {f"{name}_asked": entry.get(name) or 0 for name in ("workers", "hosts", "instances")}
-    of_server = {"queue_delay_us": entry.get("queue_delay_us")}
+    """What was planned of a run, with what older plans do not tell as it is where it does not apply."""
     course = tuple((str(name), *map(float, rest)) for name, *rest in entry.get("stages") or ())
-    return {name: entry[name] for name in PLAN_FIELDS} | axes | asked | of_server | {"stages": course}
+    return {name: entry[name] for name in PLAN_FIELDS} | planned_axes(entry) | {"stages": course}

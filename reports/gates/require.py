@@ -13,6 +13,7 @@ from math import ceil
 from reports.caveats.run import ENOUGH
 from reports.cells_csv.columns import NUMBERS
 from reports.format import digits
+from reports.ledger.axes import of_trait
 
 BASELINE = "baseline"
 MOST_TIMES = 1_000.0
@@ -55,7 +56,7 @@ _FACTS = frozenset(
 _EVIDENCE = frozenset(
     ["requests", "images", "measure_s", "worker_cpu_pct", "loop_lag_p99_ms", "send_delay_p99_ms"]
 )
-_UNJUDGED = frozenset({"repeat", "batch", "level"})
+_UNJUDGED = frozenset({"repeat", "batch", "level", *of_trait("column")})
 PERCENTILES = {
     f"{stem}_{name}_ms": (histogram, percent)
     for stem, histogram, percents in (

@@ -7,13 +7,11 @@ from typing import Any
 from reports.fold.run_records import planned_of
 from reports.gates.require import GateError, hint
 from reports.gates.thresholds import TEXTS, Gates, Threshold
+from reports.ledger.axes import of_trait
 from reports.ledger.ledger import Record
 from reports.summary.summary import FLOOR_SUFFIX
 
-SAME = (
-    *("batch", "load", "level", "channels", "client", "link", "congestion", "variant", "workers", "hosts"),
-    "arrivals",
-)
+SAME = ("batch", "load", "level", "arrivals", *of_trait("gated"))
 """What the two cells of a ratio of endpoints share."""
 TOLD = 12
 """Names in a message, which may be thousands."""
@@ -138,4 +136,5 @@ def _values(key: str, cells: Mapping[str, Planned], more: Collection[str]) -> li
 
 def planned_cell(entry: Record) -> dict[str, Any]:
     """From an entry of a plan."""
-    return planned_of(entry) | {name: entry.get(name) or 0 for name in ("workers", "hosts")}
+    planned = planned_of(entry)
+    return {**planned, **planned["topology"]._asdict()}

@@ -19,6 +19,7 @@ from reports.gates.require import (
     RequireError,
     parse_require,
 )
+from reports.ledger.axes import of_trait
 from reports.ledger.files import parsed, parsed_toml, whole_file
 from reports.ledger.ledger import DAMAGED, LONGEST
 
@@ -28,10 +29,10 @@ THRESHOLDS, VERDICTS = "thresholds.toml", "gates.json"
 FAIL, WARN = "fail", "warn"
 TEXTS = (
     *("cell", "endpoint", "backend", "protocol", "payload", "load"),
-    *("channels", "client", "link", "congestion", "variant"),
+    *(name for name, unset in of_trait("gated").items() if isinstance(unset, str)),
 )
 """What cells are chosen by as texts, * and ? standing for any."""
-NUMBERS = ("batch", "level", "workers", "hosts")
+NUMBERS = ("batch", "level", *(name for name in of_trait("gated") if name not in TEXTS))
 """What they are chosen by as numbers, one or a list of them."""
 LEAST_EFFECT = 0.05
 """Of a ratio: a change smaller than that is no reason to fail, however sure it is."""

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from reports.gates.verdict import Verdict
+from reports.ledger.axes import recorded
 from reports.page.page import Page
 from reports.published_figures.hypotheses import judged
 from reports.study.study import Study, inconclusive_because
@@ -27,9 +28,8 @@ _OF_RUN = (
     *("loop_cpu_pct", "cpu_wait_pct", "awake_pct", "loop_delay_ns", "loop_lag_p95_ns"),
     *("lag_worker", "host_cpu_pct"),
     *("variant", "channels", "client", "link", "congestion", "workers", "hosts", "profile"),
-    *("workers_asked", "hosts_asked", "instances_asked", "queue_delay_us"),
-    *("link_bytes_per_s", "latency_mean_ns", "server_busy"),
 )
+_MORE_OF_RUN = ("queue_delay_us", "link_bytes_per_s", "latency_mean_ns", "server_busy")
 _NESTED = ("path", "serving", "trace", "memory", "limit")
 _OF_COLD = ("endpoint", "batch", "first_ns", "second_ns", "reloaded")
 
@@ -54,6 +54,8 @@ def render_json(study: Study, page: Page, verdicts: Sequence[Verdict] = ()) -> s
 def _run(run: Summary) -> dict[str, Any]:
     return {
         **{name: getattr(run, name) for name in _OF_RUN},
+        **{f"{name}_asked": value for name, value in recorded(run, ("topology", "instances")).items()},
+        **{name: getattr(run, name) for name in _MORE_OF_RUN},
         "breakdown": {f"{part.name}_ns": part.ns for part in parts_of(run)},
         "server_parts": {f"{name}_ns": value for name, value in run.server_parts.items()},
         "cold": {"share": run.cold_share, "batches": list(run.cold_batches)},

@@ -14,6 +14,7 @@ from reports.fold.run_records import Bins, planned_runs, whole_plan
 from reports.fold.server_facts import OperatorProfile, operator_profile
 from reports.fold.timeline import TimelineSecond, timeline
 from reports.format import plural
+from reports.ledger.axes import ranks
 from reports.ledger.ledger import (
     FILE_NAME,
     Outline,
@@ -26,7 +27,7 @@ from reports.ledger.ledger import (
 )
 from reports.ledger.records import OF_RUNS, OF_STUDIES
 from reports.study.summarise import summarise
-from reports.summary.summary import Summary, Way, variant_rank
+from reports.summary.summary import Summary, Way
 
 MOST_SECONDS, MOST_OF_A_RUN = 20_000, 3_600
 """That a timeline has one by one: more than any chart can show, and 40 MB."""
@@ -76,9 +77,9 @@ class Study:
     @cached_property
     def ways(self) -> tuple[Way, ...]:
         """The planned ways to the model: by endpoint, then by what varies; no seed has shuffled them."""
-        ranks: dict[Way, tuple[Any, ...]] = {run.way: variant_rank(run) for run in self.runs}
+        known: dict[Way, tuple[Any, ...]] = {run.way: ranks(run) for run in self.runs}
         place = self.endpoints.index
-        return tuple(sorted(ranks, key=lambda way: (place(way.endpoint), ranks[way])))
+        return tuple(sorted(known, key=lambda way: (place(way.endpoint), known[way])))
 
     def named(self, way: Way) -> str:
         """A way as tables call it: the endpoint alone where the study has only one variant."""

@@ -9,12 +9,11 @@ from reports.fold.path import Path
 from reports.fold.server import Serving
 from reports.fold.server_facts import Memory, Trace
 from reports.fold.workers import WorkerShare
+from reports.ledger.axes import Axes
 from reports.limit import Limit
 
 FLOOR_SUFFIX = "-floor"
 """Of the endpoint that is another's twin with no model behind it."""
-KINDS = ("", "shared", "same-args", "pool", "per-user", "per-request")
-"""Of channels, from few connections to many."""
 
 
 class Way(NamedTuple):
@@ -41,15 +40,15 @@ class CellFields:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Summary(CellFields):
+class Summary(CellFields, Axes):
     """One cell and repeat: counts, rates of successes, percentiles of successes, means per request.
 
     Times are nanoseconds; None stands where nothing was measured. Names are those of cells.csv, which writes
     `_ns` as milliseconds. `status` is done, aborted, failed, unfinished or not-run.
 
-    `level` is users in closed load. In open load it is the asked arrivals per second, `arrivals` is constant
-    or poisson, `offered_per_s` what was sent, `due` are the arrivals whose time came, `dropped` those of them
-    that were never sent. `late` are requests that began more than 5 ms after their time.
+    `level` is users in closed load. In open load it is the asked arrivals per second, `offered_per_s` what
+    was sent, `due` are the arrivals whose time came, `dropped` those of them that were never sent. `late` are
+    requests that began more than 5 ms after their time.
     The generator's own figures, from `worker_cpu_pct` to `gc_max_ns`, are each of the worst worker, as
     reports.fold.health defines them; `in_flight` is of all. `client_cpu_ns` is what one of `requests` cost
     all workers together, and `client_cpu_doubts` says where that is coarse or mostly fixed work.
@@ -62,16 +61,13 @@ class Summary(CellFields):
     or without one the rate that --link-mbit gave. `gpus` is how many were sampled; `images_per_usd` goes by
     the price that --usd-per-hour gave, `joules_per_image` by their power, idle included.
 
-    `channels`, `client`, `link`, `congestion` are as planned, `workers_asked` and `hosts_asked` too: 0 is all
-    there are. `profile` is the course of an open load and `stages` the same as name, seconds, first and last
-    rate of each: `level` is then its peak. `queue_delay_us` and `instances_asked` are what the server
-    was set to for the run, None and 0 as it was. `variant` names those of them that the study varies.
+    Its axes are as planned, such as `topology`; `workers` and `hosts` are those that were there. `stages` is
+    the `profile` of an open load as name, seconds, first and last rate of each: `level` is then its peak.
     """
 
     cell: str
     repeat: int
     status: str
-    arrivals: str = ""
     workers: int | None = None
     hosts: int | None = None
     requests: int | None = None
@@ -85,17 +81,7 @@ class Summary(CellFields):
     late: int | None = None
     due: int | None = None
     dropped: int | None = None
-    channels: str = ""
-    client: str = ""
-    link: str = ""
-    congestion: str = ""
-    variant: str = ""
-    profile: str = ""
     stages: tuple[tuple[Any, ...], ...] = ()
-    workers_asked: int = 0
-    hosts_asked: int = 0
-    instances_asked: int = 0
-    queue_delay_us: int | None = None
     tcp_asked: int | None = None
     tcp_connections: int | None = None
     latency_mean_ns: float | None = None
@@ -213,17 +199,6 @@ class Summary(CellFields):
     def tainted(self) -> bool:
         """Whether any caveat disqualifies these numbers."""
         return any(caveat.tainted for caveat in self.caveats)
-
-
-def variant_rank(run: Summary) -> tuple[Any, ...]:
-    """What runs of one endpoint are sorted by."""
-    kind, _, size = run.channels.partition(":")
-    place = KINDS.index(kind) if kind in KINDS else len(KINDS)
-    pooled = int(size) if size.isdigit() else 0
-    topology = (run.workers_asked, run.hosts_asked)
-    of_server = (run.instances_asked, -1 if run.queue_delay_us is None else run.queue_delay_us)
-    built = run.built_anew
-    return (run.link, built, run.congestion, topology, place, pooled, of_server, run.variant)
 
 
 def codes(run: Summary, separator: str = ", ") -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import gevent
 import numpy as np
 
+from reports.ledger.axes import AXES
 from swarm.errors import StudyError
 from swarm.launcher.launch_info import HOST_VARIABLE
 from users.endpoint import Endpoint
@@ -81,7 +82,7 @@ def assignment_of(
         golden=golden if endpoint.computes and golden.size > 0 else None,
         min_cosine=study["min_cosine"],
         images=images if data["client"] == LIBRARY else None,
-        channels=data["channels"],
+        **{name: data[name] for name in AXES if name in Assignment.__dataclass_fields__},
     )
 
 

@@ -92,15 +92,16 @@ class LaunchInfo:
         """Can these cells be run on `workers` processes, 0 for as many as come? Raises UsageError."""
         for cell in cells:
             self.check_links([cell.link])
-            if 0 < workers < cell.workers:
+            asked = cell.topology
+            if 0 < workers < asked.workers:
                 raise UsageError(
-                    f"{cell.name} asks for {cell.workers} workers and {workers} will be there: run"
-                    f" `python -m swarm run -f FILE --workers {cell.workers}`, or leave it out by --cells"
+                    f"{cell.name} asks for {asked.workers} workers and {workers} will be there: run"
+                    f" `python -m swarm run -f FILE --workers {asked.workers}`, or leave it out by --cells"
                 )
-            if 0 < len(self.hosts) < cell.hosts:
+            if 0 < len(self.hosts) < asked.hosts:
                 raise UsageError(
-                    f"{cell.name} asks for {cell.hosts} hosts and {len(self.hosts)} are there: give --hosts"
-                    f" {cell.hosts}, or leave it out by --cells"
+                    f"{cell.name} asks for {asked.hosts} hosts and {len(self.hosts)} are there: give --hosts"
+                    f" {asked.hosts}, or leave it out by --cells"
                 )
 
 

@@ -39,7 +39,7 @@ def open_listeners(options: argparse.Namespace) -> Iterator[str]:
             " results: Locust's link has neither login nor encryption; take `python -m swarm run` with ssh"
             " hosts, an ssh tunnel, or a network that is yours alone"
         )
-    if options.prometheus_port and not only_here(options.prometheus_host):
+    if options.prometheus_port not in ("", "0") and not only_here(options.prometheus_host):
         yield (
             f"--prometheus-host {shown(options.prometheus_host)}: whoever reaches port"
             f" {options.prometheus_port} can read the study's figures, without a login; leave the option out"

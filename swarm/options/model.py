@@ -1,12 +1,18 @@
-"""The options of every study, each declared once; what a command line says, resolved, is an Options."""
+"""The options of every study, each declared once; what a command line says, resolved, is an Options.
 
-from collections.abc import Callable, Mapping
+The parser, --help, the web form and the tables of docs/options.md are made of what stands here.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
 from typing import Any, Self
 
+from swarm.options import values
+from swarm.options.values import ABOVE_0, ANY, COSINE, FROM_0, FROM_1, PORT, SHARE, Reader, Sense
+from swarm.plan import sweep
 from swarm.plan.matrix import AMOUNTS, Size
-from swarm.plan.sweep import Axes, channels_of, instances_of, links_of, queue_delays_of, topologies_of
+from swarm.plan.sweep import NO_LINK, AxisOption, Varied
 from users.load.assignment import LIBRARY, PREPARED
 from users.load.pacing import CONSTANT, POISSON
 from users.tls import Security
@@ -24,170 +30,200 @@ URLS = {
     "emulated_http_url": "Triton with the emulated model over HTTP, e.g. gpu-host:8030",
     "emulated_grpc_url": "the same over gRPC, e.g. gpu-host:8031",
 }
-FIRST_RECORDED = ("urls", "size", "skip_trt", "floor", "trace")
-"""What a ledger's header has first, as it always had; the others follow as they are declared."""
-Sense = tuple[Callable[[float], bool], str]
-"""What makes sense as a number, and what to give where it does not."""
-ABOVE_0: Sense = (lambda n: n > 0, "give more than 0")
-FROM_0: Sense = (lambda n: n >= 0, "give 0 or more")
-FROM_1: Sense = (lambda n: n >= 1, "give 1 or more")
-ANY: Sense = (lambda _: True, "give a whole number")
-COSINE: Sense = (lambda n: -1 <= n <= 1, "give -1 to 1")
-SHARE: Sense = (lambda n: 0 <= n <= 1, "give 0 to 1")
-PORT: Sense = (lambda n: 0 <= n < 65536, "give 0 to 65535")
 
 
 @dataclass(frozen=True)
 class Option:
     """What is known of an option beside its name and type.
 
+    `read` makes a value of what is typed, or raises ValueError with what to give; an empty text is the
+    `default`. `unset` says what holds where it is not given, if the default does not say so itself.
     `in_form`: whether the web form asks for it, since it makes sense between two presses of Start; all others
-    are resolved once, when the process starts. `known`: what a text may be. `is_path`: it is kept as it is
-    found from anywhere. `most`: a number beyond, or below its negative, is a slip of the hand, or would fill
-    the memory with runs.
+    are resolved once, when the process starts. `axis`: it is one, and sets the field of its name in
+    cells.
     """
 
-    help: str
+    group: str
+    metavar: str | None
     default: Any
+    help: str
+    read: Reader = str
+    unit: str = ""
+    unset: str = ""
     in_form: bool = False
-    metavar: str | None = None
-    known: tuple[str, ...] = ()
-    is_path: bool = False
-    sense: Sense = ANY
-    most: float = 2**63
+    axis: AxisOption | None = None
+    flag: str = ""
+    env_var: str | None = None
+    choices: Sequence[str] | None = None
+
+    @property
+    def default_text(self) -> str:
+        """The default as the form shows it, and as it could be typed."""
+        return "" if self.unset else str(self.default)
+
+    @property
+    def otherwise(self) -> str:
+        """What holds where it is not given, as people read it; empty for a switch."""
+        said = f"{self.default:,g}" if isinstance(self.default, (int, float)) else str(self.default)
+        return "" if self.default is False else self.unset or said
 
 
-def text(metavar: str | None, help: str, default: Any = "", **more: Any) -> Any:
-    """A field for an option, read once, when the process starts, unless it is `in_form`."""
-    return field(metadata={"option": Option(help, default, metavar=metavar, **more)})
+STUDY, LOAD, VARIED = "The study", "Open load", "Axes: several values between commas are compared"
+FAILURES, GATES, KNOWN = "Failures", "Gates", "What only you know"
+TARGETS, TLS, KUBERNETES = "Servers of yours; without any URL, own ones are started", "TLS", "Kubernetes"
+OWN, OUTPUT = "Servers that are started", "Output"
+SIZE, NONE, UNKNOWN, AS_STARTED = "the size's", "none", "unknown", "as it was started"
 
 
-switch = partial(text, None, default=False)
-"""A field for what is given or not."""
-path = partial(text, is_path=True)
-"""A field for the place of a file or folder."""
-text_in_form = partial(text, in_form=True)
-"""A field for a text that the web form asks for, too."""
+def text(group: str, metavar: str | None = None, default: Any = "", **more: Any) -> Any:
+    """A field for an option that is a text, unless `read` makes something else of it."""
+    return field(metadata={"option": Option(group, metavar, default, **more)})
 
 
-def choice(help: str, *known: str) -> Any:
-    """A field for one of some words, the first by default, that the web form asks for, too."""
-    return text_in_form("HOW", help, known[0], known=known)
+def asked(group: str, metavar: str | None = None, default: Any = "", **more: Any) -> Any:
+    """As `text`, and the web form asks for it, too, unless it is told otherwise."""
+    return text(group, metavar, default, **{"in_form": True, **more})
 
 
-def number(default: float | None, help: str, sense: Sense, most: float = 2**63, in_form: bool = True) -> Any:
-    """A field for a number; the study's size decides where it has no default."""
-    said = "the size's" if default is None else f"{default:g}"
-    return text(None, f"{help} (default: {said})", default, in_form=in_form, sense=sense, most=most)
+def switch(group: str, help: str) -> Any:
+    """A field for what is given or not."""
+    return text(group, None, False, help=help)
+
+
+def place(group: str, metavar: str, help: str, unset: str = NONE) -> Any:
+    """A field for a file or folder, kept as it is found from anywhere."""
+    return text(group, metavar, help=help, read=os.path.abspath, unset=unset)
+
+
+def addresses(group: str) -> Any:
+    """A field for where servers are, each with an option of its own."""
+    urls = {name: Option(group, "URL", "", f"Address of {what}", unset=NONE) for name, what in URLS.items()}
+    return field(metadata={"options": urls})
+
+
+def number(
+    group: str, kind: type[float], default: float, sense: Sense, most: float = 2**63, **more: Any
+) -> Any:
+    """A field for a number."""
+    return asked(group, "N", default, read=values.number(kind, sense, most), **more)
+
+
+def axis(metavar: str, how: AxisOption, default: str = "", **more: Any) -> Any:
+    """A field for an axis."""
+    return asked(VARIED, metavar, default, read=values.checked(how.values), axis=how, **more)
 
 
 @dataclass(frozen=True)
 class Options:
     """The resolved options of a study; 0 iterations, seconds, warm_up or repeats stand for the size's own."""
 
-    urls: Mapping[str, str]
-    size: str
-    skip_trt: bool = switch("Leave the compiled engine out")
-    floor: bool = switch("Run every cell against the servers' null model, too: the floor beneath its figures")
-    tls_no_verify: bool = switch(
-        "Take any server's certificate (HTTP only): answers may be anybody's; reports say so"
-    )
-    trace: bool = switch("Join Triton's own trace of each request to ours (embedded servers); costs time")
-    iterations: int = number(None, "Least requests measured in a serial cell", FROM_1)
-    seconds: float = number(None, "Least seconds measured in a cell", ABOVE_0)
-    warm_up: float = number(None, "Most seconds of warm-up; 5 or more to be steady", ABOVE_0)
-    repeats: int = number(None, "Times every cell is run, in a seeded order", FROM_1, most=10_000)
-    seed: int = number(0, "Seed of the order of the runs and of arrivals", ANY)
-    max_in_flight: int = number(100, "Most requests in flight under open load", FROM_1, most=100_000)
-    request_timeout: float = number(60.0, "Seconds until a request has failed", ABOVE_0)
-    min_cosine: float = number(0.999, "Least cosine with the golden embedding", COSINE)
-    max_failure_ratio: float = number(0.0, "Failed share above which the exit code is 1", SHARE)
-    raw_results: int = number(100_000, "Most single results kept in results.parquet", FROM_0)
-    link_mbit: float = number(0, "Known rate of the link to the servers in Mbit/s; 0 is unknown", FROM_0)
-    usd_per_hour: float = number(
-        0, "What the servers cost together in US dollars an hour; 0 is unknown", FROM_0
-    )
-    p95_bound: float = number(0, "p95 latency in ms that the best queue delay must keep; 0 is none", FROM_0)
-    repeat_until_decided: int = number(
-        0,
-        "Most repeats while a verdict of --gate is open and more would decide; 0 adds none",
-        FROM_0,
-        most=10_000,
-        in_form=False,
-    )
-    prometheus_port: int = number(0, "Port of live figures for Prometheus; 0 is none", PORT, in_form=False)
-    rates: tuple[float, ...] = text_in_form(
-        "R[,R…]", "Open load, not users: requests a second to each endpoint, at batch 1"
-    )
-    arrivals: str = choice("How the requests of an open load arrive: constant or poisson", CONSTANT, POISSON)
-    find_rate: str = text_in_form(
-        "BOUND",
-        "Find the highest rate that keeps a latency bound in ms, e.g. 'p99<=100', from --rates or 8 on",
-    )
-    load_profile: str = text_in_form(
-        "STAGES",
-        "Let the open load climb to each of --rates, stay and fall, in seconds, e.g. ramp:20,hold:40,cool:20",
-    )
-    client: str = choice(
-        "Send requests that are prepared, or build each from its array by tritonclient: prepared or library",
-        PREPARED,
-        LIBRARY,
-    )
-    channels: str = text_in_form(
-        "HOW[,…]",
-        "TCP connections of users: per-user, per-request, shared, pool:N, same-args (gRPC joins these)",
-        "per-user",
-    )
-    topology: str = text_in_form(
-        "W[@H][,…]",
-        "Worker processes W that share the load, on H hosts, e.g. 1,4,4@2 (default: all there are)",
-    )
-    link: str = text(
-        "NAME[,…]",
-        "Emulated links to the servers, e.g. lan,wan-a100; of `python -m swarm run`, which makes them",
-        "none",
-    )
-    queue_delay_us: str = text_in_form(
-        "US[,…]",
-        "Microseconds that Triton lets a request wait for others, e.g. 0,1000,10000 (default: its own)",
-    )
-    instances: str = text_in_form(
-        "N[,…]",
-        "Executions of a Triton model at once, e.g. 1,2,4: its instances, over its GPUs (default: its own)",
-    )
-    gate: str = path(
-        "FILE", "Thresholds to judge the study by, e.g. thresholds.toml; the exit code is theirs"
-    )
-    baseline: str = path(
-        "PLACE", "What --gate compares with: a results directory, or a file of `python -m reports baseline`"
-    )
-    images: str = path("DIR", "Folder of JPEG or PNG files to send (default: crops of photographs)")
-    endpoints: str = text(
-        "NAME[,…]",
-        "Ask these endpoints, by shell patterns, e.g. 'onnx-*', or all that are known (default: the study's)",
-    )
-    cells: str = text_in_form("GLOB", "Run only the cells with such names, e.g. 'onnx-*/b1/*' (default: all)")
-    emulate: str = text(
-        "PROFILE",
-        "Serve a model that only sleeps: a100, rtx4080, rtx4090, or BASE+PER ms as 40+1.3; none: real ones",
-    )
-    pretrained: str = text("TAG|PATH", "Weights of the embedded servers (default: random, from a seed)")
-    tls_ca: str = path(
-        "FILE", "Authorities to trust over TLS, in place of the system's: their certificates in PEM form"
-    )
-    tls_client_cert: str = path("FILE", "This client's own certificate in PEM form, where servers demand one")
-    tls_client_key: str = path(
-        "FILE", "The private key of --tls-client-cert, in PEM form and without a passphrase"
-    )
-    onnx_model: str = text("NAME", "Model behind the ONNX Runtime endpoints", "openclip_vit_b32")
-    trt_model: str = text("NAME", "Model behind the compiled engine's endpoints", "openclip_vit_b32_trt")
-    kube_url: str = text(
-        "URL", "Record replicas: the address at which `kubectl proxy` serves, e.g. http://127.0.0.1:8001"
-    )
-    kube_namespace: str = text("NAME", "Namespace of --kube-deployment", "inferswarm-server")
-    kube_deployment: str = text("NAME", "Deployment behind the service's URL", "inferswarm-server")
-    results_dir: str = text("DIR", "Folder that gets one folder a study", "results")
-    prometheus_host: str = text("HOST", "Address that --prometheus-port listens on", "127.0.0.1")
+    # fmt: off
+    size: str = asked(STUDY, None, "quick", flag="--study", read=values.one_of(*SIZES), choices=SIZES,
+        env_var="STUDY", help="Size of the study: quick or full; also STUDY in the environment")
+    cells: str = asked(STUDY, "GLOB", unset="all",
+        help="Run only the cells with such names, e.g. 'onnx-*/b1/*'")
+    endpoints: str = text(STUDY, "NAME[,…]", unset="the study's",
+        help="Ask these endpoints, by shell patterns, e.g. 'onnx-*', or all that are known")
+    iterations: int = number(STUDY, int, 0, FROM_1, unset=SIZE,
+        help="Least requests measured in a serial cell")
+    seconds: float = number(STUDY, float, 0, ABOVE_0, unit="s", unset=SIZE,
+        help="Least time measured in a cell, however many requests that is")
+    warm_up: float = number(STUDY, float, 0, ABOVE_0, unit="s", unset=SIZE,
+        help="Most time of warm-up; 5 or more to be steady")
+    repeats: int = number(STUDY, int, 0, FROM_1, 10_000, unset=SIZE,
+        help="Times every cell is run, in a seeded order")
+    seed: int = number(STUDY, int, 0, ANY,
+        help="Seed of the order of the runs and of arrivals")
+    floor: bool = switch(STUDY,
+        help="Run every cell against the servers' null model, too: the floor beneath its figures")
+    images: str = place(STUDY, "DIR", unset="crops of photographs",
+        help="Folder of JPEG or PNG files to send; on every host")
+
+    channels: str = axis("HOW[,…]", AxisOption(sweep.channels), "per-user",
+        help="TCP connections of users: per-user, per-request, shared, pool:N, same-args (gRPC joins these)")
+    client: str = axis("HOW[,…]", AxisOption(values.one_of(PREPARED, LIBRARY)), PREPARED,
+        help="Send prepared requests, or build each from its array by tritonclient: prepared or library")
+    topology: str = axis("W[@H][,…]", AxisOption(sweep.topology), unset="all there are",
+        help="Worker processes W that share the load, on H hosts, e.g. 1,4,4@2")
+    link: str = axis("NAME[,…]", AxisOption(sweep.link, sweep.link_name), NO_LINK, in_form=False,
+        help="Emulated links to the servers, e.g. lan,wan-a100; of `python -m swarm run`, which makes them")
+    queue_delay_us: str = axis("US[,…]", AxisOption(sweep.queue_delay, sweep.delay_name, of_servers=True),
+        unit="µs", unset=AS_STARTED,
+        help="How long Triton lets a request wait for others, e.g. 0,1000,10000")
+    instances: str = axis("N[,…]", AxisOption(sweep.instances, sweep.instances_name, of_servers=True),
+        unset=AS_STARTED,
+        help="Executions of a Triton model at once, e.g. 1,2,4: its instances, over its GPUs")
+
+    rates: tuple[float, ...] = asked(LOAD, "R[,R…]", (), read=values.rates, unit="requests/s", unset=NONE,
+        help="Open load, not users: to each endpoint, at batch 1; with --find-rate, where to start")
+    arrivals: str = asked(LOAD, "HOW", CONSTANT, read=values.one_of(CONSTANT, POISSON),
+        help="How the requests of an open load arrive: constant or poisson")
+    max_in_flight: int = number(LOAD, int, 100, FROM_1, 100_000,
+        help="Most requests in flight under open load, all workers together")
+    load_profile: str = asked(LOAD, "STAGES", read=values.profile, unit="s", unset="the study's",
+        help="Let the open load climb to each of --rates, stay and fall, e.g. ramp:20,hold:40,cool:20")
+    find_rate: str = asked(LOAD, "BOUND", read=values.bound, unit="ms", unset=NONE,
+        help="Find the highest rate that keeps a latency bound, e.g. 'p99<=100', from --rates or 8 on")
+
+    request_timeout: float = number(FAILURES, float, 60.0, ABOVE_0, unit="s",
+        help="Time until a request has failed")
+    min_cosine: float = number(FAILURES, float, 0.999, COSINE,
+        help="Least cosine with the golden embedding")
+    max_failure_ratio: float = number(FAILURES, float, 0.0, SHARE,
+        help="Failed share above which the exit code is 1")
+
+    gate: str = place(GATES, "FILE",
+        help="Thresholds to judge the study by, e.g. thresholds.toml; the exit code is theirs")
+    baseline: str = place(GATES, "PLACE", unset="the file's",
+        help="What --gate compares with: a results directory, or a file of `python -m reports baseline`")
+    repeat_until_decided: int = number(GATES, int, 0, FROM_0, 10_000, in_form=False,
+        help="Most repeats while a verdict of --gate is open and more would decide; 0 adds none")
+
+    link_mbit: float = number(KNOWN, float, 0, FROM_0, unit="Mbit/s", unset=UNKNOWN,
+        help="Rate of the link to the servers")
+    usd_per_hour: float = number(KNOWN, float, 0, FROM_0, unit="US dollars an hour", unset=UNKNOWN,
+        help="What the servers cost together")
+    p95_bound: float = number(KNOWN, float, 0, FROM_0, unit="ms", unset=NONE,
+        help="p95 latency that the best queue delay must keep")
+
+    urls: Mapping[str, str] = addresses(TARGETS)
+    skip_trt: bool = switch(TARGETS,
+        help="Leave the compiled engine out")
+    onnx_model: str = text(TARGETS, "NAME", "openclip_vit_b32",
+        help="Model behind the ONNX Runtime endpoints")
+    trt_model: str = text(TARGETS, "NAME", "openclip_vit_b32_trt",
+        help="Model behind the compiled engine's endpoints")
+    tls_ca: str = place(TLS, "FILE", unset="the system's",
+        help="Authorities to trust over TLS, in place of the system's: their certificates in PEM form")
+    tls_client_cert: str = place(TLS, "FILE",
+        help="This client's own certificate in PEM form, where servers demand one")
+    tls_client_key: str = place(TLS, "FILE",
+        help="The private key of --tls-client-cert, in PEM form and without a passphrase")
+    tls_no_verify: bool = switch(TLS,
+        help="Take any server's certificate (HTTP only): answers may be anybody's; reports say so")
+    kube_url: str = text(KUBERNETES, "URL", unset=NONE,
+        help="Record replicas: the address at which `kubectl proxy` serves, e.g. http://127.0.0.1:8001")
+    kube_namespace: str = text(KUBERNETES, "NAME", "inferswarm-server", read=values.kubernetes_name,
+        help="Namespace of --kube-deployment")
+    kube_deployment: str = text(KUBERNETES, "NAME", "inferswarm-server", read=values.kubernetes_name,
+        help="Deployment behind the service's URL")
+
+    emulate: str = text(OWN, "PROFILE", unset="the study's",
+        help="Serve models that sleep: a100, rtx4080, rtx4090, or BASE+PER ms as 40+1.3; none: real ones")
+    pretrained: str = text(OWN, "TAG|PATH", read=values.path_or_tag, unset="random, from a seed",
+        help="Weights of the servers: a tag of open_clip, or a file")
+    trace: bool = switch(OWN,
+        help="Join Triton's own trace of each request to ours; costs time, and many users may crash Triton")
+
+    results_dir: str = text(OUTPUT, "DIR", "results",
+        help="Folder that gets one folder a study")
+    raw_results: int = number(OUTPUT, int, 100_000, FROM_0,
+        help="Most single results kept in results.parquet; 0 keeps none")
+    prometheus_port: int = number(OUTPUT, int, 0, PORT, in_form=False, unset=NONE,
+        help="Port of live figures for Prometheus")
+    prometheus_host: str = text(OUTPUT, "HOST", "127.0.0.1",
+        help="Address that --prometheus-port listens on")
+    # fmt: on
 
     @property
     def embedded(self) -> bool:
@@ -195,16 +231,23 @@ class Options:
         return not self.urls
 
     @property
-    def axes(self) -> Axes:
-        """What they name of channels, links, topologies, client and server settings. Raises UsageError."""
-        links, topologies = links_of(self.link), topologies_of(self.topology)
-        of_servers = queue_delays_of(self.queue_delay_us), instances_of(self.instances)
-        return Axes(channels_of(self.channels), links, topologies, self.client, *of_servers)
+    def axes(self) -> tuple[Varied, ...]:
+        """What they name of each axis."""
+        return tuple(Varied(name, one, one.values(getattr(self, name))) for name, one in AXES.items())
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """The emulated links among them; empty is the path as it is."""
+        return AXES["link"].values(self.link)
 
     @property
     def security(self) -> Security:
         """How targets are reached over TLS; the token's variable is each backend's own."""
         return Security(self.tls_ca, self.tls_client_cert, self.tls_client_key, not self.tls_no_verify)
+
+    def given(self, name: str) -> bool:
+        """Whether an option is other than its default."""
+        return bool(getattr(self, name) != OPTIONS[name].default)
 
     def resolved(self, size: Size) -> Self:
         """The same with the numbers that the study really uses."""
@@ -213,23 +256,18 @@ class Options:
 
     def to_record(self) -> dict[str, Any]:
         """As the ledger's header keeps them."""
-        told = {**vars(self), "urls": dict(self.urls)}
-        return {name: told[name] for name in dict.fromkeys((*FIRST_RECORDED, *told))}
+        return {**vars(self), "urls": dict(self.urls)}
 
 
-def options_of(*types: object) -> dict[str, Option]:
-    """The options whose fields are of such types, by name."""
-    return {
-        made.name: made.metadata["option"] for made in fields(Options) if made.metadata and made.type in types
-    }
-
-
-SWITCHES = options_of(bool)
-NUMBERS = options_of(int, float)
-TEXTS = options_of(str, tuple[float, ...])
-OPTIONS = SWITCHES | NUMBERS | TEXTS
+OPTIONS: Mapping[str, Option] = {
+    name: option
+    for one in fields(Options)
+    for name, option in (one.metadata.get("options") or {one.name: one.metadata["option"]}).items()
+}
+"""All of them by name, in order."""
+AXES = {name: option.axis for name, option in OPTIONS.items() if option.axis}
 
 
 def flag(name: str) -> str:
     """`onnx_http_url` as it is typed: `--onnx-http-url`."""
-    return "--" + name.replace("_", "-")
+    return OPTIONS[name].flag or "--" + name.replace("_", "-")

@@ -1,33 +1,21 @@
-"""A cell of a study, what its axes are, and one execution of it."""
+"""A cell of a study, and one execution of it."""
 
 from dataclasses import astuple, dataclass
 from typing import Any
 
+from reports.ledger.axes import Axes, recorded
 from users.endpoint import NULL, Endpoint
 from users.load.load_profile import LoadProfile, parse
 
-RECORDED = (
-    *("batch", "load", "level", "arrivals", "max_in_flight", "channels", "client", "workers", "hosts"),
-    *("link", "congestion", "queue_delay_us", "instances", "variant", "profile"),
-)
-"""What the ledger's header has of a cell under the same names."""
-
 
 @dataclass(frozen=True)
-class Cell:
+class Cell(Axes):
     """endpoint × batch × load × level, measured for at least `requests` and `seconds`.
 
-    Closed load: `level` users. Open load: `level` requests a second, whose `arrivals` are constant or
-    poisson, carried by at most `max_in_flight` users. With a `profile`, as users.load.load_profile reads it,
-    `level` is its peak, and the measure phase is as long as the profile, whatever `requests` and `seconds`
-    say.
-
-    The axes below stand empty until `swarm.plan.sweep` has filled in what the study's options say.
-    `channels` as users.transport.connections reads them; `client` prepared or library; `workers` on
-    `hosts`, 0 for all that are there; `link` by its profile's name, empty for the path as it is;
-    `congestion` is the client's congestion control where it is not the profile's. `queue_delay_us` is how
-    long Triton lets a request wait for others, `instances` how many executions of the model it can run at
-    once; None and 0: as it was started. `variant` names what a study varies of them.
+    Closed load: `level` users. Open load: `level` requests a second. With a `profile`, as
+    users.load.load_profile reads it, `level` is its peak, and the measure phase is as long as the profile,
+    whatever `requests` and `seconds` say. The axes stand empty until `swarm.plan.sweep` has filled in what
+    the study's options say.
     """
 
     endpoint: Endpoint
@@ -36,18 +24,6 @@ class Cell:
     requests: int
     seconds: float
     load: str = "closed"
-    arrivals: str = ""
-    max_in_flight: int = 0
-    channels: str = ""
-    client: str = ""
-    workers: int = 0
-    hosts: int = 0
-    link: str = ""
-    congestion: str = ""
-    queue_delay_us: int | None = None
-    instances: int = 0
-    profile: str = ""
-    variant: str = ""
 
     @property
     def name(self) -> str:
@@ -93,7 +69,8 @@ class PlannedRun:
             "cell": cell.name,
             "endpoint": cell.endpoint.name,
             **{name: getattr(cell.endpoint, name) for name in ("backend", "protocol", "payload")},
-            **{name: getattr(cell, name) for name in RECORDED},
+            **{name: getattr(cell, name) for name in ("batch", "load", "level")},
+            **recorded(cell),
             **({"stages": [list(astuple(stage)) for stage in cell.course.stages]} if cell.course else {}),
             "requests": cell.requests,
             "seconds": cell.seconds,

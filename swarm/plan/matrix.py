@@ -76,7 +76,11 @@ def at_rates(
 ) -> list[Cell]:
     """Open load at batch 1: each endpoint at each rate, in requests a second, or with the size's profile."""
     cells = [
-        Cell(endpoint, 1, rate, size.iterations, size.seconds, "open", arrivals, max_in_flight)
+        Cell(
+            *(endpoint, 1, rate, size.iterations, size.seconds, "open"),
+            arrivals=arrivals,
+            max_in_flight=max_in_flight,
+        )
         for endpoint, rate in itertools.product(endpoints, rates)
     ]
     return [profiled(cell, size.profile) for cell in cells] if size.profile else cells

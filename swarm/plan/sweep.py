@@ -1,140 +1,115 @@
-"""The axes beyond endpoint, batch and load: channels, link, topology, server settings; how cells cross."""
-
-from __future__ import annotations
+"""How what the options name of an axis is read, and how cells cross with it."""
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
-from swarm.errors import UsageError
+from reports.ledger.axes import UNSET
+from reports.ledger.axes import Topology as Topology
 from swarm.plan.cell import Cell
 from users.transport import connections as kinds
 
 NO_LINK = "none"
-Value = TypeVar("Value")
+LONGEST_DELAY_US, MOST_INSTANCES = 10_000_000, 64
 Choice = tuple[Mapping[str, Any], str]
 """Fields of a cell, and how a variant names them."""
-LONGEST_DELAY_US, MOST_INSTANCES = 10_000_000, 64
 
 
 @dataclass(frozen=True)
-class Topology:
-    """So many worker processes on so many client hosts; 0 is all that are there."""
+class AxisOption:
+    """How an option sets the field of its name in cells: to one value, or to several that are compared.
 
-    workers: int = 0
-    hosts: int = 0
+    `read` makes a value of what stands between commas, or raises ValueError with what to give; `name` is how
+    a variant names it. `of_servers`: it is of models of Triton's, and no other cell has it.
+    """
 
-    @classmethod
-    def parse(cls, text: str) -> Topology:
-        """`4` workers, or `4@2`: 4 workers on 2 hosts. Raises UsageError."""
-        found = re.fullmatch(r"([0-9]{1,5})(?:@([0-9]{1,5}))?", text.strip())
-        made = cls(int(found[1]), int(found[2] or 0)) if found else cls()
-        if not made.workers or made.hosts > made.workers:
-            raise UsageError(
-                f"--topology {text}: give worker processes, or WORKERS@HOSTS with a worker for each host,"
-                " e.g. 1,4,4@2"
-            )
-        return made
+    read: Callable[[str], Any]
+    name: Callable[[Any], str] = str
+    of_servers: bool = False
 
-    def __str__(self) -> str:
-        """As a cell's variant names it: `4w`, `4w2h`."""
-        return f"{self.workers}w" + (f"{self.hosts}h" if self.hosts else "")
+    def values(self, text: str) -> tuple[Any, ...]:
+        """What stands between commas, each value once; none for an empty text. Raises ValueError."""
+        parts = [part.strip() for part in text.split(",") if part.strip()]
+        return tuple(dict.fromkeys(map(self.read, parts or [""]))) if text.strip() else ()
+
+    def settled(self, cell: Cell, field: str) -> bool:
+        """Whether the cell has a value of its own, or can have none."""
+        return (self.of_servers and not cell.adjustable) or getattr(cell, field) != UNSET[field]
 
 
 @dataclass(frozen=True)
-class Axes:
-    """What a study's options name of each axis; one value each, or several to be compared."""
+class Varied:
+    """What the options name of one axis; `values` is empty where they name nothing."""
 
-    channels: tuple[str, ...] = (kinds.PER_USER,)
-    links: tuple[str, ...] = ("",)
-    topologies: tuple[Topology, ...] = (Topology(),)
-    client: str = "prepared"
-    queue_delays_us: tuple[int | None, ...] = (None,)
-    instances: tuple[int, ...] = (0,)
+    field: str
+    option: AxisOption
+    values: tuple[Any, ...]
 
-    @property
-    def of_servers(self) -> bool:
-        """Whether they name settings of the servers' own."""
-        return self.queue_delays_us != (None,) or self.instances != (0,)
-
-    def cross(self, cells: Iterable[Cell]) -> list[Cell]:
-        """Every cell with every value of every axis that applies; it keeps what its study has set itself."""
-        return [
-            self._varied(cell, chosen) for cell in cells for chosen in itertools.product(*self._choices(cell))
-        ]
-
-    def _choices(self, cell: Cell) -> Iterator[Sequence[Choice]]:
-        """What there is to choose for a cell on each axis; its own alone where it has that, or can have none.
-
-        A choice has a name where there are several.
-        """
-        fixed = not cell.adjustable
-        settled = (
-            *(cell.channels, cell.link, cell.workers),
-            *(fixed or cell.queue_delay_us is not None, fixed or cell.instances),
-        )
-        choices: tuple[Sequence[Choice], ...] = (
-            [({"channels": kind}, kind) for kind in self.channels],
-            [({"link": link}, link or NO_LINK) for link in self.links],
-            [(vars(topology), str(topology)) for topology in self.topologies],
-            [({"queue_delay_us": us}, delay_name(us or 0)) for us in self.queue_delays_us],
-            [({"instances": number}, instances_name(number)) for number in self.instances],
-        )
-        for own, several in zip(settled, choices, strict=True):
-            unnamed = {} if own else several[0][0]
-            yield several if len(several) > 1 and not own else [(unnamed, "")]
-
-    def _varied(self, cell: Cell, chosen: Sequence[Choice]) -> Cell:
-        """The cell with one choice of each axis; its variant has a link's name behind its topology's."""
-        settings = {name: value for fields, _ in chosen for name, value in fields.items()}
-        channels, link, topology, *of_servers = (name for _, name in chosen)
-        names = (cell.variant, channels, topology, link, *of_servers)
-        variant = "/".join(name for name in names if name)
-        return replace(cell, client=cell.client or self.client, variant=variant, **settings)
+    def choices(self, cell: Cell) -> Sequence[Choice]:
+        """What there is for a cell, with names where there are several; nothing where it has its own."""
+        if not self.values or self.option.settled(cell, self.field):
+            return [({}, "")]
+        several = len(self.values) > 1
+        return [({self.field: value}, self.option.name(value) if several else "") for value in self.values]
 
 
-def channels_of(text: str) -> tuple[str, ...]:
-    """`shared,pool:4` as two kinds of channels. Raises UsageError."""
-    try:
-        return each(text, lambda part: str(kinds.parse(part)))
-    except ValueError as error:
-        raise UsageError(f"--channels {text}: {error}") from error
+def cross(cells: Iterable[Cell], axes: Sequence[Varied]) -> list[Cell]:
+    """Every cell with every value of every axis that applies; it keeps what its study has set itself."""
+    return [
+        _varied(cell, chosen)
+        for cell in cells
+        for chosen in itertools.product(*(axis.choices(cell) for axis in axes))
+    ]
 
 
-def links_of(text: str) -> tuple[str, ...]:
-    """`lan,wan-a100` as two links, `none` as no link at all."""
-    return each(text, lambda part: "" if part == NO_LINK else part)
+def _varied(cell: Cell, chosen: Sequence[Choice]) -> Cell:
+    settings = {field: value for fields, _ in chosen for field, value in fields.items()}
+    variant = "/".join(name for name in (cell.variant, *(name for _, name in chosen)) if name)
+    return replace(cell, **{**settings, "variant": variant})
 
 
-def topologies_of(text: str) -> tuple[Topology, ...]:
-    """`1,4@2` as two topologies; all workers there are for an empty text. Raises UsageError."""
-    return each(text, Topology.parse) if text.strip() else (Topology(),)
+def channels(text: str) -> str:
+    """`pool:4`, as users.transport.connections spells it. Raises ValueError."""
+    return str(kinds.parse(text))
 
 
-def queue_delays_of(text: str) -> tuple[int | None, ...]:
-    """`0,1000` in microseconds; the server's own for an empty text. Raises UsageError."""
-    mend = f"give whole microseconds up to {LONGEST_DELAY_US:,}, e.g. 0,1000,10000"
-    return _numbers("--queue-delay-us", text, 0, LONGEST_DELAY_US, mend) if text.strip() else (None,)
+def link(text: str) -> str:
+    """`lan`; `none` is no link at all."""
+    return "" if text == NO_LINK else text
 
 
-def instances_of(text: str) -> tuple[int, ...]:
-    """`1,2,4` executions at once; the server's own number for an empty text. Raises UsageError."""
-    mend = f"give whole numbers from 1 to {MOST_INSTANCES}, e.g. 1,2,4"
-    return _numbers("--instances", text, 1, MOST_INSTANCES, mend) if text.strip() else (0,)
+def link_name(link: str) -> str:
+    """As a cell's variant names it."""
+    return link or NO_LINK
 
 
-def _numbers(option: str, text: str, least: int, most: int, mend: str) -> tuple[int, ...]:
-    """The whole numbers between commas, each once. Raises UsageError."""
+def topology(text: str) -> Topology:
+    """`4` workers, or `4@2`: 4 workers on 2 hosts. Raises ValueError."""
+    found = re.fullmatch(r"([0-9]{1,5})(?:@([0-9]{1,5}))?", text)
+    made = Topology(int(found[1]), int(found[2] or 0)) if found else Topology()
+    if not made.workers or made.hosts > made.workers:
+        raise ValueError("give worker processes, or WORKERS@HOSTS with a worker for each host, e.g. 1,4,4@2")
+    return made
 
-    def number(part: str) -> int:
+
+def between(least: int, most: int, give: str) -> Callable[[str], int]:
+    """Reads a whole number; raises ValueError with what to give."""
+
+    def read(text: str) -> int:
         # No more digits than any of them may have: int() reads them in other scripts, and of any length.
-        if not re.fullmatch(r"[0-9]{1,9}", part) or not least <= int(part) <= most:
-            raise UsageError(f"{option} {text}: {mend}")
-        return int(part)
+        if not re.fullmatch(r"[0-9]{1,9}", text) or not least <= int(text) <= most:
+            raise ValueError(give)
+        return int(text)
 
-    return each(text, number)
+    return read
+
+
+queue_delay = between(
+    0, LONGEST_DELAY_US, f"give whole microseconds up to {LONGEST_DELAY_US:,}, e.g. 0,1000,10000"
+)
+instances = between(1, MOST_INSTANCES, f"give whole numbers from 1 to {MOST_INSTANCES}, e.g. 1,2,4")
 
 
 def delay_name(delay_us: int) -> str:
@@ -145,9 +120,3 @@ def delay_name(delay_us: int) -> str:
 def instances_name(instances: int) -> str:
     """As a cell's variant names it: `1-instance`, `2-instances`."""
     return f"{instances}-instance{'s' if instances > 1 else ''}"
-
-
-def each(text: str, read: Callable[[str], Value]) -> tuple[Value, ...]:
-    """What stands between commas, read, each value once; one empty part for an empty text."""
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    return tuple(dict.fromkeys(map(read, parts or [""])))

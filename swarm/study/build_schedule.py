@@ -9,12 +9,13 @@ from reports.summary.summary import Summary
 from swarm.backends.registry import EndpointKind
 from swarm.errors import UsageError
 from swarm.launcher.launch_info import LaunchInfo
-from swarm.options.model import TEXTS, Options, flag
+from swarm.options.model import AXES, Options, flag
 from swarm.output.gate import Gate
 from swarm.plan.cell import Cell
 from swarm.plan.matrix import Size, StudyDefinition, at_rates, is_meant, matching
 from swarm.plan.rate_search import MOST_STEPS, START_PER_S, RateSearch
 from swarm.plan.schedule import RepeatingSchedule, Schedule
+from swarm.plan.sweep import cross
 from swarm.targets.model_settings import wants
 from users.endpoint import Endpoint
 
@@ -35,11 +36,13 @@ def schedule_of(
     nothing that can be run, or the gate nothing that is. A search goes by the `summary` of its last run.
     """
     size, bound = size_of(study, options)
-    crossed = options.axes.cross(own_cells(study, endpoints, options, size))
+    crossed = cross(own_cells(study, endpoints, options, size), options.axes)
     cells = matching([cell for cell in crossed if launch.offers(cell)], options.cells)
-    if options.axes.of_servers and not any(cell.adjustable for cell in cells):
-        name = "queue_delay_us" if options.queue_delay_us else "instances"
-        raise UsageError(f"{flag(name)}: is of Triton's models, and no cell asks one of them; leave it out")
+    of_servers = [name for name, axis in AXES.items() if axis.of_servers and options.given(name)]
+    if of_servers and not any(cell.adjustable for cell in cells):
+        raise UsageError(
+            f"{flag(of_servers[0])}: is of Triton's models, and no cell asks one of them; leave it out"
+        )
     launch.check(cells, workers)
     check_servers(cells)
     most = options.repeat_until_decided or size.repeats
@@ -63,7 +66,7 @@ def schedule_of(
 def varies_servers(study: StudyDefinition, kinds: Sequence[EndpointKind], options: Options) -> bool:
     """Whether some cell sets its server otherwise: asked before there are servers. Raises UsageError."""
     nowhere = [kind.at("nowhere:1", kind.backend) for kind in kinds]
-    cells = options.axes.cross(own_cells(study, nowhere, options, size_of(study, options)[0]))
+    cells = cross(own_cells(study, nowhere, options, size_of(study, options)[0]), options.axes)
     return any(cell.adjustable and wants(cell) and is_meant(cell, options.cells) for cell in cells)
 
 
@@ -105,14 +108,7 @@ def own_cells(
 
 def check_own_axes(cells: Sequence[Cell], options: Options) -> None:
     """Raises UsageError where an option is given for an axis that the study's own cells settle."""
-    adjustable = [cell for cell in cells if cell.adjustable]
-    settled = {
-        "channels": all(cell.channels for cell in cells),
-        "client": all(cell.client for cell in cells),
-        "topology": all(cell.workers for cell in cells),
-        "queue_delay_us": bool(adjustable) and all(cell.queue_delay_us is not None for cell in adjustable),
-        "instances": bool(adjustable) and all(cell.instances for cell in adjustable),
-    }
-    for name, own in settled.items():
-        if own and getattr(options, name) != TEXTS[name].default:
+    for name, axis in AXES.items():
+        fit = [cell for cell in cells if cell.adjustable or not axis.of_servers]
+        if options.given(name) and fit and all(axis.settled(cell, name) for cell in fit):
             raise UsageError(f"{flag(name)}: this study settles it itself; leave it out")

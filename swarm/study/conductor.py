@@ -6,6 +6,7 @@ from statistics import median
 from typing import Any
 
 from reports.histogram import buckets, codec
+from reports.ledger.axes import recorded
 from swarm.backends.statistics import settled
 from swarm.distributed.collector import PhaseStats, SecondStats
 from swarm.distributed.protocol import PARTING_S
@@ -118,8 +119,7 @@ class Conductor:
             "addresses": self._deps.addresses(cell),
             "batch": cell.batch,
             "users": cell.users,
-            "channels": cell.channels,
-            "client": cell.client,
+            **recorded(cell),
         }
         current.ask("cell", task, PREPARE_S)
         told = self._deps.serving(cell.endpoint)

@@ -96,7 +96,7 @@ class Master:
         options = self._options = self._resolved()
         # Refused before servers start; every press of Start reads it again.
         Gate.of(options, self._say)
-        self._launch.check_links(options.axes.links)
+        self._launch.check_links(options.links)
         kinds = chosen(self._study.endpoints, options.endpoints, options.skip_trt)
         make_folder(Path(options.results_dir))
         try:
@@ -221,7 +221,7 @@ class Master:
         size = f"{runs} ({options.size}), {count} worker(s)"
         self._say(f"{self._study.title}: {size}, results in {folder}/")
         hand_out(self._workers, first, self._users.transport(first), self.images, options)
-        told = check_reach(self._workers, self._servers.endpoints, self._launch.ways(options.axes.links))
+        told = check_reach(self._workers, self._servers.endpoints, self._launch.ways(options.links))
         here = {name: target["resolved"] for name, target in self._servers.targets.items()}
         self._elsewhere = elsewhere(here, told)
 

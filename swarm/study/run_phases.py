@@ -108,7 +108,7 @@ class RunPhases:
     def _seat(self) -> str:
         """The cell's workers have a part in the run; what is missing, or nothing."""
         try:
-            self._deps.workers.choose(self.run.cell.workers, self.run.cell.hosts)
+            self._deps.workers.choose(*self.run.cell.topology)
         except RunFailedError as missing:
             return str(missing)
         return ""

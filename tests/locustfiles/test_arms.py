@@ -35,7 +35,7 @@ def test_every_arm_once_for_a_server_that_speaks_both() -> None:
         "onnx-grpc/b1/c16/same-args", "onnx-grpc/b1/c16/pool:4", "onnx-grpc/b1/c16/shared/4w",
         "onnx-grpc/b1/c16/shared/library", "onnx-grpc/b1/c16/shared/bbr",
     ]  # fmt: skip
-    assert [cell.workers for cell in cells] == [1, 1, 1, 1, 1, 1, 4, 1, 1]
+    assert [cell.topology.workers for cell in cells] == [1, 1, 1, 1, 1, 1, 4, 1, 1]
     assert [cell.client for cell in cells].count("library") == 1
 
 

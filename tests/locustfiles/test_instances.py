@@ -6,7 +6,7 @@ from locustfiles.step6b import GrowthSize, Step6b
 from swarm.errors import UsageError
 from swarm.plan.cell import Cell
 from swarm.plan.matrix import Size
-from swarm.plan.sweep import Axes
+from swarm.plan.sweep import cross
 from swarm.study.build_schedule import check_own_axes
 from tests.swarm.options.test_parse import options
 from users.endpoint import Endpoint
@@ -31,7 +31,7 @@ def test_every_level_is_run_on_one_instance_and_the_shared_ones_on_more() -> Non
         *((1, 100), (1, 100), (1, 160)),
         *((2, 160), (4, 160)),
     ]
-    assert Axes().cross(cells)[3].instances == 2
+    assert cross(cells, ())[3].instances == 2
 
 
 def test_other_amounts_leave_the_shared_levels_as_they_are() -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from swarm.options.model import NUMBERS, SWITCHES, TEXTS, URLS, flag
 from tests.locustfiles.console import ROOT
 from tests.readme.commands import EIGHT, SHORT, command, commands, run
 
@@ -28,13 +27,6 @@ def test_no_command_is_left_out() -> None:
     }  # fmt: skip
     assert len(commands()) == len(known) + 1, "and `swarm link`, which another one begins with"
     assert all(sum(part in line for line in commands()) == 1 for part in known)
-
-
-def test_every_option_is_explained() -> None:
-    rows = re.findall(r"^\| (`--[^|]*) \|", (ROOT / "README.md").read_text(), re.MULTILINE)
-    explained = sorted(name for row in rows for name in re.findall(r"--[a-z0-9-]+", row))
-    launchers = ["--workers", "--hosts", "--ssh-config", "--link", "--links", "--web"]
-    assert explained == sorted(["--study", *launchers, *map(flag, (*URLS, *NUMBERS, *TEXTS, *SWITCHES))])
 
 
 def test_every_test_is_run_by_one_target() -> None:

@@ -36,13 +36,13 @@ class ArmAxes(NamedTuple):
 
 def axes_of(run: Summary, all_workers: int) -> ArmAxes:
     """Of a run, begun or not; `all_workers` are those of runs that ask for all there are."""
-    workers = run.workers_asked or all_workers
-    return ArmAxes(run.protocol, run.channels, workers, run.hosts_asked, run.client, run.congestion)
+    workers = run.topology.workers or all_workers
+    return ArmAxes(run.protocol, run.channels, workers, run.topology.hosts, run.client, run.congestion)
 
 
 def all_there(runs: Iterable[Summary]) -> int:
     """The most workers that had a part in a run which asked for all there are; 0 without such a run."""
-    return max((run.workers or 0 for run in runs if not run.workers_asked), default=0)
+    return max((run.workers or 0 for run in runs if not run.topology.workers), default=0)
 
 
 def named_arms(known: Sequence[ArmAxes]) -> Iterator[tuple[str, str, ArmAxes]]:

@@ -58,7 +58,7 @@ def cost_table(study: Study) -> Table:
     cheapest = [runs for runs in every if any(run.images_per_usd or run.joules_per_image for run in runs)]
     costs = [run for runs in cheapest for run in runs]
     priced = DECLARED if any(run.images_per_usd is not None for run in costs) else NO_PRICE
-    if priced == DECLARED and len({run.instances_asked for run in costs}) > 1:
+    if priced == DECLARED and len({run.instances for run in costs}) > 1:
         priced = f"{DECLARED} {AT_ANY_NUMBER}"
     powered = POWER if any(run.joules_per_image is not None for run in costs) else NO_POWER
     return study_table(

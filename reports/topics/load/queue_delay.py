@@ -158,9 +158,8 @@ def _name(run: Summary) -> str:
 
 def _else(run: Summary) -> tuple[object, ...]:
     """All that must be alike for runs to differ in the queue delay alone."""
-    load = (run.endpoint, run.batch, run.load, run.arrivals, run.level)
-    how = (run.channels, run.client, run.link, run.congestion)
-    return (*load, *how, run.workers_asked, run.hosts_asked, run.instances_asked, _name(run))
+    load = (run.endpoint, run.batch, run.load, run.level)
+    return (*load, *run.others("queue_delay_us"), _name(run))
 
 
 def bound_of(study: Study) -> float | None:

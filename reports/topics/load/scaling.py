@@ -98,8 +98,7 @@ def units_of(run: Summary, unit: str) -> int | None:
 
 def _else(run: Summary, unit: str) -> tuple[object, ...]:
     """All that must be alike for runs to differ in that unit alone."""
-    load = (run.endpoint, run.batch, run.load, run.arrivals, run.level)
-    how = (run.channels, run.client, run.link, run.congestion, run.queue_delay_us)
+    load, how = (run.endpoint, run.batch, run.load, run.level), run.others("topology", "instances")
     return (*load, *how, *(units_of(run, other) for other in UNITS if other != unit))
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from reports.ledger.axes import Topology
 from swarm.errors import StudyError
 from tests.swarm.stand import GRPC, Stand, a_run
 
@@ -100,7 +101,7 @@ def test_a_worker_that_comes_in_the_middle_makes_the_run_doubtful_and_joins_the_
 
 
 def test_where_a_cell_loses_its_only_worker_the_next_cells_go_on_with_the_others(stand: Stand) -> None:
-    alone = replace(a_run(), cell=replace(a_run().cell, workers=1))
+    alone = replace(a_run(), cell=replace(a_run().cell, topology=Topology(1)))
 
     def lose_the_first() -> None:
         stand.tick()

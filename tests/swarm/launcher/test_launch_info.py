@@ -2,6 +2,7 @@
 
 import pytest
 
+from reports.ledger.axes import Topology
 from swarm.errors import UsageError
 from swarm.launcher.launch_info import LaunchInfo, relocated
 from swarm.plan.cell import Cell
@@ -38,16 +39,16 @@ def test_addresses_by_link_and_congestion_control() -> None:
 
 
 def test_what_there_is_can_be_run() -> None:
-    LAUNCH.check([cell(), cell(link="wan", congestion="bbr", workers=4, hosts=2)], 4)
-    LaunchInfo().check([cell(workers=4)], 0)
+    LAUNCH.check([cell(), cell(link="wan", congestion="bbr", topology=Topology(4, 2))], 4)
+    LaunchInfo().check([cell(topology=Topology(4))], 0)
 
 
 @pytest.mark.parametrize(
     ("axes", "sentence"),
     [
         ({"link": "moon"}, "--link moon: the links made are wan, lan; run `python -m swarm run"),
-        ({"workers": 8}, "a-grpc/b1/c16 asks for 8 workers and 4 will be there: run `python -m swarm run"),
-        ({"hosts": 3}, "a-grpc/b1/c16 asks for 3 hosts and 2 are there: give --hosts 3"),
+        ({"topology": Topology(8)}, "a-grpc/b1/c16 asks for 8 workers and 4 will be there: run `python -m"),
+        ({"topology": Topology(0, 3)}, "a-grpc/b1/c16 asks for 3 hosts and 2 are there: give --hosts 3"),
     ],
 )  # fmt: skip
 def test_what_there_is_not(axes: dict[str, object], sentence: str) -> None:

@@ -15,14 +15,15 @@ from swarm import __main__ as program
 from swarm.backends.registry import FIVE, chosen
 from swarm.errors import UsageError
 from swarm.hosts import command as hosts
-from swarm.options.model import NUMBERS, SWITCHES, TEXTS, URLS, flag
+from swarm.options.model import OPTIONS, URLS, flag
 from swarm.options.parse import add_options, resolve
+from swarm.plan.sweep import cross
 from tests.bad_input import Tally, is_clear, said_by, tried
 from users.inputs.images import ImageSetError, load_images
 
 pytestmark = pytest.mark.slow
 
-TALLY = Tally(typed=570, filled_in=2_080, endpoints=260, pictures=150, of_swarm=160)
+TALLY = Tally(typed=550, filled_in=2_080, endpoints=260, pictures=150, of_swarm=160)
 
 WORDS = (
     "", " ", ",", ",,", "\0", "\n", "\x1b[2J", "x", "-1", "0", "1", "0.5", "nan", "inf", "-inf",
@@ -47,7 +48,8 @@ def parser() -> argparse.ArgumentParser:
 
 
 PARSER = parser()
-NAMES = [*TEXTS, *NUMBERS, "study"]
+NAMES = {flag(name)[2:].replace("-", "_"): flag(name) for name, one in OPTIONS.items() if name not in URLS}
+TYPED = [name for name in NAMES if OPTIONS[name.replace("study", "size")].default is not False]
 
 
 def refusal(parsed: argparse.Namespace) -> str:
@@ -56,24 +58,24 @@ def refusal(parsed: argparse.Namespace) -> str:
         made = resolve(parsed)
     except UsageError as error:
         return str(error)
-    _ = made.axes.cross(()), made.to_record()
+    _ = cross((), made.axes), made.to_record()
     return ""
 
 
 @tried(2_600)
-@given(st.dictionaries(st.sampled_from(NAMES), VALUE, min_size=1, max_size=3))
+@given(st.dictionaries(st.sampled_from(TYPED), VALUE, min_size=1, max_size=3))
 def test_fields_of_the_form(given_texts: dict[str, str]) -> None:
     parsed = PARSER.parse_args([])
     vars(parsed).update(given_texts)
     if said := refusal(parsed):
-        named = [name for name in (*NAMES, *SWITCHES, *URLS) if flag(name) in said]
+        named = [one for one in (*NAMES.values(), *map(flag, URLS)) if one in said]
         assert named, said
         assert is_clear(said), said
         TALLY.refused("filled_in", tuple(sorted(given_texts.items())))
 
 
 @tried(900)
-@given(st.sampled_from(NAMES), VALUE.filter(lambda text: "\0" not in text))
+@given(st.sampled_from(TYPED), VALUE.filter(lambda text: "\0" not in text))
 def test_what_is_typed(name: str, text: str) -> None:
     def typed(argv: list[str]) -> int:
         try:
@@ -85,10 +87,10 @@ def test_what_is_typed(name: str, text: str) -> None:
         print(said)
         return 2 if said else 0
 
-    code, out, err = said_by(typed, [f"{flag(name)}={text}"])
+    code, out, err = said_by(typed, [f"{NAMES[name]}={text}"])
     if code:
         line = (err or out).splitlines()[-1]
-        assert flag(name) in line
+        assert NAMES[name] in line
         assert "Traceback" not in err
         TALLY.refused("typed", (name, text))
 

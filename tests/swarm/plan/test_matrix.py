@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from reports.histogram import codec
+from reports.ledger.axes import Topology
 from swarm.errors import UsageError
 from swarm.plan import schedule
 from swarm.plan.cell import Cell, PlannedRun
@@ -59,8 +60,7 @@ def test_repeats_are_interleaved_and_seeded() -> None:
 
 
 def test_a_run_as_the_ledger_lists_it() -> None:
-    cell = Cell(B, 4, 1, 10, 2.0, channels="shared", client="library", workers=4, hosts=2, link="lan")
-    cell = replace(cell, queue_delay_us=5000, instances=2)
+    cell = Cell(B, 4, 1, 10, 2.0, channels="shared", client="library", topology=Topology(4, 2), link="lan")
     cell = replace(cell, queue_delay_us=5000, instances=2)
     assert PlannedRun(replace(cell, congestion="bbr", variant="shared/4w2h"), 2).to_record() == {
         "cell": "b-grpc/b4/c1/shared/4w2h",

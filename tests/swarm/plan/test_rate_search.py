@@ -18,7 +18,7 @@ from tests.reports.open_load import at_rate, searched
 from users.endpoint import Endpoint
 
 HTTP = Endpoint("a-http", "a", "http", "fp32", "h:1", "m")
-CELLS = [Cell(HTTP, batch, 8, 10, 1, "open", "constant", 5) for batch in (1, 4)]
+CELLS = [Cell(HTTP, batch, 8, 10, 1, "open", arrivals="constant", max_in_flight=5) for batch in (1, 4)]
 
 
 def outcome(run: PlannedRun) -> Outcome:
@@ -133,7 +133,7 @@ def judged_by_search(said: list[str]) -> list[bool | None]:
 
 def test_the_search_goes_on_over_a_step_at_which_the_client_was_the_limit(tmp_path: Path) -> None:
     """What failed there is no word of the server's, and the report rests on the same runs."""
-    at_32 = PlannedRun(Cell(HTTP, 1, 32, 10, 1, "open", "constant", 5), 1)
+    at_32 = PlannedRun(Cell(HTTP, 1, 32, 10, 1, "open", arrivals="constant", max_in_flight=5), 1)
     spoilt = lambda run: ("client-bound",) if run == at_32 else ()  # noqa: E731
     said, study = conducted(CELLS[:1], tmp_path, spoilt)
     assert said[:5] == [

@@ -1,67 +1,91 @@
-"""Cells along the axes of channels, links and topologies."""
+"""Cells along the axes of channels, links, topologies and server settings."""
 
 from typing import Any
 
 import pytest
 
-from swarm.errors import UsageError
+from swarm.options.model import AXES
 from swarm.plan.cell import Cell, PlannedRun
-from swarm.plan.sweep import (
-    Axes,
-    Topology,
-    channels_of,
-    instances_of,
-    links_of,
-    queue_delays_of,
-    topologies_of,
-)
+from swarm.plan.sweep import Topology, Varied, cross
 from users.endpoint import Endpoint
+from users.transport.connections import GIVE
 
 CELL = Cell(Endpoint("a-grpc", "a", "grpc", "fp32", "h:1"), 1, 16, 10, 2.0)
 
 
+def values(name: str, text: str) -> tuple[Any, ...]:
+    return AXES[name].values(text)
+
+
+def crossed(cell: Cell, **texts: str) -> list[Cell]:
+    """As options with these texts cross it, in the order in which they are declared."""
+    return cross([cell], [Varied(name, one, one.values(texts.get(name, ""))) for name, one in AXES.items()])
+
+
 def test_what_options_mean() -> None:
-    assert channels_of("shared, pool:4,shared") == ("shared", "pool:4")
-    assert links_of("none,wan-a100") == ("", "wan-a100")
-    assert links_of("none") == ("",)
-    assert topologies_of("") == (Topology(),)
-    assert topologies_of("1,4,4@2") == (Topology(1), Topology(4), Topology(4, 2))
-    assert [str(topology) for topology in topologies_of("4,4@2")] == ["4w", "4w2h"]
+    assert values("channels", "shared, pool:4,shared") == ("shared", "pool:4")
+    assert values("link", "none,wan-a100") == ("", "wan-a100")
+    assert values("link", "none") == values("link", ",") == ("",)
+    assert values("topology", "") == values("topology", " ") == ()
+    assert values("topology", "1,4,4@2") == (Topology(1), Topology(4), Topology(4, 2))
+    assert [str(topology) for topology in values("topology", "4,4@2")] == ["4w", "4w2h"]
+    assert values("queue_delay_us", " 0, 500,10000,500") == (0, 500, 10_000)
+    assert values("instances", "1,2,4") == (1, 2, 4)
 
 
-@pytest.mark.parametrize("text", ["0", "x", "2@4", "4@", "-1", "4@2@1"])
-def test_topologies_that_make_no_sense(text: str) -> None:
-    with pytest.raises(UsageError, match=f"--topology {text}: give worker processes"):
-        topologies_of(text)
+TOPOLOGIES = "give worker processes, or WORKERS@HOSTS with a worker for each host, e.g. 1,4,4@2"
+DELAYS = "give whole microseconds up to 10,000,000, e.g. 0,1000,10000"
+INSTANCES = "give whole numbers from 1 to 64, e.g. 1,2,4"
 
 
-@pytest.mark.parametrize("text", ["pool", "pool:0", "one"])
-def test_channels_that_make_no_sense(text: str) -> None:
-    with pytest.raises(UsageError, match=f"--channels shared,{text}: give per-user, per-request, shared"):
-        channels_of(f"shared,{text}")
+@pytest.mark.parametrize(
+    ("name", "texts", "mend"),
+    [
+        ("topology", ("0", "x", "2@4", "4@", "-1", "4@2@1", ",", "9" * 5000), TOPOLOGIES),
+        ("channels", ("pool", "pool:0", "one", "shared,one", ","), GIVE),
+        ("client", ("fast", "prepared,fast"), "give one of prepared, library"),
+        ("queue_delay_us", ("-1", "1.5", "x", "0;1", "10000001", "٣", "9" * 5000), DELAYS),
+        ("instances", ("0", "65", "two", "1;2"), INSTANCES),
+    ],
+)
+def test_values_that_make_no_sense(name: str, texts: tuple[str, ...], mend: str) -> None:
+    for text in texts:
+        with pytest.raises(ValueError) as refused:
+            values(name, text)
+        assert str(refused.value) == mend
 
 
 def test_one_value_of_each_names_nothing() -> None:
-    (cell,) = Axes(("shared",), ("lan",), (Topology(4, 2),), "library").cross([CELL])
+    (cell,) = crossed(CELL, channels="shared", link="lan", topology="4@2", client="library")
     assert cell.name == "a-grpc/b1/c16"
-    assert (cell.channels, cell.link, cell.workers, cell.hosts) == ("shared", "lan", 4, 2)
+    assert (cell.channels, cell.link, cell.topology) == ("shared", "lan", Topology(4, 2))
     assert cell.client == "library"
 
 
 def test_several_values_cross_and_are_named() -> None:
-    cells = Axes(("shared", "pool:4"), ("", "wan"), (Topology(1), Topology(4))).cross([CELL])
+    cells = crossed(CELL, channels="shared,pool:4", link="none,wan", topology="1,4")
     assert [cell.variant for cell in cells] == [
-        "shared/1w/none", "shared/4w/none", "shared/1w/wan", "shared/4w/wan",
-        "pool:4/1w/none", "pool:4/4w/none", "pool:4/1w/wan", "pool:4/4w/wan",
+        "shared/1w/none", "shared/1w/wan", "shared/4w/none", "shared/4w/wan",
+        "pool:4/1w/none", "pool:4/1w/wan", "pool:4/4w/none", "pool:4/4w/wan",
     ]  # fmt: skip
     assert len({cell.name for cell in cells}) == 8
 
 
+def test_two_clients_are_compared() -> None:
+    cells = crossed(CELL, client="prepared,library")
+    assert [(cell.name, cell.client) for cell in cells] == [
+        ("a-grpc/b1/c16/prepared", "prepared"),
+        ("a-grpc/b1/c16/library", "library"),
+    ]
+
+
 def test_what_a_study_has_set_itself_stays() -> None:
-    own = Cell(CELL.endpoint, 1, 16, 10, 2.0, channels="shared", client="library", workers=1, variant="mine")
-    cells = Axes(("per-user", "pool:4"), ("lan", "wan"), (Topology(4), Topology(2))).cross([own])
-    assert [cell.name for cell in cells] == ["a-grpc/b1/c16/mine/lan", "a-grpc/b1/c16/mine/wan"]
-    assert {(cell.channels, cell.client, cell.workers) for cell in cells} == {("shared", "library", 1)}
+    own = of(CELL.endpoint, channels="shared", client="library", topology=Topology(1), variant="mine")
+    cells = crossed(own, channels="per-user,pool:4", link="lan,wan", topology="4,2")
+    assert [cell.name for cell in cells] == ["a-grpc/b1/c8/mine/lan", "a-grpc/b1/c8/mine/wan"]
+    assert {(cell.channels, cell.client, cell.topology) for cell in cells} == {
+        ("shared", "library", Topology(1))
+    }
 
 
 TRITON = Endpoint("onnx-http", "onnx", "http", "fp32", "h:8010", "clip")
@@ -72,44 +96,22 @@ def of(endpoint: Endpoint, **more: Any) -> Cell:
     return Cell(endpoint, 1, 8, 10, 2.0, **more)
 
 
-def test_what_options_mean_for_servers() -> None:
-    assert queue_delays_of(" 0, 500,10000,500") == (0, 500, 10_000)
-    assert queue_delays_of("") == (None,)
-    assert instances_of("1,2,4") == (1, 2, 4)
-    assert instances_of("") == (0,)
-
-
-@pytest.mark.parametrize("text", ["-1", "1.5", "x", "0;1", "10000001", "٣", "9" * 5000])
-def test_queue_delays_that_make_no_sense(text: str) -> None:
-    mend = "give whole microseconds up to 10,000,000, e.g. 0,1000,10000"
-    with pytest.raises(UsageError) as refused:
-        queue_delays_of(text)
-    assert str(refused.value).startswith(f"--queue-delay-us {text[:100]}")
-    assert str(refused.value).endswith(f"{text[-100:]}: {mend}")
-
-
-@pytest.mark.parametrize("text", ["0", "65", "two", "1;2"])
-def test_instances_that_make_no_sense(text: str) -> None:
-    with pytest.raises(UsageError) as refused:
-        instances_of(text)
-    assert str(refused.value) == f"--instances {text}: give whole numbers from 1 to 64, e.g. 1,2,4"
-
-
 def test_server_settings_cross_and_are_named_where_there_are_several() -> None:
-    several = Axes(queue_delays_us=(0, 500, 10_000), instances=(1, 2)).cross([of(TRITON)])
+    several = crossed(of(TRITON), queue_delay_us="0,500,10000", instances="1,2")
     assert [cell.variant for cell in several] == [
         *("delay-0ms/1-instance", "delay-0ms/2-instances", "delay-0.5ms/1-instance"),
         *("delay-0.5ms/2-instances", "delay-10ms/1-instance", "delay-10ms/2-instances"),
     ]
     assert [(cell.queue_delay_us, cell.instances) for cell in several[:3]] == [(0, 1), (0, 2), (500, 1)]
-    (single,) = Axes(queue_delays_us=(500,), instances=(2,)).cross([of(TRITON)])
+    (single,) = crossed(of(TRITON), queue_delay_us="500", instances="2")
     assert (single.variant, single.queue_delay_us, single.instances) == ("", 500, 2)
-    (neither,) = Axes().cross([of(TRITON)])
+    (neither,) = crossed(of(TRITON))
     assert (neither.queue_delay_us, neither.instances) == (None, 0)
 
 
 def test_what_has_no_model_of_tritons_is_run_once() -> None:
-    cells = Axes(("shared", "pool:4"), queue_delays_us=(0, 500)).cross([of(SERVICE), of(TRITON.floor())])
+    both = (of(SERVICE), of(TRITON.floor()))
+    cells = [cell for one in both for cell in crossed(one, channels="shared,pool:4", queue_delay_us="0,500")]
     assert [cell.name for cell in cells] == [
         *("pytorch-http/b1/c8/shared", "pytorch-http/b1/c8/pool:4"),
         *("onnx-http-floor/b1/c8/shared", "onnx-http-floor/b1/c8/pool:4"),
@@ -119,7 +121,7 @@ def test_what_has_no_model_of_tritons_is_run_once() -> None:
 
 def test_a_studys_own_instances_stay() -> None:
     own = of(TRITON, instances=4, variant="4-instances")
-    cells = Axes(queue_delays_us=(0, 500), instances=(1, 2)).cross([own])
+    cells = crossed(own, queue_delay_us="0,500", instances="1,2")
     assert [cell.name for cell in cells] == [
         "onnx-http/b1/c8/4-instances/delay-0ms",
         "onnx-http/b1/c8/4-instances/delay-0.5ms",

@@ -79,7 +79,7 @@ def test_a_warm_up_that_does_not_settle_is_cut_and_said(stand: Stand) -> None:
 
 
 def test_open_load_is_ordered_alike_from_every_worker_and_begins_at_one_moment(stand: Stand) -> None:
-    cell = Cell(HTTP, 1, 50, 10, 0, "open", "poisson", 12)
+    cell = Cell(HTTP, 1, 50, 10, 0, "open", arrivals="poisson", max_in_flight=12)
     stand.workers.dropped = 3
     outcomes: list[Outcome | None] = []
     stand.conductor(schedule=Watched([PlannedRun(cell, 2)], outcomes)).walk()
@@ -96,7 +96,7 @@ def test_open_load_is_ordered_alike_from_every_worker_and_begins_at_one_moment(s
 
 
 def test_a_profile_warms_up_at_its_base_and_lasts_as_long_as_it_is(stand: Stand) -> None:
-    cell = Cell(HTTP, 1, 50, 9_999, 0, "open", "constant", 12, profile="ramp:2,hold:3")
+    cell = Cell(HTTP, 1, 50, 9_999, 0, "open", arrivals="constant", max_in_flight=12, profile="ramp:2,hold:3")
     stand.conductor(PlannedRun(cell, 1)).walk()
     orders = [data for op, data in stand.workers.asked if op == "phase"]
     assert [(o["phase"], o["rate"], o["profile"]) for o in orders] == [
@@ -206,7 +206,9 @@ def test_a_dead_embedded_server_fails_its_runs_and_spares_the_others(stand: Stan
 
 
 def test_more_workers_than_may_be_in_flight_is_refused(stand: Stand) -> None:
-    stand.conductor(PlannedRun(Cell(HTTP, 1, 50, 10, 0, "open", "constant", 1), 1)).walk()
+    stand.conductor(
+        PlannedRun(Cell(HTTP, 1, 50, 10, 0, "open", arrivals="constant", max_in_flight=1), 1)
+    ).walk()
     assert stand.records()[-1]["note"] == "--max-in-flight 1: give at least one each to 2 workers"
 
 

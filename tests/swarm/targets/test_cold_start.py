@@ -47,7 +47,7 @@ def test_sizes_that_a_load_can_bring_about(
 
 
 def test_an_open_load_can_bring_about_what_its_users_in_flight_can() -> None:
-    rate = Cell(HTTP, 1, 50.0, 10, 1.0, "open", "constant", max_in_flight=3)
+    rate = Cell(HTTP, 1, 50.0, 10, 1.0, "open", arrivals="constant", max_in_flight=3)
     assert sizes_to_call(rate, batcher(32)) == [1, 2, 3]
 
 

@@ -1,0 +1,94 @@
+"""How the texts of options are read; what reads one raises ValueError with what to give."""
+
+import math
+import os
+import re
+from collections.abc import Callable
+from typing import Any
+
+from reports.caveats.rate_bound import RateBound
+from users.load.load_profile import seconds_of
+
+MOST_PER_S = 100_000
+Reader = Callable[[str], Any]
+Sense = tuple[Callable[[float], bool], str]
+"""What makes sense as a number, and what to give where it does not."""
+ABOVE_0: Sense = (lambda n: n > 0, "give more than 0")
+FROM_0: Sense = (lambda n: n >= 0, "give 0 or more")
+FROM_1: Sense = (lambda n: n >= 1, "give 1 or more")
+ANY: Sense = (lambda _: True, "give a whole number")
+COSINE: Sense = (lambda n: -1 <= n <= 1, "give -1 to 1")
+SHARE: Sense = (lambda n: 0 <= n <= 1, "give 0 to 1")
+PORT: Sense = (lambda n: 0 <= n < 65536, "give 0 to 65535")
+
+
+def number(kind: type[float], sense: Sense, most: float = 2**63) -> Reader:
+    """An int or a float that makes sense.
+
+    One beyond `most`, or below its negative, is a slip of the hand, or would fill the memory with runs.
+    """
+    holds, give = sense
+
+    def read(text: str) -> float:
+        try:
+            value = kind(text)
+        except (ValueError, OverflowError):
+            value = math.nan
+        if (isinstance(value, float) and not math.isfinite(value)) or not holds(value):
+            raise ValueError(give)
+        if not -most <= value <= most:
+            raise ValueError(f"give {most:,} at most")
+        return value
+
+    return read
+
+
+def one_of(*known: str) -> Reader:
+    """One of some words."""
+
+    def read(text: str) -> str:
+        if text not in known:
+            raise ValueError(f"give one of {', '.join(known)}")
+        return text
+
+    return read
+
+
+def checked(check: Callable[[str], object]) -> Reader:
+    """The text as it is, where `check` raises no ValueError."""
+
+    def read(text: str) -> str:
+        check(text)
+        return text
+
+    return read
+
+
+bound = checked(RateBound.parse)
+"""The bound of a search."""
+profile = checked(seconds_of)
+"""The course of a load."""
+
+
+def rates(text: str) -> tuple[float, ...]:
+    """`50,100`: 50 and 100 requests a second."""
+    try:
+        # As cells are called: two of one name would be taken for one run.
+        found = tuple(dict.fromkeys(float(f"{float(part):g}") for part in text.split(",") if part.strip()))
+    except ValueError:
+        found = (math.nan,)
+    if not all(0 < rate <= MOST_PER_S for rate in found):
+        raise ValueError(f"give requests a second, up to {MOST_PER_S:,}, e.g. 50,100")
+    return found
+
+
+def path_or_tag(text: str) -> str:
+    """What is there is kept as it is found from anywhere; all else is a name."""
+    return os.path.abspath(text) if os.path.exists(text) else text
+
+
+def kubernetes_name(text: str) -> str:
+    """A name as Kubernetes has them."""
+    if not re.fullmatch(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?", text):
+        raise ValueError("give a Kubernetes name: a to z, 0 to 9, - and .")
+    return text

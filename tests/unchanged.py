@@ -87,7 +87,7 @@ MISTAKES = """
 --iterations 0; --images nowhere; --channels many; --study x; --load-profile ramp; --queue-delay-us x
 --topology 0@0; --client none; --no-such-flag; --help
 """
-"""Of a study's options; Locust's --help does not show them, and so they are told apart."""
+"""Of a study's options."""
 BOUNDS = """
 failure_ratio <= 0; latency_p50_ms <= 20; latency_p95_ms <= 1000; latency_max_ms <= 100; images_per_s >= 30
 worker_cpu_pct <= 85; requests >= 10; server_queue_ms <= 1; unexplained_share <= 0.2

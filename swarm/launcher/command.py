@@ -59,7 +59,7 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         allow_abbrev=False,
         description="Run a study on one or more client hosts: Locust's master here, its workers there,"
         " emulated links between them and the servers where asked, and one result folder.",
-        epilog="Every other option goes to the study: the table under Options in README.md has them.",
+        epilog="Locust's own options stand in `locust --help`.",
     )
     parser.add_argument("-f", "--locustfile", required=True, metavar="FILE", help="the study's locustfile")
     parser.add_argument(
@@ -80,6 +80,12 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--links", default="", metavar="FILE", help="a file with link profiles of your own")
     add_ssh_config(parser)
     parser.add_argument("--web", action="store_true", help="Locust's web UI at http://127.0.0.1:8089")
+    if {"-h", "--help"} & set(argv):
+        # Not otherwise: it imports Locust, which patches sockets and threads.
+        from swarm.options.parse import add_options
+
+        add_options(parser)
+        parser.usage = "%(prog)s -f FILE [options of the launcher, the study and Locust]"
     options, rest = parser.parse_known_args(argv)
     if options.workers < 0:
         raise UsageError(f"--workers {options.workers}: give 1 or more")

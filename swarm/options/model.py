@@ -68,10 +68,10 @@ class Option:
         return "" if self.default is False else self.unset or said
 
 
-STUDY, LOAD, VARIED = "The study", "Open load", "Axes: several values between commas are compared"
+STUDY, LOAD, VARIED = "The study", "Open load", "Axes, whose values between commas are compared"
 FAILURES, GATES, KNOWN = "Failures", "Gates", "What only you know"
-TARGETS, TLS, KUBERNETES = "Servers of yours; without any URL, own ones are started", "TLS", "Kubernetes"
-OWN, OUTPUT = "Servers that are started", "Output"
+TARGETS, TLS, KUBERNETES = "Servers of yours", "TLS", "Kubernetes"
+OWN, OUTPUT = "Servers that are started where no URL is given", "Output"
 SIZE, NONE, UNKNOWN, AS_STARTED = "the size's", "none", "unknown", "as it was started"
 
 

@@ -1,0 +1,82 @@
+"""Where people read of options: --help of a study and of the launcher, the web form, docs/options.md."""
+
+from __future__ import annotations
+
+from locust.argument_parser import get_parser
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from swarm.options.model import OPTIONS, Option, flag
+from swarm.options.parse import add_options
+
+ROOT = Path(__file__).parents[3]
+GROUPS = tuple(dict.fromkeys(option.group for option in OPTIONS.values()))
+PROGRAMS = (
+    ("locust", "-f", "locustfiles/step7.py", "--help"),
+    ("swarm", "run", "-f", "locustfiles/step7.py", "-h"),
+)
+
+
+def row(name: str, option: Option) -> str:
+    typed = f"{flag(name)} {option.metavar or ''}".rstrip().replace("|", "\\|")
+    return f"| `{typed}` | {option.otherwise} | {option.unit} | {option.help} |"
+
+
+def table(group: str) -> str:
+    """The rows of a group as docs/options.md has them."""
+    rows = [row(name, option) for name, option in OPTIONS.items() if option.group == group]
+    return "\n".join(
+        (f"## {group}\n", "| option | default | unit | what it says |", "|---|---|---|---|", *rows)
+    )
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_documentation_has_the_options_as_they_are_declared(group: str) -> None:
+    assert f"{table(group)}\n\n" in (ROOT / "docs/options.md").read_text(encoding="utf-8")
+
+
+def test_it_has_no_others() -> None:
+    text = (ROOT / "docs/options.md").read_text(encoding="utf-8")
+    told = re.findall(r"^\| `(--[a-z0-9-]+)", text, re.MULTILINE)
+    assert told == [flag(name) for group in GROUPS for name, one in OPTIONS.items() if one.group == group]
+    assert len(told) == len(OPTIONS) == len(set(told)) > 50
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_help_has_every_option_by_group_with_default_and_unit(program: tuple[str, ...]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", *program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    text = " ".join(done.stdout.split()).replace("- ", "-")
+    places = [text.index(f" {group}:") for group in GROUPS]
+    assert places == sorted(places)
+    for name, option in OPTIONS.items():
+        assert f" {flag(name)} " in text
+        if option.default is not False and name != "link":
+            said = f"({option.unit}; default: " if option.unit else "(default: "
+            assert f"{option.help} {said}{option.otherwise})".replace("- ", "-") in text
+
+
+def test_help_of_a_plain_locustfile_has_none_of_ours(tmp_path: Path) -> None:
+    plain = tmp_path / "plain.py"
+    plain.write_text("from locust import User\n\n\nclass Plain(User):\n    pass\n")
+    words = [sys.executable, "-m", "locust", "-f", str(plain), "--help"]
+    text = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "--locustfile" in text
+    assert "--channels" not in text
+
+
+def test_the_web_form_asks_for_what_is_meant_for_it() -> None:
+    parser = get_parser(default_config_files=[])
+    add_options(parser)
+    ours = {flag(name)[2:].replace("-", "_"): option for name, option in OPTIONS.items()}
+    shown = [name for name in parser.args_included_in_web_ui if name in ours]
+    assert shown == [name for name, option in ours.items() if option.in_form]
+    assert {"rates", "channels", "warm_up", "study"} <= set(shown)
+    assert parser.args_included_in_web_ui["study"].choices == ("quick", "full")

@@ -8,15 +8,11 @@ import zlib
 from base64 import b64decode
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from struct import Struct
+from struct import error as StructError
 
 import numpy as np
 import numpy.typing as npt
-from hdrh.codec import (
-    HdrCookieException,
-    HdrHistogramEncoder,
-    HdrHistogramSettingsException,
-    HdrLengthException,
-)
 from hdrh.histogram import HdrHistogram
 
 from reports.histogram import buckets
@@ -25,21 +21,17 @@ from reports.histogram.buckets import NS_PER_US, Buckets, Ints
 LOWEST_US = 1
 HIGHEST_US = 3_600_000_000
 SIGNIFICANT_DIGITS = 3
-OUTER_TEXT = 12
-"""Characters that hold the outer head."""
-OUTER_HEAD, INNER_HEAD = 8, 40
-"""Bytes before the compressed payload, and of those that the payload itself begins with."""
-LARGEST = INNER_HEAD + 9 * 23_552
+BUCKETS = 23_552
+OUTER, INNER = Struct(">i4x"), Struct(">i8xiqq8x")
+"""Heads of the text and of the payload compressed in it: a cookie, then for the payload the bounds, too."""
+COOKIES = (0x1C849314, 0x1C849313)
+LARGEST = INNER.size + 9 * BUCKETS
 """Bytes of a payload, every bucket filled: zlib makes a thousand times as much of what it is given."""
 AT_ONCE, AT_ONCE_BYTES = 2_000, 2_000_000
 """Histograms whose numbers are worked on together, and bytes of their payloads: some 20 MB, 100 at most."""
 LEAST_FILLED, FILLED_A_BYTE = 4_000_000, 2
 MOST = 2**53
 """Of one value: more has nobody counted, and sums would run over."""
-_UNREADABLE = (
-    *(ValueError, TypeError, IndexError, AssertionError, RuntimeError, OverflowError, zlib.error),
-    *(HdrCookieException, HdrHistogramSettingsException, HdrLengthException),
-)
 MORE, LOW_BITS, BITS = 0x80, 0x7F, 7
 LONGEST = 8
 """Bytes of a number: a ninth would have eight bits, and only counts of 2**55 and more need it."""
@@ -47,11 +39,6 @@ LONGEST = 8
 
 class HistogramError(ValueError):
     """Text that is no histogram, or one with other bounds."""
-
-
-def empty() -> HdrHistogram:
-    """A new histogram with the ledger's bounds."""
-    return HdrHistogram(LOWEST_US, HIGHEST_US, SIGNIFICANT_DIGITS)
 
 
 def encoded_ns(values_ns: Sequence[int]) -> tuple[str, int]:
@@ -74,29 +61,14 @@ def encoded_ns(values_ns: Sequence[int]) -> tuple[str, int]:
 
 @cache
 def _scratch() -> HdrHistogram:
-    """The one that `encoded_ns` fills and clears: to make 23,552 counters takes longer than all the rest."""
-    return empty()
+    """The one that `encoded_ns` fills and clears: to make its BUCKETS takes longer than all the rest."""
+    return HdrHistogram(LOWEST_US, HIGHEST_US, SIGNIFICANT_DIGITS)
 
 
 def decoded(text: str) -> Buckets:
     """The counts of one histogram; HistogramError where it cannot be decoded."""
-    try:
-        _inflated(b64decode(text)[OUTER_HEAD:])
-        payload = HdrHistogramEncoder.decode(text)
-        head = payload.payload
-        bounds = (head.lowest_trackable_value, head.highest_trackable_value, head.significant_figures)
-        if bounds != (LOWEST_US, HIGHEST_US, SIGNIFICANT_DIGITS):
-            raise HistogramError(f"{text[:24]!r}… has other bounds than a ledger's: {bounds}")
-        seen = payload.init_counts(_scratch().counts_len)
-    except HistogramError:
-        raise
-    except _UNREADABLE as error:
-        raise HistogramError(f"{str(text)[:24]!r}… is no HdrHistogram ({error})") from error
-    counts = np.frombuffer(payload.counts, np.uint64)[: seen["max_nonzero_index"] + 1]
-    if counts.max(initial=0) >= MOST:
-        raise HistogramError(f"a histogram counts {counts.max()} of one value")
-    indices = np.flatnonzero(counts)
-    return Buckets(indices, counts[indices].astype(np.int64))
+    (found,) = decoded_all([text])
+    return found
 
 
 class Room:
@@ -116,51 +88,43 @@ class Room:
 
 
 def decoded_all(texts: Iterable[str], room: Room | None = None) -> list[Buckets]:
-    """The counts of many histograms, as `decoded` gives them one by one, in a quarter of the time.
-
-    HistogramError where one is none, or where they do not fit into `room`.
-    """
+    """The counts of many histograms; HistogramError where one is none, or they do not fit into `room`."""
     found: list[Buckets] = []
-    for some, payloads in _at_once(texts):
-        made = _decoded_at_once(some, payloads) or [decoded(text) for text in some]
+    for bodies in _at_once(texts):
+        made = _buckets_of(bodies)
         if room is not None:
             room.take(made)
         found += made
     return found
 
 
-def _at_once(texts: Iterable[str]) -> Iterator[tuple[list[str], list[bytes]]]:
-    """Some after the other, with their payloads; an empty one of what is no histogram."""
-    some, payloads, size = list[str](), list[bytes](), 0
+def _at_once(texts: Iterable[str]) -> Iterator[list[bytes]]:
+    """The numbers in some of the histograms, then in the next."""
+    some, size = list[bytes](), 0
     for text in texts:
-        some.append(text)
-        payloads.append(payload := _payload_of(text))
-        size += len(payload)
+        some.append(body := _body(text))
+        size += len(body)
         if len(some) == AT_ONCE or size > AT_ONCE_BYTES:
-            yield some, payloads
-            some, payloads, size = [], [], 0
+            yield some
+            some, size = [], 0
     if some:
-        yield some, payloads
+        yield some
 
 
-def _payload_of(text: str) -> bytes:
+def _body(text: str) -> bytes:
+    """The numbers in one histogram, without its heads."""
     try:
-        return _inflated(b64decode(text)[OUTER_HEAD:])
-    except (ValueError, TypeError, zlib.error):
-        return b""
-
-
-def _decoded_at_once(texts: Sequence[str], payloads: Sequence[bytes]) -> list[Buckets] | None:
-    """None where any of them is not just what `encoded_ns` writes; then `decoded` knows better."""
-    outer, cookie, bounds = _own_head()
-    own = all(
-        payload[:4] == cookie
-        and payload[8:INNER_HEAD] == bounds
-        and b64decode(text[:OUTER_TEXT])[:4] == outer
-        for text, payload in zip(texts, payloads, strict=True)
-    )
-    bodies = [payload[INNER_HEAD:] for payload in payloads]
-    return buckets_of(bodies, _scratch().counts_len) if own else None
+        whole = b64decode(text)
+        payload = _inflated(whole[OUTER.size :])
+        inner, digits, lowest_us, highest_us = INNER.unpack_from(payload)
+        if (*OUTER.unpack_from(whole), inner) != COOKIES:
+            raise ValueError("it begins otherwise")
+    except (ValueError, TypeError, zlib.error, StructError) as error:
+        raise HistogramError(f"{str(text)[:24]!r}… is no HdrHistogram ({error})") from error
+    bounds = (lowest_us, highest_us, digits)
+    if bounds != (LOWEST_US, HIGHEST_US, SIGNIFICANT_DIGITS):
+        raise HistogramError(f"{text[:24]!r}… has other bounds than a ledger's: {bounds}")
+    return payload[INNER.size :]
 
 
 def _inflated(compressed: bytes) -> bytes:
@@ -172,50 +136,43 @@ def _inflated(compressed: bytes) -> bytes:
     return found
 
 
-@cache
-def _own_head() -> tuple[bytes, bytes, bytes]:
-    """How every histogram of ours begins, and its payload before and after the length that stands in it."""
-    wrap = b64decode(empty().encode())
-    payload = zlib.decompress(wrap[OUTER_HEAD:])
-    return wrap[:4], payload[:4], payload[8:INNER_HEAD]
-
-
 def merged(texts: Iterable[str]) -> Buckets:
     """The counts of all; HistogramError where one cannot be decoded."""
     return buckets.compact(decoded_all(texts))
 
 
-def buckets_of(bodies: Sequence[bytes], room: int) -> list[Buckets] | None:
-    """The counts of each payload; None where some number is cut, too long, or beyond `room` buckets."""
+def _buckets_of(bodies: Sequence[bytes]) -> list[Buckets]:
+    """The counts of each body; HistogramError where some number is cut, too large, or beyond the buckets."""
     stream = np.frombuffer(b"".join(bodies), np.uint8)
     ends = np.cumsum([len(body) for body in bodies])
+    if (stream[ends[ends > 0] - 1] >= MORE).any():
+        raise HistogramError("a histogram is no HdrHistogram (its last number is cut off)")
     lasts = np.flatnonzero(stream < MORE)
     values = _numbers(stream, lasts)
-    # how many numbers there are up to each payload's end
+    # how many numbers there are up to each body's end
     bounds = np.searchsorted(lasts, ends)
-    if values is None or (stream[ends[ends > 0] - 1] >= MORE).any():
-        return None
     steps = np.where(values < 0, -values, 1)
     reached = np.concatenate([[0], np.cumsum(steps)])
     starts = np.concatenate([[0], bounds[:-1]])
     indices = reached[:-1] - np.repeat(reached[starts], bounds - starts)
-    if (reached[bounds] - reached[starts]).max(initial=0) > room or values.min(initial=0) < -room:
-        return None
+    if (reached[bounds] - reached[starts]).max(initial=0) > BUCKETS or values.min(initial=0) < -BUCKETS:
+        raise HistogramError("a histogram is no HdrHistogram (it has more buckets than a ledger's)")
     return _split(indices, values, bounds)
 
 
-def _numbers(stream: npt.NDArray[np.uint8], lasts: Ints) -> Ints | None:
-    """The signed numbers of a stream, each of which ends at one of `lasts`; None where one is too long."""
-    firsts = np.concatenate([[0], lasts[:-1] + 1]) if len(lasts) else lasts
-    lengths = lasts - firsts + 1
-    used = int(lasts[-1]) + 1 if len(lasts) else 0
-    if used != len(stream) or lengths.max(initial=0) > LONGEST:
-        return None
-    if not used:
+def _numbers(stream: npt.NDArray[np.uint8], lasts: Ints) -> Ints:
+    """The signed numbers of a stream, each of which ends at one of `lasts`; HistogramError at a large one."""
+    if not len(lasts):
         return lasts
-    places = np.arange(used) - np.repeat(firsts, lengths)
+    firsts = np.concatenate([[0], lasts[:-1] + 1])
+    lengths = lasts - firsts + 1
+    if lengths.max() > LONGEST:
+        raise HistogramError("a histogram counts more of one value than anybody can")
+    places = np.arange(len(stream)) - np.repeat(firsts, lengths)
     folded = np.add.reduceat((stream & LOW_BITS).astype(np.int64) << (BITS * places), firsts)
     signed: Ints = (folded >> 1) ^ -(folded & 1)
+    if signed.max() >= MOST:
+        raise HistogramError(f"a histogram counts {signed.max()} of one value")
     return signed
 
 

@@ -1,5 +1,6 @@
 import base64
 import random
+import zlib
 from math import ceil
 from statistics import fmean
 
@@ -20,7 +21,7 @@ def lognormal_ns() -> list[int]:
 
 
 def recorded_one_by_one(values_ns: list[int]) -> HdrHistogram:
-    made = codec.empty()
+    made = HdrHistogram(codec.LOWEST_US, codec.HIGHEST_US, codec.SIGNIFICANT_DIGITS)
     for value_ns in values_ns:
         made.record_value(min(max(round(value_ns / codec.NS_PER_US), 0), codec.HIGHEST_US))
     return made
@@ -128,14 +129,11 @@ def test_an_empty_histogram_has_no_percentiles() -> None:
     assert buckets.percentiles_ns(buckets.together([]), [50.0]) == [None]
 
 
-def test_many_are_decoded_as_one_by_one(lognormal_ns: list[int]) -> None:
+def test_many_are_decoded_as_the_library_does(lognormal_ns: list[int]) -> None:
     texts = [encoded(values) for values in ([], [0], [0] * 70_000, lognormal_ns, [], [HOUR_NS], [MS, 3 * MS])]
     for found, text in zip(codec.decoded_all(texts), texts, strict=True):
-        alone = codec.decoded(text)
-        assert (found.indices.tolist(), found.counts.tolist()) == (
-            alone.indices.tolist(),
-            alone.counts.tolist(),
-        )
+        counts = enumerate(HdrHistogram.decode(text).counts)
+        assert list(zip(found.indices, found.counts, strict=True)) == [one for one in counts if one[1]]
 
 
 @pytest.mark.parametrize("text", ["zzzz", "", encoded([1_000])[:-8], encoded([1_000])[:-2] + "=="])
@@ -167,3 +165,26 @@ def test_a_histogram_of_which_only_the_head_is_left_is_unreadable() -> None:
     whole = base64.b64decode(codec.encoded_ns([5_000_000] * 20)[0])
     with pytest.raises(codec.HistogramError, match="is no HdrHistogram"):
         codec.decoded(base64.b64encode(whole[:8]).decode())
+
+
+def with_numbers(body: bytes) -> str:
+    """A text as `encoded_ns` writes it, with such numbers."""
+    whole = base64.b64decode(codec.encoded_ns([])[0])
+    return base64.b64encode(whole[:8] + zlib.compress(zlib.decompress(whole[8:])[:40] + body)).decode()
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"\x02\x82", "its last number is cut off"),
+        (b"\x80" * 8 + b"\x02", "counts more of one value than anybody can"),
+        (b"\x80" * 7 + b"\x20", f"counts {2**53} of one value"),
+        (b"\x02" * 23_553, "it has more buckets than a ledger's"),
+        (b"\xff\xff\x7f", "it has more buckets than a ledger's"),
+    ],
+)
+def test_numbers_that_no_histogram_has_are_refused(body: bytes, why: str) -> None:
+    good = with_numbers(b"\x02" * 23_552)
+    assert codec.decoded(good).total == 23_552
+    with pytest.raises(codec.HistogramError, match=why):
+        codec.decoded_all([good, with_numbers(body), good])

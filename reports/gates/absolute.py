@@ -6,7 +6,7 @@ from math import ceil
 
 from reports.format import NS_PER_MS, plural
 from reports.gates.blocks import BlockSeries
-from reports.gates.evidence import LEAST_BLOCKS, Evidence, Share, evidence_of, mean_of, of_values, share_of
+from reports.gates.evidence import LEAST_BLOCKS, Evidence, Share, mean_of, of_values, share_of
 from reports.gates.require import FAILURE_RATIO, PERCENTILES, JudgedBy, results_needed
 from reports.gates.source import Counted, Counting, GateSource, Taken
 from reports.gates.thresholds import Threshold
@@ -91,14 +91,10 @@ def of_seconds(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evidenc
 
 def _of_failures(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evidence:
     found = share_of(*seconds.failed(), seconds.runs)
-    bound = threshold.require.bound
-    if bound == 0:
-        # Not one may fail, and whether one did is known.
-        none = float(found.share == 0)
-        known = evidence_of(found.share, found.interval, not none, runs, lambda _: (none, 1 - none), None)
-        return replace(known, certain=True)
-    broken, kept = (found, bound), (found, threshold.tolerated)
-    return _of_shares(threshold, found.share, found.interval, runs, broken, kept)
+    broken, kept = (found, threshold.require.bound), (found, threshold.tolerated)
+    evidence = _of_shares(threshold, found.share, found.interval, runs, broken, kept)
+    # Where not one may fail, whether one did is known.
+    return replace(evidence, certain=threshold.require.bound == 0)
 
 
 def _of_percentile(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evidence:
@@ -138,5 +134,11 @@ def _of_shares(
         grown, other_grown = one.grown(factor), other.grown(factor)
         return grown.p_beyond(bound, above), other_grown.p_beyond(tolerated, not above)
 
-    beyond_then = other.share > tolerated if above else other.share < tolerated
-    return evidence_of(value, interval, not threshold.keeps(value), runs, chances, beyond_then)
+    return Evidence(
+        value=value,
+        low=interval[0],
+        high=interval[1],
+        chances=chances,
+        beyond=not threshold.keeps(value),
+        beyond_then=other.share > tolerated if above else other.share < tolerated,
+    )

@@ -7,6 +7,7 @@ number says.
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import exp, log, sqrt
 from statistics import fmean, variance
 
@@ -33,22 +34,38 @@ Counts = npt.NDArray[np.float64]
 class Evidence:
     """`value` with its 95 % interval, beside a bound and what is tolerated beyond it.
 
-    `p_broken` is how likely evidence so strong against the bound is while it is kept; `p_kept` how likely
-    evidence so strong for it is while what is tolerated is exceeded. `beyond`: the estimate itself is beyond
-    what is tolerated. `more` tells from the levels that the two must reach how many more repeats would decide
-    if they came out like those there are; None where no number would. What is `certain` was counted and not
-    estimated: chance has no part in it.
+    `chances` tells `p_broken` and `p_kept` with so many more repeats that come out like those there are.
+    `beyond`: the estimate itself is beyond what is tolerated; `beyond_then`: it is with more repeats, None
+    where no number of them would decide. What is `certain` was counted and not estimated: its
+    interval says nothing.
     """
 
     value: float
     low: float
     high: float
-    p_broken: float
-    p_kept: float
+    chances: Callable[[int], tuple[float, float]]
     beyond: bool
-    runs: int
-    more: Callable[[float, float], int | None] = lambda *_: None
+    beyond_then: bool | None
     certain: bool = False
+
+    @cached_property
+    def p_broken(self) -> float:
+        """How likely evidence so strong against the bound is while it is kept."""
+        return self.chances(0)[0]
+
+    @cached_property
+    def p_kept(self) -> float:
+        """How likely evidence so strong for the bound is while what is tolerated is exceeded."""
+        return self.chances(0)[1]
+
+    def more(self, broken: float, kept: float) -> int | None:
+        """How many more repeats bring one of the two down to its level; None where no number does."""
+
+        def decides(count: int) -> bool:
+            p_broken, p_kept = self.chances(count)
+            return (bool(self.beyond_then) and p_broken <= broken) or p_kept <= kept
+
+        return None if self.beyond_then is None else fewest(decides)
 
 
 @dataclass(frozen=True)
@@ -121,36 +138,14 @@ def _of_mean(
         grown = whole.grown(more)
         return grown.p_above(sign * bound), 1 - grown.p_above(sign * tolerated)
 
-    middle, ends = shown(mean.middle), (shown(mean.middle - mean.reach()), shown(mean.middle + mean.reach()))
     beyond = whole.middle > sign * tolerated
-    return evidence_of(middle, ends, beyond, mean.runs, chances, None if mean.final else beyond)
-
-
-def evidence_of(
-    value: float,
-    interval: tuple[float, float],
-    beyond: bool,
-    runs: int,
-    chances: Callable[[int], tuple[float, float]],
-    beyond_then: bool | None,
-) -> Evidence:
-    """Evidence of which `chances` tells `p_broken` and `p_kept` with so many more runs like those there are.
-
-    `beyond_then`: whether the estimate is beyond what is tolerated with more of them; None where more of them
-    would decide nothing.
-    """
-
-    def more(broken: float, kept: float) -> int | None:
-        def decides(count: int) -> bool:
-            p_broken, p_kept = chances(count)
-            return (bool(beyond_then) and p_broken <= broken) or p_kept <= kept
-
-        return None if beyond_then is None else fewest(decides)
-
-    p_broken, p_kept = chances(0)
-    low, high = interval
     return Evidence(
-        value=value, low=low, high=high, p_broken=p_broken, p_kept=p_kept, beyond=beyond, runs=runs, more=more
+        value=shown(mean.middle),
+        low=shown(mean.middle - mean.reach()),
+        high=shown(mean.middle + mean.reach()),
+        chances=chances,
+        beyond=beyond,
+        beyond_then=None if mean.final else beyond,
     )
 
 
@@ -179,7 +174,6 @@ class Share:
 
     share: float
     effective: float
-    requests: int
 
     def p_beyond(self, allowed: float, above: bool) -> float:
         """How likely a share so high, or so low, is where the true one is `allowed`: exact binomial tail."""
@@ -219,12 +213,12 @@ def share_of(hits: Counts, requests: Counts, runs: npt.NDArray[np.int64]) -> Sha
     share = float(hits.sum()) / whole
     chance = share * (1 - share) / whole
     if chance <= 0:
-        return Share(share, whole, round(whole))
+        return Share(share, whole)
     of_runs = np.bincount(runs, hits - share * requests).astype(np.float64)
     own = (np.bincount(runs, hits) / np.bincount(runs, requests))[runs]
     within = max(chance, _of_seconds(hits - own * requests, runs, whole))
     between = max(0.0, _variance(of_runs, whole, len(of_runs) - 1) - within) * _few(len(of_runs) - 1)
-    return Share(share, whole * chance / (within + between), round(whole))
+    return Share(share, whole * chance / (within + between))
 
 
 def _of_seconds(errors: Counts, runs: npt.NDArray[np.int64], whole: float) -> float:

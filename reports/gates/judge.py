@@ -46,17 +46,13 @@ def judge(gates: Gates, source: GateSource, baseline: GateSource | None = None) 
 
 
 def _chances(claims: Sequence[Claim]) -> list[float]:
-    """Of a false alarm in each, adjusted for all those of its severity in which chance has a part.
+    """Of a false alarm in each, adjusted for all those of its severity that rest on evidence.
 
     Warnings are a family of their own: they decide no exit code, and make nothing that does less sensitive.
     """
     chances = [claim.evidence.p_broken if claim.evidence else 1.0 for claim in claims]
     for severity in {claim.threshold.severity for claim in claims}:
-        family = [
-            at
-            for at, claim in enumerate(claims)
-            if claim.threshold.severity == severity and claim.evidence and not claim.evidence.certain
-        ]
+        family = [at for at, one in enumerate(claims) if one.threshold.severity == severity and one.evidence]
         for at, chance in zip(family, holm([chances[at] for at in family]), strict=True):
             chances[at] = chance
     return chances

@@ -220,8 +220,8 @@ def share_of(hits: Counts, requests: Counts, width_s: int) -> Share:
     share = float(hits.sum()) / max(1.0, whole)
     by_chance = share * (1 - share) / max(1.0, whole)
     if by_chance <= 0:
-        return Share(share, whole, round(whole))
+        return Share(share, whole)
     errors = hits - share * requests
     beyond_chance = max(0.0, float(errors @ errors) * count / (count - 1) / whole**2 - by_chance)
     alike = count * variance(count * width_s) / variance(width_s)
-    return Share(share, whole * by_chance / (by_chance + beyond_chance * alike), round(whole))
+    return Share(share, whole * by_chance / (by_chance + beyond_chance * alike))

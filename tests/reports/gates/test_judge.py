@@ -84,40 +84,46 @@ def test_studies_without_requests_never_pass(tmp_path: Path) -> None:
     assert exit_code(verdicts) == 3
 
 
-def claims(chances: list[float], severity: str = "fail", certain: bool = False) -> list[Claim]:
+def claims(chances: list[float], severity: str = "fail") -> list[Claim]:
     threshold = Threshold(1, parse_require("latency_p95_ms <= 1"), severity=severity)
-    sure = Evidence(
-        value=2.0, low=1.5, high=2.5, p_broken=0.0, p_kept=1.0, beyond=True, runs=5, certain=certain
-    )
     return [
-        Claim(threshold=threshold, cell=str(at), evidence=replace(sure, p_broken=chance))
+        Claim(threshold=threshold, cell=str(at), evidence=an_evidence(chance))
         for at, chance in enumerate(chances)
     ]
+
+
+def an_evidence(p_broken: float, p_kept: float = 1.0, beyond: bool = True) -> Evidence:
+    """Of which four more repeats have a tenth of the chances."""
+    return Evidence(
+        value=2.0,
+        low=1.5,
+        high=2.5,
+        chances=lambda more: (p_broken / 10, p_kept / 10) if more >= 4 else (p_broken, p_kept),
+        beyond=beyond,
+        beyond_then=beyond,
+    )
 
 
 def test_false_alarms_are_held_down_over_all_that_chance_has_a_part_in() -> None:
     serious = claims([0.01, 0.02, 0.5])
     assert _chances(serious) == pytest.approx([0.03, 0.04, 0.5])
     settled = Claim(threshold=serious[0].threshold, cell="x", settled="pass")
-    others = [settled, *claims([0.0, 1.0], certain=True), *claims([0.001, 0.9, 0.9], "warn")]
+    others = [settled, *claims([0.001, 0.9, 0.9], "warn")]
     assert _chances([*serious, *others])[:3] == pytest.approx([0.03, 0.04, 0.5])
-    assert _chances([*serious, *others])[3:] == pytest.approx([1.0, 0.0, 1.0, 0.003, 1.0, 1.0])
+    assert _chances([*serious, *others])[3:] == pytest.approx([1.0, 0.003, 1.0, 1.0])
 
 
 def test_what_is_broken_alone_is_not_so_among_many_and_takes_more_repeats() -> None:
-    (alone,) = claims([0.02])
-    assert alone.evidence is not None
-    levels: list[tuple[float, float]] = []
-    evidence = replace(alone.evidence, more=lambda *both: levels.append(both) or 4)  # type: ignore[func-returns-value]
-    claim = replace(alone, evidence=evidence)
+    (claim,) = claims([0.02])
     assert verdict_of(claim, 0.02, 0.025, 1).outcome == "fail"
     among = verdict_of(claim, 0.2, 0.025, 1)
     assert (among.outcome, among.more_repeats) == ("inconclusive", 4)
-    assert levels == [(pytest.approx(0.0025), 0.025)]
     assert among.sentence.endswith("; 4 more repeats would decide, if like these.")
-    tolerated = replace(alone, evidence=replace(evidence, beyond=False, p_kept=0.01))
+    # what is weighed with a hundred others must come down to a hundredth of the level, and does not
+    assert verdict_of(claim, 1.0, 0.025, 1).more_repeats is None
+    tolerated = replace(claim, evidence=an_evidence(0.02, p_kept=0.01, beyond=False))
     assert verdict_of(tolerated, 0.0001, 0.025, 1).outcome == "pass"
-    never = replace(alone, evidence=replace(evidence, more=lambda *_: None))
+    never = replace(claim, evidence=replace(an_evidence(0.02), beyond_then=None))
     said = verdict_of(never, 0.2, 0.025, 1).sentence
     assert said.endswith("; no number of repeats like these would decide.")
     said = verdict_of(replace(never, mend="measure longer"), 0.2, 0.025, 1).sentence

@@ -23,7 +23,12 @@ TEN = {"repeats": 3, "repeat_until_decided": 10}
 def outcome(monkeypatch: pytest.MonkeyPatch, studies: GateSource, p_broken: float, p_kept: float) -> str:
     """Of one threshold that such evidence was found of."""
     found = Evidence(
-        value=2.0, low=1.0, high=3.0, p_broken=p_broken, p_kept=p_kept, beyond=p_broken < 0.5, runs=5
+        value=2.0,
+        low=1.0,
+        high=3.0,
+        chances=lambda _: (p_broken, p_kept),
+        beyond=p_broken < 0.5,
+        beyond_then=None,
     )
 
     def judged(threshold: Threshold, cell: str, *_: object) -> Claim:

@@ -16,7 +16,7 @@ def found(hits: list[float], runs: int = 1) -> Share:
 
 
 def test_independent_requests_are_judged_by_the_exact_binomial_tail() -> None:
-    share = Share(0.03, 200, 200)
+    share = Share(0.03, 200)
     assert share.p_beyond(0.01, above=True) == pytest.approx(binomtest(6, 200, 0.01, "greater").pvalue)
     assert share.p_beyond(0.05, above=False) == pytest.approx(binomtest(6, 200, 0.05, "less").pvalue)
     interval = binomtest(6, 200).proportion_ci(0.95, "exact")
@@ -25,21 +25,21 @@ def test_independent_requests_are_judged_by_the_exact_binomial_tail() -> None:
 
 @pytest.mark.parametrize(("share", "low", "high"), [(0.0, 0.0, 0.0362), (1.0, 0.9638, 1.0)])
 def test_none_and_all_are_ends(share: float, low: float, high: float) -> None:
-    ends = Share(share, 100, 100)
+    ends = Share(share, 100)
     assert ends.interval == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
     assert ends.p_beyond(0.5, above=share == 0) == 1.0
     assert ends.p_beyond(0.5, above=share == 1) < 1e-20
 
 
 def test_shares_grow_and_are_made_no_surer() -> None:
-    assert Share(0.1, 50, 100).grown(3) == Share(0.1, 150, 100)
-    assert Share(0.1, 50, 100).no_surer(Share(0.2, 80, 90)) == Share(0.2, 50, 90)
-    assert Share(0.1, 80, 100).no_surer(Share(0.2, 50, 90)) == Share(0.2, 50, 90)
+    assert Share(0.1, 50).grown(3) == Share(0.1, 150)
+    assert Share(0.1, 50).no_surer(Share(0.2, 80)) == Share(0.2, 50)
+    assert Share(0.1, 80).no_surer(Share(0.2, 50)) == Share(0.2, 50)
 
 
 def test_none_and_all_count_every_request() -> None:
-    assert found([0] * 6) == Share(0.0, 600.0, 600)
-    assert found([EACH] * 6) == Share(1.0, 600.0, 600)
+    assert found([0] * 6) == Share(0.0, 600.0)
+    assert found([EACH] * 6) == Share(1.0, 600.0)
 
 
 def test_seconds_that_differ_no_more_than_chance_lets_them_count_every_request() -> None:

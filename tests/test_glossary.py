@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reports.caveat import KINDS, caveat
-from reports.limit import LIMITS
+from tests.reports.limit_runs import LIMITS
 
 ROOT = Path(__file__).parent.parent
 WORDS, CAVEATS = (ROOT / "docs/glossary.md").read_text().split("## Caveats\n")

@@ -111,11 +111,16 @@ def _coding(run: Summary) -> bool:
     return at_least(share, CODEC_SHARE) and at_least(used_pct(run), CODEC_PCT)
 
 
-def _cpu_said(run: Summary) -> Iterator[str]:
+def cpu_said(run: Summary, least_wait_pct: float = 0) -> Iterator[str]:
+    """What the workers used of a core, and how long they waited for one where that is so much."""
     if run.worker_cpu_pct is not None:
         yield f"the busiest worker used {digits(run.worker_cpu_pct)} % of a core"
-    if run.cpu_wait_pct is not None:
+    if run.cpu_wait_pct is not None and run.cpu_wait_pct >= least_wait_pct:
         yield f"a worker was ready to run and had no core {digits(run.cpu_wait_pct)} % of the time"
+
+
+def _cpu_said(run: Summary) -> Iterator[str]:
+    yield from cpu_said(run)
     if _coding(run):
         coding = ms(total(run.encode_ns, run.decode_ns))
         yield f"building requests and reading answers took {coding} of {ms(service_ns(run))} ms"

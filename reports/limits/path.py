@@ -92,7 +92,7 @@ def _full_queue(run: Summary) -> Limit | None:
     if use is not None and use < QUEUE_WINDOW_USE:
         return None
     rate = "" if path.wire_bytes_per_s is None else f" at {_mbit(path.wire_bytes_per_s)} Mbit/s sent"
-    said = f"round trips took {ms(rtt)} ms and at best {ms(least)} ms: a queue stands on the way{rate}"
+    said = f"{round_trips_said(path)}: a queue stands on the way{rate}"
     more = "" if run.link_bytes_per_s else " With --link-mbit the rate itself can be judged."
     return Limit("link", f"{said}; {_path_said(run)}", LESS + more)
 
@@ -128,11 +128,16 @@ def _evidence(run: Summary, path: Path, held: str) -> str:
     busy = "" if path.busy_share is None else f", busy {digits(100 * path.busy_share)} % of the time"
     said = [f"{requests} under way on {count}{busy} and held by {held}"]
     if path.rtt_ns is not None and path.min_rtt_ns is not None:
-        said.append(f"round trips took {ms(path.rtt_ns)} ms and at best {ms(path.min_rtt_ns)} ms")
+        said.append(round_trips_said(path))
     lost = loss_share(path)
     if lost and path.retransmits:
         said.append(f"{path.retransmits:,} segments ({digits(100 * lost)} %) were sent again")
     return "; ".join([*said, _path_said(run)])
+
+
+def round_trips_said(path: Path) -> str:
+    """How long they took, where both are known."""
+    return f"round trips took {ms(path.rtt_ns)} ms and at best {ms(path.min_rtt_ns)} ms"
 
 
 def _path_said(run: Summary) -> str:

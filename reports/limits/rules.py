@@ -9,8 +9,8 @@ from reports.caveat import Trait
 from reports.caveats.attribution import UNEXPLAINED_SHARE
 from reports.format import digits, ms, plural
 from reports.limit import Limit
-from reports.limits.client import AWAITED_PCT, client_cpu, client_loop
-from reports.limits.path import few_connections, fills_windows, link, near_least, shows_room
+from reports.limits.client import AWAITED_PCT, client_cpu, client_loop, cpu_said
+from reports.limits.path import few_connections, fills_windows, link, near_least, round_trips_said, shows_room
 from reports.limits.server import HOST_BUSY_PCT, server_cold, server_compute, server_queue
 from reports.limits.shares import (
     MOST,
@@ -59,14 +59,6 @@ def failed_time_share(run: Summary) -> float:
     return failed_ns / whole_ns if whole_ns else 0.0
 
 
-def nothing_explains(run: Summary) -> Limit | None:
-    """No other rule holds, and what was measured does not show that there is room either."""
-    for rule in _GAPS:
-        if gap := rule(run):
-            return Limit("inconclusive", *gap)
-    return None
-
-
 def _flaws(run: Summary) -> Iterator[str]:
     failures, finished = run.failures or 0, run.requests or 0
     if run.status != "done":
@@ -85,96 +77,89 @@ def _flaws(run: Summary) -> Iterator[str]:
         yield "no mean latency is known"
 
 
-Gap = tuple[str, str] | None
-"""What is missing and what would help, or nothing."""
-
-
-def _server_unread(run: Summary) -> Gap:
+def server_unread(run: Summary) -> Limit | None:
+    """What the server did with requests is not known."""
     if server_ns(run) is not None:
         return None
     gaps = [caveat.text for caveat in run.caveats if caveat.code == "probe-gap"]
     why = "; ".join(["the server's parts could not be read", *gaps, "nothing else is seen in the way"])
-    return why, "Let the server's statistics be read (their address and extension), then run again."
+    advice = "Let the server's statistics be read (their address and extension), then run again."
+    return Limit("inconclusive", why, advice)
 
 
-def _upstream_untold(run: Summary) -> Gap:
+def upstream_untold(run: Summary) -> Limit | None:
     """A gateway knows how long its upstream took, and not what with."""
     if not at_least(upstream_share(run), MOST):
         return None
     took = f"{ms(run.server_parts['upstream'])} of {ms(service_ns(run))} ms"
     why = f"the gateway waited {took} for its upstream: in its queue, for its work or on the way is not told"
-    return why, "Measure the upstream's own endpoint, whose counters tell these apart, at the same load."
+    advice = "Measure the upstream's own endpoint, whose counters tell these apart, at the same load."
+    return Limit("inconclusive", why, advice)
 
 
-def _unexplained(run: Summary) -> Gap:
+def unexplained(run: Summary) -> Limit | None:
+    """More is left than any part takes, or the parts come to more than there was."""
     left, whole = run.unexplained_ns, service_ns(run)
     if left is None or whole is None or run.network_ns is None:
         return None
     said = f"{ms(abs(left))} ms beside a latency of {ms(whole)} ms"
     advice = "See docs/attribution.md for what can hide there; look at proxies and at the server's front end."
     if left < -UNEXPLAINED_SHARE * whole:
-        return f"the parts come to more than was measured: {said}", advice
+        return Limit("inconclusive", f"the parts come to more than was measured: {said}", advice)
     handling = HANDLING_NS + 1e9 * (run.request_bytes or 0) / HANDLING_BYTES_PER_S
     others = (run.server_queue_ns, run.server_compute_ns, run.server_other_ns, path_ns(run))
     codec = (run.encode_ns, run.decode_ns)
     if left > handling and left > max(part or 0.0 for part in (*others, *codec)):
-        return f"the largest part is unexplained: {said}", advice
+        return Limit("inconclusive", f"the largest part is unexplained: {said}", advice)
     return None
 
 
-def _path_unseen(run: Summary) -> Gap:
+def path_unseen(run: Summary) -> Limit | None:
     """Without the connections' state, few connections, a full link and a mere long way look alike."""
     seen = run.path is not None and run.path.rtt_ns is not None and not has_caveat(run, "path-gap")
     if seen or not at_least(path_share(run), MOST) or (path_ns(run) or 0) <= SHORT_NS:
         return None
     why = f"the path took {ms(path_ns(run))} of {ms(service_ns(run))} ms, and its connections were not seen"
-    return why, "Run the workers on Linux, whose kernel tells of connections, and with keep-alive."
+    advice = "Run the workers on Linux, whose kernel tells of connections, and with keep-alive."
+    return Limit("inconclusive", why, advice)
 
 
-def _queue_or_loss(run: Summary) -> Gap:
+def queue_or_loss(run: Summary) -> Limit | None:
     """Windows are full at a round trip that is neither near its least nor long enough for a queue."""
     path = run.path
     if path is None or run.link_bytes_per_s or not at_least(path_share(run), MOST):
         return None
     if near_least(path) or shows_room(path) or not fills_windows(run, path):
         return None
-    said = f"round trips took {ms(path.rtt_ns)} ms and at best {ms(path.min_rtt_ns)} ms, with full windows"
-    return f"{said}: a full link or few connections", "Say the link's rate with --link-mbit, then run again."
+    why = f"{round_trips_said(path)}, with full windows: a full link or few connections"
+    return Limit("inconclusive", why, "Say the link's rate with --link-mbit, then run again.")
 
 
-def _host_full(run: Summary) -> Gap:
+def host_full(run: Summary) -> Limit | None:
     """Client, server and others share the host's cores, which are all in use: the client waits for them."""
     waits = run.cpu_wait_pct is None or run.cpu_wait_pct >= AWAITED_PCT
     if run.host_cpu_pct is None or run.host_cpu_pct < HOST_BUSY_PCT or not waits:
         return None
     why = f"the client's host was {digits(run.host_cpu_pct)} % busy, and it is not known by whom"
-    return why, "Run client and server on hosts of their own, with nothing else on them."
+    advice = "Run client and server on hosts of their own, with nothing else on them."
+    return Limit("inconclusive", why, advice)
 
 
-def _not_kept_up(run: Summary) -> Gap:
+def not_kept_up(run: Summary) -> Limit | None:
     """An open load was not carried, though nothing that was measured was full."""
     if run.load == "closed":
         return None
-    advice = "Raise --max-in-flight, or add workers: see the arrivals that came late."
-    if run.dropped:
-        return f"{run.dropped:,} of {run.due or 0:,} arrivals were never sent, and nothing was full", advice
     delay, latency = run.send_delay_mean_ns, run.latency_mean_ns
-    if delay is not None and latency is not None and delay > DELAYED_SHARE * latency:
-        return f"requests began {ms(delay)} ms late, and nothing was full", advice
-    if has_caveat(run, "rate-missed"):
-        return "the asked rate was not sent, and nothing was full", advice
-    return None
-
-
-_GAPS: tuple[Callable[[Summary], Gap], ...] = (
-    _server_unread,
-    _upstream_untold,
-    _unexplained,
-    _path_unseen,
-    _queue_or_loss,
-    _host_full,
-    _not_kept_up,
-)
+    if run.dropped:
+        why = f"{run.dropped:,} of {run.due or 0:,} arrivals were never sent"
+    elif delay is not None and latency is not None and delay > DELAYED_SHARE * latency:
+        why = f"requests began {ms(delay)} ms late"
+    elif has_caveat(run, "rate-missed"):
+        why = "the asked rate was not sent"
+    else:
+        return None
+    advice = "Raise --max-in-flight, or add workers: see the arrivals that came late."
+    return Limit("inconclusive", f"{why}, and nothing was full", advice)
 
 
 def offered_load(run: Summary) -> Limit:
@@ -193,10 +178,7 @@ def _load(run: Summary) -> str:
 
 
 def _room(run: Summary) -> Iterator[str]:
-    if run.worker_cpu_pct is not None:
-        yield f"the busiest worker used {digits(run.worker_cpu_pct)} % of a core"
-    if run.cpu_wait_pct is not None and run.cpu_wait_pct >= WORTH_SAYING_PCT:
-        yield f"a worker was ready to run and had no core {digits(run.cpu_wait_pct)} % of the time"
+    yield from cpu_said(run, WORTH_SAYING_PCT)
     if run.server_busy is not None:
         yield f"the server's instances were executing {digits(100 * run.server_busy)} % of the time"
     elif (share := server_share(run)) is not None:
@@ -220,7 +202,14 @@ RULES: tuple[Rule, ...] = (
     few_connections,
     server_queue,
     server_compute,
-    nothing_explains,
+    # No other rule holds, and what was measured does not show that there is room either.
+    server_unread,
+    upstream_untold,
+    unexplained,
+    path_unseen,
+    queue_or_loss,
+    host_full,
+    not_kept_up,
     offered_load,
 )
 """In the order in which they are asked."""

@@ -1,13 +1,19 @@
 """Summaries of runs with a known limit, built by hand: a healthy one, and changes to it."""
 
+import re
 from dataclasses import replace
+from pathlib import Path as FilePath
 from typing import Any
 
+import reports.limits
 from reports.fold.path import Path
 from reports.fold.server import Serving
 from reports.summary.summary import Summary
 
 MS = 1_000_000
+RULES = "".join(path.read_text() for path in FilePath(*reports.limits.__path__).glob("*.py"))
+LIMITS = frozenset(re.findall(r'\bLimit\(\s*"([\w-]+)"', RULES))
+"""Every code that a rule gives."""
 
 PATH = Path(
     asked=4,

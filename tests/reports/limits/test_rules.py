@@ -8,10 +8,10 @@ import pytest
 
 from reports.fold.path import Path
 from reports.fold.server import Serving
-from reports.limit import LIMITS, Limit
+from reports.limit import Limit
 from reports.limits.rules import limit_of
 from reports.summary.summary import Summary
-from tests.reports.limit_runs import HEALTHY, MS, PATH, SERVING, a_run, at_server, on_path
+from tests.reports.limit_runs import HEALTHY, LIMITS, MS, PATH, SERVING, a_run, at_server, on_path
 
 OPTIONAL = [field.name for field in fields(Summary) if field.default is None]
 SICK = [

@@ -6,7 +6,6 @@ outside, and with its namespace the bridge goes as well, and this machine's devi
 """
 
 import fcntl
-import json
 import os
 import random
 import struct
@@ -110,12 +109,6 @@ def _attach(end: End, routes: dict[str, str]) -> None:
     for peer, control in routes.items():
         route = f"{peer}/32 dev {end.device} src {end.addresses[0]} congctl {control}"
         ip(end.namespace, "route", "add", *route.split())
-
-
-def kernel_drops(end: End) -> int:
-    """Packets that nobody read from the end's device in time."""
-    found = json.loads(ip(end.namespace, "-s", "-j", "link", "show", "dev", end.device))
-    return int(found[0]["stats64"]["tx"]["dropped"])
 
 
 class ControlNet:

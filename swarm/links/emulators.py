@@ -9,11 +9,10 @@ import json
 import math
 import subprocess
 import sys
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
-from swarm.links.devices import MTU, End, Pair, add_device, add_veth, join, kernel_drops
+from swarm.links.devices import MTU, End, Pair, add_device, add_veth, join
 from swarm.links.namespace import LinkError, add_namespace, ip, run
 from swarm.links.profiles import LinkProfile
 
@@ -30,9 +29,7 @@ class TunLink:
     """
 
     def __init__(self, pair: Pair, client: int, server: int) -> None:
-        self.report: dict[str, Any] = {}
-        """What the forwarder counted, by direction, once it was stopped: see `Lane.report`."""
-        self._pair = pair
+        self._name = pair.name
         order = json.dumps({"client": client, "server": server, **pair.profile.lanes(pair.seed)})
         script = Path(__file__).with_name("forwarder.py")
         # A session of its own: Ctrl-C in the terminal must reach the load first, and its path last.
@@ -54,28 +51,18 @@ class TunLink:
 
     def check(self) -> None:
         """Raises LinkError where the forwarder has died, before or while it was stopped."""
-        code = self.process.poll()
-        if code is not None and not self.report:
+        if code := self.process.poll():
             raise LinkError(
-                f"{self._pair.name} broke: its forwarder ended with exit code {code}; what was sent is lost"
+                f"{self._name} broke: its forwarder ended with exit code {code}; what was sent is lost"
             )
 
     def stop(self) -> None:
-        """End the process, and with it the devices; fills `report`."""
-        drops = {}
-        for way, sender in (("up", self._pair.client), ("down", self._pair.server)):
-            with suppress(LinkError):
-                drops[way] = kernel_drops(sender)
+        """End the process, and with it the devices."""
         try:
-            said, _ = self.process.communicate(timeout=STOP_S)
+            self.process.communicate(timeout=STOP_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            said, _ = self.process.communicate()
-        with suppress(ValueError):
-            self.report = json.loads(said)
-        for way, count in drops.items():
-            if way in self.report:
-                self.report[way]["dropped_by_kernel"] = count
+            self.process.communicate()
 
 
 def lay_tun(pair: Pair, client: int, server: int, undo: ExitStack) -> TunLink:

@@ -186,7 +186,6 @@ class EmulatedLink(Built):
     ```
     with EmulatedLink(read_profiles()["home"]) as link:
         subprocess.run(link.command(["curl", f"http://{link.server_address}:8010/v2/health/ready"]))
-    print(link.tun_links[0].report["up"]["dropped_by_loss"])
     ```
     """
 

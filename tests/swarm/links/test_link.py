@@ -11,11 +11,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from swarm.links.meter import SO_RCVBUFFORCE
 from swarm.links.namespace import NAMESPACES, LinkError, remove_orphans, require_means
 from swarm.links.network import EmulatedLink
 from swarm.links.profiles import LinkProfile
@@ -55,7 +57,7 @@ DATAGRAMS = """
 import json, socket, sys, time
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as found:
     for number in range(int(sys.argv[3])):
-        found.sendto(bytes(100), (sys.argv[1], int(sys.argv[2])))
+        found.sendto(number.to_bytes(100), (sys.argv[1], int(sys.argv[2])))
         if number % 20 == 0:
             time.sleep(0.001)  # or the device's own queue overflows, of which the link knows nothing
 print("{}")
@@ -123,12 +125,6 @@ def test_a_round_trip_takes_at_least_what_was_asked(server: EchoServer) -> None:
     assert found["algorithm"] == "cubic"
     assert server.algorithms == ["cubic"]
     assert ALLOWED.read_text() == before
-    assert link.tun_links[0].report["up"]["packets"] > 5
-    assert link.tun_links[0].report["down"]["packets"] > 5
-    drops = {
-        name: count for name, count in link.tun_links[0].report["up"].items() if name.startswith("dropped")
-    }
-    assert drops == {"dropped_by_loss": 0, "dropped_by_queue": 0, "dropped_by_kernel": 0}
 
 
 @real
@@ -138,31 +134,30 @@ def test_a_bulk_transfer_keeps_to_the_rate_both_ways(server: EchoServer) -> None
         found = client(link, BULK, server.port, size)
     assert found["back"] == size
     assert size * 8 / found["span_s"] <= 20e6 * 1.1
-    assert link.tun_links[0].report["up"]["bytes"] >= size
-    assert link.tun_links[0].report["down"]["bytes"] >= size
 
 
 @real
 def test_the_lost_share_is_the_asked_one() -> None:
     count = 5000
-    with (
-        socket.create_server(("0.0.0.0", 0)) as unused,
-        EmulatedLink(LinkProfile("x", loss_pct=2), seed=7) as link,
-    ):
-        client(link, DATAGRAMS, unused.getsockname()[1], count)
-    up = link.tun_links[0].report["up"]
-    assert up["packets"] + up["on_the_way"] + up["dropped_by_loss"] == count
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sink:
+        sink.bind(("0.0.0.0", 0))
+        sink.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 2**25)
+        sink.settimeout(0.5)
+        with EmulatedLink(LinkProfile("x", loss_pct=2), seed=7) as link:
+            client(link, DATAGRAMS, sink.getsockname()[1], count)
+            arrived = []
+            with suppress(TimeoutError):
+                while True:
+                    arrived.append(int.from_bytes(sink.recv(2048)))
     chance = random.Random("7-up").random
-    assert up["dropped_by_loss"] == sum(chance() < 0.02 for _ in range(count))
-    assert 0.01 < up["dropped_by_loss"] / count < 0.03
+    assert arrived == [number for number in range(count) if chance() >= 0.02]
+    assert 0.97 < len(arrived) / count < 0.99
 
 
 @real
 def test_a_lossy_link_still_brings_everything(server: EchoServer) -> None:
     with EmulatedLink(LinkProfile("x", one_way_ms=1, loss_pct=2), seed=1) as link:
         assert client(link, BULK, server.port, 2_000_000)["back"] == 2_000_000
-    assert link.tun_links[0].report["up"]["dropped_by_loss"] > 0
-    assert link.tun_links[0].report["down"]["dropped_by_loss"] == 0
 
 
 @real

@@ -140,7 +140,7 @@ check: setup ## formatting, lint, types, scripts; Triton's configurations, Docke
 	$(BIN)/shellcheck .ci/run examples/ci/in_turns.sh
 	$(BIN)/kubernetes-validate --strict --quiet -k 1.29 -k 1.37 \
 	  $(filter-out %/kustomization.yaml,$(wildcard examples/k8s/*.yaml server/k8s/base/*.yaml))
-	$(BIN)/python -m server.triton.check_configs triton_repo
+	$(BIN)/python -m tests.server.triton.check_configs triton_repo
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec server/compose.yaml server/compose.sweep.yaml
 	$(BIN)/hadolint server/Dockerfile server/Dockerfile.cuda server/Dockerfile.triton examples/k8s/Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows examples/ci/github-actions.yml examples/ci/nightly.yml

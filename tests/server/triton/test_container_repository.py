@@ -15,9 +15,9 @@ from server.__main__ import main
 from server.embedded.plans import TRITON_PORTS
 from server.models import export
 from server.spec import ROOT
-from server.triton import check_configs
-from server.triton.check_configs import shapes
 from server.triton.repository import CONTAINERS, TRITON_MODELS, container_files, lay_out
+from tests.server.triton import check_configs
+from tests.server.triton.check_configs import shapes
 
 GPU = ROOT / "triton_repo" / "gpu"
 BATCHES = [1, 4, 8, 16, 32]

@@ -1,4 +1,4 @@
-"""`python -m server.triton.check_configs FOLDER…`: would Triton take each config.pbtxt as it is meant?"""
+"""`python -m tests.server.triton.check_configs FOLDER…`: would Triton take each config.pbtxt as meant?"""
 
 import sys
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ PROFILE = ("trt_profile_min_shapes", "trt_profile_opt_shapes", "trt_profile_max_
 def main(argv: list[str]) -> int:
     """Check the folders; 1, and a line for each fault that begins with its file, where something is wrong."""
     if not argv or argv[0].startswith("-"):
-        print("usage: python -m server.triton.check_configs FOLDER...", file=sys.stderr)
+        print("usage: python -m tests.server.triton.check_configs FOLDER...", file=sys.stderr)
         return 0 if argv in (["-h"], ["--help"]) else 2
     paths = sorted(path for folder in argv for path in Path(folder).rglob("config.pbtxt"))
     found = [fault for path in paths for fault in faults(path)]

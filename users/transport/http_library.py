@@ -1,63 +1,48 @@
 """HTTP/1.1 by geventhttpclient, as tritonclient has it: for studies of that client, its requests stamped."""
 
-import functools
 import ssl
 import time
 from typing import Any
 
 import gevent
 import gevent.socket
-import gevent.ssl
 from geventhttpclient import HTTPClient
 from geventhttpclient.connectionpool import ConnectionPool, SSLConnectionPool
 
 from users.endpoint import Endpoint
 from users.errors import status_error
-from users.tls import Security, authorization, new_context
+from users.tls import authorization, context_of
 from users.transport.base import PreparedRequest
 from users.transport.http_response import HttpResponse, Stamps
 from users.transport.size_limits import bound_library
 
 
-class Stamping:
-    """Before a socket's class: its sends and receives leave their times in `stamps`."""
+class StampedSocket:
+    """A connected socket whose sends and receives leave their times in `stamps`."""
 
-    stamps: Stamps
+    def __init__(self, socket: Any, stamps: Stamps) -> None:
+        self._socket, self._stamps = socket, stamps
 
-    def sendall(self, data: Any, flags: int = 0) -> None:
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._socket, name)
+
+    def sendall(self, data: Any) -> None:
         """Send all, stamped before the first byte and after the last."""
-        stamps = self.stamps
-        now_ns = time.perf_counter_ns()
-        stamps.send_began = stamps.send_began or now_ns
+        stamps = self._stamps
+        stamps.send_began = stamps.send_began or time.perf_counter_ns()
         try:
-            super().sendall(data, flags)  # type: ignore[misc]
+            self._socket.sendall(data)
         finally:
             # A server may answer and hang up before it has all: that answer counts, too.
             stamps.send_ended = time.perf_counter_ns()
 
-    def recv(self, *args: Any) -> bytes:
+    def recv(self, size: int) -> bytes:
         """Receive, stamped when there was something."""
-        data: bytes = super().recv(*args)  # type: ignore[misc]
-        stamps, now_ns = self.stamps, time.perf_counter_ns()
+        data: bytes = self._socket.recv(size)
+        stamps, now_ns = self._stamps, time.perf_counter_ns()
         stamps.first_byte = stamps.first_byte or now_ns
         stamps.last_byte = now_ns
         return data
-
-
-class StampedSocket(Stamping, gevent.socket.socket):  # type: ignore[misc]
-    """gevent's socket, stamping."""
-
-
-class StampedTlsSocket(Stamping, gevent.ssl.SSLSocket):  # type: ignore[misc]
-    """gevent's socket over TLS, stamping."""
-
-
-@functools.lru_cache(maxsize=16)
-def stamping_context(security: Security) -> ssl.SSLContext:
-    """TLS on sockets that stamp."""
-    made = new_context(security)
-    made.sslsocket_class = StampedTlsSocket
-    return made
 
 
 class TlsPool(SSLConnectionPool):
@@ -88,24 +73,21 @@ class TlsPool(SSLConnectionPool):
             raise
 
 
-class StampedPool(ConnectionPool):
-    """geventhttpclient's pool of one connection, on a socket that stamps."""
+class Stamping:
+    """Before a pool's class: its sockets are connected, and their handshakes done, when they begin to stamp."""
 
     stamps: Stamps
 
-    def _create_tcp_socket(self, family: int, socktype: int, protocol: int) -> gevent.socket.socket:
-        return StampedSocket(family, socktype, protocol)
-
-    def after_connect(self, sock: StampedSocket | StampedTlsSocket) -> None:
-        """It is connected, over TLS its handshake is done, and requests come next."""
-        sock.stamps = self.stamps
+    def _create_socket(self) -> Any:
+        return StampedSocket(super()._create_socket(), self.stamps)  # type: ignore[misc]
 
 
-class StampedTlsPool(TlsPool):
-    """The same over TLS, whose context makes the socket."""
+class StampedPool(Stamping, ConnectionPool):
+    """geventhttpclient's pool of one connection."""
 
-    stamps: Stamps
-    after_connect = StampedPool.after_connect
+
+class StampedTlsPool(Stamping, TlsPool):
+    """The same over TLS."""
 
 
 def stamped_client(stamps: Stamps, endpoint: Endpoint, timeout_s: float) -> HTTPClient:
@@ -116,7 +98,7 @@ def stamped_client(stamps: Stamps, endpoint: Endpoint, timeout_s: float) -> HTTP
     made = HTTPClient(host, port=port, headers=authorization(security), concurrency=1, **times)
     pool: StampedPool | StampedTlsPool
     if endpoint.tls:
-        pool = StampedTlsPool(stamping_context(security), host, port, timeout_s, timeout_s)
+        pool = StampedTlsPool(context_of(security), host, port, timeout_s, timeout_s)
     else:
         pool = StampedPool(host, port, host, port, size=1, **times)
     pool.stamps = stamps

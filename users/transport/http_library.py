@@ -74,7 +74,7 @@ class TlsPool(SSLConnectionPool):
 
 
 class Stamping:
-    """Before a pool's class: its sockets are connected, and their handshakes done, when they begin to stamp."""
+    """Before a pool's class: its sockets stamp, once they are connected and have shaken hands."""
 
     stamps: Stamps
 

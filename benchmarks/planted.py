@@ -25,7 +25,7 @@ import requests
 from PIL import Image
 
 from benchmarks.drive import LOCUST
-from swarm.links.network import EmulatedLink
+from swarm.links.network import Network
 from swarm.links.profiles import LinkProfile
 from tests.locustfiles.console import ROOT
 
@@ -140,11 +140,15 @@ def verdict(setup: Setup) -> dict[str, str]:
     """Run one set-up and read what the report names as its limit."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        link = stack.enter_context(EmulatedLink(setup.link)) if setup.link else None
-        ready = stack.enter_context(servers(setup, "0.0.0.0" if link else "127.0.0.1"))
-        target = address_of(setup, ready, link.server_address if link else "127.0.0.1")
+        network, host = None, "127.0.0.1"
+        if setup.link:
+            network = stack.enter_context(Network(["client"], [setup.link], servers_here=True))
+            host = network.address("client", setup.link)
+        ready = stack.enter_context(servers(setup, "0.0.0.0" if network else host))
+        target = address_of(setup, ready, host)
         command = study_command(setup, target, folder)
-        study = stack.enter_context(running(link.command(command) if link else command, setup, folder))
+        command = network.command("client", command) if network else command
+        study = stack.enter_context(running(command, setup, folder))
         for _ in range(setup.hogs):
             stack.enter_context(process(sys.executable, "-c", BURN))
         if setup.stranger:

@@ -19,7 +19,7 @@ from reports.parser import Parser
 from swarm.errors import SwarmError
 from swarm.links.measure import Measured, differences, measure
 from swarm.links.namespace import remove_orphans
-from swarm.links.network import EmulatedLink, Network
+from swarm.links.network import Network
 from swarm.links.profiles import LinkProfile, profiles_named, read_profiles
 
 OK, USAGE_ERROR, OFF, INTERRUPTED = 0, 2, 3, 130
@@ -84,11 +84,11 @@ def _act(name: str, command: list[str], known: Mapping[str, LinkProfile]) -> int
 
 def run_over(profile: LinkProfile, command: Sequence[str]) -> int:
     """Run a command as a client of the link; its exit code, as a shell tells it."""
-    with EmulatedLink(profile) as link:
-        environment = {**os.environ, SERVER_VARIABLE: link.server_address}
+    with Network([HOST], [profile], servers_here=True) as network:
+        environment = {**os.environ, SERVER_VARIABLE: network.address(HOST, profile)}
         # The terminal tells the command of Ctrl-C as well; how it ends is its own affair.
         with _on(signal.SIGINT, lambda number, frame: None):
-            code = subprocess.Popen(link.command(command), env=environment).wait()
+            code = subprocess.Popen(network.command(HOST, command), env=environment).wait()
     return code if code >= 0 else 128 - code
 
 

@@ -23,7 +23,7 @@ MTU = 1500
 WAITING_PACKETS = 20_000
 """So many packets wait in the kernel for the forwarder: the queue that drops is the forwarder's own."""
 FIRST_ADDRESS, SLOTS = IPv4Address("198.19.0.0"), 256
-"""Every control net has a slot of 256 addresses."""
+"""Every network has a slot, and its control net the slot's 256 addresses."""
 OUTSIDE, SERVERS, FIRST_HOST, MOST_HOSTS = 1, 2, 3, 250
 DEVICE = "control"
 
@@ -118,7 +118,7 @@ class ControlNet:
     """
 
     def __init__(self, servers: str, hosts: Sequence[str]) -> None:
-        self.slot = _claim_slot(servers)
+        self.slot = claim_slot(servers)
         self.outside_address, self.server_address = self._address(OUTSIDE), self._address(SERVERS)
         """This machine's own address, and that of the servers' namespace."""
         add_device(servers, DEVICE, "bridge")
@@ -147,21 +147,24 @@ class ControlNet:
 
 
 def outside_device(slot: int) -> str:
-    """The name of this machine's device on a control net; whoever has made it has the slot."""
+    """The name of this machine's device of a network; whoever has made it has the slot."""
     return f"iscontrol{slot}"
 
 
-def _claim_slot(servers: str) -> int:
-    """A free slot, whose device is made; a random one, so that addresses are not soon used again."""
+def claim_slot(namespace: str) -> int:
+    """A free slot, held by a device of this machine whose other end, `outside`, is in the namespace.
+
+    A random one, so that addresses are not soon used again. Raises LinkError where none is free.
+    """
     for slot in random.sample(range(SLOTS), SLOTS):
         device = outside_device(slot)
         if exists(device):
             continue
         try:
-            add_veth(End("", device), End(servers, "outside"))
+            add_veth(End("", device), End(namespace, "outside"))
         except LinkError:
             if exists(device):
                 continue
             raise
         return slot
-    raise LinkError("no address is free for a control net: end some of the networks that are open")
+    raise LinkError("no address is free for a network: end some of those that are open")

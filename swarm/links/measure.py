@@ -110,7 +110,7 @@ class Meter:
 
     def __init__(self, network: Network, host: str, profile: LinkProfile) -> None:
         self._network, self._host, self._profile = network, host, profile
-        self._address = next(iter(network.addresses[host][profile.name].values()))
+        self._address = network.address(host, profile)
 
     def round_trips_ms(self) -> list[float]:
         """Of small packets, 20 ms apart. Raises ValueError where none came back."""

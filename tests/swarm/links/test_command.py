@@ -98,7 +98,7 @@ def test_without_root_there_is_one_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     require: Callable[..., None] = network.require_means
-    monkeypatch.setattr(network, "require_means", lambda: require(lambda: 1000))
+    monkeypatch.setattr(network, "require_means", lambda **means: require(lambda: 1000, **means))
     assert main(["home", "--", "true"]) == 2
     said = capsys.readouterr().err
     assert said.startswith(

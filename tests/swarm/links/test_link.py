@@ -1,4 +1,4 @@
-"""Emulated links, for real: what TCP sees over them, and that nothing is left of them."""
+"""Links to this machine's own servers: what TCP sees over them, and that nothing is left of them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from swarm.links.meter import SO_RCVBUFFORCE
-from swarm.links.namespace import NAMESPACES, LinkError, remove_orphans, require_means
-from swarm.links.network import EmulatedLink
+from swarm.links.namespace import LinkError, require_means, run
+from swarm.links.network import Network
 from swarm.links.profiles import LinkProfile
-from tests.processes import eventually
-from tests.swarm.links.means import ROOT, exists, real
+from tests.swarm.links.means import exists, namespaces_of, real
 
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+DEVICES = Path("/sys/class/net")
 
 
 ECHO = """
@@ -99,27 +99,29 @@ def server() -> Iterator[EchoServer]:
     made.close()
 
 
-def client(link: EmulatedLink, script: str, *arguments: object) -> dict[str, Any]:
-    """What a client said that ran in the link's namespace."""
-    words = [link.server_address, *map(str, arguments)]
-    command = link.command([sys.executable, "-I", "-S", "-c", script, *words])
+def linked(profile: LinkProfile, emulator: Literal["", "tun"] = "tun") -> Network:
+    return Network(["h1"], [profile], emulator, servers_here=True)
+
+
+def client(link: Network, script: str, *arguments: object) -> dict[str, Any]:
+    """What a client said that ran at the other end of the link."""
+    words = [link.address("h1", *link.profiles), *map(str, arguments)]
+    command = link.command("h1", [sys.executable, "-I", "-S", "-c", script, *words])
     said = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=30, check=True).stdout
     found: dict[str, Any] = json.loads(said)
     return found
 
 
-def left_of(link: EmulatedLink) -> list[str]:
-    """Whatever there still is of a link."""
-    slot = link.namespace.rpartition("-")[2]
-    places = [NAMESPACES / link.namespace, Path(f"/sys/class/net/islink{slot}")]
-    places += [Path(f"/sys/class/net/islink{slot}c"), Path(f"/proc/{link.tun_links[0].process.pid}")]
-    return [str(place) for place in places if place.exists()]
+def left_of(pid: int) -> list[str]:
+    """Whatever there is of a process's networks here."""
+    devices = [path.name for path in DEVICES.iterdir() if path.name.startswith("is")]
+    return [*namespaces_of(pid), *devices]
 
 
 @real
 def test_a_round_trip_takes_at_least_what_was_asked(server: EchoServer) -> None:
     before = ALLOWED.read_text()
-    with EmulatedLink(LinkProfile("x", one_way_ms=15, congestion_control="cubic")) as link:
+    with linked(LinkProfile("x", one_way_ms=15, congestion_control="cubic")) as link:
         found = client(link, ECHO, server.port)
     assert found["least_s"] >= 0.03
     assert found["algorithm"] == "cubic"
@@ -130,20 +132,21 @@ def test_a_round_trip_takes_at_least_what_was_asked(server: EchoServer) -> None:
 @real
 def test_a_bulk_transfer_keeps_to_the_rate_both_ways(server: EchoServer) -> None:
     size = 2_000_000
-    with EmulatedLink(LinkProfile("x", one_way_ms=5, mbit_per_s=20, queue_bytes=100_000)) as link:
+    with linked(LinkProfile("x", one_way_ms=5, mbit_per_s=20, queue_bytes=100_000)) as link:
         found = client(link, BULK, server.port, size)
     assert found["back"] == size
     assert size * 8 / found["span_s"] <= 20e6 * 1.1
 
 
 @real
-def test_the_lost_share_is_the_asked_one() -> None:
+def test_the_lost_share_is_the_asked_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("secrets.randbits", lambda bits: 7)
     count = 5000
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sink:
         sink.bind(("0.0.0.0", 0))
         sink.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 2**25)
         sink.settimeout(0.5)
-        with EmulatedLink(LinkProfile("x", loss_pct=2), seed=7) as link:
+        with linked(LinkProfile("x", loss_pct=2)) as link:
             client(link, DATAGRAMS, sink.getsockname()[1], count)
             arrived = []
             with suppress(TimeoutError):
@@ -156,104 +159,52 @@ def test_the_lost_share_is_the_asked_one() -> None:
 
 @real
 def test_a_lossy_link_still_brings_everything(server: EchoServer) -> None:
-    with EmulatedLink(LinkProfile("x", one_way_ms=1, loss_pct=2), seed=1) as link:
+    with linked(LinkProfile("x", one_way_ms=1, loss_pct=2)) as link:
         assert client(link, BULK, server.port, 2_000_000)["back"] == 2_000_000
 
 
 @real
 def test_two_links_at_once(server: EchoServer) -> None:
     with (
-        EmulatedLink(LinkProfile("x", one_way_ms=5)) as near,
-        EmulatedLink(LinkProfile("y", one_way_ms=20)) as far,
+        linked(LinkProfile("x", one_way_ms=5)) as near,
+        linked(LinkProfile("y", one_way_ms=20)) as far,
     ):
-        assert near.namespace != far.namespace
-        assert near.server_address != far.server_address
+        assert near.address("h1", *near.profiles) != far.address("h1", *far.profiles)
         assert client(far, ECHO, server.port)["least_s"] >= 0.04
         assert client(near, ECHO, server.port)["least_s"] >= 0.01
 
 
 @real
-def test_settings_of_tcp_are_the_namespaces_own() -> None:
-    names = ["tcp_congestion_control", "tcp_slow_start_after_idle"]
-    paths = [f"/proc/sys/net/ipv4/{name}" for name in names]
-    before = [Path(path).read_text() for path in paths]
-    with EmulatedLink(LinkProfile("x", congestion_control="reno")) as link:
-        said = subprocess.run(link.command(["cat", *paths]), stdout=subprocess.PIPE, text=True, check=True)
-        assert said.stdout.split() == ["reno", "1"]
-        assert [Path(path).read_text() for path in paths] == before
+def test_a_path_that_is_as_it_is_needs_no_emulator(server: EchoServer) -> None:
+    with linked(LinkProfile("x", congestion_control="reno"), "") as link:
+        assert link.emulator_of(*link.profiles) == "none"
+        assert client(link, ECHO, server.port)["algorithm"] == "reno"
+    assert server.algorithms == ["reno"]
 
 
 @real
-def test_an_unknown_algorithm_is_named_and_leaves_nothing() -> None:
-    link = EmulatedLink(LinkProfile("x", congestion_control="guess"))
-    with pytest.raises(LinkError, match=r"congestion_control=guess: this kernel has .*reno"):
-        link.__enter__()
-    assert not (NAMESPACES / link.namespace).exists()
+def test_the_host_reaches_nothing_but_the_link(server: EchoServer) -> None:
+    with linked(LinkProfile("x", one_way_ms=1)) as link:
+        routes = json.loads(run(*link.command("h1", ["ip", "-j", "route"])))
+        assert {route["dst"] for route in routes} == {*link.addresses["h1"]["x"].values()}
 
 
 @real
-def test_nothing_is_left_after_an_exception_not_even_clients() -> None:
-    link = EmulatedLink(LinkProfile("x"))
-    sleepers = []
+@pytest.mark.parametrize("one_way_ms", [0, 1], ids=["as it is", "emulated"])
+def test_nothing_is_left_after_an_exception_not_even_clients(one_way_ms: float) -> None:
+    link, before, sleepers = linked(LinkProfile("x", one_way_ms=one_way_ms)), left_of(os.getpid()), []
 
     def load() -> None:
         with link:
-            sleepers.append(subprocess.Popen(link.command(["sleep", "100"])))
-            assert len(left_of(link)) == 3, "namespace, our device, forwarder"
+            sleepers.append(subprocess.Popen(link.command("h1", ["sleep", "100"])))
+            assert len(left_of(os.getpid())) == len(before) + 3, "namespace, device, and what holds the slot"
             raise ValueError("the load failed")
 
     with pytest.raises(ValueError, match="the load failed"):
         load()
-    assert left_of(link) == []
+    assert left_of(os.getpid()) == before
+    assert not any(exists(tun_link.process.pid) for tun_link in link.tun_links)
     assert sleepers[0].wait(10) == -signal.SIGKILL
-
-
-@real
-def test_a_forwarder_that_dies_is_told_and_leaves_nothing() -> None:
-    link = EmulatedLink(LinkProfile("x"))
-
-    def load() -> None:
-        with link:
-            link.check()
-            os.kill(link.tun_links[0].process.pid, signal.SIGKILL)
-
-    with pytest.raises(LinkError, match="its forwarder ended with exit code -9"):
-        load()
-    assert left_of(link) == []
-
-
-@real
-def test_a_fork_that_ends_leaves_the_link_alone(server: EchoServer) -> None:
-    with EmulatedLink(LinkProfile("x")) as link:
-        link._owner += 1
-        link.__exit__(None, None, None)
-        link._owner -= 1
-        assert client(link, ECHO, server.port)["least_s"] > 0
-
-
-KILLED = """
-import json, subprocess, time
-from swarm.links.network import EmulatedLink
-from swarm.links.profiles import LinkProfile
-with EmulatedLink(LinkProfile('x')) as link:
-    sleeper = subprocess.Popen(link.command(["sleep", "100"]))
-    print(json.dumps([link.namespace, link.tun_links[0].process.pid, sleeper.pid]), flush=True)
-    time.sleep(100)
-"""
-
-
-@real
-def test_what_a_killed_run_leaves_can_be_removed() -> None:
-    command = [sys.executable, "-c", KILLED]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as killed:
-        assert killed.stdout is not None
-        namespace, forwarder, sleeper = json.loads(killed.stdout.readline())
-        assert namespace not in remove_orphans(), "its owner is alive"
-        killed.kill()
-    assert eventually(lambda: not exists(forwarder))
-    remove_orphans()
-    assert not (NAMESPACES / namespace).exists()
-    assert eventually(lambda: not exists(sleeper))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import numpy as np
 
 from reports.ledger.axes import AXES
 from swarm.errors import StudyError
-from swarm.launcher.launch_info import HOST_VARIABLE
+from swarm.hosts.host import HOST_VARIABLE
 from users.endpoint import Endpoint
 from users.errors import tls_fault
 from users.inputs.images import ImageSet

@@ -21,6 +21,8 @@ OWN_SUPERVISOR = [sys.executable, "-I", "-S", str(ROOT / SUPERVISOR)]
 FIRST_PORT, PORTS = 20_000, 10_000
 """Tunnels' ports: below those that Linux gives to outgoing connections, one of which could hold it."""
 
+HOST_VARIABLE = "INFERSWARM_HOST"
+"""Names the host that a worker runs on, in its environment."""
 PYTHON = ".venv/bin/python"
 """What runs on a host that was prepared, from its checkout."""
 SSH_OPTIONS = {
@@ -66,7 +68,7 @@ class Host:
         For an ssh host that is the master as it is reached from here: a tunnel leads there, whose far end
         is another port with every call.
         """
-        named = [f"INFERSWARM_HOST={self.spec.name}", f"INFERSWARM_WORKER={index}"]
+        named = [f"{HOST_VARIABLE}={self.spec.name}", f"INFERSWARM_WORKER={index}"]
         if self.spec.kind == "ssh":
             port = next(self.ports)
             worker = _worker(PYTHON, arguments, ("127.0.0.1", port))

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from swarm.plan.cell import Cell
 
 VARIABLE = "INFERSWARM_LAUNCH"
-HOST_VARIABLE = "INFERSWARM_HOST"
-"""The name of the host that a worker runs on."""
 BEGAN = "began"
 """The file among the workers' logs that says that all of them are there."""
 

@@ -54,7 +54,7 @@ class Pair:
 
 
 def open_tun(name: str, held: ExitStack) -> int:
-    """The descriptor of a new TUN device, of which one read or write is a packet. FileExistsError if taken.
+    """The descriptor of a new TUN device, of which one read or write is a packet. Raises LinkError.
 
     It is there until `held` unwinds or, where the forwarder has it too, until that ends.
     """
@@ -63,8 +63,6 @@ def open_tun(name: str, held: ExitStack) -> int:
     try:
         fcntl.ioctl(descriptor, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TUN | IFF_NO_PI))
     except OSError as error:
-        if exists(name):
-            raise FileExistsError(name) from None
         raise LinkError(f"cannot make the network device {name}: {error.strerror}") from None
     return descriptor
 

@@ -106,7 +106,7 @@ class Conductor:
     def _end(self, status: str, note: str) -> None:
         assert self._current is not None
         self._deps.sampler.end()
-        self._log.end(self._current.run, status, note)
+        self._log.event(self._current.run, "end", status=status, note=note)
         self._current = None
 
     def _prepare(self, current: RunPhases) -> None:
@@ -124,7 +124,7 @@ class Conductor:
         current.ask("cell", task, PREPARE_S)
         told = self._deps.serving(cell.endpoint)
         self._log.add("serving", run, **told)
-        self._log.memory(run, "before", self._deps.memory(cell.endpoint))
+        self._read_memory(run, "before")
         self._call_first(run, told)
         self._deps.sampler.begin(cell.name, run.repeat, cell.endpoint)
         self._deps.spawn(cell.users, cell.endpoint)
@@ -163,13 +163,19 @@ class Conductor:
         current.settle(self._terms.drain_s)
         self._read_server(current.run, "after")
         self._look_at_clock(current.run)
-        self._log.memory(current.run, "after", self._deps.memory(cell.endpoint))
+        self._read_memory(current.run, "after")
         if found := self._deps.traced(current.run):
-            self._log.traced(current.run, found)
+            self._log.add("trace", current.run, **found.to_record())
+            if found.gap:
+                self._log.caveat(current.run, "trace-gap", found.gap)
 
     def _read_server(self, run: PlannedRun, when: str) -> None:
         reading = settled(lambda: self._deps.probe(run.cell.endpoint), self._deps.sleep)
         self._log.add("server", run, when=when, **reading)
+
+    def _read_memory(self, run: PlannedRun, when: str) -> None:
+        if held := self._deps.memory(run.cell.endpoint):
+            self._log.add("memory", run, when=when, **held)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """One run under way: its phases ordered and watched, losses made good, doubts written down."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,6 @@ from swarm.clock import NS_PER_S
 from swarm.distributed.workers import RunWorkers
 from swarm.errors import RunFailedError, StudyError
 from swarm.plan.cell import PlannedRun
-from swarm.sampling.triton_trace import Joined
 from swarm.study.dependencies import Dependencies
 from swarm.targets.cold_start import FirstCall
 from users.load.load_profile import base_per_s
@@ -33,29 +32,14 @@ class RunLog:
         """Runs that the header could not know of."""
         self._write({"kind": "plan", "runs": [run.to_record() for run in runs]})
 
-    def start(self, run: PlannedRun, workers: Sequence[str], hosts: int) -> None:
-        """A run begins."""
-        self.add("run", run, event="start", utc=self._utc(), workers=list(workers), hosts=hosts)
-
-    def end(self, run: PlannedRun, status: str, note: str) -> None:
-        """A run has ended: done, failed or aborted."""
-        self.add("run", run, event="end", utc=self._utc(), status=status, note=note)
+    def event(self, run: PlannedRun, event: str, **values: Any) -> None:
+        """A run starts or ends."""
+        self.add("run", run, event=event, utc=self._utc(), **values)
 
     def phase(self, run: PlannedRun, phase: str, start_utc_ns: int = 0) -> None:
         """A phase begins; where its load has a course, at `start_utc_ns` of the wall clock."""
         course = {"start_utc_ns": start_utc_ns} if start_utc_ns else {}
         self.add("phase", run, phase=phase, utc=self._utc(), t_ns=round(self._clock() * 1e9), **course)
-
-    def memory(self, run: PlannedRun, when: str, held: Mapping[str, Any]) -> None:
-        """What the server holds in memory, before or after the measure phase; nothing where it is unknown."""
-        if held:
-            self.add("memory", run, when=when, **held)
-
-    def traced(self, run: PlannedRun, found: Joined) -> None:
-        """The measured requests in the server's own trace, and a caveat where too many are missing."""
-        self.add("trace", run, **found.to_record())
-        if found.gap:
-            self.caveat(run, "trace-gap", found.gap)
 
     def cold(self, call: FirstCall) -> None:
         """How long the first requests of a batch size took."""
@@ -92,9 +76,9 @@ class Terms:
 class RunPhases:
     """A run from its first question to the workers to its last."""
 
-    def __init__(self, run: PlannedRun, deps: Dependencies, notes: RunLog, terms: Terms) -> None:
+    def __init__(self, run: PlannedRun, deps: Dependencies, log: RunLog, terms: Terms) -> None:
         self.run = run
-        self._deps, self._log, self._terms = deps, notes, terms
+        self._deps, self._log, self._terms = deps, log, terms
         self._missing = self._seat()
         self._run_workers = RunWorkers(deps.workers, deps.collector.heard, deps.clock)
         self._measuring = self._short = False
@@ -103,7 +87,7 @@ class RunPhases:
         self.dropped = 0
         """Arrivals of the measure phase that were never sent."""
         deps.collector.begin_phase(run.cell.name, run.repeat, "")
-        notes.start(run, self._run_workers.names, self._run_workers.hosts)
+        log.event(run, "start", workers=self._run_workers.names, hosts=self._run_workers.hosts)
 
     def _seat(self) -> str:
         """The cell's workers have a part in the run; what is missing, or nothing."""

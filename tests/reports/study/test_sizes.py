@@ -26,8 +26,9 @@ def test_a_study_that_was_made_up_has_the_runs_that_were_asked_for(tmp_path: Pat
     assert len(study.timeline) == 2 * (5 + 3)
 
 
-def test_the_shapes_are_a_full_study_a_thousand_cells_and_a_day() -> None:
-    full, many, day = shapes()
+def test_the_shapes_are_a_full_study_a_thousand_cells_a_thousand_workers_and_a_day() -> None:
+    full, many, wide, day = shapes()
     assert (len(full.plan), full.seconds, full.workers, full.bound_s) == (105, 15, 2, 5)
     assert (len({run["cell"] for run in many.plan}), len(many.plan)) == (1_000, 1_000)
+    assert (len(wide.plan), wide.seconds, wide.workers) == (1, 300, 1_000)
     assert (len(day.plan), day.seconds, day.workers) == (1, 24 * 3_600, 4)

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.long_ledger import planned
+from benchmarks.long_ledger import STARTED, planned
 from benchmarks.scaling import told
 from benchmarks.stand_in import Link
 from reports.ledger.ledger import FILE_NAME, LedgerWriter
 from swarm.distributed.collector import Collector, PhaseStats
+from swarm.output.dispatch import Dispatcher
 from swarm.output.prometheus import Live
-from swarm.web.seconds import KINDS as KINDS_SHOWN
-from swarm.web.seconds import Seconds
+from swarm.output.run_fold import RunFold
 
 TAG = ("a-http/b1/c16", 1, "measure")
 KINDS, SECOND = 16, 1_795_258_800
@@ -54,15 +54,13 @@ def works(
     """The parts by name; the last is decoding, merging and ledger in one, as the master has them."""
     records = [record for message in messages for record in records_of(message)]
     windows = [record for record in records if record["kind"] == "window"]
-    phase_stats, live, link = PhaseStats(), Live(), Link()
+    phase_stats, link = PhaseStats(), Link()
     collector = Collector(link, lambda worker: worker)  # type: ignore[arg-type]
     collector.begin_phase(*TAG)
     yield "decoding messages of records", lambda: each(Message.unserialize, messages)
     yield "merging histograms (phase_stats)", lambda: each(phase_stats.add_window, windows)
     yield "writing the ledger", lambda: each(ledger.write, records)
-    yield "figures for Prometheus", lambda: each(live.on_record, records)
-    shows = [record for record in records if record["kind"] in KINDS_SHOWN]
-    yield "the live page, where the web UI is on", lambda: shown(shows)
+    yield "events, where somebody listens", lambda: followed(records)
     yield "progress, one message each", lambda: each(link.deliver, progress)
     whole = Collector(whole_link := Link(), lambda worker: worker)  # type: ignore[arg-type]
     whole.begin_study(ledger)
@@ -70,12 +68,15 @@ def works(
     yield "decoding, merging and ledger together", lambda: each(whole_link.deliver, messages)
 
 
-def shown(records: Sequence[dict[str, Any]]) -> None:
-    """A second as the live page folds it."""
-    seconds = Seconds(planned("a-http", 1, 16))
-    for record in records:
-        list(seconds.add(record, 0.0))
-    list(seconds.rest())
+def followed(records: Sequence[dict[str, Any]]) -> None:
+    """A second, folded and told to the exporter as to every listener."""
+    dispatcher, plan = Dispatcher(RunFold(), print), [planned("a-http", 1, 16)]
+    dispatcher.begin({"plan": plan, "started_utc": STARTED}, [Live()])
+    tag = {"cell": TAG[0], "repeat": TAG[1]}
+    workers = sorted({record["worker"] for record in records})
+    start = {"kind": "run", **tag, "event": "start", "utc": STARTED, "workers": workers, "hosts": 1}
+    each(dispatcher.on_record, [start, *records])
+    dispatcher.finish()
 
 
 def records_of(message: bytes) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """The runs of a study: what was planned of each, and what the ledger has of it, added up while it is read."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from sys import intern
 from typing import Any, Self
@@ -49,6 +49,8 @@ class Second:
     results: dict[str, Results] = field(default_factory=dict)
     health: Health = field(default_factory=Health)
     phases: set[str] = field(default_factory=set)
+    names: Set[str] | None = SHOWN
+    """The histograms that are kept, all where it is None."""
     closed: Shown | None = None
 
     @property
@@ -64,7 +66,7 @@ class Second:
         """Takes in records of workers, whose histograms are decoded."""
         windows = [record for record in records if record["kind"] == "window"]
         for phase, some in grouped(windows, "phase").items():
-            self.results.setdefault(phase, Results(SHOWN)).add(some)
+            self.results.setdefault(phase, Results(self.names)).add(some)
         self.health.add([record for record in records if record["kind"] == "health"])
         self.phases |= {record["phase"] for record in records}
 
@@ -73,7 +75,7 @@ class RunRecords:
     """One execution of one cell: its plan, and its records, added up; their histograms are decoded.
 
     Whole are kept the few that a run has once. Of all others there are sums of the measure phase and of every
-    span of the timeline. They are read once it is `settled`.
+    span of the timeline, which keep the histograms `of_second`. They are read once it is `settled`.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class RunRecords:
         bins: Bins = Bins(1, 0),
         room: Room | None = None,
         at_once: int = AT_ONCE,
+        of_second: Set[str] | None = SHOWN,
     ) -> None:
         self.planned = planned
         self.bins = bins
@@ -91,7 +94,7 @@ class RunRecords:
         self.health, self.path = Health(), PathRecords()
         self.in_flight = LastWords("in_flight")
         self.samples = Samples()
-        self.seconds = defaultdict[int, Second](Second)
+        self.seconds = defaultdict[int, Second](lambda: Second(names=of_second))
         self._room, self._at_once = room, at_once
         self._waiting: list[Record] = []
         self._whole: list[int] = []

@@ -9,6 +9,7 @@ from reports.fold.records import epoch_s, every_second, iso
 from reports.fold.run_records import RunRecords, Second
 from reports.fold.samples import gpus_at
 from reports.fold.server import ServerSide, between
+from reports.fold.windows import Results
 from reports.histogram.buckets import percentiles_ns, together
 from reports.ledger.ledger import Record
 
@@ -17,11 +18,11 @@ PERCENTS = (50.0, 95.0, 99.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TimelineSecond:
-    """One second of one run, all workers together; names are those of timeline.csv, with `_ns` for its `_ms`.
+class RunSecond:
+    """Which second of which run: `t_s` counts from the study's start, `phase` is that at the second's end.
 
-    `t_s` counts from the study's start, `phase` is that at the second's end; None where nothing is known.
-    Where seconds were merged it is `width_s` of them, and `t_s` the first: rates are still per second,
+    Names of it and of what follows are those of timeline.csv, with `_ns` for its `_ms`. None where nothing is
+    known. Where seconds were merged it is `width_s` of them, and `t_s` the first: rates are still per second,
     `in_flight`, `users` and `pending_requests` what stood at the end, GPUs and CPUs means.
     """
 
@@ -32,6 +33,12 @@ class TimelineSecond:
     phase: str
     endpoint: str
     width_s: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientSecond(RunSecond):
+    """What the workers did in it, all together."""
+
     requests_per_s: float | None = None
     images_per_s: float | None = None
     failures_per_s: float | None = None
@@ -42,6 +49,12 @@ class TimelineSecond:
     users: int | None = None
     worker_cpu_pct: float | None = None
     loop_lag_ns: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledSecond(RunSecond):
+    """What server, GPUs and the master's host did in it."""
+
     server_queue_ns: float | None = None
     server_compute_ns: float | None = None
     executed_batch: float | None = None
@@ -53,6 +66,11 @@ class TimelineSecond:
     host_cpu_pct: float | None = None
     tx_bytes_per_s: float | None = None
     rx_bytes_per_s: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimelineSecond(ClientSecond, SampledSecond):
+    """All of one second: a row of timeline.csv."""
 
 
 def timeline(run: RunRecords, began: int) -> Iterator[TimelineSecond]:
@@ -106,7 +124,7 @@ def _requests(here: Second, width_s: int) -> dict[str, Any]:
     if not here.results and not here.shown.told:
         return {}
     ended = here.results.values()
-    p50, p95, p99 = percentiles_ns(together(one.histogram("latency") for one in ended), PERCENTS)
+    p50, p95, p99 = percentiles_of(ended, "latency")
     return {
         "requests_per_s": _per_s(sum(one.ok for one in ended), width_s),
         "images_per_s": _per_s(sum(one.images for one in ended), width_s),
@@ -115,6 +133,11 @@ def _requests(here: Second, width_s: int) -> dict[str, Any]:
         "latency_p95_ns": p95,
         "latency_p99_ns": p99,
     }
+
+
+def percentiles_of(ended: Iterable[Results], name: str) -> list[float | None]:
+    """PERCENTS of one of the histograms of some results, in nanoseconds."""
+    return percentiles_ns(together(one.histogram(name) for one in ended), PERCENTS)
 
 
 def _generator(shown: Shown) -> dict[str, Any]:

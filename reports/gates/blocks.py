@@ -32,15 +32,15 @@ class RunBlocks:
 
     def add(self, windows: Sequence[Record]) -> None:
         """Takes in windows of the measure phase as a ledger has them."""
-        self.take(readable(windows))
-
-    def take(self, windows: Sequence[Record]) -> None:
-        """Takes in windows whose histograms are decoded."""
         found = defaultdict[int, list[Record]](list)
-        for window in windows:
+        for window in readable(windows):
             found[window["second"] // self.width_s].append(window)
         for at, some in found.items():
             self._blocks.setdefault(at, Results(NAMES)).add(some)
+
+    def merge(self, second: int, found: Results) -> None:
+        """Takes in what came back in a second."""
+        self._blocks.setdefault(second // self.width_s, Results(NAMES)).merge(found)
 
     def widen(self) -> None:
         """Twice the seconds in each block."""
@@ -51,6 +51,11 @@ class RunBlocks:
 
     def __len__(self) -> int:
         return len(self._blocks)
+
+    @property
+    def failures(self) -> int:
+        """Of all of them."""
+        return sum(block.failures for block in self._blocks.values())
 
     @property
     def blocks(self) -> list[Results]:

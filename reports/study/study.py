@@ -40,7 +40,8 @@ class Study:
     `colds` are the first requests of each batch shape, in the order they were made. `operators` is the
     profile of the servers' model, None where the study had none made. `coarse` says how many
     seconds of the load one of the timeline is. `scalings` are of runs whose load had a course. `strange` are
-    kinds of records that this program does not know. `footer` is empty without one.
+    kinds of records that this program does not know. `footer` is empty without one. `missed` says which
+    listeners of the study's events missed some.
     """
 
     header: Record
@@ -56,6 +57,7 @@ class Study:
     operators: OperatorProfile | None = None
     strange: tuple[str, ...] = ()
     footer: Record = field(default_factory=dict)
+    missed: tuple[str, ...] = ()
 
     @property
     def started(self) -> tuple[Summary, ...]:
@@ -135,6 +137,7 @@ def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
         operators=operator_profile(found.of_kind("operators")),
         strange=tuple(sorted(kinds - OF_RUNS - OF_STUDIES)),
         footer=footer,
+        missed=tuple(map(str, footer.get("events") or ())),
     )
 
 
@@ -153,6 +156,8 @@ def notices(study: Study) -> Iterator[str]:
         yield f"The study ended as {study.status}{reason}."
     if study.cut_line:
         yield "The ledger's last line is cut off; it was left out, and everything before it was read."
+    for sentence in study.missed:
+        yield f"{sentence} No figure here rests on that."
     if missing := len(study.runs) - len(study.started):
         yield f"Not started: {missing} of {plural(len(study.runs), 'planned run')}."
     if said := built_anew(study.started):

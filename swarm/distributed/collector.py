@@ -121,6 +121,7 @@ class Collector:
         self._ledger: LedgerWriter | None = None
         self._phase: Phase = ("", 0, "")
         self._begun: set[tuple[str, int]] = set()
+        self._ended: set[tuple[str, int]] = set()
         self._progress: dict[str, tuple[int, int]] = {}
         self._counted = (0, 0)
         self.raw = RawResults(0)
@@ -140,7 +141,7 @@ class Collector:
     def begin_study(self, ledger: LedgerWriter, raw_results: int = 0) -> None:
         """Write into this ledger from now on, and keep so many raw Results."""
         self._ledger = ledger
-        self._begun = set()
+        self._begun, self._ended = set(), set()
         self.raw = RawResults(raw_results)
         self.failures = self.requests = 0
         self.fault = ""
@@ -174,6 +175,8 @@ class Collector:
             )
         for listener in self.listeners:
             listener(record)
+        if record["kind"] == "run" and record["event"] == "end":
+            self._ended.add((record["cell"], record["repeat"]))
 
     def _on_progress(self, msg: Any, **_: Any) -> None:
         data = msg.data
@@ -184,8 +187,7 @@ class Collector:
         self.heard[msg.node_id] = time.monotonic()
         worker = self._name_of(msg.node_id)
         for record in msg.data["records"]:
-            # Between two studies workers still tell of the last one's last cell, each second.
-            if (record["cell"], record["repeat"]) not in self._begun:
+            if self._of_idle(record):
                 continue
             record["worker"] = worker
             self.write(record)
@@ -193,6 +195,11 @@ class Collector:
         for rows in msg.data["raw"]:
             if (rows["cell"], rows["repeat"]) in self._begun:
                 self.raw.add(worker, rows)
+
+    def _of_idle(self, record: Mapping[str, Any]) -> bool:
+        """Between two runs, or two studies, workers still tell each second how they fare, by the last one."""
+        tag = (record["cell"], record["repeat"])
+        return tag not in self._begun or (tag in self._ended and record["kind"] == "health")
 
     def _count(self, record: dict[str, Any]) -> None:
         current = (record["cell"], record["repeat"], record["phase"]) == self._phase

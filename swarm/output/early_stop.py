@@ -14,19 +14,18 @@ from math import exp, sqrt
 from scipy.special import ndtri
 
 from reports.caveats.client import own_slowness
-from reports.fold.health import Health
-from reports.fold.records import readable
-from reports.fold.windows import Results
+from reports.fold.run_records import RunRecords
 from reports.format import NS_PER_MS
 from reports.gates.absolute import of_seconds
-from reports.gates.blocks import MOST_BLOCKS, NAMES, BlockSeries, RunBlocks
+from reports.gates.blocks import MOST_BLOCKS, BlockSeries, RunBlocks
 from reports.gates.evidence import LEAST_BLOCKS, Counts, Share
 from reports.gates.require import PERCENTILES
-from reports.gates.select import cells_of, planned_cell
+from reports.gates.select import cells_of
 from reports.gates.thresholds import Threshold
 from reports.gates.verdict import Claim, measured
 from reports.histogram.buckets import mean_ns, percentiles_ns
-from reports.ledger.ledger import Record
+from reports.ledger.ledger import tag_of
+from swarm.output.run_fold import LiveSecond
 
 CERTAIN = 0.001
 """How likely a threshold may stop a study that keeps its bound, all runs and looks together."""
@@ -54,82 +53,57 @@ class StopReason:
 
 
 class EarlyStop:
-    """Follows a ledger's records; `entries` are those of the plan, one for each cell or more.
+    """Follows the seconds of a study.
 
     There are to be so many `runs` at most, which share the chance that a threshold stops them wrongly.
     """
 
-    def __init__(self, thresholds: Iterable[Threshold], entries: Iterable[Record], runs: int) -> None:
+    def __init__(self, thresholds: Iterable[Threshold], runs: int) -> None:
         self._thresholds, self._runs = tuple(thresholds), runs
-        self._plan = {entry["cell"]: entry for entry in entries}
         self._phase: Phase | None = None
         self.stop: StopReason | None = None
         """What has become certain, if anything."""
 
-    def on_record(self, record: Record) -> None:
-        """Takes in any record; a `phase` begins a phase."""
-        if record["kind"] == "plan":
-            self._plan |= {entry["cell"]: entry for entry in record["runs"]}
-        elif record["kind"] == "phase":
-            self._phase = self._begun(record) if record["phase"] == "measure" else None
-        elif record["kind"] in ("window", "health") and self._phase and self._phase.has(record):
-            self.stop = self.stop or self._phase.add(record)
+    def on_second(self, second: LiveSecond) -> None:
+        """Takes in a second of the run under way; only those of its measure phase count."""
+        if "measure" not in second.here.phases or second.revision or self.stop:
+            return
+        if self._phase is None or self._phase.run is not second.run:
+            self._phase = self._begun(second.run)
+        self.stop = self._phase.add(second)
 
-    def _begun(self, record: Record) -> Phase | None:
-        entry = self._plan[record["cell"]]
-        planned = {entry["cell"]: planned_cell(entry)}
+    def _begun(self, run: RunRecords) -> Phase:
+        planned = {run.planned["cell"]: {**run.planned, **run.planned["topology"]._asdict()}}
         chosen = [one for one in self._thresholds if cells_of(one, planned)]
-        return Phase(entry["cell"], record["repeat"], chosen, self._runs) if chosen else None
+        return Phase(run, chosen, self._runs)
 
 
 class Phase:
-    """A measure phase so far, one of so many `runs`, for the thresholds that are of its cell.
+    """A measure phase so far, one of so many `runs`, for the thresholds that are of its cell."""
 
-    A second is taken in once a worker tells of the next. What comes later from other workers still counts.
-    """
-
-    def __init__(self, cell: str, repeat: int, thresholds: Sequence[Threshold], runs: int) -> None:
-        self._cell, self._repeat = cell, repeat
+    def __init__(self, run: RunRecords, thresholds: Sequence[Threshold], runs: int) -> None:
+        self.run = run
         self._thresholds, self._runs = thresholds, runs
         self._looks = {one.number: 0 for one in thresholds}
-        columns = {one.require.column for one in thresholds}
-        self._names = {"latency", *(name for of, (name, _) in PERCENTILES.items() if of in columns)}
-        self._held: list[Record] = []
-        self._first_s = self._newest_s = 0
-        self._health, self._blocks, self._whole = Health(), RunBlocks(), Results(NAMES)
+        self._first_s = 0
+        self._blocks = RunBlocks()
 
-    def has(self, record: Record) -> bool:
-        """Whether a worker's second is of it."""
-        return (record["cell"], record["repeat"], record["phase"]) == (self._cell, self._repeat, "measure")
-
-    def add(self, record: Record) -> StopReason | None:
-        """Takes in a second of a worker, and says what is certain with those before it."""
-        second, found = record["second"], None
-        if second > self._newest_s:
-            self._first_s = self._first_s or second
-            self._take_in()
-            self._newest_s = second
-            looks = (self._look_at(one, second - self._first_s) for one in self._thresholds)
-            found = next(filter(None, looks), None)
-        if record["kind"] == "window":
-            needed = {name: text for name, text in record["histograms"].items() if name in self._names}
-            record = {**record, "histograms": needed}
-        self._held.append(record)
-        return found
-
-    def _take_in(self) -> None:
-        told, self._held = readable(self._held), []
-        windows = [record for record in told if record["kind"] == "window"]
-        self._health.add([record for record in told if record["kind"] == "health"])
-        self._whole.add(windows)
-        self._blocks.take(windows)
+    def add(self, second: LiveSecond) -> StopReason | None:
+        """Takes in a second, and says what is certain with those before it."""
+        if not self._thresholds:
+            return None
+        self._first_s = self._first_s or second.at
+        if found := second.here.results.get("measure"):
+            self._blocks.merge(second.at, found)
         if len(self._blocks) > MOST_BLOCKS:
             self._blocks.widen()
+        looks = (self._look_at(one, second.at + 1 - self._first_s) for one in self._thresholds)
+        return next(filter(None, looks), None)
 
     def _look_at(self, threshold: Threshold, elapsed_s: int) -> StopReason | None:
         if threshold.counts:
             # Where nothing may fail, one failure says all.
-            due = self._whole.failures > 0 and elapsed_s >= (threshold.abort_after_s or 0)
+            due = self._blocks.failures > 0 and elapsed_s >= (threshold.abort_after_s or 0)
             return self._stop(threshold, self._seconds()) if due else None
         look, before = look_at(threshold, elapsed_s), self._looks[threshold.number]
         self._looks[threshold.number] = look
@@ -144,7 +118,7 @@ class Phase:
 
     def _beyond(self, threshold: Threshold) -> bool:
         """Whether the estimate itself is beyond what is tolerated, as it hardly ever is."""
-        whole = self._whole
+        whole = self.run.windows
         if threshold.require.column not in PERCENTILES:
             return whole.failures > threshold.tolerated * whole.finished
         name, percent = PERCENTILES[threshold.require.column]
@@ -153,18 +127,19 @@ class Phase:
 
     def _stop(self, threshold: Threshold, seconds: BlockSeries) -> StopReason:
         evidence = of_seconds(threshold, seconds, 1)
-        claim = Claim(threshold=threshold, cell=self._cell, evidence=evidence)
+        claim = Claim(threshold=threshold, cell=self.run.planned["cell"], evidence=evidence)
         why = f"{measured(claim)}: the study was stopped"
-        return StopReason(threshold.number, threshold.require.text, self._cell, self._repeat, why)
+        cell, repeat = tag_of(self.run.planned)
+        return StopReason(threshold.number, threshold.require.text, cell, repeat, why)
 
     def _excused(self, threshold: Threshold) -> bool:
         """Whether times may be the generator's own, and so say nothing of the server; failures never are."""
         if threshold.require.column not in PERCENTILES:
             return False
-        whole = self._whole.histogram("latency")
+        whole = self.run.windows.histogram("latency")
         (p95_ns,) = percentiles_ns(whole, [95.0])
         times = {"latency_p95_ns": p95_ns, "latency_mean_ns": mean_ns(whole)}
-        return bool(own_slowness(self._health.found(), times))
+        return bool(own_slowness(self.run.health.found(), times))
 
 
 def look_at(threshold: Threshold, elapsed_s: int) -> int:

@@ -17,6 +17,7 @@ from reports.ledger.ledger import FILE_NAME
 from swarm.errors import UsageError
 from swarm.options.model import Options
 from swarm.output import report_process
+from swarm.output.run_fold import LiveSecond
 from swarm.plan.cell import Cell, PlannedRun
 from users.endpoint import Endpoint
 
@@ -76,7 +77,7 @@ class Gate:
         if stopping := [one for one in self._gates.thresholds if one.abort_after_s is not None]:
             from swarm.output.early_stop import EarlyStop
 
-            self._early_stop = EarlyStop(stopping, entries, runs)
+            self._early_stop = EarlyStop(stopping, runs)
 
     def keep(self, folder: Path) -> None:
         """Keep the thresholds in the study's folder. Raises UsageError where it cannot be written."""
@@ -89,12 +90,17 @@ class Gate:
             text = f"--gate {self._gates.place}: cannot be kept in {folder} ({error.strerror}); mend that"
             raise UsageError(text) from error
 
-    def on_record(self, record: dict[str, Any]) -> None:
-        """Any record of the ledger, as it is written."""
-        if self._early_stop is None or self._early_stop.stop:
+    @property
+    def may_stop(self) -> bool:
+        """Whether a threshold may stop the study."""
+        return self._early_stop is not None
+
+    def on_second(self, second: LiveSecond) -> None:
+        """A second of the run under way is whole."""
+        if self._early_stop is None:
             return
         try:
-            self._early_stop.on_record(record)
+            self._early_stop.on_second(second)
         except Exception as error:
             # The ledger goes on, and the study is judged at its end.
             self._early_stop = None

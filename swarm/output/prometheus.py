@@ -1,13 +1,14 @@
-"""Live figures for Prometheus, on a port of the master: made when scraped, from what is known by then."""
+"""Live figures for Prometheus, on a port of the master: made when scraped, from the events until then."""
 
 import errno
 import os
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import accumulate
-from typing import Any, NamedTuple
+from math import inf
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from gevent import socket
@@ -18,8 +19,9 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from reports.fold.windows import Results
-from reports.histogram import buckets, codec
+from reports.histogram import buckets
 from swarm.errors import UsageError
+from swarm.events import HealthEvent, PhaseStarted, RunEnded, SampleEvent, WindowEvent, WorkerSecond
 from swarm.output.allowed_hosts import guarded
 
 BOUNDS_S = (
@@ -30,12 +32,19 @@ BOUNDS_S = (
 """Upper bounds of the latency buckets; a last one has none."""
 FRESH_S = 5.0
 """What was said once a second, and then no more for so long, holds no more."""
+MOST_TOLD = 500
+"""Seconds of a phase that are remembered, each for some time: one of them may come again."""
 KEEP_S = 300.0
 """A histogram without new results is shown for so long, and again when it gets some: scrapes stay short."""
 BUCKETS = (*map(str, BOUNDS_S), "+Inf")
 NS_PER_S = 1e9
 BEYOND = buckets.indices_of(np.rint(np.array(BOUNDS_S) * 1e6).astype(np.int64)) + 1
 """For each bound, the first counter beyond it: its lowest value decides, within 0.1 % of all."""
+COUNTED = {
+    "images": "Images embedded",
+    "late": "Requests begun more than 5 ms late",
+    "dropped": "Arrivals never sent",
+}
 GPU_GAUGES = {
     "util_pct": ("inferswarm_gpu_utilization_percent", "Share of the time in which the GPU computed"),
     "memory_bytes": ("inferswarm_gpu_memory_bytes", "GPU memory in use"),
@@ -52,113 +61,108 @@ class Series(NamedTuple):
     phase: str
 
 
-class Totals(Results):
-    """What came back of a series; of latencies only how many lie in each of BUCKETS, and their sum."""
+class Totals(Counter[str]):
+    """What came back of a series, or is counted else of it, by name: never less than before."""
 
-    def __init__(self) -> None:
-        super().__init__(names=frozenset())
-        self._counts = np.zeros(len(BUCKETS), np.int64)
-        self.sum_s = 0.0
-
-    def add_latencies(self, found: buckets.Buckets) -> None:
-        """Takes in those of a window."""
-        np.add.at(self._counts, np.searchsorted(BEYOND, found.indices, side="right"), found.counts)
-        self.sum_s += float(buckets.middles_ns(found.indices) / NS_PER_S @ found.counts)
+    @classmethod
+    def of(cls, found: Results) -> Self:
+        """Of the results of a second; of latencies how many lie in each of BUCKETS, and their sum."""
+        latency = found.histogram("latency")
+        counts = np.zeros(len(BUCKETS), np.int64)
+        np.add.at(counts, np.searchsorted(BEYOND, latency.indices, side="right"), latency.counts)
+        sum_ns = round(float(buckets.middles_ns(latency.indices) @ latency.counts))
+        own = {"ok": found.ok, "failed": found.failures, "images": found.images, "late": found.late or 0}
+        kinds = {f"kind {kind}": count for kind, count in found.failure_kinds.items()}
+        return cls({**own, **kinds, "sum_ns": sum_ns, **dict(zip(BUCKETS, counts.tolist(), strict=True))})
 
     @property
     def buckets(self) -> list[tuple[str, float]]:
         """(upper bound, how many lie below it), the last for all."""
-        return list(zip(BUCKETS, accumulate(self._counts.tolist()), strict=True))
+        return list(zip(BUCKETS, accumulate(self[name] for name in BUCKETS), strict=True))
 
 
 class Live(Collector):
-    """Hears records as they are written into the ledger, and tells of them when it is scraped.
+    """Listens to a study's events, and tells of them when it is scraped.
 
     `clock` counts seconds. Totals never fall; of what changes only what is fresh is told.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._series: dict[Series, Totals] = {}
+        self._series = defaultdict[Series, Totals](Totals)
         self._heard: dict[Series, float] = {}
         """When the last latencies came."""
-        self._dropped = Counter[Series]()
-        self._failures = Counter[tuple[str, str]]()
-        self._workers: dict[str, tuple[float, Mapping[str, Any]]] = {}
-        self._sample: tuple[float, Mapping[str, Any]] = (0.0, {})
-        self._run: tuple[float, Mapping[str, Any]] = (0.0, {})
+        self._told: dict[tuple[Series, int, int], Totals] = {}
+        """Of the latest seconds, which may come again: what each has added to its series."""
+        self._workers: dict[str, tuple[float, WorkerSecond]] = {}
+        self._sample: tuple[float, SampleEvent | None] = (-inf, None)
+        self._run: tuple[float, tuple[str, ...]] = (-inf, ())
 
-    def on_record(self, record: Mapping[str, Any]) -> None:
-        """Any record of a ledger; of those that say nothing here, nothing is kept."""
-        now, kind = self._clock(), record["kind"]
-        if kind == "window":
-            self._on_window(record, now)
-        elif kind == "health":
-            self._workers[record["worker"]] = (now, record)
-        elif kind == "drained":
-            self._dropped[series_of(record)] += record.get("dropped") or 0
-        elif kind == "sample":
-            self._sample = (now, record)
-        if kind in ("sample", "phase"):
-            self._run = (now, record)
+    def on_window(self, window: WindowEvent, **_: Any) -> None:
+        """A second of all workers; one that comes again adds what is new in it."""
+        for phase, found in window.results.items():
+            series = Series(window.endpoint, window.cell, phase)
+            key, totals = (series, window.repeat, window.second), Totals.of(found)
+            added = Totals(totals)
+            added.subtract(self._told.pop(key, {}))
+            self._series[series].update(added)
+            self._told[key] = totals
+            if added["ok"]:
+                self._heard[series] = self._clock()
+        for key in list(self._told)[:-MOST_TOLD]:
+            del self._told[key]
 
-    def _on_window(self, window: Mapping[str, Any], now: float) -> None:
-        series = series_of(window)
-        totals = self._series.setdefault(series, Totals())
-        totals.add([window])
-        if "latency" in window["histograms"]:
-            totals.add_latencies(codec.decoded(window["histograms"]["latency"]))
-            self._heard[series] = now
-        for kind, count in window["failures"].items():
-            self._failures[series.endpoint, kind] += count
+    def on_health(self, health: HealthEvent, **_: Any) -> None:
+        """How the workers fare."""
+        self._workers |= {name: (self._clock(), one) for name, one in health.workers.items()}
+
+    def on_sample(self, sample: SampleEvent, **_: Any) -> None:
+        """What server, GPUs and host said."""
+        self._sample = (self._clock(), sample)
+        self._run = (self._clock(), (sample.cell, str(sample.repeat), sample.phase))
+
+    def on_phase_started(self, phase: PhaseStarted, **_: Any) -> None:
+        """Which run is under way is known at once."""
+        self._run = (self._clock(), (phase.cell, str(phase.repeat), phase.phase))
+
+    def on_run_ended(self, run: RunEnded, **_: Any) -> None:
+        """Arrivals that were never sent are known at the end."""
+        if run.summary is not None and run.summary.dropped:
+            series = Series(run.summary.endpoint, run.cell, "measure")
+            self._series[series].update({"dropped": run.summary.dropped})
 
     def collect(self) -> Iterator[Metric]:
         """Every family that has a sample."""
         now = self._clock()
-        said = {name: health for name, (at, health) in self._workers.items() if now - at <= FRESH_S}
-        sample, run = (told if now - at <= FRESH_S else {} for at, told in (self._sample, self._run))
-        # Which run is under way, as its last sample or phase record says.
-        tags = {(run["cell"], str(run["repeat"]), run["phase"]): 1} if run else {}
-        run_info = gauge("inferswarm_run_info", "The run under way", ("cell", "repeat", "phase"), tags)
+        said = {name: one for name, (at, one) in self._workers.items() if now - at <= FRESH_S}
+        sample = self._sample[1] if now - self._sample[0] <= FRESH_S else None
+        run = {self._run[1]: 1} if now - self._run[0] <= FRESH_S else {}
+        run_info = gauge("inferswarm_run_info", "The run under way", ("cell", "repeat", "phase"), run)
         for family in (*self._totals(now), *workers(said), *samples(sample), run_info):
             if family.samples:
                 yield family
 
     def _totals(self, now: float) -> Iterator[Metric]:
         """Counters since the process started, and the latencies of successes."""
-        series, labels = self._series, (*Series._fields, "outcome")
-        finished = {(*of, "ok"): one.ok for of, one in series.items()}
-        finished |= {(*of, "failed"): one.failures for of, one in series.items()}
-        images = {of: one.images for of, one in series.items()}
-        late = {of: one.late or 0 for of, one in series.items()}
-        yield counter("inferswarm_requests", "Requests finished, as users saw it", labels, finished)
-        yield counter("inferswarm_images", "Images embedded", Series._fields, images)
-        yield counter("inferswarm_late", "Requests begun more than 5 ms late", Series._fields, late)
-        yield counter("inferswarm_dropped", "Arrivals never sent", Series._fields, self._dropped)
-        yield counter("inferswarm_failures", "Requests that failed", ("endpoint", "kind"), self._failures)
+        series, labels = self._series, Series._fields
+        finished = {(*of, what): one[what] for of, one in series.items() for what in ("ok", "failed")}
+        counts = {name: {of: one[name] for of, one in series.items() if name in one} for name in COUNTED}
+        failures = Counter[tuple[str, str]]()
+        for of, one in series.items():
+            failures.update({(of.endpoint, name[5:]): n for name, n in one.items() if name[:5] == "kind "})
+        yield counter(
+            "inferswarm_requests", "Requests finished, as users saw it", (*labels, "outcome"), finished
+        )
+        for name, about in COUNTED.items():
+            yield counter(f"inferswarm_{name}", about, labels, counts[name])
+        yield counter("inferswarm_failures", "Requests that failed", ("endpoint", "kind"), failures)
         family = HistogramMetricFamily(
-            "inferswarm_latency_seconds", "From a request's intended start to its end", labels=Series._fields
+            "inferswarm_latency_seconds", "From a request's intended start to its end", labels=labels
         )
         for of, heard in self._heard.items():
             if now - heard <= KEEP_S:
-                family.add_metric(of, series[of].buckets, series[of].sum_s)
+                family.add_metric(of, series[of].buckets, series[of]["sum_ns"] / NS_PER_S)
         yield family
-
-
-def series_of(record: Mapping[str, Any]) -> Series:
-    """The series that a window or a drained line belongs to."""
-    return Series(endpoint_of(record["cell"]), record["cell"], record["phase"])
-
-
-def lag_p99_s(health: Mapping[str, Any]) -> float | None:
-    """Of a worker's event loop; None where it was not measured. Raises HistogramError."""
-    (lag_ns,) = buckets.percentiles_ns(codec.decoded(health["lag"]), [99.0])
-    return None if lag_ns is None else lag_ns / NS_PER_S
-
-
-def endpoint_of(cell: str) -> str:
-    """The endpoint's name, with which a cell's begins."""
-    return cell.partition("/")[0]
 
 
 def start_exporter(host: str, port: int, live: Live) -> WSGIServer:
@@ -209,31 +213,29 @@ counter = partial(family_of, CounterMetricFamily)
 gauge = partial(family_of, GaugeMetricFamily)
 
 
-def workers(said: Mapping[str, Mapping[str, Any]]) -> Iterator[Metric]:
+def workers(said: Mapping[str, WorkerSecond]) -> Iterator[Metric]:
     """The load generators, one by one and together, by each one's last word."""
-    users, in_flight = (
-        {(): sum(one[name] for one in said.values())} if said else {} for name in ("users", "in_flight")
-    )
-    cpu = {(name,): one["cpu_pct"] for name, one in said.items()}
-    lag = {(name,): lag_p99_s(one) for name, one in said.items()}
-    yield gauge("inferswarm_users", "Users of all workers", (), users)
-    yield gauge("inferswarm_in_flight", "Requests not yet answered", (), in_flight)
+    for name, about in (("users", "Users of all workers"), ("in_flight", "Requests not yet answered")):
+        known = [getattr(one, name) for one in said.values() if getattr(one, name) is not None]
+        yield gauge(f"inferswarm_{name}", about, (), {(): sum(known)} if known else {})
+    cpu = {(name,): one.cpu_pct for name, one in said.items()}
+    lag = {(name,): one.loop_lag_p99_ns and one.loop_lag_p99_ns / NS_PER_S for name, one in said.items()}
     yield gauge("inferswarm_worker_cpu_percent", "Of one core, in the last second", ("worker",), cpu)
     yield gauge("inferswarm_worker_lag_p99_seconds", "Lag of the worker's event loop", ("worker",), lag)
 
 
-def samples(sample: Mapping[str, Any]) -> Iterator[Metric]:
+def samples(sample: SampleEvent | None) -> Iterator[Metric]:
     """What server, GPUs and host said last."""
-    if not sample:
+    if sample is None:
         return
-    endpoint, counters = endpoint_of(sample["cell"]), sample.get("server", {})
+    endpoint, counters = sample.endpoint, sample.server
     parts = {(endpoint, name.removesuffix("_ns")): ns / 1e9 for name, ns in counters.items() if "_ns" in name}
     counts = {(endpoint, name): count for name, count in counters.items() if "_ns" not in name}
     yield counter("inferswarm_server_seconds", "Time in the server, by part", ("endpoint", "part"), parts)
     yield counter("inferswarm_server_count", "What the server counted", ("endpoint", "what"), counts)
-    pending = {(endpoint,): sample.get("pending_requests")}
+    pending = {(endpoint,): sample.pending_requests}
     yield gauge("inferswarm_pending_requests", "Requests waiting in the server", ("endpoint",), pending)
-    host = {(): sample.get("host", {}).get("cpu_pct")}
+    host = {(): sample.host_cpu_pct}
     yield gauge("inferswarm_host_cpu_percent", "Of all cores of the master's machine", (), host)
     for key, (name, about) in GPU_GAUGES.items():
-        yield gauge(name, about, ("gpu",), {(gpu["id"],): gpu.get(key) for gpu in sample.get("gpus", ())})
+        yield gauge(name, about, ("gpu",), {(gpu["id"],): gpu.get(key) for gpu in sample.gpus})

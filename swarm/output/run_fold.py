@@ -1,37 +1,86 @@
-"""The run under way, added up as its report will: for a search, which goes on by what the report will say."""
+"""The run under way, added up as its report will: its Summary at any time, its seconds once they are whole.
 
-from reports.fold.run_records import RunRecords, planned_of
+This is the one fold of a running study. Events, and so the live page and Prometheus, and early stops are told
+its seconds; a search for a rate asks for its Summary.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from reports.fold.records import epoch_s
+from reports.fold.run_records import Bins, RunRecords, Second, planned_of
+from reports.fold.timeline import TimelineSecond, second_of
 from reports.ledger.ledger import Record, tag_of
 from reports.study.summarise import summarise
 from reports.summary.summary import Summary
 
 AT_ONCE = 200
 """Records that are added up together: few enough that the master is never held up for long."""
+LOOK_S = 0.2
+"""From one look at what is whole to the next."""
+WAIT_S = 10.0
+"""So long after its last record a second is told, and a worker that is silent so long is not waited for."""
+KEPT = 120
+"""Seconds that are held after they were told: what comes later still changes them."""
+OF_SECONDS = frozenset({"window", "health", "sample"})
+SAMPLER = ""
+"""Whoever sends samples, among the names of workers."""
+
+
+@dataclass(frozen=True)
+class LiveSecond:
+    """One second of the run under way: its row in timeline.csv, what that was made of, and its sample.
+
+    `revision` counts how often it was told before; `sample` is None where it has none, or it was told before.
+    """
+
+    run: RunRecords
+    at: int
+    revision: int
+    row: TimelineSecond
+    here: Second
+    sample: Record | None
 
 
 class RunFold:
-    """Follows the ledgers of those studies that it is told to, run by run."""
+    """Follows the ledgers of those studies that it is told to, run by run; `clock` counts seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._header: Record = {}
-        self._plan: list[Record] = []
+        self._began = 0
+        self.plan: list[Record] = []
+        """All runs that are known until now."""
         self._run: RunRecords | None = None
+        self._seconds = PendingSeconds()
+        self._looked = 0.0
+        self.late = 0
+        """Records that came when their run was over, or their second was not held any more."""
+        self.listeners: list[Callable[[LiveSecond], None]] = []
+        """Told each second of a run once it is whole, and again where more of it comes."""
 
     def follow(self, header: Record) -> None:
         """The records of this study come next."""
-        self._header, self._plan, self._run = header, [*header["plan"]], None
+        self._header, self.plan, self._run = header, [*header["plan"]], None
+        self._began, self.late = int(epoch_s(header["started_utc"])), 0
+
+    def finish(self) -> None:
+        """The study is over: what still waits is told, and nothing is followed until the next one."""
+        if self._run is not None:
+            self._tell(self._run, self._seconds.all())
+        self._header, self._run = {}, None
 
     def on_record(self, record: Record) -> None:
         """Any record of the ledger, as it is written."""
         if not self._header:
             return
         if record["kind"] == "plan":
-            self._plan += record["runs"]
+            self.plan += record["runs"]
         elif record["kind"] == "run" and record["event"] == "start":
-            planned = next(entry for entry in self._plan if tag_of(entry) == tag_of(record))
-            self._run = RunRecords(planned_of(planned), at_once=AT_ONCE)
-        if self._run and "repeat" in record and tag_of(record) == tag_of(self._run.planned):
-            self._run.add(record)
+            self._begin(record)
+        if "repeat" in record:
+            self._take(record)
 
     def summary(self) -> Summary | None:
         """Of the last run that has begun; None before the first, and where its records are of no run."""
@@ -43,3 +92,97 @@ class RunFold:
         except ValueError:
             # What the report will refuse, too.
             return None
+
+    def _begin(self, record: Record) -> None:
+        planned = next((entry for entry in self.plan if tag_of(entry) == tag_of(record)), None)
+        if planned is None:
+            raise ValueError(f"{record['cell']} was not planned")
+        if self._run is not None:
+            self._tell(self._run, self._seconds.all())
+        self._run = RunRecords(planned_of(planned), Bins(1, 0), at_once=AT_ONCE, of_second=None)
+        self._seconds = PendingSeconds()
+        self._seconds.heard_of(record["workers"], self._clock())
+
+    def _take(self, record: Record) -> None:
+        run, kind, now = self._run, record["kind"], self._clock()
+        if run is None or tag_of(record) != tag_of(run.planned):
+            self.late += kind in OF_SECONDS
+            return
+        run.add(record)
+        if kind in OF_SECONDS and not self._seconds.add(record, now):
+            self.late += 1
+        if kind == "run" and record["event"] == "end":
+            self._tell(run, self._seconds.all())
+        elif now - self._looked >= LOOK_S:
+            self._looked = now
+            self._tell(run, self._seconds.whole(now))
+
+    def _tell(self, run: RunRecords, seconds: Sequence[int]) -> None:
+        if seconds:
+            run.settled()
+        for at in seconds:
+            here, samples = run.seconds.get(at) or Second(), run.samples.spans
+            row = second_of(run.planned, at, run.of_kind("phase"), here, samples, began=self._began)
+            sample = self._seconds.samples.pop(at, None)
+            second = LiveSecond(run, at, self._seconds.tell(at), row, here, sample)
+            for listener in self.listeners:
+                listener(second)
+        for at in self._seconds.let_go():
+            run.close(at)
+            run.settled().seconds.pop(at, None)
+            run.samples.spans.pop(at, None)
+
+
+class PendingSeconds:
+    """Which seconds of a run wait to be told, and which were."""
+
+    def __init__(self) -> None:
+        self.samples: dict[int, Record] = {}
+        """Of those that wait."""
+        self._waiting: dict[int, float] = {}
+        """When the last record of each came."""
+        self._told: dict[int, int] = {}
+        """How often each was told, the first told first."""
+        self._held: dict[int, None] = {}
+        self._latest: dict[str, int] = {}
+        self._heard: dict[str, float] = {}
+
+    def heard_of(self, workers: Iterable[str], now: float) -> None:
+        """These will tell of every second."""
+        for worker in workers:
+            self._latest[worker], self._heard[worker] = 0, now
+
+    def add(self, record: Record, now: float) -> bool:
+        """Take note of a record; whether its second can still be told."""
+        at, who = record["second"], record.get("worker", SAMPLER)
+        self._latest[who], self._heard[who] = max(at, self._latest.get(who, 0)), now
+        if at in self._told and at not in self._held:
+            return False
+        if record["kind"] == "sample":
+            self.samples[at] = record
+        self._waiting[at] = now
+        return True
+
+    def whole(self, now: float) -> list[int]:
+        """Those of which all workers and the sampler have told, or that waited long enough; in order."""
+        alive = [who for who, heard in self._heard.items() if now - heard < WAIT_S]
+        told = min((self._latest[who] for who in alive), default=0)
+        return [at for at in sorted(self._waiting) if at < told or now - self._waiting[at] >= WAIT_S]
+
+    def all(self) -> list[int]:
+        """Every second that waits, in order: nothing more is to come."""
+        return sorted(self._waiting)
+
+    def tell(self, at: int) -> int:
+        """A second is told: how often it was before."""
+        del self._waiting[at]
+        before = self._told.get(at, 0)
+        self._told[at] = before + 1
+        self._held[at] = None
+        return before
+
+    def let_go(self) -> Iterator[int]:
+        """The seconds that are held no more: those that were told first, once there are more than KEPT."""
+        for at in list(self._held)[: max(0, len(self._held) - KEPT)]:
+            del self._held[at]
+            yield at

@@ -12,6 +12,7 @@ from swarm.clock import utc_now
 from swarm.distributed.collector import Collector
 from swarm.launcher.launch_info import BEGAN
 from swarm.output import report_process
+from swarm.output.dispatch import Dispatcher
 from swarm.output.gate import Gate
 from swarm.redaction import copy_redacted
 from swarm.study.conductor import Conductor
@@ -32,6 +33,7 @@ class StudyEnd:
     say: Callable[[str], None]
     max_failure_ratio: float
     gate: Gate
+    events: Dispatcher
     worker_logs: str = ""
     """The folder of what the workers have written, if it is here."""
 
@@ -41,7 +43,8 @@ class StudyEnd:
         try:
             self.conductor.abort(reason)
             self.collector.end_study()
-            self.ledger.write(footer)
+            missed = self.events.finish()
+            self.ledger.write({**footer, "events": missed} if missed else footer)
             self.ledger.close()
             self.servers.copy_logs(self.folder / "logs")
             if self.worker_logs:

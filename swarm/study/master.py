@@ -22,11 +22,13 @@ from swarm.backends.statistics import read_counters
 from swarm.distributed.collector import Collector
 from swarm.distributed.workers import Workers
 from swarm.errors import SwarmError, TimeIsOverError, UsageError
+from swarm.events import StudyEnded
 from swarm.launcher.launch_info import LaunchInfo
 from swarm.locust_patches.patches import hush_locust
 from swarm.locust_patches.signals import MasterSignals, to_the_end
 from swarm.options.model import Options
 from swarm.options.parse import changes, resolve
+from swarm.output.dispatch import Dispatcher
 from swarm.output.gate import Gate
 from swarm.output.prometheus import Live, start_exporter
 from swarm.output.results_folder import header, make_folder, new_folder, open_ledger
@@ -84,8 +86,9 @@ class Master:
         self._page = live_page(web_ui)
         self._gate = Gate(self._say)
         self._fold = RunFold()
-        self._collector.listeners += [self._page.on_record] if self._page else []
-        self._collector.listeners += [lambda record: self._gate.on_record(record), self._fold.on_record]
+        self._fold.listeners.append(lambda second: self._gate.on_second(second))
+        self._events = Dispatcher(self._fold, self._say)
+        self._collector.listeners.append(self._events.on_record)
         self._signals = MasterSignals(environment, runner, web_ui)
         atexit.register(self._servers.embedded.stop)
         environment.events.quit.add_listener(self._show_closing_text)
@@ -105,7 +108,6 @@ class Master:
             raise UsageError(str(error)) from error
         if options.prometheus_port:
             start_exporter(options.prometheus_host, options.prometheus_port, self._live)
-            self._collector.listeners.append(self._live.on_record)
         check_metrics(options.urls, options.security)
         # From the page, another study's settings may be asked for at any time.
         varied = self._environment.web_ui is not None or varies_servers(self._study, kinds, options)
@@ -145,7 +147,9 @@ class Master:
             self._dependencies(), schedule, Terms(options.request_timeout, size.warm_up, options.seed)
         )
         own, logs, ratio = self._servers.embedded, self._launch.logs, options.max_failure_ratio
-        end = StudyEnd(conductor, self._collector, ledger, folder, own, self._say, ratio, self._gate, logs)
+        end = StudyEnd(
+            conductor, self._collector, ledger, folder, own, self._say, ratio, self._gate, self._events, logs
+        )
         status, reason = "interrupted", "stopped before its end"
         try:
             with gevent.Timeout(self._run_time_s(), TimeIsOverError("--run-time is over")):
@@ -203,10 +207,9 @@ class Master:
         head = header(self._study, about, command, runs, self.images, self._servers)
         whole = {**head, **self._launch.facts(head["fingerprint"])}
         ledger = open_ledger(folder, whole)
-        if options.find_rate:
-            self._fold.follow(whole)
-        if self._page:
-            self._page.begun(folder, whole)
+        own: list[object] = [self._page.begun(folder, whole)] if self._page else []
+        own += [self._live] if options.prometheus_port else []
+        self._events.begin(whole, own, needed=bool(options.find_rate) or self._gate.may_stop)
         return ledger
 
     def _begin(self, options: Options, ledger: LedgerWriter, folder: Path, schedule: Schedule) -> None:
@@ -247,6 +250,7 @@ class Master:
             self._page.ended(status, reason, code)
         self._workers.forget()
         self._environment.process_exit_code = code
+        self._events.ended(StudyEnded(self._study.name, end.folder, status, reason, code))
         if self._environment.web_ui is not None:
             self._show_closing_text()
 

@@ -5,10 +5,8 @@ Its routes are all behind Locust's login where that is on; what other pages ask 
 
 import itertools
 import json
-import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +14,12 @@ from flask import Blueprint, Response, current_app, make_response, render_templa
 
 from swarm.output.allowed_hosts import refusal
 from swarm.web.cells import TAB
-from swarm.web.seconds import COLUMNS
-from swarm.web.state import StudyState
+from swarm.web.state import COLUMNS, StudyState
 from users.redact import redacted, spellings
 
 MOST_STUDIES = 50
 """Of one process that are listed, the running one among them."""
 NEVER_BEGAN = {"id": "", "status": "idle"}
-logger = logging.getLogger("inferswarm")
 KEY = "inferswarm"
 HERE = Path(__file__).parent
 REPORT = HERE.parent.parent / "reports" / "render"
@@ -55,47 +51,20 @@ class LivePage:
         self._clock = clock
         self._count = itertools.count(1)
         self._studies: list[StudyState] = []
-        self._begun = False
-        """Whether the last of them is the one that is on: another may have begun that is not known here."""
         self._refused = ""
-        self._fault = ""
 
-    def begun(self, folder: Path, header: Mapping[str, Any]) -> None:
-        """A new study, which has its folder and its ledger, takes the place of the one before."""
-        self._refused = self._fault = ""
-        self._begun = False
-        with self._following():
-            for study in self._studies:
-                study.supersede()
-            study = StudyState(folder, header, self._count, self._clock)
-            self._studies = [*self._studies[1 - MOST_STUDIES :], study]
-            self._begun = True
-
-    def on_record(self, record: Mapping[str, Any]) -> None:
-        """Follow; where that fails, say so, and leave the rest of this study to its report.
-
-        It raises nothing, since it is told in the middle of a measurement.
-        """
-        if self._begun and not self._fault:
-            with self._following():
-                self._studies[-1].on_record(record)
+    def begun(self, folder: Path, header: Mapping[str, Any]) -> StudyState:
+        """A new study, which has its folder and its ledger, takes the place of the one before: it listens."""
+        self._refused = ""
+        for study in self._studies:
+            study.supersede()
+        study = StudyState(folder, header, self._count, self._clock)
+        self._studies = [*self._studies[1 - MOST_STUDIES :], study]
+        return study
 
     def ended(self, status: str, reason: str, code: int) -> None:
-        """The study's files are there; `code` is what it would exit with."""
-        if self._begun:
-            with self._following():
-                self._studies[-1].close(status, reason, code)
-
-    @contextmanager
-    def _following(self) -> Iterator[None]:
-        """What goes wrong on the page is told there, and costs no study."""
-        try:
-            yield
-        except Exception as error:
-            logger.exception("the live page cannot follow the study")
-            self._fault = f"{type(error).__name__}: {error}"
-            if self._begun:
-                self._studies[-1].progress.over()
+        """The files of the latest study are there; `code` is what it would exit with."""
+        self._studies[-1].close(status, reason, code)
 
     def refused(self, sentence: str) -> None:
         """Shown until a study begins."""
@@ -104,14 +73,13 @@ class LivePage:
     @property
     def next(self) -> int:
         """The number after which there is nothing yet."""
-        shown = (held for study in self._studies[-1:] for held in (study.seconds, study.cells))
-        return max((held[-1][0] for held in shown if held), default=0)
+        return max((study.latest for study in self._studies[-1:]), default=0)
 
     def data(self, since: int, known: str = "") -> dict[str, Any]:
         """What a browser has to be told that knows everything up to `since` of the study `known`."""
-        head = {"next": self.next, "refused": self._refused, "fault": self._fault, "columns": COLUMNS}
+        head = {"next": self.next, "refused": self._refused, "columns": COLUMNS}
         if not self._studies:
-            return {**head, "study": NEVER_BEGAN, "earlier": []}
+            return {**head, "fault": "", "study": NEVER_BEGAN, "earlier": []}
         *before, study = self._studies
         earlier = [one.about() for one in reversed(before)]
         return {

@@ -5,27 +5,29 @@ How far it has come: which run of how many, in which phase, and how long the res
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reports.caveat import Caveat
-from reports.fold.run_records import planned_of
-from reports.fold.timeline import TimelineSecond
 from reports.ledger.ledger import Record
-from reports.summary.summary import Summary
+from swarm.events import PhaseStarted, RunEnded, RunStarted, SampleEvent, WindowEvent
 from swarm.plan.schedule import clock, cost_of
 from swarm.web.cells import cell_of, tab_row
-from swarm.web.seconds import KINDS, Seconds, entry_of, row_of, summary_of
 
 KEPT_S = 900
 """Seconds that are kept: the last quarter of an hour of load."""
-MOST_RECORDS = 10_000
-"""Of one run: 12 minutes of four workers, folded in a second. For longer ones there is the report."""
 MOST_ROWS = 500
 """Of the table in Locust's page: as many as it shows of anything."""
 RUNNING = "running"
-Numbered = tuple[int, Any]
+MS = 1e6
+DIGITS = 4
+COLUMNS = (
+    *("t_s", "cell", "repeat", "phase", "images_per_s", "failures_per_s"),
+    *("latency_p50_ms", "latency_p95_ms", "latency_p99_ms", "in_flight", "users", "worker_cpu_pct"),
+    *("loop_lag_ms", "server_queue_ms", "server_compute_ms", "executed_batch", "pending_requests"),
+    *("gpu_util_pct", "gpu_memory_bytes", "gpu_power_w"),
+)
+"""Of each second: timeline.csv's names, but that `t_s` is Unix time."""
 
 
 class StudyState:
@@ -37,80 +39,59 @@ class StudyState:
         self.folder, self.header, self.name = folder, header, folder.name
         self.status, self.reason, self.code = RUNNING, "", 0
         self.progress = Progress(header["plan"], clock())
-        self.seconds: deque[Numbered] = deque(maxlen=KEPT_S)
-        self.cells: list[Numbered] = []
+        self.seconds: dict[tuple[int, str, int], tuple[int, list[Any]]] = {}
+        """By second, cell and repeat, in the order of their numbers."""
+        self.cells: list[tuple[int, dict[str, Any]]] = []
         self.tab: deque[dict[str, Any]] = deque(maxlen=MOST_ROWS)
         self.forgotten = False
         """Whether older seconds had to go."""
+        self.fault = ""
+        """Why it cannot be followed any more."""
         self._count, self._clock = count, clock
-        self._entry: Record = {}
-        self._records: list[Record] | None = []
-        """Of the running cell, for its fold; None once they are too many, which are let go."""
-        self._running: Seconds | None = None
-        self._late = 0
 
-    def on_record(self, record: Record) -> None:
-        """Any record of the ledger, as it is written."""
-        if record["kind"] == "plan":
-            self.progress.planned(record["runs"])
-        elif record["kind"] == "run" and record["event"] == "start":
-            self._begin(record)
-        elif self._is_running(record):
-            self._follow(record)
+    def on_run_started(self, run: RunStarted, **_: Any) -> None:
+        """The next run."""
+        self.progress.plan = list(run.plan)
+        self.progress.begun(run.planned)
 
-    def _begin(self, record: Record) -> None:
-        self._entry = entry_of(self.progress.plan, record)
-        self._records, self._running = [record], Seconds(self._entry)
-        self.progress.begun(self._entry)
+    def on_phase_started(self, phase: PhaseStarted, **_: Any) -> None:
+        """A phase of it."""
+        self.progress.phase = phase.phase
 
-    def _is_running(self, record: Record) -> bool:
-        known = (self._entry.get("cell"), self._entry.get("repeat"))
-        return self._running is not None and (record.get("cell"), record.get("repeat")) == known
+    def on_window(self, window: WindowEvent, **_: Any) -> None:
+        """What clients did in a second."""
+        self._show(window)
 
-    def _follow(self, record: Record) -> None:
-        assert self._running is not None
-        if self._records is not None:
-            self._records.append(record)
-            if len(self._records) > MOST_RECORDS:
-                self._records = None
-        if record["kind"] == "phase":
-            self.progress.phase = record["phase"]
-        if record["kind"] in KINDS:
-            self._show(self._running.add(record, self._clock()))
-        elif record["kind"] == "run":
-            self._show(self._running.rest())
-            self._end(record["status"])
+    def on_sample(self, sample: SampleEvent, **_: Any) -> None:
+        """What was sampled in it stands in the same row."""
+        self._show(sample)
 
-    def _show(self, seconds: Iterator[TimelineSecond]) -> None:
-        """One that comes a second time takes the place of the first."""
-        for second in seconds:
-            row = row_of(second)
-            for one in [one for one in self.seconds if one[1][0] == row[0] and one[1][1:3] == row[1:3]]:
-                self.seconds.remove(one)
-            self.forgotten |= len(self.seconds) == KEPT_S
-            self.seconds.append((next(self._count), row))
+    def _show(self, event: WindowEvent | SampleEvent) -> None:
+        key = (event.second, event.cell, event.repeat)
+        _, known = self.seconds.pop(key, (0, [None] * len(COLUMNS)))
+        own = (value_of(event, column) for column in COLUMNS)
+        row = [old if value is None else value for value, old in zip(own, known, strict=True)]
+        self.seconds[key] = (next(self._count), row)
+        if len(self.seconds) > KEPT_S:
+            del self.seconds[next(iter(self.seconds))]
+            self.forgotten = True
 
-    def _end(self, status: str) -> None:
-        """No load is under way now: there is time for a fold."""
-        assert self._running is not None
-        running, records = self._running, self._records
-        self._records, self._running = [], None
-        self.progress.ended(status, self._clock())
-        self._late += running.late
-        if records is None:
-            text = f"more than {MOST_RECORDS:,} records, too many to hold"
-            doubt = Caveat("too-long", text, "Read its numbers in the report.")
-            run = Summary(**planned_of(self._entry), status="done", caveats=(doubt,))
-        else:
-            run = summary_of(self.header, self._entry, records)
-        cell = cell_of(run)
-        self.cells.append((next(self._count), cell))
-        self.tab.append(tab_row(cell, len(self.cells)))
+    def on_run_ended(self, run: RunEnded, **_: Any) -> None:
+        """Its numbers are those of the report."""
+        self.progress.ended(run.status, self._clock())
+        if run.summary is not None:
+            cell = cell_of(run.summary)
+            self.cells.append((next(self._count), cell))
+            self.tab.append(tab_row(cell, len(self.cells)))
+
+    def failed(self, fault: str) -> None:
+        """It cannot be followed any more; its report will have everything."""
+        self.fault = fault
+        self.progress.over()
 
     def close(self, status: str, reason: str, code: int) -> None:
         """The study is over, and its report written."""
         self.status, self.reason, self.code = status, reason, code
-        self._records, self._running = [], None
         self.progress.over()
 
     def supersede(self) -> None:
@@ -140,14 +121,20 @@ class StudyState:
             "csv": self.file("cells.csv") is not None,
         }
 
+    @property
+    def latest(self) -> int:
+        """The number of what came last; 0 where nothing has."""
+        seconds = next(reversed(self.seconds.values()), (0,))
+        return max(seconds[0], self.cells[-1][0] if self.cells else 0)
+
     def news(self, since: int) -> Mapping[str, Any]:
         """What has come after number `since`: seconds, and finished cells."""
-        newer = itertools.takewhile(lambda second: second[0] > since, reversed(self.seconds))
+        newer = itertools.takewhile(lambda second: second[0] > since, reversed(self.seconds.values()))
         return {
             "seconds": [row for _, row in newer][::-1],
             "cells": [cell for number, cell in self.cells if number > since],
             "forgotten": self.forgotten,
-            "late": self._late + (self._running.late if self._running else 0),
+            "fault": self.fault,
             "progress": self.progress.told(),
         }
 
@@ -164,10 +151,6 @@ class Progress:
         self._began, self._ended = now, now
         self._begun = self._done = 0
         self._entry: Record = {}
-
-    def planned(self, entries: Iterable[Record]) -> None:
-        """More runs, as a search finds that it needs them."""
-        self.plan.extend(entries)
 
     def begun(self, entry: Record) -> None:
         """The next run."""
@@ -203,3 +186,18 @@ class Progress:
             "phase": self.phase,
             "left": self.left(),
         }
+
+
+def value_of(event: WindowEvent | SampleEvent, column: str) -> Any:
+    """What an event says in one of COLUMNS, to four digits; None where it says nothing of it."""
+    if column == "t_s":
+        return event.second
+    if not column.endswith("_ms"):
+        return short(getattr(event, column, None))
+    value_ns = getattr(event, column.removesuffix("_ms") + "_ns", None)
+    return None if value_ns is None else short(value_ns / MS)
+
+
+def short(value: Any) -> Any:
+    """A fraction to four digits, for it is sent every second; anything else as it is."""
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value

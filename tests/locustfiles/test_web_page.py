@@ -20,6 +20,7 @@ from tests.locustfiles.console import CELLS, LOCUST, SHORT, Console, all_gone, f
 from tests.processes import free_port, is_listening, wait_until
 from tests.reports.builder import Book
 from tests.reports.lines import Record, phase_line, readings, triton
+from tests.swarm.followed import Followed
 from tests.swarm.web_stand import MS, begun, second_of, web_ui
 from tests.swarm.wsgi import serving
 
@@ -148,9 +149,8 @@ def test_markup_from_outside_shows_as_text_and_a_gpu_has_its_charts(tmp_path: Pa
     tag = book.plan("onnx-grpc", 1, 2)
     hostile: Record = {**tag, "cell": f"{INJECTED}/b1/c2"}
     book.header["plan"][0]["cell"] = hostile["cell"]
-    live.begun(tmp_path / INJECTED.replace("/", ""), book.header)
-    for record in whole_run(hostile):
-        live.on_record(record)
+    folder = tmp_path / INJECTED.replace("/", "")
+    Followed(book.header, live.begun(folder, book.header)).tell(*whole_run(hostile))
     live.ended("failed", INJECTED, 3)
     live.refused(INJECTED)
     with serving(ui.app) as address:
@@ -170,9 +170,7 @@ def test_a_page_that_cannot_draw_says_so_and_asks_on_while_it_is_in_sight(tmp_pa
     live = open_page(ui)
     book = Book()
     tag = book.plan("onnx-grpc", 1, 2)
-    live.begun(tmp_path, book.header)
-    for record in whole_run(tag):
-        live.on_record(record)
+    Followed(book.header, live.begun(tmp_path, book.header)).tell(*whole_run(tag))
     with serving(ui.app) as address:
         found = browsed(f"http://{address}/inferswarm", "#cells tr", "1", "--blocked", "echarts.min.js")
     assert "This page cannot draw what it was told: reload it." in found["text"]

@@ -129,10 +129,7 @@ const take = (data) => {
   }
   const lost = `The live page cannot follow this study (${data.fault}); its report will have everything.`;
   const fault = data.fault && lost;
-  const late = data.late
-    ? `${counted(data.late, "record")} came too late for the charts: do the hosts' clocks differ? The report will have them.`
-    : "";
-  warn(data.refused ? `The study could not begin. ${data.refused}` : fault || late);
+  warn(data.refused ? `The study could not begin. ${data.refused}` : fault);
 };
 
 const ask = async () => {

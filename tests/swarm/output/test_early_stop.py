@@ -8,27 +8,52 @@ from typing import Any
 import pytest
 
 from reports.gates.thresholds import parse_gates
-from swarm.output.early_stop import EarlyStop
+from swarm.output.early_stop import EarlyStop, StopReason
+from swarm.output.run_fold import RunFold
 from swarm.plan.cell import Cell, PlannedRun
 from tests.reports.lines import FIRST_SECOND, health_line, window
+from tests.swarm.fakes import FakeClock
+from tests.swarm.followed import START
 from tests.swarm.stand import GRPC, HTTP
 
 MS = 1_000_000
 CELL, OTHER = Cell(HTTP, 1, 2, 10, 30), Cell(GRPC, 1, 2, 10, 30)
 TAG = {"cell": CELL.name, "repeat": 2}
+STARTED = "2026-11-21T11:00:00Z"
 P50 = "require = 'latency_p50_ms <= 50'"
 Record = dict[str, Any]
 
 
-def early_stop(*lines: str, runs: int = 1) -> EarlyStop:
-    """With one threshold, of which lines are given."""
-    text = "\n".join(["[[threshold]]", *lines])
-    gates = parse_gates(text, "thresholds.toml")
-    return EarlyStop(gates.thresholds, [PlannedRun(cell, 1).to_record() for cell in (CELL, OTHER)], runs)
+class Stopping:
+    """An early stop with one threshold, of which lines are given, on the fold that it listens to."""
+
+    def __init__(self, *lines: str, runs: int = 1) -> None:
+        gates = parse_gates("\n".join(["[[threshold]]", *lines]), "thresholds.toml")
+        self._early_stop, self._clock = EarlyStop(gates.thresholds, runs), FakeClock()
+        self._fold = RunFold(self._clock)
+        self._fold.listeners.append(self._early_stop.on_second)
+        plan = [PlannedRun(cell, 2).to_record() for cell in (CELL, OTHER)]
+        self._fold.follow({"plan": plan, "started_utc": STARTED})
+
+    @property
+    def stop(self) -> StopReason | None:
+        return self._early_stop.stop
+
+    def on_record(self, record: Record) -> None:
+        self._clock.now += 1
+        self._fold.on_record(record)
+
+    def begin(self, tag: Record) -> None:
+        """A run."""
+        self.on_record({**START, **tag})
+
+
+def early_stop(*lines: str, runs: int = 1) -> Stopping:
+    return Stopping(*lines, runs=runs)
 
 
 def phase(name: str, tag: Record = TAG) -> Record:
-    return {"kind": "phase", **tag, "phase": name}
+    return {"kind": "phase", **tag, "phase": name, "utc": STARTED}
 
 
 def seconds(
@@ -40,8 +65,9 @@ def seconds(
         yield made | {"second": FIRST_SECOND + at, "failures": {"timeout": failures}} | changed
 
 
-def stopped_after(found: EarlyStop, records: Iterator[Record]) -> int | None:
-    """How many seconds of the measure phase were told of when it was certain; None where it never was."""
+def stopped_after(found: Stopping, records: Iterator[Record]) -> int | None:
+    """How many seconds of a new run's measure phase were over when it was certain; None: it never was."""
+    found.begin(TAG)
     found.on_record(phase("measure"))
     for number, record in enumerate(records):
         found.on_record(record)
@@ -98,9 +124,8 @@ def test_a_percentile_of_no_successes_is_not_known() -> None:
 
 def test_only_the_measure_phase_counts() -> None:
     found = early_stop(P50, "abort_after_s = 1")
-    for record in (phase("warm-up"), *seconds([80], phase="warm-up"), phase("measure")):
-        found.on_record(record)
-    assert stopped_after(found, seconds([10])) is None
+    good = (record | {"second": record["second"] + 20} for record in seconds([10]))
+    assert stopped_after(found, iter([*seconds([80], phase="warm-up"), *good])) is None
 
 
 def test_each_run_is_judged_by_itself() -> None:
@@ -120,6 +145,7 @@ def test_a_run_that_was_planned_later_is_known() -> None:
     tag = {"cell": later.name, "repeat": 1}
     found = early_stop(P50, "abort_after_s = 1")
     found.on_record({"kind": "plan", "runs": [PlannedRun(later, 1).to_record()]})
+    found.begin(tag)
     found.on_record(phase("measure", tag))
     for record in seconds([80], **tag):
         found.on_record(record)
@@ -141,6 +167,8 @@ def test_workers_are_taken_together_and_tell_of_empty_seconds_too() -> None:
     both = [record | {"worker": worker} for record in seconds([80], count=5) for worker in ("w0", "w1")]
     assert stopped_after(found, iter(both)) is None, "the fifth second is not over"
     found.on_record(health_line(TAG, "w0", FIRST_SECOND + 5))
+    assert found.stop is None, "w1 has not told of the second after it"
+    found.on_record(health_line(TAG, "w1", FIRST_SECOND + 5))
     assert found.stop is not None
 
 

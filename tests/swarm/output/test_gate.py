@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,15 +15,17 @@ from swarm.errors import UsageError
 from swarm.launcher.launch_info import LaunchInfo
 from swarm.output import report_process
 from swarm.output.gate import Gate
-from swarm.plan.cell import Cell
+from swarm.plan.cell import Cell, PlannedRun
 from swarm.plan.matrix import Size, serial_and_concurrent
 from swarm.plan.schedule import RepeatingSchedule
 from swarm.study.build_schedule import schedule_of
 from swarm.study.shape import StudyShape
 from tests.reports.lines import FIRST_SECOND, window
+from tests.swarm.followed import START, Followed, Heard
 from tests.swarm.output.test_results_folder import options
 from tests.swarm.stand import GRPC, HTTP
 
+STARTED = "2026-11-21T11:00:00Z"
 ROOT = Path(__file__).parents[3]
 P50 = "[[threshold]]\nrequire = 'latency_p50_ms <= 50'\n"
 SIZE = Size(batches=(1, 4), levels=(1,), iterations=10, seconds=2, repeats=3)
@@ -63,7 +66,7 @@ def test_without_the_option_nothing_is_asked(tmp_path: Path) -> None:
     none = Gate.of(options(), print)
     none.check([], [], 0)
     none.keep(tmp_path)
-    none.on_record({"kind": "phase", "phase": "measure"})
+    assert not none.may_stop
     assert (none.given, none.stopped(), none.facts(), list(tmp_path.iterdir())) == (False, "", {}, [])
 
 
@@ -111,10 +114,11 @@ def test_what_stops_the_study_is_said_and_goes_into_the_footer(tmp_path: Path) -
     tag = {"cell": cell.name, "repeat": 1}
     found = gate(tmp_path, f"{P50}abort_after_s = 1")
     found.check([cell], [HTTP], 1)
-    found.on_record({"kind": "phase", **tag, "phase": "measure"})
-    assert found.stopped() == ""
-    for at in range(9):
-        found.on_record(window(tag, "w0", [80_000_000] * 20, 1) | {"second": FIRST_SECOND + at})
+    assert (found.may_stop, found.stopped()) == (True, "")
+    study = Followed({"plan": [PlannedRun(cell, 1).to_record()], "started_utc": STARTED}, Heard())
+    study.fold.listeners.append(found.on_second)
+    lines = [window(tag, "w0", [80_000_000] * 20, 1) | {"second": FIRST_SECOND + at} for at in range(9)]
+    study.tell({**START, **tag}, *lines, step_s=1)
     assert found.stopped().startswith("gate: a-http/b1/c2: latency_p50_ms 80.0 ms")
     assert found.facts()["gate"]["threshold"] == 1
 
@@ -178,7 +182,11 @@ def test_an_error_while_following_a_study_is_said_once_and_stops_nothing(tmp_pat
     said: list[str] = []
     found = gate(tmp_path, f"{P50}abort_after_s = 1", said=said)
     found.check([Cell(HTTP, 1, 2, 10, 30)], [HTTP], 1)
+    broken: Any = SimpleNamespace(here=None)
     for _ in range(2):
-        found.on_record({"kind": "phase", "phase": "measure", "cell": "no such", "repeat": 1})
-    assert said == ["inferswarm: no threshold stops this study any more (KeyError: 'no such')"]
+        found.on_second(broken)
+    assert said == [
+        "inferswarm: no threshold stops this study any more "
+        "(AttributeError: 'NoneType' object has no attribute 'phases')"
+    ]
     assert (found.stopped(), found.facts()) == ("", {})

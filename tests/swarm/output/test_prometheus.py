@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import http.client
-from collections.abc import Callable, Iterator
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from reports.fold.windows import Results
 from reports.histogram import codec
 from swarm.errors import UsageError
+from swarm.events import HealthEvent, PhaseStarted, RunEnded, SampleEvent, WindowEvent, WorkerSecond
 from swarm.output.prometheus import BOUNDS_S, FRESH_S, KEEP_S, Live, start_exporter
 from tests.processes import free_port
 from tests.swarm.fakes import FakeClock
@@ -59,23 +64,39 @@ def stand() -> Iterator[Stand]:
     made.stop()
 
 
-def window(latencies_ns: list[int], cell: str = CELL, **values: Any) -> dict[str, Any]:
-    return {
-        "kind": "window", "cell": cell, "repeat": 1, "phase": "measure", "second": 7, "worker": "w0",
-        "ok": len(latencies_ns), "failures": {}, "images": 4 * len(latencies_ns), "late": 0,
-        "histograms": {"latency": codec.encoded_ns(latencies_ns)[0]}, **values,
-    }  # fmt: skip
+SECONDS = itertools.count(1)
 
 
-def health(worker: str, lags_ns: list[int], users: int = 4) -> dict[str, Any]:
-    return {
-        "kind": "health", "cell": CELL, "repeat": 1, "phase": "measure", "second": 7, "worker": worker,
-        "cpu_pct": 61.5, "lag": codec.encoded_ns(lags_ns)[0], "in_flight": 3, "users": users,
-    }  # fmt: skip
+def window(
+    latencies_ns: list[int],
+    cell: str = CELL,
+    phase: str = "measure",
+    second: int = 0,
+    failures: Mapping[str, int] | None = None,
+    late: int = 0,
+) -> WindowEvent:
+    """A second of its own, if it is not given."""
+    endpoint, latency = cell.partition("/")[0], codec.decoded(codec.encoded_ns(latencies_ns)[0])
+    ok, kinds = len(latencies_ns), Counter(failures or {})
+    found = Results(None, ok, 4 * ok, late, kinds, {"latency": latency} if ok else {})
+    return WindowEvent(
+        t_s=0, utc="", cell=cell, repeat=1, phase=phase, endpoint=endpoint, second=second or next(SECONDS),
+        revision=0, ok=ok, images=4 * ok, failures=kinds, percentiles={}, results={phase: found},
+    )  # fmt: skip
 
 
-def sample(**values: Any) -> dict[str, Any]:
-    return {"kind": "sample", "cell": CELL, "repeat": 2, "phase": "measure", "second": 7, **values}
+def health(**workers: WorkerSecond) -> HealthEvent:
+    return HealthEvent(second=7, cell=CELL, repeat=1, phase="measure", revision=0, workers=workers)
+
+
+def worker(lag_ns: float | None, users: int) -> WorkerSecond:
+    known = {"loop_cpu_pct": None, "cpu_wait_pct": None, "cpu_pct": 61.5, "loop_lag_p99_ns": lag_ns}
+    return WorkerSecond(**known, users=users, in_flight=3)
+
+
+def sample(**values: Any) -> SampleEvent:
+    about = {"t_s": 0, "utc": "", "cell": CELL, "repeat": 2, "phase": "measure", "endpoint": "onnx-grpc"}
+    return SampleEvent(**{**about, "second": 7, "gpus": (), "server": {}, "missing": (), **values})
 
 
 def test_before_anything_has_run_there_is_nothing(stand: Stand) -> None:
@@ -83,8 +104,8 @@ def test_before_anything_has_run_there_is_nothing(stand: Stand) -> None:
 
 
 def test_counters(stand: Stand) -> None:
-    stand.live.on_record(window([5_000_000] * 10, failures={"timeout": 2, "reset": 1}))
-    stand.live.on_record(window([], failures={"timeout": 1}, phase="warm-up", histograms={}))
+    stand.live.on_window(window([5_000_000] * 10, failures={"timeout": 2, "reset": 1}))
+    stand.live.on_window(window([], phase="warm-up", failures={"timeout": 1}))
     found = stand.scrape()
     assert found[key("inferswarm_requests_total", {**OF, "outcome": "ok"})] == 10
     assert found[key("inferswarm_requests_total", {**OF, "outcome": "failed"})] == 3
@@ -94,12 +115,23 @@ def test_counters(stand: Stand) -> None:
     assert found[key("inferswarm_failures_total", {"endpoint": "onnx-grpc", "kind": "reset"})] == 1
 
 
+def test_a_second_that_comes_again_adds_what_is_new_in_it(stand: Stand) -> None:
+    stand.live.on_window(window([5_000_000] * 10, second=7, failures={"reset": 1}))
+    stand.live.on_window(window([5_000_000] * 4, second=8))
+    stand.live.on_window(window([5_000_000] * 12, second=7, failures={"reset": 1, "timeout": 2}))
+    found = stand.scrape()
+    assert found[key("inferswarm_requests_total", {**OF, "outcome": "ok"})] == 16
+    assert found[key("inferswarm_requests_total", {**OF, "outcome": "failed"})] == 3
+    assert found[key("inferswarm_latency_seconds_count", OF)] == 16
+    assert found[key("inferswarm_latency_seconds_sum", OF)] == pytest.approx(0.08, rel=1e-3)
+
+
 def test_buckets_against_exact_counts(stand: Stand) -> None:
     """Latencies in whole µs over the histogram's whole range, and one on every bound."""
     drawn = np.random.default_rng(5).lognormal(np.log(30e3), 2.5, 20_000).astype(np.int64)
     exact_us = np.concatenate([drawn, (np.array(BOUNDS_S) * 1e6).round().astype(np.int64)])
     for part in np.array_split(exact_us, 7):
-        stand.live.on_record(window([int(value) * 1000 for value in part]))
+        stand.live.on_window(window([int(value) * 1000 for value in part]))
     found = stand.scrape()
     for bound in BOUNDS_S:
         counted = found[key("inferswarm_latency_seconds_bucket", {**OF, "le": bound})]
@@ -114,7 +146,7 @@ def test_buckets_against_exact_counts(stand: Stand) -> None:
 
 
 def test_the_page_says_what_it_holds(stand: Stand) -> None:
-    stand.live.on_record(window([1_000_000]))
+    stand.live.on_window(window([1_000_000]))
     types = {family.name: family.type for family in text_string_to_metric_families(stand.page())}
     assert types == {
         "inferswarm_requests": "counter",
@@ -125,11 +157,11 @@ def test_the_page_says_what_it_holds(stand: Stand) -> None:
 
 
 def test_totals_never_fall(stand: Stand) -> None:
-    stand.live.on_record(window([5_000_000] * 10))
+    stand.live.on_window(window([5_000_000] * 10))
     first = stand.scrape()
-    for repeat in (1, 2):
-        stand.live.on_record(window([1_000_000, 90_000_000], repeat=repeat))
-    stand.live.on_record(window([1_000_000], cell="onnx-http/b1/c1"))
+    for _ in range(2):
+        stand.live.on_window(window([1_000_000, 90_000_000]))
+    stand.live.on_window(window([1_000_000], cell="onnx-http/b1/c1"))
     second = stand.scrape()
     assert first
     assert all(second[name] >= value for name, value in first.items())
@@ -139,27 +171,26 @@ def test_totals_never_fall(stand: Stand) -> None:
 
 def test_a_histogram_rests_without_results_and_comes_back_whole(stand: Stand) -> None:
     name = key("inferswarm_latency_seconds_count", OF)
-    stand.live.on_record(window([5_000_000] * 10))
+    stand.live.on_window(window([5_000_000] * 10))
     stand.clock.now += KEEP_S
     assert stand.scrape()[name] == 10
     stand.clock.now += 1
     assert name not in stand.scrape()
     assert stand.scrape()[key("inferswarm_requests_total", {**OF, "outcome": "ok"})] == 10
-    stand.live.on_record(window([5_000_000]))
+    stand.live.on_window(window([5_000_000]))
     assert stand.scrape()[name] == 11
 
 
 def test_workers(stand: Stand) -> None:
-    stand.live.on_record(health("w0", [1_000_000] * 99 + [40_000_000] * 2, users=3))
-    stand.live.on_record(health("w1", [], users=5))
+    stand.live.on_health(health(w0=worker(40_000_000, users=3), w1=worker(None, users=5)))
     found = stand.scrape()
     assert found["inferswarm_users{}"] == 8
     assert found["inferswarm_in_flight{}"] == 6
     assert found["inferswarm_worker_cpu_percent{worker=w0}"] == 61.5
-    assert found["inferswarm_worker_lag_p99_seconds{worker=w0}"] == pytest.approx(0.04, rel=1e-3)
+    assert found["inferswarm_worker_lag_p99_seconds{worker=w0}"] == 0.04
     assert "inferswarm_worker_lag_p99_seconds{worker=w1}" not in found
     stand.clock.now += FRESH_S + 1
-    stand.live.on_record(health("w1", [1_000_000], users=5))
+    stand.live.on_health(health(w1=worker(1_000_000, users=5)))
     found = stand.scrape()
     assert (found["inferswarm_users{}"], "inferswarm_worker_cpu_percent{worker=w0}" in found) == (5, False)
 
@@ -169,7 +200,7 @@ def test_samples(stand: Stand) -> None:
         {"id": "GPU-a", "util_pct": 93.0, "memory_bytes": 2_000_000_000, "power_w": 310.5},
         {"id": "GPU-b"},
     ]
-    stand.live.on_record(sample(gpus=gpus, pending_requests=12, host={"cpu_pct": 40.0, "tx_bytes": 1}))
+    stand.live.on_sample(sample(gpus=tuple(gpus), pending_requests=12, host_cpu_pct=40.0))
     assert stand.scrape() == {
         "inferswarm_gpu_utilization_percent{gpu=GPU-a}": 93.0,
         "inferswarm_gpu_memory_bytes{gpu=GPU-a}": 2e9,
@@ -178,7 +209,7 @@ def test_samples(stand: Stand) -> None:
         "inferswarm_host_cpu_percent{}": 40.0,
         f"inferswarm_run_info{{cell={CELL},phase=measure,repeat=2}}": 1,
     }
-    stand.live.on_record(sample(missing=["metrics: refused"]))
+    stand.live.on_sample(sample(missing=("metrics: refused",)))
     assert list(stand.scrape()) == [f"inferswarm_run_info{{cell={CELL},phase=measure,repeat=2}}"]
     stand.clock.now += FRESH_S + 1
     assert stand.scrape() == {}
@@ -186,11 +217,12 @@ def test_samples(stand: Stand) -> None:
 
 def test_late_and_dropped_arrivals_and_the_servers_own_counters(stand: Stand) -> None:
     series = f"cell={CELL},endpoint={CELL.partition('/')[0]},phase=measure"
-    stand.live.on_record(window([1_000_000], late=1))
-    drained = {"kind": "drained", "cell": CELL, "repeat": 1, "phase": "measure", "worker": "w0"}
-    stand.live.on_record({**drained, "dropped": 7})
-    stand.live.on_record({**drained, "dropped": None})
-    stand.live.on_record(sample(server={"requests": 12, "queue_ns": 1_500_000_000}))
+    stand.live.on_window(window([1_000_000], late=1))
+    for dropped in (7, None):
+        run: Any = SimpleNamespace(dropped=dropped, endpoint=OF["endpoint"])
+        ended = RunEnded(cell=CELL, repeat=1, status="done", note="", summary=run)
+        stand.live.on_run_ended(ended)
+    stand.live.on_sample(sample(server={"requests": 12, "queue_ns": 1_500_000_000}))
     found, endpoint = stand.scrape(), CELL.partition("/")[0]
     assert found[f"inferswarm_late_total{{{series}}}"] == 1
     assert found[f"inferswarm_dropped_total{{{series}}}"] == 7
@@ -198,9 +230,8 @@ def test_late_and_dropped_arrivals_and_the_servers_own_counters(stand: Stand) ->
     assert found[f"inferswarm_server_count_total{{endpoint={endpoint},what=requests}}"] == 12
 
 
-def test_the_phase_record_names_the_run_at_once_and_other_kinds_say_nothing(stand: Stand) -> None:
-    stand.live.on_record({"kind": "run", "event": "start", "cell": CELL, "repeat": 1})
-    stand.live.on_record({"kind": "phase", "cell": CELL, "repeat": 1, "phase": "warm-up"})
+def test_the_begin_of_a_phase_names_the_run_at_once(stand: Stand) -> None:
+    stand.live.on_phase_started(PhaseStarted(cell=CELL, repeat=1, phase="warm-up", utc="then"))
     assert stand.scrape() == {f"inferswarm_run_info{{cell={CELL},phase=warm-up,repeat=1}}": 1}
 
 

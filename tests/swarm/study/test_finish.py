@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +19,12 @@ STOP = {"threshold": 1, "require": "latency_p50_ms <= 50", "cell": "c", "repeat"
 
 
 def ended(
-    stand: Stand, folder: Path, verdict: tuple[str, int | None] | None, fault: str = "", failures: int = 0
+    stand: Stand,
+    folder: Path,
+    verdict: tuple[str, int | None] | None,
+    fault: str = "",
+    failures: int = 0,
+    missed: Sequence[str] = (),
 ) -> tuple[str, int]:
     """Close a study of ten requests whose gate says this; None is no gate."""
     (folder / "study.json").write_text(json.dumps({"inconclusive": False}))
@@ -30,7 +36,10 @@ def ended(
     )
     conductor: Any = SimpleNamespace(abort=lambda note: None)
     servers: Any = SimpleNamespace(copy_logs=lambda folder: None)
-    finish = StudyEnd(conductor, collector, stand.ledger, folder, servers, stand.said.append, 0.0, gate)
+    events: Any = SimpleNamespace(finish=lambda: list(missed))
+    finish = StudyEnd(
+        conductor, collector, stand.ledger, folder, servers, stand.said.append, 0.0, gate, events
+    )
     return finish.close("complete", "")
 
 
@@ -43,6 +52,13 @@ def report(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_a_gate_failures_decide(stand: Stand, tmp_path: Path, failures: int, code: int) -> None:
     assert ended(stand, tmp_path, None, failures=failures) == ("the report", code)
     assert "gate" not in list(read_ledger(stand.path).records)[-1]
+
+
+@pytest.mark.parametrize("missed", [[], ["timelines.py missed events: 2 of 9 events dropped."]])
+def test_what_listeners_missed_is_in_the_footer(stand: Stand, tmp_path: Path, missed: list[str]) -> None:
+    assert ended(stand, tmp_path, None, missed=missed) == ("the report", 0)
+    footer = list(read_ledger(stand.path).records)[-1]
+    assert footer.get("events", []) == missed
 
 
 @pytest.mark.parametrize("code", [0, 1, 3])

@@ -14,6 +14,7 @@ from flask.testing import FlaskClient
 from swarm.study.master import live_page
 from swarm.web.page import FILES, LivePage, open_page
 from tests.reports.builder import Book
+from tests.swarm.followed import Followed
 from tests.swarm.web_stand import a_book, left, web_ui
 
 ROUTES = ("", "/data", "/report", "/cells.csv", "/report/step7-1", *(f"/file/{name}" for name in FILES))
@@ -28,9 +29,7 @@ def opened(base: str = "", login: bool = False, runner: bool = False) -> tuple[L
 
 
 def studied(page: LivePage, folder: Path, book: Book) -> None:
-    page.begun(folder, book.header)
-    for record in book.records:
-        page.on_record(record)
+    Followed(book.header, page.begun(folder, book.header)).tell(*book.records)
 
 
 @pytest.mark.parametrize("base", ["", "/load", "/load/"])

@@ -11,9 +11,11 @@ import swarm.web.state
 from reports.study.study import load_study
 from swarm.web.cells import cell_of, tab_row
 from swarm.web.page import LivePage
+from swarm.web.state import StudyState
 from tests.reports.builder import Book
 from tests.reports.lines import FIRST_SECOND, health_line, phase_line
 from tests.swarm.fakes import FakeClock
+from tests.swarm.followed import END, Followed
 from tests.swarm.web_stand import MS, a_book, begun, left, second_of, tagged
 
 LIVE = Path("results/step7-1")
@@ -31,9 +33,7 @@ def page(clock: FakeClock) -> LivePage:
 
 def told(page: LivePage, book: Book, folder: Path = LIVE) -> dict[str, Any]:
     """Everything of a whole ledger, told to the page; what it says afterwards."""
-    page.begun(folder, book.header)
-    for record in book.records:
-        page.on_record(record)
+    Followed(book.header, page.begun(folder, book.header)).tell(*book.records)
     return page.data(0)
 
 
@@ -72,17 +72,15 @@ def test_a_row_of_locusts_table_has_numbers_where_they_are_known(page: LivePage)
 def test_progress_names_the_run_its_phase_and_the_time_left(page: LivePage, clock: FakeClock) -> None:
     book = a_book(repeats=3)
     first = [record for record in book.records if record.get("repeat") == 1]
-    page.begun(LIVE, book.header)
+    study = Followed(book.header, page.begun(LIVE, book.header))
     assert page.data(0)["progress"] | {"left": ""} == {
         "done": 0, "run": 0, "runs": 3, "cell": "", "repeat": None, "phase": "", "left": "",
     }  # fmt: skip
-    page.on_record(first[0])
-    page.on_record(phase_line(tagged(book), "warm-up", "2026-11-21T11:00:00Z"))
+    study.tell(first[0], phase_line(tagged(book), "warm-up", "2026-11-21T11:00:00Z"))
     here = page.data(0)["progress"]
     assert (here["run"], here["cell"], here["phase"], here["left"]) == (1, "onnx-grpc/b1/c2", "warm-up", "")
     clock.now = 10.0
-    for record in first[1:]:
-        page.on_record(record)
+    study.tell(*first[1:])
     after = page.data(0)["progress"]
     assert (after["done"], after["cell"], after["left"]) == (1, "", "20 s")
 
@@ -90,9 +88,8 @@ def test_progress_names_the_run_its_phase_and_the_time_left(page: LivePage, cloc
 def test_a_search_does_not_know_how_many_runs_there_will_be(page: LivePage) -> None:
     book = a_book()
     plan = book.header.pop("plan")
-    page.begun(LIVE, {**book.header, "plan": []})
-    for record in ({"kind": "plan", "runs": plan}, *book.records):
-        page.on_record(record)
+    header = {**book.header, "plan": []}
+    Followed(header, page.begun(LIVE, header)).tell({"kind": "plan", "runs": plan}, *book.records)
     found = page.data(0)
     assert (found["progress"]["runs"], found["progress"]["done"], len(found["cells"])) == (None, 1, 1)
 
@@ -113,27 +110,12 @@ def test_since_leaves_out_what_is_known(page: LivePage) -> None:
 def test_old_seconds_are_forgotten_and_it_says_so(page: LivePage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(swarm.web.state, "KEPT_S", 3)
     book = a_book()
-    page.begun(LIVE, book.header)
-    page.on_record(begun(tagged(book)))
-    for at in range(3):
-        page.on_record(health_line(tagged(book), "w0", FIRST_SECOND + at))
-    page.on_record({"kind": "run", **tagged(book), "event": "end", "status": "done", "note": ""})
+    study, tag = Followed(book.header, page.begun(LIVE, book.header)), tagged(book)
+    study.tell(begun(tag), *(health_line(tag, "w0", FIRST_SECOND + at) for at in range(3)), {**END, **tag})
     assert (len(page.data(0)["seconds"]), page.data(0)["forgotten"]) == (3, False)
-    page.on_record(begun(tagged(book)))
-    for record in second_of(tagged(book), 9, [MS]):
-        page.on_record(record)
-    page.on_record({"kind": "run", **tagged(book), "event": "end", "status": "done", "note": ""})
+    study.tell(begun(tag), *second_of(tag, 9, [MS]), {**END, **tag})
     found = page.data(0)
     assert ([row[0] - FIRST_SECOND for row in found["seconds"]], found["forgotten"]) == ([1, 2, 9], True)
-
-
-def test_a_run_too_long_to_hold_is_left_to_the_report(
-    page: LivePage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(swarm.web.state, "MOST_RECORDS", 3)
-    (cell,) = told(page, a_book())["cells"]
-    assert (cell["images_per_s"], cell["limit"], cell["caveats"][0]["code"]) == ("–", None, "too-long")
-    assert cell["caveats"][0]["text"] == "more than 3 records, too many to hold"
 
 
 def test_a_second_study_takes_the_place_of_the_first(page: LivePage, tmp_path: Path) -> None:
@@ -166,32 +148,36 @@ def test_how_a_study_ended(page: LivePage, tmp_path: Path) -> None:
 
 def test_a_record_that_cannot_be_read_ends_the_page_and_not_the_study(page: LivePage) -> None:
     book = a_book()
-    page.begun(LIVE, book.header)
-    page.on_record({**begun(tagged(book)), "cell": "never/planned"})
-    page.on_record(begun(tagged(book)))
+    study = Followed(book.header, page.begun(LIVE, book.header))
+    study.tell({**begun(tagged(book)), "cell": "never/planned"}, begun(tagged(book)))
     found = page.data(0)
-    assert (found["fault"], found["progress"]["run"]) == ("KeyError: 'never/planned was not planned'", 0)
+    assert (found["fault"], found["progress"]["run"]) == ("ValueError: never/planned was not planned", 0)
+    assert study.said == [
+        "inferswarm: no events, live figures or early stops any more "
+        "(ValueError: never/planned was not planned)"
+    ]
 
 
-def test_records_of_other_runs_and_without_a_study_are_let_pass(page: LivePage) -> None:
-    page.on_record(begun(tagged(a_book())))
+def test_records_of_other_runs_are_let_pass(page: LivePage) -> None:
     book = a_book(repeats=2)
-    page.begun(LIVE, book.header)
-    page.on_record(begun(tagged(book)))
-    for record in second_of({**tagged(book), "repeat": 2}, 0, [MS]):
-        page.on_record(record)
-    page.on_record({"kind": "run", **tagged(book), "event": "end", "status": "done", "note": ""})
+    study, tag = Followed(book.header, page.begun(LIVE, book.header)), tagged(book)
+    study.tell(begun(tag), *second_of({**tag, "repeat": 2}, 0, [MS]), {**END, **tag})
     assert page.data(0)["seconds"] == []
+    assert study.dispatcher.finish() == ["3 records came too late for events."]
 
 
-def test_what_goes_wrong_on_the_page_costs_no_study(page: LivePage) -> None:
-    page.begun(LIVE, {})
-    assert page.data(0)["fault"] == "KeyError: 'plan'"
-    told(page, a_book())
-    page.on_record({"kind": "run", "event": "start", "cell": "not-planned", "repeat": 1})
+def test_what_goes_wrong_on_the_page_is_told_there_and_costs_no_study(
+    page: LivePage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(swarm.web.state, "COLUMNS", ())
+    book = a_book()
+    study = Followed(book.header, page.begun(LIVE, book.header))
+    study.tell(begun(tagged(book)), {**begun(tagged(book)), "hosts": 2})
+    monkeypatch.setattr(StudyState, "_show", lambda *_: {}["no such"])
+    study.tell(*second_of(tagged(book), 0, [MS]), {**END, **tagged(book)})
     found = page.data(0)
-    assert found["fault"] == "KeyError: 'not-planned was not planned'"
-    assert found["progress"]["cell"] == ""
+    assert found["fault"] == "KeyError: 'no such'"
+    assert study.said == ["inferswarm: StudyState, listening to events.window, raised KeyError: 'no such'"]
     page.ended("complete", "", 0)
     assert page.data(0)["study"]["status"] == "complete"
 
@@ -205,27 +191,13 @@ def test_of_earlier_studies_only_the_head_is_kept_and_of_the_last_50(page: LiveP
     assert [len(study.cells) for study in page._studies[-2:]] == [0, 1]
 
 
-def test_a_study_that_is_not_known_here_writes_nothing_over_the_one_before(page: LivePage) -> None:
-    told(page, a_book())
-    page.ended("complete", "", 0)
-    page.begun(Path("results/step7-2"), {})
-    page.on_record(begun(tagged(a_book())))
-    page.ended("failed", "no worker is left", 3)
-    found = page.data(0)
-    assert (found["study"]["id"], found["study"]["status"], found["fault"]) == (
-        *("step7-1", "complete", "KeyError: 'plan'"),
-    )
-
-
 def test_after_a_fault_there_is_no_time_left_to_tell(page: LivePage, clock: FakeClock) -> None:
     book = a_book(repeats=3)
-    page.begun(LIVE, book.header)
+    study = Followed(book.header, page.begun(LIVE, book.header))
     clock.now = 10.0
-    for record in book.records:
-        if record.get("repeat") == 1:
-            page.on_record(record)
+    study.tell(*(record for record in book.records if record.get("repeat") == 1))
     assert page.data(0)["progress"]["left"] == "20 s"
-    page.on_record({**begun(tagged(book)), "cell": "never/planned"})
+    study.tell({**begun(tagged(book)), "cell": "never/planned"})
     assert page.data(0)["progress"]["left"] == ""
 
 
@@ -236,21 +208,33 @@ def test_a_run_that_the_studys_end_cut_off_is_not_done(page: LivePage) -> None:
     assert (progress["done"], progress["run"], progress["runs"], progress["cell"]) == (1, 2, 2, "")
 
 
-def test_a_second_that_comes_again_takes_its_own_place(page: LivePage, clock: FakeClock) -> None:
+def test_a_second_that_comes_again_takes_its_own_place(page: LivePage) -> None:
     tag = tagged(book := a_book())
-    page.begun(LIVE, book.header)
-    page.on_record(begun(tag))
-    page.on_record(health_line(tag, "w0", FIRST_SECOND))
-    clock.now = 5.0
-    page.on_record(health_line(tag, "w0", FIRST_SECOND + 1))
+    study = Followed(book.header, page.begun(LIVE, book.header))
+    lines = [health_line(tag, "w0", FIRST_SECOND + at) for at in range(4)]
+    study.tell(begun(tag), *lines[:2], step_s=1)
     (first,) = page.data(0)["seconds"]
-    page.on_record(health_line(tag, "w1", FIRST_SECOND))
-    clock.now = 10.0
-    page.on_record(health_line(tag, "w0", FIRST_SECOND + 2))
-    (again, _) = page.data(0)["seconds"]
+    study.tell(health_line(tag, "w1", FIRST_SECOND), step_s=1)
+    study.tell(health_line(tag, "w1", FIRST_SECOND + 4), *lines[2:], step_s=1)
+    rows = page.data(0)["seconds"]
+    again = next(row for row in rows if row[0] == first[0])
     users = page.data(0)["columns"].index("users")
-    assert (again[0], first[users], again[users]) == (first[0], 4, 8)
-    assert (page.data(1, "step7-1")["seconds"][0], page.data(0)["late"]) == (again, 0)
+    assert (len(rows), first[users], again[users]) == (3, 4, 8)
+    assert page.data(1, "step7-1")["seconds"][0] == again
+
+
+def test_a_sample_and_the_figures_of_its_second_stand_in_one_row(page: LivePage) -> None:
+    tag = tagged(book := a_book())
+    study = Followed(book.header, page.begun(LIVE, book.header))
+    gpus = [{"id": "a", "util_pct": 91.234567, "memory_bytes": 2_000_000_000, "power_w": 300.0}]
+    study.tell(begun(tag), *second_of(tag, 0, [40 * MS] * 10, gpus=gpus, pending_requests=3), {**END, **tag})
+    found = page.data(0)
+    (row,) = [dict(zip(found["columns"], row, strict=True)) for row in found["seconds"]]
+    assert (row["t_s"], row["cell"], row["repeat"]) == (FIRST_SECOND, "onnx-grpc/b1/c2", 1)
+    assert (row["images_per_s"], row["in_flight"], row["worker_cpu_pct"]) == (10, 4, 40.0)
+    assert row["latency_p50_ms"] == pytest.approx(40, rel=1e-3)
+    assert (row["gpu_util_pct"], row["gpu_power_w"], row["pending_requests"]) == (91.23, 300.0, 3)
+    assert row["server_queue_ms"] is None
 
 
 def test_a_row_of_locusts_table_is_made_once(page: LivePage) -> None:

@@ -1,0 +1,211 @@
+"""From what a study writes into its ledger to events: windows, samples, health, runs, verdicts, its end."""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from reports.fold.health import HealthSums, share_pct
+from reports.fold.timeline import ClientSecond, SampledSecond, TimelineSecond, percentiles_of
+from reports.fold.windows import Results
+from reports.format import plural
+from reports.gates.require import GateError
+from reports.gates.thresholds import VERDICTS
+from reports.ledger.ledger import Record, tag_of
+from reports.summary.summary import Summary
+from swarm.events import (
+    HOOKS,
+    DurationPercentiles,
+    HealthEvent,
+    PhaseStarted,
+    RunEnded,
+    RunStarted,
+    SampleEvent,
+    StudyEnded,
+    StudyEvent,
+    WindowEvent,
+    WorkerSecond,
+)
+from swarm.output.delivery import Delivery
+from swarm.output.run_fold import LiveSecond, RunFold
+
+logger = logging.getLogger("inferswarm")
+
+
+class Dispatcher:
+    """Makes events of what the ledgers of studies get, one study after the other; `say` tells the person."""
+
+    def __init__(
+        self, fold: RunFold, say: Callable[[str], None], hooks: Mapping[str, StudyEvent[Any]] = HOOKS
+    ) -> None:
+        self._fold, self._say, self._hooks = fold, say, hooks
+        self._delivery = Delivery(say, {})
+        self._follows = False
+        self._runs: list[Summary] = []
+        fold.listeners.append(self._on_second)
+
+    def begin(self, header: Record, own: Sequence[object] = (), needed: bool = False) -> None:
+        """A study's records come next; they are followed where it is `needed`, or somebody listens.
+
+        `own` are listeners of ours: their methods are called as hooks are, `on_window` for `window`. One that
+        has a method `failed` is told there why it misses events.
+        """
+        self._delivery, self._runs = Delivery(self._say, self._hooks, own), []
+        self._follows = needed or self._delivery.wanted
+        if self._follows:
+            self._fold.follow(header)
+
+    def on_record(self, record: Record) -> None:
+        """Any record of the ledger, as it is written; raises nothing."""
+        if not self._follows:
+            return
+        with self._following():
+            self._fold.on_record(record)
+            self._tell(record)
+
+    @contextmanager
+    def _following(self) -> Iterator[None]:
+        """What goes wrong ends the following, and not the study."""
+        try:
+            yield
+        except Exception as error:
+            self._follows, fault = False, f"{type(error).__name__}: {error}"
+            logger.exception("the study cannot be followed")
+            self._say(f"inferswarm: no events, live figures or early stops any more ({fault})")
+            self._delivery.fail(fault)
+
+    def _tell(self, record: Record) -> None:
+        tag = {name: record[name] for name in ("cell", "repeat") if name in record}
+        if record["kind"] == "phase":
+            self._fire("phase_started", PhaseStarted(**tag, phase=record["phase"], utc=record["utc"]))
+        elif record["kind"] == "run" and record["event"] == "start":
+            self._fire("run_started", self._started(record, tag))
+        elif record["kind"] == "run":
+            summary = self._fold.summary()
+            self._runs += [summary] if summary else []
+            ended = RunEnded(**tag, status=record["status"], note=record["note"], summary=summary)
+            self._fire("run_ended", ended)
+
+    def _started(self, record: Record, tag: Mapping[str, Any]) -> RunStarted:
+        plan = self._fold.plan
+        planned = next(entry for entry in plan if tag_of(entry) == tag_of(record))
+        about = {"utc": record["utc"], "workers": tuple(record["workers"]), "hosts": record["hosts"]}
+        return RunStarted(**tag, **about, planned=planned, plan=tuple(plan))
+
+    def _on_second(self, second: LiveSecond) -> None:
+        if second.here.phases:
+            self._fire("window", window_event(second))
+            self._fire("health", health_event(second))
+        if second.sample is not None:
+            self._fire("sample", sample_event(second, second.sample))
+
+    def _fire(self, name: str, told: Any) -> None:
+        self._delivery.fire(name, told)
+
+    def finish(self) -> list[str]:
+        """No more records come. What was missed by whom, in sentences, and what no event had."""
+        if self._follows:
+            with self._following():
+                self._fold.finish()
+        self._follows = False
+        self._delivery.settle()
+        late = f"{plural(self._fold.late, 'record')} came too late for events." if self._fold.late else ""
+        return [*self._delivery.losses, *filter(None, [late])]
+
+    def ended(self, told: StudyEnded) -> None:
+        """The study is judged and reported; `told` lacks its runs."""
+        missed = self._delivery.losses
+        for verdict in self._verdicts(told.folder):
+            self._fire("verdict", verdict)
+        self._fire("study_ended", replace(told, runs=tuple(self._runs)))
+        self._delivery.settle()
+        for loss in self._delivery.losses:
+            if loss not in missed:
+                self._say(f"inferswarm: {loss}")
+        self._delivery.close()
+
+    def _verdicts(self, folder: Path) -> Sequence[Any]:
+        """Those that a gate has left in a study's folder."""
+        if not (folder / VERDICTS).is_file():
+            return ()
+        # It takes SciPy, which only thresholds are worth.
+        from reports.gates.verdict import kept_in
+
+        try:
+            return kept_in(folder)
+        except GateError as error:
+            self._say(f"inferswarm: no event tells of the verdicts: {error}")
+            return ()
+
+
+def window_event(second: LiveSecond) -> WindowEvent:
+    """What clients did in a second, by its row and by what that was made of."""
+    found = {phase: copied(one) for phase, one in second.here.results.items()}
+    whole = Results()
+    for one in found.values():
+        whole.merge(one)
+    return WindowEvent(
+        **part_of(ClientSecond, second.row),
+        second=second.at,
+        revision=second.revision,
+        ok=whole.ok,
+        images=whole.images,
+        failures=dict(whole.failure_kinds),
+        percentiles={name: percentiles(whole, name) for name in whole.histograms},
+        results=found,
+    )
+
+
+def percentiles(whole: Results, name: str) -> DurationPercentiles:
+    """Those of one of its histograms."""
+    p50_ns, p95_ns, p99_ns = percentiles_of([whole], name)
+    return DurationPercentiles(count=whole.histogram(name).total, p50_ns=p50_ns, p95_ns=p95_ns, p99_ns=p99_ns)
+
+
+def copied(found: Results) -> Results:
+    """The same, apart from the one that is still added to."""
+    kinds, histograms = found.failure_kinds.copy(), dict(found.histograms)
+    return replace(found, failure_kinds=kinds, histograms=histograms)
+
+
+def health_event(second: LiveSecond) -> HealthEvent:
+    """How each worker fared in it."""
+    row, told = second.row, second.here.health.workers
+    return HealthEvent(
+        second=second.at,
+        cell=row.cell,
+        repeat=row.repeat,
+        phase=row.phase,
+        revision=second.revision,
+        workers={name: worker_second(sums) for name, sums in told.items()},
+    )
+
+
+def worker_second(sums: HealthSums) -> WorkerSecond:
+    """One worker's figures, each by the fold's own formula."""
+    return WorkerSecond(
+        cpu_pct=sums.cpu.mean,
+        loop_cpu_pct=share_pct(sums.ran),
+        cpu_wait_pct=share_pct(sums.waited),
+        loop_lag_p99_ns=sums.lag_ns(99.0),
+        users=sums.users,
+        in_flight=sums.in_flight,
+    )
+
+
+def sample_event(second: LiveSecond, sample: Record) -> SampleEvent:
+    """What was sampled in it, by its row, and as it was read."""
+    return SampleEvent(
+        **part_of(SampledSecond, second.row),
+        second=second.at,
+        gpus=tuple(sample.get("gpus") or ()),
+        server=sample.get("server") or {},
+        missing=tuple(sample.get("missing") or ()),
+    )
+
+
+def part_of(kind: type[ClientSecond | SampledSecond], row: TimelineSecond) -> dict[str, Any]:
+    """The columns of a row that one kind of second has."""
+    return {field.name: getattr(row, field.name) for field in fields(kind)}

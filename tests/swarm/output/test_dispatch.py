@@ -1,0 +1,269 @@
+"""Events: what they tell, to whom, in which order, and what becomes of listeners that are slow or raise."""
+
+from __future__ import annotations
+
+import locust  # noqa: F401  (first: it patches sockets and threads)
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gevent
+import pytest
+
+from reports.gates.verdict import Verdict, kept_text
+from reports.ledger.ledger import Record
+from swarm.events import HOOKS, StudyEnded, StudyEvent
+from swarm.output import delivery
+from tests.reports.lines import FIRST_SECOND, health_line, phase_line, sample_line, window
+from tests.swarm.followed import END, START, Followed, Heard, hooks
+from tests.swarm.web_stand import MS, a_book, tagged
+
+BOOK = a_book()
+TAG = tagged(BOOK)
+
+
+def a_second(at: int) -> list[Record]:
+    """Ten successes and a failure on each of two workers, and a sample of two GPUs."""
+    second, found = FIRST_SECOND + at, []
+    for worker in ("w0", "w1"):
+        made = window(TAG, worker, [40 * MS] * 10, 1)
+        encode = {"encode": made["histograms"]["latency"]}
+        found.append({**made, "second": second, "failures": {"timeout": 1}})
+        found[-1]["histograms"] = made["histograms"] | encode
+        found.append(health_line(TAG, worker, second, cpu_pct=30.0 if worker == "w0" else 50.0))
+    gpus = [{"id": name, "util_pct": 50.0, "memory_bytes": 1 << 30, "power_w": 100.0} for name in ("a", "b")]
+    return [*found, sample_line(TAG, second, gpus=gpus, pending_requests=2, missing=["metrics: refused"])]
+
+
+def a_run(seconds: int = 3) -> list[Record]:
+    start = {**START, **TAG, "workers": ["w0", "w1"]}
+    body = [record for at in range(seconds) for record in a_second(at)]
+    return [start, phase_line(TAG, "measure", "2026-11-21T11:00:00Z"), *body, {**END, **TAG}]
+
+
+def ended(folder: Path) -> StudyEnded:
+    return StudyEnded("step7", folder, "complete", "", 0)
+
+
+def test_a_window_tells_of_all_workers_and_a_sample_of_all_gpus() -> None:
+    heard = Heard()
+    Followed(BOOK.header, heard).tell(*a_run(1))
+    (told,) = heard.windows
+    assert (told.second, told.t_s, told.utc, told.revision) == (FIRST_SECOND, 0, "2026-11-21T11:00:00Z", 0)
+    assert (told.cell, told.repeat, told.phase, told.endpoint) == (
+        "onnx-grpc/b1/c2",
+        1,
+        "measure",
+        "onnx-grpc",
+    )
+    assert (told.ok, told.images, told.failures) == (20, 20, {"timeout": 2})
+    assert (told.requests_per_s, told.failures_per_s, told.in_flight, told.users) == (20, 2, 8, 8)
+    assert told.worker_cpu_pct == 50.0
+    assert set(told.percentiles) == {"latency", "service_time", "send_delay", "encode"}
+    assert told.percentiles["encode"].count == 20
+    assert told.percentiles["latency"].p99_ns == told.latency_p99_ns == pytest.approx(40 * MS, rel=1e-3)
+    assert told.results["measure"].histogram("latency").total == 20
+    (sample,) = heard.of("sample")
+    assert (sample.gpu_util_pct, sample.gpu_memory_bytes, sample.gpu_power_w) == (50.0, 2 << 30, 200.0)
+    assert ([gpu["id"] for gpu in sample.gpus], sample.pending_requests) == (["a", "b"], 2)
+    assert sample.missing == ("metrics: refused",)
+    (health,) = heard.of("health")
+    assert {name: worker.cpu_pct for name, worker in health.workers.items()} == {"w0": 30.0, "w1": 50.0}
+    assert health.workers["w0"].loop_lag_p99_ns == told.loop_lag_ns == pytest.approx(100_000, rel=1e-3)
+
+
+def test_one_listener_hears_a_run_in_order(tmp_path: Path) -> None:
+    heard = Heard()
+    study = Followed(BOOK.header, heard)
+    study.tell(*a_run(2))
+    assert study.dispatcher.finish() == []
+    study.dispatcher.ended(ended(tmp_path))
+    second = ["window", "health", "sample"]
+    assert [name for name, _ in heard.told] == [
+        *("run_started", "phase_started", *second, *second, "run_ended", "study_ended"),
+    ]
+    ((started,), (run,), (over,)) = map(heard.of, ("run_started", "run_ended", "study_ended"))
+    assert (started.workers, started.hosts, started.planned["level"]) == (("w0", "w1"), 1, 2)
+    assert len(started.plan) == 1
+    assert (run.status, run.summary.requests, run.summary.failures) == ("done", 44, 4)
+    assert (over.runs, over.folder, over.code) == ((run.summary,), tmp_path, 0)
+
+
+def test_a_second_that_comes_again_has_a_higher_revision_and_no_second_sample() -> None:
+    heard = Heard()
+    start, phase, *body, end = a_run(3)
+    Followed(BOOK.header, heard).tell(start, phase, *body[1:], body[0], end, step_s=1)
+    assert [(one.second - FIRST_SECOND, one.revision, one.ok) for one in heard.windows] == [
+        *((0, 0, 10), (1, 0, 20), (0, 1, 20), (2, 0, 20)),
+    ]
+    assert len(heard.of("sample")) == 3
+
+
+def test_where_nobody_listens_nothing_is_added_up() -> None:
+    study = Followed(BOOK.header)
+    study.tell(*a_run())
+    assert study.fold.summary() is None
+    study.dispatcher.begin(BOOK.header, needed=True)
+    study.tell(*a_run())
+    assert study.fold.summary() is not None
+
+
+def listeners(to: dict[str, StudyEvent[Any]], *functions: Callable[..., Any]) -> None:
+    """Of windows, as a locustfile adds them; each of a module of its own."""
+    for number, function in enumerate(functions):
+        function.__module__ = f"file{number}"
+        to["window"].add_listener(function)
+
+
+def undisturbed(seconds: int) -> tuple[Any, Any]:
+    """All windows of a run and its Summary, where nobody is slow."""
+    heard = Heard()
+    Followed(BOOK.header, heard).tell(*a_run(seconds))
+    return [(one.second, one.latency_p99_ns, one.ok) for one in heard.windows], heard.of("run_ended")
+
+
+def test_a_listener_that_sleeps_takes_nothing_from_others_and_its_drops_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(delivery, "PATIENCE_S", 0.3)
+    to, heard, slow = hooks(), Heard(), []
+
+    def sleep(window: Any, **_: Any) -> None:
+        slow.append(window)
+        gevent.sleep(10)
+
+    listeners(to, sleep)
+    study = Followed(BOOK.header, heard, to=to)
+    before = time.monotonic()
+    study.give(*a_run(5))
+    assert time.monotonic() - before < 0.2, "nobody waits for it"
+    gevent.sleep(0.01)
+    told = [(one.second, one.latency_p99_ns, one.ok) for one in heard.windows]
+    assert (told, heard.of("run_ended")) == undisturbed(5)
+    assert study.dispatcher.finish() == ["file0 missed events: 4 of 5 events dropped."]
+    assert study.said == ["inferswarm: events are dropped that file0 listens to: it was not done in time"]
+    assert len(slow) == 1
+
+
+def test_what_waits_is_bounded_and_what_comes_then_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(delivery, "MOST_WAITING", 2)
+    to, heard = hooks(), []
+
+    def wait(window: Any, **_: Any) -> None:
+        heard.append(window.t_s)
+        gevent.sleep(0.05)
+
+    listeners(to, wait)
+    study = Followed(BOOK.header, to=to)
+    study.give(*a_run(9))
+    assert study.said == ["inferswarm: events are dropped that file0 listens to: it is too slow"]
+    assert study.dispatcher.finish() == ["file0 missed events: 7 of 9 events dropped."]
+    assert heard == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("error", "words"), [(ValueError("no disk"), "ValueError: no disk"), (SystemExit(4), "SystemExit: 4")]
+)
+def test_a_listener_that_raises_is_told_of_and_hears_the_next(error: BaseException, words: str) -> None:
+    to, heard, tried = hooks(), Heard(), []
+
+    def fail(window: Any, **_: Any) -> None:
+        tried.append(window)
+        raise error
+
+    listeners(to, fail)
+    study = Followed(BOOK.header, heard, to=to)
+    study.tell(*a_run(3))
+    told = [(one.second, one.latency_p99_ns, one.ok) for one in heard.windows]
+    assert (told, heard.of("run_ended")) == undisturbed(3)
+    assert len(tried) == 3
+    assert study.said == [f"inferswarm: file0, listening to events.window, raised {words}"]
+    assert study.dispatcher.finish() == [
+        f"file0 missed events: 3 of 3 events raised an error in it, first {words}."
+    ]
+
+
+def test_listeners_of_one_file_hear_in_order_and_are_called_by_its_name() -> None:
+    to, told = hooks(), []
+
+    def raise_once(run: Any, **_: Any) -> None:
+        told.append("run")
+        raise KeyError(run.cell)
+
+    def count(window: Any, **_: Any) -> None:
+        gevent.sleep(0.01)
+        told.append("window")
+
+    to["window"].add_listener(count)
+    to["run_ended"].add_listener(raise_once)
+    study = Followed(BOOK.header, to=to)
+    study.tell(*a_run(2))
+    assert told == ["window", "window", "run"]
+    assert study.dispatcher.finish() == [
+        "test_dispatch.py missed events: 1 of 3 events raised an error in it, first KeyError: "
+        "'onnx-grpc/b1/c2'."
+    ]
+
+
+def test_a_listener_cannot_change_what_is_added_up() -> None:
+    to, heard = hooks(), Heard()
+
+    def spoil(window: Any, **_: Any) -> None:
+        for found in window.results.values():
+            found.failure_kinds["made up"] = 1_000
+            found.histograms.clear()
+            found.ok = 0
+
+    listeners(to, spoil)
+    Followed(BOOK.header, heard, to=to).tell(*a_run(3))
+    (run,) = heard.of("run_ended")
+    assert [run] == undisturbed(3)[1]
+
+
+def test_verdicts_are_told_before_the_end(tmp_path: Path) -> None:
+    verdict = Verdict(
+        threshold=1, line=1, title="t", require="latency_p50_ms <= 50", severity="fail", cell="c",
+        outcome="pass", sentence="s", note="", column="latency_p50_ms", at_most=True, ratio=False,
+        bound=50.0, tolerated=50.0, value=40.0, low=39.0, high=41.0, runs=3, more_repeats=None,
+    )  # fmt: skip
+    (tmp_path / "gates.json").write_text(kept_text([verdict]))
+    heard = Heard()
+    study = Followed(BOOK.header, heard)
+    study.dispatcher.finish()
+    study.dispatcher.ended(ended(tmp_path))
+    assert [name for name, _ in heard.told] == ["verdict", "study_ended"]
+    assert heard.of("verdict") == [verdict]
+
+
+def test_verdicts_that_cannot_be_read_are_told_of(tmp_path: Path) -> None:
+    (tmp_path / "gates.json").write_text("{}")
+    heard = Heard()
+    study = Followed(BOOK.header, heard)
+    study.dispatcher.ended(ended(tmp_path))
+    assert [name for name, _ in heard.told] == ["study_ended"]
+    assert study.said[0].startswith("inferswarm: no event tells of the verdicts: ")
+
+
+def test_what_is_missed_after_the_last_record_is_told_on_the_console(tmp_path: Path) -> None:
+    to = hooks()
+
+    def fail(study: Any, **_: Any) -> None:
+        raise OSError("read-only")
+
+    to["study_ended"].add_listener(fail)
+    study = Followed(BOOK.header, to=to)
+    assert study.dispatcher.finish() == []
+    study.dispatcher.ended(ended(tmp_path))
+    assert study.said[-1] == (
+        "inferswarm: test_dispatch.py missed events: 1 of 1 event raised an error in it, "
+        "first OSError: read-only."
+    )
+
+
+def test_every_hook_has_its_name_in_the_module() -> None:
+    from swarm import events
+
+    assert {name: getattr(events, name) for name in HOOKS} == dict(HOOKS)

@@ -1,0 +1,170 @@
+"""The fold of the run under way: when its seconds are told, how often, and with which figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from reports.ledger.ledger import Record
+from swarm.output import run_fold
+from swarm.output.run_fold import WAIT_S, LiveSecond, RunFold
+from tests.reports.lines import FIRST_SECOND, health_line, phase_line, sample_line, window
+from tests.swarm.fakes import FakeClock
+from tests.swarm.followed import END, START
+from tests.swarm.web_stand import MS, a_book, second_of, tagged
+
+BOOK = a_book(repeats=2)
+TAG = tagged(BOOK)
+STEP_S = 0.5
+Told = tuple[int, int, float | None]
+"""A second, counted from the first, its revision, and its images."""
+
+
+class Follower:
+    """A fold, told records half a second apart; `told` are the seconds that it told of."""
+
+    def __init__(self, *workers: str) -> None:
+        self.clock, self.told = FakeClock(), list[LiveSecond]()
+        self.fold = RunFold(self.clock)
+        self.fold.listeners.append(self.told.append)
+        self.fold.follow(BOOK.header)
+        self.tell({**START, **TAG, "workers": list(workers or ("w0",))})
+
+    def tell(self, *records: Record, step_s: float = STEP_S) -> list[Told]:
+        """What is told while these come."""
+        before = len(self.told)
+        for record in records:
+            self.clock.now += step_s
+            self.fold.on_record(record)
+        return [(one.at - FIRST_SECOND, one.revision, one.row.images_per_s) for one in self.told[before:]]
+
+
+def done(worker: str, at: int, count: int = 2) -> Record:
+    """So many images of a worker in a second."""
+    return window(TAG, worker, [40 * MS] * count, 1) | {"second": FIRST_SECOND + at}
+
+
+def test_a_second_is_told_once_every_worker_has_told_of_a_later_one() -> None:
+    run = Follower("w0", "w1")
+    assert run.tell(done("w0", 0), done("w1", 0, 3), done("w0", 1), done("w0", 2)) == []
+    assert run.tell(done("w1", 1)) == [(0, 0, 5)]
+    assert run.tell(done("w1", 2)) == [(1, 0, 4)]
+
+
+def test_it_waits_for_the_sampler_as_for_a_worker() -> None:
+    run = Follower()
+    assert run.tell(sample_line(TAG, FIRST_SECOND - 1), done("w0", 0), done("w0", 1)) == []
+    assert run.tell(sample_line(TAG, FIRST_SECOND)) == [(-1, 0, None)]
+    assert run.tell(sample_line(TAG, FIRST_SECOND + 1)) == [(0, 0, 2)]
+    assert [one.sample and one.sample["second"] - FIRST_SECOND for one in run.told] == [-1, 0]
+
+
+def test_a_worker_that_is_silent_is_not_waited_for() -> None:
+    run = Follower("w0", "w1")
+    assert run.tell(*(done("w0", at) for at in range(9)), step_s=1) == []
+    assert run.tell(done("w0", 9), done("w0", 10), step_s=1) == [(at, 0, 2) for at in range(10)]
+
+
+def test_nothing_is_held_longer_than_it_is_waited_for() -> None:
+    """A worker whose clock is an hour behind: its own seconds are told, and so are those of others."""
+    run = Follower("w0", "w1")
+    pairs = [(done("w0", at), done("w1", at - 3_600)) for at in range(40)]
+    found = run.tell(*(record for pair in pairs for record in pair))
+    last = max(at for at, *_ in found)
+    assert last >= 40 - WAIT_S - 2
+    assert {at for at, *_ in found} >= set(range(last)) | set(range(-3_600, -3_600 + 20))
+
+
+@pytest.mark.parametrize("by", [1, 3, 25])
+def test_a_clock_that_is_ahead_takes_no_second_from_the_others(by: int) -> None:
+    run = Follower("w0", "w1")
+    pairs = [(done("w0", by + at), done("w1", at, 3)) for at in range(40)]
+    run.tell(*(record for pair in pairs for record in pair), {**END, **TAG})
+    found = {one.at - FIRST_SECOND: one.row.images_per_s for one in run.told}
+    assert (found[0], found[by - 1], found[by], found[39]) == (3, 3, 5, 5)
+    assert (len(found), run.fold.late) == (40 + by, 0)
+    assert {one.revision for one in run.told} == ({0} if by < WAIT_S else {0, 1})
+
+
+def test_what_comes_later_tells_its_second_again_whole() -> None:
+    run = Follower()
+    assert run.tell(done("w0", 0), done("w0", 1)) == [(0, 0, 2)]
+    assert run.tell(done("w1", 0, 3), done("w1", 2), done("w0", 2)) == [(0, 1, 5), (1, 0, 2)]
+    assert run.fold.late == 0
+
+
+def test_at_a_runs_end_all_is_told_and_what_comes_then_before_the_next_run_begins() -> None:
+    run = Follower()
+    assert run.tell(done("w0", 0), done("w0", 1), {**END, **TAG}) == [(0, 0, 2), (1, 0, 2)]
+    second = {**TAG, "repeat": 2}
+    assert run.tell(done("w0", 1), {**START, **second}, step_s=0.01) == [(1, 1, 4)]
+    assert run.tell(done("w0", 1)) == []
+    assert run.fold.late == 1
+
+
+def test_of_a_long_run_the_last_seconds_are_held_and_what_is_older_is_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(run_fold, "KEPT", 3)
+    run = Follower()
+    run.tell(*(done("w0", at) for at in range(10)))
+    assert run.tell(done("w0", 5), done("w0", 6)) == [(6, 1, 4)]
+    assert run.fold.late == 1
+    (held,) = {id(one.run): one.run for one in run.told}.values()
+    assert sorted(at - FIRST_SECOND for at in held.seconds) == [5, 6, 7, 8, 9]
+    summary = run.fold.summary()
+    assert summary is not None
+    assert summary.images == 24, "all count"
+
+
+def rows(*seconds: Sequence[Record]) -> list[LiveSecond]:
+    run = Follower()
+    run.tell(phase_line(TAG, "measure", "2026-11-21T11:00:00Z"))
+    run.tell(*(record for second in seconds for record in second), {**END, **TAG})
+    return run.told
+
+
+def test_a_seconds_row_is_that_of_the_timeline() -> None:
+    counted = {"requests": 10, "successes": 10, "images": 10, "executions": 5, "queue_ns": 0, "compute_ns": 0}
+    later = counted | {"requests": 20, "successes": 20, "images": 20, "executions": 10}
+    gpus = [{"id": "a", "util_pct": 91.5, "memory_bytes": 2_000_000_000, "power_w": 300.0}]
+    first, second = rows(
+        [*second_of(TAG, 0, [40 * MS] * 10, server=counted)],
+        [*second_of(TAG, 1, [40 * MS] * 9 + [80 * MS], server=later, gpus=gpus, pending_requests=3)],
+    )
+    assert (first.row.t_s, second.row.t_s, second.row.utc) == (0, 1, "2026-11-21T11:00:01Z")
+    assert (first.row.cell, first.row.repeat, first.row.phase) == ("onnx-grpc/b1/c2", 1, "measure")
+    assert (second.row.images_per_s, second.row.failures_per_s) == (10, 0)
+    assert second.row.latency_p50_ns == pytest.approx(40 * MS, rel=1e-3)
+    assert second.row.latency_p95_ns == pytest.approx(80 * MS, rel=1e-3)
+    assert (second.row.in_flight, second.row.users, second.row.worker_cpu_pct) == (4, 4, 40.0)
+    assert (first.row.executed_batch, second.row.executed_batch) == (None, 2.0)
+    assert (second.row.gpu_util_pct, second.row.pending_requests) == (91.5, 3)
+    assert set(second.here.results["measure"].histograms) == {"latency", "service_time", "send_delay"}
+
+
+def test_what_is_not_known_is_none_and_never_zero() -> None:
+    (second,) = rows([sample_line(TAG, FIRST_SECOND)])
+    known = {name for name, value in vars(second.row).items() if value is not None}
+    assert known == {"t_s", "utc", "cell", "repeat", "phase", "endpoint", "width_s"}
+
+
+def test_a_worker_that_does_nothing_still_tells_of_its_seconds() -> None:
+    (second,) = rows([health_line(TAG, "w0")])
+    assert (second.row.requests_per_s, second.row.latency_p50_ns, second.here.phases) == (
+        0,
+        None,
+        {"measure"},
+    )
+
+
+def test_a_run_that_was_not_planned_is_refused() -> None:
+    with pytest.raises(ValueError, match="never/planned was not planned"):
+        Follower().tell({**START, **TAG, "cell": "never/planned"})
+
+
+def test_without_a_study_nothing_is_followed() -> None:
+    fold = RunFold(FakeClock())
+    fold.on_record({**START, **TAG})
+    assert fold.summary() is None

@@ -41,9 +41,13 @@ NS_PER_S = 1e9
 BEYOND = buckets.indices_of(np.rint(np.array(BOUNDS_S) * 1e6).astype(np.int64)) + 1
 """For each bound, the first counter beyond it: its lowest value decides, within 0.1 % of all."""
 COUNTED = {
-    "images": "Images embedded",
-    "late": "Requests begun more than 5 ms late",
-    "dropped": "Arrivals never sent",
+    "images": ("inferswarm_images", "Images embedded"),
+    "late": ("inferswarm_late", "Requests begun more than 5 ms late"),
+    "dropped": ("inferswarm_dropped", "Arrivals never sent"),
+}
+STANDING = {
+    "users": ("inferswarm_users", "Users of all workers"),
+    "in_flight": ("inferswarm_in_flight", "Requests not yet answered"),
 }
 GPU_GAUGES = {
     "util_pct": ("inferswarm_gpu_utilization_percent", "Share of the time in which the GPU computed"),
@@ -153,8 +157,8 @@ class Live(Collector):
         yield counter(
             "inferswarm_requests", "Requests finished, as users saw it", (*labels, "outcome"), finished
         )
-        for name, about in COUNTED.items():
-            yield counter(f"inferswarm_{name}", about, labels, counts[name])
+        for key, (name, about) in COUNTED.items():
+            yield counter(name, about, labels, counts[key])
         yield counter("inferswarm_failures", "Requests that failed", ("endpoint", "kind"), failures)
         family = HistogramMetricFamily(
             "inferswarm_latency_seconds", "From a request's intended start to its end", labels=labels
@@ -215,9 +219,9 @@ gauge = partial(family_of, GaugeMetricFamily)
 
 def workers(said: Mapping[str, WorkerSecond]) -> Iterator[Metric]:
     """The load generators, one by one and together, by each one's last word."""
-    for name, about in (("users", "Users of all workers"), ("in_flight", "Requests not yet answered")):
-        known = [getattr(one, name) for one in said.values() if getattr(one, name) is not None]
-        yield gauge(f"inferswarm_{name}", about, (), {(): sum(known)} if known else {})
+    for key, (name, about) in STANDING.items():
+        known = [value for one in said.values() if (value := getattr(one, key)) is not None]
+        yield gauge(name, about, (), {(): sum(known)} if known else {})
     cpu = {(name,): one.cpu_pct for name, one in said.items()}
     lag = {(name,): one.loop_lag_p99_ns and one.loop_lag_p99_ns / NS_PER_S for name, one in said.items()}
     yield gauge("inferswarm_worker_cpu_percent", "Of one core, in the last second", ("worker",), cpu)

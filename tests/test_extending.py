@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +22,7 @@ from reports.study.study import load_study
 from reports.summary.summary import Summary
 from tests.reports.builder import Book
 
+ROOT = Path(__file__).parent.parent
 MS = 1_000_000
 TOY, ADVICE, WHY = "toy", "Put the toy away, then run again.", "a toy lay in the way"
 GATE = '[[threshold]]\nrequire = "failure_ratio <= 0.5"\n'
@@ -78,3 +84,46 @@ def test_a_limit_is_a_rule_in_one_list(tmp_path: Path, monkeypatch: pytest.Monke
     for page in ("report.html", "summary.md"):
         assert "it was in the way" in (folder / page).read_text()
         assert ADVICE in (folder / page).read_text()
+
+
+def added(place: Path) -> list[str]:
+    """Copies the rooms and adds the lines of the worked example; the files that it touches."""
+    for room in ("reports", "swarm", "users"):
+        shutil.copytree(ROOT / room, place / room, ignore=shutil.ignore_patterns("__pycache__"))
+    (example,) = re.findall(r"```diff\n(.*?)```", (ROOT / "docs/architecture.md").read_text(), re.DOTALL)
+    names, texts = example.split("+++ ")[1:], []
+    for part in names:
+        name, _, lines = part.partition("\n")
+        before = "".join(line[1:] for line in lines.splitlines(True) if line[0] == " ")
+        more = "".join(line[1:] for line in lines.splitlines(True) if line[0] == "+")
+        source = (place / name).read_text()
+        assert source.count(before) == 1, f"{name} has no such place"
+        (place / name).write_text(source.replace(before, before + more))
+        texts.append(name)
+    return texts
+
+
+def test_an_axis_is_declared_in_two_files_and_obeyed_in_two(tmp_path: Path) -> None:
+    """Parsed, refused, crossed, named, planned, handed to users, a column, a label, chosen by thresholds."""
+    assert len(set(added(tmp_path))) == 4
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.a_new_axis", str(tmp_path / "study")],
+        cwd=tmp_path, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert found["imported"] == str(tmp_path / "reports/ledger/axes.py")
+    assert found["help"] == "--think-ms MS[,…] How long a user waits after each request (ms; default: none)"
+    assert found["in_form"]
+    assert found["refused"] == "--think-ms 1s: give 0 to 60000"
+    names = ["pytorch-http/b1/c8/think-0ms", "pytorch-http/b1/c8/think-250ms"]
+    assert found["planned"] == [[names[0], 0], [names[1], 250]]
+    assert found["of_users"] == 250
+    head, *rows = csv.reader((tmp_path / "study/cells.csv").read_text().splitlines())
+    assert head[-1] == "think_ms"
+    assert [(row[1], row[-1]) for row in rows] == [(names[0], "0"), (names[1], "250")]
+    for page in ("report.html", "summary.md"):
+        assert "pytorch-http think-250ms" in (tmp_path / "study" / page).read_text()
+    told = json.loads((tmp_path / "study/gates.json").read_text())["verdicts"]
+    assert [one["cell"] for one in told if one["threshold"]] == [names[1]]

@@ -10,7 +10,6 @@ starts a single PyTorch service of its own, which nothing scales.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 from swarm import Cell, Size, StudyShape
@@ -18,10 +17,7 @@ from swarm.plan.matrix import at_rates
 
 # Locust starts the users that are imported here.
 from users import Endpoint, ServiceUser
-from users.load.pacing import CONSTANT
 from users.transport.connections import PER_REQUEST
-
-MAX_IN_FLIGHT = 100
 
 
 class Step8(StudyShape):
@@ -43,5 +39,4 @@ class Step8(StudyShape):
         """Each peak for each endpoint, on a connection for each request: a Service deals out connections,
         and one that is kept alive would stay with the pod it met first, however many come.
         """
-        cells = at_rates(endpoints, size, size.peaks, CONSTANT, MAX_IN_FLIGHT)
-        return [replace(cell, channels=PER_REQUEST) for cell in cells]
+        return at_rates(endpoints, size, size.peaks, channels=PER_REQUEST)

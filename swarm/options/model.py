@@ -6,6 +6,7 @@ The parser, --help, the web form and the tables of docs/options.md are made of w
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 from typing import Any, Self
 
 from swarm.options import values
@@ -16,6 +17,7 @@ from swarm.plan.sweep import NO_LINK, AxisOption, Varied
 from users.load.assignment import LIBRARY, PREPARED
 from users.load.pacing import CONSTANT, POISSON
 from users.tls import Security
+from users.transport.connections import PER_USER, parse
 
 SIZES = ("quick", "full")
 URLS = {
@@ -40,7 +42,7 @@ class Option:
     `default`. `unset` says what holds where it is not given, if the default does not say so itself.
     `in_form`: whether the web form asks for it, since it makes sense between two presses of Start; all others
     are resolved once, when the process starts. `axis`: it is one, and sets the field of its name in
-    cells.
+    cells. `needs`: what it is of, and the options of which one must be given, too.
     """
 
     group: str
@@ -52,6 +54,7 @@ class Option:
     unset: str = ""
     in_form: bool = False
     axis: AxisOption | None = None
+    needs: tuple[str, ...] = ()
     flag: str = ""
     env_var: str | None = None
     choices: Sequence[str] | None = None
@@ -72,6 +75,10 @@ STUDY, LOAD, VARIED = "The study", "Open load", "Axes, whose values between comm
 FAILURES, GATES, KNOWN = "Failures", "Gates", "What only you know"
 TARGETS, TLS, KUBERNETES = "Servers of yours", "TLS", "Kubernetes"
 OWN, OUTPUT = "Servers that are started where no URL is given", "Output"
+OF_TRITON: Mapping[str, Any] = {"applies": attrgetter("adjustable"), "of": "Triton's models"}
+OF_LOAD: Mapping[str, Any] = {"applies": attrgetter("open"), "of": "open load"}
+OPEN, JUDGED = ("open load", "rates", "find_rate"), ("gates", "gate")
+WATCHED = ("the Kubernetes API", "kube_url")
 SIZE, NONE, UNKNOWN, AS_STARTED = "the size's", "none", "unknown", "as it was started"
 
 
@@ -90,9 +97,9 @@ def switch(group: str, help: str) -> Any:
     return text(group, None, False, help=help)
 
 
-def place(group: str, metavar: str, help: str, unset: str = NONE) -> Any:
+def place(group: str, metavar: str, **more: Any) -> Any:
     """A field for a file or folder, kept as it is found from anywhere."""
-    return text(group, metavar, help=help, read=os.path.abspath, unset=unset)
+    return text(group, metavar, **{"read": os.path.abspath, "unset": NONE, **more})
 
 
 def addresses(group: str) -> Any:
@@ -108,9 +115,9 @@ def number(
     return asked(group, "N", default, read=values.number(kind, sense, most), **more)
 
 
-def axis(metavar: str, how: AxisOption, default: str = "", **more: Any) -> Any:
+def axis(metavar: str, how: AxisOption, default: str = "", group: str = VARIED, **more: Any) -> Any:
     """A field for an axis."""
-    return asked(VARIED, metavar, default, read=values.checked(how.values), axis=how, **more)
+    return asked(group, metavar, default, read=values.checked(how.values), axis=how, **more)
 
 
 @dataclass(frozen=True)
@@ -139,26 +146,28 @@ class Options:
     images: str = place(STUDY, "DIR", unset="crops of photographs",
         help="Folder of JPEG or PNG files to send; on every host")
 
-    channels: str = axis("HOW[,…]", AxisOption(sweep.channels), "per-user",
+    channels: str = axis("HOW[,…]", AxisOption(lambda text: str(parse(text))), PER_USER,
         help="TCP connections of users: per-user, per-request, shared, pool:N, same-args (gRPC joins these)")
     client: str = axis("HOW[,…]", AxisOption(values.one_of(PREPARED, LIBRARY)), PREPARED,
         help="Send prepared requests, or build each from its array by tritonclient: prepared or library")
-    topology: str = axis("W[@H][,…]", AxisOption(sweep.topology), unset="all there are",
+    topology: str = axis("W[@H][,…]", AxisOption(values.topology), unset="all there are",
         help="Worker processes W that share the load, on H hosts, e.g. 1,4,4@2")
     link: str = axis("NAME[,…]", AxisOption(sweep.link, sweep.link_name), NO_LINK, in_form=False,
         help="Emulated links to the servers, e.g. lan,wan-a100; of `python -m swarm run`, which makes them")
-    queue_delay_us: str = axis("US[,…]", AxisOption(sweep.queue_delay, sweep.delay_name, of_servers=True),
-        unit="µs", unset=AS_STARTED,
+    queue_delay_us: str = axis("US[,…]", unit="µs", unset=AS_STARTED,
+        how=AxisOption(values.number(int, values.QUEUE_DELAY), sweep.delay_name, **OF_TRITON),
         help="How long Triton lets a request wait for others, e.g. 0,1000,10000")
-    instances: str = axis("N[,…]", AxisOption(sweep.instances, sweep.instances_name, of_servers=True),
-        unset=AS_STARTED,
+    instances: str = axis("N[,…]", unset=AS_STARTED,
+        how=AxisOption(values.number(int, values.INSTANCES), sweep.instances_name, **OF_TRITON),
         help="Executions of a Triton model at once, e.g. 1,2,4: its instances, over its GPUs")
 
     rates: tuple[float, ...] = asked(LOAD, "R[,R…]", (), read=values.rates, unit="requests/s", unset=NONE,
         help="Open load, not users: to each endpoint, at batch 1; with --find-rate, where to start")
-    arrivals: str = asked(LOAD, "HOW", CONSTANT, read=values.one_of(CONSTANT, POISSON),
+    arrivals: str = axis("HOW[,…]", AxisOption(values.one_of(CONSTANT, POISSON), **OF_LOAD), CONSTANT, LOAD,
+        needs=OPEN,
         help="How the requests of an open load arrive: constant or poisson")
-    max_in_flight: int = number(LOAD, int, 100, FROM_1, 100_000,
+    max_in_flight: int = number(LOAD, int, 100, FROM_1, 100_000, needs=OPEN,
+        axis=AxisOption(int, **OF_LOAD),
         help="Most requests in flight under open load, all workers together")
     load_profile: str = asked(LOAD, "STAGES", read=values.profile, unit="s", unset="the study's",
         help="Let the open load climb to each of --rates, stay and fall, e.g. ramp:20,hold:40,cool:20")
@@ -174,9 +183,9 @@ class Options:
 
     gate: str = place(GATES, "FILE",
         help="Thresholds to judge the study by, e.g. thresholds.toml; the exit code is theirs")
-    baseline: str = place(GATES, "PLACE", unset="the file's",
+    baseline: str = place(GATES, "PLACE", unset="the file's", needs=JUDGED,
         help="What --gate compares with: a results directory, or a file of `python -m reports baseline`")
-    repeat_until_decided: int = number(GATES, int, 0, FROM_0, 10_000, in_form=False,
+    repeat_until_decided: int = number(GATES, int, 0, FROM_0, 10_000, in_form=False, needs=JUDGED,
         help="Most repeats while a verdict of --gate is open and more would decide; 0 adds none")
 
     link_mbit: float = number(KNOWN, float, 0, FROM_0, unit="Mbit/s", unset=UNKNOWN,
@@ -193,20 +202,20 @@ class Options:
         help="Model behind the ONNX Runtime endpoints")
     trt_model: str = text(TARGETS, "NAME", "openclip_vit_b32_trt",
         help="Model behind the compiled engine's endpoints")
-    tls_ca: str = place(TLS, "FILE", unset="the system's",
+    tls_ca: str = place(TLS, "FILE", read=values.certificates, unset="the system's",
         help="Authorities to trust over TLS, in place of the system's: their certificates in PEM form")
-    tls_client_cert: str = place(TLS, "FILE",
+    tls_client_cert: str = place(TLS, "FILE", read=values.certificates,
         help="This client's own certificate in PEM form, where servers demand one")
-    tls_client_key: str = place(TLS, "FILE",
+    tls_client_key: str = place(TLS, "FILE", read=values.readable,
         help="The private key of --tls-client-cert, in PEM form and without a passphrase")
     tls_no_verify: bool = switch(TLS,
         help="Take any server's certificate (HTTP only): answers may be anybody's; reports say so")
     kube_url: str = text(KUBERNETES, "URL", unset=NONE,
         help="Record replicas: the address at which `kubectl proxy` serves, e.g. http://127.0.0.1:8001")
     kube_namespace: str = text(KUBERNETES, "NAME", "inferswarm-server", read=values.kubernetes_name,
-        help="Namespace of --kube-deployment")
+        needs=WATCHED, help="Namespace of --kube-deployment")
     kube_deployment: str = text(KUBERNETES, "NAME", "inferswarm-server", read=values.kubernetes_name,
-        help="Deployment behind the service's URL")
+        needs=WATCHED, help="Deployment behind the service's URL")
 
     emulate: str = text(OWN, "PROFILE", unset="the study's",
         help="Serve models that sleep: a100, rtx4080, rtx4090, or BASE+PER ms as 40+1.3; none: real ones")
@@ -233,7 +242,7 @@ class Options:
     @property
     def axes(self) -> tuple[Varied, ...]:
         """What they name of each axis."""
-        return tuple(Varied(name, one, one.values(getattr(self, name))) for name, one in AXES.items())
+        return tuple(Varied(name, one, one.values(str(getattr(self, name)))) for name, one in AXES.items())
 
     @property
     def links(self) -> tuple[str, ...]:

@@ -3,18 +3,14 @@
 import locust.argument_parser  # noqa: F401  (it lets every parser read variables of the environment)
 
 import argparse
-import ssl
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any
 
 from swarm.errors import UsageError
 from swarm.options.addresses import Place, check_secrets, place_of
-from swarm.options.model import OPTIONS, URLS, Option, Options, flag
-from users.tls import Security, new_context
-
-MOST_PER_S = 100_000
-FILES = ("tls_ca", "tls_client_cert", "tls_client_key")
-PEM = "name a file in PEM form"
+from swarm.options.model import OPTIONS, TLS, URLS, Option, Options, flag
+from swarm.options.values import PEM, fault
+from users.tls import Security
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -80,72 +76,60 @@ def changes(first: Options, now: Options) -> list[str]:
     return typed
 
 
-def refuse(options: Options, names: Iterable[str], what: str) -> None:
-    """Raises UsageError where one of some options is given, since what it is of is not."""
-    for name in names:
-        if options.given(name):
-            raise UsageError(f"{flag(name)}: is of {what}, too")
-
-
 def check(options: Options) -> None:
     """Do the options fit together, and those of TLS serve? Raises UsageError."""
-    check_load(options)
     check_tls(options)
-    check_servers(options)
-    check_kubernetes(options)
-    check_gate(options)
+    for name, option in OPTIONS.items():
+        what, *others = option.needs or ("",)
+        if others and options.given(name) and not any(map(options.given, others)):
+            raise UsageError(f"{flag(name)}: is of {what}; give {' or '.join(map(flag, others))}, too")
+    if sentence := next(contradictions(options), ""):
+        raise UsageError(sentence)
 
 
-def check_servers(options: Options) -> None:
-    """Do the options of servers fit together? Raises UsageError."""
+def contradictions(it: Options) -> Iterator[str]:
+    """What cannot be asked for at once, and what to do about it."""
+    if it.load_profile and it.find_rate:
+        yield "--load-profile: a search needs a rate that stays; leave it or --find-rate out"
+    if it.find_rate and (it.repeats > 1 or len(it.rates) > 1):
+        yield "--find-rate: searches once, from one rate; leave --repeats or further --rates out"
+    if it.find_rate and it.repeat_until_decided:
+        yield "--repeat-until-decided: a search for a rate is not repeated; leave one of them out"
+    if it.tls_no_verify and it.tls_ca:
+        yield "--tls-no-verify: leaves --tls-ca nothing to do; leave one of them out"
     for name in ("emulate", "trace"):
-        if getattr(options, name) and options.urls:
-            raise UsageError(f"{flag(name)}: is of embedded servers; leave the URLs out, or {flag(name)}")
-    if options.urls and any(options.links):
-        raise UsageError(
-            f"--link {options.link}: leads to embedded servers; leave the URLs out, or give --link none"
-        )
-
-
-def check_load(options: Options) -> None:
-    """Do the options of open load fit together? Raises UsageError."""
-    if options.load_profile and options.find_rate:
-        raise UsageError("--load-profile: a search needs a rate that stays; leave it or --find-rate out")
-    if options.find_rate and (options.repeats > 1 or len(options.rates) > 1):
-        raise UsageError("--find-rate: searches once, from one rate; leave --repeats or further --rates out")
-    if not options.find_rate and not options.rates:
-        refuse(options, ("arrivals", "max_in_flight"), "open load; give --rates or --find-rate")
-
-
-def check_kubernetes(options: Options) -> None:
-    """Do the options of the Kubernetes API fit together? Raises UsageError."""
-    if not options.kube_url:
-        refuse(options, ("kube_namespace", "kube_deployment"), "the Kubernetes API; give --kube-url")
-    if options.kube_url and not options.urls:
-        raise UsageError("--kube-url: watches a service of yours; give its URL, e.g. --pytorch-url, too")
-
-
-def check_gate(options: Options) -> None:
-    """Do the options of gates fit together? Raises UsageError."""
-    if not options.gate:
-        refuse(options, ("baseline", "repeat_until_decided"), "gates; give --gate")
-    if options.repeat_until_decided and options.find_rate:
-        raise UsageError("--repeat-until-decided: a search for a rate is not repeated; leave one of them out")
+        if it.urls and it.given(name):
+            yield f"{flag(name)}: is of embedded servers; leave the URLs out, or {flag(name)}"
+    if it.urls and any(it.links):
+        yield f"--link {it.link}: leads to embedded servers; leave the URLs out, or give --link none"
+    if it.kube_url and not it.urls:
+        yield "--kube-url: watches a service of yours; give its URL, e.g. --pytorch-url, too"
 
 
 def check_tls(options: Options) -> None:
     """Are all URLs readable, and the options of TLS of use to them? Raises UsageError."""
     secure = [name for name, url in options.urls.items() if place(name, url).tls]
-    if not secure:
-        refuse(
-            options, (*FILES, "tls_no_verify"), "TLS; give a target as https://host:port or grpcs://host:port"
+    for name, option in OPTIONS.items():
+        if option.group == TLS and options.given(name) and not secure:
+            raise UsageError(
+                f"{flag(name)}: is of TLS; give a target as https://host:port or grpcs://host:port, too"
+            )
+    if options.tls_no_verify and (over_grpc := [name for name in secure if name.endswith("_grpc_url")]):
+        raise UsageError(
+            "--tls-no-verify: gRPC cannot leave verification out; give --tls-ca in its place, or leave"
+            f" {flag(over_grpc[0])} out"
         )
-    if bool(options.tls_client_cert) != bool(options.tls_client_key):
-        one, other = sorted(FILES[1:], key=lambda name: not getattr(options, name))
-        raise UsageError(f"{flag(one)}: a certificate and its key belong together; give {flag(other)}, too")
-    if options.tls_no_verify:
-        check_no_verify(options, secure)
-    check_files(options.security)
+    cert, key = options.tls_client_cert, options.tls_client_key
+    if bool(cert) != bool(key):
+        one, other = ("cert", "key") if cert else ("key", "cert")
+        raise UsageError(
+            f"--tls-client-{one}: a certificate and its key belong together; give --tls-client-{other}, too"
+        )
+    wrong = fault(Security(cert=cert, key=key, verify=False)) if cert else ""
+    if "MISMATCH" in wrong:
+        raise UsageError(f"--tls-client-key {key}: is not the key of {cert}; name the one that is")
+    if wrong:
+        raise UsageError(f"--tls-client-key {key}: holds no private key without a passphrase; {PEM}")
 
 
 def place(name: str, url: str) -> Place:
@@ -154,45 +138,3 @@ def place(name: str, url: str) -> Place:
         check_secrets(flag(name), url)
         return Place("", url.startswith("https://"))
     return place_of(flag(name), url, "grpc" if name.endswith("_grpc_url") else "http")
-
-
-def check_no_verify(options: Options, secure: list[str]) -> None:
-    """Can verification be left out? Raises UsageError."""
-    if options.tls_ca:
-        raise UsageError("--tls-no-verify: leaves --tls-ca nothing to do; leave one of them out")
-    if over_grpc := [flag(name) for name in secure if name.endswith("_grpc_url")]:
-        raise UsageError(
-            f"--tls-no-verify: gRPC cannot leave verification out; give --tls-ca in its place, or leave"
-            f" {over_grpc[0]} out"
-        )
-
-
-def check_files(security: Security) -> None:
-    """Can the files be read, and are they what they should be? Raises UsageError."""
-    for name, path in zip(FILES, (security.ca, security.cert, security.key), strict=True):
-        try:
-            if path:
-                open(path, "rb").close()
-        except OSError as error:
-            raise UsageError(f"{flag(name)} {path}: cannot be read ({error.strerror}); {PEM}") from error
-    for name, path in (("tls_ca", security.ca), ("tls_client_cert", security.cert)):
-        if path and fault(Security(ca=path)):
-            raise UsageError(f"{flag(name)} {path}: holds no certificate; {PEM}")
-    if not security.cert:
-        return
-    wrong = fault(Security(cert=security.cert, key=security.key, verify=False))
-    if "MISMATCH" in wrong:
-        raise UsageError(
-            f"--tls-client-key {security.key}: is not the key of {security.cert}; name the one that is"
-        )
-    if wrong:
-        raise UsageError(f"--tls-client-key {security.key}: holds no private key without a passphrase; {PEM}")
-
-
-def fault(security: Security) -> str:
-    """What OpenSSL has against the files, or nothing."""
-    try:
-        new_context(security)
-    except ssl.SSLError as error:
-        return error.reason or "unreadable"
-    return ""

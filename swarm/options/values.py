@@ -3,13 +3,17 @@
 import math
 import os
 import re
+import ssl
 from collections.abc import Callable
 from typing import Any
 
 from reports.caveats.rate_bound import RateBound
+from reports.ledger.axes import Topology
 from users.load.load_profile import seconds_of
+from users.tls import Security, new_context
 
 MOST_PER_S = 100_000
+PEM = "name a file in PEM form"
 Reader = Callable[[str], Any]
 Sense = tuple[Callable[[float], bool], str]
 """What makes sense as a number, and what to give where it does not."""
@@ -20,6 +24,11 @@ ANY: Sense = (lambda _: True, "give a whole number")
 COSINE: Sense = (lambda n: -1 <= n <= 1, "give -1 to 1")
 SHARE: Sense = (lambda n: 0 <= n <= 1, "give 0 to 1")
 PORT: Sense = (lambda n: 0 <= n < 65536, "give 0 to 65535")
+QUEUE_DELAY: Sense = (
+    lambda n: 0 <= n <= 10_000_000,
+    "give whole microseconds up to 10,000,000, e.g. 0,1000,10000",
+)
+INSTANCES: Sense = (lambda n: 1 <= n <= 64, "give whole numbers from 1 to 64, e.g. 1,2,4")
 
 
 def number(kind: type[float], sense: Sense, most: float = 2**63) -> Reader:
@@ -31,7 +40,8 @@ def number(kind: type[float], sense: Sense, most: float = 2**63) -> Reader:
 
     def read(text: str) -> float:
         try:
-            value = kind(text)
+            # Python reads digits of other scripts, too, which cells would not be called by.
+            value = kind(text) if text.isascii() else math.nan
         except (ValueError, OverflowError):
             value = math.nan
         if (isinstance(value, float) and not math.isfinite(value)) or not holds(value):
@@ -82,6 +92,15 @@ def rates(text: str) -> tuple[float, ...]:
     return found
 
 
+def topology(text: str) -> Topology:
+    """`4` workers, or `4@2`: 4 workers on 2 hosts."""
+    found = re.fullmatch(r"([0-9]{1,5})(?:@([0-9]{1,5}))?", text)
+    made = Topology(int(found[1]), int(found[2] or 0)) if found else Topology()
+    if not made.workers or made.hosts > made.workers:
+        raise ValueError("give worker processes, or WORKERS@HOSTS with a worker for each host, e.g. 1,4,4@2")
+    return made
+
+
 def path_or_tag(text: str) -> str:
     """What is there is kept as it is found from anywhere; all else is a name."""
     return os.path.abspath(text) if os.path.exists(text) else text
@@ -92,3 +111,28 @@ def kubernetes_name(text: str) -> str:
     if not re.fullmatch(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?", text):
         raise ValueError("give a Kubernetes name: a to z, 0 to 9, - and .")
     return text
+
+
+def readable(text: str) -> str:
+    """The place of a file that this process may read."""
+    try:
+        open(text, "rb").close()
+    except OSError as error:
+        raise ValueError(f"cannot be read ({error.strerror}); {PEM}") from error
+    return os.path.abspath(text)
+
+
+def certificates(text: str) -> str:
+    """The place of a file with certificates."""
+    if fault(Security(ca=readable(text))):
+        raise ValueError(f"holds no certificate; {PEM}")
+    return os.path.abspath(text)
+
+
+def fault(security: Security) -> str:
+    """What OpenSSL has against the files, or nothing."""
+    try:
+        new_context(security)
+    except ssl.SSLError as error:
+        return error.reason or "unreadable"
+    return ""

@@ -71,16 +71,10 @@ def concurrent(endpoint: Endpoint, level: int, size: Size, **axes: Any) -> Cell:
     return Cell(endpoint, 1, level, max(2 * size.iterations, 5 * level), size.seconds, **axes)
 
 
-def at_rates(
-    endpoints: Iterable[Endpoint], size: Size, rates: Iterable[float], arrivals: str, max_in_flight: int
-) -> list[Cell]:
+def at_rates(endpoints: Iterable[Endpoint], size: Size, rates: Iterable[float], **axes: Any) -> list[Cell]:
     """Open load at batch 1: each endpoint at each rate, in requests a second, or with the size's profile."""
     cells = [
-        Cell(
-            *(endpoint, 1, rate, size.iterations, size.seconds, "open"),
-            arrivals=arrivals,
-            max_in_flight=max_in_flight,
-        )
+        Cell(endpoint, 1, rate, size.iterations, size.seconds, "open", **axes)
         for endpoint, rate in itertools.product(endpoints, rates)
     ]
     return [profiled(cell, size.profile) for cell in cells] if size.profile else cells

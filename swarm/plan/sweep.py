@@ -1,20 +1,14 @@
 """How what the options name of an axis is read, and how cells cross with it."""
 
-import itertools
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from reports.ledger.axes import UNSET
 from reports.ledger.axes import Topology as Topology
 from swarm.plan.cell import Cell
-from users.transport import connections as kinds
 
 NO_LINK = "none"
-LONGEST_DELAY_US, MOST_INSTANCES = 10_000_000, 64
-Choice = tuple[Mapping[str, Any], str]
-"""Fields of a cell, and how a variant names them."""
 
 
 @dataclass(frozen=True)
@@ -22,12 +16,13 @@ class AxisOption:
     """How an option sets the field of its name in cells: to one value, or to several that are compared.
 
     `read` makes a value of what stands between commas, or raises ValueError with what to give; `name` is how
-    a variant names it. `of_servers`: it is of models of Triton's, and no other cell has it.
+    a variant names it. `applies`: whether a cell can have one, and `of` what such a cell is of.
     """
 
     read: Callable[[str], Any]
     name: Callable[[Any], str] = str
-    of_servers: bool = False
+    applies: Callable[[Cell], bool] = lambda cell: True
+    of: str = ""
 
     def values(self, text: str) -> tuple[Any, ...]:
         """What stands between commas, each value once; none for an empty text. Raises ValueError."""
@@ -36,7 +31,7 @@ class AxisOption:
 
     def settled(self, cell: Cell, field: str) -> bool:
         """Whether the cell has a value of its own, or can have none."""
-        return (self.of_servers and not cell.adjustable) or getattr(cell, field) != UNSET[field]
+        return not self.applies(cell) or getattr(cell, field) != UNSET[field]
 
 
 @dataclass(frozen=True)
@@ -47,32 +42,25 @@ class Varied:
     option: AxisOption
     values: tuple[Any, ...]
 
-    def choices(self, cell: Cell) -> Sequence[Choice]:
-        """What there is for a cell, with names where there are several; nothing where it has its own."""
+    def over(self, cell: Cell) -> list[Cell]:
+        """The cell with each of the values, named where there are several; as it is where it has its own."""
         if not self.values or self.option.settled(cell, self.field):
-            return [({}, "")]
-        several = len(self.values) > 1
-        return [({self.field: value}, self.option.name(value) if several else "") for value in self.values]
+            return [cell]
+        named = self.option.name if len(self.values) > 1 else lambda value: ""
+        return [
+            replace(
+                cell, **{self.field: value, "variant": "/".join(filter(None, (cell.variant, named(value))))}
+            )
+            for value in self.values
+        ]
 
 
-def cross(cells: Iterable[Cell], axes: Sequence[Varied]) -> list[Cell]:
+def cross(cells: Iterable[Cell], axes: Iterable[Varied]) -> list[Cell]:
     """Every cell with every value of every axis that applies; it keeps what its study has set itself."""
-    return [
-        _varied(cell, chosen)
-        for cell in cells
-        for chosen in itertools.product(*(axis.choices(cell) for axis in axes))
-    ]
-
-
-def _varied(cell: Cell, chosen: Sequence[Choice]) -> Cell:
-    settings = {field: value for fields, _ in chosen for field, value in fields.items()}
-    variant = "/".join(name for name in (cell.variant, *(name for _, name in chosen)) if name)
-    return replace(cell, **{**settings, "variant": variant})
-
-
-def channels(text: str) -> str:
-    """`pool:4`, as users.transport.connections spells it. Raises ValueError."""
-    return str(kinds.parse(text))
+    found = list(cells)
+    for axis in axes:
+        found = [varied for cell in found for varied in axis.over(cell)]
+    return found
 
 
 def link(text: str) -> str:
@@ -83,33 +71,6 @@ def link(text: str) -> str:
 def link_name(link: str) -> str:
     """As a cell's variant names it."""
     return link or NO_LINK
-
-
-def topology(text: str) -> Topology:
-    """`4` workers, or `4@2`: 4 workers on 2 hosts. Raises ValueError."""
-    found = re.fullmatch(r"([0-9]{1,5})(?:@([0-9]{1,5}))?", text)
-    made = Topology(int(found[1]), int(found[2] or 0)) if found else Topology()
-    if not made.workers or made.hosts > made.workers:
-        raise ValueError("give worker processes, or WORKERS@HOSTS with a worker for each host, e.g. 1,4,4@2")
-    return made
-
-
-def between(least: int, most: int, give: str) -> Callable[[str], int]:
-    """Reads a whole number; raises ValueError with what to give."""
-
-    def read(text: str) -> int:
-        # No more digits than any of them may have: int() reads them in other scripts, and of any length.
-        if not re.fullmatch(r"[0-9]{1,9}", text) or not least <= int(text) <= most:
-            raise ValueError(give)
-        return int(text)
-
-    return read
-
-
-queue_delay = between(
-    0, LONGEST_DELAY_US, f"give whole microseconds up to {LONGEST_DELAY_US:,}, e.g. 0,1000,10000"
-)
-instances = between(1, MOST_INSTANCES, f"give whole numbers from 1 to {MOST_INSTANCES}, e.g. 1,2,4")
 
 
 def delay_name(delay_us: int) -> str:

@@ -38,11 +38,9 @@ def schedule_of(
     size, bound = size_of(study, options)
     crossed = cross(own_cells(study, endpoints, options, size), options.axes)
     cells = matching([cell for cell in crossed if launch.offers(cell)], options.cells)
-    of_servers = [name for name, axis in AXES.items() if axis.of_servers and options.given(name)]
-    if of_servers and not any(cell.adjustable for cell in cells):
-        raise UsageError(
-            f"{flag(of_servers[0])}: is of Triton's models, and no cell asks one of them; leave it out"
-        )
+    for name, axis in AXES.items():
+        if options.given(name) and not any(axis.applies(cell) for cell in cells):
+            raise UsageError(f"{flag(name)}: is of {axis.of}, and no cell asks one of them; leave it out")
     launch.check(cells, workers)
     check_servers(cells)
     most = options.repeat_until_decided or size.repeats
@@ -92,12 +90,9 @@ def own_cells(
             raise UsageError(f"--{name}: the load profile says how much is measured; leave it out")
     if study.sizes[options.size].profile and size.profile:
         # Its own cells are of open load: the options say of which.
-        found = study.cells(endpoints, replace(size, peaks=options.rates or size.peaks))
-        arrivals, most = options.arrivals, options.max_in_flight
-        cells = [replace(cell, arrivals=arrivals, max_in_flight=most) for cell in found]
+        cells = study.cells(endpoints, replace(size, peaks=options.rates or size.peaks))
     elif options.rates or options.find_rate:
-        rates = options.rates or (START_PER_S,)
-        return at_rates(endpoints, size, rates, options.arrivals, options.max_in_flight)
+        return at_rates(endpoints, size, options.rates or (START_PER_S,))
     elif options.load_profile:
         raise UsageError("--load-profile: is of open load; give --rates, its peaks, too")
     else:
@@ -109,6 +104,6 @@ def own_cells(
 def check_own_axes(cells: Sequence[Cell], options: Options) -> None:
     """Raises UsageError where an option is given for an axis that the study's own cells settle."""
     for name, axis in AXES.items():
-        fit = [cell for cell in cells if cell.adjustable or not axis.of_servers]
+        fit = [cell for cell in cells if axis.applies(cell)]
         if options.given(name) and fit and all(axis.settled(cell, name) for cell in fit):
             raise UsageError(f"{flag(name)}: this study settles it itself; leave it out")

@@ -6,7 +6,6 @@ from statistics import median
 from typing import Any
 
 from reports.histogram import buckets, codec
-from reports.ledger.axes import recorded
 from swarm.backends.statistics import settled
 from swarm.distributed.collector import PhaseStats, SecondStats
 from swarm.distributed.protocol import PARTING_S
@@ -113,13 +112,10 @@ class Conductor:
         """Every worker has the cell's requests at hand before the users come."""
         run, cell = current.run, current.run.cell
         task = {
-            "cell": cell.name,
-            "repeat": run.repeat,
+            **run.to_record(),
             "endpoint": cell.endpoint.to_dict(),
             "addresses": self._deps.addresses(cell),
-            "batch": cell.batch,
             "users": cell.users,
-            **recorded(cell),
         }
         current.ask("cell", task, PREPARE_S)
         told = self._deps.serving(cell.endpoint)

@@ -90,7 +90,7 @@ def test_a_run_as_the_ledger_lists_it() -> None:
 
 
 def test_open_load_is_named_by_its_rate_and_carried_by_as_many_users_as_may_be_in_flight() -> None:
-    cells = at_rates([A, B], QUICK, (50, 12.5), "poisson", 40)
+    cells = at_rates([A, B], QUICK, (50, 12.5), arrivals="poisson", max_in_flight=40)
     assert [cell.name for cell in cells] == [
         "a-http/b1/r50", "a-http/b1/r12.5", "b-grpc/b1/r50", "b-grpc/b1/r12.5",
     ]  # fmt: skip
@@ -130,7 +130,7 @@ def test_progress_lines() -> None:
     assert schedule.line(20, 20, outcome(run, failed=4, answered=False), 0) == (
         "[20/20] a-http/b4/c1                10 requests   no figures       4 FAILED"
     )
-    (rate,) = at_rates([A], QUICK, (50,), "constant", 8)
+    (rate,) = at_rates([A], QUICK, (50,), arrivals="constant", max_in_flight=8)
     assert schedule.line(3, 0, outcome(PlannedRun(rate, 1), dropped=7), 0) == (
         "[  3] a-http/b1/r50               10 requests   p50   211.0 ms   7 DROPPED"
     )
@@ -138,7 +138,7 @@ def test_progress_lines() -> None:
 
 def test_a_profile_makes_cells_as_long_and_as_many() -> None:
     size = Size((1,), (), 30, 5, profile="ramp:20,hold:40,cool:20")
-    (cell,) = at_rates([A], size, (6,), "constant", 100)
+    (cell,) = at_rates([A], size, (6,), arrivals="constant", max_in_flight=100)
     assert (cell.name, cell.profile) == ("a-http/b1/r6/profile", size.profile)
     # 0.6 to 6 in 20 s, 40 s of 6, 20 s of 0.6
     assert (cell.requests, cell.seconds) == (66 + 240 + 12, 80)
@@ -149,4 +149,4 @@ def test_a_profile_makes_cells_as_long_and_as_many() -> None:
         ["cool-down", 20.0, pytest.approx(0.6), pytest.approx(0.6)],
     ]
     with pytest.raises(UsageError, match=r"--rates 0\.4: with a load profile, give 0.5 a second or more"):
-        at_rates([A], size, (0.4,), "constant", 100)
+        at_rates([A], size, (0.4,), arrivals="constant", max_in_flight=100)

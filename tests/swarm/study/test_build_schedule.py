@@ -110,3 +110,12 @@ def test_a_floor_does_not_hide_that_a_study_settles_its_instances() -> None:
     schedule, _ = schedule_of(Step6b(), asked, options("--queue-delay-us", "0"), LaunchInfo(), NO_GATE)
     found = {(run.cell.endpoint.name, run.cell.queue_delay_us) for run in schedule.planned}
     assert found == {("onnx-http", 0), ("onnx-http-floor", None)}
+
+
+def test_arrivals_are_an_axis_of_open_load() -> None:
+    found = cells(Step7(), "--rates", "50", "--arrivals", "constant,poisson", "--max-in-flight", "9")
+    assert sorted((cell.name, cell.arrivals, cell.max_in_flight) for cell in found) == [
+        ("pytorch-http/b1/r50/constant", "constant", 9),
+        ("pytorch-http/b1/r50/poisson", "poisson", 9),
+    ]
+    assert {(cell.arrivals, cell.max_in_flight) for cell in cells(Step7())} == {("", 0)}, "closed load"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from reports.cells_csv.columns import csv_text
 from reports.cells_csv.rows import Row
 from reports.cells_csv.sides import Side
-from reports.compare.failures import failures
+from reports.compare.failures import failures, mean_pct
 from reports.compare.matching import matches
 
 COLUMNS = tuple(
@@ -37,11 +37,12 @@ def _measured(base: Side, other: Side) -> Iterator[Sequence[object]]:
 
 def _failed(base: Side, other: Side) -> Iterator[Sequence[object]]:
     for it in failures(base, other):
-        below, above = (100 * sum(shares) / len(shares) for shares in (it.base, it.other))
+        below, above = mean_pct(it.base), mean_pct(it.other)
         ratio = above / below if above and below else None
         yield (
             *(it.cell, FAILED, base.name, other.name, below, above, ratio, None, None),
-            *(len(it.base), len(it.other), it.verdict, _codes(it.base_rows), _codes(it.other_rows)),
+            *(len(it.base.rows), len(it.other.rows), it.verdict),
+            *(_codes(it.base.rows), _codes(it.other.rows)),
         )
 
 

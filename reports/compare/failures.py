@@ -6,7 +6,7 @@ from statistics import fmean, variance
 
 from reports.cells_csv.rows import Row
 from reports.cells_csv.sides import Side
-from reports.compare.matching import INCONCLUSIVE, NONE_SHOWN
+from reports.compare.matching import INCONCLUSIVE, NONE_SHOWN, Figure
 from reports.compare.tables import verdict_head
 from reports.format import MISSING, digits
 from reports.page.table import Table, table_of
@@ -21,24 +21,22 @@ class Failures:
     """What part of the requests failed in each repeat of a cell, from 0 to 1, base and other."""
 
     cell: str
-    base: tuple[float, ...]
-    other: tuple[float, ...]
-    base_rows: tuple[Row, ...]
-    other_rows: tuple[Row, ...]
+    base: Figure
+    other: Figure
 
     @property
     def any(self) -> bool:
         """Whether a request failed on either side."""
-        return any((*self.base, *self.other))
+        return any((*self.base.values, *self.other.values))
 
     @property
     def verdict(self) -> str:
         """By whether the 95 % interval of the difference of the mean shares leaves 0 out."""
         if not self.any:
             return NONE_SHOWN
-        if min(len(self.base), len(self.other)) < COMPARABLE_RUNS:
+        if min(len(self.base.values), len(self.other.values)) < COMPARABLE_RUNS:
             return INCONCLUSIVE
-        apart = fmean(self.other) - fmean(self.base)
+        apart = fmean(self.other.values) - fmean(self.base.values)
         if abs(apart) <= self.reach:
             return NONE_SHOWN
         return MORE if apart > 0 else FEWER
@@ -52,29 +50,27 @@ class Failures:
         few requests failed. Source of the correction: F. Yates, Contingency tables involving small numbers
         and the χ² test, Supplement to the Journal of the Royal Statistical Society 1 (1934).
         """
-        tried = [[row.numbers["requests"] for row in rows] for rows in (self.base_rows, self.other_rows)]
-        rows = (*self.base_rows, *self.other_rows)
-        share = sum(row.numbers["failures"] for row in rows) / sum(row.numbers["requests"] for row in rows)
+        sides = (self.base, self.other)
+        tried = [[row.numbers["requests"] for row in side.rows] for side in sides]
+        failed = sum(row.numbers["failures"] for side in sides for row in side.rows)
+        share = failed / sum(sum(side) for side in tried)
         chance = share * (1 - share) * sum(sum(1 / n for n in side) / len(side) ** 2 for side in tried)
-        errors = [variance(shares) / len(shares) for shares in (self.base, self.other)]
+        errors = [variance(side.values) / len(side.values) for side in sides]
         step = sum(1 / sum(side) for side in tried) / 2
-        return half_width(errors, (len(self.base), len(self.other)), chance) + step
+        return half_width(errors, [len(side) for side in tried], chance) + step
 
 
 def failures(base: Side, other: Side) -> Iterator[Failures]:
     """One for each cell whose requests both sides counted, disqualified repeats too: failures disqualify."""
     for cell in base.cells:
-        below, above = (_counted(side.cells.get(cell, ())) for side in (base, other))
-        if below and above:
-            yield Failures(cell, _shares(below), _shares(above), below, above)
+        below, above = (_figure(side.cells.get(cell, ())) for side in (base, other))
+        if below.rows and above.rows:
+            yield Failures(cell, below, above)
 
 
-def _counted(rows: Sequence[Row]) -> tuple[Row, ...]:
-    return tuple(row for row in rows if row.numbers.get("requests") and "failures" in row.numbers)
-
-
-def _shares(rows: Sequence[Row]) -> tuple[float, ...]:
-    return tuple(row.numbers["failures"] / row.numbers["requests"] for row in rows)
+def _figure(rows: Sequence[Row]) -> Figure:
+    known = [row for row in rows if row.numbers.get("requests") and "failures" in row.numbers]
+    return Figure(tuple(known), tuple(row.numbers["failures"] / row.numbers["requests"] for row in known))
 
 
 def failures_table(base: Side, others: Sequence[Side]) -> Table:
@@ -96,11 +92,11 @@ def failures_table(base: Side, others: Sequence[Side]) -> Table:
 
 
 def _failure_row(cell: str, found: Sequence[Failures | None]) -> tuple[str, ...]:
-    shares = next(it.base for it in found if it)
-    told = (text for it in found for text in ((percent(it.other), it.verdict) if it else (MISSING, MISSING)))
-    return cell, percent(shares), *told
+    shown = [(digits(mean_pct(it.other)), it.verdict) if it else (MISSING, MISSING) for it in found]
+    base = next(it.base for it in found if it)
+    return cell, digits(mean_pct(base)), *(text for texts in shown for text in texts)
 
 
-def percent(shares: Sequence[float]) -> str:
-    """The mean of some shares, of which there is at least one."""
-    return digits(100 * sum(shares) / len(shares))
+def mean_pct(side: Figure) -> float:
+    """The mean of one side's shares in percent."""
+    return 100 * sum(side.values) / len(side.values)

@@ -8,7 +8,17 @@ from reports.cells_csv.rows import Row, rows_of
 from reports.cells_csv.sides import load_sides
 from reports.compare.differences import differences
 from reports.compare.failures import FEWER, MORE, Failures, failures
-from reports.compare.matching import FASTER, INCONCLUSIVE, NONE_SHOWN, P50, RATE, SLOWER, Match, matches
+from reports.compare.matching import (
+    FASTER,
+    INCONCLUSIVE,
+    NONE_SHOWN,
+    P50,
+    RATE,
+    SLOWER,
+    Figure,
+    Match,
+    matches,
+)
 from reports.stats.log_ratio import RESOLUTION
 from tests.reports.builder import Book
 from tests.reports.compare_book import MS, REPEATS, before, page_of, serial
@@ -131,7 +141,7 @@ def test_the_mean_is_compared_where_a_side_has_no_p50() -> None:
 def test_more_and_fewer_failures_are_told(pair: tuple[str, str]) -> None:
     found = {it.cell: it for it in failures(*load_sides(pair))}
     assert found["onnx-grpc/b8/c1"].verdict == MORE
-    assert found["onnx-grpc/b8/c1"].other == (0.2, 0.2, 0.2)
+    assert found["onnx-grpc/b8/c1"].other.values == (0.2, 0.2, 0.2)
     assert found["onnx-http/b1/c1"].verdict == NONE_SHOWN
     back = {it.cell: it.verdict for it in failures(*load_sides(pair[::-1]))}
     assert back["onnx-grpc/b8/c1"] == FEWER
@@ -151,9 +161,11 @@ def test_more_and_fewer_failures_are_told(pair: tuple[str, str]) -> None:
 def test_few_failures_of_few_requests_may_be_chance_however_alike_the_repeats(
     base: list[tuple[int, int]], other: list[tuple[int, int]], verdict: str
 ) -> None:
-    below, above = ([failing(*run) for run in runs] for runs in (base, other))
-    shares = [tuple(failed / requests for failed, requests in runs) for runs in (base, other)]
-    assert Failures("x", *shares, tuple(below), tuple(above)).verdict == verdict
+    sides = [
+        Figure(tuple(failing(*run) for run in runs), tuple(failed / requests for failed, requests in runs))
+        for runs in (base, other)
+    ]
+    assert Failures("x", *sides).verdict == verdict
 
 
 def failing(failed: int, requests: int) -> Row:

@@ -34,10 +34,6 @@ class GateError(Exception):
     """Thresholds, or a baseline, that make no sense; one sentence naming the place and the mend."""
 
 
-class RequireError(Exception):
-    """What one threshold requires makes no sense; it begins with a field's name and ends without a period."""
-
-
 class JudgedBy(Enum):
     """How a column is judged."""
 
@@ -130,10 +126,10 @@ class Require:
 
 
 def parse_require(text: str, of: str = "") -> Require:
-    """From `require` and `of` of a threshold; RequireError where it is none."""
+    """From `require` and `of` of a threshold; GateError, which lacks place and period, where it is none."""
     found = _BOUND.fullmatch(text.strip())
     if found is None:
-        raise RequireError(f"require {text!r:.100}: {_EXAMPLES}")
+        raise GateError(f"require {text!r:.100}: {_EXAMPLES}")
     bound = float(found["bound"])
     over, slash, under = (part.strip() for part in found["what"].partition(" / "))
     at_most = found["sign"] == "<="
@@ -142,11 +138,11 @@ def parse_require(text: str, of: str = "") -> Require:
     else:
         require = Require(text, _column(of, "of", over), at_most, bound, over, under)
         if over.count("*") != under.count("*") or over.count("*") > 1:
-            raise RequireError(f"require {text!r:.100}: write one * on both sides of the /, or none")
+            raise GateError(f"require {text!r:.100}: write one * on both sides of the /, or none")
         if over == under or not (over and under):
-            raise RequireError(f"require {text!r:.100}: name two different endpoints or cells")
+            raise GateError(f"require {text!r:.100}: name two different endpoints or cells")
     if of and not require.over:
-        raise RequireError(f"of {of!r:.100}: is for the ratio of two endpoints; leave it out")
+        raise GateError(f"of {of!r:.100}: is for the ratio of two endpoints; leave it out")
     _check_bound(require)
     return require
 
@@ -155,10 +151,10 @@ def _column(name: str, field: str, over: str = "") -> str:
     if name in GATED:
         return name
     if over and not name:
-        raise RequireError('of: is missing; say which column the ratio is of, e.g. of = "images_per_s"')
+        raise GateError('of: is missing; say which column the ratio is of, e.g. of = "images_per_s"')
     if not over and "-" in name:
-        raise RequireError(f"{field} {name!r:.100}: is no column; for a ratio of two endpoints {_EXAMPLES}")
-    raise RequireError(f"{field} {name!r:.100}: is no column that can be gated; {hint(name, GATED)}")
+        raise GateError(f"{field} {name!r:.100}: is no column; for a ratio of two endpoints {_EXAMPLES}")
+    raise GateError(f"{field} {name!r:.100}: is no column that can be gated; {hint(name, GATED)}")
 
 
 def hint(name: str, known: Sequence[str], otherwise: str = "") -> str:
@@ -170,17 +166,17 @@ def hint(name: str, known: Sequence[str], otherwise: str = "") -> str:
 def _check_bound(require: Require) -> None:
     said = f"require {require.text!r:.100}"
     if require.column == FAILURE_RATIO and not require.at_most:
-        raise RequireError(f"{said}: failures are bounded from above; write <=")
+        raise GateError(f"{said}: failures are bounded from above; write <=")
     if require.absolute:
         if not 0 <= require.bound <= MOST:
-            raise RequireError(f"{said}: give a bound of 0 or more, and of {MOST:g} at most")
+            raise GateError(f"{said}: give a bound of 0 or more, and of {MOST:g} at most")
         if require.bound > 1 and require.column == FAILURE_RATIO:
-            raise RequireError(f"{said}: is a share of the requests; give a bound from 0 to 1, e.g. 0.01")
+            raise GateError(f"{said}: is a share of the requests; give a bound from 0 to 1, e.g. 0.01")
         return
     if not 1 / MOST_TIMES <= require.bound <= MOST_TIMES:
-        raise RequireError(f"{said}: give a ratio from {1 / MOST_TIMES:g} to {MOST_TIMES:,g}")
+        raise GateError(f"{said}: give a ratio from {1 / MOST_TIMES:g} to {MOST_TIMES:,g}")
     if require.column not in COMPARABLE:
-        raise RequireError(
+        raise GateError(
             f"{said}: {require.column} has no ratio that means something; bound it by itself, e.g. "
             f"'{require.column} <= {require.bound:g}'"
         )

@@ -1,7 +1,4 @@
-"""thresholds.toml: what must hold, of which cells, what happens where it does not; a baseline's file.
-
-Fields of another type raise GateError, beginning with the place.
-"""
+"""thresholds.toml: what must hold, of which cells, what happens where it does not; a baseline's file."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -10,18 +7,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from reports.gates.require import (
-    FAILURE_RATIO,
-    MOST,
-    GateError,
-    JudgedBy,
-    Require,
-    RequireError,
-    parse_require,
-)
+from reports.gates.require import FAILURE_RATIO, MOST, GateError, JudgedBy, Require, parse_require
 from reports.ledger.axes import of_trait
 from reports.ledger.files import parsed, parsed_toml, whole_file
 from reports.ledger.ledger import DAMAGED, LONGEST
+from reports.ledger.records import Rule
 
 BASELINE_KIND, BASELINE_VERSION = "inferswarm-baseline", 1
 THRESHOLDS, VERDICTS = "thresholds.toml", "gates.json"
@@ -39,7 +29,6 @@ LEAST_EFFECT = 0.05
 Table = Mapping[str, Any]
 MOST_S = 86_400.0
 """A day: no run is longer."""
-_OTHERS = ("require", "of", "name", "severity", "abort_after_s", "least_effect")
 _BEGIN = re.compile(r"\s*\[\[\s*threshold\s*\]\]")
 
 
@@ -132,59 +121,106 @@ def parse_gates(written: str, place: str, beside: Path = Path()) -> Gates:
         found = parsed_toml(written)
     except ValueError as error:
         raise GateError(f"{place}: is no TOML ({error}): mend that line.") from error
-    only(found, ("threshold", "baseline"), place)
-    entries, about, where = found.get("threshold"), found.get("baseline", {}), f"{place}: [baseline]"
+    _only(found, ("threshold", "baseline"), place)
+    entries, about = found.get("threshold"), found.get("baseline", {})
     if not isinstance(entries, list) or not entries or not all(isinstance(one, dict) for one in entries):
         raise GateError(f"{place}: has no [[threshold]]: write that, and below it require = '…'.")
     if not isinstance(about, dict):
         raise GateError(f"{place}: baseline is no table: write [baseline], and below it place = '…'.")
-    only(about, ("place", "may_differ"), where)
-    baseline = text(about, "place", where)
+    _check(about, BASELINE_FIELDS, f"{place}: [baseline]")
+    baseline = about.get("place", "")
     lines = [at for at, line in enumerate(written.splitlines(), 1) if _BEGIN.match(line)]
     return Gates(
         place,
         tuple(_threshold(entry, number, place) for number, entry in enumerate(entries, 1)),
         str(beside / baseline) if baseline else "",
-        texts(about, "may_differ", where, "['cpu', 'system']"),
+        tuple(about.get("may_differ", ())),
         tuple(lines) if len(lines) == len(entries) else (),
         written,
     )
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and -MOST <= value <= MOST
+
+
+def _are_numbers(value: Any) -> bool:
+    values = value if isinstance(value, list) else [value]
+    return bool(values) and all(map(_is_number, values))
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _up_to(most: float) -> Rule:
+    return lambda value: _is_number(value) and 0 <= value <= most, f"a number from 0 to {most:,g}"
+
+
+_TEXT: Rule = (lambda value: isinstance(value, str), "a text in quotes")
+FIELDS: Mapping[str, Rule] = {
+    **dict.fromkeys(("require", "of", "name"), _TEXT),
+    "severity": (lambda value: value in (FAIL, WARN), "fail or warn"),
+    "abort_after_s": _up_to(MOST_S),
+    "least_effect": _up_to(1.0),
+    **dict.fromkeys(TEXTS, _TEXT),
+    **dict.fromkeys(NUMBERS, (_are_numbers, "a number or a list of numbers")),
+}
+"""Of a [[threshold]]: what must hold of each, and how to say so."""
+BASELINE_FIELDS: Mapping[str, Rule] = {
+    "place": _TEXT,
+    "may_differ": (_are_texts, "a list of texts, e.g. ['cpu', 'system']"),
+}
+
+
+def _only(table: Table, known: Collection[str], where: str) -> None:
+    if strange := [key for key in table if key not in known]:
+        raise GateError(f"{where}: {_short(strange[0])} is no field of it; they are {', '.join(known)}.")
+
+
+def _check(table: Table, fields: Mapping[str, Rule], where: str) -> None:
+    """GateError where it has another field than these, or one is not as it must be."""
+    _only(table, fields, where)
+    for key, value in table.items():
+        holds, wanted = fields[key]
+        if not holds(value):
+            raise GateError(f"{where}: {key} {_short(value)}: give {wanted}.")
+
+
 def _threshold(entry: Table, count: int, place: str) -> Threshold:
     where = f"{place}: threshold {count}"
-    only(entry, (*_OTHERS, *TEXTS, *NUMBERS), where)
+    _check(entry, FIELDS, where)
     if "require" not in entry:
         raise GateError(f"{where}: has no require: write require = 'latency_p99_ms <= 120', or the like.")
     try:
-        require = parse_require(text(entry, "require", where), text(entry, "of", where))
-    except RequireError as error:
+        require = parse_require(entry["require"], entry.get("of", ""))
+    except GateError as error:
         said = str(error)
         raise GateError(f"{where}: {said}{'' if said.endswith('?') else '.'}") from error
-    severity = entry.get("severity", FAIL)
-    if severity not in (FAIL, WARN):
-        raise GateError(f"{where}: severity {severity!r:.60}: give fail or warn.")
+    severity, abort_after_s = entry.get("severity", FAIL), entry.get("abort_after_s")
+    if abort_after_s is not None:
+        _check_abort(require, severity, where)
     return Threshold(
         count,
         require,
         _choice(entry, require, where),
-        text(entry, "name", where),
+        entry.get("name", ""),
         severity,
-        _abort(entry, require, severity, where),
-        number(entry, "least_effect", where, 1.0, 0.0 if require.absolute else LEAST_EFFECT),
+        abort_after_s,
+        entry.get("least_effect", 0.0 if require.absolute else LEAST_EFFECT),
     )
 
 
 def _choice(entry: Table, require: Require, where: str) -> dict[str, str | frozenset[float]]:
     if require.over and (taken := [key for key in ("cell", "endpoint") if key in entry]):
         raise GateError(f"{where}: {taken[0]}: the ratio names the endpoints already; leave it out.")
-    named = {key: text(entry, key, where) for key in TEXTS if key in entry}
-    return {**named, **{key: numbers(entry, key, where) for key in NUMBERS if key in entry}}
+    numbers = {key: entry[key] for key in NUMBERS if key in entry}
+    listed = {key: value if isinstance(value, list) else [value] for key, value in numbers.items()}
+    named = {key: entry[key] for key in TEXTS if key in entry}
+    return {**named, **{key: frozenset(map(float, values)) for key, values in listed.items()}}
 
 
-def _abort(entry: Table, require: Require, severity: str, where: str) -> float | None:
-    if "abort_after_s" not in entry:
-        return None
+def _check_abort(require: Require, severity: str, where: str) -> None:
     if require.kind is not JudgedBy.SHARE or not require.at_most:
         raise GateError(
             f"{where}: abort_after_s: only an upper bound of a percentile or of failure_ratio can stop a "
@@ -192,50 +228,6 @@ def _abort(entry: Table, require: Require, severity: str, where: str) -> float |
         )
     if severity == WARN:
         raise GateError(f"{where}: abort_after_s: a warning stops nothing; leave it or the severity out.")
-    return number(entry, "abort_after_s", where, MOST_S)
-
-
-def only(table: Table, known: Collection[str], where: str) -> None:
-    """Nothing but known fields."""
-    if strange := [key for key in table if key not in known]:
-        raise GateError(f"{where}: {_short(strange[0])} is no field of it; they are {', '.join(known)}.")
-
-
-def text(table: Table, key: str, where: str) -> str:
-    """A text, empty where the field is missing."""
-    value = table.get(key, "")
-    if not isinstance(value, str):
-        raise GateError(f"{where}: {key} {_short(value)}: give a text in quotes.")
-    return value
-
-
-def texts(table: Table, key: str, where: str, example: str) -> tuple[str, ...]:
-    """A list of texts, empty where the field is missing."""
-    value = table.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise GateError(f"{where}: {key} {_short(value)}: give a list of texts, e.g. {example}.")
-    return tuple(value)
-
-
-def number(table: Table, key: str, where: str, most: float, otherwise: float = 0.0) -> float:
-    """A number from 0 to `most`, or what it is `otherwise` where the field is missing."""
-    value = table.get(key, otherwise)
-    if not _is_number(value) or not 0 <= value <= most:
-        raise GateError(f"{where}: {key} {_short(value)}: give a number from 0 to {most:,g}.")
-    return float(value)
-
-
-def numbers(table: Table, key: str, where: str) -> frozenset[float]:
-    """One number or more, as a list where there are several."""
-    value = table[key]
-    values = value if isinstance(value, list) else [value]
-    if not values or not all(_is_number(one) for one in values):
-        raise GateError(f"{where}: {key} {_short(value)}: give a number or a list of numbers.")
-    return frozenset(float(one) for one in values)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and -MOST <= value <= MOST
 
 
 def _short(value: Any) -> str:

@@ -5,9 +5,9 @@ import pytest
 from reports.cells_csv.columns import NUMBERS
 from reports.gates.require import (
     GATED,
+    GateError,
     JudgedBy,
     Require,
-    RequireError,
     judged_by,
     parse_require,
     results_in_a_run,
@@ -55,7 +55,7 @@ def test_the_three_forms_are_told_apart() -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused(text: str, of: str, said: str) -> None:
-    with pytest.raises(RequireError) as error:
+    with pytest.raises(GateError) as error:
         parse_require(text, of)
     assert said in str(error.value)
     assert not str(error.value).endswith(".")

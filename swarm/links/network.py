@@ -55,18 +55,13 @@ class Network:
     """
 
     def __init__(
-        self,
-        hosts: Sequence[str],
-        profiles: Sequence[LinkProfile],
-        emulator: Literal["", "tun"] = "",
-        servers_here: bool = False,
+        self, hosts: Sequence[str], profiles: Sequence[LinkProfile], servers_here: bool = False
     ) -> None:
         if len(hosts) > MOST_HOSTS:
             raise UsageError(f"{len(hosts)} hosts on one machine: choose at most {MOST_HOSTS}")
         self.hosts, self.profiles = tuple(hosts), tuple(profiles)
-        self.emulator: str = emulator
-        """What emulates, `tun` or `netem`, once it is entered."""
         self._servers_here = servers_here
+        self._emulator: Literal["", "tun", "netem"] = ""
         self.control_address = self.server_address = ""
         self._servers, self._places = "", dict[str, str]()
         self.addresses: dict[str, dict[str, dict[str, str]]] = {host: {} for host in self.hosts}
@@ -119,15 +114,13 @@ class Network:
 
     def emulator_of(self, profile: LinkProfile) -> str:
         """`tun`, `netem`, or `none` for a link that is what it is."""
-        return self.emulator if profile.emulated else "none"
+        return self._emulator if profile.emulated else "none"
 
     def _require(self) -> None:
         require_means(tun=None)
-        if not any(profile.emulated for profile in self.profiles):
-            self.emulator = "none"
-        elif not self.emulator:
-            self.emulator = "netem" if kernel_has_netem() else "tun"
-        if self.emulator == "tun":
+        if any(profile.emulated for profile in self.profiles):
+            self._emulator = "netem" if kernel_has_netem() else "tun"
+        if self._emulator == "tun":
             require_means()
 
     def _build(self) -> None:

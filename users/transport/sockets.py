@@ -73,12 +73,16 @@ class Socket:
         return self._done(self._socket.recv_into, room, self._readable)  # type: ignore[no-any-return]
 
     def _done(self, call: Callable[[Any], Any], argument: Any, ready: Any) -> Any:
-        """What a call gives, once the kernel does not put it off."""
+        """What a call gives, once nothing puts it off; TLS may read in order to write, and the reverse."""
         while True:
             try:
                 return call(argument)
             except BlockingIOError:
                 self._wait(ready)
+            except ssl.SSLWantReadError:
+                self._wait(self._readable)
+            except ssl.SSLWantWriteError:
+                self._wait(self._writable)
 
     def close(self) -> None:
         """Close it. Safe to call twice."""
@@ -162,16 +166,6 @@ class TlsSocket(Socket):
         if not self._socket.pending():
             self._wait(self._readable)
         return self._done(self._socket.recv, size, self._readable)  # type: ignore[no-any-return]
-
-    def _done(self, call: Callable[[Any], Any], argument: Any, ready: Any) -> Any:
-        """What a call gives; TLS may have to read in order to write, and the other way round."""
-        while True:
-            try:
-                return call(argument)
-            except ssl.SSLWantReadError:
-                self._wait(self._readable)
-            except ssl.SSLWantWriteError:
-                self._wait(self._writable)
 
 
 def connect(endpoint: Endpoint) -> Socket:

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
@@ -99,8 +99,8 @@ def server() -> Iterator[EchoServer]:
     made.close()
 
 
-def linked(profile: LinkProfile, emulator: Literal["", "tun"] = "tun") -> Network:
-    return Network(["h1"], [profile], emulator, servers_here=True)
+def linked(profile: LinkProfile) -> Network:
+    return Network(["h1"], [profile], servers_here=True)
 
 
 def client(link: Network, script: str, *arguments: object) -> dict[str, Any]:
@@ -176,7 +176,7 @@ def test_two_links_at_once(server: EchoServer) -> None:
 
 @real
 def test_a_path_that_is_as_it_is_needs_no_emulator(server: EchoServer) -> None:
-    with linked(LinkProfile("x", congestion_control="reno"), "") as link:
+    with linked(LinkProfile("x", congestion_control="reno")) as link:
         assert link.emulator_of(*link.profiles) == "none"
         assert client(link, ECHO, server.port)["algorithm"] == "reno"
     assert server.algorithms == ["reno"]

@@ -21,7 +21,7 @@ AS_ASKED = Measured(rtt_ms=14.3, rtt_min_ms=14.1, mbit_per_s=209, sent=20_000, l
 
 @pytest.fixture(scope="module")
 def network() -> Iterator[Network]:
-    with Network(["h1"], [LAN, WAN], "tun") as made:
+    with Network(["h1"], [LAN, WAN]) as made:
         yield made
 
 

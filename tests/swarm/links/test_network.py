@@ -121,7 +121,7 @@ def devices_of(network: Network) -> list[str]:
 @real
 def test_nothing_is_left_after_an_exception_not_even_servers(made: Network) -> None:
     before, forwarding = namespaces_of(os.getpid()), FORWARDING.read_text()
-    other = Network(["h1"], [LAN, QUICK], "tun")
+    other = Network(["h1"], [LAN, QUICK])
     sleepers = []
 
     def load() -> None:
@@ -154,7 +154,7 @@ def test_a_build_that_breaks_leaves_nothing(
             raise error("it broke")
         return run(*argv)
 
-    other = Network(["h1"], [LAN, QUICK], "tun")
+    other = Network(["h1"], [LAN, QUICK])
     monkeypatch.setattr(namespace, "run", breaking)
     with pytest.raises(error, match="it broke"), other:
         raise AssertionError(f"the whole build makes {next(made)} calls")
@@ -167,7 +167,7 @@ def test_a_build_that_breaks_leaves_nothing(
 def test_a_forwarder_that_does_not_start_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     before = namespaces_of(os.getpid())
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    other = Network(["h1"], [LAN, QUICK], "tun")
+    other = Network(["h1"], [LAN, QUICK])
     with pytest.raises(LinkError, match="forwarder did not start: it ended with exit code 1"), other:
         raise AssertionError("it was entered")
     assert namespaces_of(os.getpid()) == before
@@ -184,7 +184,7 @@ def test_an_unknown_congestion_control_is_named(made: Network) -> None:
 
 @real
 def test_a_forwarder_that_dies_is_told_and_leaves_nothing() -> None:
-    other = Network(["h1"], [QUICK], "tun")
+    other = Network(["h1"], [QUICK])
 
     def load() -> None:
         with other:
@@ -208,10 +208,12 @@ def test_a_fork_that_ends_leaves_the_network_alone(made: Network, port: int) -> 
 
 KILLED = """
 import json, os, subprocess, time
+from swarm.links import network
 from swarm.links.network import Network
 from swarm.links.profiles import LinkProfile
+network.kernel_has_netem = lambda: False
 quick = LinkProfile("quick", one_way_ms=1)
-with Network(["h1", "h2"], [LinkProfile("lan"), quick], "tun") as network:
+with Network(["h1", "h2"], [LinkProfile("lan"), quick]) as network:
     places = [network.server_command, lambda argv: network.command("h1", argv)]
     sleepers = [subprocess.Popen(place(["sleep", "100"])) for place in places]
     pids = [process.pid for process in [*(one.process for one in network.tun_links), *sleepers]]

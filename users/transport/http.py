@@ -14,58 +14,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from users.endpoint import Endpoint, Protocol
-from users.errors import status_error
 from users.tls import authorization
 from users.transport.base import PreparedRequest, Reply, Transport
 from users.transport.connections import PER_REQUEST, Borrowed, RefCounted
 from users.transport.http_library import LibraryConnection
-from users.transport.http_response import HttpResponse, Stamps, read_answer
-from users.transport.sockets import Deadline, Socket, connect
+from users.transport.http_response import Connection, HttpResponse, read_answer
+from users.transport.sockets import Socket, connect
 
 ENDLESS_S = 86_400.0
 """For a connection that is lent: what time a request has left there depends on how long it has waited."""
 
 
-class HttpConnection:
-    """POSTs prepared bytes over one kept-alive connection, or over a `fresh` one each time; copies nothing.
+class HttpConnection(Connection):
+    """The suite's own: it copies nothing."""
 
-    `timeout_s` is for a whole request, connecting included.
-    """
+    _start, _path = b"", ""
+    _socket: Socket | None = None
 
-    def __init__(self, endpoint: Endpoint, timeout_s: float, fresh: bool = False) -> None:
-        self._endpoint, self._fresh = endpoint, fresh
-        self._stamps = Stamps()
-        self._start, self._path = b"", ""
-        self._socket: Socket | None = None
-        self._deadline = Deadline(timeout_s)
-
-    def post(self, path: str, prepared: PreparedRequest) -> HttpResponse:
-        """The answer to one request. Raises RequestError on any status but 200."""
+    def _exchange(self, path: str, prepared: PreparedRequest) -> HttpResponse:
         if path != self._path:
             self._start, self._path = self._start_of(path), path
-        try:
-            with self._deadline:
-                answer = self._exchange(prepared)
-        except BaseException:
-            # Cut off in the middle, the connection is of no more use.
-            self.close()
-            raise
-        if self._fresh or not answer.lasts:
-            self.close()
-        if answer.status != 200:
-            raise status_error(answer.status, bytes(answer.body))
-        return answer
-
-    def _start_of(self, path: str) -> bytes:
-        """What every request to a path begins with; the token is here alone, since prepared ones are kept."""
-        named = {"Host": self._endpoint.address, **authorization(self._endpoint.security)}
-        lines = [f"{name}: {value}\r\n" for name, value in named.items()]
-        return f"POST {path} HTTP/1.1\r\n{''.join(lines)}".encode("latin-1")
-
-    def _exchange(self, prepared: PreparedRequest) -> HttpResponse:
-        stamps = self._stamps
-        stamps.clear()
-        socket = self._connected()
+        stamps, socket = self._stamps, self._connected()
         refused: OSError | None = None
         stamps.send_began = time.perf_counter_ns()
         try:
@@ -82,6 +51,12 @@ class HttpConnection:
         answer.lasts &= refused is None
         return answer
 
+    def _start_of(self, path: str) -> bytes:
+        """What every request to a path begins with; the token is here alone, since prepared ones are kept."""
+        named = {"Host": self._endpoint.address, **authorization(self._endpoint.security)}
+        lines = [f"{name}: {value}\r\n" for name, value in named.items()]
+        return f"POST {path} HTTP/1.1\r\n{''.join(lines)}".encode("latin-1")
+
     def _connected(self) -> Socket:
         """The connection, made anew where there is none, or the server has closed it since."""
         if self._socket is not None and self._socket.stale:
@@ -91,13 +66,9 @@ class HttpConnection:
         return self._socket
 
     def close(self) -> None:
-        """Close the connection; the next request makes another."""
         socket, self._socket = self._socket, None
         if socket is not None:
             socket.close()
-
-
-Connection = HttpConnection | LibraryConnection
 
 
 class BorrowedConnections:

@@ -10,10 +10,9 @@ from geventhttpclient import HTTPClient
 from geventhttpclient.connectionpool import ConnectionPool, SSLConnectionPool
 
 from users.endpoint import Endpoint
-from users.errors import status_error
 from users.tls import authorization, context_of
 from users.transport.base import PreparedRequest
-from users.transport.http_response import HttpResponse, Stamps
+from users.transport.http_response import Connection, HttpResponse, Stamps
 from users.transport.size_limits import bound_library
 
 
@@ -107,45 +106,24 @@ def stamped_client(stamps: Stamps, endpoint: Endpoint, timeout_s: float) -> HTTP
     return made
 
 
-class LibraryConnection:
-    """POSTs over one kept-alive connection, or over a `fresh` one each time.
+class LibraryConnection(Connection):
+    """geventhttpclient's. Its own timeouts are for each read: what trickles in would outlive them."""
 
-    `timeout_s` is for a whole request.
-    """
+    _client: HTTPClient | None = None
 
-    def __init__(self, endpoint: Endpoint, timeout_s: float, fresh: bool = False) -> None:
-        self._endpoint, self._timeout_s, self._fresh = endpoint, timeout_s, fresh
-        self._stamps = Stamps()
-        self._client = stamped_client(self._stamps, endpoint, timeout_s)
-
-    def _renew(self) -> None:
-        self.close()
-        self._client = stamped_client(self._stamps, self._endpoint, self._timeout_s)
-
-    def post(self, path: str, prepared: PreparedRequest) -> HttpResponse:
-        """The answer to one request. Raises RequestError on any status but 200.
-
-        The library's own timeouts are for each read: an answer that trickles in would outlive them.
-        """
-        self._stamps.clear()
-        try:
-            with gevent.Timeout(self._timeout_s):
-                # An answer that is there at once is not waited for: others would have no turn.
-                gevent.sleep(0)
-                response = self._client.post(path, body=prepared.body, headers=dict(prepared.headers))
-                response.largest_bytes = prepared.largest_reply  # type: ignore[attr-defined]
-                data = bytes(response.read())
-        except BaseException:
-            # Cut off in the middle, the connection is of no more use.
-            self._renew()
-            raise
-        if self._fresh:
-            self._renew()
-        if response.status_code != 200:
-            raise status_error(response.status_code, data)
+    def _exchange(self, path: str, prepared: PreparedRequest) -> HttpResponse:
+        if self._client is None:
+            self._client = stamped_client(self._stamps, self._endpoint, self._timeout_s)
+        # An answer that is there at once is not waited for: others would have no turn.
+        gevent.sleep(0)
+        response = self._client.post(path, body=prepared.body, headers=dict(prepared.headers))
+        response.largest_bytes = prepared.largest_reply  # type: ignore[attr-defined]
+        data = bytes(response.read())
         named = {name.lower(): value for name, value in response.items()}
-        return HttpResponse(200, named, data, not self._fresh, self._stamps.phases_ns())
+        # Whether the connection lasts, the library finds out by itself.
+        return HttpResponse(response.status_code, named, data, True, self._stamps.phases_ns())
 
     def close(self) -> None:
-        """Close the connection."""
-        self._client.close()
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()

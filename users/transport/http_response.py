@@ -1,14 +1,21 @@
-"""One answer of HTTP/1.1 with its moments; geventhttpclient's parser reads what has not the usual form."""
+"""One answer of HTTP/1.1 with its moments, and the connection over which it comes.
+
+geventhttpclient's parser reads what has not the usual form.
+"""
 
 import errno
 import functools
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from time import perf_counter_ns
 from types import MappingProxyType
 
+from users.endpoint import Endpoint
+from users.errors import status_error
+from users.transport.base import PreparedRequest
 from users.transport.size_limits import BoundedResponse
-from users.transport.sockets import Socket
+from users.transport.sockets import Deadline, Socket
 
 CHUNK_BYTES = 1 << 16
 LONGEST_HEAD_BYTES = 1 << 16
@@ -51,6 +58,42 @@ class HttpResponse:
     body: bytes | bytearray
     lasts: bool
     phases_ns: dict[str, int]
+
+
+class Connection(ABC):
+    """POSTs prepared bytes over one kept-alive connection, or over a `fresh` one each time.
+
+    `timeout_s` is for a whole request, connecting included.
+    """
+
+    def __init__(self, endpoint: Endpoint, timeout_s: float, fresh: bool = False) -> None:
+        self._endpoint, self._timeout_s, self._fresh = endpoint, timeout_s, fresh
+        self._stamps = Stamps()
+        self._deadline = Deadline(timeout_s)
+
+    def post(self, path: str, prepared: PreparedRequest) -> HttpResponse:
+        """The answer to one request. Raises RequestError on any status but 200."""
+        self._stamps.clear()
+        try:
+            with self._deadline:
+                answer = self._exchange(path, prepared)
+        except BaseException:
+            # Cut off in the middle, the connection is of no more use.
+            self.close()
+            raise
+        if self._fresh or not answer.lasts:
+            self.close()
+        if answer.status != 200:
+            raise status_error(answer.status, bytes(answer.body))
+        return answer
+
+    @abstractmethod
+    def _exchange(self, path: str, prepared: PreparedRequest) -> HttpResponse:
+        """Connect where that has not been done, send and receive, all of it stamped."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection; the next request makes another."""
 
 
 def read_answer(socket: Socket, stamps: Stamps, largest_bytes: int) -> HttpResponse:

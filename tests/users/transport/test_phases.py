@@ -35,9 +35,9 @@ from users.load.assignment import Assignment
 from users.load.user import InferenceUser
 from users.result import Result
 from users.transport.base import PreparedRequest
-from users.transport.http import Connection, HttpConnection
+from users.transport.http import HttpConnection
 from users.transport.http_library import LibraryConnection
-from users.transport.http_response import Stamps
+from users.transport.http_response import Connection, Stamps
 
 pytestmark = pytest.mark.system
 

@@ -13,7 +13,8 @@ from types import FrameType, TracebackType
 from reports.format import plain_lines
 from swarm.errors import UsageError
 from swarm.hosts.hosts_file import HostSpec
-from swarm.launcher.orphans import VARIABLE, identity
+from swarm.launcher.orphans import VARIABLE
+from swarm.owner import identity
 
 TAIL_LINES = 12
 STOP_S = 25.0

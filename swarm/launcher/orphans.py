@@ -1,7 +1,6 @@
 """What a launcher that was killed has left: its processes are marked, and a later command ends them."""
 
 import os
-import re
 import shutil
 import signal
 import tempfile
@@ -12,35 +11,13 @@ from pathlib import Path
 
 import psutil
 
-from swarm.links.namespace import started
+from swarm.owner import identity, is_gone, started
 
 VARIABLE = "INFERSWARM_LAUNCHER"
 """What every process that a launcher starts, and theirs, has in its environment: its `identity`."""
-MARK = re.compile(r"(\d+)-(\d+)-(\d+)")
 FOLDER = "inferswarm-{what}-{owner}-"
 PATIENCE_S = 30.0
 """Their supervisors have closed with the launcher: a master may be writing its report."""
-
-
-def identity() -> str:
-    """This process: its id, when it started, and among whose ids, since containers have their own."""
-    return f"{os.getpid()}-{started(os.getpid())}-{_id_space()}"
-
-
-def _id_space() -> int:
-    try:
-        return os.stat("/proc/self/ns/pid").st_ino
-    except OSError:
-        return 0
-
-
-def is_gone(owner: str) -> bool:
-    """Whether a process that was `identity` there is no more; False where that cannot be known here."""
-    found = MARK.fullmatch(owner)
-    if found is None:
-        return False
-    pid, began, space = map(int, found.groups())
-    return space == _id_space() and started(pid) != began
 
 
 def new_folder(what: str) -> Path:
@@ -64,8 +41,7 @@ def left_behind() -> list[int]:
 def remove_folders() -> None:
     """Remove the temporary folders of processes that are gone."""
     for entry in Path(tempfile.gettempdir()).glob(FOLDER.format(what="*", owner="*") + "*"):
-        owner = MARK.search(entry.name)
-        if owner and is_gone(owner[0]):
+        if is_gone(entry.name):
             shutil.rmtree(entry, ignore_errors=True)
 
 

@@ -3,7 +3,6 @@
 import fcntl
 import json
 import os
-import re
 import shutil
 import signal
 import socket
@@ -14,10 +13,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from swarm.errors import SwarmError
+from swarm.owner import identity, is_gone
 
 NAMESPACES = Path("/run/netns")
 TUN = Path("/dev/net/tun")
-OURS = re.compile(r"inferswarm-(\d+)-(\d+)-.+")
 PACKAGES = {"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux"}
 PATIENCE_S = 2.0
 COMMAND_S = 60.0
@@ -93,23 +92,9 @@ def inside(namespace: str, *argv: str) -> list[str]:
     return ["nsenter", f"--net={NAMESPACES / namespace}", "--", *argv]
 
 
-def own_name(suffix: str) -> str:
-    """A namespace's name that says who made it: our process id, and when we started, since ids come again."""
-    return f"inferswarm-{os.getpid()}-{started(os.getpid())}-{suffix}"
-
-
-def started(pid: int) -> int:
-    """When a process started, in the kernel's ticks since the machine did; 0 where it is no more."""
-    try:
-        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0
-    return 0 if state in "ZX" else int(fields[18])
-
-
 def add_namespace(suffix: str, undo: ExitStack) -> str:
     """Make a namespace with its loopback up; its name. It goes, and what runs in it, when `undo` unwinds."""
-    name = own_name(suffix)
+    name = f"inferswarm-{identity()}-{suffix}"
     # First, so that nothing that comes between leaves one behind.
     undo.callback(remove_namespace, name)
     run("ip", "netns", "add", name)
@@ -148,16 +133,14 @@ def _kill_all(name: str) -> None:
         time.sleep(0.01)
 
 
-def remove_orphans(
-    started: Callable[[int], int] = started, user: Callable[[], int] = os.geteuid
-) -> list[str]:
+def remove_orphans(user: Callable[[], int] = os.geteuid) -> list[str]:
     """Remove the namespaces, and what is and runs in them, of makers that were killed; the namespaces' names.
 
     Every device of ours is in one, or is one end of a pair whose other end is. Without root nothing is done.
     """
-    names = [entry.name for entry in NAMESPACES.iterdir()] if NAMESPACES.exists() and user() == 0 else []
-    makers = {name: match for name in names if (match := OURS.fullmatch(name))}
-    found = sorted(name for name, maker in makers.items() if started(int(maker[1])) != int(maker[2]))
+    if user() != 0:
+        return []
+    found = sorted(entry.name for entry in NAMESPACES.glob("inferswarm-*") if is_gone(entry.name))
     for name in found:
         remove_namespace(name)
     return found

@@ -12,7 +12,8 @@ from swarm.errors import UsageError
 from swarm.hosts.host import OWN_SUPERVISOR
 from swarm.hosts.hosts_file import HostSpec, hosts_named
 from swarm.launcher.child import SupervisedProcess, spread, workers_wanted
-from swarm.launcher.orphans import identity, launcher_of
+from swarm.launcher.orphans import launcher_of
+from swarm.owner import identity
 from tests.processes import wait_until
 
 pytestmark = pytest.mark.system

@@ -13,12 +13,12 @@ import pytest
 
 from swarm.launcher.orphans import (
     end_left_behind,
-    identity,
     launcher_of,
     left_behind,
     new_folder,
     remove_folders,
 )
+from swarm.owner import identity
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 

@@ -159,7 +159,7 @@ def calibrate_page(
         facts=f"{plural(cells, 'cell')}, {plural(runs, 'run')} that count",
         notices=tuple(lacking),
         findings=(*(text for some in columns for text in _advice(some)), _caution(found)),
-        sections=(Section("Noise", (_varies(columns), _tells(columns, pairs)), brief=True),),
+        sections=(Section("Noise", (_varies(columns), _tells(columns, pairs))),),
         commands=(command,),
     )
 

@@ -2,7 +2,7 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import log
 
 from reports.cells_csv.sides import PUBLISHED, Side
@@ -13,7 +13,6 @@ from reports.compare.penalty import penalty_said, penalty_table
 from reports.compare.tables import disqualified, lonely_cells, measure_tables, sides_table
 from reports.format import digits, plural
 from reports.page.page import Page, Section
-from reports.page.table import Table
 
 
 def compare_page(sides: Sequence[Side], place_of: Callable[[str], str] = str) -> Page:
@@ -26,25 +25,21 @@ def compare_page(sides: Sequence[Side], place_of: Callable[[str], str] = str) ->
     places = (side.place if side.kind == PUBLISHED else place_of(side.place) for side in sides)
     noted = (f"{side.label}: {text}" for side in sides for text in side.notices)
     sections = (
-        _section("What differs", [differences_table(sides, found)]),
-        _section("Cell by cell", [*measure_tables(base, others, MAIN), failures_table(base, others)]),
-        _section("gRPC's penalty", [penalty_table(base, others)]),
-        _section("Tails", measure_tables(base, others, TAILS), brief=False),
-        _section("Doubts", [disqualified(sides)]),
-        _section("The sides", [sides_table(sides), lonely_cells(sides)], brief=False),
+        Section("What differs").of([differences_table(sides, found)]),
+        Section("Cell by cell").of([*measure_tables(base, others, MAIN), failures_table(base, others)]),
+        Section("gRPC's penalty").of([penalty_table(base, others)]),
+        Section("Tails", brief=False).of(measure_tables(base, others, TAILS)),
+        Section("Doubts").of([disqualified(sides)]),
+        Section("The sides", brief=False).of([sides_table(sides), lonely_cells(sides)]),
     )
     return Page(
         title=f"Comparison: {' and '.join(side.name for side in others)} beside {base.name}",
         facts=_facts(sides),
         notices=(*warnings(sides, found), *noted),
         findings=tuple(sentence for sentence in findings(sides, found) if sentence),
-        sections=tuple(section for section in sections if section.tables),
+        sections=tuple(section for section in sections if not section.empty),
         commands=(f"python -m reports compare {shlex.join(places)}",),
     )
-
-
-def _section(heading: str, tables: Iterable[Table], brief: bool = True) -> Section:
-    return Section(heading=heading, tables=tuple(table for table in tables if table.rows), brief=brief)
 
 
 def _facts(sides: Sequence[Side]) -> str:

@@ -11,7 +11,9 @@ from reports.compare.matching import P50, Figure, doubts_of, figure
 from reports.compare.tables import stand_ins
 from reports.format import digits
 from reports.page.table import Footnotes, Table, TableCell, table_of
-from reports.published_figures.hypotheses import (
+from reports.stats.log_ratio import LogRatio, log_ratio
+from reports.stats.repeats import grouped
+from reports.topics.published.hypotheses import (
     CLAIMS,
     FALSE,
     INCONCLUSIVE,
@@ -22,8 +24,6 @@ from reports.published_figures.hypotheses import (
     PUBLISHED,
     TRUE,
 )
-from reports.stats.log_ratio import LogRatio, log_ratio
-from reports.stats.repeats import grouped
 
 Key = tuple[str, str, str]
 """Backend, payload, and what follows the users in a cell's name."""

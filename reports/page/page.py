@@ -1,8 +1,8 @@
 """A page, its sections and their charts, as data: what every format is made from."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from reports.page.table import Table
 
@@ -32,10 +32,27 @@ class Section:
     """
 
     heading: str
-    tables: tuple[Table, ...]
-    brief: bool
+    tables: tuple[Table, ...] = ()
+    brief: bool = True
     charts: tuple[Chart, ...] = ()
     paired: bool = False
+
+    @property
+    def empty(self) -> bool:
+        """Whether it has nothing to show."""
+        return not self.tables and not self.charts
+
+    def of(self, shown: Iterable[Table | Chart | None]) -> Self:
+        """The same with those tables and charts that have something to show."""
+        every = list(shown)
+        tables = tuple(it for it in every if isinstance(it, Table) and it.rows)
+        return replace(self, tables=tables, charts=tuple(it for it in every if isinstance(it, Chart)))
+
+    @property
+    def long_folded(self) -> Self:
+        """The same with its long tables folded."""
+        folded = (replace(it, folded=it.folded or len(it.rows) > LONG) for it in self.tables)
+        return replace(self, tables=tuple(folded))
 
 
 @dataclass(frozen=True)
@@ -48,23 +65,6 @@ class Page:
     findings: tuple[str, ...]
     sections: tuple[Section, ...]
     commands: tuple[str, ...]
-
-
-def drawn(*charts: Chart | None) -> tuple[Chart, ...]:
-    """Those that have something to show."""
-    return tuple(chart for chart in charts if chart)
-
-
-def filled(sections: Iterable[Section]) -> Iterator[Section]:
-    """The sections that have something to show, without their empty tables; long ones are folded."""
-    for section in sections:
-        tables = tuple(
-            replace(table, folded=table.folded or len(table.rows) > LONG)
-            for table in section.tables
-            if table.rows
-        )
-        if tables or section.charts:
-            yield replace(section, tables=tables)
 
 
 def rounded(value: float | None) -> float | None:

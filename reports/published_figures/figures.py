@@ -1,13 +1,20 @@
 """What others published before: figures to stand beside a study's own, each with its source, never ours."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from reports.cells_csv.rows import Row
+from reports.cells_csv.rows import Row, published_files, read_published
+from reports.format import MISSING
+from reports.page.table import Footnotes, TableCell
+from reports.study.study import Study
 from reports.summary.summary import Summary
 
 STANDS_FOR = {"openvino": "trt"}
 """A backend of ours that stands in for one of theirs."""
+AS_PUBLISHED = {"http": ("", "per-user"), "grpc": ("shared", "same-args")}
+"""Channels by protocol, as the published clients had them; older ledgers do not tell HTTP's."""
+THREE_BACKENDS = "step6a"
 Figure = Callable[[Row], float | None]
+Figures = Mapping[str, Sequence[Row]]
 
 
 def of_column(name: str) -> Figure:
@@ -35,3 +42,35 @@ def their_endpoint(run: Summary, figures: Iterable[Row]) -> str:
         if found := [endpoint for theirs, endpoint in alike if theirs == backend]:
             return found[0]
     return alike[0][1] if alike else ""
+
+
+def published_figures(study: Study) -> Figures:
+    """The published figures beside those over each link that models such a study's, by the link's name."""
+    named = {str(link.get("name")): str(link.get("published") or "") for link in study.links}
+    used = {run.link for run in study.runs}
+    found = {link: read_published(name) for link, name in named.items() if link in used}
+    return {link: figures for link, figures in found.items() if figures}
+
+
+def as_published(run: Summary) -> bool:
+    """Whether a run used connections as theirs did: HTTP one for each user, gRPC one for all.
+
+    A single user has one connection in any case.
+    """
+    if run.congestion or (run.workers or 1) > 1:
+        return False
+    return run.serial or run.channels in AS_PUBLISHED.get(run.protocol, ())
+
+
+def sourced(value: float | None, it: Row, notes: Footnotes) -> TableCell:
+    """A published number with the digits that it was published with, marked with where that was."""
+    if value is None:
+        return TableCell(MISSING)
+    return TableCell(f"{value:,.6g}", notes.marks([f"published: {it.source}"]))
+
+
+def of_three_backends(study: Study) -> Figures:
+    """The published studies of the three backends by name; none for a study of something else."""
+    if study.header["study"] != THREE_BACKENDS:
+        return {}
+    return {name: read_published(name) for name in published_files() if name.startswith(f"{THREE_BACKENDS}-")}

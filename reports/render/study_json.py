@@ -8,12 +8,12 @@ from typing import Any
 from reports.gates.verdict import Verdict
 from reports.ledger.axes import recorded
 from reports.page.page import Page
-from reports.published_figures.hypotheses import judged
 from reports.study.study import Study, inconclusive_because
 from reports.summary.breakdown import parts_of
 from reports.summary.summary import Summary
 from reports.topics.contention.tables import record
 from reports.topics.contention.verdict import verdicts as verdicts_on_arms
+from reports.topics.published.hypotheses import judged
 
 _FROM_HEADER = (
     *("study", "title", "size", "started_utc", "plan", "options", "fingerprint"),

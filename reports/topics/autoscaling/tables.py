@@ -9,6 +9,7 @@ from reports.format import MISSING, NS_PER_MS, counted, digits, known, ms, plura
 from reports.histogram.buckets import percentiles_ns
 from reports.page.disclosures import disclosures
 from reports.page.page import Chart
+from reports.page.question import Question, Theme
 from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.stats.repeats import taints
 from reports.study.study import Study
@@ -307,3 +308,13 @@ def _data(scaling: AutoscaledRun) -> dict[str, Any]:
         "panels": [panel for panel in panels if panel["lines"]],
         "runs": [{"name": scaling.cell, "from": min(0, moments[0].end_s), "to": end_s, "aside": aside}],
     }
+
+
+AUTOSCALING = Question(
+    name="autoscaling",
+    section="Autoscaling",
+    shows=lambda study: (*autoscaling_tables(study), *autoscaling_charts(study)),
+    finds=autoscaling_finding,
+    theme=Theme.SPEED,
+    unless=("rate-search", "open-load"),
+)

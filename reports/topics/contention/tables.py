@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from reports.format import MISSING, digits
+from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
 from reports.page.table import Table, TableCell, table_of
-from reports.published_figures.figures import RATE, beside
-from reports.published_figures.rates import Figures, as_published, sourced
+from reports.published_figures.figures import RATE, Figures, as_published, beside, published_figures, sourced
 from reports.stats.repeats import Spread, absence, taints
 from reports.study.study import Study
 from reports.summary.summary import Summary
@@ -28,9 +28,10 @@ def verdict_said(verdict: Conclusion) -> str:
     return f"What slows gRPC here ({verdict.case}): {cause}. {begun}."
 
 
-def contention_tables(study: Study, found: tuple[Conclusion, ...], figures: Figures) -> Iterator[Table]:
+def contention_tables(study: Study) -> Iterator[Table]:
     """The arms and the evidence of each case."""
-    for verdict in found:
+    figures = published_figures(study)
+    for verdict in verdicts(study):
         yield arms_table(study, verdict, figures)
         yield evidence_table(verdict)
 
@@ -120,3 +121,13 @@ def _arm(verdict: Conclusion, arm: ArmRuns) -> dict[str, Any]:
         "over_http": over_http and over_http.median,
         "limit": arm.limit,
     }
+
+
+CONTENTION = Question(
+    name="contention",
+    section="HTTP against gRPC",
+    place=1,
+    shows=contention_tables,
+    finds=contention_finding,
+    theme=Theme.CAUSE,
+)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from reports.format import MISSING
+from reports.page.question import Question
 from reports.page.study_table import ENDPOINT, Columns, cell, figure, number, study_table, text
 from reports.page.table import Table, TableCell
 from reports.stats.figures import fastest_cell, images_per_s
@@ -70,3 +71,6 @@ def cost_table(study: Study) -> Table:
         cheapest,
         shared=(repeats(study),),
     )
+
+
+COST = Question(name="cost", section="Load and cost", place=2, shows=lambda study: [cost_table(study)])

@@ -6,6 +6,7 @@ from itertools import groupby
 
 from reports.caveats.run import ENOUGH
 from reports.format import MISSING, counted, digits, known, plural
+from reports.page.question import Question, Theme
 from reports.page.study_table import ENDPOINT, Columns, cell, figure, measured, number, study_table, text
 from reports.page.table import Footnotes, Table, TableCell
 from reports.stats.figures import images_per_s
@@ -152,3 +153,14 @@ def _hedges(kept: Rates) -> Iterator[str]:
         yield "a rate that was run once may be kept by chance"
     if any(run.succeeded < ENOUGH["p95"] for runs in kept for run in runs):
         yield f"some have fewer than the {ENOUGH['p95']} results that p95 needs"
+
+
+OPEN_LOAD = Question(
+    name="open-load",
+    section="Results",
+    place=6,
+    shows=lambda study: [open_load(study)],
+    finds=open_finding,
+    theme=Theme.SPEED,
+    unless=("rate-search",),
+)

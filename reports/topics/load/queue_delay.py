@@ -7,6 +7,7 @@ from typing import Any
 
 from reports.caveats.run import ENOUGH
 from reports.format import MISSING, digits, plural
+from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, StudyNotes, Thing, cell, measured, number, study_table, text
 from reports.page.table import Table, TableCell
 from reports.stats.figures import images_per_s
@@ -312,3 +313,13 @@ def _figure(best: Best, value: Value, unit: str, mixed: bool) -> str:
     figure = f"{digits(found.median) if found else MISSING} {unit}".rstrip()
     doubt = doubt_of(best) if best.compared else ONE_RUN if mixed else ""
     return ", ".join(text for text in (figure, doubt) if text)
+
+
+QUEUE_DELAY = Question(
+    name="queue-delay",
+    section="Results",
+    place=4,
+    shows=lambda study: (queue_delays(study), best_delays(study)),
+    finds=delay_finding,
+    theme=Theme.SETTINGS,
+)

@@ -7,6 +7,7 @@ from itertools import groupby
 from reports.caveat import gravest
 from reports.caveats.rate_bound import RateBound
 from reports.format import MISSING, digits
+from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, cell, number, study_table, text
 from reports.page.table import Footnotes, Table, TableCell
 from reports.stats.figures import images_per_s
@@ -173,3 +174,13 @@ def _hedges(found: Sequence[SearchResult], bound: RateBound) -> Iterator[str]:
         yield "a rate that was run once may meet it by chance"
     if any(run.succeeded < bound.results for runs in met for run in runs):
         yield f"some have fewer than the {bound.results:,} results that {bound.percentile} needs"
+
+
+RATE_SEARCH = Question(
+    name="rate-search",
+    section="Results",
+    place=5,
+    shows=lambda study: [highest_rates(study, bound)] if (bound := find_bound(study)) else [],
+    finds=rate_finding,
+    theme=Theme.SPEED,
+)

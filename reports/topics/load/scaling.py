@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from statistics import median
 
 from reports.format import MISSING, digits
+from reports.page.question import Question
 from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
 from reports.page.table import Table, TableCell
-from reports.published_figures.step6 import SCALING, of_growth
 from reports.stats.figures import images_per_s
 from reports.stats.repeats import Runs, Spread, grouped, repeats, resting_on, scarcity, taints
 from reports.stats.usl import Fit, NoFit, Peak
 from reports.study.study import Study
 from reports.summary.summary import Summary
-from reports.topics.load.saturation import Curve, Knee, NoKnee, curves
+from reports.topics.load.saturation import Curve, Knee, NoKnee, curves, curves_chart
+from reports.topics.published.step6b import SCALING, of_growth
 
 UNITS = ("instances", "GPUs", "workers")
 NO_FIT, NOT_REACHED, NO_PEAK = "no fit", "not reached", "no peak"
@@ -218,3 +219,10 @@ def scaling_table(study: Study) -> Table:
         shared=(SCALING,) if of_growth(study) and found else (),
         disclosed=False,
     )
+
+
+GROWTH = Question(
+    name="growth",
+    section="Load and cost",
+    shows=lambda study: (usl_table(study), scaling_table(study), curves_chart(study)),
+)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from reports.fold.path import HEADER_BYTES
 from reports.format import digits, known
+from reports.page.question import Question
 from reports.page.study_table import Columns, cell, number, study_table, text
 from reports.page.table import Footnotes, Table, TableCell
 from reports.stats.figures import fastest_cell, images_per_s
@@ -122,3 +123,6 @@ def wire_ceilings(study: Study) -> Table:
     caption = f"Bodies of requests and answers, by image; 1 KB is 1,000 bytes. {told}"
     columns = (*COLUMNS, OF_LINK) if linked else COLUMNS
     return study_table(study, "Bytes on the wire", caption, columns, found)
+
+
+WIRE = Question(name="wire", section="Load and cost", place=1, shows=lambda study: [wire_ceilings(study)])

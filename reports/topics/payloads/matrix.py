@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from reports.format import MISSING, digits, plural
 from reports.page.disclosures import FLOOR
+from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, cell, number, study_table
 from reports.page.table import Footnotes, Table, TableCell, with_bars
 from reports.stats.figures import Pairs, compute_ms, images_per_s, latency_ms, not_told_apart, protocol_pairs
@@ -183,3 +184,8 @@ def floors(study: Study) -> Table:
 def _twin(key: Key) -> Key:
     """The key of a cell's floor."""
     return (f"{key[0]}{FLOOR_SUFFIX}", *key[1:])
+
+
+SERIAL = Question(name="serial", section="Results", shows=seed_tables)
+FLOORS = Question(name="floors", section="Results", place=9, shows=lambda study: [floors(study)])
+FASTEST = Question(name="fastest", section="", finds=fastest_finding, theme=Theme.SPEED)

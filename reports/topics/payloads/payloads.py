@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import log2
 
 from reports.format import MISSING
+from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
 from reports.page.table import Footnotes, Table, TableCell
 from reports.stats.figures import images_per_s, protocol_pairs
@@ -174,3 +175,20 @@ def protocols_finding(study: Study) -> str:
         return ""
     grain = scarcity(counts)
     return f"gRPC over HTTP, images per second with one user: {'; '.join([*said, grain] if grain else said)}."
+
+
+PROTOCOLS_ASKED = Question(
+    name="protocols",
+    section="HTTP against gRPC",
+    shows=lambda study: [protocols_map(study)],
+    finds=protocols_finding,
+    theme=Theme.PROTOCOLS,
+    unless=("contention",),
+)
+PAYLOADS_ASKED = Question(
+    name="payloads",
+    section="Payloads",
+    shows=lambda study: [payloads_map(study)],
+    finds=payloads_finding,
+    theme=Theme.PAYLOADS,
+)

@@ -5,6 +5,7 @@ from typing import Any
 
 from reports.cells_csv.sides import flat
 from reports.format import MISSING, known, ms
+from reports.page.question import Question
 from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.study.study import Study
 
@@ -101,3 +102,6 @@ def clock(offset_ns: float | None, doubt_ns: float | None) -> str:
 def _text(tree: Mapping[str, Any], name: str) -> str:
     value = tree.get(name)
     return MISSING if value is None or value == "" else str(value)
+
+
+ORIGINS = Question(name="origins", section="What it ran on", shows=origins)

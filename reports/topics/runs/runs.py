@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from reports.format import known, ms
+from reports.page.question import Question
 from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
 from reports.page.table import Table, TableCell, table_of
 from reports.study.study import Study
@@ -80,3 +81,11 @@ def failures_by_kind(study: Study) -> Table:
         found.update({(study.named(run.way), kind): count for kind, count in run.failure_kinds.items()})
     rows = ((endpoint, kind, f"{count:,}") for (endpoint, kind), count in sorted(found.items()))
     return table_of("Failures by kind", ("endpoint", "kind", "requests"), rows, numeric=[2])
+
+
+DOUBTS = Question(
+    name="doubts",
+    section="Doubts",
+    shows=lambda study: (caveats_by_code(study), failures_by_kind(study), caveats_by_run(study)),
+)
+RUNS = Question(name="runs", section="Every run", shows=lambda study: [every_run(study)])

@@ -8,6 +8,7 @@ from reports.fold.timeline import TimelineSecond
 from reports.format import NS_PER_MS
 from reports.page.disclosures import disclosures
 from reports.page.page import Chart, rounded
+from reports.page.question import Question
 from reports.study.study import Study
 from reports.topics.runs.runs import run_name
 
@@ -130,3 +131,6 @@ def _runs(seconds: Sequence[TimelineSecond]) -> Iterator[dict[str, Any]]:
         aside = [span for span in spans if span[0] != "measure"]
         yield {"name": run_name(here[0]), "from": here[0].t_s, "to": _end(here[-1]), "aside": aside}
         before = _end(here[-1])
+
+
+TIMELINE = Question(name="timeline", section="Over time", shows=lambda study: [timeline_chart(study)])

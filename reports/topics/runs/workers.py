@@ -7,6 +7,7 @@ from reports.fold.path import Path
 from reports.fold.records import ratio
 from reports.fold.workers import WorkerShare
 from reports.format import MISSING, counted, digits, known, ms
+from reports.page.question import Question
 from reports.page.study_table import StudyNotes
 from reports.page.table import Table, TableCell, table_of
 from reports.study.study import Study
@@ -170,3 +171,10 @@ def _path_numbers(run: Summary, path: Path) -> tuple[str, ...]:
         known(path.wire_bytes_per_s, 1e6 / 8),
         known(link_images_per_s(run)),
     )
+
+
+WORKERS = Question(
+    name="workers",
+    section="Workers and connections",
+    shows=lambda study: (per_worker(study), generator_health(study), connections_and_path(study)),
+)

@@ -12,6 +12,7 @@ from reports.format import MISSING, NS_PER_MS, ms, plural
 from reports.limit import Limit
 from reports.page.disclosures import disclosures
 from reports.page.page import Chart, rounded
+from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
 from reports.page.table import Table, TableCell
 from reports.stats.repeats import Runs, by_cell, resting_on
@@ -233,3 +234,13 @@ def _first(row: Percentile, shown: TableCell) -> TableCell:
 def _parts(row: Percentile, _: StudyNotes) -> Iterator[str]:
     found = (row[1].parts.get(part) for part in SERVER_PARTS)
     return (MISSING if part is None else ms(getattr(part, f"{row[2]}_ns")) for part in found)
+
+
+BREAKDOWN = Question(
+    name="breakdown",
+    section="Where the time goes",
+    shows=lambda study: (in_the_way(study), where_the_time_goes(study), breakdown_chart(study)),
+    finds=against,
+    theme=Theme.LIMITS,
+)
+TRACE = Question(name="trace", section="Every run", place=1, shows=lambda study: [traced_requests(study)])

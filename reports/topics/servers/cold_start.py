@@ -5,6 +5,7 @@ from statistics import median
 
 from reports.format import MISSING, known, ms, plural
 from reports.ledger.ledger import Record
+from reports.page.question import Question
 from reports.page.study_table import StudyNotes
 from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.study.study import Study
@@ -67,3 +68,6 @@ def _reloaded(found: Sequence[Record]) -> Iterator[Record]:
 def _median(records: Sequence[Record], name: str) -> float | None:
     known = [record[name] for record in records if record.get(name) is not None]
     return median(known) if known else None
+
+
+COLD_STARTS = Question(name="cold-starts", section="Cold starts", shows=lambda study: [cold_starts(study)])

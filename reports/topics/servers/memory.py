@@ -1,15 +1,14 @@
-"""What servers that were started with the study held in memory, and what was found of several backends."""
+"""What servers that were started with the study held in memory, and its parts."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from reports.fold.server_facts import Memory, MemoryReading
-from reports.format import MISSING, digits, known
+from reports.format import MISSING, known
+from reports.page.question import Question
 from reports.page.study_table import StudyNotes
 from reports.page.table import Footnotes, Table, TableCell, table_of
-from reports.published_figures.step6 import of_three_backends
-from reports.stats.figures import images_per_s, not_told_apart
-from reports.stats.repeats import COMPARABLE_RUNS, Runs, typical
+from reports.published_figures.figures import of_three_backends
+from reports.stats.repeats import Runs
 from reports.study.study import Study
 from reports.topics.runs.runs import run_head
 
@@ -132,32 +131,6 @@ def _mb(value: float | None, marks: tuple[int, ...] = ()) -> TableCell:
     return TableCell(known(value, MB), marks, value)
 
 
-def backends_finding(study: Study) -> str:
-    """The most images/s with one user by batch, and each server's memory; empty for other studies."""
-    if not of_three_backends(study):
-        return ""
-    held = {name: most_resident(runs) for name, runs in by_server(study).items()}
-    told = [f"{name} {digits(most / 1e9)} GB" for name, most in sorted(held.items(), key=lambda it: it[1])]
-    memory = f"Most resident memory read, with all a server's processes: {', '.join(told)}."
-    return " ".join(filter(None, (_ahead(study), memory if told else "")))
-
-
-def _ahead(study: Study) -> str:
-    runs = [run for run in study.started if run.serial and not run.is_floor and not run.tainted]
-    batches = sorted({run.batch for run in runs})
-    told = [said for batch in batches if (said := _best([run for run in runs if run.batch == batch], study))]
-    alone = min(Counter(run.cell for run in runs).values(), default=0) < COMPARABLE_RUNS
-    most = "Highest images per second seen, which is no ranking," if alone else "Most images per second"
-    return f"{most} with one user: {'; '.join(told)}." if told else ""
-
-
-def _best(runs: Runs, study: Study) -> str:
-    """openvino-http 24.1 at batch 4; empty where fewer than two backends have a figure."""
-    ways = {way: [run for run in runs if run.way == way] for way in study.ways}
-    rates = {way: rate for way, of in ways.items() if (rate := typical(of, images_per_s))}
-    if len(rates) < 2:
-        return ""
-    best = max(rates, key=lambda way: rates[way])
-    alike = [study.named(way) for way in rates if way != best and not_told_apart(ways[best], ways[way])]
-    apart = f" (not told apart from {' and '.join(alike)})" if alike else ""
-    return f"{study.named(best)} {digits(rates[best])} at batch {runs[0].batch}{apart}"
+MEMORY = Question(
+    name="memory", section="Memory", shows=lambda study: (memory_table(study), memory_by_run(study))
+)

@@ -8,6 +8,7 @@ from typing import Any
 from reports.cells_csv.rows import FOLDER
 from reports.fold.server_facts import CPU, Operator, OperatorProfile
 from reports.format import MISSING, counted, known, ms, plural
+from reports.page.question import Question
 from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.study.study import Study
 
@@ -139,3 +140,6 @@ def _told(value: float | None, notes: Footnotes) -> TableCell:
 
 def _source() -> str:
     return f"published: {published()['source']}"
+
+
+OPERATORS = Question(name="operators", section="Operators", shows=operator_tables)

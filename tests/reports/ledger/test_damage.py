@@ -17,8 +17,8 @@ from reports.fold.run_records import planned_runs
 from reports.fold.server import server_side
 from reports.fold.windows import Windows
 from reports.ledger.ledger import LedgerError, damage_refused
-from reports.published_figures.hypotheses import pairs
 from reports.study.study import load_study
+from reports.topics.published.hypotheses import pairs
 from tests.reports.builder import Book
 from tests.reports.damage import damaged, edited, small, with_each, without
 from tests.reports.lines import Record, encoded

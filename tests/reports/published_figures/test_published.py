@@ -7,15 +7,9 @@ import pytest
 
 from reports.cells_csv.rows import Row, read_published
 from reports.page.table import Table
-from reports.published_figures.figures import P50, RATE, beside, their_endpoint
-from reports.published_figures.rates import (
-    BY_LATENCY,
-    latencies_beside,
-    published_figures,
-    rates_beside,
-    serial_ratios,
-)
+from reports.published_figures.figures import P50, RATE, beside, published_figures, their_endpoint
 from reports.study.study import Study, load_study
+from reports.topics.published.rates import BY_LATENCY, latencies_beside, rates_beside, serial_ratios
 from reports.topics.report import build_page
 from tests.reports.builder import Book
 from tests.reports.contention_book import LINK, a_study, an_arm, axes_of, studied

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from reports.__main__ import main
-from reports.published_figures.rates import published_figures
+from reports.published_figures.figures import published_figures
 from reports.topics.contention.tables import arms_table, evidence_table, record, verdict_said
 from reports.topics.contention.verdict import verdicts
 from reports.topics.report import build_page, findings

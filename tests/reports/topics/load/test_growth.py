@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from reports.published_figures.step6 import SCALING, costs_beside, growth_beside
 from reports.study.study import Study, load_study
 from reports.summary.summary import Summary
 from reports.topics.load.cost import AT_ANY_NUMBER, cost_table
 from reports.topics.load.scaling import scaling_table, usl_table
+from reports.topics.published.step6b import SCALING, costs_beside, growth_beside
 from reports.topics.servers.cold_start import cold_starts
 from tests.reports.builder import Book
 from tests.reports.lines import Record, triton

@@ -5,13 +5,13 @@ from pathlib import Path
 
 from reports.render.study_json import render_json
 from reports.study.study import Study, load_study
+from reports.topics.published.step6a import backends_finding
 from reports.topics.report import build_page
 from reports.topics.servers.memory import (
     AFTER_LARGER,
     ALL_OF_GPU,
     OWN_OF_GPU,
     RSS,
-    backends_finding,
     memory_by_run,
     memory_table,
 )

@@ -1,34 +1,33 @@
 """A study's figures over a link beside those that were published of one like it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from reports.cells_csv.rows import Row, read_published
+from reports.cells_csv.rows import Row
 from reports.format import MISSING, digits
+from reports.page.question import Question
 from reports.page.study_table import Columns, cell, measured, number, study_table, text
 from reports.page.table import Footnotes, Table, TableCell
-from reports.published_figures.figures import P50, RATE, Figure, beside, their_endpoint
+from reports.published_figures.figures import (
+    P50,
+    RATE,
+    Figure,
+    Figures,
+    as_published,
+    beside,
+    published_figures,
+    sourced,
+    their_endpoint,
+)
 from reports.stats.figures import images_per_s, latency_ms, protocol_pairs
 from reports.stats.repeats import Runs, Value, by_cell, over, repeats, resting_on, spread_of
 from reports.study.study import Study
-from reports.summary.summary import Summary
 
-AS_PUBLISHED = {"http": ("", "per-user"), "grpc": ("shared", "same-args")}
-"""Channels by protocol, as the published clients had them; older ledgers do not tell HTTP's."""
 CAPTION = (
     "Medians (lowest–highest of the repeats) over the emulated link; published is what others measured, with "
     "another client and server, over the path that it models. Its rate and loss were fitted to some of these "
     "figures: where ours agree they are consistent with theirs, which is no proof. b is batch, c is users."
 )
-Figures = Mapping[str, Sequence[Row]]
 BY_LATENCY = "of published p50, since images/s were not published"
-
-
-def published_figures(study: Study) -> Figures:
-    """The published figures beside those over each link that models such a study's, by the link's name."""
-    named = {str(link.get("name")): str(link.get("published") or "") for link in study.links}
-    used = {run.link for run in study.runs}
-    found = {link: read_published(name) for link, name in named.items() if link in used}
-    return {link: figures for link, figures in found.items() if figures}
 
 
 def rates_beside(study: Study, figures: Figures) -> Table:
@@ -82,23 +81,6 @@ def _twins(study: Study, figures: Figures) -> list[Twins]:
     return [(runs, it) for runs in ordered if (it := beside(runs[0], figures[runs[0].link]))]
 
 
-def as_published(run: Summary) -> bool:
-    """Whether a run used connections as theirs did: HTTP one for each user, gRPC one for all.
-
-    A single user has one connection in any case.
-    """
-    if run.congestion or (run.workers or 1) > 1:
-        return False
-    return run.serial or run.channels in AS_PUBLISHED.get(run.protocol, ())
-
-
-def sourced(value: float | None, it: Row, notes: Footnotes) -> TableCell:
-    """A published number with the digits that it was published with, marked with where that was."""
-    if value is None:
-        return TableCell(MISSING)
-    return TableCell(f"{value:,.6g}", notes.marks([f"published: {it.source}"]))
-
-
 Pair = tuple[str, int, tuple[Runs, Runs], tuple[Row, Row]]
 """What ours and theirs are called, the batch, the runs over HTTP and gRPC, and their published twins."""
 
@@ -150,3 +132,13 @@ def _theirs(http: Row, grpc: Row, notes: Footnotes) -> tuple[TableCell, ...]:
         marks = notes.marks([BY_LATENCY, f"published: {http.source}"])
         return (*cells, TableCell(f"{digits(top / bottom)}×", marks))
     return (*cells, TableCell(MISSING))
+
+
+def rate_tables(study: Study) -> Iterator[Table]:
+    """Images per second, serial latency and gRPC over HTTP."""
+    figures = published_figures(study)
+    for made in (rates_beside, latencies_beside, serial_ratios):
+        yield made(study, figures)
+
+
+RATES = Question(name="published-rates", section="Results", place=1, shows=rate_tables)

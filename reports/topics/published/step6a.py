@@ -1,44 +1,35 @@
-"""The tables that put a study like steps 6A or 6B beside the published one: sourced figures, no ratios."""
+"""Step 6A: three backends beside the published ones; sourced figures, no ratios of two machines."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from reports.caveats.run import ENOUGH
-from reports.cells_csv.rows import Row, published_files, read_published
-from reports.format import MISSING
-from reports.page.study_table import Columns, StudyNotes, cell, figure, number, study_table, text
-from reports.page.table import Footnotes, Table, TableCell, table_of
-from reports.published_figures.figures import MEAN, P50, RATE, Figure, of_column, their_endpoint
-from reports.published_figures.rates import sourced
-from reports.stats.figures import compute_ms, images_per_s, in_ms, latency_ms
-from reports.stats.repeats import Runs, Value, repeats, resting_on
+from reports.cells_csv.rows import Row
+from reports.format import MISSING, digits
+from reports.page.question import Question, Theme
+from reports.page.study_table import Columns, StudyNotes, cell, number, study_table
+from reports.page.table import Footnotes, Table, TableCell
+from reports.published_figures.figures import (
+    MEAN,
+    P50,
+    RATE,
+    Figure,
+    Figures,
+    of_column,
+    of_three_backends,
+    sourced,
+    their_endpoint,
+)
+from reports.stats.figures import images_per_s, in_ms, not_told_apart
+from reports.stats.repeats import COMPARABLE_RUNS, Runs, Value, repeats, resting_on, typical
 from reports.study.study import Study
-from reports.summary.summary import Summary
+from reports.topics.servers.memory import by_server, most_resident
 
-BACKENDS, GROWTH = "step6a", "step6b"
 BACKENDS_CAPTION = (
     "Published is what others measured on the GPU that their study is named after, with a client far away "
     "(a ping of 14 ms, elsewhere said to be 20 to 30). Machine, network, client and weights differ from this "
     "study's all at once, so no ratio of the two would mean anything: compare rows of one study."
 )
-GROWTH_CAPTION = (
-    "Batch 1. Queue and compute are the server's own, means per request; the last column is the share of "
-    "requests that shared another's execution: 1 − executions ÷ requests. Published is what others measured "
-    "on four RTX 4080 behind one Triton, with a client far away: machine, network and client differ from "
-    "this study's all at once, so no ratio of the two would mean anything. Over all users they state 17.9 ms "
-    "a request on the server, of which 8.8 queue and 8.4 compute, and 560 executions for 721 requests: 22 %."
-)
-SCALING = (
-    "Published: four RTX 4080 made 1.8 times the images/s of one, which is 45 %. That is 43.2 with 32 users "
-    "at batch 1 over 24.3 with one user at batch 32, from single runs over the internet: two loads, not one, "
-    "and what limited either is not known."
-)
-COSTS = (
-    ("1 × RTX 4080", "0.092", "24.3", "0.001"),
-    ("1 × A100", "0.85", "64.3", "0.004"),
-    ("4 × RTX 4080", "0.30–2.00", "43.2", "0.002–0.013"),
-)
-"""As they were published with step 6B: hardware, $ an hour, images/s, $ for 1,000 images."""
-Theirs = Mapping[str, Sequence[Row]]
 Shown = tuple[Runs, str, Sequence[Row]]
 """The runs of one of our endpoints; and in a published row its study's name and what that has beside them."""
 SINGLES: tuple[tuple[str, str, Figure, int], ...] = (
@@ -50,13 +41,6 @@ SINGLES: tuple[tuple[str, str, Figure, int], ...] = (
     ("server total ms", "server_ns", of_column("server_ms"), 0),
 )
 """What is shown of single images: head, ours, theirs, and results that a high percentile needs."""
-
-
-def of_three_backends(study: Study) -> Theirs:
-    """The published studies of the three backends by name; none for a study of something else."""
-    if study.header["study"] != BACKENDS:
-        return {}
-    return {name: read_published(name) for name in published_files() if name.startswith(f"{BACKENDS}-")}
 
 
 def single_images_beside(study: Study) -> Table:
@@ -96,7 +80,7 @@ def _endpoint(row: Shown, notes: StudyNotes) -> TableCell:
     return TableCell(theirs[0].endpoint) if name else notes.way(runs[0])
 
 
-def _by_endpoint(study: Study, theirs: Theirs) -> list[Runs]:
+def _by_endpoint(study: Study, theirs: Figures) -> list[Runs]:
     """The serial runs of each way that carries what some published one does, the same way."""
     figures = [it for of in theirs.values() for it in of]
     serial = [run for run in study.runs if run.serial and not run.is_floor and their_endpoint(run, figures)]
@@ -104,7 +88,7 @@ def _by_endpoint(study: Study, theirs: Theirs) -> list[Runs]:
     return [runs for runs in found if runs]
 
 
-def _alike(runs: Runs, theirs: Theirs) -> Iterator[Shown]:
+def _alike(runs: Runs, theirs: Figures) -> Iterator[Shown]:
     """Each published study with the figures of the runs' endpoint, or of the one that it stands in for."""
     for name, figures in theirs.items():
         if endpoint := their_endpoint(runs[0], figures):
@@ -143,58 +127,43 @@ def _told(figures: Sequence[Row], figure: Figure, notes: Footnotes) -> TableCell
     return TableCell(MISSING)
 
 
-def of_growth(study: Study) -> bool:
-    """Whether it is the study that has this published twin."""
-    return str(study.header["study"]) == GROWTH
+def backends_finding(study: Study) -> str:
+    """The most images/s with one user by batch, and each server's memory; empty for other studies."""
+    if not of_three_backends(study):
+        return ""
+    held = {name: most_resident(runs) for name, runs in by_server(study).items()}
+    told = [f"{name} {digits(most / 1e9)} GB" for name, most in sorted(held.items(), key=lambda it: it[1])]
+    memory = f"Most resident memory read, with all a server's processes: {', '.join(told)}."
+    return " ".join(filter(None, (_ahead(study), memory if told else "")))
 
 
-def shared_pct(run: Summary) -> float | None:
-    """The share of requests without an execution of their own, in percent."""
-    return None if run.shared_share is None else 100 * run.shared_share
+def _ahead(study: Study) -> str:
+    runs = [run for run in study.started if run.serial and not run.is_floor and not run.tainted]
+    batches = sorted({run.batch for run in runs})
+    told = [said for batch in batches if (said := _best([run for run in runs if run.batch == batch], study))]
+    alone = min(Counter(run.cell for run in runs).values(), default=0) < COMPARABLE_RUNS
+    most = "Highest images per second seen, which is no ranking," if alone else "Most images per second"
+    return f"{most} with one user: {'; '.join(told)}." if told else ""
 
 
-def _theirs(runs: Runs, value: Figure, notes: Footnotes) -> TableCell:
-    """What was published of as many users and the same payload."""
-    it = {it.level: it for it in read_published(GROWTH)}.get(runs[0].level)
-    return sourced(value(it), it, notes) if it and it.payload == runs[0].payload else TableCell(MISSING)
+def _best(runs: Runs, study: Study) -> str:
+    """openvino-http 24.1 at batch 4; empty where fewer than two backends have a figure."""
+    ways = {way: [run for run in runs if run.way == way] for way in study.ways}
+    rates = {way: rate for way, of in ways.items() if (rate := typical(of, images_per_s))}
+    if len(rates) < 2:
+        return ""
+    best = max(rates, key=lambda way: rates[way])
+    alike = [study.named(way) for way in rates if way != best and not_told_apart(ways[best], ways[way])]
+    apart = f" (not told apart from {' and '.join(alike)})" if alike else ""
+    return f"{study.named(best)} {digits(rates[best])} at batch {runs[0].batch}{apart}"
 
 
-def _growing(runs: Runs, notes: StudyNotes) -> TableCell:
-    for value in (RATE, P50):
-        _theirs(runs, value, notes)  # their source is the first of a row's notes
-    return notes.way(runs[0])
-
-
-COLUMNS: Sequence[Columns[Runs]] = (
-    cell("endpoint", _growing, numeric=False),
-    text("users", lambda runs: f"{runs[0].level:g}"),
-    figure("images/s", images_per_s),
-    cell("published", lambda runs, notes: _theirs(runs, RATE, notes)),
-    figure("p50 ms", latency_ms),
-    cell("published", lambda runs, notes: _theirs(runs, P50, notes)),
-    figure("queue ms", in_ms("server_queue_ns")),
-    figure("compute ms", compute_ms),
-    figure("no execution of their own %", shared_pct),
+STEP6A = Question(
+    name="step6a",
+    section="Results",
+    place=2,
+    shows=lambda study: (single_images_beside(study), batches_beside(study)),
+    finds=backends_finding,
+    theme=Theme.PROTOCOLS,
+    unless=("contention", "protocols"),
 )
-
-
-def growth_beside(study: Study) -> Table:
-    """One row for each way and number of users, medians over its repeats, beside theirs of as many users."""
-    cells = _cells(study) if of_growth(study) else ()
-    return study_table(
-        study, "Beside step 6B: users", GROWTH_CAPTION, COLUMNS, cells, shared=(repeats(study),)
-    )
-
-
-def _cells(study: Study) -> Iterator[Runs]:
-    for way in study.ways:
-        own = [run for run in study.runs if run.way == way and run.load == "closed" and run.batch == 1]
-        for level in sorted({run.level for run in own if not run.is_floor}):
-            yield [run for run in own if run.level == level]
-
-
-def costs_beside(study: Study) -> Table:
-    """What was published of costs, beside the costs by a declared price; none for another study."""
-    heads = ("published hardware", "$ an hour", "images/s", "$ per 1,000 images")
-    rows = COSTS if of_growth(study) else ()
-    return table_of("Beside step 6B: costs as published", heads, rows, numeric=(1, 2, 3))

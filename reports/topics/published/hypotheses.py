@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from reports.page.question import Question
 from reports.page.table import Footnotes, Table, TableCell, table_of
-from reports.published_figures.rates import published_figures
+from reports.published_figures.figures import published_figures
 from reports.stats.figures import images_per_s, latency_ms
 from reports.stats.repeats import COMPARABLE_RUNS, Runs, Spread, Value, grouped, hedge, over, spread_of
 from reports.study.study import Study
@@ -198,3 +199,6 @@ def hypotheses_table(study: Study) -> Table:
         "one of three or more repeats is lower, however little.",
         notes=notes,
     )
+
+
+HYPOTHESES = Question(name="hypotheses", section="Hypotheses", shows=lambda study: [hypotheses_table(study)])

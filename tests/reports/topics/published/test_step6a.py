@@ -3,9 +3,8 @@
 from pathlib import Path
 
 from reports.cells_csv.rows import read_published
-from reports.published_figures.step6 import batches_beside, single_images_beside
 from reports.study.study import Study, load_study
-from reports.topics.servers.memory import backends_finding
+from reports.topics.published.step6a import backends_finding, batches_beside, single_images_beside
 from tests.reports.builder import Book
 from tests.reports.lines import triton
 from tests.reports.open_load import notes_at, texts

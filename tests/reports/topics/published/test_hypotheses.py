@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from reports.__main__ import main
-from reports.published_figures.hypotheses import (
+from reports.stats.repeats import Spread
+from reports.study.study import Study, load_study
+from reports.topics.published.hypotheses import (
     ELSEWHERE,
     NEEDS,
     Comparison,
@@ -15,8 +17,6 @@ from reports.published_figures.hypotheses import (
     hypotheses_table,
     judged,
 )
-from reports.stats.repeats import Spread
-from reports.study.study import Study, load_study
 from tests.reports.builder import Book
 from tests.reports.contention_book import LINK, a_study, an_arm, axes_of, studied
 from tests.reports.example import example

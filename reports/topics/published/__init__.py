@@ -1,0 +1,1 @@
+"""What others published, beside what this study measured."""

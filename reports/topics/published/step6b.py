@@ -1,0 +1,103 @@
+"""Step 6B: more and more users beside the published ones, and what that study stated of costs and scaling."""
+
+from collections.abc import Iterator, Sequence
+
+from reports.cells_csv.rows import read_published
+from reports.format import MISSING
+from reports.page.question import Question
+from reports.page.study_table import Columns, StudyNotes, cell, figure, study_table, text
+from reports.page.table import Footnotes, Table, TableCell, table_of
+from reports.published_figures.figures import P50, RATE, Figure, sourced
+from reports.stats.figures import compute_ms, images_per_s, in_ms, latency_ms
+from reports.stats.repeats import Runs, repeats
+from reports.study.study import Study
+from reports.summary.summary import Summary
+
+GROWTH = "step6b"
+GROWTH_CAPTION = (
+    "Batch 1. Queue and compute are the server's own, means per request; the last column is the share of "
+    "requests that shared another's execution: 1 − executions ÷ requests. Published is what others measured "
+    "on four RTX 4080 behind one Triton, with a client far away: machine, network and client differ from "
+    "this study's all at once, so no ratio of the two would mean anything. Over all users they state 17.9 ms "
+    "a request on the server, of which 8.8 queue and 8.4 compute, and 560 executions for 721 requests: 22 %."
+)
+SCALING = (
+    "Published: four RTX 4080 made 1.8 times the images/s of one, which is 45 %. That is 43.2 with 32 users "
+    "at batch 1 over 24.3 with one user at batch 32, from single runs over the internet: two loads, not one, "
+    "and what limited either is not known."
+)
+COSTS = (
+    ("1 × RTX 4080", "0.092", "24.3", "0.001"),
+    ("1 × A100", "0.85", "64.3", "0.004"),
+    ("4 × RTX 4080", "0.30–2.00", "43.2", "0.002–0.013"),
+)
+"""As they were published with step 6B: hardware, $ an hour, images/s, $ for 1,000 images."""
+
+
+def of_growth(study: Study) -> bool:
+    """Whether it is the study that has this published twin."""
+    return str(study.header["study"]) == GROWTH
+
+
+def shared_pct(run: Summary) -> float | None:
+    """The share of requests without an execution of their own, in percent."""
+    return None if run.shared_share is None else 100 * run.shared_share
+
+
+def _theirs(runs: Runs, value: Figure, notes: Footnotes) -> TableCell:
+    """What was published of as many users and the same payload."""
+    it = {it.level: it for it in read_published(GROWTH)}.get(runs[0].level)
+    return sourced(value(it), it, notes) if it and it.payload == runs[0].payload else TableCell(MISSING)
+
+
+def _growing(runs: Runs, notes: StudyNotes) -> TableCell:
+    for value in (RATE, P50):
+        _theirs(runs, value, notes)  # their source is the first of a row's notes
+    return notes.way(runs[0])
+
+
+COLUMNS: Sequence[Columns[Runs]] = (
+    cell("endpoint", _growing, numeric=False),
+    text("users", lambda runs: f"{runs[0].level:g}"),
+    figure("images/s", images_per_s),
+    cell("published", lambda runs, notes: _theirs(runs, RATE, notes)),
+    figure("p50 ms", latency_ms),
+    cell("published", lambda runs, notes: _theirs(runs, P50, notes)),
+    figure("queue ms", in_ms("server_queue_ns")),
+    figure("compute ms", compute_ms),
+    figure("no execution of their own %", shared_pct),
+)
+
+
+def growth_beside(study: Study) -> Table:
+    """One row for each way and number of users, medians over its repeats, beside theirs of as many users."""
+    cells = _cells(study) if of_growth(study) else ()
+    return study_table(
+        study, "Beside step 6B: users", GROWTH_CAPTION, COLUMNS, cells, shared=(repeats(study),)
+    )
+
+
+def _cells(study: Study) -> Iterator[Runs]:
+    for way in study.ways:
+        own = [run for run in study.runs if run.way == way and run.load == "closed" and run.batch == 1]
+        for level in sorted({run.level for run in own if not run.is_floor}):
+            yield [run for run in own if run.level == level]
+
+
+def costs_beside(study: Study) -> Table:
+    """What was published of costs, beside the costs by a declared price; none for another study."""
+    heads = ("published hardware", "$ an hour", "images/s", "$ per 1,000 images")
+    rows = COSTS if of_growth(study) else ()
+    return table_of("Beside step 6B: costs as published", heads, rows, numeric=(1, 2, 3))
+
+
+STEP6B = Question(
+    name="step6b", section="Results", place=3, applies=of_growth, shows=lambda study: [growth_beside(study)]
+)
+STEP6B_COSTS = Question(
+    name="step6b-costs",
+    section="Load and cost",
+    place=3,
+    applies=of_growth,
+    shows=lambda study: [costs_beside(study)],
+)

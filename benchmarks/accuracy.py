@@ -40,10 +40,10 @@ def main() -> int:
     services_ns = np.random.default_rng(1).lognormal(np.log(MEDIAN_NS), SIGMA, COUNT).astype(np.int64)
     summary = through_the_suite(services_ns)
     exact_ns = np.sort(services_ns)
-    bounds.exactly("requests counted", summary.requests or 0, COUNT)
+    bounds.exactly("requests counted", summary.counts.requests or 0, COUNT)
     for name, percent in PERCENTS.items():
         true_ns = float(exact_ns[int(np.ceil(COUNT * percent / 100)) - 1])
-        found_ns = getattr(summary, f"latency_{name.replace('.', '')}_ns")
+        found_ns = getattr(summary.latency, f"{name.replace('.', '')}_ns")
         bounds.at_most(f"{name} ({true_ns / 1e6:.3f} ms)", error_pct(found_ns, true_ns), TOLERANCE_PCT, "%")
         for how, bucket in (("Locust as it comes", stats.bucket_response_time), ("as tuned", three_digits)):
             own_ms = by_locust(services_ns, bucket).get_response_time_percentile(percent / 100)

@@ -17,9 +17,9 @@ NS_PER_US = 1_000
 
 def attribution_caveats(run: Summary) -> Iterator[Caveat]:
     """Every caveat that follows from the parts, the path and the executions of one Summary."""
-    if run.cold_share is not None and run.cold_share >= COLD_SHARE:
-        sizes = ", ".join(map(str, run.cold_batches))
-        share = f"{digits(100 * run.cold_share)} % of the server's execution time"
+    if run.server.cold.share is not None and run.server.cold.share >= COLD_SHARE:
+        sizes = ", ".join(map(str, run.server.cold.batches))
+        share = f"{digits(100 * run.server.cold.share)} % of the server's execution time"
         yield caveat("cold-shape", f"{share} went into its first executions of batch {sizes}")
     yield from _connections(run)
     yield from _unexplained(run)
@@ -31,26 +31,26 @@ def path_gap(run: Summary) -> Caveat | None:
     Headers, failures, abandoned requests and what was sent again only add to what is seen.
     """
     seen = run.path.bytes_sent if run.path else None
-    if seen is None or run.request_bytes is None:
+    if seen is None or run.counts.request_bytes is None:
         return None
-    sent = run.request_bytes * run.succeeded
+    sent = run.counts.request_bytes * run.succeeded
     if seen >= SENT_SHARE * sent:
         return None
     return caveat("path-gap", f"{seen:,} of at least {round(sent):,} bytes sent were seen on the connections")
 
 
 def _connections(run: Summary) -> Iterator[Caveat]:
-    asked, seen = run.tcp_asked, run.tcp_connections
-    if run.channels == PER_REQUEST:
-        return  # how many there are at once is no matter of asking
+    if run.path is None or run.channels == PER_REQUEST:
+        return  # of one for each request, how many there are at once is no matter of asking
+    asked, seen = run.path.asked, run.path.connections
     if asked is not None and seen is not None and asked != seen:
         yield caveat("connections-differ", f"connections asked for: {asked}, seen by the kernel: {seen}")
 
 
 def _unexplained(run: Summary) -> Iterator[Caveat]:
     """Only where everything that could explain it was read: without path or server it is no wonder."""
-    left_ns, whole_ns = run.unexplained_ns, run.latency_mean_ns
-    if left_ns is None or not whole_ns or run.network_ns is None or run.server_ns is None:
+    left_ns, whole_ns = run.unexplained_ns, run.latency.mean_ns
+    if left_ns is None or not whole_ns or run.network_ns is None or run.server.total_ns is None:
         return
     if left_ns > UNEXPLAINED_SHARE * whole_ns:
         share = f"{ms(left_ns)} ms of {ms(whole_ns)} ms ({digits(100 * left_ns / whole_ns)} %)"

@@ -6,7 +6,7 @@ from typing import Any
 
 from reports.caveat import Caveat, caveat
 from reports.fold.health import ClientHealth
-from reports.fold.windows import Arrivals, Offered, Windows
+from reports.fold.windows import Arrivals, Distribution, Offered, Windows
 from reports.format import digits, ms
 
 BUSY_PCT = 90
@@ -27,11 +27,12 @@ def client_caveats(
     counts: Windows,
     kept: Arrivals,
     fit: ClientHealth,
-    times: Mapping[str, float | None],
+    latency: Distribution,
+    send_delay: Distribution,
 ) -> Iterator[Caveat]:
     """Every caveat of the generator's own."""
     sent = counts.sent
-    said = [*own_slowness(fit, times), *_tardy(sent, kept, times)]
+    said = [*own_slowness(fit, latency), *_tardy(sent, kept, latency, send_delay)]
     if said:
         yield caveat("client-bound", "; ".join(said))
     if kept.late and kept.late > LATE_SHARE * sent:
@@ -47,9 +48,9 @@ def client_caveats(
         yield caveat("out-of-range", f"values below 0 or above an hour: {', '.join(outside)}")
 
 
-def own_slowness(fit: ClientHealth, times: Mapping[str, float | None]) -> list[str]:
+def own_slowness(fit: ClientHealth, latency: Distribution) -> list[str]:
     """Why the generator itself may be what is slow, whatever the load; none where it is well."""
-    return [*_busy(fit), *_lagging(fit, times)]
+    return [*_busy(fit), *_lagging(fit, latency)]
 
 
 def _busy(fit: ClientHealth) -> Iterator[str]:
@@ -61,13 +62,12 @@ def _busy(fit: ClientHealth) -> Iterator[str]:
         yield f"worker {worker} used {digits(used_pct)} % of a core"
 
 
-def _lagging(fit: ClientHealth, times: Mapping[str, float | None]) -> Iterator[str]:
-    latency_p95_ns, mean_ns = times["latency_p95_ns"], times["latency_mean_ns"]
-    if lags(fit.loop_lag_p95_ns, latency_p95_ns):
-        beside = f"beside a latency of {ms(latency_p95_ns)} ms"
+def _lagging(fit: ClientHealth, latency: Distribution) -> Iterator[str]:
+    if lags(fit.loop_lag_p95_ns, latency.p95_ns):
+        beside = f"beside a latency of {ms(latency.p95_ns)} ms"
         yield f"worker {fit.most_lagging}'s event loop lagged {ms(fit.loop_lag_p95_ns)} ms at p95, {beside}"
-    elif lags(fit.loop_delay_ns, mean_ns):
-        beside = f"beside a mean latency of {ms(mean_ns)} ms"
+    elif lags(fit.loop_delay_ns, latency.mean_ns):
+        beside = f"beside a mean latency of {ms(latency.mean_ns)} ms"
         yield f"events waited {ms(fit.loop_delay_ns)} ms for worker {fit.most_delaying}'s loop, {beside}"
 
 
@@ -78,9 +78,9 @@ def lags(lag_ns: float | None, latency_ns: float | None) -> bool:
     return bool(latency_ns) and (lag_ns or 0) > max(LEAST_LAG_NS, LAG_SHARE * (latency_ns or 0))
 
 
-def _tardy(sent: int, kept: Arrivals, times: Mapping[str, float | None]) -> Iterator[str]:
+def _tardy(sent: int, kept: Arrivals, latency: Distribution, send_delay: Distribution) -> Iterator[str]:
     """Requests of an open load that began late although users were free: the generator's own delay."""
-    latency_ns, delay_ns = times["latency_p95_ns"], times["send_delay_p95_ns"] or 0
+    latency_ns, delay_ns = latency.p95_ns, send_delay.p95_ns or 0
     many = (kept.overslept or 0) > OVERSLEPT_SHARE * sent
     if latency_ns and many and delay_ns > LAG_SHARE * latency_ns:
         share = f"{kept.overslept:,} of {sent:,} requests began late while users were free"

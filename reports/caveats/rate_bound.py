@@ -52,6 +52,6 @@ class RateBound:
             return False
         if codes & coded(Trait.OF_CLIENT):
             return None
-        if run.failures or run.dropped:
+        if run.counts.failures or run.sent.dropped:
             return False
         return None if codes or percentile_ms(run, self.percentile) is None else True

@@ -3,53 +3,95 @@
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any
 
+from reports.fold.timeline import TimelineSecond
 from reports.ledger.axes import Axes, of_trait, recorded
 from reports.study.study import Study
-from reports.summary.summary import Summary, codes
+from reports.summary.summary import CellFields, Summary, codes
 
-COLUMNS = tuple(
-    """study cell repeat endpoint backend protocol payload batch load level workers hosts channels
-    tcp_connections link requests failures abandoned images measure_s requests_per_s images_per_s
-    offered_per_s latency_mean_ms latency_p50_ms latency_p90_ms latency_p95_ms latency_p99_ms
-    latency_p999_ms latency_max_ms service_p50_ms service_p95_ms service_p99_ms send_delay_p99_ms
-    encode_ms send_ms wait_ms receive_ms decode_ms server_ms server_queue_ms server_compute_ms network_ms
-    unexplained_ms request_bytes response_bytes executed_batch worker_cpu_pct loop_lag_p99_ms gpu_util_pct
-    gpu_memory_bytes gpu_power_w images_per_usd joules_per_image limit caveats""".split()  # noqa: SIM905
-) + tuple(of_trait("column"))
-NAMED = ("study", "cell", "endpoint", "backend", "protocol", "payload", "batch", "load", "level")
+Figure = Callable[[Any], object]
+_FORMULA = re.compile(r"[=+\-@\t\r]")
+
+
+def figures(part: str, names: str, prefix: str = "") -> dict[str, Figure]:
+    """How to read some attributes of a part by the names that columns have; one in `_ms` from its `_ns`."""
+    paths = {f"{prefix}{name}": f"{part}.{name}".lstrip(".") for name in names.split()}
+    return {name: in_ms(path) if path.endswith("_ms") else attrgetter(path) for name, path in paths.items()}
+
+
+def in_ms(path: str) -> Figure:
+    """How to read what stands in `_ns` in its place."""
+    return in_unit(f"{path.removesuffix('_ms')}_ns", 1e6)
+
+
+def in_unit(path: str, unit: float) -> Figure:
+    """How to read a number in units of so many."""
+    found = attrgetter(path)
+    return lambda thing: None if (value := found(thing)) is None else value / unit
+
+
+CELLS: Mapping[str, Callable[[Summary], object]] = {
+    **figures("", "cell repeat endpoint backend protocol payload batch load level workers hosts channels"),
+    **figures("", "tcp_connections link"),
+    **figures("counts", "requests failures abandoned images"),
+    "measure_s": in_unit("counts.measure_ns", 1e9),
+    **figures("counts", "requests_per_s images_per_s"),
+    **figures("sent", "offered_per_s"),
+    **figures("latency", "mean_ms p50_ms p90_ms p95_ms p99_ms p999_ms max_ms", prefix="latency_"),
+    **figures("service", "p50_ms p95_ms p99_ms", prefix="service_"),
+    **figures("send_delay", "p99_ms", prefix="send_delay_"),
+    **figures("phases", "encode_ms send_ms wait_ms receive_ms decode_ms"),
+    "server_ms": in_ms("server.total_ms"),
+    **figures("server", "queue_ms compute_ms", prefix="server_"),
+    **figures("", "network_ms unexplained_ms"),
+    **figures("counts", "request_bytes response_bytes"),
+    **figures("server", "executed_batch"),
+    **figures("generator", "worker_cpu_pct loop_lag_p99_ms"),
+    **figures("gpu", "util_pct memory_bytes power_w", prefix="gpu_"),
+    **figures("cost", "images_per_usd joules_per_image"),
+    "limit": lambda run: run.limit and run.limit.code,
+    "caveats": lambda run: codes(run, ";"),
+    **figures("", " ".join(of_trait("column"))),
+}
+"""The columns of cells.csv after the study's name, and what a run has in each; None where it is unknown."""
+COLUMNS = ("study", *CELLS)
+NAMED = ("study", "cell", *(field.name for field in fields(CellFields)))
 """Those by which a run is told from others of any study."""
 _TEXTS = {name for name, unset in recorded(Axes()).items() if isinstance(unset, str)}
 WORDS = frozenset({*NAMED, *_TEXTS, "limit", "caveats"}) - {"batch", "level"}
 NUMBERS = tuple(column for column in COLUMNS if column not in WORDS)
-_FORMULA = re.compile(r"[=+\-@\t\r]")
-_NS_PER = {"ms": 1e6, "s": 1e9}
-TIMELINE_COLUMNS = tuple(
-    """t_s utc cell repeat phase endpoint requests_per_s images_per_s failures_per_s latency_p50_ms
-    latency_p95_ms latency_p99_ms in_flight users worker_cpu_pct loop_lag_ms server_queue_ms server_compute_ms
-    executed_batch pending_requests gpu_util_pct gpu_memory_bytes gpu_power_w gpu_sm_clock_mhz host_cpu_pct
-    tx_bytes_per_s rx_bytes_per_s""".split()  # noqa: SIM905
-)
+TIMELINE: Mapping[str, Callable[[TimelineSecond], object]] = {
+    **figures("", "t_s utc cell repeat phase endpoint requests_per_s images_per_s failures_per_s"),
+    **figures("", "latency_p50_ms latency_p95_ms latency_p99_ms in_flight users worker_cpu_pct loop_lag_ms"),
+    **figures("", "server_queue_ms server_compute_ms executed_batch pending_requests"),
+    **figures("", "gpu_util_pct gpu_memory_bytes gpu_power_w gpu_sm_clock_mhz host_cpu_pct"),
+    **figures("", "tx_bytes_per_s rx_bytes_per_s"),
+}
+"""Those of timeline.csv, likewise."""
 
 
 def render_csv(study: Study) -> str:
-    """The whole file; empty where a column is unknown."""
+    """The whole of cells.csv."""
     return csv_text(COLUMNS, cell_rows(study))
 
 
 def cell_rows(study: Study) -> Iterator[Sequence[object]]:
     """The values of COLUMNS for each run that was begun, in run order; None where one is unknown."""
-    return ([value_in(study, run, column) for column in COLUMNS] for run in study.started)
+    return ([study.header["study"], *(of(run) for of in CELLS.values())] for run in study.started)
 
 
-def value_in(study: Study, run: Summary, column: str) -> object:
-    """What a run has in one column; None where it is unknown."""
-    if column == "study":
-        return study.header["study"]
-    if column == "limit":
-        return run.limit.code if run.limit else None
-    return codes(run, ";") if column == "caveats" else column_of(run, column)
+def render_timeline(study: Study) -> str:
+    """The whole of timeline.csv."""
+    return csv_text(tuple(TIMELINE), timeline_rows(study))
+
+
+def timeline_rows(study: Study) -> Iterator[Sequence[object]]:
+    """The values of TIMELINE for each second of every run; None where one is unknown."""
+    return ([of(second) for of in TIMELINE.values()] for second in study.timeline)
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
@@ -67,20 +109,3 @@ def _safe(value: object) -> object:
         return round(value, 6) if isinstance(value, float) else value
     # Python's writer leaves a carriage return unquoted, which then ends the row.
     return ("'" if _FORMULA.match(value) else "") + value.replace("\r", " ")
-
-
-def column_of(thing: object, column: str) -> object:
-    """The attribute of a column's name, or its `_ns` twin in the column's unit; None without either."""
-    stem, _, unit = column.rpartition("_")
-    value_ns = getattr(thing, f"{stem}_ns", None) if unit in _NS_PER else None
-    return getattr(thing, column, None) if value_ns is None else value_ns / _NS_PER[unit]
-
-
-def render_timeline(study: Study) -> str:
-    """The whole file; empty where a column is unknown."""
-    return csv_text(TIMELINE_COLUMNS, timeline_rows(study))
-
-
-def timeline_rows(study: Study) -> Iterator[Sequence[object]]:
-    """The values of TIMELINE_COLUMNS for each second of every run; None where one is unknown."""
-    return ([column_of(second, column) for column in TIMELINE_COLUMNS] for second in study.timeline)

@@ -180,16 +180,21 @@ def _reason(texts: Iterable[str], name: str) -> str:
     return f" ({said.most_common(1)[0][0]})" if said else ""
 
 
-def costs(
-    images_per_s: float | None, power_w: float | None, options: Mapping[str, Any]
-) -> dict[str, float | None]:
-    """Images for a US dollar, joules for an image; None where rate, price or power is unknown or 0.
+@dataclass(frozen=True)
+class Cost:
+    """Images for a US dollar, joules for an image; None where rate, price or power is unknown or 0."""
 
-    `options` are the header's: `usd_per_hour` is what the servers cost together. `power_w` is the mean over
-    the measure phase of all GPUs that were sampled, with what they draw idle.
+    images_per_usd: float | None = None
+    joules_per_image: float | None = None
+
+
+def costs(images_per_s: float | None, power_w: float | None, options: Mapping[str, Any]) -> Cost:
+    """By the header's options, whose `usd_per_hour` is what the servers cost together.
+
+    `power_w` is the mean over the measure phase of all GPUs that were sampled, with what they draw idle.
     """
     usd = options.get("usd_per_hour")
-    return {
-        "images_per_usd": images_per_s * HOUR_S / usd if images_per_s and usd else None,
-        "joules_per_image": power_w / images_per_s if images_per_s and power_w else None,
-    }
+    return Cost(
+        images_per_usd=images_per_s * HOUR_S / usd if images_per_s and usd else None,
+        joules_per_image=power_w / images_per_s if images_per_s and power_w else None,
+    )

@@ -113,18 +113,20 @@ def _between(old: Executed, now: Executed) -> Executed:
 class ServerSide:
     """Means per success on the server by part, and what it counted; None where it did not say.
 
-    `executing_ns` is the time of all executions together, each counted once for all requests in it.
+    `executing_ns` is the time of all executions together, each counted once for all requests in it. `busy` is
+    that over the time of all instances, at most 1.
     """
 
     requests: int | None = None
     parts: Mapping[str, float] = field(default_factory=dict)
     executed_batch: float | None = None
     executing_ns: int | None = None
+    busy: float | None = None
     cold: Cold = field(default_factory=Cold)
     gap: Caveat | None = None
 
     @property
-    def server_ns(self) -> float | None:
+    def total_ns(self) -> float | None:
         """All parts together."""
         return sum(self.parts.values()) if self.parts else None
 
@@ -144,11 +146,10 @@ class ServerSide:
         rest = (value for part, value in self.parts.items() if part not in ("queue", "compute"))
         return sum(rest, 0.0) if self.parts else None
 
-    def busy_share(self, phase_ns: float | None, instances: int | None) -> float | None:
-        """The share of the instances' time that was spent executing, at most 1."""
-        if self.executing_ns is None or not phase_ns or not instances:
-            return None
-        return min(1.0, self.executing_ns / (phase_ns * float(instances)))
+    def over(self, phase_ns: float | None, instances: int | None) -> "ServerSide":
+        """The same of a phase so long, on so many instances."""
+        busy = ratio(self.executing_ns, (phase_ns or 0.0) * (instances or 0))
+        return replace(self, busy=None if busy is None else min(1.0, busy))
 
 
 def server_side(

@@ -7,14 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from statistics import fmean
+from typing import Self
 
+from reports.fold.records import ratio
 from reports.histogram.buckets import EMPTY, Buckets, compact, mean_ns, percentiles_ns
 from reports.ledger.ledger import Record
-from reports.ledger.records import DURATIONS
 
-LATENCY_PERCENTS = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p999": 99.9, "max": 100.0}
-MEDIAN = {"p50": 50.0}
-SERVICE_PERCENTS = {"p50": 50.0, "p95": 95.0, "p99": 99.0}
+PERCENTS = (50.0, 90.0, 95.0, 99.0, 99.9, 100.0)
 PHASES = ("encode", "send", "wait", "receive", "decode")
 """Of the service time on the client; an endpoint measures those that it can tell apart."""
 
@@ -133,25 +132,85 @@ def abandoned(workers: Mapping[str, Windows], drained: Sequence[Record]) -> int:
     return sum(seen.abandoned for name, seen in workers.items() if name not in stated) + sum(stated.values())
 
 
-def times(found: Results) -> dict[str, float | None]:
-    """Percentiles and means of the histograms, under the names that Summary gives them."""
-    latency, service, send_delay = map(found.histogram, DURATIONS)
-    return {
-        "latency_mean_ns": mean_ns(latency),
-        **_named("latency", LATENCY_PERCENTS, latency),
-        "service_mean_ns": mean_ns(service),
-        **_named("service", SERVICE_PERCENTS, service),
-        "send_delay_mean_ns": mean_ns(send_delay),
-        **_named("send_delay", {"p95": 95.0, "p99": 99.0}, send_delay),
-        **_named("failed", MEDIAN, found.histogram("failed")),
-        **_named("timeout", MEDIAN, found.histogram("timeout")),
-        **{f"{phase}_ns": mean_ns(found.histogram(phase)) for phase in PHASES},
-    }
+@dataclass(frozen=True, kw_only=True)
+class Distribution:
+    """Mean, percentiles and maximum of some durations; None without any."""
+
+    mean_ns: float | None = None
+    p50_ns: float | None = None
+    p90_ns: float | None = None
+    p95_ns: float | None = None
+    p99_ns: float | None = None
+    p999_ns: float | None = None
+    max_ns: float | None = None
+
+    @classmethod
+    def of(cls, values: Buckets) -> Self:
+        """Of the values of a histogram."""
+        p50, p90, p95, p99, p999, most = percentiles_ns(values, PERCENTS)
+        mean = mean_ns(values)
+        return cls(mean_ns=mean, p50_ns=p50, p90_ns=p90, p95_ns=p95, p99_ns=p99, p999_ns=p999, max_ns=most)
 
 
-def _named(stem: str, percents: Mapping[str, float], values: Buckets) -> dict[str, float | None]:
-    found = percentiles_ns(values, list(percents.values()))
-    return {f"{stem}_{name}_ns": value for name, value in zip(percents, found, strict=True)}
+@dataclass(frozen=True, kw_only=True)
+class ClientPhases:
+    """Means per success of the service time's parts on the client; None where one is not told apart."""
+
+    encode_ns: float | None = None
+    send_ns: float | None = None
+    wait_ns: float | None = None
+    receive_ns: float | None = None
+    decode_ns: float | None = None
+
+
+def client_phases(found: Results) -> ClientPhases:
+    """From the histograms of the phases."""
+    return ClientPhases(**{f"{phase}_ns": mean_ns(found.histogram(phase)) for phase in PHASES})
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestCounts:
+    """Requests that came back, of them those that failed, and those killed at the stop; None before any.
+
+    Images, bytes and rates are of successes, bytes are means per request; rates are over `measure_ns`.
+    """
+
+    requests: int | None = None
+    failures: int | None = None
+    failure_kinds: Mapping[str, int] = field(default_factory=dict)
+    abandoned: int | None = None
+    images: int | None = None
+    measure_ns: float | None = None
+    requests_per_s: float | None = None
+    images_per_s: float | None = None
+    request_bytes: float | None = None
+    response_bytes: float | None = None
+
+    @property
+    def succeeded(self) -> int:
+        """Requests that came back right."""
+        return (self.requests or 0) - (self.failures or 0)
+
+
+def request_counts(found: Windows, measured_ns: float | None) -> RequestCounts:
+    """From the windows of a measure phase of so many nanoseconds."""
+    counted = bool(found.images or not found.ok)
+    return RequestCounts(
+        requests=found.finished,
+        failures=found.failures,
+        failure_kinds=dict(found.failure_kinds),
+        abandoned=found.abandoned,
+        images=found.images,
+        measure_ns=measured_ns,
+        requests_per_s=_per_s(found.ok, measured_ns),
+        images_per_s=_per_s(found.images, measured_ns) if counted else None,
+        request_bytes=ratio(found.request_bytes, found.ok),
+        response_bytes=ratio(found.response_bytes, found.ok),
+    )
+
+
+def _per_s(total: int, elapsed_ns: float | None) -> float | None:
+    return total / (elapsed_ns / 1e9) if elapsed_ns else None
 
 
 def measure_ns(load: str, workers: Iterable[Windows], drained: Sequence[Record]) -> int | None:
@@ -196,6 +255,11 @@ class Arrivals:
     dropped: int | None = None
     overslept: int | None = None
     offered: Offered | None = None
+
+    @property
+    def offered_per_s(self) -> float | None:
+        """What was sent a second; None where nothing tells."""
+        return self.offered.per_s if self.offered else None
 
 
 def arrivals(load: str, windows: Windows, drained: Sequence[Record]) -> Arrivals:

@@ -9,10 +9,11 @@ from pandas import DataFrame
 
 from reports.cells_csv.columns import (
     COLUMNS,
-    TIMELINE_COLUMNS,
+    TIMELINE,
     WORDS,
     cell_rows,
-    column_of,
+    figures,
+    in_unit,
     timeline_rows,
 )
 from reports.frames.requests import read_requests
@@ -30,11 +31,14 @@ MEASURES: Mapping[str, Value] = {
 }
 """Columns of cells.csv that have the repeats' median, lowest and highest beside them."""
 DOUBTS = ("disqualified", *(f"{name}_{end}" for name in MEASURES for end in ("median", "low", "high")))
-SHARE_COLUMNS = (
-    *("users", "requests", "failures", "images", "phase_s", "images_per_s"),
-    *("latency_p50_ms", "latency_p95_ms", "latency_p99_ms", "cpu_pct", "loop_lag_p99_ms", "tcp_connections"),
-)
-WORKER_COLUMNS = ("cell", "repeat", "endpoint", "worker", *SHARE_COLUMNS, "doubts")
+SHARES = {
+    **figures("", "users requests failures images"),
+    "phase_s": in_unit("phase_ns", 1e9),
+    **figures("", "images_per_s latency_p50_ms latency_p95_ms latency_p99_ms cpu_pct loop_lag_p99_ms"),
+    **figures("", "tcp_connections"),
+}
+"""Columns of a worker's share of a run."""
+WORKER_COLUMNS = ("cell", "repeat", "endpoint", "worker", *SHARES, "doubts")
 TEXTS = frozenset({"caveats", "doubts"})
 NAMES = (WORDS | {"phase", "worker"}) - TEXTS
 WHOLE = frozenset(
@@ -100,7 +104,7 @@ def frames_of(directory: Path | str, usd_per_hour: float | None = None) -> Frame
         study = load_study(folder, usd_per_hour)
         return Frames(
             cells=frame((*COLUMNS, *DOUBTS), _with_doubts(study)),
-            timeline=frame(TIMELINE_COLUMNS, timeline_rows(study)),
+            timeline=frame(tuple(TIMELINE), timeline_rows(study)),
             workers=frame(WORKER_COLUMNS, _worker_rows(study)),
             notices=(*notices(study), *disclosures(study, study.endpoints)),
             directory=folder,
@@ -144,6 +148,6 @@ def _worker_rows(study: Study) -> Iterator[Sequence[object]]:
     for run in study.started:
         for place, share in enumerate(run.per_worker):
             others = (*run.per_worker[:place], *run.per_worker[place + 1 :])
-            numbers = (column_of(share, column) for column in SHARE_COLUMNS)
+            numbers = (of(share) for of in SHARES.values())
             doubts = "; ".join(hints(run.load, share, others))
             yield (run.cell, run.repeat, run.endpoint, share.worker, *numbers, doubts)

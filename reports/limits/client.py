@@ -57,88 +57,90 @@ def _used_up(run: Summary) -> bool:
 
 def used_pct(run: Summary) -> float | None:
     """Of a core by the event loop's thread, or by all threads where that is not known."""
-    return run.worker_cpu_pct if run.loop_cpu_pct is None else run.loop_cpu_pct
+    client = run.generator
+    return client.worker_cpu_pct if client.loop_cpu_pct is None else client.loop_cpu_pct
 
 
 def awake_pct(run: Summary) -> float:
     """Of the time that one worker's loop ran or waited for a core."""
-    return total(run.worker_cpu_pct, run.cpu_wait_pct) if run.awake_pct is None else run.awake_pct
+    client = run.generator
+    spent = total(client.worker_cpu_pct, client.cpu_wait_pct)
+    return spent if client.awake_pct is None else client.awake_pct
 
 
 def _held_up(run: Summary) -> bool:
-    return (
-        lags(run.loop_lag_p95_ns, run.latency_p95_ns) or _stops_long(run) or has_caveat(run, "client-bound")
-    )
+    lagging = lags(run.generator.loop_lag_p95_ns, run.latency.p95_ns)
+    return lagging or _stops_long(run) or has_caveat(run, "client-bound")
 
 
 def _stops_long(run: Summary) -> bool:
     """Whether the loop stops seldom and for long: events wait for it, though few looks at it were late."""
-    return lags(run.loop_delay_ns, run.latency_mean_ns)
+    return lags(run.generator.loop_delay_ns, run.latency.mean_ns)
 
 
 def _codec_holds(run: Summary) -> bool:
     """Whether our own building of requests and reading of answers is what the loop does when it is late."""
-    coding_ns = total(run.encode_ns, run.decode_ns)
-    return run.loop_lag_p95_ns is not None and coding_ns >= run.loop_lag_p95_ns / 2 and coding_ns > 0
+    coding_ns, lag_ns = total(run.phases.encode_ns, run.phases.decode_ns), run.generator.loop_lag_p95_ns
+    return lag_ns is not None and coding_ns >= lag_ns / 2 and coding_ns > 0
 
 
 def _on_cpu(run: Summary) -> bool:
     """Whether a lagging loop is one that lacks CPU."""
-    return at_least(run.cpu_wait_pct, AWAITED_PCT) or awake_pct(run) >= AWAKE_PCT
+    return at_least(run.generator.cpu_wait_pct, AWAITED_PCT) or awake_pct(run) >= AWAKE_PCT
 
 
 def _waits_account_for_lag(run: Summary) -> bool:
     """Whether the loop waited for a core as long as it lagged: on average half its p95 at each look."""
-    lag = run.loop_lag_p95_ns
-    if lag is None or run.cpu_wait_pct is None:
+    lag = run.generator.loop_lag_p95_ns
+    if lag is None or run.generator.cpu_wait_pct is None:
         return False
-    return run.cpu_wait_pct / 100 >= lag / 2 / (LOOK_NS + lag)
+    return run.generator.cpu_wait_pct / 100 >= lag / 2 / (LOOK_NS + lag)
 
 
 def _starved(run: Summary) -> bool:
     """Whether requests felt that the worker waited for a core."""
-    if not at_least(run.cpu_wait_pct, AWAITED_PCT):
+    if not at_least(run.generator.cpu_wait_pct, AWAITED_PCT):
         return False
     if awake_pct(run) >= AWAKE_PCT:
         return True
     # Of a silent server it is not known whether the requests were there meanwhile.
-    felt, share = ratio(run.loop_lag_p95_ns, run.latency_p95_ns), server_share(run)
+    felt, share = ratio(run.generator.loop_lag_p95_ns, run.latency.p95_ns), server_share(run)
     return (felt is None or felt >= FELT_LAG_SHARE) and share is not None and share < SERVER_SHARE
 
 
 def _coding(run: Summary) -> bool:
-    share = ratio(total(run.encode_ns, run.decode_ns), service_ns(run))
+    share = ratio(total(run.phases.encode_ns, run.phases.decode_ns), service_ns(run))
     return at_least(share, CODEC_SHARE) and at_least(used_pct(run), CODEC_PCT)
 
 
 def cpu_said(run: Summary, least_wait_pct: float = 0) -> Iterator[str]:
     """What the workers used of a core, and how long they waited for one where that is so much."""
-    if run.worker_cpu_pct is not None:
-        yield f"the busiest worker used {digits(run.worker_cpu_pct)} % of a core"
-    if run.cpu_wait_pct is not None and run.cpu_wait_pct >= least_wait_pct:
-        yield f"a worker was ready to run and had no core {digits(run.cpu_wait_pct)} % of the time"
+    if run.generator.worker_cpu_pct is not None:
+        yield f"the busiest worker used {digits(run.generator.worker_cpu_pct)} % of a core"
+    if run.generator.cpu_wait_pct is not None and run.generator.cpu_wait_pct >= least_wait_pct:
+        yield f"a worker was ready to run and had no core {digits(run.generator.cpu_wait_pct)} % of the time"
 
 
 def _cpu_said(run: Summary) -> Iterator[str]:
     yield from cpu_said(run)
     if _coding(run):
-        coding = ms(total(run.encode_ns, run.decode_ns))
+        coding = ms(total(run.phases.encode_ns, run.phases.decode_ns))
         yield f"building requests and reading answers took {coding} of {ms(service_ns(run))} ms"
 
 
 def _lag_said(run: Summary) -> list[str]:
-    if run.loop_lag_p95_ns is None or run.latency_p95_ns is None:
+    if run.generator.loop_lag_p95_ns is None or run.latency.p95_ns is None:
         return []
-    lag, latency = ms(run.loop_lag_p95_ns), ms(run.latency_p95_ns)
+    lag, latency = ms(run.generator.loop_lag_p95_ns), ms(run.latency.p95_ns)
     said = [f"a worker's event loop lagged {lag} ms at p95 beside a latency of {latency} ms"]
     if _stops_long(run):
-        mean = ms(run.latency_mean_ns)
-        said.append(f"events waited {ms(run.loop_delay_ns)} ms for it on average, of a latency of {mean} ms")
+        waited, mean = ms(run.generator.loop_delay_ns), ms(run.latency.mean_ns)
+        said.append(f"events waited {waited} ms for it on average, of a latency of {mean} ms")
     return said
 
 
 def _advice(run: Summary) -> str:
-    if total(run.cpu_wait_pct) > total(run.worker_cpu_pct) or _starved(run):
+    if total(run.generator.cpu_wait_pct) > total(run.generator.worker_cpu_pct) or _starved(run):
         return "Stop what else computes on the client's host, or give the client a host with free cores."
     if run.built_anew and _coding(run):
         return "Use --client prepared, or add workers (--processes): building requests takes the time."

@@ -10,7 +10,6 @@ from reports.limit import Limit
 from reports.limits.shares import (
     MOST,
     at_least,
-    connections,
     has_caveat,
     in_flight,
     path_ns,
@@ -103,7 +102,7 @@ def _carried_per_s(run: Summary) -> tuple[float | None, str]:
     if path is None:
         return None, ""
     sent, received = path.wire_bytes_per_s, path.received_wire_bytes
-    back = ratio(received, run.measure_ns and run.measure_ns / 1e9)
+    back = ratio(received, run.counts.measure_ns and run.counts.measure_ns / 1e9)
     return (back, "received") if back is not None and back > (sent or 0) else (sent, "sent")
 
 
@@ -113,7 +112,7 @@ def _on_the_path(run: Summary, path: Path) -> bool:
 
 
 def _shared(run: Summary) -> bool:
-    seen, under_way = connections(run), in_flight(run)
+    seen, under_way = run.tcp_connections, in_flight(run)
     return bool(seen) and under_way is not None and (seen or 0) < FEWER * under_way
 
 
@@ -122,7 +121,7 @@ def _lossy(path: Path) -> bool:
 
 
 def _evidence(run: Summary, path: Path, held: str) -> str:
-    seen, under_way = connections(run), in_flight(run)
+    seen, under_way = run.tcp_connections, in_flight(run)
     count = "its connections" if seen is None else "1 connection" if seen == 1 else f"{seen:,} connections"
     requests = "requests" if under_way is None else f"{digits(under_way)} requests"
     busy = "" if path.busy_share is None else f", busy {digits(100 * path.busy_share)} % of the time"
@@ -187,7 +186,7 @@ def fills_windows(run: Summary, path: Path) -> bool:
 
 def window_use(run: Summary, path: Path) -> float | None:
     """Bytes under way by the windows' sum while connections are busy: about 1 where windows are the limit."""
-    seen, rate, rtt = connections(run), path.wire_bytes_per_s, path.rtt_ns
+    seen, rate, rtt = run.tcp_connections, path.wire_bytes_per_s, path.rtt_ns
     if not seen or rate is None or rtt is None or not path.cwnd_bytes:
         return None
     busy = 1.0 if path.busy_share is None else path.busy_share
@@ -196,11 +195,11 @@ def window_use(run: Summary, path: Path) -> float | None:
 
 def windows_needed(run: Summary, path: Path) -> float | None:
     """How many windows the requests fill that are under way on one connection."""
-    seen, under_way = connections(run), in_flight(run)
-    if run.request_bytes is None or not path.cwnd_bytes:
+    seen, under_way = run.tcp_connections, in_flight(run)
+    if run.counts.request_bytes is None or not path.cwnd_bytes:
         return None
     sharing = max(1.0, under_way / seen) if seen and under_way is not None else 1.0
-    return run.request_bytes * sharing / path.cwnd_bytes
+    return run.counts.request_bytes * sharing / path.cwnd_bytes
 
 
 def loss_share(path: Path) -> float | None:

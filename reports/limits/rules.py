@@ -18,7 +18,6 @@ from reports.limits.shares import (
     has_caveat,
     path_ns,
     path_share,
-    server_ns,
     server_share,
     service_ns,
     upstream_share,
@@ -52,15 +51,15 @@ def nothing_measured(run: Summary) -> Limit | None:
 
 def failed_time_share(run: Summary) -> float:
     """Of the time of all requests: a few that hang take more of it than many that fail at once."""
-    timeouts = run.failure_kinds.get("timeout", 0)
-    others = (run.failures or 0) - timeouts
-    failed_ns = timeouts * (run.timeout_p50_ns or 0.0) + others * (run.failed_p50_ns or 0.0)
+    timeouts = run.counts.failure_kinds.get("timeout", 0)
+    others = (run.counts.failures or 0) - timeouts
+    failed_ns = timeouts * (run.timeout.p50_ns or 0.0) + others * (run.failed.p50_ns or 0.0)
     whole_ns = failed_ns + run.succeeded * (service_ns(run) or 0.0)
     return failed_ns / whole_ns if whole_ns else 0.0
 
 
 def _flaws(run: Summary) -> Iterator[str]:
-    failures, finished = run.failures or 0, run.requests or 0
+    failures, finished = run.counts.failures or 0, run.counts.requests or 0
     if run.status != "done":
         yield f"the run ended as {run.status}"
     if run.succeeded <= 0:
@@ -79,7 +78,7 @@ def _flaws(run: Summary) -> Iterator[str]:
 
 def server_unread(run: Summary) -> Limit | None:
     """What the server did with requests is not known."""
-    if server_ns(run) is not None:
+    if run.server.total_ns is not None:
         return None
     gaps = [caveat.text for caveat in run.caveats if caveat.code == "probe-gap"]
     why = "; ".join(["the server's parts could not be read", *gaps, "nothing else is seen in the way"])
@@ -91,7 +90,7 @@ def upstream_untold(run: Summary) -> Limit | None:
     """A gateway knows how long its upstream took, and not what with."""
     if not at_least(upstream_share(run), MOST):
         return None
-    took = f"{ms(run.server_parts['upstream'])} of {ms(service_ns(run))} ms"
+    took = f"{ms(run.server.parts['upstream'])} of {ms(service_ns(run))} ms"
     why = f"the gateway waited {took} for its upstream: in its queue, for its work or on the way is not told"
     advice = "Measure the upstream's own endpoint, whose counters tell these apart, at the same load."
     return Limit("inconclusive", why, advice)
@@ -106,9 +105,9 @@ def unexplained(run: Summary) -> Limit | None:
     advice = "See docs/attribution.md for what can hide there; look at proxies and at the server's front end."
     if left < -UNEXPLAINED_SHARE * whole:
         return Limit("inconclusive", f"the parts come to more than was measured: {said}", advice)
-    handling = HANDLING_NS + 1e9 * (run.request_bytes or 0) / HANDLING_BYTES_PER_S
-    others = (run.server_queue_ns, run.server_compute_ns, run.server_other_ns, path_ns(run))
-    codec = (run.encode_ns, run.decode_ns)
+    handling = HANDLING_NS + 1e9 * (run.counts.request_bytes or 0) / HANDLING_BYTES_PER_S
+    others = (run.server.queue_ns, run.server.compute_ns, run.server.other_ns, path_ns(run))
+    codec = (run.phases.encode_ns, run.phases.decode_ns)
     if left > handling and left > max(part or 0.0 for part in (*others, *codec)):
         return Limit("inconclusive", f"the largest part is unexplained: {said}", advice)
     return None
@@ -137,7 +136,7 @@ def queue_or_loss(run: Summary) -> Limit | None:
 
 def host_full(run: Summary) -> Limit | None:
     """Client, server and others share the host's cores, which are all in use: the client waits for them."""
-    waits = run.cpu_wait_pct is None or run.cpu_wait_pct >= AWAITED_PCT
+    waits = run.generator.cpu_wait_pct is None or run.generator.cpu_wait_pct >= AWAITED_PCT
     if run.host_cpu_pct is None or run.host_cpu_pct < HOST_BUSY_PCT or not waits:
         return None
     why = f"the client's host was {digits(run.host_cpu_pct)} % busy, and it is not known by whom"
@@ -149,9 +148,9 @@ def not_kept_up(run: Summary) -> Limit | None:
     """An open load was not carried, though nothing that was measured was full."""
     if run.load == "closed":
         return None
-    delay, latency = run.send_delay_mean_ns, run.latency_mean_ns
-    if run.dropped:
-        why = f"{run.dropped:,} of {run.due or 0:,} arrivals were never sent"
+    delay, latency = run.send_delay.mean_ns, run.latency.mean_ns
+    if run.sent.dropped:
+        why = f"{run.sent.dropped:,} of {run.sent.due or 0:,} arrivals were never sent"
     elif delay is not None and latency is not None and delay > DELAYED_SHARE * latency:
         why = f"requests began {ms(delay)} ms late"
     elif has_caveat(run, "rate-missed"):
@@ -173,14 +172,14 @@ def offered_load(run: Summary) -> Limit:
 def _load(run: Summary) -> str:
     if run.load == "closed":
         return f"{plural(int(run.level), 'user')} did not fill anything"
-    offered = run.level if run.offered_per_s is None else run.offered_per_s
+    offered = run.level if run.sent.offered_per_s is None else run.sent.offered_per_s
     return f"the server kept up with {digits(offered)} requests a second"
 
 
 def _room(run: Summary) -> Iterator[str]:
     yield from cpu_said(run, WORTH_SAYING_PCT)
-    if run.server_busy is not None:
-        yield f"the server's instances were executing {digits(100 * run.server_busy)} % of the time"
+    if run.server.busy is not None:
+        yield f"the server's instances were executing {digits(100 * run.server.busy)} % of the time"
     elif (share := server_share(run)) is not None:
         yield f"the server took {digits(100 * share)} % of {ms(service_ns(run))} ms a request"
     path, rate = run.path, run.link_bytes_per_s

@@ -37,23 +37,24 @@ BEFORE_THE_MODEL = ("decode", "preprocess")
 
 def server_cold(run: Summary) -> Limit | None:
     """First executions of batch sizes, in which engines are built, took a part of the measured time."""
-    if run.cold_share is None or run.cold_share < COLD_SHARE:
+    cold = run.server.cold
+    if cold.share is None or cold.share < COLD_SHARE:
         return None
-    sizes = ", ".join(map(str, run.cold_batches)) or "unknown size"
-    said = f"{digits(100 * run.cold_share)} % of the server's execution time went into first executions"
+    sizes = ", ".join(map(str, cold.batches)) or "unknown size"
+    said = f"{digits(100 * cold.share)} % of the server's execution time went into first executions"
     advice = "Warm the server up for these batch sizes before measuring, then run again."
     return Limit("server-cold", f"{said} of batch {sizes}", advice)
 
 
 def server_queue(run: Summary) -> Limit | None:
     """Requests wait longer than they are worked on, for a batch to fill or for an instance to be free."""
-    if run.server_queue_ns is None or service_ns(run) is None:
+    if run.server.queue_ns is None or service_ns(run) is None:
         return None
     if not saturated(run) and within_batching_delay(run) and queue_is_largest(run, WASTEFUL_DELAY):
         return _waiting_for_a_batch(run)
     if exhausted(run) or decodes(run) or not queue_leads(run):
         return None
-    if run.load != "closed" and run.server_busy is not None and not saturated(run):
+    if run.load != "closed" and run.server.busy is not None and not saturated(run):
         return None  # arrivals that come close together wait for each other on any server
     return _waiting_for_an_instance(run)
 
@@ -64,8 +65,8 @@ def server_compute(run: Summary) -> Limit | None:
         return None
     part, took_ns = _largest_work(run)
     said = [f"{part} took {ms(took_ns)} of {ms(service_ns(run))} ms a request"]
-    if run.server_queue_ns is not None:
-        said.append(f"requests waited {ms(run.server_queue_ns)} ms")
+    if run.server.queue_ns is not None:
+        said.append(f"requests waited {ms(run.server.queue_ns)} ms")
     said += _busy_said(run)
     if device := exhausted(run):
         said.append(device)
@@ -80,41 +81,39 @@ def server_compute(run: Summary) -> Limit | None:
 def _waiting_for_a_batch(run: Summary) -> Limit:
     delay_ns = run.serving.batching_delay_ns if run.serving else None
     said = [_queue_said(run), f"the batcher may hold a request back for {ms(delay_ns)} ms"]
-    if run.executed_batch is not None:
-        said.append(f"executions had {digits(run.executed_batch)} images")
+    if run.server.executed_batch is not None:
+        said.append(f"executions had {digits(run.server.executed_batch)} images")
     advice = "Lower max_queue_delay_microseconds, or send more at once so that batches fill sooner."
     return Limit("server-queue", "; ".join([*said, *_busy_said(run)]), advice)
 
 
 def _waiting_for_an_instance(run: Summary) -> Limit:
     said = [_queue_said(run), f"work on a request took {ms(work_ns(run))} ms", *_busy_said(run)]
-    if run.executed_batch is not None:
-        said.append(f"executions had {digits(run.executed_batch)} images")
+    if run.server.executed_batch is not None:
+        said.append(f"executions had {digits(run.server.executed_batch)} images")
     advice = "Give the model more instances (instance_group), a larger batch, or a faster device."
     return Limit("server-queue", "; ".join(said), advice)
 
 
 def _queue_said(run: Summary) -> str:
-    return f"requests waited {ms(run.server_queue_ns)} of {ms(service_ns(run))} ms in the server's queue"
+    return f"requests waited {ms(run.server.queue_ns)} of {ms(service_ns(run))} ms in the server's queue"
 
 
 def _busy_said(run: Summary) -> list[str]:
-    if run.server_busy is None:
+    if run.server.busy is None:
         share = server_share(run)
         return [] if share is None else [f"the server took {digits(100 * share)} % of the time"]
     count = run.serving.instances if run.serving else None
     who = "its instances were" if count is None or count > 1 else "its one instance was"
     who = f"its {count:,} instances were" if at_least(count, 2) else who
-    return [f"{who} executing {digits(100 * run.server_busy)} % of the time"]
+    return [f"{who} executing {digits(100 * run.server.busy)} % of the time"]
 
 
 def _largest_work(run: Summary) -> tuple[str, float | None]:
     """The name and the time of the largest part that is no waiting."""
-    parts = {name: took_ns for name, took_ns in run.server_parts.items() if name != "queue"}
-    fields = {"compute": run.server_compute_ns, "other work": run.server_other_ns}
-    known = parts or {name: took_ns for name, took_ns in fields.items() if took_ns is not None}
-    name = max(known, key=lambda part: known[part], default="")
-    return (name, known[name]) if name else ("the server", None)
+    parts = {name: took_ns for name, took_ns in run.server.parts.items() if name != "queue"}
+    name = max(parts, key=lambda part: parts[part], default="")
+    return (name, parts[name]) if name else ("the server", None)
 
 
 def loaded(run: Summary) -> bool:
@@ -122,7 +121,7 @@ def loaded(run: Summary) -> bool:
 
     What a gateway's upstream takes of it may be its queue, its work or the way there: that tells nothing.
     """
-    if run.server_busy is not None:
+    if run.server.busy is not None:
         return saturated(run)
     share = server_share(run)
     return share is not None and share - (upstream_share(run) or 0.0) >= MOST_SHARE
@@ -133,8 +132,8 @@ def exhausted(run: Summary) -> str:
     share = server_share(run)
     if not saturated(run) and (share is None or share < MOST_SHARE):
         return ""
-    if run.gpu_util_pct is not None and run.gpu_util_pct >= GPU_BUSY_PCT:
-        return f"the GPU was {digits(run.gpu_util_pct)} % busy"
+    if run.gpu.util_pct is not None and run.gpu.util_pct >= GPU_BUSY_PCT:
+        return f"the GPU was {digits(run.gpu.util_pct)} % busy"
     if run.host_cpu_pct is not None and run.host_cpu_pct >= HOST_BUSY_PCT and _computes_here(run):
         return f"the host's cores were {digits(run.host_cpu_pct)} % busy"
     return ""
@@ -145,14 +144,14 @@ def decodes(run: Summary) -> bool:
 
     Waits are then for its decoders too, of which more instances of the model would make none.
     """
-    before = sum(run.server_parts.get(part, 0.0) for part in BEFORE_THE_MODEL)
-    computed = total(run.server_compute_ns, run.server_parts.get("upstream"))
+    before = sum(run.server.parts.get(part, 0.0) for part in BEFORE_THE_MODEL)
+    computed = total(run.server.compute_ns, run.server.parts.get("upstream"))
     return before > 0 and before >= computed and at_least(server_share(run), MOST_SHARE)
 
 
 def queue_leads(run: Summary) -> bool:
     """Whether requests wait at the server for more than they are worked on."""
-    waited, whole, work = run.server_queue_ns, service_ns(run), work_ns(run)
+    waited, whole, work = run.server.queue_ns, service_ns(run), work_ns(run)
     if waited is None or not whole or whole < 0:
         return False
     if waited >= QUEUE_SHARE * whole:
@@ -173,17 +172,18 @@ def waiting_each(run: Summary, share: float) -> float:
 def within_batching_delay(run: Summary) -> bool:
     """Whether the batcher holding requests back explains their wait."""
     delay_ns = run.serving.batching_delay_ns if run.serving else None
-    if not delay_ns or run.server_queue_ns is None:
+    if not delay_ns or run.server.queue_ns is None:
         return False
-    return run.server_queue_ns <= DELAY_TIMES * delay_ns
+    return run.server.queue_ns <= DELAY_TIMES * delay_ns
 
 
 def queue_is_largest(run: Summary, least_share: float) -> bool:
     """Whether requests are nowhere longer than in the server's queue, and there for some share at least."""
-    waited, whole = run.server_queue_ns, service_ns(run)
+    waited, whole = run.server.queue_ns, service_ns(run)
     if waited is None or not whole or waited < least_share * whole:
         return False
-    others = (run.server_compute_ns, run.server_other_ns, path_ns(run), run.encode_ns, run.decode_ns)
+    server, phases = run.server, run.phases
+    others = (server.compute_ns, server.other_ns, path_ns(run), phases.encode_ns, phases.decode_ns)
     return waited > max(part or 0.0 for part in others)
 
 

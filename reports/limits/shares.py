@@ -28,34 +28,26 @@ def at_least(value: float | None, bound: float) -> bool:
 
 def service_ns(run: Summary) -> float | None:
     """Mean time from a request's start to its end."""
-    if run.service_mean_ns is not None:
-        return run.service_mean_ns
-    if run.latency_mean_ns is None:
+    if run.service.mean_ns is not None:
+        return run.service.mean_ns
+    if run.latency.mean_ns is None:
         return None
-    return run.latency_mean_ns - total(run.send_delay_mean_ns)
-
-
-def server_ns(run: Summary) -> float | None:
-    """All that the server stated of a request's time."""
-    parts = (run.server_queue_ns, run.server_compute_ns, run.server_other_ns)
-    if run.server_ns is not None:
-        return run.server_ns
-    return None if all(part is None for part in parts) else total(*parts)
+    return run.latency.mean_ns - total(run.send_delay.mean_ns)
 
 
 def upstream_share(run: Summary) -> float | None:
     """The part of the service time for which a gateway waited for its upstream; None where it has none."""
-    return ratio(run.server_parts.get("upstream"), service_ns(run))
+    return ratio(run.server.parts.get("upstream"), service_ns(run))
 
 
 def server_share(run: Summary) -> float | None:
     """The server's part of the service time."""
-    return ratio(server_ns(run), service_ns(run))
+    return ratio(run.server.total_ns, service_ns(run))
 
 
 def work_ns(run: Summary) -> float:
     """What the server did for a request while it did not wait."""
-    return total(run.server_compute_ns, run.server_other_ns)
+    return total(run.server.compute_ns, run.server.other_ns)
 
 
 def path_ns(run: Summary) -> float | None:
@@ -65,12 +57,12 @@ def path_ns(run: Summary) -> float | None:
     network's part may hold the wait for one held-back acknowledgement, which is taken off.
     """
     if run.network_ns is not None:
-        held_back = DELAYED_ACK_NS if server_ns(run) is None else 0.0
-        return max(0.0, total(run.send_ns, run.network_ns, run.receive_ns) - held_back)
-    whole, server = service_ns(run), server_ns(run)
+        held_back = DELAYED_ACK_NS if run.server.total_ns is None else 0.0
+        return max(0.0, total(run.phases.send_ns, run.network_ns, run.phases.receive_ns) - held_back)
+    whole, server = service_ns(run), run.server.total_ns
     if whole is None or server is None:
         return None
-    return max(0.0, whole - server - total(run.encode_ns, run.decode_ns))
+    return max(0.0, whole - server - total(run.phases.encode_ns, run.phases.decode_ns))
 
 
 def path_share(run: Summary) -> float | None:
@@ -86,15 +78,9 @@ def in_flight(run: Summary) -> float | None:
     return run.level if mean is None else min(mean, run.level)
 
 
-def connections(run: Summary) -> int | None:
-    """TCP connections to the server, the most seen at once."""
-    seen = run.path.connections if run.path else None
-    return run.tcp_connections if seen is None else seen
-
-
 def saturated(run: Summary) -> bool:
     """Whether the server's instances were executing nearly all the time."""
-    return at_least(run.server_busy, SATURATED)
+    return at_least(run.server.busy, SATURATED)
 
 
 def has_caveat(run: Summary, *codes: str) -> bool:

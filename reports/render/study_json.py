@@ -1,12 +1,13 @@
 """study.json: what was planned, on what it ran, how it ended, and what is doubtful."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from operator import attrgetter
 from typing import Any
 
+from reports.cells_csv.columns import Figure, figures
 from reports.gates.verdict import Verdict
-from reports.ledger.axes import recorded
 from reports.page.page import Page
 from reports.study.study import Study, inconclusive_because
 from reports.summary.breakdown import parts_of
@@ -19,17 +20,29 @@ _FROM_HEADER = (
     *("study", "title", "size", "started_utc", "plan", "options", "fingerprint"),
     *("images", "endpoints", "links", "hosts"),
 )
-_OF_RUN = (
-    *("cell", "repeat", "status", "tainted", "requests", "timeouts", "abandoned"),
-    *("failed_p50_ns", "timeout_p50_ns"),
-    *("arrivals", "offered_per_s", "late", "due", "dropped"),
-    *("client_cpu_ns", "client_cpu_doubts"),
-    *("worker_cpu_pct", "loop_lag_p99_ns", "send_delay_p99_ns", "gc_max_ns", "in_flight"),
-    *("loop_cpu_pct", "cpu_wait_pct", "awake_pct", "loop_delay_ns", "loop_lag_p95_ns"),
-    *("lag_worker", "host_cpu_pct"),
-    *("variant", "channels", "client", "link", "congestion", "workers", "hosts", "profile"),
-)
-_MORE_OF_RUN = ("queue_delay_us", "link_bytes_per_s", "latency_mean_ns", "server_busy")
+_OF_RUN: Mapping[str, Figure] = {
+    **figures("", "cell repeat status tainted"),
+    **figures("counts", "requests"),
+    **figures("", "timeouts"),
+    **figures("counts", "abandoned"),
+    **figures("failed", "p50_ns", prefix="failed_"),
+    **figures("timeout", "p50_ns", prefix="timeout_"),
+    **figures("", "arrivals"),
+    **figures("sent", "offered_per_s late due dropped"),
+    **figures("client_cpu", "ns doubts", prefix="client_cpu_"),
+    **figures("generator", "worker_cpu_pct loop_lag_p99_ns"),
+    **figures("send_delay", "p99_ns", prefix="send_delay_"),
+    **figures("generator", "gc_max_ns in_flight loop_cpu_pct cpu_wait_pct awake_pct loop_delay_ns"),
+    **figures("generator", "loop_lag_p95_ns"),
+    "lag_worker": attrgetter("generator.most_lagging"),
+    **figures("", "host_cpu_pct variant channels client link congestion workers hosts profile"),
+    "workers_asked": attrgetter("topology.workers"),
+    "hosts_asked": attrgetter("topology.hosts"),
+    "instances_asked": attrgetter("instances"),
+    **figures("", "queue_delay_us link_bytes_per_s"),
+    **figures("latency", "mean_ns", prefix="latency_"),
+    **figures("server", "busy", prefix="server_"),
+}
 _NESTED = ("path", "serving", "trace", "memory", "limit")
 _OF_COLD = ("endpoint", "batch", "first_ns", "second_ns", "reloaded")
 
@@ -53,13 +66,11 @@ def render_json(study: Study, page: Page, verdicts: Sequence[Verdict] = ()) -> s
 
 def _run(run: Summary) -> dict[str, Any]:
     return {
-        **{name: getattr(run, name) for name in _OF_RUN},
-        **{f"{name}_asked": value for name, value in recorded(run, ("topology", "instances")).items()},
-        **{name: getattr(run, name) for name in _MORE_OF_RUN},
+        **{name: of(run) for name, of in _OF_RUN.items()},
         "breakdown": {f"{part.name}_ns": part.ns for part in parts_of(run)},
-        "server_parts": {f"{name}_ns": value for name, value in run.server_parts.items()},
-        "cold": {"share": run.cold_share, "batches": list(run.cold_batches)},
+        "server_parts": {f"{name}_ns": value for name, value in run.server.parts.items()},
+        "cold": {"share": run.server.cold.share, "batches": list(run.server.cold.batches)},
         **{name: asdict(value) if (value := getattr(run, name)) else None for name in _NESTED},
-        "failures": dict(run.failure_kinds),
+        "failures": dict(run.counts.failure_kinds),
         "caveats": [asdict(caveat) for caveat in run.caveats],
     }

@@ -1,6 +1,7 @@
 """Figures of one run, the fastest cell, and the ways over HTTP and gRPC that are pairs."""
 
 from collections.abc import Iterable
+from operator import attrgetter
 
 from reports.stats.log_ratio import log_ratio
 from reports.stats.repeats import Runs, Value, typical
@@ -17,23 +18,24 @@ def fastest_cell(cells: Iterable[Runs]) -> Runs:
     return max(sound or every, key=lambda runs: typical(runs, images_per_s) or 0.0, default=[])
 
 
-def in_ms(field: str) -> Value:
-    """Some nanoseconds of a run in milliseconds."""
+def in_ms(path: str) -> Value:
+    """Some nanoseconds of a part of a run, such as `latency.p50_ns`, in milliseconds."""
+    found = attrgetter(path)
 
     def value(run: Summary) -> float | None:
-        value_ns: float | None = getattr(run, field)
+        value_ns: float | None = found(run)
         return None if value_ns is None else value_ns / 1e6
 
     return value
 
 
-latency_ms, compute_ms = in_ms("latency_p50_ns"), in_ms("server_compute_ns")
+latency_ms, compute_ms = in_ms("latency.p50_ns"), in_ms("server.compute_ns")
 """Median latency, and the server's compute time per request, in milliseconds."""
 
 
 def images_per_s(run: Summary) -> float | None:
     """Images per second; None where nothing succeeded: 0 would say "slow" where the run failed."""
-    return run.images_per_s if run.succeeded else None
+    return run.counts.images_per_s if run.succeeded else None
 
 
 def not_told_apart(best: Runs, other: Runs) -> bool:

@@ -11,15 +11,30 @@ from reports.caveats.run import run_caveats, varying_load
 from reports.fold.path import standing_alone
 from reports.fold.run_records import RunRecords
 from reports.fold.samples import costs
-from reports.fold.server import ServerSide, Serving, server_side, serving_gap, serving_of
+from reports.fold.server import server_side, serving_gap, serving_of
 from reports.fold.server_facts import memory_of, trace_of
-from reports.fold.windows import Windows, abandoned, arrivals, measure_ns, times
+from reports.fold.windows import (
+    Distribution,
+    abandoned,
+    arrivals,
+    client_phases,
+    measure_ns,
+    request_counts,
+)
 from reports.fold.workers import worker_shares
 from reports.limits.rules import limit_of
 from reports.summary.breakdown import breakdown
 from reports.summary.summary import Summary
 
 BYTES_OF_MBIT = 1e6 / 8
+DISTRIBUTIONS = {
+    "latency": "latency",
+    "service": "service_time",
+    "send_delay": "send_delay",
+    "failed": "failed",
+    "timeout": "timeout",
+}
+"""Those of a Summary, and the histograms that they are of."""
 
 
 def summarise(
@@ -32,91 +47,55 @@ def summarise(
             raise ValueError(f"{run.planned['cell']:.60} has windows and was never begun")
         return Summary(**run.planned, status="not-run")
     start, end = edges["start"], edges.get("end", {})
-    status, note = end.get("status", "unfinished"), end.get("note", "")
+    status = end.get("status", "unfinished")
     seen = {"status": status, "workers": len(start["workers"]), "hosts": start["hosts"]}
-    numbers = _numbers(run, status, note)
-    spent = costs(numbers["images_per_s"], numbers["gpu_power_w"], options or {})
-    stated = given(run.planned, options or {}, links)
-    whole = Summary(**{**run.planned, **stated, **seen, **numbers, **spent})
-    return attributed(replace(whole, caveats=(*whole.caveats, *axis_caveats(whole, links))))
+    stated, parts = given(run.planned, options or {}, links), _parts(run, status, end.get("note", ""))
+    whole = Summary(**{**run.planned, **stated, **seen, **parts})
+    cost = costs(whole.counts.images_per_s, whole.gpu.power_w, options or {})
+    doubted = (*whole.caveats, *axis_caveats(whole, links))
+    return attributed(replace(whole, cost=cost, caveats=doubted))
 
 
-def _numbers(run: RunRecords, status: str, note: str) -> dict[str, Any]:
+def _parts(run: RunRecords, status: str, note: str) -> dict[str, Any]:
     drained, load = run.drained, run.planned["load"]
-    counts = replace(run.windows, abandoned=abandoned(run.workers, drained))
-    if counts.images not in (0, counts.ok * run.planned["batch"]):
+    counted = replace(run.windows, abandoned=abandoned(run.workers, drained))
+    if counted.images not in (0, counted.ok * run.planned["batch"]):
         raise ValueError(
-            f"{run.planned['cell']:.60} has {counts.ok} successes of batch {run.planned['batch']}, and "
-            f"{counts.images} images"
+            f"{run.planned['cell']:.60} has {counted.ok} successes of batch {run.planned['batch']}, and "
+            f"{counted.images} images"
         )
-    found, kept = times(counts), arrivals(load, counts, drained)
-    fit = run.health.found(run.in_flight.mean)
-    seen = run.samples.missed("measure"), run.samples.requests
-    server = server_side(run.of_kind("server"), counts, status, *seen)
-    spent = run.health.cpu_of(run.workers, counts.finished)
-    phase_ns = measure_ns(load, run.workers.values(), drained) if counts.finished else None
-    path = run.path.path(counts.images)
+    times = {name: Distribution.of(counted.histogram(kept_as)) for name, kept_as in DISTRIBUTIONS.items()}
+    sent, fit = arrivals(load, counted, drained), run.health.found(run.in_flight.mean)
+    readings, serving = run.samples.measured, serving_of(run.of_kind("serving"))
+    phase_ns = measure_ns(load, run.workers.values(), drained) if counted.finished else None
+    server = server_side(
+        run.of_kind("server"), counted, status, run.samples.missed("measure"), run.samples.requests
+    )
     doubted = (
         *(caveat(record["code"], record["text"]) for record in run.of_kind("caveat")),
-        *run_caveats(status, note, counts, run.workers, drained, server),
+        *run_caveats(status, note, counted, run.workers, drained, server),
         *serving_gap(run.of_kind("serving")),
         *_unsampled(run),
-        *client_caveats(run.planned, counts, kept, fit, found),
+        *client_caveats(run.planned, counted, sent, fit, times["latency"], times["send_delay"]),
         *varying_load(run.planned["stages"]),
     )
     return {
-        **_rates(counts, phase_ns),
-        **found,
-        **_on_server(server, serving_of(run.of_kind("serving")), phase_ns),
-        **_named_alike(kept),
-        **_named_alike(fit),
-        **_sampled(run),
-        "offered_per_s": kept.offered.per_s if kept.offered else None,
-        "client_cpu_ns": spent.ns,
-        "client_cpu_doubts": spent.doubts,
-        "lag_worker": fit.most_lagging,
-        "path": path,
-        "tcp_asked": path.asked if path else None,
-        "tcp_connections": path.connections if path else None,
+        **times,
+        "counts": request_counts(counted, phase_ns),
+        "sent": sent,
+        "phases": client_phases(counted),
+        "server": server.over(phase_ns, serving.instances if serving else None),
+        "serving": serving,
         "trace": trace_of(run.of_kind("trace")),
         "memory": memory_of(run.of_kind("memory")),
+        "path": run.path.path(counted.images),
+        "generator": fit,
+        "client_cpu": run.health.cpu_of(run.workers, counted.finished),
         "per_worker": worker_shares(run),
+        "host_cpu_pct": readings.host_cpu_pct,
+        "gpu": readings.over,
+        "gpus": readings.gpus,
         "caveats": doubted,
-    }
-
-
-def _named_alike(found: object) -> dict[str, Any]:
-    """What a Summary has under the same names."""
-    return {name: value for name, value in vars(found).items() if name in Summary.__dataclass_fields__}
-
-
-def _rates(counts: Windows, measured_ns: float | None) -> dict[str, Any]:
-    return {
-        "requests": counts.finished,
-        "failures": counts.failures,
-        "failure_kinds": dict(counts.failure_kinds),
-        "abandoned": counts.abandoned,
-        "images": counts.images,
-        "measure_ns": measured_ns,
-        "requests_per_s": _per_s(counts.ok, measured_ns),
-        "images_per_s": None if counts.ok and not counts.images else _per_s(counts.images, measured_ns),
-        "request_bytes": counts.request_bytes / counts.ok if counts.ok else None,
-        "response_bytes": counts.response_bytes / counts.ok if counts.ok else None,
-    }
-
-
-def _per_s(total: int, elapsed_ns: float | None) -> float | None:
-    return total / (elapsed_ns / 1e9) if elapsed_ns else None
-
-
-def _sampled(run: RunRecords) -> dict[str, float | None]:
-    found = run.samples.measured.over
-    return {
-        "host_cpu_pct": run.samples.measured.host_cpu_pct,
-        "gpu_util_pct": found.util_pct,
-        "gpu_memory_bytes": found.memory_bytes,
-        "gpu_power_w": found.power_w,
-        "gpus": run.samples.measured.gpus,
     }
 
 
@@ -153,20 +132,4 @@ def given(
         "channels": planned.get("channels") or option or "",
         "client": planned.get("client") or options.get("client") or "",
         "link_bytes_per_s": rate * BYTES_OF_MBIT if rate else None,
-    }
-
-
-def _on_server(side: ServerSide, serving: Serving | None, phase_ns: float | None) -> dict[str, Any]:
-    """The server's parts, how busy it was and how cold."""
-    return {
-        "server_ns": side.server_ns,
-        "server_queue_ns": side.queue_ns,
-        "server_compute_ns": side.compute_ns,
-        "server_other_ns": side.other_ns,
-        "server_parts": side.parts,
-        "server_busy": side.busy_share(phase_ns, serving.instances if serving else None),
-        "cold_share": side.cold.share,
-        "cold_batches": side.cold.batches,
-        "executed_batch": side.executed_batch,
-        "serving": serving,
     }

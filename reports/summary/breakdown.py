@@ -1,22 +1,23 @@
 """Where a request's time went: parts whose sum is the mean latency. docs/attribution.md defines each."""
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 from reports.summary.summary import Summary
 
 PARTS = {
-    "send_delay": "send_delay_mean_ns",
-    "encode": "encode_ns",
-    "send": "send_ns",
+    "send_delay": "send_delay.mean_ns",
+    "encode": "phases.encode_ns",
+    "send": "phases.send_ns",
     "network": "network_ns",
-    "server_queue": "server_queue_ns",
-    "server_compute": "server_compute_ns",
-    "server_other": "server_other_ns",
-    "receive": "receive_ns",
-    "decode": "decode_ns",
+    "server_queue": "server.queue_ns",
+    "server_compute": "server.compute_ns",
+    "server_other": "server.other_ns",
+    "receive": "phases.receive_ns",
+    "decode": "phases.decode_ns",
     "unexplained": "unexplained_ns",
 }
-"""The parts in the order of the sum, and the field of a Summary that has each."""
+"""The parts in the order of the sum, and where a Summary has each."""
 LEFT_OVER = ("network", "unexplained")
 
 
@@ -31,8 +32,8 @@ class Part:
 
 def parts_of(run: Summary) -> list[Part]:
     """Every part in the order of the sum; those that are known add up to the mean latency."""
-    whole_ns = run.latency_mean_ns
-    found: list[tuple[str, float | None]] = [(name, getattr(run, field)) for name, field in PARTS.items()]
+    whole_ns = run.latency.mean_ns
+    found: list[tuple[str, float | None]] = [(name, attrgetter(path)(run)) for name, path in PARTS.items()]
     return [Part(name, ns, ns / whole_ns if ns is not None and whole_ns else None) for name, ns in found]
 
 
@@ -42,14 +43,14 @@ def breakdown(run: Summary) -> tuple[float | None, float | None]:
     The first is None where the path is not known, the second may be below 0; both are None where nothing
     succeeded.
     """
-    if run.latency_mean_ns is None:
+    if run.latency.mean_ns is None:
         return None, None
-    stated = (getattr(run, field) for name, field in PARTS.items() if name not in LEFT_OVER)
-    left_ns = run.latency_mean_ns - sum(ns for ns in stated if ns is not None)
+    stated = (attrgetter(path)(run) for name, path in PARTS.items() if name not in LEFT_OVER)
+    left_ns = run.latency.mean_ns - sum(ns for ns in stated if ns is not None)
     kernel_ns = in_kernel_ns(run)
     if kernel_ns is None:
         return None, left_ns
-    network_ns = min(max(0.0, left_ns), max(0.0, kernel_ns - (run.send_ns or 0.0)))
+    network_ns = min(max(0.0, left_ns), max(0.0, kernel_ns - (run.phases.send_ns or 0.0)))
     return network_ns, left_ns - network_ns
 
 
@@ -73,6 +74,6 @@ def sharing(run: Summary) -> float:
 
 def mean_in_flight(run: Summary) -> float | None:
     """By Little's law, which is exact over a phase; looks at each second's end are few and by chance."""
-    if run.service_mean_ns is None or not run.measure_ns:
-        return run.in_flight
-    return run.service_mean_ns * run.succeeded / run.measure_ns
+    if run.service.mean_ns is None or not run.counts.measure_ns:
+        return run.generator.in_flight
+    return run.service.mean_ns * run.succeeded / run.counts.measure_ns

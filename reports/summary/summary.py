@@ -1,13 +1,15 @@
 """One run's numbers, the way and the variant that it is of, and in which order a reader meets them."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from reports.caveat import Caveat
+from reports.fold.health import ClientCpu, ClientHealth
 from reports.fold.path import Path
-from reports.fold.server import Serving
+from reports.fold.samples import Cost, Gpus
+from reports.fold.server import ServerSide, Serving
 from reports.fold.server_facts import Memory, Trace
+from reports.fold.windows import Arrivals, ClientPhases, Distribution, RequestCounts
 from reports.fold.workers import WorkerShare
 from reports.ledger.axes import Axes
 from reports.limit import Limit
@@ -41,110 +43,50 @@ class CellFields:
 
 @dataclass(frozen=True, kw_only=True)
 class Summary(CellFields, Axes):
-    """One cell and repeat: counts, rates of successes, percentiles of successes, means per request.
+    """One cell and repeat: what was planned of it, then in parts what came of it.
 
-    Times are nanoseconds; None stands where nothing was measured. Names are those of cells.csv, which writes
-    `_ns` as milliseconds. `status` is done, aborted, failed, unfinished or not-run.
+    `status` is done, aborted, failed, unfinished or not-run. `level` is users in closed load; in open load it
+    is the asked arrivals per second. Its axes are as planned, such as `topology`; `workers` and `hosts` are
+    those that were there. `stages` is the `profile` of an open load as name, seconds, first and last rate of
+    each: `level` is then its peak. `link_bytes_per_s` is the rate of the emulated `link`, or without one the
+    rate that --link-mbit gave.
 
-    `level` is users in closed load. In open load it is the asked arrivals per second, `offered_per_s` what
-    was sent, `due` are the arrivals whose time came, `dropped` those of them that were never sent. `late` are
-    requests that began more than 5 ms after their time.
-    The generator's own figures, from `worker_cpu_pct` to `gc_max_ns`, are each of the worst worker, as
-    reports.fold.health defines them; `in_flight` is of all. `client_cpu_ns` is what one of `requests` cost
-    all workers together, and `client_cpu_doubts` says where that is coarse or mostly fixed work.
-    `loop_lag_p95_ns` is of `lag_worker`.
-
-    The phases from `encode_ns` to `decode_ns` and the server's parts are means per request, `server_parts`
-    by their names; docs/attribution.md defines `network_ns` and `unexplained_ns`. `server_busy` is the share
-    of its instances' time that the server spent executing, `cold_share` the part of that time that went into
-    first executions of the batch sizes `cold_batches`. `link_bytes_per_s` is the rate of the emulated `link`,
-    or without one the rate that --link-mbit gave. `gpus` is how many were sampled; `images_per_usd` goes by
-    the price that --usd-per-hour gave, `joules_per_image` by their power, idle included.
-
-    Its axes are as planned, such as `topology`; `workers` and `hosts` are those that were there. `stages` is
-    the `profile` of an open load as name, seconds, first and last rate of each: `level` is then its peak.
+    `latency`, `service` and `send_delay` are of successes, `failed` and `timeout` of requests that failed.
+    Phases, `network_ns`, `unexplained_ns` and the server's parts are means per request, which
+    docs/attribution.md defines. `client_cpu` is what one request cost all workers; `host_cpu_pct` is of the
+    master's machine, `gpu` of as many `gpus` as were sampled.
     """
 
     cell: str
     repeat: int
     status: str
+    stages: tuple[tuple[Any, ...], ...] = ()
+    link_bytes_per_s: float | None = None
     workers: int | None = None
     hosts: int | None = None
-    requests: int | None = None
-    failures: int | None = None
-    abandoned: int | None = None
-    images: int | None = None
-    measure_ns: float | None = None
-    requests_per_s: float | None = None
-    images_per_s: float | None = None
-    offered_per_s: float | None = None
-    late: int | None = None
-    due: int | None = None
-    dropped: int | None = None
-    stages: tuple[tuple[Any, ...], ...] = ()
-    tcp_asked: int | None = None
-    tcp_connections: int | None = None
-    latency_mean_ns: float | None = None
-    latency_p50_ns: float | None = None
-    latency_p90_ns: float | None = None
-    latency_p95_ns: float | None = None
-    latency_p99_ns: float | None = None
-    latency_p999_ns: float | None = None
-    latency_max_ns: float | None = None
-    service_mean_ns: float | None = None
-    service_p50_ns: float | None = None
-    service_p95_ns: float | None = None
-    service_p99_ns: float | None = None
-    failed_p50_ns: float | None = None
-    timeout_p50_ns: float | None = None
-    send_delay_mean_ns: float | None = None
-    send_delay_p95_ns: float | None = None
-    send_delay_p99_ns: float | None = None
-    encode_ns: float | None = None
-    send_ns: float | None = None
-    wait_ns: float | None = None
-    receive_ns: float | None = None
-    decode_ns: float | None = None
-    server_ns: float | None = None
-    server_queue_ns: float | None = None
-    server_compute_ns: float | None = None
-    server_other_ns: float | None = None
-    server_parts: Mapping[str, float] = field(default_factory=dict)
-    server_busy: float | None = None
-    cold_share: float | None = None
-    cold_batches: tuple[int, ...] = ()
-    network_ns: float | None = None
-    unexplained_ns: float | None = None
-    request_bytes: float | None = None
-    response_bytes: float | None = None
-    executed_batch: float | None = None
-    client_cpu_ns: float | None = None
-    client_cpu_doubts: tuple[str, ...] = ()
-    worker_cpu_pct: float | None = None
-    loop_cpu_pct: float | None = None
-    cpu_wait_pct: float | None = None
-    awake_pct: float | None = None
-    loop_delay_ns: float | None = None
-    host_cpu_pct: float | None = None
-    loop_lag_p95_ns: float | None = None
-    loop_lag_p99_ns: float | None = None
-    lag_worker: str = ""
-    gc_max_ns: int | None = None
-    in_flight: float | None = None
-    gpu_util_pct: float | None = None
-    gpu_memory_bytes: float | None = None
-    gpu_power_w: float | None = None
-    gpus: int | None = None
-    images_per_usd: float | None = None
-    joules_per_image: float | None = None
-    link_bytes_per_s: float | None = None
-    path: Path | None = None
+    counts: RequestCounts = field(default_factory=RequestCounts)
+    sent: Arrivals = field(default_factory=Arrivals)
+    latency: Distribution = field(default_factory=Distribution)
+    service: Distribution = field(default_factory=Distribution)
+    send_delay: Distribution = field(default_factory=Distribution)
+    failed: Distribution = field(default_factory=Distribution)
+    timeout: Distribution = field(default_factory=Distribution)
+    phases: ClientPhases = field(default_factory=ClientPhases)
+    server: ServerSide = field(default_factory=ServerSide)
     serving: Serving | None = None
     trace: Trace | None = None
     memory: Memory | None = None
-    limit: Limit | None = None
-    failure_kinds: Mapping[str, int] = field(default_factory=dict)
+    path: Path | None = None
+    network_ns: float | None = None
+    unexplained_ns: float | None = None
+    generator: ClientHealth = field(default_factory=ClientHealth)
+    client_cpu: ClientCpu = field(default_factory=ClientCpu)
     per_worker: tuple[WorkerShare, ...] = ()
+    host_cpu_pct: float | None = None
+    gpu: Gpus = field(default_factory=Gpus)
+    gpus: int | None = None
+    cost: Cost = field(default_factory=Cost)
+    limit: Limit | None = None
     caveats: tuple[Caveat, ...] = ()
 
     @property
@@ -153,7 +95,8 @@ class Summary(CellFields, Axes):
 
         By Triton's counts of images and executions; None where they are not known.
         """
-        return max(0.0, 1 - self.batch / self.executed_batch) if self.executed_batch else None
+        executed = self.server.executed_batch
+        return max(0.0, 1 - self.batch / executed) if executed else None
 
     @property
     def started(self) -> bool:
@@ -173,7 +116,12 @@ class Summary(CellFields, Axes):
     @property
     def succeeded(self) -> int:
         """Requests that came back right."""
-        return (self.requests or 0) - (self.failures or 0)
+        return self.counts.succeeded
+
+    @property
+    def tcp_connections(self) -> int | None:
+        """The most TCP connections to the server that the kernel saw at once."""
+        return self.path.connections if self.path else None
 
     @property
     def built_anew(self) -> bool:
@@ -183,7 +131,7 @@ class Summary(CellFields, Axes):
     @property
     def timeouts(self) -> int:
         """Requests that failed because they took too long."""
-        return self.failure_kinds.get("timeout", 0)
+        return self.counts.failure_kinds.get("timeout", 0)
 
     @property
     def serial(self) -> bool:
@@ -213,5 +161,5 @@ def tainting(run: Summary) -> set[str]:
 
 def percentile_ms(run: Summary, percentile: str) -> float | None:
     """Latency at p50, p90, p95, p99 or p99.9 in milliseconds."""
-    value_ns: float | None = getattr(run, f"latency_{percentile.replace('.', '')}_ns")
+    value_ns: float | None = getattr(run.latency, f"{percentile.replace('.', '')}_ns")
     return None if value_ns is None else value_ns / 1e6

@@ -15,6 +15,7 @@ from scipy.special import ndtri
 
 from reports.caveats.client import own_slowness
 from reports.fold.run_records import RunRecords
+from reports.fold.windows import Distribution
 from reports.format import NS_PER_MS
 from reports.gates.absolute import of_seconds
 from reports.gates.blocks import MOST_BLOCKS, BlockSeries, RunBlocks
@@ -23,7 +24,7 @@ from reports.gates.require import PERCENTILES
 from reports.gates.select import cells_of
 from reports.gates.thresholds import Threshold
 from reports.gates.verdict import Claim, measured
-from reports.histogram.buckets import mean_ns, percentiles_ns
+from reports.histogram.buckets import percentiles_ns
 from reports.ledger.ledger import tag_of
 from swarm.output.run_fold import LiveSecond
 
@@ -136,10 +137,8 @@ class Phase:
         """Whether times may be the generator's own, and so say nothing of the server; failures never are."""
         if threshold.require.column not in PERCENTILES:
             return False
-        whole = self.run.windows.histogram("latency")
-        (p95_ns,) = percentiles_ns(whole, [95.0])
-        times = {"latency_p95_ns": p95_ns, "latency_mean_ns": mean_ns(whole)}
-        return bool(own_slowness(self.run.health.found(), times))
+        latency = Distribution.of(self.run.windows.histogram("latency"))
+        return bool(own_slowness(self.run.health.found(), latency))
 
 
 def look_at(threshold: Threshold, elapsed_s: int) -> int:

@@ -131,9 +131,9 @@ class Live(Collector):
 
     def on_run_ended(self, run: RunEnded, **_: Any) -> None:
         """Arrivals that were never sent are known at the end."""
-        if run.summary is not None and run.summary.dropped:
+        if run.summary is not None and run.summary.sent.dropped:
             series = Series(run.summary.endpoint, run.cell, "measure")
-            self._series[series].update({"dropped": run.summary.dropped})
+            self._series[series].update({"dropped": run.summary.sent.dropped})
 
     def collect(self) -> Iterator[Metric]:
         """Every family that has a sample."""

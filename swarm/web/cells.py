@@ -21,9 +21,9 @@ def cell_of(run: Summary) -> dict[str, Any]:
         "repeat": run.repeat,
         "status": run.status,
         "tainted": run.tainted,
-        "images_per_s": MISSING if run.images_per_s is None else digits(run.images_per_s),
-        **{name: ms(getattr(run, f"latency_{name}_ns")) for name in ("p50", "p95", "p99")},
-        "failures": MISSING if run.failures is None else f"{run.failures:,}",
+        "images_per_s": MISSING if run.counts.images_per_s is None else digits(run.counts.images_per_s),
+        **{name: ms(getattr(run.latency, f"{name}_ns")) for name in ("p50", "p95", "p99")},
+        "failures": MISSING if run.counts.failures is None else f"{run.counts.failures:,}",
         "limit": limit and {"code": limit.code, "text": limit.evidence, "advice": limit.advice},
         "caveats": [
             {"code": caveat.code, "text": caveat.text, "advice": caveat.advice, "tainted": caveat.tainted}

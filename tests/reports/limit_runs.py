@@ -9,6 +9,7 @@ import reports.limits
 from reports.fold.path import Path
 from reports.fold.server import Serving
 from reports.summary.summary import Summary
+from tests.reports.parts import changed
 
 MS = 1_000_000
 RULES = "".join(path.read_text() for path in FilePath(*reports.limits.__path__).glob("*.py"))
@@ -37,7 +38,7 @@ PATH = Path(
 )
 """Of connections on a loopback."""
 SERVING = Serving(instances=4, max_batch=32, batching=True, batching_delay_ns=0)
-HEALTHY = Summary(
+BEGUN = Summary(
     cell="emulated-http/b1/c4",
     repeat=1,
     endpoint="emulated-http",
@@ -50,6 +51,9 @@ HEALTHY = Summary(
     status="done",
     workers=1,
     hosts=1,
+)
+HEALTHY = changed(
+    BEGUN,
     requests=1_000,
     failures=0,
     abandoned=0,
@@ -58,8 +62,6 @@ HEALTHY = Summary(
     requests_per_s=200.0,
     images_per_s=200.0,
     client="prepared",
-    tcp_asked=4,
-    tcp_connections=4,
     latency_mean_ns=20 * MS,
     latency_p95_ns=24 * MS,
     service_mean_ns=20 * MS,
@@ -69,10 +71,6 @@ HEALTHY = Summary(
     wait_ns=19 * MS,
     receive_ns=0.1 * MS,
     decode_ns=0.1 * MS,
-    server_ns=6.4 * MS,
-    server_queue_ns=0.2 * MS,
-    server_compute_ns=6.0 * MS,
-    server_other_ns=0.2 * MS,
     server_parts={"queue": 0.2 * MS, "input": 0.1 * MS, "compute": 6.0 * MS, "output": 0.1 * MS},
     server_busy=0.3,
     cold_share=0.0,
@@ -97,7 +95,7 @@ def a_run(
     path: dict[str, Any] | None = None, serving: dict[str, Any] | None = None, **changes: Any
 ) -> Summary:
     """The healthy run with some fields changed, those of its path and its server's set-up in dicts."""
-    return replace(
+    return changed(
         HEALTHY, path=replace(PATH, **path or {}), serving=replace(SERVING, **serving or {}), **changes
     )
 
@@ -105,11 +103,10 @@ def a_run(
 def at_server(queue: float, compute: float, latency: float, **changes: Any) -> Summary:
     """A run that spends milliseconds in the server's queue and its compute, the rest elsewhere."""
     rest = (latency - queue - compute) / 2 * MS
-    times = {"server_queue_ns": queue * MS, "server_compute_ns": compute * MS, "server_other_ns": 0.0}
     parts = {"server_parts": {"queue": queue * MS, "compute": compute * MS}}
     whole = dict.fromkeys(("latency_mean_ns", "service_mean_ns", "latency_p95_ns"), latency * MS)
-    known = {"server_ns": (queue + compute) * MS, "network_ns": rest, "unexplained_ns": rest}
-    return a_run(**times | parts | whole | known | changes)
+    known = {"network_ns": rest, "unexplained_ns": rest}
+    return a_run(**parts | whole | known | changes)
 
 
 def on_path(network: float, path: dict[str, Any], **changes: Any) -> Summary:
@@ -121,7 +118,7 @@ def on_path(network: float, path: dict[str, Any], **changes: Any) -> Summary:
     return a_run(
         path={**wan, **path},
         **known
-        | {"server_ns": 5.0 * MS, "server_compute_ns": 4.8 * MS, "server_other_ns": 0.0}
+        | {"server_compute_ns": 4.8 * MS, "server_other_ns": 0.0}
         | {"send_ns": None, "receive_ns": None, "decode_ns": 0.0, "network_ns": network * MS}
         | {"unexplained_ns": 0.0, "server_busy": 0.04, "measure_ns": None}
         | changes,

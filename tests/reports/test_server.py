@@ -25,7 +25,7 @@ def test_the_server_side_is_doubted(
     book.add("onnx-http", 1, 1, {"w0": [MS] * 100}, counters=counted)
     run = folded(book, tmp_path)
     assert text_of(run, code) == text
-    assert (run.server_ns is None) == (code != "counts-mismatch")
+    assert (run.server.total_ns is None) == (code != "counts-mismatch")
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_run_that_did_not_end_well_is_no_gap_of_the_probe(
         book.records.remove(record)
     run = folded(book, tmp_path)
     assert [doubt.text for doubt in run.caveats if doubt.code == "probe-gap"] == ([gap] if gap else [])
-    assert run.server_compute_ns == (MS if read == 2 else None)
+    assert run.server.compute_ns == (MS if read == 2 else None)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_probe_that_failed_is_a_gap_with_its_own_words(tmp_path: Path) -> None
     book.records.append({"kind": "server", **tag, "when": "after", "error": "127.0.0.1:8012 refused"})
     run = folded(book, tmp_path)
     assert text_of(run, "probe-gap") == "127.0.0.1:8012 refused"
-    assert (run.server_compute_ns, run.executed_batch) == (None, None)
+    assert (run.server.compute_ns, run.server.executed_batch) == (None, None)
 
 
 def test_the_pytorch_service_has_other_parts_than_triton(tmp_path: Path) -> None:
@@ -123,8 +123,8 @@ def test_the_pytorch_service_has_other_parts_than_triton(tmp_path: Path) -> None
     counters = {"requests": 10} | {name: 10 * MS * value for name, value in parts.items()}
     book.add("pytorch-http", 1, 1, {"w0": [20 * MS] * 10}, counters=counters)
     run = folded(book, tmp_path)
-    assert (run.server_ns, run.server_queue_ns, run.server_compute_ns) == (10 * MS, 3 * MS, 4 * MS)
-    assert run.executed_batch is None
+    assert (run.server.total_ns, run.server.queue_ns, run.server.compute_ns) == (10 * MS, 3 * MS, 4 * MS)
+    assert run.server.executed_batch is None
 
 
 def test_failures_do_not_dilute_the_means_of_the_server(tmp_path: Path) -> None:
@@ -132,8 +132,8 @@ def test_failures_do_not_dilute_the_means_of_the_server(tmp_path: Path) -> None:
     counters = triton(100, 1, 8 * MS) | {"requests": 125}
     book.add("onnx-http", 1, 1, {"w0": [10 * MS] * 100}, failures={"http-500": 25}, counters=counters)
     run = folded(book, tmp_path)
-    assert (run.server_compute_ns, run.server_queue_ns, run.server_ns) == (8 * MS, 50_000, 8_100_000)
-    assert (run.executed_batch, codes(run)) == (1, ["few-samples", "failures"])
+    assert (run.server.compute_ns, run.server.queue_ns, run.server.total_ns) == (8 * MS, 50_000, 8_100_000)
+    assert (run.server.executed_batch, codes(run)) == (1, ["few-samples", "failures"])
 
 
 def test_a_server_without_a_success_has_no_means(tmp_path: Path) -> None:
@@ -141,4 +141,4 @@ def test_a_server_without_a_success_has_no_means(tmp_path: Path) -> None:
     counters = triton(0, 1, MS) | {"requests": 5}
     book.add("onnx-http", 1, 1, {"w0": []}, failures={"http-500": 5}, counters=counters)
     run = folded(book, tmp_path)
-    assert (run.server_ns, run.server_compute_ns, run.executed_batch) == (None, None, None)
+    assert (run.server.total_ns, run.server.compute_ns, run.server.executed_batch) == (None, None, None)

@@ -237,7 +237,7 @@ def health(arms: Arms) -> Found | None:
     used = [pct for run in arms["R2"].runs if (pct := used_pct(run)) is not None]
     if not used:
         return None
-    lags = [lag for run in arms["R2"].runs if (lag := run.loop_lag_p99_ns) is not None]
+    lags = [lag for run in arms["R2"].runs if (lag := run.generator.loop_lag_p99_ns) is not None]
     late = f"; its loop lagged {ms(max(lags))} ms at p99" if lags else ""
     said = f"the busiest used {digits(max(used))} % of a core{late}"
     if any(caveat.code == "client-bound" for run in arms["R2"].runs for caveat in run.caveats):

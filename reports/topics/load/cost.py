@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from reports.fold.samples import Cost
 from reports.format import MISSING
 from reports.page.question import Question
 from reports.page.study_table import ENDPOINT, Columns, cell, figure, number, study_table, text
@@ -29,7 +30,7 @@ NO_POWER = "No GPU's power was sampled."
 
 def usd_per_thousand(run: Summary) -> float | None:
     """US dollars for 1,000 images."""
-    return 1_000 / run.images_per_usd if run.images_per_usd else None
+    return 1_000 / run.cost.images_per_usd if run.cost.images_per_usd else None
 
 
 def _declared(head: str, value: Value) -> Columns[Runs]:
@@ -47,8 +48,8 @@ COLUMNS: Sequence[Columns[Runs]] = (
     text("cheapest cell", lambda runs: runs[0].cell, numeric=False),
     figure("images/s", images_per_s),
     _declared("$ per 1,000 images", usd_per_thousand),
-    _declared("images per $", lambda run: run.images_per_usd),
-    _declared("joules per image", lambda run: run.joules_per_image),
+    _declared("images per $", lambda run: run.cost.images_per_usd),
+    _declared("joules per image", lambda run: run.cost.joules_per_image),
 )
 
 
@@ -56,12 +57,12 @@ def cost_table(study: Study) -> Table:
     """One row for each way with a success; none where neither a price nor a GPU's power is known."""
     carried = [run for run in study.started if not run.is_floor and images_per_s(run)]
     every = (fastest_cell(by_cell([run for run in carried if run.way == way]).values()) for way in study.ways)
-    cheapest = [runs for runs in every if any(run.images_per_usd or run.joules_per_image for run in runs)]
-    costs = [run for runs in cheapest for run in runs]
-    priced = DECLARED if any(run.images_per_usd is not None for run in costs) else NO_PRICE
-    if priced == DECLARED and len({run.instances for run in costs}) > 1:
+    cheapest = [runs for runs in every if any(run.cost != Cost() for run in runs)]
+    shown = [run for runs in cheapest for run in runs]
+    priced = DECLARED if any(run.cost.images_per_usd is not None for run in shown) else NO_PRICE
+    if priced == DECLARED and len({run.instances for run in shown}) > 1:
         priced = f"{DECLARED} {AT_ANY_NUMBER}"
-    powered = POWER if any(run.joules_per_image is not None for run in costs) else NO_POWER
+    powered = POWER if any(run.cost.joules_per_image is not None for run in shown) else NO_POWER
     return study_table(
         study,
         "What an image costs",

@@ -62,11 +62,11 @@ COLUMNS: Sequence[Columns[Runs]] = (
     text("batch", lambda runs: str(runs[0].batch)),
     text("arrivals", lambda runs: runs[0].arrivals or MISSING, numeric=False),
     text("asked/s", lambda runs: f"{runs[0].level:g}"),
-    text("offered/s", lambda runs: known(typical(runs, lambda run: run.offered_per_s))),
+    text("offered/s", lambda runs: known(typical(runs, lambda run: run.sent.offered_per_s))),
     figure("images/s", images_per_s),
     *map(_percentile, ("p50", "p95", "p99")),
-    _count("late", lambda run: run.late),
-    _count("dropped", lambda run: run.dropped),
+    _count("late", lambda run: run.sent.late),
+    _count("dropped", lambda run: run.sent.dropped),
 )
 
 

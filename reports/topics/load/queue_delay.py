@@ -169,9 +169,15 @@ def bound_of(study: Study) -> float | None:
     return options.get("p95_bound") or None
 
 
+def executed_batch(run: Summary) -> float | None:
+    """Images in an execution, on average."""
+    return run.server.executed_batch
+
+
 def executions_per_request(run: Summary) -> float | None:
     """Below 1 where requests shared executions."""
-    return run.batch / run.executed_batch if run.executed_batch else None
+    executed = executed_batch(run)
+    return run.batch / executed if executed else None
 
 
 def _heads(sweep_of: Callable[[Thing], Sweep]) -> tuple[Columns[Thing], ...]:
@@ -196,7 +202,7 @@ COLUMNS: Sequence[Columns[tuple[Sweep, Setting]]] = (
     text("delay ms", lambda row: f"{row[1].delay_us / 1000:.10g}"),
     cell("images/s", lambda row, notes: measured(row[1].runs, images_per_s, notes)),
     cell("p95 ms", lambda row, notes: latency(row[1].runs, "p95", notes)),
-    cell("executed batch", lambda row, notes: number(row[1].runs, lambda run: run.executed_batch, notes)),
+    cell("executed batch", lambda row, notes: number(row[1].runs, executed_batch, notes)),
     cell("executions / requests", lambda row, notes: number(row[1].runs, executions_per_request, notes)),
 )
 

@@ -94,7 +94,7 @@ def shortfall(missed: Runs, bound: RateBound) -> str:
     found_ms = [percentile_ms(run, bound.percentile) or 0.0 for run in missed if bound.exceeded_by(run)]
     if found_ms:
         return digits(max(found_ms))
-    return CAPPED if any(run.dropped for run in missed) else "requests failed"
+    return CAPPED if any(run.sent.dropped for run in missed) else "requests failed"
 
 
 def highest_rates(study: Study, bound: RateBound) -> Table:

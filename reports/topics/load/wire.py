@@ -60,7 +60,7 @@ def wires(study: Study) -> tuple[WireCeiling, ...]:
     runs = [
         run
         for run in study.started
-        if not run.is_floor and images_per_s(run) and run.request_bytes is not None
+        if not run.is_floor and images_per_s(run) and run.counts.request_bytes is not None
     ]
     found = grouped(runs, lambda run: (run.way, run.batch))
     keys = sorted(found, key=lambda key: (study.ways.index(key[0]), key[1]))
@@ -77,11 +77,11 @@ def _wire(way: Way, batch: int, runs: Runs) -> Iterator[WireCeiling]:
 
 
 def _sent(run: Summary) -> float | None:
-    return None if run.request_bytes is None else run.request_bytes / run.batch
+    return None if run.counts.request_bytes is None else run.counts.request_bytes / run.batch
 
 
 def _received(run: Summary) -> float | None:
-    return None if run.response_bytes is None else run.response_bytes / run.batch
+    return None if run.counts.response_bytes is None else run.counts.response_bytes / run.batch
 
 
 def _link(wire: WireCeiling, notes: Footnotes) -> Iterator[TableCell]:

@@ -64,7 +64,7 @@ def seed_tables(study: Study) -> Iterator[Table]:
         yield by_pair(study, batches, by_batch, pairs)
     if levels[1:]:
         yield by_endpoint(study, CONCURRENT, levels, by_level, images_per_s)
-    if any(run.server_compute_ns is not None for run in serial):
+    if any(run.server.compute_ns is not None for run in serial):
         yield by_endpoint(study, COMPUTE, batches, by_batch, compute_ms)
 
 

@@ -89,7 +89,7 @@ def _rows(pairs: Mapping[str, Pair], runs: Runs) -> Iterator[Row]:
 
 def compared(runs: Sequence[Summary], pair: Pair) -> LogRatio | None:
     """The ratio of the runs of one batch and load; None where a side has no figure."""
-    under, over = ([run.images_per_s or 0.0 for run in side] for side in _counted(runs, pair))
+    under, over = ([run.counts.images_per_s or 0.0 for run in side] for side in _counted(runs, pair))
     return log_ratio(over, under) if over and under else None
 
 

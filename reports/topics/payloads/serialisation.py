@@ -29,7 +29,7 @@ ENOUGH_REQUESTS, AWAITED_PCT = 10, 10
 AWAITED = f"the client had no core {AWAITED_PCT} % of the time or more, and that wait is in it: it takes less"
 FEW = f"of fewer than {ENOUGH_REQUESTS} requests"
 FAR = "a remote GPU over the internet; before and after differ in more than JSON, see their sources"
-mean_ms = in_ms("latency_mean_ns")
+mean_ms = in_ms("latency.mean_ns")
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,12 @@ def _by_batch(name: str, json: Way, binary: Way, serial: Runs) -> Iterator[Encod
 
 def encode_ms(run: Summary) -> float | None:
     """Making a request from its array, where that was done while measuring."""
-    return run.encode_ns / 1e6 if run.built_anew and run.encode_ns else None
+    return run.phases.encode_ns / 1e6 if run.built_anew and run.phases.encode_ns else None
 
 
 def payload_kb(run: Summary) -> float | None:
     """A request's body in units of 1,024 bytes."""
-    return None if run.request_bytes is None else run.request_bytes / KB
+    return None if run.counts.request_bytes is None else run.counts.request_bytes / KB
 
 
 def ratio_said(pair: EncodingPair, value: Value) -> str | None:
@@ -92,7 +92,8 @@ def rough(value: float) -> str:
 
 def bytes_per_number(pair: EncodingPair) -> str:
     """How many characters JSON spent on each number, brackets and names included."""
-    sizes = [run.request_bytes for run in resting_on(pair.json, payload_kb) if run.request_bytes]
+    behind = resting_on(pair.json, payload_kb)
+    sizes = [size for run in behind if (size := run.counts.request_bytes)]
     return digits(sum(sizes) / len(sizes) / (NUMBERS * pair.batch)) if sizes else MISSING
 
 
@@ -239,7 +240,7 @@ def doubts_of(runs: Runs, kind: EncodingTable) -> Iterator[str]:
     for run in runs:
         if kind.varies and run.succeeded < ENOUGH_REQUESTS:
             yield FEW
-        if kind.varies and (run.cpu_wait_pct or 0) >= AWAITED_PCT:
+        if kind.varies and (run.generator.cpu_wait_pct or 0) >= AWAITED_PCT:
             yield AWAITED
         for caveat in run.caveats:
             if caveat.tainted and not (kind.of_client and caveat.code == "client-bound"):

@@ -63,7 +63,7 @@ COLUMNS: Sequence[Columns[Runs]] = (
     cell("published", lambda runs, notes: _theirs(runs, RATE, notes)),
     figure("p50 ms", latency_ms),
     cell("published", lambda runs, notes: _theirs(runs, P50, notes)),
-    figure("queue ms", in_ms("server_queue_ns")),
+    figure("queue ms", in_ms("server.queue_ns")),
     figure("compute ms", compute_ms),
     figure("no execution of their own %", shared_pct),
 )

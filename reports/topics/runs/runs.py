@@ -35,13 +35,13 @@ RUN: Columns[Summary] = cell("run", run_head, numeric=False)
 COLUMNS: Sequence[Columns[Summary]] = (
     RUN,
     text("successes", lambda run: f"{run.succeeded:,}"),
-    text("failures", lambda run: f"{run.failures or 0:,}"),
-    text("abandoned", lambda run: f"{run.abandoned or 0:,}"),
-    text("images/s", lambda run: known(run.images_per_s)),
-    text("p50 ms", lambda run: ms(run.latency_p50_ns)),
-    text("p95 ms", lambda run: ms(run.latency_p95_ns)),
-    text("p99 ms", lambda run: ms(run.latency_p99_ns)),
-    text("max ms", lambda run: ms(run.latency_max_ns)),
+    text("failures", lambda run: f"{run.counts.failures or 0:,}"),
+    text("abandoned", lambda run: f"{run.counts.abandoned or 0:,}"),
+    text("images/s", lambda run: known(run.counts.images_per_s)),
+    text("p50 ms", lambda run: ms(run.latency.p50_ns)),
+    text("p95 ms", lambda run: ms(run.latency.p95_ns)),
+    text("p99 ms", lambda run: ms(run.latency.p99_ns)),
+    text("max ms", lambda run: ms(run.latency.max_ns)),
     text("caveats", codes, numeric=False),
 )
 
@@ -78,7 +78,8 @@ def failures_by_kind(study: Study) -> Table:
     """Failed requests of the measure phases by endpoint and kind."""
     found: Counter[tuple[str, str]] = Counter()
     for run in study.started:
-        found.update({(study.named(run.way), kind): count for kind, count in run.failure_kinds.items()})
+        kinds = run.counts.failure_kinds.items()
+        found.update({(study.named(run.way), kind): count for kind, count in kinds})
     rows = ((endpoint, kind, f"{count:,}") for (endpoint, kind), count in sorted(found.items()))
     return table_of("Failures by kind", ("endpoint", "kind", "requests"), rows, numeric=[2])
 

@@ -104,7 +104,7 @@ def _hint(said: str) -> str:
 def generator_health(study: Study) -> Table:
     """One row for each run that was begun; none where no worker told of its health."""
     notes = StudyNotes(study)
-    told = any(run.worker_cpu_pct is not None or run.late is not None for run in study.started)
+    told = any(run.generator.worker_cpu_pct is not None or run.sent.late is not None for run in study.started)
     return table_of(
         "Generator health",
         HEALTH_HEADS,
@@ -125,10 +125,10 @@ def _health(run: Summary, notes: StudyNotes) -> tuple[TableCell | str, ...]:
     return (
         TableCell(run_name(run), notes.marks(f"client-bound: {text}" for text in bound)),
         *(run.client or MISSING, f"{run.workers or 0}"),
-        TableCell(known(run.client_cpu_ns, NS_PER_US), notes.marks(run.client_cpu_doubts)),
-        *map(known, (run.worker_cpu_pct, run.cpu_wait_pct)),
-        *map(ms, (run.loop_lag_p99_ns, run.gc_max_ns, run.send_delay_p99_ns)),
-        *map(counted, (run.late, run.abandoned)),
+        TableCell(known(run.client_cpu.ns, NS_PER_US), notes.marks(run.client_cpu.doubts)),
+        *map(known, (run.generator.worker_cpu_pct, run.generator.cpu_wait_pct)),
+        *map(ms, (run.generator.loop_lag_p99_ns, run.generator.gc_max_ns, run.send_delay.p99_ns)),
+        *map(counted, (run.sent.late, run.counts.abandoned)),
     )
 
 
@@ -152,11 +152,11 @@ def connections_and_path(study: Study) -> Table:
 
 def link_images_per_s(run: Summary) -> float | None:
     """What a link of the given rate allows in its busier direction; None where one of the two is unknown."""
-    if run.path is None or not run.images or not run.link_bytes_per_s:
+    if run.path is None or not run.counts.images or not run.link_bytes_per_s:
         return None
     ways = (run.path.sent_wire_bytes, run.path.received_wire_bytes)
     busier = max((way for way in ways if way is not None), default=0)
-    return run.link_bytes_per_s * run.images / busier if busier else None
+    return run.link_bytes_per_s * run.counts.images / busier if busier else None
 
 
 def _path_numbers(run: Summary, path: Path) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ def in_the_way(study: Study) -> Table:
 
 def where_the_time_goes(study: Study) -> Table:
     """One row for each run with a success: its mean latency and the parts that add up to it."""
-    runs = [run for run in study.started if run.latency_mean_ns is not None]
+    runs = [run for run in study.started if run.latency.mean_ns is not None]
     names = _measured(map(parts_of, runs))
     legend = [f"{head}: {said}" for head, said in map(HEADS.__getitem__, names) if head != said]
     heads = ("mean", *(HEADS[name][0] for name in names), "%")
@@ -90,9 +90,9 @@ def _measured(found: Iterable[Sequence[Part]]) -> list[str]:
 
 
 def _numbers(run: Summary, names: Sequence[str], notes: StudyNotes) -> list[TableCell | str]:
-    mean_ns = run.latency_mean_ns or 0.0
+    mean_ns = run.latency.mean_ns or 0.0
     parts = {part.name: part for part in parts_of(run)}
-    lacking = {NO_SERVER: run.server_ns is None, NO_PATH: run.network_ns is None}
+    lacking = {NO_SERVER: run.server.total_ns is None, NO_PATH: run.network_ns is None}
     share = parts["unexplained"].share
     marks = notes.marks(text for text, is_lacking in lacking.items() if is_lacking)
     percent = TableCell(MISSING if share is None else f"{round(100 * share)}", marks)
@@ -166,7 +166,7 @@ def breakdown_chart(study: Study) -> Chart | None:
 
 def _cells(study: Study) -> Iterator[Runs]:
     """The repeats of each cell that has a mean latency, ways in the study's order; no floors."""
-    known = [run for run in study.started if run.latency_mean_ns is not None and not run.is_floor]
+    known = [run for run in study.started if run.latency.mean_ns is not None and not run.is_floor]
     yield from sorted(by_cell(known).values(), key=lambda runs: study.ways.index(runs[0].way))
 
 
@@ -185,7 +185,7 @@ def _panel(study: Study, key: tuple[bool, str, float, int], cells: Sequence[Runs
 
 def _bar(study: Study, runs: Runs) -> dict[str, Any]:
     """The means over the repeats that count and that know the same parts, the most, so that they add up."""
-    counted = resting_on(runs, lambda run: run.latency_mean_ns)
+    counted = resting_on(runs, lambda run: run.latency.mean_ns)
     known = [{part.name: part.ns for part in parts_of(run) if part.ns is not None} for run in counted]
     most = max(known, key=len)
     found = [parts for parts in known if parts.keys() == most.keys()]

@@ -107,7 +107,7 @@ def _on_gpu(runs: Runs, notes: Footnotes) -> TableCell:
     own = [held.gpu_memory_bytes for held in _readings(runs) if held.gpu_memory_bytes is not None]
     if own:
         return _mb(max(own), notes.marks([OWN_OF_GPU]))
-    all_of_it = [run.gpu_memory_bytes for run in runs if run.gpu_memory_bytes is not None]
+    all_of_it = [run.gpu.memory_bytes for run in runs if run.gpu.memory_bytes is not None]
     return _mb(max(all_of_it), notes.marks([ALL_OF_GPU])) if all_of_it else TableCell(MISSING)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from reports.caveats.attribution import attribution_caveats, path_gap
+from reports.fold.path import Path
 from reports.fold.server import Serving
 from reports.study.study import load_study
 from reports.study.summarise import given
@@ -17,6 +18,7 @@ from tests.reports.study.test_fold import codes, folded, text_of
 from tests.reports.summary.test_breakdown import summary
 
 MS = 1_000_000
+SILENT = dict.fromkeys(("server_queue_ns", "server_compute_ns", "server_other_ns"))
 LOADS = {"w0": [10 * MS] * 100}
 
 
@@ -35,15 +37,15 @@ def test_a_run_has_its_path_and_the_network(tmp_path: Folder) -> None:
     book.path(tag, busy_ns=100 * MS, bytes_sent=60_000, bytes_received=2_000, segments_out=50, segments_in=30)
     book.path(tag, second=FIRST_SECOND - 1, phase="warm-up", busy_ns=900 * MS, connections=9)
     run = folded(book, tmp_path)
-    assert (run.tcp_asked, run.tcp_connections) == (1, 1)
     assert run.path is not None
+    assert (run.path.asked, run.tcp_connections) == (1, 1)
     assert run.path.wire_bytes_per_image == pytest.approx((62_000 + 66 * 80) / 100)
-    assert run.latency_mean_ns == pytest.approx(10 * MS, rel=1e-3)
+    assert run.latency.mean_ns == pytest.approx(10 * MS, rel=1e-3)
     # busy for 1 ms of each request, of which send is 0.2 ms
     assert run.network_ns == pytest.approx(0.8 * MS, rel=1e-3)
-    parts = (run.send_ns, run.network_ns, run.server_ns, run.receive_ns, run.decode_ns, run.unexplained_ns)
-    assert sum(part or 0 for part in parts) == pytest.approx(run.latency_mean_ns)
-    assert run.server_other_ns == 50_000
+    parts = (*vars(run.phases).values(), run.network_ns, run.server.total_ns, run.unexplained_ns)
+    assert sum(part or 0 for part in parts) == pytest.approx(run.latency.mean_ns)
+    assert run.server.other_ns == 50_000
     assert codes(run) == ["few-samples"]
 
 
@@ -111,12 +113,12 @@ def test_the_set_up_of_the_server_is_the_last_told(tmp_path: Folder) -> None:
     run = one_run(tmp_path, None, first, last)
     assert run.serving == Serving(instances=2, max_batch=8, batching=True, batching_delay_ns=5 * MS)
     # 100 executions of 8 ms in a second of two instances
-    assert run.server_busy == pytest.approx(0.4)
+    assert run.server.busy == pytest.approx(0.4)
 
 
 def test_a_set_up_that_was_not_told_is_a_gap(tmp_path: Folder) -> None:
     run = one_run(tmp_path, None, {"kind": "serving", "error": "the model's configuration: HTTP 404"})
-    assert (run.serving, run.server_busy) == (None, None)
+    assert (run.serving, run.server.busy) == (None, None)
     assert text_of(run, "probe-gap") == (
         "how the server is set up is not known: the model's configuration: HTTP 404"
     )
@@ -126,9 +128,9 @@ def test_executions_by_size_say_how_busy_and_how_cold_the_server_was(tmp_path: F
     batches = {"1": [40, 200 * MS, 10, 50 * MS], "4": [1, 320 * MS]}
     counters = triton(100, 1, 8 * MS) | {"executions": 41, "batches": batches}
     run = one_run(tmp_path, counters, {"kind": "serving", "instances": 1})
-    assert run.server_busy == pytest.approx(0.52)
+    assert run.server.busy == pytest.approx(0.52)
     # four at once take at most 20 ms by the 5 ms of one
-    assert (run.cold_share, run.cold_batches) == (pytest.approx(300 / 520), (4,))
+    assert (run.server.cold.share, run.server.cold.batches) == (pytest.approx(300 / 520), (4,))
     assert text_of(run, "cold-shape") == (
         "57.7 % of the server's execution time went into its first executions of batch 4"
     )
@@ -137,13 +139,13 @@ def test_executions_by_size_say_how_busy_and_how_cold_the_server_was(tmp_path: F
 
 def test_of_executions_that_are_shared_and_not_told_by_size_nothing_is_said(tmp_path: Folder) -> None:
     run = one_run(tmp_path, triton(100, 1, 8 * MS) | {"executions": 50}, {"kind": "serving", "instances": 1})
-    assert (run.server_busy, run.cold_share, run.cold_batches) == (None, None, ())
+    assert (run.server.busy, run.server.cold.share, run.server.cold.batches) == (None, None, ())
 
 
 def test_a_size_that_was_executed_less_often_means_a_restart(tmp_path: Folder) -> None:
     run = one_run(tmp_path, triton(100, 1, 8 * MS) | {"batches": {"1": [-3, MS, 10, 5 * MS]}})
     assert text_of(run, "server-lost") == "the server's counters went backwards: it restarted"
-    assert run.server_ns is None
+    assert run.server.total_ns is None
 
 
 def test_what_answers_state_goes_before_the_counters(tmp_path: Folder) -> None:
@@ -154,11 +156,11 @@ def test_what_answers_state_goes_before_the_counters(tmp_path: Folder) -> None:
     book.server_timing(tag, decode=MS, preprocess=MS // 2, queue=0, compute=7 * MS, total=9 * MS)
     book.serving(tag)
     run = folded(book, tmp_path)
-    assert run.server_parts == {"decode": MS, "preprocess": MS / 2, "queue": 0, "compute": 7 * MS}
-    assert (run.server_queue_ns, run.server_compute_ns, run.server_other_ns) == (0, 7 * MS, 1.5 * MS)
-    assert run.server_ns == 8.5 * MS
+    assert run.server.parts == {"decode": MS, "preprocess": MS / 2, "queue": 0, "compute": 7 * MS}
+    assert (run.server.queue_ns, run.server.compute_ns, run.server.other_ns) == (0, 7 * MS, 1.5 * MS)
+    assert run.server.total_ns == 8.5 * MS
     # the counters still say how long the one thread computed, and that others were sent
-    assert (run.server_busy, run.executed_batch) == (pytest.approx(0.9), 1)
+    assert (run.server.busy, run.server.executed_batch) == (pytest.approx(0.9), 1)
     assert "counts-mismatch" in codes(run)
 
 
@@ -168,7 +170,7 @@ def test_what_answers_state_needs_no_counters(tmp_path: Folder) -> None:
     book.server_timing(tag, compute=7 * MS)
     book.serving(tag)
     run = folded(book, tmp_path)
-    assert (run.server_ns, run.server_busy) == (7 * MS, pytest.approx(0.7))
+    assert (run.server.total_ns, run.server.busy) == (7 * MS, pytest.approx(0.7))
     assert "probe-gap" in codes(run)
 
 
@@ -180,8 +182,8 @@ def test_health_tells_of_waits_for_a_core_and_of_the_lagging_worker(tmp_path: Fo
         health_line({}, "w0", FIRST_SECOND + 1, [MS // 4], cpu_wait_ns=0, span_ns=250 * MS),
         health_line({}, "w1", lags_ns=[MS // 2] * 60, cpu_wait_ns=50 * MS),
     )
-    assert run.cpu_wait_pct == 8.0
-    assert (run.loop_lag_p95_ns, run.lag_worker) == (MS / 2, "w1")
+    assert run.generator.cpu_wait_pct == 8.0
+    assert (run.generator.loop_lag_p95_ns, run.generator.most_lagging) == (MS / 2, "w1")
 
 
 def test_the_masters_host_is_a_mean_over_the_measure_phase(tmp_path: Folder) -> None:
@@ -218,7 +220,7 @@ def test_http_has_no_channels_and_an_unknown_link_no_rate() -> None:
             "5.00 % of the server's execution time went into its first executions of batch 2, 8",
         ),
         (
-            {"tcp_asked": 16, "tcp_connections": 1},
+            {"path": Path(asked=16, connections=1)},
             "connections-differ",
             "connections asked for: 16, seen by the kernel: 1",
         ),
@@ -244,12 +246,12 @@ def test_what_is_doubted(known: dict[str, Any], code: str, text: str) -> None:
     [
         {"cold_share": 0.0499, "cold_batches": (8,)},
         {"cold_share": None, "cold_batches": (8,)},
-        {"tcp_asked": 16, "tcp_connections": 16},
-        {"tcp_asked": None, "tcp_connections": 16},
+        {"path": Path(asked=16, connections=16)},
+        {"path": Path(connections=16)},
         {"network_ns": 0.0, "unexplained_ns": 199.0},
         # what was not read may be all of it
         {"network_ns": None, "unexplained_ns": 900.0},
-        {"network_ns": 0.0, "server_ns": None, "unexplained_ns": 900.0},
+        {"network_ns": 0.0, "unexplained_ns": 900.0, **SILENT},
     ],
 )
 def test_what_is_not_doubted(known: dict[str, Any]) -> None:

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from reports.caveats.client import allowed_per_s
-from reports.fold.windows import Offered
+from reports.fold.health import ClientHealth
+from reports.fold.samples import Gpus
+from reports.fold.windows import Arrivals, ClientPhases, Offered
 from reports.study.study import load_study
 from reports.summary.summary import Summary
 from tests.reports.builder import Book
@@ -46,11 +48,11 @@ def test_health_is_that_of_the_worst_worker_in_the_measure_phase(tmp_path: Path)
         health_line({}, "w1", lags_ns=[100_000] * 98 + [MS] * 2, cpu_pct=40.0, gc_max_ns=2 * MS, in_flight=2),
         health_line({}, "w1", FIRST_SECOND + 1, cpu_pct=44.0, in_flight=4),
     )
-    assert (run.worker_cpu_pct, run.gc_max_ns) == (60.0, 2 * MS)
+    assert (run.generator.worker_cpu_pct, run.generator.gc_max_ns) == (60.0, 2 * MS)
     # 101 samples of w1, two of them long: the p99 is the 100th
-    assert run.loop_lag_p99_ns == MS
+    assert run.generator.loop_lag_p99_ns == MS
     # 5 in the first second, 9 in the second
-    assert run.in_flight == 7.0
+    assert run.generator.in_flight == 7.0
     assert set(texts(run)) == {"few-samples"}
 
 
@@ -68,7 +70,7 @@ def test_what_covers_less_than_a_second_counts_for_less(tmp_path: Path) -> None:
         health_line({}, "w0", cpu_pct=40.0, span_ns=900 * MS),
         health_line({}, "w0", FIRST_SECOND + 1, cpu_pct=100.0, span_ns=100 * MS),
     )
-    assert run.worker_cpu_pct == pytest.approx(46.0)
+    assert run.generator.worker_cpu_pct == pytest.approx(46.0)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +107,7 @@ def test_a_lag_that_is_only_the_schedulers_grain_is_no_doubt(tmp_path: Path) -> 
 def test_a_few_looks_at_the_event_loop_are_no_evidence(tmp_path: Path) -> None:
     run = with_health(tmp_path, health_line({}, "w0", lags_ns=[6 * MS] * 49))
     assert "client-bound" not in texts(run)
-    assert run.loop_lag_p99_ns == pytest.approx(6 * MS, rel=1e-3)
+    assert run.generator.loop_lag_p99_ns == pytest.approx(6 * MS, rel=1e-3)
 
 
 @pytest.mark.parametrize(("stops", "bound"), [(2, False), (3, True)])
@@ -116,7 +118,7 @@ def test_long_stops_of_the_loop_count_by_what_events_wait_for_it(
     run = with_health(tmp_path, health_line({}, "w0", lags_ns=[200 * MS] * stops + [0] * 200))
     assert ("client-bound" in texts(run)) is bound
     if bound:
-        assert run.loop_delay_ns == pytest.approx(60 * MS, rel=1e-3)
+        assert run.generator.loop_delay_ns == pytest.approx(60 * MS, rel=1e-3)
         waited = "events waited 60.0 ms for worker w0's loop, beside a mean latency of 20.0 ms"
         assert texts(run)["client-bound"] == waited
 
@@ -124,7 +126,11 @@ def test_long_stops_of_the_loop_count_by_what_events_wait_for_it(
 def test_threads_beside_the_loops_own_are_not_judged(tmp_path: Path) -> None:
     beside = {"cpu_pct": 130.0, "loop_ran_ns": 500 * MS, "cpu_wait_ns": 100 * MS, "span_ns": 1_000 * MS}
     run = with_health(tmp_path, health_line({}, "w0", **beside))
-    assert (run.worker_cpu_pct, run.loop_cpu_pct, run.awake_pct) == (130.0, 50.0, 60.0)
+    assert (run.generator.worker_cpu_pct, run.generator.loop_cpu_pct, run.generator.awake_pct) == (
+        130.0,
+        50.0,
+        60.0,
+    )
     assert "client-bound" not in texts(run)
 
 
@@ -140,13 +146,22 @@ def test_what_a_loop_used_and_waited_for_is_of_one_worker(tmp_path: Path) -> Non
         health_line({}, "w1", loop_ran_ns=50 * MS, cpu_wait_ns=410 * MS, span_ns=1_000 * MS),
     ]
     run = with_health(tmp_path, *lines)
-    assert (run.loop_cpu_pct, run.cpu_wait_pct, run.awake_pct) == (55.0, 41.0, 55.0)
+    assert (run.generator.loop_cpu_pct, run.generator.cpu_wait_pct, run.generator.awake_pct) == (
+        55.0,
+        41.0,
+        55.0,
+    )
 
 
 def test_health_without_its_parts_is_unknown_not_zero(tmp_path: Path) -> None:
     bare = health_line({}, "w0", cpu_pct=None, lag="", gc_max_ns=None, in_flight=None, users=None)
     run = with_health(tmp_path, bare)
-    assert (run.worker_cpu_pct, run.loop_lag_p99_ns, run.gc_max_ns, run.in_flight) == (None,) * 4
+    assert (
+        run.generator.worker_cpu_pct,
+        run.generator.loop_lag_p99_ns,
+        run.generator.gc_max_ns,
+        run.generator.in_flight,
+    ) == (None,) * 4
 
 
 def test_phases_of_the_client_are_means_and_none_where_not_measured(tmp_path: Path) -> None:
@@ -156,15 +171,15 @@ def test_phases_of_the_client_are_means_and_none_where_not_measured(tmp_path: Pa
         if record["kind"] == "window" and record["phase"] == "measure":
             record["histograms"] |= {"send": encoded([MS, MS // 2]), "wait": encoded([1_500_000] * 2)}
     run = folded(book, tmp_path)
-    assert (run.send_ns, run.wait_ns) == (750_000, 1_500_000)
-    assert (run.encode_ns, run.receive_ns, run.decode_ns) == (None, None, None)
+    assert (run.phases.send_ns, run.phases.wait_ns) == (750_000, 1_500_000)
+    assert (run.phases.encode_ns, run.phases.receive_ns, run.phases.decode_ns) == (None, None, None)
 
 
 def test_an_open_load_states_what_it_offered(tmp_path: Path) -> None:
     run = open_run(tmp_path, rate=100, late=3)
     assert (run.load, run.arrivals, run.level, run.cell) == ("open", "constant", 100, "onnx-http/b1/r100")
     # 600 from each of two workers in 12 s
-    assert (run.offered_per_s, run.due, run.dropped, run.late) == (100.0, 1_200, 0, 6)
+    assert (run.sent.offered_per_s, run.sent.due, run.sent.dropped, run.sent.late) == (100.0, 1_200, 0, 6)
     assert set(texts(run)) == {"few-samples"}
 
 
@@ -174,7 +189,7 @@ def test_a_worker_that_had_no_part_in_the_phase_does_not_hide_the_others(tmp_pat
     idle = {"sent": 0, "phase_ns": 0, "due": None, "dropped": None}
     book.records.append(drained_line(tag, "w2", 0, 0) | idle)
     run = folded(book, tmp_path)
-    assert (run.offered_per_s, run.due, run.dropped) == (100.0, 1_200, 0)
+    assert (run.sent.offered_per_s, run.sent.due, run.sent.dropped) == (100.0, 1_200, 0)
 
 
 def test_a_closed_load_offers_nothing(tmp_path: Path) -> None:
@@ -184,7 +199,7 @@ def test_a_closed_load_offers_nothing(tmp_path: Path) -> None:
         if record["kind"] == "drained":
             record |= {"sent": 600, "phase_ns": 6_000 * MS, "due": None, "dropped": None}
     run = folded(book, tmp_path)
-    assert (run.arrivals, run.offered_per_s, run.due, run.dropped) == ("", None, None, None)
+    assert (run.arrivals, run.sent.offered_per_s, run.sent.due, run.sent.dropped) == ("", None, None, None)
 
 
 def test_dropped_arrivals_taint(tmp_path: Path) -> None:
@@ -221,7 +236,7 @@ def test_a_missed_rate_taints(
 ) -> None:
     run = open_run(tmp_path, rate=rate, arrivals=arrivals, phase_s=phase_s)
     assert run.arrivals == arrivals
-    assert run.offered_per_s == pytest.approx(1_200 / phase_s)
+    assert run.sent.offered_per_s == pytest.approx(1_200 / phase_s)
     assert ("rate-missed" in texts(run), run.tainted) == (missed, missed)
 
 
@@ -269,13 +284,10 @@ def test_an_older_ledger_leaves_the_new_fields_unknown(tmp_path: Path) -> None:
     book = Book()
     book.add("onnx-http", 1, 1, {"w0": [10 * MS] * 300}, counters=triton(300, 1, MS))
     run = folded(book, tmp_path)
-    assert run.latency_p50_ns == pytest.approx(10 * MS, rel=5e-4)
-    unknown = (
-        *("offered_per_s", "late", "due", "dropped", "encode_ns", "send_ns", "wait_ns", "receive_ns"),
-        *("decode_ns", "worker_cpu_pct", "loop_lag_p99_ns", "gc_max_ns", "in_flight", "gpu_util_pct"),
-        *("gpu_memory_bytes", "gpu_power_w"),
+    assert run.latency.p50_ns == pytest.approx(10 * MS, rel=5e-4)
+    assert (run.sent, run.phases, run.generator, run.gpu) == (
+        *(Arrivals(), ClientPhases(), ClientHealth(), Gpus()),
     )
-    assert {name: getattr(run, name) for name in unknown} == dict.fromkeys(unknown)
     assert set(texts(run)) == {"few-samples"}
 
 

@@ -52,21 +52,21 @@ def test_all_workers_time_in_the_measure_phase_goes_over_what_came_back(tmp_path
     book = Book()
     two_workers(book)
     run = load_study(book.write(tmp_path)).runs[0]
-    assert run.requests == 1_500
-    assert run.client_cpu_ns == pytest.approx(1.2e9 / 1_500)
-    assert run.client_cpu_doubts == ()
+    assert run.counts.requests == 1_500
+    assert run.client_cpu.ns == pytest.approx(1.2e9 / 1_500)
+    assert run.client_cpu.doubts == ()
 
 
 def test_it_is_unknown_where_a_worker_that_sent_does_not_tell(tmp_path: Path) -> None:
     book = Book()
     tag = book.add("onnx-http", 1, 8, LOADS)
     book.records.append(told("w0", 0, 40.0, 1_000) | tag)
-    assert load_study(book.write(tmp_path)).runs[0].client_cpu_ns is None
+    assert load_study(book.write(tmp_path)).runs[0].client_cpu.ns is None
 
 
 def test_a_worker_that_sent_nothing_costs_too(tmp_path: Path) -> None:
     run = one_run(tmp_path, told("w0", 0, 30.0, 10_000), told("w1", 0, 2.0, 10_000))
-    assert run.client_cpu_ns == pytest.approx(3.2e9 / 1_000)
+    assert run.client_cpu.ns == pytest.approx(3.2e9 / 1_000)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_it_is_unknown_where_there_is_nothing_to_divide(
     tmp_path: Path, lines: tuple[Record, ...], requests: int
 ) -> None:
     run = one_run(tmp_path, *lines, requests=requests)
-    assert (run.client_cpu_ns, run.client_cpu_doubts) == (None, ())
+    assert (run.client_cpu.ns, run.client_cpu.doubts) == (None, ())
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def test_it_says_where_it_is_coarse_and_where_mostly_fixed_work(
     tmp_path: Path, cpu_pct: float, span_ms: int, in_flight: int, doubts: tuple[str, ...]
 ) -> None:
     run = one_run(tmp_path, told("w0", 0, cpu_pct, span_ms, in_flight=in_flight))
-    assert run.client_cpu_ns == pytest.approx(cpu_pct / 100 * span_ms * MS / 1_000)
-    assert run.client_cpu_doubts == doubts
+    assert run.client_cpu.ns == pytest.approx(cpu_pct / 100 * span_ms * MS / 1_000)
+    assert run.client_cpu.doubts == doubts
 
 
 def test_the_table_and_study_json_have_client_and_cost(tmp_path: Path) -> None:

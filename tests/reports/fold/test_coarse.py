@@ -141,7 +141,13 @@ def test_a_run_that_is_merged_while_read_has_the_same_summary(
     ledger = written(tmp_path, busy_run(Random(width_s), late))
     (true, _), (merged, _) = folded(ledger, 1, 10**9), folded(ledger, width_s, 1)
     assert different(merged, true) == []
-    assert None not in (true.path, true.latency_p999_ns, true.in_flight, true.loop_delay_ns, true.gpu_power_w)
+    assert None not in (
+        true.path,
+        true.latency.p999_ns,
+        true.generator.in_flight,
+        true.generator.loop_delay_ns,
+        true.gpu.power_w,
+    )
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 40])

@@ -9,6 +9,7 @@ import pytest
 from reports.caveats.client import own_slowness
 from reports.fold.health import ClientHealth, Health
 from reports.fold.records import readable
+from reports.fold.windows import Distribution
 from tests.reports.lines import FIRST_SECOND, health_line
 
 TAG = {"cell": "a/b1/c1", "repeat": 1}
@@ -44,8 +45,8 @@ def test_it_is_that_of_all_records() -> None:
         so_far.add([record])
     whole.add(given)
     assert figures(so_far.found()) == pytest.approx(figures(whole.found()))
-    times: dict[str, float | None] = {"latency_p95_ns": 9.0 * MS, "latency_mean_ns": 5.0 * MS}
-    assert own_slowness(so_far.found(), times) == own_slowness(whole.found(), times) != []
+    latency = Distribution(p95_ns=9.0 * MS, mean_ns=5.0 * MS)
+    assert own_slowness(so_far.found(), latency) == own_slowness(whole.found(), latency) != []
 
 
 def test_of_an_hour_only_sums_are_held() -> None:

@@ -54,7 +54,7 @@ def test_over_a_phase_memory_is_the_most_and_the_rest_a_mean() -> None:
 def test_only_samples_of_the_measure_phase_count(tmp_path: Path) -> None:
     warm_up = sample_line({}, FIRST_SECOND - 1, phase="warm-up", gpus=[gpu(0, memory_bytes=9_000)])
     run = with_samples(tmp_path, warm_up, sample_line({}, gpus=[gpu(0)], server=triton(1_001, 1, MS)))
-    assert (run.gpu_util_pct, run.gpu_memory_bytes, run.gpu_power_w) == (50, 1_000, 100.0)
+    assert (run.gpu.util_pct, run.gpu.memory_bytes, run.gpu.power_w) == (50, 1_000, 100.0)
     assert gaps(run) == []
 
 

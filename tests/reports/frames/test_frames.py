@@ -13,7 +13,7 @@ import pandas
 import pytest
 
 import reports
-from reports.cells_csv.columns import COLUMNS, TIMELINE_COLUMNS, render_csv, render_timeline
+from reports.cells_csv.columns import COLUMNS, TIMELINE, render_csv, render_timeline
 from reports.frames.frames import DOUBTS, WORKER_COLUMNS
 from reports.ledger.ledger import FILE_NAME, LedgerError
 from reports.page.disclosures import OPENVINO
@@ -57,7 +57,7 @@ def test_the_frames_hold_what_the_files_hold(book: Book, tmp_path: Path) -> None
             found = {column: as_written(ours[column]) for column in theirs}
             assert found == {column: as_read(field, ours[column]) for column, field in theirs.items()}
     assert [*frames.cells] == [*COLUMNS, *DOUBTS]
-    assert [*frames.timeline] == [*TIMELINE_COLUMNS]
+    assert [*frames.timeline] == [*TIMELINE]
     assert [*frames.workers] == [*WORKER_COLUMNS]
 
 

@@ -164,7 +164,7 @@ def test_successes_without_an_image_have_no_rate(tmp_path: Path) -> None:
     nothing_in(book, images=0)
     assert main(["show", str(book.write(tmp_path)), "--quiet"]) == 0
     run = next(run for run in load_study(tmp_path).runs if run.cell == "onnx-http/b1/c1")
-    assert (run.requests, run.images, run.images_per_s) == (40, 0, None)
+    assert (run.counts.requests, run.counts.images, run.counts.images_per_s) == (40, 0, None)
     assert [share.images_per_s for share in run.per_worker] == [None]
 
 
@@ -174,16 +174,16 @@ def test_a_latency_of_nothing_has_a_median_and_is_under_no_ratio(tmp_path: Path)
     nothing_in(book, histograms={"latency": none, "service_time": none, "send_delay": none})
     assert main(["show", str(book.write(tmp_path)), "--quiet"]) == 0
     runs = [run for run in load_study(tmp_path).runs if run.batch == 1 and run.level == 1]
-    assert {run.latency_p50_ns for run in runs if run.endpoint == "onnx-http"} == {0.0}
-    assert not list(pairs(runs, lambda run: run.latency_p50_ns))
+    assert {run.latency.p50_ns for run in runs if run.endpoint == "onnx-http"} == {0.0}
+    assert not list(pairs(runs, lambda run: run.latency.p50_ns))
     out = tmp_path / "out"
     assert main(["compare", str(tmp_path), str(tmp_path), "--out", str(out), "--quiet"]) == 0
 
 
 def test_parts_that_no_answer_stated_are_unknown() -> None:
     windows = Windows(server_count=0, server_ns=Counter(compute=5))
-    assert server_side([], windows, "done").server_ns is None
-    assert server_side([], replace(windows, server_count=1), "done").server_ns == 5
+    assert server_side([], windows, "done").total_ns is None
+    assert server_side([], replace(windows, server_count=1), "done").total_ns == 5
 
 
 def test_a_worker_that_failed_to_drain_has_said_no_end_of_its_phase(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reports.cells_csv.columns import TIMELINE_COLUMNS, render_timeline
+from reports.cells_csv.columns import TIMELINE, render_timeline
 from reports.fold.timeline import TimelineSecond
 from reports.ledger.ledger import LedgerError
 from reports.ledger.records import DURATIONS
@@ -159,7 +159,7 @@ def test_the_file_has_the_agreed_columns_and_leaves_the_unknown_empty(tmp_path: 
     tag = book.plan("onnx-http", 2, 4)
     book.records = [start_line(tag), ended(0, "w0", [1_500_000]), sample(0, gpus=[])]
     heads, row = render_timeline(load_study(book.write(tmp_path))).splitlines()
-    assert (heads, len(TIMELINE_COLUMNS)) == (",".join(TIMELINE_COLUMNS), 27)
+    assert (heads, len(TIMELINE)) == (",".join(TIMELINE), 27)
     assert row == "0,2026-11-21T11:00:00Z,onnx-http/b2/c4,1,measure,onnx-http,1,2,0,1.5,1.5,1.5" + "," * 15
 
 

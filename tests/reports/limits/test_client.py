@@ -76,7 +76,7 @@ def test_waits_for_a_core_while_the_requests_are_at_the_server_cost_nothing() ->
 
 
 def test_waits_for_a_core_beside_a_silent_server_prove_nothing() -> None:
-    silent = {"server_ns": None, "server_queue_ns": None, "server_compute_ns": None, "server_other_ns": None}
+    silent = {"server_queue_ns": None, "server_compute_ns": None, "server_other_ns": None}
     assert client_cpu(a_run(**STARVED | silent)) is None
 
 

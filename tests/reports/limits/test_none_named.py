@@ -6,14 +6,22 @@ from typing import Any
 import pytest
 
 from reports.caveat import caveat
+from reports.fold.windows import Offered
 from reports.limits.rules import limit_of
 from tests.reports.limit_runs import MS, a_run
+from tests.reports.parts import changed
 
 SILENT = {
-    "server_ns": None, "server_queue_ns": None, "server_compute_ns": None, "server_other_ns": None,
+    "server_queue_ns": None, "server_compute_ns": None, "server_other_ns": None,
     "server_busy": None, "server_parts": {}, "cold_share": None, "executed_batch": None,
 }  # fmt: skip
-OPEN = {"load": "open", "arrivals": "constant", "level": 200.0, "offered_per_s": 199.6, "due": 1_000}
+OPEN = {
+    "load": "open",
+    "arrivals": "constant",
+    "level": 200.0,
+    "offered": Offered(199.6, 1, 5.0),
+    "due": 1_000,
+}
 
 
 def judged(**changes: Any) -> tuple[str, str]:
@@ -86,16 +94,16 @@ def test_taking_in_a_large_request_is_no_riddle(size: float, code: str) -> None:
     """A null model on a loopback: 1.2 ms at 500 MB/s and 2 ms besides may be unexplained, and are most."""
     null = {"server_compute_ns": 0.3 * MS, "server_queue_ns": 0.0, "server_other_ns": 0.1 * MS}
     times = {"service_mean_ns": 5 * MS, "latency_mean_ns": 5 * MS, "network_ns": 1 * MS}
-    assert judged(**null, **times, server_ns=0.4 * MS, unexplained_ns=3.1 * MS, request_bytes=size)[0] == code
+    assert judged(**null, **times, unexplained_ns=3.1 * MS, request_bytes=size)[0] == code
 
 
 def test_a_path_that_nobody_saw() -> None:
-    unseen = replace(a_run(), path=None, network_ns=None, tcp_connections=None)
+    unseen = replace(a_run(), path=None, network_ns=None)
     limit = limit_of(unseen)
     assert limit is not None
     assert limit.code == "inconclusive"
     assert limit.evidence == "the path took 13.5 of 20.0 ms, and its connections were not seen"
-    short = replace(unseen, service_mean_ns=8 * MS, latency_mean_ns=8 * MS)
+    short = changed(unseen, service_mean_ns=8 * MS, latency_mean_ns=8 * MS)
     assert limit_of(short) != limit
     assert getattr(limit_of(short), "code", None) == "offered-load"
 

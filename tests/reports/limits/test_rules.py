@@ -8,12 +8,17 @@ import pytest
 
 from reports.fold.path import Path
 from reports.fold.server import Serving
+from reports.fold.windows import Offered
 from reports.limit import Limit
 from reports.limits.rules import limit_of
 from reports.summary.summary import Summary
 from tests.reports.limit_runs import HEALTHY, LIMITS, MS, PATH, SERVING, a_run, at_server, on_path
+from tests.reports.parts import PLACES, changed
 
+OF_SERVER = ("server_queue_ns", "server_compute_ns", "server_other_ns")
 OPTIONAL = [field.name for field in fields(Summary) if field.default is None]
+FILLED = ("failure_kinds", "server_parts", "cold_batches")
+OPTIONAL += [*OF_SERVER, *(name for name in PLACES if name not in FILLED)]
 SICK = [
     HEALTHY,
     a_run(worker_cpu_pct=97.0),
@@ -23,7 +28,7 @@ SICK = [
     at_server(200, 3, 206, server_busy=0.1, serving={"batching_delay_ns": 200 * MS}),
     on_path(2_100, {"connections": 1, "retransmits": 28, "segments_out": 40_000}, level=16, in_flight=16.0),
     on_path(2_100, {"rtt_ns": 60.0 * MS}, level=16, in_flight=16.0),
-    a_run(load="open", arrivals="poisson", level=200.0, offered_per_s=200.0, due=1_000, dropped=0),
+    a_run(load="open", arrivals="poisson", level=200.0, offered=Offered(200.0, 1, 5.0), due=1_000, dropped=0),
     a_run(link_bytes_per_s=130e6),
 ]
 
@@ -83,24 +88,24 @@ def test_of_several_things_in_the_way_the_first_rule_names_one(stronger: dict[st
 @pytest.mark.parametrize("run", SICK)
 @pytest.mark.parametrize("name", OPTIONAL)
 def test_any_field_may_be_unknown(run: Summary, name: str) -> None:
-    assert well_formed(limit_of(replace(run, **{name: None})))
+    assert well_formed(limit_of(changed(run, **{name: None})))
 
 
 @pytest.mark.parametrize("run", SICK)
 def test_any_fields_may_be_unknown_or_nothing(run: Summary) -> None:
     dice = random.Random(4)
     for _ in range(400):
-        thinned = replace(
+        thinned = changed(
             run, **{name: dice.choice([None, None, 0]) for name in OPTIONAL if dice.random() < 0.4}
         )
         known_path = {field.name: dice.choice([None, 0]) for field in fields(Path) if dice.random() < 0.4}
         known_serving = {field.name: None for field in fields(Serving) if dice.random() < 0.4}
-        run_without = replace(
+        run_without = changed(
             thinned,
+            server_parts=dice.choice([{}, thinned.server.parts]),
             limit=None,
             path=dice.choice([None, replace(PATH, **known_path)]),
             serving=dice.choice([None, replace(SERVING, **known_serving)]),
-            server_parts=dice.choice([{}, run.server_parts]),
         )
         assert well_formed(limit_of(run_without))
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from reports.fold.windows import Offered
 from reports.format import ms
 from reports.limit import Limit
 from reports.limits.rules import limit_of
@@ -100,7 +101,13 @@ def test_a_batching_delay_beside_other_parts(delay_ms: int, queue: float, latenc
 
 
 def test_arrivals_that_happen_to_come_together_are_no_lack_of_instances() -> None:
-    open_load = {"load": "open", "arrivals": "poisson", "level": 20.0, "offered_per_s": 20.0, "due": 1_000}
+    open_load = {
+        "load": "open",
+        "arrivals": "poisson",
+        "level": 20.0,
+        "offered": Offered(20.0, 1, 50.0),
+        "due": 1_000,
+    }
     assert code_of(at_server(70, 38, 110, **ONE, server_busy=0.76, **open_load)) == "offered-load"
     assert code_of(at_server(170, 38, 210, **ONE, server_busy=0.9, **open_load)) == "server-queue"
 
@@ -161,20 +168,16 @@ def test_by_its_share_of_the_time_where_instances_are_unknown(
 def test_slow_decoding_in_the_service(waited: float) -> None:
     """Its one computing thread is idle most of the time, and requests wait for those that decode."""
     parts = {"decode": 180 * MS, "preprocess": 15 * MS, "queue": waited * MS, "compute": 45 * MS}
-    work = {"server_other_ns": 195 * MS, "server_ns": (waited + 240) * MS, "server_parts": parts}
-    run = at_server(waited, 45, waited + 255, **SERVICE, **ONE, **work, server_busy=0.3)
+    run = at_server(waited, 45, waited + 255, **SERVICE, **ONE, server_parts=parts, server_busy=0.3)
     limit = named(run, "server-compute")
     assert limit.evidence.startswith(f"decode took 180 of {ms((waited + 255) * MS)} ms a request")
     assert limit.advice.startswith("Make decode cheaper")
 
 
-GATEWAY = {"server_ns": 33 * MS, "server_other_ns": 32 * MS, "server_busy": None}
-
-
 def test_a_gateway_that_waits_for_its_upstream_has_no_named_limit() -> None:
     """Whether the upstream's queue, its work or the way there takes the time is not told."""
     parts = {"decode": 1 * MS, "preprocess": 1 * MS, "queue": 1 * MS, "upstream": 30 * MS}
-    run = at_server(1, 0, 35, **SERVICE, **ONE | GATEWAY, server_parts=parts, server_compute_ns=None)
+    run = at_server(1, 0, 35, **SERVICE, **ONE | {"server_busy": None}, server_parts=parts)
     assert named(run, "inconclusive").evidence.startswith(
         "the gateway waited 30.0 of 35.0 ms for its upstream"
     )
@@ -182,5 +185,5 @@ def test_a_gateway_that_waits_for_its_upstream_has_no_named_limit() -> None:
 
 def test_a_gateway_that_decodes_for_longer_than_its_upstream_takes() -> None:
     parts = {"decode": 18 * MS, "preprocess": 4 * MS, "queue": 1 * MS, "upstream": 10 * MS}
-    run = at_server(1, 0, 35, **SERVICE, **ONE | GATEWAY, server_parts=parts, server_compute_ns=None)
+    run = at_server(1, 0, 35, **SERVICE, **ONE | {"server_busy": None}, server_parts=parts)
     assert named(run, "server-compute").evidence.startswith("decode took 18.0 of 35.0 ms a request")

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from reports.fold.windows import RequestCounts
 from reports.ledger.ledger import LedgerError
 from reports.study.study import load_study
 from reports.summary.summary import Summary
@@ -27,16 +28,17 @@ def test_a_serial_run_counts_every_request_of_the_measure_phase(tmp_path: Path) 
     book = Book()
     book.add("onnx-grpc", 4, 1, {"w0": [10 * MS] * 1_000}, counters=triton(1_000, 4, 8 * MS))
     run = folded(book, tmp_path)
-    assert (run.requests, run.failures, run.abandoned, run.images) == (1_000, 0, 0, 4_000)
+    counts = run.counts
+    assert (counts.requests, counts.failures, counts.abandoned, counts.images) == (1_000, 0, 0, 4_000)
     assert (run.workers, run.hosts, run.status) == (1, 1, "done")
-    assert run.measure_ns == 10_000 * MS
-    assert (run.requests_per_s, run.images_per_s) == (100.0, 400.0)
-    assert [run.latency_p50_ns, run.latency_p999_ns, run.latency_mean_ns] == pytest.approx(
+    assert run.counts.measure_ns == 10_000 * MS
+    assert (run.counts.requests_per_s, run.counts.images_per_s) == (100.0, 400.0)
+    assert [run.latency.p50_ns, run.latency.p999_ns, run.latency.mean_ns] == pytest.approx(
         [10 * MS] * 3, rel=1e-3
     )
-    assert (run.send_delay_p99_ns, run.response_bytes) == (0, 4 * RESPONSE_BYTES)
-    assert (run.server_ns, run.server_queue_ns, run.server_compute_ns) == (8_100_000, 50_000, 8 * MS)
-    assert run.executed_batch == 4
+    assert (run.send_delay.p99_ns, run.counts.response_bytes) == (0, 4 * RESPONSE_BYTES)
+    assert (run.server.total_ns, run.server.queue_ns, run.server.compute_ns) == (8_100_000, 50_000, 8 * MS)
+    assert run.server.executed_batch == 4
     assert text_of(run, "few-samples") == "n=1000: p99.9 is doubtful"
     assert not run.tainted
 
@@ -47,10 +49,10 @@ def test_two_workers_are_merged_over_the_longer_span(tmp_path: Path) -> None:
     book.add("onnx-http", 1, 4, loads, counters=triton(600, 1, MS))
     run = folded(book, tmp_path)
     # two users each: 4 s / 2 on one worker, 6 s / 2 on the other
-    assert run.measure_ns == 3_000 * MS
-    assert run.requests_per_s == 200
-    assert run.latency_p50_ns == pytest.approx(10 * MS, rel=1e-3)
-    assert run.latency_p90_ns == pytest.approx(30 * MS, rel=1e-3)
+    assert run.counts.measure_ns == 3_000 * MS
+    assert run.counts.requests_per_s == 200
+    assert run.latency.p50_ns == pytest.approx(10 * MS, rel=1e-3)
+    assert run.latency.p90_ns == pytest.approx(30 * MS, rel=1e-3)
     assert text_of(run, "few-samples") == "n=600: p99 and p99.9 are doubtful"
 
 
@@ -58,8 +60,8 @@ def test_a_run_without_drained_lines_has_the_same_numbers_and_is_doubted(tmp_pat
     book = Book()
     book.add("onnx-http", 1, 1, {"w0": [10 * MS] * 50}, counters=triton(50, 1, MS), drained=False)
     run = folded(book, tmp_path)
-    assert run.measure_ns == 500 * MS
-    assert run.requests_per_s == 100
+    assert run.counts.measure_ns == 500 * MS
+    assert run.counts.requests_per_s == 100
     assert text_of(run, "cut-short") == "no end of the measure phase from w0"
     assert run.tainted
 
@@ -75,7 +77,7 @@ def test_what_was_abandoned_is_taken_from_the_drained_line_where_there_is_one(tm
     book.records.append(drained_line(tag, "w0", 1, 50, abandoned=3))
     run = folded(book, tmp_path)
     # 3 as w0 said, and 2 in each of w1's two windows
-    assert (run.requests, run.abandoned) == (100, 7)
+    assert (run.counts.requests, run.counts.abandoned) == (100, 7)
     assert text_of(run, "counts-mismatch") == "sent 107 requests, the server counted 105"
 
 
@@ -84,7 +86,12 @@ def test_rates_count_successes_and_failures_are_named_by_kind(tmp_path: Path) ->
     failures = {"connection": 1, "timeout": 2}
     book.add("onnx-http", 1, 1, {"w0": [10 * MS] * 100}, failures=failures, counters=triton(103, 1, MS))
     run = folded(book, tmp_path)
-    assert (run.requests, run.failures, run.succeeded, run.requests_per_s) == (103, 3, 100, 100.0)
+    assert (run.counts.requests, run.counts.failures, run.succeeded, run.counts.requests_per_s) == (
+        103,
+        3,
+        100,
+        100.0,
+    )
     assert text_of(run, "failures") == "3 of 103: timeout 2, connection 1"
     assert codes(run) == ["few-samples", "failures"]
 
@@ -93,8 +100,10 @@ def test_nothing_but_failures_has_no_percentiles(tmp_path: Path) -> None:
     book = Book()
     book.add("onnx-http", 1, 1, {"w0": []}, failures={"refused": 5}, counters=triton(5, 1, MS))
     run = folded(book, tmp_path)
-    assert (run.requests, run.succeeded) == (5, 0)
-    assert (run.latency_p50_ns, run.latency_max_ns, run.latency_mean_ns, run.request_bytes) == (None,) * 4
+    assert (run.counts.requests, run.succeeded) == (5, 0)
+    assert (run.latency.p50_ns, run.latency.max_ns, run.latency.mean_ns, run.counts.request_bytes) == (
+        None,
+    ) * 4
     assert (codes(run), run.tainted) == (["no-data", "failures"], True)
 
 
@@ -128,7 +137,7 @@ def test_a_run_that_never_began_has_no_numbers(tmp_path: Path) -> None:
     book = Book()
     book.plan("onnx-http", 1, 1)
     run = folded(book, tmp_path)
-    assert (run.status, run.requests, run.images_per_s, run.caveats) == ("not-run", None, None, ())
+    assert (run.status, run.counts, run.caveats) == ("not-run", RequestCounts(), ())
 
 
 @pytest.mark.parametrize(("cut", "status"), [(1, "unfinished"), (0, "done")])

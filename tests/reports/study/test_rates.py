@@ -74,28 +74,28 @@ def test_a_queueing_server_is_measured_at_its_capacity(
 ) -> None:
     done = closed_loop(users=8, requests=requests, service_ns=50 * MS, stagger_ns=stagger_ns)
     run = folded(done, workers, tmp_path)
-    assert run.requests == requests
-    assert run.images_per_s == pytest.approx(20, rel=0.01)
+    assert run.counts.requests == requests
+    assert run.counts.images_per_s == pytest.approx(20, rel=0.01)
 
 
 def test_a_serial_run_is_exact(tmp_path: Path) -> None:
     run = folded(closed_loop(users=1, requests=60, service_ns=40 * MS), 1, tmp_path)
-    assert (run.measure_ns, run.images_per_s) == (60 * 40 * MS, 25.0)
+    assert (run.counts.measure_ns, run.counts.images_per_s) == (60 * 40 * MS, 25.0)
 
 
 @pytest.mark.parametrize("servers", [2, 3, 8])
 def test_a_parallel_server_is_measured_low_by_less_than_one_request(tmp_path: Path, servers: int) -> None:
     service_ns = 50 * MS
     run = folded(closed_loop(8, 120, service_ns, servers), 1, tmp_path)
-    assert run.measure_ns is not None
+    assert run.counts.measure_ns is not None
     least_ns = 120 * service_ns / servers
-    assert least_ns <= run.measure_ns < least_ns + service_ns
+    assert least_ns <= run.counts.measure_ns < least_ns + service_ns
 
 
 def test_of_two_workers_the_one_that_took_longer_counts(tmp_path: Path) -> None:
     done = closed_loop(users=2, requests=60, service_ns=10 * MS, servers=2)
     late = [(user, start + user * 5 * MS, end + user * 25 * MS) for user, start, end in done]
-    assert folded(late, 2, tmp_path).measure_ns == 30 * 10 * MS + 20 * MS
+    assert folded(late, 2, tmp_path).counts.measure_ns == 30 * 10 * MS + 20 * MS
 
 
 def slow_arrivals(folder: Path, load: str, last_end_ns: int) -> Summary:
@@ -117,5 +117,5 @@ def test_open_load_is_measured_over_its_whole_phase(
     tmp_path: Path, load: str, last_end_ms: int, measured_ms: int
 ) -> None:
     run = slow_arrivals(tmp_path, load, last_end_ms * MS)
-    assert run.measure_ns == measured_ms * MS
-    assert run.images_per_s == pytest.approx(5_000 / measured_ms)
+    assert run.counts.measure_ns == measured_ms * MS
+    assert run.counts.images_per_s == pytest.approx(5_000 / measured_ms)

@@ -19,9 +19,9 @@ def test_a_study_that_was_made_up_has_the_runs_that_were_asked_for(tmp_path: Pat
         ("onnx-grpc/b4/c8", "done", 2),
     ]
     first, _ = study.runs
-    assert (first.requests, first.images) == (6 * PER_SECOND, 24 * PER_SECOND)
-    assert first.requests_per_s == pytest.approx(2 * PER_SECOND)
-    assert first.latency_p50_ns == pytest.approx(20e6, rel=0.1)
+    assert (first.counts.requests, first.counts.images) == (6 * PER_SECOND, 24 * PER_SECOND)
+    assert first.counts.requests_per_s == pytest.approx(2 * PER_SECOND)
+    assert first.latency.p50_ns == pytest.approx(20e6, rel=0.1)
     assert [doubt.code for doubt in first.caveats if doubt.tainted] == []
     assert len(study.timeline) == 2 * (5 + 3)
 

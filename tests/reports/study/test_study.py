@@ -19,7 +19,7 @@ def test_a_record_that_comes_after_another_run_has_begun_counts_too(tmp_path: Pa
     book.add("onnx-grpc", 1, 1, {"w0": [MS] * 300}, counters=triton(300, 1, MS))
     book.records[-3:-3] = late
     one, other = load_study(book.write(tmp_path)).runs
-    assert (one.cell, one.requests, other.requests) == (first["cell"], 400, 300)
+    assert (one.cell, one.counts.requests, other.counts.requests) == (first["cell"], 400, 300)
     assert "results-lost" not in [doubt.code for doubt in one.caveats]
 
 
@@ -31,7 +31,7 @@ def test_a_ledger_that_was_cut_in_a_runs_line_reports_up_to_there(tmp_path: Path
     ledger.write_bytes(ledger.read_bytes()[:-20])
     study = load_study(tmp_path)
     assert (study.cut_line, study.status) == (True, "unfinished")
-    assert [(run.requests, run.status) for run in study.runs] == [(400, "done"), (300, "unfinished")]
+    assert [(run.counts.requests, run.status) for run in study.runs] == [(400, "done"), (300, "unfinished")]
 
 
 def test_runs_stand_in_the_order_of_the_plan_and_not_of_their_ends(tmp_path: Path) -> None:

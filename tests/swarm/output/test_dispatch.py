@@ -87,7 +87,7 @@ def test_one_listener_hears_a_run_in_order(tmp_path: Path) -> None:
     ((started,), (run,), (over,)) = map(heard.of, ("run_started", "run_ended", "study_ended"))
     assert (started.workers, started.hosts, started.planned["level"]) == (("w0", "w1"), 1, 2)
     assert len(started.plan) == 1
-    assert (run.status, run.summary.requests, run.summary.failures) == ("done", 44, 4)
+    assert (run.status, run.summary.counts.requests, run.summary.counts.failures) == ("done", 44, 4)
     assert (over.runs, over.folder, over.code) == ((run.summary,), tmp_path, 0)
 
 

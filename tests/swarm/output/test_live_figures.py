@@ -90,12 +90,12 @@ def test_prometheus_has_the_reports_numbers(study: tuple[Study, list[dict[str, A
         return registry.get_sample_value(f"inferswarm_{name}", of | more)
 
     assert value("requests_total", outcome="ok") == run.succeeded
-    assert value("requests_total", outcome="failed") == run.failures
-    assert (value("images_total"), value("late_total")) == (run.images, run.late)
+    assert value("requests_total", outcome="failed") == run.counts.failures
+    assert (value("images_total"), value("late_total")) == (run.counts.images, run.sent.late)
     assert value("latency_seconds_bucket", le="+Inf") == run.succeeded
     mean_s = (value("latency_seconds_sum") or 0) / (value("latency_seconds_count") or 1)
-    assert mean_s == pytest.approx((run.latency_mean_ns or 0) / 1e9, rel=1e-9)
-    assert run.latency_p50_ns is not None
+    assert mean_s == pytest.approx((run.latency.mean_ns or 0) / 1e9, rel=1e-9)
+    assert run.latency.p50_ns is not None
     below = [
         sample.labels["le"]
         for family in registry.collect()
@@ -104,4 +104,4 @@ def test_prometheus_has_the_reports_numbers(study: tuple[Study, list[dict[str, A
         and sample.labels["phase"] == "measure"
         and sample.value >= run.succeeded / 2
     ]
-    assert float(below[0]) >= run.latency_p50_ns / 1e9
+    assert float(below[0]) >= run.latency.p50_ns / 1e9

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reports.cells_csv.columns import render_csv
-from reports.fold.samples import Readings, costs
+from reports.fold.samples import Cost, Readings, costs
 from reports.study.study import Study, load_study
 from reports.topics.load.cost import cost_table
 from tests.reports.builder import Book
@@ -35,19 +35,18 @@ def csv_rows(study: Study) -> list[tuple[str, str]]:
 
 
 def test_the_seeds_price_of_a_thousand_images() -> None:
-    found = costs(24.3, None, {"usd_per_hour": 0.092})
-    assert found["images_per_usd"] is not None
-    assert 1_000 / found["images_per_usd"] == pytest.approx(0.001, abs=1e-4)
-    assert costs(64.3, 320.0, {"usd_per_hour": 0.85}) == pytest.approx(
-        {"images_per_usd": 272_329.4, "joules_per_image": 4.9767}, rel=1e-4
-    )
+    a_4080, a_100 = costs(24.3, None, {"usd_per_hour": 0.092}), costs(64.3, 320.0, {"usd_per_hour": 0.85})
+    assert a_4080.images_per_usd is not None
+    assert 1_000 / a_4080.images_per_usd == pytest.approx(0.001, abs=1e-4)
+    assert a_100.images_per_usd == pytest.approx(272_329.4, rel=1e-4)
+    assert a_100.joules_per_image == pytest.approx(4.9767, rel=1e-4)
 
 
 @pytest.mark.parametrize("options", [{}, {"usd_per_hour": 0}, {"usd_per_hour": None}])
 @pytest.mark.parametrize("images_per_s", [None, 0.0, 5.0])
 def test_what_is_unknown_has_no_price(images_per_s: float | None, options: dict[str, object]) -> None:
-    assert costs(images_per_s, None, options) == {"images_per_usd": None, "joules_per_image": None}
-    assert costs(None, 50.0, {"usd_per_hour": 1})["joules_per_image"] is None
+    assert costs(images_per_s, None, options) == Cost()
+    assert costs(None, 50.0, {"usd_per_hour": 1}).joules_per_image is None
 
 
 def test_the_most_gpus_of_a_second_are_counted() -> None:

@@ -54,8 +54,8 @@ def test_each_worker_is_summed_by_its_own_records(tmp_path: Path) -> None:
 
 def test_the_parts_add_up_to_the_run(tmp_path: Path) -> None:
     run = two_workers(tmp_path)
-    assert sum(part.requests for part in run.per_worker) == run.requests
-    assert sum(part.images for part in run.per_worker) == run.images
+    assert sum(part.requests for part in run.per_worker) == run.counts.requests
+    assert sum(part.images for part in run.per_worker) == run.counts.images
 
 
 def test_windows_of_many_seconds_give_the_same(tmp_path: Path) -> None:

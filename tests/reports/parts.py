@@ -1,0 +1,56 @@
+"""Summaries by hand: any figure of a part by the name that it has in cells.csv, `_ns` in place of `_ms`."""
+
+from dataclasses import replace
+from typing import Any
+
+from reports.summary.summary import Summary
+
+OF_PART = {
+    "counts": "requests failures failure_kinds abandoned images measure_ns requests_per_s images_per_s "
+    "request_bytes response_bytes",
+    "sent": "late due dropped offered",
+    "phases": "encode_ns send_ns wait_ns receive_ns decode_ns",
+    "generator": "worker_cpu_pct loop_cpu_pct cpu_wait_pct awake_pct loop_delay_ns loop_lag_p95_ns "
+    "loop_lag_p99_ns gc_max_ns in_flight",
+    "cost": "images_per_usd joules_per_image",
+}
+PREFIXED = {
+    "latency": "mean_ns p50_ns p90_ns p95_ns p99_ns p999_ns max_ns",
+    "service": "mean_ns p50_ns p95_ns p99_ns",
+    "send_delay": "mean_ns p95_ns p99_ns",
+    "failed": "p50_ns",
+    "timeout": "p50_ns",
+    "server": "parts busy",
+    "gpu": "util_pct memory_bytes power_w",
+}
+PLACES = {name: f"{part}.{name}" for part, names in OF_PART.items() for name in names.split()}
+PLACES |= {f"{part}_{name}": f"{part}.{name}" for part, names in PREFIXED.items() for name in names.split()}
+PLACES |= {"cold_share": "server.cold.share", "cold_batches": "server.cold.batches"}
+PLACES |= {"executed_batch": "server.executed_batch"}
+OF_SERVER = ("queue", "compute", "other")
+
+
+def changed(run: Summary, **figures: Any) -> Summary:
+    """The run with some fields and figures changed; `server_queue_ns` and its like are parts of the server's.
+
+    None takes such a part out; `server_other_ns` takes the place of all but queue and compute.
+    """
+    for part in OF_SERVER:
+        if (name := f"server_{part}_ns") in figures:
+            base = figures.get("server_parts", run.server.parts)
+            figures["server_parts"] = with_part(base, part, figures.pop(name))
+    for name, value in figures.items():
+        run = at_path(run, PLACES.get(name, name).split("."), value)
+    return run
+
+
+def with_part(parts: Any, part: str, value: float | None) -> dict[str, float]:
+    kept = {name: ns for name, ns in parts.items() if name != part}
+    if part == "other":
+        kept = {name: ns for name, ns in kept.items() if name in OF_SERVER}
+    return kept if value is None else {**kept, part: value}
+
+
+def at_path(thing: Any, path: list[str], value: Any) -> Any:
+    first, *rest = path
+    return replace(thing, **{first: at_path(getattr(thing, first), rest, value) if rest else value})

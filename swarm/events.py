@@ -78,13 +78,14 @@ class WindowEvent(ClientSecond):
 class SampleEvent(SampledSecond):
     """What the master sampled in one second of a run; `second` is Unix time.
 
-    `gpus` are the readings of each GPU, `server` its counters since it started, `missing` what could not be
-    read, and why.
+    `gpus` are the readings of each GPU, `server` its counters since it started, `replicas` what Kubernetes
+    says of them, `missing` what could not be read, and why.
     """
 
     second: int
     gpus: tuple[Mapping[str, Any], ...]
     server: Mapping[str, Any]
+    replicas: Mapping[str, int]
     missing: tuple[str, ...]
 
 
@@ -174,14 +175,5 @@ run_ended = StudyEvent[RunEnded]("run")
 verdict: StudyEvent[Verdict] = StudyEvent("verdict")
 study_ended = StudyEvent[StudyEnded]("study")
 
-HOOKS: Mapping[str, StudyEvent[Any]] = {
-    "window": window,
-    "sample": sample,
-    "health": health,
-    "run_started": run_started,
-    "phase_started": phase_started,
-    "run_ended": run_ended,
-    "verdict": verdict,
-    "study_ended": study_ended,
-}
+HOOKS = {name: hook for name, hook in [*vars().items()] if isinstance(hook, StudyEvent)}
 """All of them, by name."""

@@ -20,6 +20,8 @@ MOST_WAITING = 600
 """Events that wait for those who listen: three minutes of a run. What comes then is dropped."""
 PATIENCE_S = 5.0
 """How long the end of a study waits for those who listen."""
+LONGEST = 200
+"""Characters of an error's own words."""
 logger = logging.getLogger("inferswarm")
 Heard = tuple[str, Callable[..., Any], str, Any]
 """Which event, who hears it, by which argument, and what it tells."""
@@ -64,7 +66,7 @@ class Mailbox:
 
     def _failed(self, name: str, error: BaseException) -> None:
         if not self.raised:
-            self.error = f"{type(error).__name__}: {error}"
+            self.error = f"{type(error).__name__}: {error}"[:LONGEST]
             logger.exception("a listener of events.%s raised", name)
             self._say(f"inferswarm: {self._name}, listening to events.{name}, raised {self.error}")
             self.failed(self.error)
@@ -107,6 +109,7 @@ class Delivery:
         self, say: Callable[[str], None], hooks: Mapping[str, StudyEvent[Any]], own: Sequence[object] = ()
     ) -> None:
         self._say = say
+        self._failed = {id(one): one.failed for one in own if hasattr(one, "failed")}
         self._boxes: dict[int | str, Mailbox] = {}
         self._heard: dict[str, list[tuple[Mailbox, Callable[..., Any], str]]] = {}
         for name, hook in hooks.items():
@@ -120,7 +123,7 @@ class Delivery:
         key: int | str = module if owner is None else id(owner)
         if key not in self._boxes:
             name = module_name(module) if owner is None else type(owner).__name__
-            self._boxes[key] = Mailbox(name, self._say, getattr(owner, "failed", lambda fault: None))
+            self._boxes[key] = Mailbox(name, self._say, self._failed.get(id(owner), lambda fault: None))
         return self._boxes[key]
 
     def fire(self, name: str, told: Any) -> None:

@@ -31,6 +31,8 @@ from swarm.events import (
 from swarm.output.delivery import Delivery
 from swarm.output.run_fold import LiveSecond, RunFold
 
+END = "_replicas"
+"""Of the names of what is said of replicas."""
 logger = logging.getLogger("inferswarm")
 
 
@@ -95,6 +97,8 @@ class Dispatcher:
         return RunStarted(**tag, **about, planned=planned, plan=tuple(plan))
 
     def _on_second(self, second: LiveSecond) -> None:
+        if not self._delivery.wanted:
+            return
         if second.here.phases:
             self._fire("window", window_event(second))
             self._fire("health", health_event(second))
@@ -202,6 +206,7 @@ def sample_event(second: LiveSecond, sample: Record) -> SampleEvent:
         second=second.at,
         gpus=tuple(sample.get("gpus") or ()),
         server=sample.get("server") or {},
+        replicas={name.removesuffix(END): sample[name] for name in sample if name.endswith(END)},
         missing=tuple(sample.get("missing") or ()),
     )
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from reports.study.study import load_study
+from reports.ledger.ledger import LedgerError
+from reports.study.study import load_study, notices
 from tests.reports.builder import Book
 from tests.reports.lines import triton
 
@@ -32,6 +33,20 @@ def test_a_ledger_that_was_cut_in_a_runs_line_reports_up_to_there(tmp_path: Path
     study = load_study(tmp_path)
     assert (study.cut_line, study.status) == (True, "unfinished")
     assert [(run.counts.requests, run.status) for run in study.runs] == [(400, "done"), (300, "unfinished")]
+
+
+def test_listeners_that_missed_events_are_told_of_before_any_number(tmp_path: Path) -> None:
+    book = Book()
+    book.add("onnx-http", 1, 1, {"w0": [MS] * 400}, counters=triton(400, 1, MS))
+    book.footer()
+    assert list(notices(load_study(book.write(tmp_path / "heard")))) == []
+    book.records[-1]["events"] = ["timelines.py missed events: 2 of 9 events dropped."]
+    assert list(notices(load_study(book.write(tmp_path / "missed")))) == [
+        "timelines.py missed events: 2 of 9 events dropped. No figure here rests on that."
+    ]
+    book.records[-1]["events"] = 7
+    with pytest.raises(LedgerError, match="is not what a ledger holds"):
+        load_study(book.write(tmp_path / "damaged"))
 
 
 def test_runs_stand_in_the_order_of_the_plan_and_not_of_their_ends(tmp_path: Path) -> None:

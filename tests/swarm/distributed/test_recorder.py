@@ -179,6 +179,22 @@ def test_what_idle_workers_tell_of_the_study_before_is_left_out(tmp_path: Path) 
         ledger.close()
 
 
+def test_between_two_runs_what_workers_do_is_of_none_and_late_windows_still_count() -> None:
+    runner, seen = FakeRunner(), list[dict[str, Any]]()
+    collector = Collector(runner, str)  # type: ignore[arg-type]
+    collector.begin_phase("a/b4/c1", 1, "measure")
+    recorder = Recorder()
+    recorder.add(result(time.perf_counter_ns(), 10))
+    (late,) = recorder.take_all()
+    tag = {"cell": late["cell"], "repeat": late["repeat"]}
+    idle = {"kind": "health", **tag, "phase": "drain", "second": late["second"], "lag": ""}
+    collector.listeners.append(seen.append)
+    runner.deliver(RECORDS, {"records": [dict(idle)], "raw": []}, "w0")
+    collector.write({"kind": "run", **tag, "event": "end", "status": "done", "note": ""})
+    runner.deliver(RECORDS, {"records": [dict(idle), late], "raw": []}, "w0")
+    assert [record["kind"] for record in seen] == ["health", "run", "window"]
+
+
 def test_progress_of_another_phase_is_not_counted() -> None:
     runner = FakeRunner()
     collector = Collector(runner, lambda worker: worker)  # type: ignore[arg-type]

@@ -34,7 +34,12 @@ def a_second(at: int) -> list[Record]:
         found[-1]["histograms"] = made["histograms"] | encode
         found.append(health_line(TAG, worker, second, cpu_pct=30.0 if worker == "w0" else 50.0))
     gpus = [{"id": name, "util_pct": 50.0, "memory_bytes": 1 << 30, "power_w": 100.0} for name in ("a", "b")]
-    return [*found, sample_line(TAG, second, gpus=gpus, pending_requests=2, missing=["metrics: refused"])]
+    return [
+        *found,
+        sample_line(
+            TAG, second, gpus=gpus, pending_requests=2, missing=["metrics: refused"], ready_replicas=3
+        ),
+    ]
 
 
 def a_run(seconds: int = 3) -> list[Record]:
@@ -68,7 +73,7 @@ def test_a_window_tells_of_all_workers_and_a_sample_of_all_gpus() -> None:
     (sample,) = heard.of("sample")
     assert (sample.gpu_util_pct, sample.gpu_memory_bytes, sample.gpu_power_w) == (50.0, 2 << 30, 200.0)
     assert ([gpu["id"] for gpu in sample.gpus], sample.pending_requests) == (["a", "b"], 2)
-    assert sample.missing == ("metrics: refused",)
+    assert (sample.missing, sample.replicas) == (("metrics: refused",), {"ready": 3})
     (health,) = heard.of("health")
     assert {name: worker.cpu_pct for name, worker in health.workers.items()} == {"w0": 30.0, "w1": 50.0}
     assert health.workers["w0"].loop_lag_p99_ns == told.loop_lag_ns == pytest.approx(100_000, rel=1e-3)

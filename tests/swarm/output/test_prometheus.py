@@ -96,7 +96,9 @@ def worker(lag_ns: float | None, users: int) -> WorkerSecond:
 
 def sample(**values: Any) -> SampleEvent:
     about = {"t_s": 0, "utc": "", "cell": CELL, "repeat": 2, "phase": "measure", "endpoint": "onnx-grpc"}
-    return SampleEvent(**{**about, "second": 7, "gpus": (), "server": {}, "missing": (), **values})
+    return SampleEvent(
+        **{**about, "second": 7, "gpus": (), "server": {}, "replicas": {}, "missing": (), **values}
+    )
 
 
 def test_before_anything_has_run_there_is_nothing(stand: Stand) -> None:

@@ -187,7 +187,7 @@ def test_between_two_runs_what_workers_do_is_of_none_and_late_windows_still_coun
     recorder.add(result(time.perf_counter_ns(), 10))
     (late,) = recorder.take_all()
     tag = {"cell": late["cell"], "repeat": late["repeat"]}
-    idle = {"kind": "health", **tag, "phase": "drain", "second": late["second"], "lag": ""}
+    idle = {"kind": "health", **tag, "phase": "drain", "second": late["second"], "lag": "", "cpu_pct": 1.0}
     collector.listeners.append(seen.append)
     runner.deliver(RECORDS, {"records": [dict(idle)], "raw": []}, "w0")
     collector.write({"kind": "run", **tag, "event": "end", "status": "done", "note": ""})

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from reports.cells_csv.columns import column_of
+from reports.cells_csv.columns import TIMELINE
 from reports.fold.records import epoch_s
 from reports.fold.timeline import TimelineSecond
 from reports.study.study import Study, load_study
@@ -51,7 +51,7 @@ def test_the_live_page_has_the_reports_numbers(study: tuple[Study, list[dict[str
 
 def shown(second: TimelineSecond) -> list[object]:
     """A row of timeline.csv as the page has it, without its time."""
-    return [short(column_of(second, column)) for column in COLUMNS[1:]]
+    return [short(TIMELINE[column](second)) for column in COLUMNS[1:]]
 
 
 def test_events_have_the_reports_numbers(study: tuple[Study, list[dict[str, Any]]]) -> None:

@@ -221,7 +221,8 @@ def test_late_and_dropped_arrivals_and_the_servers_own_counters(stand: Stand) ->
     series = f"cell={CELL},endpoint={CELL.partition('/')[0]},phase=measure"
     stand.live.on_window(window([1_000_000], late=1))
     for dropped in (7, None):
-        run: Any = SimpleNamespace(dropped=dropped, endpoint=OF["endpoint"])
+        sent = SimpleNamespace(dropped=dropped)
+        run: Any = SimpleNamespace(sent=sent, endpoint=OF["endpoint"])
         ended = RunEnded(cell=CELL, repeat=1, status="done", note="", summary=run)
         stand.live.on_run_ended(ended)
     stand.live.on_sample(sample(server={"requests": 12, "queue_ns": 1_500_000_000}))

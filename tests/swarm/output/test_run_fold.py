@@ -115,7 +115,7 @@ def test_of_a_long_run_the_last_seconds_are_held_and_what_is_older_is_late(
     assert sorted(at - FIRST_SECOND for at in held.seconds) == [5, 6, 7, 8, 9]
     summary = run.fold.summary()
     assert summary is not None
-    assert summary.images == 24, "all count"
+    assert summary.counts.images == 24, "all count"
 
 
 def rows(*seconds: Sequence[Record]) -> list[LiveSecond]:

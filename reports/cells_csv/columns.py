@@ -55,7 +55,7 @@ CELLS: Mapping[str, Callable[[Summary], object]] = {
     **figures("cost", "images_per_usd joules_per_image"),
     "limit": lambda run: run.limit and run.limit.code,
     "caveats": lambda run: codes(run, ";"),
-    **figures("", " ".join(of_trait("column"))),
+    **{name: attrgetter(name) for name in of_trait("column")},
 }
 """The columns of cells.csv after the study's name, and what a run has in each; None where it is unknown."""
 COLUMNS = ("study", *CELLS)

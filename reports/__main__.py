@@ -10,14 +10,30 @@ from reports.commands.calibrate import add_calibrate
 from reports.commands.compare import add_compare
 from reports.commands.gate import add_gate
 from reports.commands.show import add_show
+from reports.gates.require import GateError
+from reports.ledger.ledger import FILE_NAME, LedgerError, damage_refused
 from reports.parser import Parser
+from reports.render.console import refused
+from reports.render.files import WriteError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command: 0 done, 1 a gate failed, 2 the input cannot be used, 3 it tells nothing."""
     arguments = parser().parse_args(argv)
-    code: int = arguments.run(arguments)
-    return code
+    try:
+        with damage_refused(_read_by(arguments)):
+            code: int = arguments.run(arguments)
+            return code
+    except (GateError, LedgerError, WriteError) as error:
+        return refused(str(error))
+
+
+def _read_by(arguments: argparse.Namespace) -> str:
+    """What a command was told to read, as a sentence names it."""
+    if "sides" in arguments:
+        return " or ".join(arguments.sides)
+    directories = arguments.directories if "directories" in arguments else [arguments.directory]
+    return " or ".join(str(path / FILE_NAME) for path in directories)
 
 
 def parser() -> argparse.ArgumentParser:

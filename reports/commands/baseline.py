@@ -6,11 +6,9 @@ from typing import Any
 
 from reports.format import counted, plural
 from reports.gates.baseline import baseline_text, incomplete
-from reports.gates.require import GateError
 from reports.gates.source import Counting, GateSource, source_of
-from reports.ledger.ledger import FILE_NAME, LedgerError, damage_refused
-from reports.render.console import NOT_TOLD, OK, USAGE_ERROR, refused
-from reports.render.files import write_whole
+from reports.render.console import NOT_TOLD, OK, refused
+from reports.render.files import write_whole, writing
 from reports.study.study import Study, load_study
 
 ENDING = ".baseline.json"
@@ -41,18 +39,15 @@ def add_baseline(commands: Any) -> None:
 
 
 def baseline(arguments: argparse.Namespace) -> int:
-    """Writes the file; 0, or 2 or 3 with a sentence on standard error."""
+    """Writes the file; 0 or 3, or GateError, LedgerError or WriteError."""
     places: list[Path] = arguments.directories
     file = arguments.out or Path(f"{places[-1].resolve().name}{ENDING}")
-    try:
-        with damage_refused(" or ".join(str(path / FILE_NAME) for path in places)):
-            studies = [(path, load_study(path)) for path in places]
-            if useless := next(filter(None, (_useless(path, study) for path, study in studies)), ""):
-                return refused(useless, NOT_TOLD)
-            text, told = baseline_text(studies), _told(source_of(studies))
+    studies = [(path, load_study(path)) for path in places]
+    if useless := next(filter(None, (_useless(path, study) for path, study in studies)), ""):
+        return refused(useless, NOT_TOLD)
+    text, told = baseline_text(studies), _told(source_of(studies))
+    with writing(file, "name another --out"):
         write_whole(file, text)
-    except (GateError, LedgerError, OSError) as error:
-        return refused(error, USAGE_ERROR, file, "name another --out")
     print(f"{file}: {told}, {counted(len(text.encode()))} bytes")
     return OK
 

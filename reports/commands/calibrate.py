@@ -12,15 +12,14 @@ from reports.format import digits, plural
 from reports.gates.calibrate import SURE, Alike, alarms, alike, detectable, pairs_for, pairs_to_pass, passable
 from reports.gates.compared import what_differs
 from reports.gates.evidence import MOST_REPEATS
-from reports.gates.require import COMPARABLE, GateError, hint
+from reports.gates.require import COMPARABLE, hint
 from reports.gates.source import source_of
 from reports.gates.thresholds import LEAST_EFFECT
 from reports.gates.verdict import LEAST_REPEATS
-from reports.ledger.ledger import FILE_NAME, LedgerError, damage_refused
 from reports.page.page import Page, Section
 from reports.page.table import Table, table_of
-from reports.render.console import NOT_TOLD, OK, USAGE_ERROR, print_page, public_path, refused
-from reports.render.files import write_whole
+from reports.render.console import NOT_TOLD, OK, print_page, public_path, refused
+from reports.render.files import write_whole, writing
 from reports.render.markdown import render_markdown
 from reports.study.study import Study, load_study
 
@@ -98,30 +97,26 @@ def counts(text: str) -> tuple[int, ...]:
 
 
 def calibrate(arguments: argparse.Namespace) -> int:
-    """Says what the repeats say; 0, or 2 or 3 with a sentence on standard error."""
-    places: list[Path] = arguments.directories
-    try:
-        with damage_refused(" or ".join(str(path / FILE_NAME) for path in places)):
-            studies = [(path, load_study(path)) for path in places]
-            # in the order in which they were made
-            studies.sort(key=lambda one: str(one[1].header["started_utc"]))
-            source = source_of(studies)
-            cells = [cell for cell in source.runs if fnmatchcase(cell, arguments.cells)]
-            if not cells:
-                known = ", ".join(source.runs) or "none that was begun"
-                return refused(f"--cells {arguments.cells!r}: names no cell; there are {known}.")
-            if differing := next(_differing(studies, cells), ""):
-                return refused(differing, NOT_TOLD)
-            found = alike(source, cells, arguments.measure)
-            enough = [one for one in found if one.pairs >= LEAST_REPEATS]
-            lacking = [_lacking(one) for one in found if one.pairs < LEAST_REPEATS]
-            if not enough:
-                return refused(f"{lacking[0]} Make more: --repeats 20.", NOT_TOLD)
-            page = calibrate_page(enough, arguments.pairs, lacking, _command(arguments))
-        if arguments.out:
+    """Says what the repeats say; 0, 2 or 3, or GateError, LedgerError or WriteError."""
+    studies = [(path, load_study(path)) for path in arguments.directories]
+    # in the order in which they were made
+    studies.sort(key=lambda one: str(one[1].header["started_utc"]))
+    source = source_of(studies)
+    cells = [cell for cell in source.runs if fnmatchcase(cell, arguments.cells)]
+    if not cells:
+        known = ", ".join(source.runs) or "none that was begun"
+        return refused(f"--cells {arguments.cells!r}: names no cell; there are {known}.")
+    if differing := next(_differing(studies, cells), ""):
+        return refused(differing, NOT_TOLD)
+    found = alike(source, cells, arguments.measure)
+    enough = [one for one in found if one.pairs >= LEAST_REPEATS]
+    lacking = [_lacking(one) for one in found if one.pairs < LEAST_REPEATS]
+    if not enough:
+        return refused(f"{lacking[0]} Make more: --repeats 20.", NOT_TOLD)
+    page = calibrate_page(enough, arguments.pairs, lacking, _command(arguments))
+    if arguments.out:
+        with writing(arguments.out, "name another --out"):
             write_whole(arguments.out, render_markdown(page))
-    except (GateError, LedgerError, OSError) as error:
-        return refused(error, USAGE_ERROR, arguments.out, "name another --out")
     print_page(page)
     return OK
 

@@ -11,9 +11,8 @@ from reports.cells_csv.sides import Side, load_sides
 from reports.compare.csv import render_comparison
 from reports.compare.matching import matches
 from reports.compare.page import compare_page
-from reports.ledger.ledger import LedgerError, damage_refused
-from reports.render.console import NOT_TOLD, OK, print_page, public_path, refused
-from reports.render.files import write_files
+from reports.render.console import NOT_TOLD, OK, print_page, public_path
+from reports.render.files import write_files, writing
 from reports.render.html import render_html
 from reports.render.markdown import render_markdown
 
@@ -43,18 +42,13 @@ def add_compare(commands: Any) -> None:
 
 
 def compare(arguments: argparse.Namespace) -> int:
-    """Compares the sides that were named; 0, 2 with a sentence on standard error, or 3."""
-    try:
-        sides = load_sides(arguments.sides)
-        folder = arguments.out or default_folder(sides)
-        with damage_refused(" or ".join(side.place for side in sides)):
-            page = compare_page(sides, lambda place: public_path(Path(place), Path.cwd()))
-            html, markdown, table = render_html(page), render_markdown(page), render_comparison(sides)
-            write_files(folder, {"compare.html": html, "compare.md": markdown, "compare.csv": table})
-    except LedgerError as error:
-        return refused(error)
-    except OSError as error:
-        return refused(error, place=error.filename or folder, mend="mend that, or give --out")
+    """Compares the sides that were named; 0 or 3, or LedgerError or WriteError."""
+    sides = load_sides(arguments.sides)
+    folder = arguments.out or default_folder(sides)
+    page = compare_page(sides, lambda place: public_path(Path(place), Path.cwd()))
+    html, markdown, table = render_html(page), render_markdown(page), render_comparison(sides)
+    with writing(folder, "mend that, or give --out"):
+        write_files(folder, {"compare.html": html, "compare.md": markdown, "compare.csv": table})
     if not arguments.quiet:
         print_page(page, f"The whole comparison: {folder / 'compare.html'}")
     base, *others = sides

@@ -13,10 +13,9 @@ from reports.gates.require import GateError
 from reports.gates.source import GateSource, source_of
 from reports.gates.thresholds import THRESHOLDS, VERDICTS, Gates, read_gates
 from reports.gates.verdict import Verdict, exit_code, kept_text
-from reports.ledger.ledger import FILE_NAME, LedgerError, damage_refused
 from reports.page.page import Page
 from reports.render.console import print_page, public_path, refused
-from reports.render.files import write_files, write_report
+from reports.render.files import write_files, write_report, writing
 from reports.render.github import commands_stopped, place_in_repository, tell_actions
 from reports.render.junit import junit_text
 from reports.render.markdown import gates_markdown
@@ -66,23 +65,20 @@ def add_gate(commands: Any) -> None:
 
 
 def gate(arguments: argparse.Namespace) -> int:
-    """Judges, writes and prints; the exit code of the verdicts, or 2 with a sentence on standard error."""
+    """Judges, writes, prints: the exit code of the verdicts; GateError, LedgerError, WriteError."""
     directories: list[Path] = arguments.directories
     if directories[1:] and not arguments.out:
         return refused("--out: name where the verdicts go, since several directories are judged as one.")
     folder = arguments.out or directories[0]
     thresholds = arguments.thresholds or _thresholds(directories[-1])
-    try:
-        gates = read_gates(thresholds)
-        with damage_refused(" or ".join(str(path / FILE_NAME) for path in directories)):
-            studies = [(path, load_study(path)) for path in directories]
-            verdicts = _verdicts(gates, studies, arguments.baseline)
-            page = _page(studies, verdicts, arguments.all)
-            place = place_in_repository(_original(thresholds, studies[-1][1]), os.environ)
-            markdown = gates_markdown(verdicts, page.title, _command(arguments))
-            _write(folder, studies, verdicts, place, markdown)
-    except (GateError, LedgerError, OSError) as error:
-        return refused(error, place=folder, mend="mend that, or give --out")
+    gates = read_gates(thresholds)
+    studies = [(path, load_study(path)) for path in directories]
+    verdicts = _verdicts(gates, studies, arguments.baseline)
+    page = _page(studies, verdicts, arguments.all)
+    place = place_in_repository(_original(thresholds, studies[-1][1]), os.environ)
+    markdown = gates_markdown(verdicts, page.title, _command(arguments))
+    with writing(folder, "mend that, or give --out"):
+        _write(folder, studies, verdicts, place, markdown)
     if not arguments.quiet:
         with commands_stopped(os.environ):
             print_page(page, f"Verdicts: {folder / 'gates.md'}, {folder / 'junit.xml'}")

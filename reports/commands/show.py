@@ -5,11 +5,9 @@ import math
 from pathlib import Path
 from typing import Any
 
-from reports.gates.require import GateError
 from reports.gates.verdict import kept_in
-from reports.ledger.ledger import FILE_NAME, LedgerError, damage_refused
-from reports.render.console import OK, print_page, public_path, refused
-from reports.render.files import write_report
+from reports.render.console import OK, print_page, public_path
+from reports.render.files import write_report, writing
 from reports.study.study import load_study
 from reports.topics.report import build_page
 
@@ -48,17 +46,13 @@ def price(text: str) -> float:
 
 
 def show(arguments: argparse.Namespace) -> int:
-    """Renders one result directory; 0, or 2 with a sentence on standard error."""
+    """Renders one result directory; 0, or GateError, LedgerError or WriteError."""
     directory: Path = arguments.directory
-    try:
-        verdicts = kept_in(directory)
-        with damage_refused(directory / FILE_NAME):
-            study = load_study(directory, arguments.usd_per_hour)
-            place = public_path(directory, Path.cwd())
-            page = build_page(study, place, arguments.usd_per_hour, verdicts)
-            write_report(directory, study, page, verdicts)
-    except (GateError, LedgerError, OSError) as error:
-        return refused(error, place=directory, mend="mend that, then show it again")
+    verdicts = kept_in(directory)
+    study = load_study(directory, arguments.usd_per_hour)
+    page = build_page(study, public_path(directory, Path.cwd()), arguments.usd_per_hour, verdicts)
+    with writing(directory, "mend that, then show it again"):
+        write_report(directory, study, page, verdicts)
     if not arguments.quiet:
         print_page(page, f"The whole report: {directory / 'report.html'}")
     return OK

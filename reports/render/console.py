@@ -93,12 +93,7 @@ class PatientConsole(Console):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def refused(why: str | Exception, code: int = USAGE_ERROR, place: Path | None = None, mend: str = "") -> int:
-    """Says on standard error why a command does not do it; the exit code, 2 where the input is to blame.
-
-    An OSError means that `place` cannot be written.
-    """
-    if isinstance(why, OSError):
-        why = f"{place}: cannot be written ({why.strerror}): {mend}."
-    print(f"reports: {one_line(str(why))}", file=sys.stderr)
+def refused(why: str, code: int = USAGE_ERROR) -> int:
+    """Says on standard error why a command does not do it; the exit code, 2 where the input is to blame."""
+    print(f"reports: {one_line(why)}", file=sys.stderr)
     return code

@@ -2,7 +2,8 @@
 
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from reports.cells_csv.columns import render_csv, render_timeline
@@ -12,6 +13,19 @@ from reports.render.html import render_html
 from reports.render.markdown import render_markdown
 from reports.render.study_json import render_json
 from reports.study.study import Study
+
+
+class WriteError(Exception):
+    """What cannot be written, in a sentence with the mend."""
+
+
+@contextmanager
+def writing(place: Path, mend: str) -> Iterator[None]:
+    """Around what writes there: WriteError where the system lets nobody."""
+    try:
+        yield
+    except OSError as error:
+        raise WriteError(f"{place}: cannot be written ({error.strerror}): {mend}.") from error
 
 
 def write_report(directory: Path, study: Study, page: Page, verdicts: Sequence[Verdict] = ()) -> None:

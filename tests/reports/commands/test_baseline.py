@@ -1,21 +1,18 @@
 """python -m reports baseline: the file it writes, and what it refuses to make one of."""
 
-import argparse
 from pathlib import Path
 
 import pytest
 
-from reports.commands.baseline import NOT_TOLD, OK, USAGE_ERROR, add_baseline
+from reports.__main__ import main
 from reports.gates.baseline import load_baseline
+from reports.render.console import NOT_TOLD, OK, USAGE_ERROR
 from tests.reports.builder import Book
 from tests.reports.gates.alike import MS, alike_study
 
 
 def run(*arguments: str) -> int:
-    parser = argparse.ArgumentParser()
-    add_baseline(parser.add_subparsers(required=True))
-    found = parser.parse_args(["baseline", *arguments])
-    return int(found.run(found))
+    return main(["baseline", *arguments])
 
 
 def interrupted() -> Book:

@@ -1,21 +1,18 @@
 """python -m reports calibrate: what it prints, how it ends, and what it refuses."""
 
-import argparse
 from pathlib import Path
 
 import pytest
 
-from reports.commands.calibrate import NOT_TOLD, OK, USAGE_ERROR, add_calibrate
+from reports.__main__ import main
+from reports.render.console import NOT_TOLD, OK, USAGE_ERROR
 from tests.reports.builder import Book
 from tests.reports.check import check_golden
 from tests.reports.gates.alike import OFF, alike_study
 
 
 def run(*arguments: str) -> int:
-    parser = argparse.ArgumentParser()
-    add_calibrate(parser.add_subparsers(required=True))
-    found = parser.parse_args(["calibrate", *arguments])
-    return int(found.run(found))
+    return main(["calibrate", *arguments])
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """python -m reports compare: what it writes, how it ends, and what it refuses."""
 
-import argparse
 import csv
 import io
 from pathlib import Path
@@ -8,8 +7,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from reports.__main__ import main
 from reports.cells_csv.sides import load_sides
-from reports.commands.compare import add_compare, default_folder
+from reports.commands.compare import default_folder
 from reports.compare.csv import COLUMNS
 from reports.compare.failures import MORE
 from reports.render.console import NOT_TOLD as NOTHING_IN_COMMON
@@ -22,10 +22,7 @@ FILES = ("compare.html", "compare.md", "compare.csv")
 
 
 def run(*arguments: str) -> int:
-    parser = argparse.ArgumentParser()
-    add_compare(parser.add_subparsers(required=True))
-    found = parser.parse_args(["compare", *arguments])
-    return int(found.run(found))
+    return main(["compare", *arguments])
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ from statistics import fmean, variance
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc, betaincinv, ndtri, stdtr, stdtrit
+from scipy.special import betainc, betaincinv, ndtri, stdtr
 
-from reports.stats.log_ratio import CONFIDENCE, RESOLUTION
+from reports.stats.log_ratio import CONFIDENCE, RESOLUTION, UPPER, errors_wide
 
 LEVEL = (1 - CONFIDENCE) / 2
 """Of each one-sided test: together with the interval of 95 % they say the same."""
@@ -25,7 +25,7 @@ LEAST_BLOCKS = 5
 """Seconds with results, of all runs together, below which nothing is known of how they vary."""
 MOST_ALIKE = 0.95
 """Neighbours that are more alike than that cannot be told from a trend."""
-MANY = float(ndtri((1 + CONFIDENCE) / 2))
+MANY = float(ndtri(UPPER))
 """How many standard errors an interval reaches where the variance is known."""
 Counts = npt.NDArray[np.float64]
 
@@ -88,7 +88,7 @@ class Mean:
 
     def reach(self) -> float:
         """How far its 95 % interval reaches to each side."""
-        return float(stdtrit(self.freedom, (1 + CONFIDENCE) / 2)) * self.error
+        return errors_wide(self.freedom) * self.error
 
     def p_above(self, at: float) -> float:
         """How likely a mean so high is where the true one is `at`, by Student's t."""
@@ -116,14 +116,14 @@ def of_ratio(logs: Mean, bound: float, tolerated: float, at_most: bool) -> Evide
 
     Repeats that came out alike do not make it sharper than histograms of three digits are.
     """
-    finest = log(RESOLUTION) / float(stdtrit(logs.freedom, (1 + CONFIDENCE) / 2))
+    finest = log(RESOLUTION) / errors_wide(logs.freedom)
     sharp = replace(logs, error=max(logs.error, finest))
     return _of_mean(sharp, log(bound), log(tolerated), at_most, exp)
 
 
 def of_values(values: Mean, bound: float, tolerated: float, at_most: bool) -> Evidence:
     """What the mean of a column over runs says of a bound on the column."""
-    finest = abs(values.middle) * log(RESOLUTION) / float(stdtrit(values.freedom, (1 + CONFIDENCE) / 2))
+    finest = abs(values.middle) * log(RESOLUTION) / errors_wide(values.freedom)
     sharp = replace(values, error=max(values.error, finest) or 1e-9)
     return _of_mean(sharp, bound, tolerated, at_most, lambda value: value)
 
@@ -251,4 +251,4 @@ def _variance(errors: Counts, whole: float, freedom: int) -> float:
 
 def _few(freedom: float) -> float:
     """By how much more a variance with so few degrees of freedom may be off than a known one."""
-    return (float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) / MANY) ** 2 if freedom > 0 else 1.0
+    return (errors_wide(freedom) / MANY) ** 2 if freedom > 0 else 1.0

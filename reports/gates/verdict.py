@@ -8,7 +8,7 @@ from typing import Any, get_type_hints
 
 from reports.format import MISSING, plural
 from reports.gates.evidence import Evidence
-from reports.gates.require import GateError, unit_of
+from reports.gates.require import GateError, Unit, unit_of
 from reports.gates.thresholds import VERDICTS, WARN, Threshold
 from reports.ledger.files import parsed, whole_file
 
@@ -90,6 +90,11 @@ class Verdict:
     def serious(self) -> bool:
         """Whether it decides the exit code; a warning is shown alone."""
         return self.severity != WARN
+
+    @property
+    def unit(self) -> Unit:
+        """That of its numbers."""
+        return unit_of(self.column, self.ratio)
 
 
 def verdict_of(claim: Claim, adjusted: float, level: float, line: int) -> Verdict:
@@ -220,7 +225,7 @@ def tolerated_said(verdict: Verdict) -> tuple[str, ...]:
     if verdict.tolerated == verdict.bound:
         return ()
     most = "Up" if verdict.at_most else "Down"
-    return (f"{most} to {unit_of(verdict.column, verdict.ratio).text(verdict.tolerated)} is tolerated.",)
+    return (f"{most} to {verdict.unit.text(verdict.tolerated)} is tolerated.",)
 
 
 def sentence_said(verdict: Verdict) -> str:
@@ -232,17 +237,16 @@ def measured_said(verdict: Verdict) -> str:
     """131 ms (128–134), the interval of 95 % in brackets; a dash where nothing was estimated."""
     if verdict.value is None:
         return MISSING
-    unit = unit_of(verdict.column, verdict.ratio)
+    told = verdict.unit.text(verdict.value)
     if verdict.low is None or verdict.high is None:
-        return unit.text(verdict.value)
-    return f"{unit.text(verdict.value)} ({unit.number(verdict.low)}–{unit.number(verdict.high)})"
+        return told
+    return f"{told} ({verdict.unit.number(verdict.low)}–{verdict.unit.number(verdict.high)})"
 
 
 def bound_said(verdict: Verdict) -> str:
     """≤ 120 ms (126), what is tolerated in brackets where that is more."""
-    unit = unit_of(verdict.column, verdict.ratio)
-    tolerated = "" if verdict.tolerated == verdict.bound else f" ({unit.number(verdict.tolerated)})"
-    return f"{'≤' if verdict.at_most else '≥'} {unit.text(verdict.bound)}{tolerated}"
+    tolerated = f" ({verdict.unit.number(verdict.tolerated)})" if tolerated_said(verdict) else ""
+    return f"{'≤' if verdict.at_most else '≥'} {verdict.unit.text(verdict.bound)}{tolerated}"
 
 
 def why_said(verdict: Verdict) -> tuple[str, ...]:

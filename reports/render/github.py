@@ -79,5 +79,5 @@ def _line(level: str, verdict: Verdict, place: str) -> str:
     at = {"file": place, "line": str(verdict.line)} if place else {}
     said = {**at, "title": f"{verdict.outcome}: {verdict.title}"}
     properties = ",".join(f"{name}={plain(text).translate(_PROPERTY)}" for name, text in said.items())
-    told = " ".join(text for text in (verdict.sentence, verdict.note) if text)
+    told = f"{verdict.sentence} {verdict.note}".rstrip()
     return f"::{level} {properties}::{plain(told).translate(_DATA)}"

@@ -50,7 +50,7 @@ def _case(verdict: Verdict, name: str, study: str, place: str) -> Element:
     for number in _NUMBERS:
         if (value := getattr(verdict, number)) is not None:
             SubElement(properties, "property", {"name": number, "value": f"{value:.6g}"})
-    told = plain(" ".join(text for text in (verdict.sentence, verdict.note) if text))
+    told = plain(f"{verdict.sentence} {verdict.note}".rstrip())
     if verdict.outcome == PASS:
         SubElement(case, "system-out").text = told
     elif not verdict.serious:

@@ -85,7 +85,7 @@ MOST_ROWS = 1_000
 """Of each table: more would not fit, however short they are."""
 
 
-def gates_markdown(verdicts: Sequence[Verdict], title: str = "", command: str = "") -> str:
+def gates_markdown(verdicts: Sequence[Verdict], title: str, command: str) -> str:
     """The file, of as many verdicts as a comment can hold; `command` is the one that makes it again."""
     most = min(len(verdicts), MOST_ROWS)
     while len(text := joined(_verdict_lines(verdicts, title, command, most))) > MOST_CHARACTERS and most:
@@ -95,16 +95,14 @@ def gates_markdown(verdicts: Sequence[Verdict], title: str = "", command: str = 
 
 def _verdict_lines(verdicts: Sequence[Verdict], title: str, command: str, most: int) -> Iterator[str]:
     passed = [verdict for verdict in verdicts if verdict.outcome == PASS]
-    yield from (f"## Gates{': ' if title else ''}{escaped(title)}", "")
+    yield from (f"## Gates: {escaped(title)}", "")
     yield f"{SYMBOLS[outcome_of(verdicts)]} **{escaped(headline(verdicts))}.**"
     if others := not_passed(verdicts):
         yield from ("", *_table(others, most))
     if passed:
         yield from ("", f"<details><summary>{SYMBOLS[PASS]} {len(passed):,} passed</summary>", "")
         yield from (*_table(passed, most), "", "</details>")
-    yield from ("", escaped(JUDGED))
-    if command:
-        yield from ("", "To judge again:", "", f"    {plain(command)}")
+    yield from ("", escaped(JUDGED), "", "To judge again:", "", f"    {plain(command)}")
 
 
 def _table(verdicts: Sequence[Verdict], most: int) -> Iterator[str]:

@@ -10,6 +10,8 @@ from scipy.special import stdtrit
 from reports.format import digits
 
 CONFIDENCE = 0.95
+UPPER = (1 + CONFIDENCE) / 2
+"""Where an interval ends."""
 RESOLUTION = 1.002
 """No interval is narrower to either side: two figures from histograms of three digits may differ by so much
 where their values do not, and repeats that came out alike do not make them sharper.
@@ -75,4 +77,9 @@ def half_width(errors: Sequence[float], sizes: Sequence[int], known: float = 0.0
     whole = sum(errors) + known
     guessed = sum(error**2 / (size - 1) for error, size in zip(errors, sizes, strict=True))
     freedom = whole**2 / guessed if guessed else inf
-    return float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * sqrt(whole)
+    return errors_wide(freedom) * sqrt(whole)
+
+
+def errors_wide(freedom: float) -> float:
+    """How many standard errors a 95 % interval reaches to each side, by Student's t."""
+    return float(stdtrit(freedom, UPPER))

@@ -15,16 +15,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import least_squares
-from scipy.special import fdtrc, ndtri, stdtrit
+from scipy.special import fdtrc, ndtri
 
 from reports.format import digits
+from reports.stats.log_ratio import UPPER, errors_wide
 
 FAR_TIMES = 2.0
 """The highest level: a peak beyond so many times it is not told."""
-INTERVAL = (2.5, 97.5)
 SAMPLES, SEED = 1_000, 7
-UPPER = 0.975
-"""Where a 95 % interval ends."""
 PARAMETERS, LEAST_LEVELS, LEAST_RUNS = 3, 4, 5
 """With a run more than parameters, a curve through noise is as near to it as one through a law."""
 CHANCE = 0.01
@@ -137,7 +135,7 @@ def _fit(points: tuple[tuple[float, float], ...]) -> Fit | NoFit:
 
 
 def _estimate(value: float, drawn: Floats) -> Estimate:
-    low, high = np.percentile(drawn, INTERVAL)
+    low, high = np.percentile(drawn, (100 - 100 * UPPER, 100 * UPPER))
     return Estimate(float(value), min(float(value), float(low)), max(float(value), float(high)))
 
 
@@ -174,7 +172,7 @@ def bootstrapped(users: Floats, rates: Floats, fitted: Floats) -> Floats:
     repeated = counts.min() > 1
     middles = (np.bincount(level, logs) / counts)[level] if repeated else np.log(fitted)
     freedom = len(users) - (len(counts) if repeated else PARAMETERS)
-    widened = np.sqrt(len(users) / freedom) * stdtrit(freedom, UPPER) / ndtri(UPPER)
+    widened = np.sqrt(len(users) / freedom) * errors_wide(freedom) / ndtri(UPPER)
     left = (logs - middles) * widened
     draw = np.random.default_rng(SEED).integers(0, len(users), (SAMPLES, len(users)))
     return quick_fits(users, np.exp(middles + (left - left.mean())[draw]), users / fitted)

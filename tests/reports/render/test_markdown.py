@@ -38,19 +38,21 @@ def test_it_says_the_outcome_then_what_did_not_pass_then_the_rest() -> None:
     ],
 )
 def test_the_headline(verdicts: list[Verdict], said: str) -> None:
-    assert gates_markdown(verdicts).splitlines()[2] == said
+    assert gates_markdown(verdicts, "Step 7", COMMAND).splitlines()[2] == said
 
 
 @pytest.mark.parametrize("count", [1_000, 30_000])
 def test_a_comment_can_hold_it_however_many_there_are(count: int) -> None:
-    text = gates_markdown([replace(FAILED, cell=f"c{at}") for at in range(count)] + [MADE] * count)
+    text = gates_markdown(
+        [replace(FAILED, cell=f"c{at}") for at in range(count)] + [MADE] * count, "Step 7", COMMAND
+    )
     assert len(text) <= MOST_CHARACTERS
     assert f"**{count:,} of {2 * count:,} gates failed.**" in text
     assert "more gates did not fit here: junit.xml and gates.json have all." in text
 
 
 def test_a_text_as_long_as_a_comment_is_left_out() -> None:
-    text = gates_markdown([replace(FAILED, cell="c" * MOST_CHARACTERS)])
+    text = gates_markdown([replace(FAILED, cell="c" * MOST_CHARACTERS)], "Step 7", COMMAND)
     assert len(text) < 1_000
     assert "1 more gate did not fit here" in text
 

@@ -35,7 +35,10 @@ def main(argv: list[str]) -> int:
         return code
     except KeyboardInterrupt:
         return INTERRUPTED
-    except (SwarmError, OSError) as error:
+    except SwarmError as error:
+        print(f"inferswarm: {error}", file=sys.stderr, flush=True)
+        return USAGE
+    except OSError as error:
         say(str(error))
         return USAGE
 

@@ -1,7 +1,6 @@
 """`python -m swarm hosts check | prepare`: client hosts, before a study runs on them."""
 
 import argparse
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +12,6 @@ from rich.text import Text
 
 from reports.format import plain, plain_lines
 from reports.parser import Parser
-from swarm.errors import SwarmError
 from swarm.hosts.check import Checked, HostFacts, Problem, check, check_all, problems
 from swarm.hosts.host import Host
 from swarm.hosts.hosts_file import HostSpec, add_ssh_config, hosts_named, read_hosts
@@ -42,13 +40,9 @@ A hosts file names places that client processes run on:
 
 
 def main(argv: list[str]) -> int:
-    """Run one command; 2 where a host is not fit, and where the command line or a file will not do."""
+    """Run one command; 2 where a host is not fit. Raises SwarmError where a file or an option will not do."""
     arguments = parser().parse_args(argv)
-    try:
-        return int(arguments.run(arguments))
-    except SwarmError as error:
-        print(f"inferswarm: {plain_lines(error)}", file=sys.stderr)
-        return UNFIT
+    return int(arguments.run(arguments))
 
 
 def parser() -> argparse.ArgumentParser:

@@ -11,7 +11,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from reports.format import plain_lines
 from reports.parser import Parser
 from swarm.errors import SwarmError, UsageError
 from swarm.hosts.check import HostError, check, check_all, problems
@@ -32,7 +31,7 @@ from swarm.links.measure import differences, measure
 from swarm.links.network import Network
 from swarm.links.profiles import NO_LINK, LinkProfile, profiles_named, read_profiles
 
-USAGE, INTERRUPTED = 2, 3
+INTERRUPTED = 3
 GIVEN = frozenset(
     {
         "--headless", "--autostart", "--master", "--worker", "--processes", "--expect-workers",
@@ -122,7 +121,7 @@ def profiles_of(options: argparse.Namespace) -> list[LinkProfile]:
 
 
 def main(argv: list[str]) -> int:
-    """Run it: the master's exit code; 2 where it could not be started, 3 where it was stopped."""
+    """Run it: the master's exit code; 3 where it was stopped. Raises SwarmError where it does not start."""
     signals = Signals()
     try:
         options, rest = parse(argv)
@@ -138,9 +137,6 @@ def main(argv: list[str]) -> int:
                 return launcher.run(options.locustfile, [*study, *([] if options.web else ["--headless"])])
             finally:
                 signals.over = True
-    except SwarmError as error:
-        print(f"inferswarm: {plain_lines(error)}", file=sys.stderr, flush=True)
-        return USAGE
     except StopSignal:
         print("inferswarm: stopped before the study began", file=sys.stderr, flush=True)
         return INTERRUPTED

@@ -4,7 +4,6 @@ import argparse
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,30 +15,22 @@ from rich.table import Table
 from rich.text import Text
 
 from reports.parser import Parser
-from swarm.errors import SwarmError
 from swarm.links.measure import Measured, differences, measure
-from swarm.links.namespace import remove_orphans
 from swarm.links.network import Network
 from swarm.links.profiles import LinkProfile, profiles_named, read_profiles
 
-OK, USAGE_ERROR, OFF, INTERRUPTED = 0, 2, 3, 130
+OK, OFF = 0, 3
 SERVER_VARIABLE = "INFERSWARM_SERVER"
 HOST = "client"
 
 
 def main(argv: list[str]) -> int:
-    """List, measure or use links: 3 where a figure is off, 2 where there is none, or the command's code."""
+    """List, measure or use links: 3 where a figure is off, or the command's code. Raises SwarmError."""
     words, command = _split(argv)
     arguments = parser().parse_args(words)
-    try:
-        # SIGTERM, too, takes everything down on its way out.
-        with _on(signal.SIGTERM, _end):
-            return _act(arguments.name, command, read_profiles(arguments.links))
-    except SwarmError as error:
-        print(f"inferswarm: {error}", file=sys.stderr)
-        return USAGE_ERROR
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    # SIGTERM, too, takes everything down on its way out.
+    with _on(signal.SIGTERM, _end):
+        return _act(arguments.name, command, read_profiles(arguments.links))
 
 
 def parser() -> argparse.ArgumentParser:
@@ -72,7 +63,6 @@ def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _act(name: str, command: list[str], known: Mapping[str, LinkProfile]) -> int:
-    remove_orphans()
     if not name:
         if command:
             parser().error("a command needs a link: give its NAME before `--`")

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from reports.format import plain_lines
 from swarm.backends.registry import FIVE
 from swarm.distributed.worker import Worker
 from swarm.errors import SwarmError
@@ -75,7 +74,7 @@ def on_init(environment: Environment, runner: Runner, web_ui: Any, **_: Any) -> 
         try:
             shape.master.prepare()
         except SwarmError as error:
-            print(f"inferswarm: {plain_lines(error)}", file=sys.stderr, flush=True)
+            print(f"inferswarm: {error}", file=sys.stderr, flush=True)
             send_workers_home(runner)
             sys.exit(2)
 

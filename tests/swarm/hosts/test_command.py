@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from swarm import __main__ as swarm
 from swarm.hosts import command
-from swarm.hosts.command import main
 from swarm.hosts.facts import commit as git_commit
 from swarm.hosts.host import ROOT
 from swarm.hosts.hosts_file import HostSpec
@@ -35,6 +35,10 @@ HEAD = [
     "clock",
     "offset",
 ]
+
+
+def main(argv: list[str]) -> int:
+    return swarm.main(["hosts", *argv])
 
 
 @pytest.fixture

@@ -60,7 +60,7 @@ def test_a_wrong_command_line_is_one_sentence(
     arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(command, "Signals", lambda: None)
-    assert command.main(arguments) == 2
+    assert commands.main(["run", *arguments]) == 2
     said = capsys.readouterr()
     (line,) = [line for line in said.err.splitlines() if line.startswith("inferswarm: ")]
     assert sentence in line

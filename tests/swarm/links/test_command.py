@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from swarm import __main__ as swarm
 from swarm.links import command, network
-from swarm.links.command import main, measured_table, profiles_table
+from swarm.links.command import measured_table, profiles_table
 from swarm.links.measure import Measured
 from swarm.links.profiles import read_profiles
 from tests.swarm.links.means import ROOT, here, namespaces_of, real, serving
@@ -41,7 +42,7 @@ AS_ASKED = Measured(rtt_ms=14.31, rtt_min_ms=14.1, mbit_per_s=209.46, sent=20_00
 # Started in the background, as tests may be, it would be told to ignore Ctrl-C.
 PROGRAM = (
     "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
-    " from swarm.links.command import main; sys.exit(main(sys.argv[1:]))"
+    " from swarm.__main__ import main; sys.exit(main(['link', *sys.argv[1:]]))"
 )
 CLIENT = """
 import os, socket, sys
@@ -50,6 +51,10 @@ with socket.create_connection((os.environ["INFERSWARM_SERVER"], int(sys.argv[1])
     print(found.makefile().read(), flush=True)
 sys.exit(7)
 """
+
+
+def main(argv: list[str]) -> int:
+    return swarm.main(["link", *argv])
 
 
 def printed(table: object) -> str:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import sysconfig
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +23,14 @@ LIBRARIES = {CUDA: "libonnxruntime_providers_cuda.so", TENSORRT: "libonnxruntime
 TIMEOUT_S = 120.0
 
 
-def read_facts(run: Callable[[Mapping[str, str]], str] | None = None) -> DeviceFacts:
+def read_facts() -> DeviceFacts:
     """The GPUs, and what ONNX Runtime and PyTorch can do with them; SetUpError where they never answer."""
     gpus = tuple(gpu.name for gpu in read_gpus())
     if not gpus:
         # Without a GPU nothing is tried: that takes seconds, and the answer is known.
         return DeviceFacts()
     folders = library_folders()
-    said = json.loads((run or _run)(with_libraries(os.environ, folders)))
+    said = json.loads(_run(with_libraries(os.environ, folders)))
     return DeviceFacts(gpus, tuple(said["listed"]), said["failed"], said["torch_cuda"], folders)
 
 
@@ -47,19 +47,15 @@ def with_libraries(environ: Mapping[str, str], folders: tuple[str, ...]) -> dict
     return {**environ, "LD_LIBRARY_PATH": path} if folders else dict(environ)
 
 
-def start_with_libraries(
-    argv: list[str],
-    environ: Mapping[str, str] = os.environ,
-    folders: tuple[str, ...] | None = None,
-    become: Callable[[str, list[str], dict[str, str]], object] = os.execve,
-) -> None:
+def start_with_libraries(argv: list[str]) -> None:
     """Start this `python -m server` anew with the wheels' libraries on the loader's path, if they are not.
 
     The path is read when a process starts, so that setting it here would change nothing.
     """
-    folders = library_folders() if folders is None else folders
-    if not set(folders) <= set(environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)):
-        become(sys.executable, [sys.executable, "-m", "server", *argv], with_libraries(environ, folders))
+    folders = library_folders()
+    if not set(folders) <= set(os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)):
+        again = [sys.executable, "-m", "server", *argv]
+        os.execve(sys.executable, again, with_libraries(os.environ, folders))
 
 
 def main() -> int:

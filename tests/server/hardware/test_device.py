@@ -227,7 +227,8 @@ def test_the_runtime_installed_here_has_no_cuda():
 
 def test_without_a_gpu_nothing_is_tried(monkeypatch):
     monkeypatch.setattr(probe, "read_gpus", lambda: [])
-    assert probe.read_facts(lambda environ: pytest.fail("tried")) == DeviceFacts()
+    monkeypatch.setattr(probe, "_run", lambda environ: pytest.fail("tried"))
+    assert probe.read_facts() == DeviceFacts()
 
 
 def test_what_was_tried_is_read(monkeypatch):
@@ -240,7 +241,8 @@ def test_what_was_tried_is_read(monkeypatch):
         seen.update(environ)
         return json.dumps({"listed": [CUDA, CPU], "failed": {CUDA: "why"}, "torch_cuda": False})
 
-    assert probe.read_facts(run) == DeviceFacts(A100, (CUDA, CPU), {CUDA: "why"}, False, ("/one", "/two"))
+    monkeypatch.setattr(probe, "_run", run)
+    assert probe.read_facts() == DeviceFacts(A100, (CUDA, CPU), {CUDA: "why"}, False, ("/one", "/two"))
     assert seen["LD_LIBRARY_PATH"] == "/one:/two:/own"
 
 

@@ -1,4 +1,6 @@
-"""Arrays in and out of Triton's Python backend by DLPack; a copy of this file lies beside every model.py.
+"""Arrays in and out of Triton's Python backend by DLPack, and what models do alike with them.
+
+A copy of this file lies beside every model.py.
 
 That backend was built for numpy 1. With numpy 2 its `Tensor(name, array)` sends 0 bytes, and its
 `as_numpy()` reads as many; DLPack is the same for every numpy. The capsules are made here by ctypes, since
@@ -6,12 +8,15 @@ numpy's own look after their name when they go, which the backend has changed by
 """
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.core.multiarray as multiarray
 import triton_python_backend_utils as pb_utils
 
+UNIT_VECTORS = np.full((32, 512), 512**-0.5, np.float32)
+"""The answer of models that compute nothing, for the largest batch; smaller ones get its beginning."""
 CPU = 1
 CODES = {"i": 0, "u": 1, "f": 2}
 """Of a dtype, by numpy's letter for its kind."""
@@ -79,6 +84,25 @@ def array_of(request: Any, name: str) -> np.ndarray:
 def tensor_of(name: str, array: np.ndarray) -> Any:
     """An output of a response, of any shape; its memory is held until Triton has copied it."""
     return pb_utils.Tensor.from_dlpack(name, capsule(np.ascontiguousarray(array)))
+
+
+def images_of(request: Any) -> int:
+    """How many images a request has, without touching the pixels, which stay where Triton has put them."""
+    return pb_utils.get_input_tensor_by_name(request, "input").shape()[0]
+
+
+def unit_vectors(images: int) -> Any:
+    """A response with the same unit vector for each image, FP32 [images, 512]."""
+    return pb_utils.InferenceResponse([tensor_of("embedding", UNIT_VECTORS[:images])])
+
+
+def embedded_together(requests: list[Any], embed: Callable[[np.ndarray], np.ndarray]) -> list[Any]:
+    """The responses to the requests of one dynamic batch; `embed` is given the pixels of all of them."""
+    inputs = [array_of(request, "input") for request in requests]
+    pixels = inputs[0] if len(inputs) == 1 else np.concatenate(inputs)
+    ends = np.cumsum([len(one) for one in inputs])[:-1]
+    parts = np.split(embed(pixels), ends)
+    return [pb_utils.InferenceResponse([tensor_of("embedding", part)]) for part in parts]
 
 
 def read_strings() -> None:

@@ -1,11 +1,13 @@
-"""open_clip's own image transform for ViT-B/32, in PIL and numpy so that it needs no torch."""
+"""open_clip's own image transform for ViT-B/32, in PIL and numpy so that it needs no torch.
+
+It imports nothing of ours: Triton's models have a copy beside them (server/triton/repository.py).
+"""
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from server.spec import IMAGE_SIZE
-
+SIZE = 224
 # OpenAI CLIP's statistics of R, G and B.
 MEAN = (0.48145466, 0.4578275, 0.40821073)
 STD = (0.26862954, 0.26130258, 0.27577711)
@@ -16,8 +18,8 @@ def resized(size: tuple[int, int]) -> tuple[int, int]:
     """Width and height in pixels once the shorter side is 224; the longer is cut to a whole pixel."""
     width, height = size
     if width <= height:
-        return IMAGE_SIZE, int(IMAGE_SIZE * height / width)
-    return int(IMAGE_SIZE * width / height), IMAGE_SIZE
+        return SIZE, int(SIZE * height / width)
+    return int(SIZE * width / height), SIZE
 
 
 def preprocess(image: Image.Image) -> NDArray[np.float32]:
@@ -26,13 +28,18 @@ def preprocess(image: Image.Image) -> NDArray[np.float32]:
     The image is resized and cropped in its own mode and becomes RGB only then, as in open_clip.
     """
     width, height = resized(image.size)
-    left, top = round((width - IMAGE_SIZE) / 2), round((height - IMAGE_SIZE) / 2)
+    left, top = round((width - SIZE) / 2), round((height - SIZE) / 2)
     square = image.resize((width, height), Image.Resampling.BICUBIC).crop(
-        (left, top, left + IMAGE_SIZE, top + IMAGE_SIZE)
+        (left, top, left + SIZE, top + SIZE)
     )
-    pixels = np.asarray(square.convert("RGB")).transpose(2, 0, 1).astype(np.float32, order="C")
+    return normalised(np.asarray(square.convert("RGB")).transpose(2, 0, 1))
+
+
+def normalised(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Pixels, uint8 [..., 3, 224, 224], to [0, 1], and then by CLIP's statistics."""
+    made = pixels.astype(np.float32, order="C")
     # In place and a channel at a time, which is several times faster than pixel by pixel.
-    pixels /= np.float32(255)
-    pixels -= np.array(MEAN, np.float32).reshape(CHANNELS_FIRST)
-    pixels /= np.array(STD, np.float32).reshape(CHANNELS_FIRST)
-    return pixels
+    made /= np.float32(255)
+    made -= np.array(MEAN, np.float32).reshape(CHANNELS_FIRST)
+    made /= np.array(STD, np.float32).reshape(CHANNELS_FIRST)
+    return made

@@ -15,6 +15,8 @@ STEPS = {"jpeg": "decode_jpeg", "uint8": "normalise_uint8"}
 PAYLOADS = (FP32, *STEPS)
 SOURCE = ROOT / "triton_repo"
 TENSORS = SOURCE / "tensors.py"
+PREPROCESS = ROOT / "server" / "models" / "preprocess.py"
+"""Which a payload's model imports besides: it makes of a payload what the service makes of it."""
 TRITON_MODELS = {
     "onnx": "openclip_vit_b32",
     "openvino": "openclip_vit_b32_openvino",
@@ -97,14 +99,14 @@ def repository_files(model: str, config: str, payloads: Iterable[str]) -> Files:
     for payload in (payload for payload in payloads if payload != FP32):
         template = (SOURCE / "payloads" / payload / "config.pbtxt").read_text()
         files[f"{ensemble(model, payload)}/config.pbtxt"] = template.replace(TEMPLATE, model).encode()
-        files |= model_files(SOURCE / "payloads" / STEPS[payload])
+        files |= model_files(SOURCE / "payloads" / STEPS[payload], PREPROCESS)
     return files
 
 
-def model_files(folder: Path) -> Files:
+def model_files(folder: Path, *imported: Path) -> Files:
     """A model of the Python backend as it lies in triton_repo, with what its model.py imports."""
     own = {f"{folder.name}/{name}": (folder / name).read_bytes() for name in ("config.pbtxt", "1/model.py")}
-    return {**own, f"{folder.name}/1/{TENSORS.name}": TENSORS.read_bytes()}
+    return own | {f"{folder.name}/1/{path.name}": path.read_bytes() for path in (TENSORS, *imported)}
 
 
 def _write(folder: Path, files: Files) -> None:

@@ -7,7 +7,7 @@ from types import ModuleType
 import numpy as np
 import numpy.core.multiarray as multiarray
 
-from server.triton.repository import TENSORS
+from server.triton.repository import PREPROCESS, TENSORS
 
 
 class Input:
@@ -79,7 +79,8 @@ def load(path, monkeypatch, *libraries):
     monkeypatch.setitem(sys.modules, "triton_python_backend_utils", utilities())
     for library in libraries:
         monkeypatch.setitem(sys.modules, library, ModuleType(library))
-    monkeypatch.setitem(sys.modules, TENSORS.stem, module_at(TENSORS))
+    for shared in (TENSORS, PREPROCESS):
+        monkeypatch.setitem(sys.modules, shared.stem, module_at(shared))
     return module_at(path)
 
 

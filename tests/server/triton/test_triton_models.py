@@ -77,7 +77,6 @@ def assert_unit_vectors(replies, images):
 @pytest.mark.parametrize("module", ["null"], indirect=True)
 def test_the_null_model_answers_without_pixels(module):
     model = module.TritonPythonModel()
-    model.initialize({})
     assert_unit_vectors(model.execute([request_of(1), request_of(2, 3)]), [1, 2])
 
 

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 import onnxruntime
-import triton_python_backend_utils as pb_utils
-from tensors import array_of, tensor_of
+from tensors import embedded_together
 
 CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"
 # Float32 as the other backends compute it, not TF32; and no search through cuDNN for each new batch size.
@@ -27,13 +26,7 @@ class TritonPythonModel:
 
     def execute(self, requests: list[Any]) -> list[Any]:
         """Answer the requests of one dynamic batch with one inference."""
-        inputs = [array_of(request, "input") for request in requests]
-        pixels = inputs[0] if len(inputs) == 1 else np.concatenate(inputs)
-        ends = np.cumsum([len(one) for one in inputs])[:-1]
-        return [
-            pb_utils.InferenceResponse([tensor_of("embedding", part)])
-            for part in np.split(self._embed(pixels), ends)
-        ]
+        return embedded_together(requests, self._embed)
 
     def _embed(self, pixels: np.ndarray) -> np.ndarray:
         return self._session.run(["embedding"], {"input": pixels})[0]

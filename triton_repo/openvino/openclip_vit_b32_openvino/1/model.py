@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 import openvino
-import triton_python_backend_utils as pb_utils
-from tensors import array_of, tensor_of
+from tensors import embedded_together
 
 # Nothing is compiled while requests are served: a batch of another size is made up of these, 5 = 4 + 1.
 BATCHES = (32, 16, 8, 4, 2, 1)
@@ -38,13 +37,7 @@ class TritonPythonModel:
 
     def execute(self, requests: list[Any]) -> list[Any]:
         """Answer the requests of one dynamic batch with as few inferences as its size allows."""
-        inputs = [array_of(request, "input") for request in requests]
-        pixels = inputs[0] if len(inputs) == 1 else np.concatenate(inputs)
-        ends = np.cumsum([len(one) for one in inputs])[:-1]
-        return [
-            pb_utils.InferenceResponse([tensor_of("embedding", part)])
-            for part in np.split(self._embed(pixels), ends)
-        ]
+        return embedded_together(requests, self._embed)
 
     def _compile(self, core: Any, model: Any, batch: int) -> Any:
         model.reshape([batch, 3, 224, 224])

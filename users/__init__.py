@@ -13,10 +13,10 @@ import os
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 from users.backends.embed_service import JpegHttp
-from users.backends.triton_grpc import TritonGrpc
-from users.backends.triton_http import TritonHttp, TritonJsonHttp
 from users.endpoint import Endpoint as Endpoint
 from users.load.user import InferenceUser
+from users.triton.grpc import TritonGrpc
+from users.triton.http import TritonHttp, TritonJsonHttp
 
 
 class JpegHttpUser(InferenceUser):

@@ -7,11 +7,11 @@ from locustfiles.step5a import BatchingSize, Step5a
 from swarm.distributed.worker_cell import assignment_of, named_pool
 from swarm.plan.matrix import Size
 from users import TritonJsonTensorsHttpUser
-from users.backends.triton_http import TritonJsonHttp
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 from users.load.assignment import prepare_pool
 from users.transport.base import PLACEHOLDER
+from users.triton.http import TritonJsonHttp
 
 BINARY = Endpoint("onnx-http", "onnx", "http", "fp32", "h:1", "m")
 JSON = Endpoint("onnx-json-http", "onnx", "http", "json", "h:1", "m")

@@ -20,12 +20,12 @@ from tests.certificates import Certificates
 from tests.locustfiles.console import ROOT
 from tests.processes import free_port, wait_until
 from tests.tls_proxy import behind_tls
-from users.backends.triton_grpc import TritonGrpc
-from users.backends.triton_http import TritonHttp
 from users.endpoint import Endpoint
 from users.inputs.images import load_images
 from users.tls import OPEN, Security
 from users.transport.base import Transport
+from users.triton.grpc import TritonGrpc
+from users.triton.http import TritonHttp
 
 pytestmark = pytest.mark.system
 

@@ -18,10 +18,10 @@ from typing import Any
 
 from swarm.backends.admin_client import PATIENCE_S, AdminConnection
 from users.backends.embed_service import JpegHttp
-from users.backends.triton_grpc import TritonGrpc
 from users.endpoint import Endpoint
 from users.errors import RequestError
 from users.inputs.images import load_images
+from users.triton.grpc import TritonGrpc
 
 TIMEOUT_S = 20.0
 OWN = Path("/proc/self")

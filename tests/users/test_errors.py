@@ -11,10 +11,10 @@ from google.protobuf.message import DecodeError
 
 from tests.processes import free_port
 from users.backends.embed_service import JpegHttp
-from users.backends.triton_grpc import TritonGrpc
 from users.endpoint import Endpoint
 from users.errors import GRPC_KINDS, ErrorKind, RequestError, kind_of, status_error, translated
 from users.transport.base import PreparedRequest
+from users.triton.grpc import TritonGrpc
 
 
 class FakeRpcError(grpc.RpcError, grpc.Call):

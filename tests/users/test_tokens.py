@@ -9,12 +9,12 @@ import pytest
 from tests.stand_ins import stand_in
 from tests.users.ways import GRPC, IMAGES, LIBRARY, OWN, Way, ask, endpoint_of
 from users.backends.embed_service import JpegHttp
-from users.backends.triton_grpc import TritonGrpc
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
 from users.redact import spellings
 from users.tls import TOKEN, Security
 from users.transport.connections import PER_REQUEST, SAME_ARGS, SHARED
+from users.triton.grpc import TritonGrpc
 
 pytestmark = pytest.mark.system
 

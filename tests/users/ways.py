@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from users.backends.embed_service import JpegHttp
-from users.backends.triton_grpc import TritonGrpc
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 from users.tls import OPEN, Security
 from users.transport.base import Reply, Transport
 from users.transport.connections import PER_USER
+from users.triton.grpc import TritonGrpc
 
 IMAGES = ImageSet((b"one",), np.zeros((1, 3, 224, 224), dtype=np.float32), "test")
 

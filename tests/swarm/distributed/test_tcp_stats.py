@@ -18,11 +18,11 @@ from swarm.distributed.tcp_stats import ESTABLISHED, Connections, own_connection
 from tests.processes import eventually
 from tests.stand_ins import stand_in
 from users.backends.embed_service import JpegHttp
-from users.backends.triton_grpc import TritonGrpc
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 from users.transport.base import Transport
 from users.transport.connections import PER_USER, SHARED
+from users.triton.grpc import TritonGrpc
 
 USERS = 16
 IMAGES = ImageSet((b"one",), np.zeros((1, 3, 224, 224), dtype=np.float32), "test")

@@ -20,11 +20,11 @@ from swarm.distributed.worker import Worker, start_ns
 from swarm.distributed.worker_cell import YOUNG_OBJECTS
 from swarm.locust_patches.patches import three_digits
 from tests.swarm.fakes import FakeRunner
-from users.backends.triton_http import TritonHttp
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 from users.load.assignment import Assignment
 from users.load.user import InferenceUser
+from users.triton.http import TritonHttp
 
 S, MS = 1_000_000_000, 1_000_000
 IMAGES = ImageSet((b"one", b"two", b"three"), np.zeros((3, 3, 224, 224), dtype=np.float32), "test")

@@ -8,9 +8,9 @@ from swarm.study import handout
 from swarm.study.handout import hand_out
 from tests.swarm.output.test_results_folder import options
 from tests.swarm.stand import FakeWorkers
-from users.backends.triton_http import TritonHttp
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
+from users.triton.http import TritonHttp
 
 IMAGES = ImageSet((b"one",), np.zeros((1, 3, 224, 224), dtype=np.float32), "test")
 ONNX = Endpoint("onnx-http", "onnx", "http", "fp32", "h:1", "m")

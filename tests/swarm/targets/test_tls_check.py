@@ -18,12 +18,12 @@ from tests.stand_ins import stand_in
 from tests.swarm.wsgi import serving
 from tests.tls_proxy import behind_tls
 from users.backends.embed_service import JpegHttp
-from users.backends.triton_grpc import TritonGrpc
-from users.backends.triton_http import TritonHttp
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 from users.tls import OPEN, TOKEN, Security
 from users.transport.base import Transport
+from users.triton.grpc import TritonGrpc
+from users.triton.http import TritonHttp
 
 pytestmark = pytest.mark.system
 

@@ -12,12 +12,12 @@ from tritonclient.grpc.service_pb2 import ModelInferRequest
 
 from tests.users.backends.test_library import IMAGES, recording
 from users.backends.embed_service import JpegHttp
-from users.backends.triton_grpc import TritonGrpc
-from users.backends.triton_http import HEADER_LENGTH, TritonHttp
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 from users.load.assignment import Assignment, prepare_pool
 from users.transport.base import PLACEHOLDER, PreparedRequest, Transport
+from users.triton.grpc import TritonGrpc
+from users.triton.http import HEADER_LENGTH, TritonHttp
 
 ID = "0123456789abcdef"
 

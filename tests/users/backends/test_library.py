@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from users.backends.embed_service import JpegHttp
-from users.backends.triton_grpc import TritonGrpc
-from users.backends.triton_http import TritonHttp
 from users.endpoint import Endpoint
 from users.errors import ErrorKind
 from users.inputs.images import ImageSet
 from users.load.assignment import Assignment
 from users.load.user import InferenceUser
 from users.transport.base import PreparedRequest, Reply, Transport
+from users.triton.grpc import TritonGrpc
+from users.triton.http import TritonHttp
 
 IMAGES = ImageSet(
     (b"one", b"two", b"three"), np.arange(3 * 3 * 224 * 224, dtype=np.float32).reshape(3, 3, 224, 224), "test"

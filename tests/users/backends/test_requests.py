@@ -10,12 +10,12 @@ from tritonclient.grpc._utils import _get_inference_request
 from tritonclient.grpc.service_pb2 import ModelInferRequest, ModelInferResponse
 
 from users.backends.embed_service import JpegHttp, server_timing
-from users.backends.triton_grpc import TritonGrpc, embeddings_of
-from users.backends.triton_http import HEADER_LENGTH, TritonHttp
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
 from users.inputs.images import ImageSet
 from users.transport.base import rotation
+from users.triton.grpc import TritonGrpc, embeddings_of
+from users.triton.http import HEADER_LENGTH, TritonHttp
 
 ENDPOINT = Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "127.0.0.1:1", "openclip_vit_b32")
 IMAGES = ImageSet(

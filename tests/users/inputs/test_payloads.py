@@ -14,11 +14,11 @@ from users import (
     TritonPixelsOverGrpcUser,
     TritonPixelsOverHttpUser,
 )
-from users.backends.triton_grpc import raw
 from users.endpoint import Endpoint
 from users.inputs.images import MEAN, STD, ImageSet, image_set, scale
 from users.inputs.images import encode as jpeg_of
 from users.transport.base import PLACEHOLDER
+from users.triton.grpc import raw
 
 PICTURES = np.random.default_rng(5).integers(0, 256, (3, 240, 300, 3), dtype=np.uint8)
 HTTP = Endpoint("onnx-x-http", "onnx", "http", "jpeg", "host:1", "clip_x")

@@ -18,12 +18,12 @@ import pytest
 from tests.processes import eventually
 from tests.stand_ins import stand_in
 from users.backends.embed_service import JpegHttp
-from users.backends.triton_grpc import TritonGrpc
-from users.backends.triton_http import TritonHttp
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 from users.transport.base import PreparedRequest
 from users.transport.connections import GIVE, Channels, parse
+from users.triton.grpc import TritonGrpc
+from users.triton.http import TritonHttp
 
 pytestmark = pytest.mark.system
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from tests.users.slow_server import LARGE, Server, answer_of, serving
-from users.backends.triton_http import TritonHttp
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
 from users.transport.base import PreparedRequest, Transport
 from users.transport.http import HttpConnection
 from users.transport.http_response import CHUNK_BYTES, parsed
+from users.triton.http import TritonHttp
 
 OK = "HTTP/1.1 200 OK\r\n"
 LONG = bytes(range(256)) * 2000

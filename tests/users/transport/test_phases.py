@@ -28,7 +28,6 @@ from tests.users.slow_server import (
     waits,
 )
 from users import JpegHttpUser, TritonGrpcUser
-from users.backends.triton_http import HEADER_LENGTH, TritonHttp
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 from users.load.assignment import Assignment
@@ -38,6 +37,7 @@ from users.transport.base import PreparedRequest
 from users.transport.http import HttpConnection
 from users.transport.http_library import LibraryConnection
 from users.transport.http_response import Connection, Stamps
+from users.triton.http import HEADER_LENGTH, TritonHttp
 
 pytestmark = pytest.mark.system
 

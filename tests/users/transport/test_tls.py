@@ -18,13 +18,13 @@ from tests.stand_ins import stand_in
 from tests.tls_proxy import Proxy, behind_tls
 from tests.users.ways import GRPC, IMAGES, LIBRARY, OWN, Way, ask, endpoint_of, user_of
 from users.backends.embed_service import JpegHttp
-from users.backends.triton_grpc import TritonGrpc
 from users.errors import ErrorKind, RequestError
 from users.inputs.images import ImageSet
 from users.tls import Security
 from users.transport.base import PreparedRequest
 from users.transport.connections import PER_REQUEST, PER_USER, SAME_ARGS, SHARED
 from users.transport.http import HttpConnection
+from users.triton.grpc import TritonGrpc
 
 pytestmark = pytest.mark.system
 

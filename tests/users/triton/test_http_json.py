@@ -7,9 +7,9 @@ import pytest
 from tritonclient.http import InferenceServerClient, InferInput, InferRequestedOutput
 
 from users import TritonJsonTensorsHttpUser
-from users.backends.triton_http import HEADER_LENGTH, PIECE, TritonJsonHttp, pieces
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
+from users.triton.http import HEADER_LENGTH, PIECE, TritonJsonHttp, pieces
 
 ENDPOINT = Endpoint("onnx-json-http", "onnx", "http", "json", "127.0.0.1:1", "openclip_vit_b32")
 PIXELS = np.random.default_rng(0).standard_normal((3, 3, 224, 224), dtype=np.float32)

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from swarm.backends.statistics import read_counters
 from tests.locustfiles.console import ROOT, Console, few_pictures
 from tests.processes import free_port, is_listening, wait_until
+from users.backends.asking import read_counters
 from users.endpoint import Endpoint
 
 LOCUST = str(Path(sys.executable).with_name("locust"))

@@ -22,7 +22,7 @@ from swarm.plan.matrix import concurrent
 from swarm.plan.sweep import delay_name
 
 # Locust starts the users that are imported here.
-from users import Endpoint, TritonBinaryHttpUser, TritonJsonTensorsHttpUser
+from users import EmbeddingUser, Endpoint
 from users.load.assignment import LIBRARY
 
 JSON, BINARY = "json", "fp32"

@@ -13,7 +13,7 @@ from typing import ClassVar
 from swarm import Size, StudyShape
 
 # Locust starts the users that are imported here.
-from users import ServiceUser, TritonBinaryHttpUser
+from users import EmbeddingUser
 
 
 class Step6a(StudyShape):

@@ -20,7 +20,7 @@ from swarm.plan.matrix import concurrent
 from swarm.plan.sweep import instances_name
 
 # Locust starts the users that are imported here.
-from users import Endpoint, TritonBinaryHttpUser
+from users import EmbeddingUser, Endpoint
 
 LEVELS = (1, 4, 8, 16, 32, 64, 128)
 INSTANCES = (1, 2, 4)

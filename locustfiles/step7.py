@@ -13,15 +13,7 @@ from typing import ClassVar
 from swarm import Size, StudyShape
 
 # Locust starts the users that are imported here.
-from users import (
-    ServiceUser,
-    TritonBinaryHttpUser,
-    TritonBinaryGrpcUser,
-    TritonJpegOverHttpUser,
-    TritonJpegOverGrpcUser,
-    TritonPixelsOverHttpUser,
-    TritonPixelsOverGrpcUser,
-)
+from users import EmbeddingUser
 
 
 class Step7(StudyShape):

@@ -16,7 +16,7 @@ from swarm.errors import UsageError
 from swarm.plan.sweep import Topology
 
 # Locust starts the users that are imported here.
-from users import Endpoint, TritonBinaryHttpUser, TritonBinaryGrpcUser
+from users import EmbeddingUser, Endpoint
 from users.load.assignment import LIBRARY, PREPARED
 from users.transport.connections import PER_USER, SAME_ARGS, SHARED
 

@@ -16,7 +16,7 @@ from swarm import Cell, Size, StudyShape
 from swarm.plan.matrix import at_rates
 
 # Locust starts the users that are imported here.
-from users import Endpoint, ServiceUser
+from users import EmbeddingUser, Endpoint
 from users.transport.connections import PER_REQUEST
 
 

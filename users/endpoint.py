@@ -10,8 +10,8 @@ from users.tls import OPEN, Security
 Protocol = Literal["http", "grpc"]
 Payload = Literal["jpeg", "fp32", "json", "uint8"]
 
-NULL, EMULATED = "null", "emulated"
-"""Backends behind which no model computes."""
+NULL = "null"
+"""The model that does no work, which floors ask for, and what ledgers call a floor's backend."""
 FLOOR = "-floor"
 
 
@@ -19,8 +19,10 @@ FLOOR = "-floor"
 class Endpoint:
     """Where and how to ask for embeddings.
 
-    `address` is `host:port`; `model` is Triton's model name, empty for the PyTorch service. `tls`: whether
-    its server is reached over TLS; `security` says how, and has the name of the token's variable.
+    `backend` is the name of one that is registered. `address` is `host:port`; `model` is the name that
+    requests have of the model, empty where the server has only one. `tls`: whether its server is reached over
+    TLS; `security` says how, and has the name of the token's variable. `floor_of`: the endpoint whose floor
+    this is, or nothing.
 
         Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "127.0.0.1:8011", "openclip_vit_b32")
     """
@@ -33,6 +35,7 @@ class Endpoint:
     model: str = ""
     tls: bool = False
     security: Security = OPEN
+    floor_of: str = ""
 
     @property
     def host(self) -> str:
@@ -51,29 +54,14 @@ class Endpoint:
         return f"{scheme}://{self.address}" if self.tls else self.address
 
     @property
-    def computes(self) -> bool:
-        """Whether its answers are embeddings of the pictures sent."""
-        return self.backend not in (NULL, EMULATED)
-
-    @property
-    def floor_of(self) -> str:
-        """The endpoint whose floor this is, or nothing."""
-        return self.name.removesuffix(FLOOR) if self.name.endswith(FLOOR) else ""
-
-    @property
-    def server(self) -> str:
-        """The server behind it by its backend's name: a floor lies on the server whose floor it is."""
-        ways = (f"-{self.protocol}", f"-{self.payload}")
-        return self.floor_of.removesuffix(ways[0]).removesuffix(ways[1]) or self.backend
-
-    @property
-    def has_floor(self) -> bool:
-        """Whether a null model takes its payload: not the models that turn another into what theirs takes."""
-        return not self.model or self.payload in ("fp32", "json")
+    def behind(self) -> str:
+        """What stands behind it as ledgers name it: its backend, or for a floor that there is no model."""
+        return NULL if self.floor_of else self.backend
 
     def floor(self) -> Endpoint:
         """The same server's null model: what a request costs without a model's work."""
-        return replace(self, name=f"{self.name}{FLOOR}", backend=NULL, model=NULL if self.model else "")
+        model = NULL if self.model else ""
+        return replace(self, name=f"{self.name}{FLOOR}", model=model, floor_of=self.name)
 
     def at(self, host: str) -> Endpoint:
         """The same endpoint on another host's address, at the same port."""

@@ -41,6 +41,10 @@ class RequestError(Exception):
         self.detail = detail
 
 
+class TargetError(Exception):
+    """A target is not what it should be, or does not do what it should; the text is why, and the mend."""
+
+
 Code = grpc.StatusCode
 OF_REQUEST = (Code.INVALID_ARGUMENT, Code.NOT_FOUND, Code.ALREADY_EXISTS, Code.PERMISSION_DENIED,
               Code.UNAUTHENTICATED, Code.RESOURCE_EXHAUSTED, Code.FAILED_PRECONDITION, Code.OUT_OF_RANGE,

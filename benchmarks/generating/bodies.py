@@ -18,28 +18,21 @@ from benchmarks.generating.kinds import KINDS, MACHINE, MODEL, PICTURES, TENSORS
 from swarm.hosts.facts import commit
 from swarm.hosts.host import ROOT
 from swarm.output.results_folder import cpu_model
+from users.backends.registry import transport_of
 from users.inputs.images import ImageSet, load_images
-from users.transport.base import Transport, rotation
-
-CLASSES = {
-    "jpeg-http": users.JpegHttpUser,
-    "fp32-http": users.TritonHttpUser,
-    "fp32-grpc": users.TritonGrpcUser,
-    "fp32-http-b32": users.TritonHttpUser,
-}
+from users.transport.base import rotation
 
 
 def endpoint_of(kind: Kind, address: str) -> users.Endpoint:
     """The endpoint that a kind of request is sent to."""
     if kind.is_jpeg:
         return users.Endpoint("pytorch-http", "pytorch", "http", "jpeg", address)
-    protocol = CLASSES[kind.name].transport.protocol
-    return users.Endpoint(f"onnx-{protocol}", "onnx", protocol, "fp32", address, MODEL)
+    return users.Endpoint(f"onnx-{kind.protocol}", "onnx", kind.protocol, "fp32", address, MODEL)
 
 
 def write_bodies(images: ImageSet, kind: Kind, folder: Path) -> None:
     """The pool of one kind, as the suite prepares it."""
-    transport: type[Transport] = CLASSES[kind.name].transport
+    transport = transport_of(endpoint_of(kind, ""))
     place = folder / kind.name
     place.mkdir()
     for number, indices in enumerate(rotation(len(images), kind.batch)):

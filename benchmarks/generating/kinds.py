@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 Item = TypeVar("Item")
 GRPC_METHOD = "/inference.GRPCInferenceService/ModelInfer"
@@ -21,7 +21,7 @@ class Kind:
     """One kind of request: its protocol, its pictures, and where it is sent to."""
 
     name: str
-    protocol: str
+    protocol: Literal["http", "grpc"]
     batch: int
     path: str
     described: str

@@ -20,11 +20,12 @@ import gevent
 
 from benchmarks.generating.answers import rows
 from benchmarks.generating.arm import Told, arm_options, ended, measured, told
-from benchmarks.generating.bodies import CLASSES, endpoint_of
+from benchmarks.generating.bodies import endpoint_of
 from benchmarks.generating.kinds import KINDS, PICTURES
 from swarm.distributed.protocol import ASK, PROGRESS, RECORDS, REPLY
 from swarm.distributed.worker import Worker
 from swarm.locust_patches.patches import tune_locust
+from users import EmbeddingUser
 from users.inputs.images import ImageSet, load_images
 from users.result import Result
 
@@ -105,8 +106,7 @@ def main() -> int:
     parser.add_argument("--client", default="prepared", help="prepared or library")
     options = parser.parse_args()
     tune_locust()
-    user_class: Any = type("Bench", (CLASSES[options.kind],), {"abstract": False})
-    environment = Environment(user_classes=[user_class], events=events)
+    environment = Environment(user_classes=[EmbeddingUser], events=events)
     runner = environment.create_local_runner()
     master, _ = Master(runner), Worker(environment, runner)
     open_cell(master, options, load_images(str(options.bodies / PICTURES)))

@@ -32,10 +32,10 @@ from swarm.plan.schedule import RepeatingSchedule
 from swarm.study.conductor import Conductor
 from swarm.study.dependencies import Dependencies, Users
 from swarm.study.run_phases import Terms
-from users import JpegHttpUser
+from users import InferenceUser
 from users.endpoint import Endpoint
 
-ENDPOINT = Endpoint("null-http", "null", "http", "jpeg", "127.0.0.1:9")
+ENDPOINT = Endpoint("pytorch-http", "pytorch", "http", "jpeg", "127.0.0.1:9")
 READY_S, WARM_UP_S, ASKS, PATIENCE_S = 120.0, 3.0, 30, 60.0
 QUANTILES = (50.0, 99.0, 100.0)
 
@@ -86,7 +86,7 @@ def quantiles(values: list[float]) -> list[float]:
     return [ordered[min(len(ordered) - 1, int(len(ordered) * q / 100))] for q in QUANTILES] if ordered else []
 
 
-class SimulatedUser(JpegHttpUser):
+class SimulatedUser(InferenceUser):
     """Never made: the workers are simulated."""
 
 
@@ -197,12 +197,12 @@ class Head:
             return answers
 
         self.workers.ask = timed_ask  # type: ignore[method-assign]
-        self.seen.spawns_ms.append(timed(lambda: self.users.spawn(0, ENDPOINT)))
+        self.seen.spawns_ms.append(timed(lambda: self.users.spawn(0)))
         once = RepeatingSchedule([self._cell], 1, 1, 0, lambda repeat, left: False)
         Conductor(self._dependencies(), once, Terms(10, WARM_UP_S, 0)).walk()
 
-    def _spawn(self, count: int, endpoint: Endpoint) -> None:
-        self.seen.spawns_ms.append(timed(lambda: self.users.spawn(count, endpoint)))
+    def _spawn(self, count: int) -> None:
+        self.seen.spawns_ms.append(timed(lambda: self.users.spawn(count)))
 
     def _dependencies(self) -> Dependencies:
         nothing = cast(Any, Silent())

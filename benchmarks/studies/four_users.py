@@ -3,11 +3,7 @@
 from typing import ClassVar
 
 from swarm import Size, StudyShape
-from users import JpegHttpUser
-
-
-class FourJpegUsers(JpegHttpUser):
-    """Base64 JPEG over HTTP."""
+from users import EmbeddingUser
 
 
 class FourUsers(StudyShape):

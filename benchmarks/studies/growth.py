@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from swarm import Size, StudyShape
-from users import ServiceUser, TritonBinaryGrpcUser, TritonBinaryHttpUser
+from users import EmbeddingUser
 
 LEVELS = (1, 10, 100, 1_000)
 

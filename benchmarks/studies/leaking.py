@@ -10,9 +10,9 @@ from typing import Any
 import gevent
 
 from locustfiles.step7 import Step7
-from users import TritonBinaryGrpcUser, TritonBinaryHttpUser, TritonJpegOverHttpUser
+from users import EmbeddingUser
 
-__all__ = ("Step7", "TritonBinaryGrpcUser", "TritonBinaryHttpUser", "TritonJpegOverHttpUser")
+__all__ = ("EmbeddingUser", "Step7")
 EVERY_S = 0.1
 
 

@@ -14,22 +14,10 @@ import gevent
 from gevent import monkey
 
 from swarm import Cell, Size, StudyShape
-from users import Endpoint, JpegHttpUser, TritonGrpcUser, TritonHttpUser
+from users import EmbeddingUser, Endpoint
 
 BURST_S, PAUSE_S = 0.02, 0.0005
 BLOCK_S, BETWEEN_S = 0.1, 0.1
-
-
-class PlantedJpegUser(JpegHttpUser):
-    """Base64 JPEG over HTTP."""
-
-
-class PlantedHttpUser(TritonHttpUser):
-    """float32 tensors over HTTP."""
-
-
-class PlantedGrpcUser(TritonGrpcUser):
-    """float32 tensors over gRPC."""
 
 
 class Planted(StudyShape):

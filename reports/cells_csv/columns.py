@@ -56,13 +56,14 @@ CELLS: Mapping[str, Callable[[Summary], object]] = {
     "limit": lambda run: run.limit and run.limit.code,
     "caveats": lambda run: codes(run, ";"),
     **{name: attrgetter(name) for name in of_trait("column")},
+    "stand_in": attrgetter("facts.stand_in"),
 }
 """The columns of cells.csv after the study's name, and what a run has in each; None where it is unknown."""
 COLUMNS = ("study", *CELLS)
 NAMED = ("study", "cell", *(field.name for field in fields(CellFields)))
 """Those by which a run is told from others of any study."""
 _TEXTS = {name for name, unset in recorded(Axes()).items() if isinstance(unset, str)}
-WORDS = frozenset({*NAMED, *_TEXTS, "limit", "caveats"}) - {"batch", "level"}
+WORDS = frozenset({*NAMED, *_TEXTS, "limit", "caveats", "stand_in"}) - {"batch", "level"}
 NUMBERS = tuple(column for column in COLUMNS if column not in WORDS)
 TIMELINE: Mapping[str, Callable[[TimelineSecond], object]] = {
     **figures("", "t_s utc cell repeat phase endpoint requests_per_s images_per_s failures_per_s"),

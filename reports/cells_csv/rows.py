@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 
+from reports.backend_facts import facts_of
 from reports.caveat import Caveat, caveat
 from reports.cells_csv.columns import NAMED, NUMBERS
 from reports.ledger.ledger import LedgerError
@@ -24,6 +25,7 @@ class Row(CellFields):
     numbers: Mapping[str, float]
     codes: tuple[str, ...] = ()
     source: str = ""
+    stand_in: str = ""
 
     @property
     def disqualified(self) -> tuple[Caveat, ...]:
@@ -62,7 +64,15 @@ def _row(record: Mapping[str, str | None], where: str) -> Row:
         numbers=numbers,
         codes=codes,
         source=record.get("source") or "",
+        stand_in=_stand_in(record),
     )
+
+
+def _stand_in(record: Mapping[str, str | None]) -> str:
+    """What must stand beside its figures, as the row says itself; by its backend's name of an older file."""
+    if (said := record.get("stand_in")) is not None:
+        return said
+    return facts_of({}, record["backend"] or "").stand_in
 
 
 def _number(text: str, name: str, where: str) -> float:

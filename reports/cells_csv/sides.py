@@ -15,7 +15,7 @@ from reports.cells_csv.columns import render_csv
 from reports.cells_csv.rows import Row, SideError, in_order, published_files, rows_of
 from reports.ledger.axes import of_trait
 from reports.ledger.ledger import FILE_NAME, Record, damage_refused
-from reports.page.disclosures import disclosures, stand_in, stands_for
+from reports.page.disclosures import disclosures
 from reports.stats.repeats import grouped
 from reports.study.study import Study, load_study, notices
 
@@ -124,7 +124,7 @@ def load_side(place: str) -> Side:
 
 def side_of_study(study: Study, path: Path) -> Side:
     """The rows that its cells.csv has, so that ledger and file compare alike."""
-    named = {name: text for name in study.endpoints if (text := stand_in(study, name))}
+    named = study.stand_ins
     said = [text for text in disclosures(study, study.endpoints) if text not in named.values()]
     return Side(
         name=path.resolve().name,
@@ -147,7 +147,7 @@ def _of_file(path: Path, kind: str, place: str) -> Side:
         raise SideError(
             f"{place}: cannot be read ({error}): name a CSV file with the columns of cells.csv."
         ) from error
-    stand_ins = {row.endpoint: text for row in rows if (text := stands_for(row.endpoint))}
+    stand_ins = {row.endpoint: row.stand_in for row in rows if row.stand_in}
     whole = path.resolve()
     name = place if kind == PUBLISHED else f"{whole.parent.name}/{whole.name}"
     return Side(name=name, kind=kind, place=place, rows=rows, header={}, stand_ins=stand_ins)

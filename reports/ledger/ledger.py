@@ -18,7 +18,8 @@ from reports.ledger.files import check_regular, parsed
 from reports.ledger.records import OF_RUNS, check_record
 
 FILE_NAME = "ledger.jsonl"
-VERSION = 1
+VERSION = 2
+READABLE = (1, VERSION)
 LONGEST_LINE = 64_000_000
 """Bytes: a hundred times the longest that a study writes, its header with the whole plan."""
 Record = Mapping[str, Any]
@@ -35,7 +36,7 @@ TEXT, OBJECT, OBJECTS, LIST = "a text", "an object", "an object of objects", "a 
 SHAPES = {
     **dict.fromkeys(("study", "title", "size", "started_utc"), TEXT),
     **dict.fromkeys(("options", "fingerprint", "images"), OBJECT),
-    "endpoints": OBJECTS,
+    **dict.fromkeys(("endpoints", "backends"), OBJECTS),
     **dict.fromkeys(("plan", "links", "hosts"), LIST),
 }
 
@@ -203,10 +204,10 @@ def _parse(line: bytes) -> dict[str, Any] | None:
 def _checked_header(record: Record | None, path: Path | str) -> Record:
     if record is None or record["kind"] != "header":
         raise LedgerError(f"{path}: line 1 is no header: this is not a ledger, or its start is lost.")
-    if record.get("version") != VERSION:
+    if record.get("version") not in READABLE:
         raise LedgerError(
-            f"{path}: has version {record.get('version')!r} and this program reads {VERSION}: "
-            "use the inferswarm that wrote it."
+            f"{path}: has version {record.get('version')!r} and this program reads "
+            f"{' and '.join(map(str, READABLE))}: use the inferswarm that wrote it."
         )
     return record
 

@@ -30,8 +30,6 @@ WAITING_TIMES, WAITING_EACH = 0.5, 4.0
 DELAY_TIMES = 1.5
 """Of the batching delay: a longer wait is one for an instance."""
 GPU_BUSY_PCT, HOST_BUSY_PCT = 90, 90
-NO_WORK = frozenset({"emulated", "null"})
-"""Backends that sleep or do nothing: the host's CPU cannot be what they lack."""
 BEFORE_THE_MODEL = ("decode", "preprocess")
 
 
@@ -188,6 +186,6 @@ def queue_is_largest(run: Summary, least_share: float) -> bool:
 
 
 def _computes_here(run: Summary) -> bool:
-    # Between processes of one host the host's CPU is the server's too.
+    # Between processes of one host the host's CPU is the server's too; one that only sleeps does not lack it.
     least = run.path.min_rtt_ns if run.path else None
-    return least is not None and least <= BESIDE_NS and run.backend not in NO_WORK
+    return least is not None and least <= BESIDE_NS and run.facts.computes

@@ -4,32 +4,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from reports.study.study import Study
-from reports.summary.summary import FLOOR_SUFFIX
 
-OPENVINO = "OpenVINO: a stand-in for the compiled engine, which is TensorRT on a GPU host."
-FLOOR = "Floor: no model computes behind it; shown beside, never subtracted."
 RANDOM_WEIGHTS = "Random weights: timings are real, embeddings mean nothing."
-
-
-def stand_in(study: Study, endpoint: str) -> str | None:
-    """The sentence that must stand beside an endpoint's numbers, or None."""
-    return stands_for(endpoint, study.described.get(endpoint, {}).get("emulated"))
-
-
-def stands_for(endpoint: str, profile: object = None) -> str | None:
-    """The same by the endpoint's name and what it emulates, where that is known."""
-    if endpoint.endswith(FLOOR_SUFFIX) or endpoint.startswith("null-"):
-        return FLOOR
-    if endpoint.startswith("emulated-"):
-        named = f"Emulated ({profile})" if profile else "Emulated"
-        return f"{named}: no model computes behind this endpoint."
-    return OPENVINO if endpoint.startswith("openvino-") else None
 
 
 def disclosures(study: Study, endpoints: Iterable[str]) -> tuple[str, ...]:
     """Every such sentence that some endpoints call for, then weights and links."""
     names = list(endpoints)
-    said = [text for name in names if (text := stand_in(study, name))]
+    said = [study.stand_ins[name] for name in names if name in study.stand_ins]
     labels = [str(study.described.get(name, {}).get("weights", "")) for name in names]
     if any(label.startswith("random") for label in labels):
         said.append(RANDOM_WEIGHTS)

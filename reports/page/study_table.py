@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from reports.format import MISSING, digits
-from reports.page.disclosures import disclosures, stand_in
+from reports.page.disclosures import disclosures
 from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.stats.repeats import Runs, Value, absence, resting_on, spread_of, taints
 from reports.study.study import Study
@@ -26,7 +26,8 @@ class StudyNotes(Footnotes):
     def head(self, name: str, *endpoints: str, doubts: Iterable[str] = ()) -> TableCell:
         """A row's first cell, marked where it stands in for something else, and with doubts."""
         self.endpoints.extend(endpoints)
-        said = (found for endpoint in endpoints if (found := stand_in(self.study, endpoint)))
+        known = self.study.stand_ins
+        said = (known[endpoint] for endpoint in endpoints if endpoint in known)
         return TableCell(name, self.marks([*said, *doubts]))
 
     def unmarked(self) -> Iterator[str]:

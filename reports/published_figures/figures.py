@@ -8,8 +8,6 @@ from reports.page.table import Footnotes, TableCell
 from reports.study.study import Study
 from reports.summary.summary import Summary
 
-STANDS_FOR = {"openvino": "trt"}
-"""A backend of ours that stands in for one of theirs."""
 AS_PUBLISHED = {"http": ("", "per-user"), "grpc": ("shared", "same-args")}
 """Channels by protocol, as the published clients had them; older ledgers do not tell HTTP's."""
 THREE_BACKENDS = "step6a"
@@ -38,7 +36,7 @@ def their_endpoint(run: Summary, figures: Iterable[Row]) -> str:
     """The published endpoint that a run's is put beside; empty where none carries the same the same way."""
     carried = (run.protocol, run.payload)
     alike = [(it.backend, it.endpoint) for it in figures if (it.protocol, it.payload) == carried]
-    for backend in (run.backend, STANDS_FOR.get(run.backend)):
+    for backend in (run.backend, run.facts.stands_for):
         if found := [endpoint for theirs, endpoint in alike if theirs == backend]:
             return found[0]
     return alike[0][1] if alike else ""

@@ -70,6 +70,11 @@ class Study:
         endpoints: Mapping[str, Mapping[str, Any]] = self.header.get("endpoints") or {}
         return endpoints
 
+    @cached_property
+    def stand_ins(self) -> Mapping[str, str]:
+        """By endpoint the sentence that must stand beside its numbers, where there is one."""
+        return {run.endpoint: run.stand_in for run in self.runs if run.stand_in}
+
     @property
     def endpoints(self) -> tuple[str, ...]:
         """The planned endpoints, in the header's order, which no seed has shuffled."""
@@ -110,7 +115,7 @@ def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
     """The Study; options that are `given` take the place of the header's."""
     footers, plan = found.of_kind("footer"), whole_plan(found)
     footer = footers[-1] if footers else {}
-    options = {**(found.header.get("options") or {}), **given}
+    header = {**found.header, "options": {**(found.header.get("options") or {}), **given}}
     began, coarse = int(epoch_s(found.header["started_utc"])), coarseness(found)
     runs: dict[Tag, Summary] = {}
     seconds: dict[Tag, tuple[TimelineSecond, ...]] = {}
@@ -119,7 +124,7 @@ def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
     for run in planned_runs(found, Bins(coarse, began)):
         kinds |= run.kinds.keys()
         tag = tag_of(run.planned)
-        runs[tag] = summarise(run, options, found.header.get("links") or ())
+        runs[tag] = summarise(run, header)
         seconds[tag] = tuple(timeline(run, began))
         if found_scaling := scaling_of(run):
             scalings[tag] = found_scaling

@@ -1,9 +1,11 @@
 """From what the ledger has of a run to its Summary, and at last to where its time went."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
+from reports.backend_facts import facts_of
 from reports.caveat import Caveat, caveat
 from reports.caveats.attribution import attribution_caveats, axis_caveats, path_gap
 from reports.caveats.client import client_caveats
@@ -37,21 +39,21 @@ DISTRIBUTIONS = {
 """Those of a Summary, and the histograms that they are of."""
 
 
-def summarise(
-    run: RunRecords, options: Mapping[str, Any] | None = None, links: Sequence[Mapping[str, Any]] = ()
-) -> Summary:
-    """One run's Summary, with `options` and `links` of the header; without numbers where it was not begun."""
+def summarise(run: RunRecords, header: Mapping[str, Any] = MappingProxyType({})) -> Summary:
+    """One run's Summary, given its ledger's header; without numbers where it was not begun."""
+    options, links = header.get("options") or {}, header.get("links") or ()
+    planned = {**run.planned, "facts": facts_of(header, run.planned["backend"], run.planned["endpoint"])}
     edges = {record["event"]: record for record in run.of_kind("run")}
     if "start" not in edges:
         if any(second.results for second in run.seconds.values()):
             raise ValueError(f"{run.planned['cell']:.60} has windows and was never begun")
-        return Summary(**run.planned, status="not-run")
+        return Summary(**planned, status="not-run")
     start, end = edges["start"], edges.get("end", {})
     status = end.get("status", "unfinished")
     seen = {"status": status, "workers": len(start["workers"]), "hosts": start["hosts"]}
-    stated, parts = given(run.planned, options or {}, links), _parts(run, status, end.get("note", ""))
-    whole = Summary(**{**run.planned, **stated, **seen, **parts})
-    cost = costs(whole.counts.images_per_s, whole.gpu.power_w, options or {})
+    stated, parts = given(run.planned, options, links), _parts(run, status, end.get("note", ""))
+    whole = Summary(**{**planned, **stated, **seen, **parts})
+    cost = costs(whole.counts.images_per_s, whole.gpu.power_w, options)
     doubted = (*whole.caveats, *axis_caveats(whole, links))
     return attributed(replace(whole, cost=cost, caveats=doubted))
 

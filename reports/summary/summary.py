@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from reports.backend_facts import NO_FACTS, BackendFacts
 from reports.caveat import Caveat
 from reports.fold.health import ClientCpu, ClientHealth
 from reports.fold.path import Path
@@ -45,11 +46,11 @@ class CellFields:
 class Summary(CellFields, Axes):
     """One cell and repeat: what was planned of it, then in parts what came of it.
 
-    `status` is done, aborted, failed, unfinished or not-run. `level` is users in closed load; in open load it
-    is the asked arrivals per second. Its axes are as planned, such as `topology`; `workers` and `hosts` are
-    those that were there. `stages` is the `profile` of an open load as name, seconds, first and last rate of
-    each: `level` is then its peak. `link_bytes_per_s` is the rate of the emulated `link`, or without one the
-    rate that --link-mbit gave.
+    `status` is done, aborted, failed, unfinished or not-run. `facts` are of its backend. `level` is users in
+    closed load; in open load it is the asked arrivals per second. Its axes are as planned, such as
+    `topology`; `workers` and `hosts` are those that were there. `stages` is the `profile` of an open load as
+    name, seconds, first and last rate of each: `level` is then its peak. `link_bytes_per_s` is the rate of
+    the emulated `link`, or without one the rate that --link-mbit gave.
 
     `latency`, `service` and `send_delay` are of successes, `failed` and `timeout` of requests that failed.
     Phases, `network_ns`, `unexplained_ns` and the server's parts are means per request, which
@@ -60,6 +61,7 @@ class Summary(CellFields, Axes):
     cell: str
     repeat: int
     status: str
+    facts: BackendFacts = NO_FACTS
     stages: tuple[tuple[Any, ...], ...] = ()
     link_bytes_per_s: float | None = None
     workers: int | None = None
@@ -102,6 +104,11 @@ class Summary(CellFields, Axes):
     def started(self) -> bool:
         """Whether this run was begun at all."""
         return self.status != "not-run"
+
+    @property
+    def stand_in(self) -> str:
+        """The sentence that must stand beside its numbers, or nothing."""
+        return self.facts.stand_in
 
     @property
     def way(self) -> Way:

@@ -11,7 +11,7 @@ from typing import Any
 import gevent
 from gevent import monkey
 
-from swarm.backends.admin_client import is_marked
+from users.transport.admin_connection import is_marked
 
 LOOKED_AT = 50
 BREATH_S = 0.001

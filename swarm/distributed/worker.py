@@ -22,7 +22,7 @@ from swarm.distributed.worker_cell import (
     located,
     own_host,
     settle_memory,
-    user_class_for,
+    user_class_of,
 )
 from swarm.errors import StudyError, SwarmError
 from users.endpoint import Endpoint
@@ -120,8 +120,8 @@ class Worker:
             raise StudyError("it was given a cell before a study")
         if of := data["share"][1]:  # none for who comes late
             check_files(math.ceil(data["users"] / of))
-        user_class = user_class_for(Endpoint.from_dict(data["endpoint"]), self._environment.user_classes)
-        assignment = assignment_of(data, self._settings, self._images, user_class)
+        user_class = user_class_of(self._environment.user_classes)
+        assignment = assignment_of(data, self._settings, self._images)
         user_class.assignment = self._assignment = self._shipper.assignment = assignment
         self._recorder.begin_phase()
         settle_memory()

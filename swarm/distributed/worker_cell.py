@@ -8,7 +8,7 @@ import os
 import resource
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import gevent
@@ -17,6 +17,7 @@ import numpy as np
 from reports.ledger.axes import AXES
 from swarm.errors import StudyError
 from swarm.hosts.host import HOST_VARIABLE
+from users.backends.registry import facts_of, transport_of
 from users.endpoint import Endpoint
 from users.errors import tls_fault
 from users.inputs.images import ImageSet
@@ -39,17 +40,12 @@ COPIES_BYTES, HUGE_PAGE_BYTES = 160 << 20, 2 << 20
 """Room for a pool of tensors and a hundred copies; nothing of it is taken before it is used."""
 
 
-def user_class_for(endpoint: Endpoint, classes: list[type[Any]]) -> type[InferenceUser]:
-    """The locustfile's user class whose way of sending is the endpoint's. Raises StudyError."""
+def user_class_of(classes: Iterable[type[Any]]) -> type[InferenceUser]:
+    """The user class of a study's locustfile. Raises StudyError where it has none."""
     for made in classes:
-        transport = getattr(made, "transport", None)
-        if transport and transport.speaks(endpoint):
-            found: type[InferenceUser] = made
-            return found
-    raise StudyError(
-        f"{endpoint.name}: the locustfile has no user class that sends {endpoint.payload} over"
-        f" {endpoint.protocol}; add one, or leave the endpoint out by --endpoints"
-    )
+        if issubclass(made, InferenceUser):
+            return made
+    raise StudyError("the locustfile has no user class of ours; import EmbeddingUser from users in it")
 
 
 def own_host() -> str:
@@ -63,23 +59,23 @@ def located(endpoint: Mapping[str, Any], addresses: Mapping[str, str]) -> Endpoi
     return made.at(addresses[own_host()]) if own_host() in addresses else made
 
 
-def assignment_of(
-    data: Mapping[str, Any], study: Mapping[str, Any], images: ImageSet, user_class: type[InferenceUser]
-) -> Assignment:
+def assignment_of(data: Mapping[str, Any], study: Mapping[str, Any], images: ImageSet) -> Assignment:
     """An assignment with every request at hand, from the messages about the cell and the study."""
     prepare_memory()
     endpoint = located(data["endpoint"], data["addresses"])
     check_secured(endpoint)  # of one that comes late nobody has asked whether it reaches its endpoints
     golden = np.frombuffer(study["golden"], dtype=np.float32).reshape(len(images), -1)
     request_id = PLACEHOLDER if study["trace"] else ""
+    transport = transport_of(endpoint)
     pool_of = named_pool if data["client"] == LIBRARY else prepare_pool
     return Assignment(
         endpoint,
-        pool_of(user_class.transport, images, data["batch"], endpoint, request_id),
+        transport,
+        pool_of(transport, images, data["batch"], endpoint, request_id),
         study["timeout_s"],
         cell=data["cell"],
         repeat=data["repeat"],
-        golden=golden if endpoint.computes and golden.size > 0 else None,
+        golden=golden if facts_of(endpoint).computes and golden.size > 0 else None,
         min_cosine=study["min_cosine"],
         images=images if data["client"] == LIBRARY else None,
         **{name: data[name] for name in AXES if name in Assignment.__dataclass_fields__},

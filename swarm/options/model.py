@@ -4,12 +4,13 @@ The parser, --help, the web form and the tables of docs/options.md are made of w
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any, Self
 
 from swarm.options import values
+from swarm.options.targets import model_options, url_options
 from swarm.options.values import ABOVE_0, ANY, COSINE, FROM_0, FROM_1, PORT, SHARE, Reader, Sense
 from swarm.plan import sweep
 from swarm.plan.matrix import AMOUNTS, Size
@@ -20,18 +21,6 @@ from users.tls import Security
 from users.transport.connections import PER_USER, parse
 
 SIZES = ("quick", "full")
-URLS = {
-    "pytorch_url": "the PyTorch service, e.g. http://gpu-host:8002, or https:// for TLS",
-    "onnx_http_url": "Triton with ONNX Runtime over HTTP, e.g. gpu-host:8010",
-    "onnx_grpc_url": "the same over gRPC, e.g. gpu-host:8011, or grpcs://gpu-host:8011 for TLS",
-    "onnx_metrics_url": "its metrics, for GPU figures, e.g. http://gpu-host:8012/metrics",
-    "trt_http_url": "Triton with the compiled engine over HTTP, e.g. gpu-host:8020",
-    "trt_grpc_url": "the same over gRPC, e.g. gpu-host:8021",
-    "trt_metrics_url": "its metrics, for GPU figures, e.g. http://gpu-host:8022/metrics",
-    "gateway_url": "a gateway that takes JPEG before a Triton, e.g. http://gpu-host:8040",
-    "emulated_http_url": "Triton with the emulated model over HTTP, e.g. gpu-host:8030",
-    "emulated_grpc_url": "the same over gRPC, e.g. gpu-host:8031",
-}
 
 
 @dataclass(frozen=True)
@@ -102,10 +91,25 @@ def place(group: str, metavar: str, **more: Any) -> Any:
     return text(group, metavar, **{"read": os.path.abspath, "unset": NONE, **more})
 
 
-def addresses(group: str) -> Any:
-    """A field for where servers are, each with an option of its own."""
-    urls = {name: Option(group, "URL", "", f"Address of {what}", unset=NONE) for name, what in URLS.items()}
-    return field(metadata={"options": urls})
+def addresses() -> dict[str, Option]:
+    """Where the servers of each backend are."""
+    return {
+        name: Option(TARGETS, "URL", "", f"Address of {url.about}", unset=NONE)
+        for name, url in url_options().items()
+    }
+
+
+def model_names() -> dict[str, Option]:
+    """What they call their models, where they may call them otherwise."""
+    return {
+        name: Option(TARGETS, "NAME", backend.model, backend.model_help)
+        for name, backend in model_options().items()
+    }
+
+
+def of_backends(options: Callable[[], Mapping[str, Option]]) -> Any:
+    """A field for options that are as many as backends are known."""
+    return field(metadata={"options": options})
 
 
 def number(
@@ -195,13 +199,10 @@ class Options:
     p95_bound: float = number(KNOWN, float, 0, FROM_0, unit="ms", unset=NONE,
         help="p95 latency that the best queue delay must keep")
 
-    urls: Mapping[str, str] = addresses(TARGETS)
+    urls: Mapping[str, str] = of_backends(addresses)
     skip_trt: bool = switch(TARGETS,
         help="Leave the compiled engine out")
-    onnx_model: str = text(TARGETS, "NAME", "openclip_vit_b32",
-        help="Model behind the ONNX Runtime endpoints")
-    trt_model: str = text(TARGETS, "NAME", "openclip_vit_b32_trt",
-        help="Model behind the compiled engine's endpoints")
+    models: Mapping[str, str] = of_backends(model_names)
     tls_ca: str = place(TLS, "FILE", read=values.certificates, unset="the system's",
         help="Authorities to trust over TLS, in place of the system's: their certificates in PEM form")
     tls_client_cert: str = place(TLS, "FILE", read=values.certificates,
@@ -256,7 +257,7 @@ class Options:
 
     def given(self, name: str) -> bool:
         """Whether an option is other than its default."""
-        return bool(getattr(self, name) != OPTIONS[name].default)
+        return bool(getattr(self, name) != known_options()[name].default)
 
     def resolved(self, size: Size) -> Self:
         """The same with the numbers that the study really uses."""
@@ -265,18 +266,24 @@ class Options:
 
     def to_record(self) -> dict[str, Any]:
         """As the ledger's header keeps them."""
-        return {**vars(self), "urls": dict(self.urls)}
+        told = {**vars(self), "urls": dict(self.urls), **self.models}
+        return {name: value for name, value in told.items() if name != "models"}
 
 
-OPTIONS: Mapping[str, Option] = {
-    name: option
-    for one in fields(Options)
-    for name, option in (one.metadata.get("options") or {one.name: one.metadata["option"]}).items()
+def known_options() -> dict[str, Option]:
+    """All of them by name, in order; a locustfile may register more backends."""
+    found: dict[str, Option] = {}
+    for one in fields(Options):
+        of_backends = one.metadata.get("options")
+        found |= of_backends() if of_backends else {one.name: one.metadata["option"]}
+    return found
+
+
+AXES: Mapping[str, AxisOption] = {
+    one.name: option.axis for one in fields(Options) if (option := one.metadata.get("option")) and option.axis
 }
-"""All of them by name, in order."""
-AXES = {name: option.axis for name, option in OPTIONS.items() if option.axis}
 
 
 def flag(name: str) -> str:
     """`onnx_http_url` as it is typed: `--onnx-http-url`."""
-    return OPTIONS[name].flag or "--" + name.replace("_", "-")
+    return known_options()[name].flag or "--" + name.replace("_", "-")

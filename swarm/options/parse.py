@@ -8,7 +8,8 @@ from typing import Any
 
 from swarm.errors import UsageError
 from swarm.options.addresses import Place, check_secrets, place_of
-from swarm.options.model import OPTIONS, TLS, URLS, Option, Options, flag
+from swarm.options.model import TLS, Option, Options, flag, known_options
+from swarm.options.targets import model_options, url_options
 from swarm.options.values import PEM, fault
 from users.tls import Security
 
@@ -20,7 +21,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """
     known = {one for action in parser._actions for one in action.option_strings}
     groups: dict[str, Any] = {}
-    for name, option in OPTIONS.items():
+    for name, option in known_options().items():
         if flag(name) not in known:
             if option.group not in groups:
                 groups[option.group] = parser.add_argument_group(option.group)
@@ -47,10 +48,13 @@ def add(group: Any, name: str, option: Option) -> None:
 def resolve(parsed: argparse.Namespace | None) -> Options:
     """Options checked for sense. Raises UsageError naming the option and the mend."""
     assert parsed is not None, "Locust parses options before it fires init"
-    told = {name: getattr(parsed, flag(name)[2:].replace("-", "_")) for name in OPTIONS}
-    values = {name: value_of(name, OPTIONS[name], value) for name, value in told.items()}
-    urls = {name: url for name in URLS if (url := values.pop(name))}
-    made = Options(urls=urls, **values)
+    values = {
+        name: value_of(name, option, getattr(parsed, flag(name)[2:].replace("-", "_")))
+        for name, option in known_options().items()
+    }
+    urls = {name: url for name in url_options() if (url := values.pop(name))}
+    models = {name: values.pop(name) for name in model_options()}
+    made = Options(urls=urls, models=models, **values)
     check(made)
     return made
 
@@ -69,7 +73,7 @@ def value_of(name: str, option: Option, told: Any) -> Any:
 def changes(first: Options, now: Options) -> list[str]:
     """The options that the web form has changed since the process started, as they are typed."""
     typed = []
-    for name, option in OPTIONS.items():
+    for name, option in known_options().items():
         if option.in_form and (value := getattr(now, name)) != getattr(first, name):
             text = ",".join(f"{rate:g}" for rate in value) if isinstance(value, tuple) else str(value)
             typed += [flag(name), option.default_text if value == option.default else text]
@@ -79,7 +83,7 @@ def changes(first: Options, now: Options) -> list[str]:
 def check(options: Options) -> None:
     """Do the options fit together, and those of TLS serve? Raises UsageError."""
     check_tls(options)
-    for name, option in OPTIONS.items():
+    for name, option in known_options().items():
         what, *others = option.needs or ("",)
         if others and options.given(name) and not any(map(options.given, others)):
             raise UsageError(f"{flag(name)}: is of {what}; give {' or '.join(map(flag, others))}, too")
@@ -103,13 +107,13 @@ def contradictions(it: Options) -> Iterator[str]:
     if it.urls and any(it.links):
         yield f"--link {it.link}: leads to embedded servers; leave the URLs out, or give --link none"
     if it.kube_url and not it.urls:
-        yield "--kube-url: watches a service of yours; give its URL, e.g. --pytorch-url, too"
+        yield "--kube-url: watches a service of yours; give its URL, too"
 
 
 def check_tls(options: Options) -> None:
     """Are all URLs readable, and the options of TLS of use to them? Raises UsageError."""
     secure = [name for name, url in options.urls.items() if place(name, url).tls]
-    for name, option in OPTIONS.items():
+    for name, option in known_options().items():
         if option.group == TLS and options.given(name) and not secure:
             raise UsageError(
                 f"{flag(name)}: is of TLS; give a target as https://host:port or grpcs://host:port, too"
@@ -134,7 +138,8 @@ def check_tls(options: Options) -> None:
 
 def place(name: str, url: str) -> Place:
     """Where one of the URL options leads. Raises UsageError; a path is of metrics alone."""
-    if name.endswith("_metrics_url"):
+    option = url_options()[name]
+    if option.is_page:
         check_secrets(flag(name), url)
         return Place("", url.startswith("https://"))
-    return place_of(flag(name), url, "grpc" if name.endswith("_grpc_url") else "http")
+    return place_of(flag(name), url, option.of)

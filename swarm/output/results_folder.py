@@ -5,6 +5,7 @@ import os
 import platform
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
@@ -21,6 +22,7 @@ from swarm.plan.matrix import StudyDefinition
 from swarm.redaction import RedactedLedger
 from swarm.sampling.machine import find_nvml, gpu_names
 from swarm.targets.servers import Servers
+from users.backends.registry import facts_by_name, facts_of
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 
@@ -71,6 +73,7 @@ def header(
     `command` makes the study again.
     """
     ready, stated = servers.ready, servers.stated
+    behind = {endpoint.behind for endpoint in servers.endpoints}
     return {
         "kind": "header",
         "version": VERSION,
@@ -87,6 +90,7 @@ def header(
             "jpeg_bytes_mean": fmean(map(len, images.jpegs)),
             "sha256": images.sha256,
         },
+        "backends": {name: asdict(facts) for name, facts in facts_by_name().items() if name in behind},
         "endpoints": {e.name: about(e, options, ready, stated.get(e.name, {})) for e in servers.endpoints},
     }
 
@@ -96,12 +100,13 @@ def about(
 ) -> dict[str, Any]:
     """What a reader must know of an endpoint; `ready` and `stated` as of `Servers`."""
     held = {**stated, **ready}
-    server = {**stated, **ready.get("endpoints", {}).get(endpoint.server, {})}
+    server = {**stated, **ready.get("endpoints", {}).get(endpoint.backend, {})}
     told = {name: server[name] for name in TOLD if server.get(name)}
+    computes = facts_of(endpoint).computes
     return {
         "url": endpoint.shown,
-        "model": endpoint.model or (held.get("model", "") if endpoint.computes else endpoint.backend),
-        "weights": held.get("weights", "unknown") if endpoint.computes else "none",
+        "model": endpoint.model or (held.get("model", "") if computes else endpoint.behind),
+        "weights": held.get("weights", "unknown") if computes else "none",
         "embedded": options.embedded,
         **({"tls": True} if endpoint.tls else {}),
         **({"floor_of": endpoint.floor_of} if endpoint.floor_of else told),

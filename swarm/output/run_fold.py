@@ -87,8 +87,7 @@ class RunFold:
         if self._run is None:
             return None
         try:
-            options, links = self._header.get("options") or {}, self._header.get("links") or ()
-            return summarise(self._run.settled(), options, links)
+            return summarise(self._run.settled(), self._header)
         except ValueError:
             # What the report will refuse, too.
             return None

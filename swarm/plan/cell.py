@@ -4,7 +4,8 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 from reports.ledger.axes import Axes, recorded
-from users.endpoint import NULL, Endpoint
+from users.backends.registry import is_adjustable
+from users.endpoint import Endpoint
 from users.load.load_profile import LoadProfile, parse
 
 
@@ -41,8 +42,8 @@ class Cell(Axes):
 
     @property
     def adjustable(self) -> bool:
-        """Whether a model of Triton's is behind it, whose settings can be others for a run."""
-        return bool(self.endpoint.model) and self.endpoint.backend != NULL
+        """Whether a model is behind it whose settings can be others for a run."""
+        return is_adjustable(self.endpoint)
 
     @property
     def course(self) -> LoadProfile | None:
@@ -68,7 +69,8 @@ class PlannedRun:
         return {
             "cell": cell.name,
             "endpoint": cell.endpoint.name,
-            **{name: getattr(cell.endpoint, name) for name in ("backend", "protocol", "payload")},
+            "backend": cell.endpoint.behind,
+            **{name: getattr(cell.endpoint, name) for name in ("protocol", "payload")},
             **{name: getattr(cell, name) for name in ("batch", "load", "level")},
             **recorded(cell),
             **({"stages": [list(astuple(stage)) for stage in cell.course.stages]} if cell.course else {}),

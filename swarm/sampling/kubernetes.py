@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from swarm.backends.admin_client import PATIENCE_S, AdminConnection, Read
 from swarm.errors import UsageError
 from swarm.options.addresses import place_of
 from swarm.options.model import Options, flag
 from users.errors import ErrorKind, RequestError
+from users.transport.admin_connection import PATIENCE_S, AdminConnection, Read
 
 PROXY = "run `kubectl proxy` and give its address, e.g. http://127.0.0.1:8001"
 NO_COUNTERS = "a Service of several pods is asked, and no one pod's counters are all"

@@ -15,8 +15,8 @@ from typing import Any
 import gevent
 import psutil
 
-from swarm.backends.statistics import gpu_records
 from users.endpoint import Endpoint
+from users.metrics import gpu_records
 
 FIELDS = {
     "Pss": "resident_bytes",
@@ -210,9 +210,9 @@ class ServerMemory:
 
         `gpu_memory_bytes` is of its processes alone, and not there where no driver tells that by process.
         """
-        pid = self._servers.get(endpoint.server, {}).get("pid")
+        pid = self._servers.get(endpoint.backend, {}).get("pid")
         held = in_thread(lambda: self._read(pid)) if pid else {}
-        return {"server": endpoint.server, **held} if held else {}
+        return {"server": endpoint.backend, **held} if held else {}
 
     def _read(self, pid: int) -> dict[str, Any]:
         pids = family(pid)

@@ -1,5 +1,6 @@
 """The sampler: once a second beside the load, what server, GPUs and host say, as one record of the ledger."""
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
@@ -7,14 +8,14 @@ from typing import Any
 
 import gevent
 
-from swarm.backends.admin_client import Read
-from swarm.backends.server_setup import queues_of
-from swarm.backends.statistics import counter_reader, metrics_reader
 from swarm.clock import wall_s
 from swarm.sampling.kubernetes import Cluster, no_counters
 from swarm.sampling.machine import HostSampler, LocalGpus, find_nvml, is_local
+from users.backends.asking import metrics_reader
+from users.backends.registry import backend_of
 from users.endpoint import Endpoint
 from users.errors import RequestError, translated
+from users.transport.admin_connection import Read
 
 LATE_S = 0.8
 """An answer that takes longer is missing from its second's record."""
@@ -30,7 +31,7 @@ def open_sources(
 ) -> Iterator[dict[str, Read]]:
     """What to read for an endpoint, by name; where two tell the same, the first counts.
 
-    `metrics`: Triton's metrics addresses by backend. `namespace`: the address of this machine's servers where
+    `metrics`: URLs of pages of metrics by backend. `namespace`: the address of this machine's servers where
     they are in a network namespace, whose traffic is not among that of the machine's own devices. `cluster`:
     where the endpoint is a Service of Kubernetes, whose pods have counters of their own.
     """
@@ -42,13 +43,18 @@ def open_sources(
         if cluster:
             reads |= {"server": no_counters, **stack.enter_context(cluster.reads(GIVE_UP_S))}
         else:
-            reads["server"] = stack.enter_context(counter_reader(endpoint, GIVE_UP_S))
-        if endpoint.server in metrics:
-            url = metrics[endpoint.server]
-            told = metrics_reader(url, queues_of(endpoint), GIVE_UP_S, endpoint.security)
-            reads["metrics"] = stack.enter_context(told)
+            read = stack.enter_context(backend_of(endpoint).counters(endpoint, GIVE_UP_S))
+            reads["server"] = functools.partial(without_batches, read)
+        if url := metrics.get(endpoint.backend):
+            reads["metrics"] = stack.enter_context(metrics_reader(url, endpoint, GIVE_UP_S))
         reads["host"] = (HostSampler(traffic=lambda: None) if namespace else HostSampler()).read
         yield reads
+
+
+def without_batches(read: Read) -> dict[str, Any]:
+    """What is read, but for executions by batch size, of which the whole measure phase is enough."""
+    found = read()
+    return {**found, "server": {name: value for name, value in found["server"].items() if name != "batches"}}
 
 
 class Sampler:

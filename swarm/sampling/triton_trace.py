@@ -11,10 +11,10 @@ from typing import Any
 import gevent
 
 from reports.histogram import codec
-from swarm.backends.admin_client import PATIENCE_S, AdminConnection
 from swarm.distributed.collector import Collector
 from swarm.plan.cell import PlannedRun
 from users.errors import RequestError, status_error
+from users.transport.admin_connection import PATIENCE_S, AdminConnection
 
 FEW = 0.9
 """Fewer of a run's requests than this leave its percentiles in doubt."""
@@ -157,7 +157,7 @@ class TraceReader:
 
     def joined(self, run: PlannedRun) -> Joined | None:
         """The measured requests of the run just drained; None where its server does not trace."""
-        server = self._servers.get(run.cell.endpoint.server, {})
+        server = self._servers.get(run.cell.endpoint.backend, {})
         if "trace" not in server:
             return None
         waits_ns = self._collector.raw.waits_ns(run.cell.name, run.repeat)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from reports.caveats.rate_bound import RateBound
 from reports.ledger.records import MOST_RUNS
 from reports.summary.summary import Summary
-from swarm.backends.registry import EndpointKind
 from swarm.errors import UsageError
 from swarm.launcher.launch_info import LaunchInfo
 from swarm.options.model import AXES, Options, flag
@@ -61,10 +60,9 @@ def schedule_of(
     return RepeatingSchedule(cells, size.repeats, most, options.seed, gate.wants), size
 
 
-def varies_servers(study: StudyDefinition, kinds: Sequence[EndpointKind], options: Options) -> bool:
+def varies_servers(study: StudyDefinition, asked: Sequence[Endpoint], options: Options) -> bool:
     """Whether some cell sets its server otherwise: asked before there are servers. Raises UsageError."""
-    nowhere = [kind.at("nowhere:1", kind.backend) for kind in kinds]
-    cells = cross(own_cells(study, nowhere, options, size_of(study, options)[0]), options.axes)
+    cells = cross(own_cells(study, asked, options, size_of(study, options)[0]), options.axes)
     return any(cell.adjustable and wants(cell) and is_meant(cell, options.cells) for cell in cells)
 
 

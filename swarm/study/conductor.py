@@ -6,7 +6,6 @@ from statistics import median
 from typing import Any
 
 from reports.histogram import buckets, codec
-from swarm.backends.statistics import settled
 from swarm.distributed.collector import PhaseStats, SecondStats
 from swarm.distributed.protocol import PARTING_S
 from swarm.errors import RunFailedError, StudyError
@@ -14,6 +13,7 @@ from swarm.plan.cell import PlannedRun
 from swarm.plan.schedule import Outcome, Pace, Schedule
 from swarm.study.dependencies import Dependencies
 from swarm.study.run_phases import RunLog, RunPhases, Terms
+from users.backends.asking import settled
 from users.errors import RequestError
 
 PREPARE_S = 60.0
@@ -82,7 +82,7 @@ class Conductor:
             self._deps.say(f"{run.cell.name}: {failure}")
         else:
             self._end("done", "")
-        self._deps.spawn(0, run.cell.endpoint)
+        self._deps.spawn(0)
         return self._outcome(current)
 
     def _look_at_clock(self, run: PlannedRun) -> None:
@@ -123,7 +123,7 @@ class Conductor:
         self._read_memory(run, "before")
         self._call_first(run, told)
         self._deps.sampler.begin(cell.name, run.repeat, cell.endpoint)
-        self._deps.spawn(cell.users, cell.endpoint)
+        self._deps.spawn(cell.users)
 
     def _call_first(self, run: PlannedRun, serving: Mapping[str, Any]) -> None:
         """The server has seen every batch size that this cell can bring about."""

@@ -15,19 +15,18 @@ import gevent
 
 from swarm import clock as wall_clock
 from swarm.distributed.collector import Collector
-from swarm.distributed.worker_cell import user_class_for
+from swarm.distributed.worker_cell import user_class_of
 from swarm.distributed.workers import Workers
 from swarm.plan.cell import Cell, PlannedRun
 from swarm.sampling.sampler import Sampler
 from swarm.sampling.triton_trace import Joined
 from swarm.targets.cold_start import FirstCalls
 from users.endpoint import Endpoint
-from users.transport.base import Transport
 
 
 @dataclass
 class Dependencies:
-    """`spawn` brings an endpoint's users to a count; `probe` reads its server's counters, `serving` how it is
+    """`spawn` brings users to a count; `probe` reads its server's counters, `serving` how it is
     set up; `traced` finds a run's requests in the server's trace, if it traces; `server_fault` says what is
     wrong with a server by its backend's name, or nothing; `addresses` has where each host reaches a cell's
     server, where it is not the endpoint's own address; `stopped` says why a threshold stops the study, or
@@ -38,7 +37,7 @@ class Dependencies:
     workers: Workers
     collector: Collector
     sampler: Sampler
-    spawn: Callable[[int, Endpoint], None]
+    spawn: Callable[[int], None]
     probe: Callable[[Endpoint], dict[str, Any]]
     serving: Callable[[Endpoint], dict[str, Any]]
     traced: Callable[[PlannedRun], Joined | None]
@@ -61,20 +60,16 @@ class Dependencies:
 
 
 class Users:
-    """Those of the runner, by the user classes of the environment."""
+    """Those of the runner, of the locustfile's user class."""
 
     def __init__(self, environment: Environment, runner: Runner) -> None:
         self._environment, self._runner = environment, runner
 
-    def spawn(self, count: int, endpoint: Endpoint) -> None:
-        """Bring the users of the endpoint's class to `count`, and wait until they are there."""
-        user_class = user_class_for(endpoint, self._environment.user_classes)
+    def spawn(self, count: int) -> None:
+        """Bring the users of the locustfile to `count`, and wait until they are there."""
+        user_class = user_class_of(self._environment.user_classes)
         # All at once, up or down: they hold no load before the gate opens.
         rate = max(count, self._runner.user_count, 1)
         self._runner.start(count, rate, user_classes=[user_class])
         if not isinstance(self._runner, MasterRunner) and self._runner.spawning_greenlet is not None:
             self._runner.spawning_greenlet.join()
-
-    def transport(self, endpoint: Endpoint) -> type[Transport]:
-        """How requests to an endpoint are sent."""
-        return user_class_for(endpoint, self._environment.user_classes).transport

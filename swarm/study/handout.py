@@ -12,11 +12,12 @@ from swarm.distributed.workers import Answers, Workers
 from swarm.errors import StudyError, UsageError
 from swarm.options.model import Options
 from swarm.study.conductor import PREPARE_S
+from users.backends.registry import facts_of, transport_of
 from users.endpoint import Endpoint
 from users.errors import RequestError
 from users.inputs.images import ImageSet
 from users.load.check import check_form
-from users.transport.base import EMBEDDING_SIZE, Transport, rotation
+from users.transport.base import EMBEDDING_SIZE, rotation
 
 WORKERS_S = 60.0
 
@@ -38,16 +39,14 @@ def wait_for_workers(workers: Workers, say: Callable[[str], None], wanted: int =
     return len(workers.taking_part())
 
 
-def hand_out(
-    workers: Workers, reference: Endpoint, transport: type[Transport], images: ImageSet, options: Options
-) -> None:
+def hand_out(workers: Workers, reference: Endpoint, images: ImageSet, options: Options) -> None:
     """Fetch the golden embeddings from `reference`; give every worker what it needs. Raises SwarmError.
 
     Where no model computes there are none, and answers are checked for their form alone.
     """
     golden = b""
-    if reference.computes:
-        golden = golden_embeddings(reference, transport, images, options.request_timeout).tobytes()
+    if facts_of(reference).computes:
+        golden = golden_embeddings(reference, images, options.request_timeout).tobytes()
     study = {
         "images": options.images,
         "sha256": images.sha256,
@@ -60,10 +59,9 @@ def hand_out(
     ask_all(workers, "study", study)
 
 
-def golden_embeddings(
-    endpoint: Endpoint, transport: type[Transport], images: ImageSet, timeout_s: float
-) -> NDArray[np.float32]:
+def golden_embeddings(endpoint: Endpoint, images: ImageSet, timeout_s: float) -> NDArray[np.float32]:
     """float32 of shape [n, 512], one row a picture. Raises UsageError where the endpoint does not answer."""
+    transport = transport_of(endpoint)
     golden = np.zeros((len(images), EMBEDDING_SIZE), dtype=np.float32)
     try:
         with transport(endpoint, timeout_s) as client:

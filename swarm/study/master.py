@@ -16,9 +16,6 @@ import gevent
 
 from reports.format import plain_lines
 from reports.ledger.ledger import LedgerWriter
-from swarm.backends.registry import chosen
-from swarm.backends.server_setup import read_serving
-from swarm.backends.statistics import read_counters
 from swarm.distributed.collector import Collector
 from swarm.distributed.workers import Workers
 from swarm.errors import SwarmError, TimeIsOverError, UsageError
@@ -46,9 +43,10 @@ from swarm.study.finish import INCONCLUSIVE, USAGE, StudyEnd
 from swarm.study.handout import check_reach, hand_out, wait_for_workers
 from swarm.study.run_phases import Terms
 from swarm.targets.embedded import profile_argv, profile_operators, wants_profile
-from swarm.targets.endpoints import check_metrics, metrics_addresses
+from swarm.targets.endpoints import check_metrics, chosen, metrics_addresses
 from swarm.targets.model_settings import ModelControl
 from swarm.targets.servers import Servers, caveats_of, elsewhere
+from users.backends.asking import read_counters, read_serving
 from users.inputs.images import ImageSet, ImageSetError, load_images
 
 if TYPE_CHECKING:
@@ -76,7 +74,7 @@ class Master:
         self._workers = Workers(runner, self._say)
         self._collector = Collector(runner, self._workers.name)
         self._users = Users(environment, runner)
-        self._servers = Servers(self._users.transport, self._say)
+        self._servers = Servers(self._say)
         self._control = ModelControl(self._say)
         self._launch = LaunchInfo.of(os.environ)
         self._live = Live()
@@ -100,7 +98,7 @@ class Master:
         # Refused before servers start; every press of Start reads it again.
         Gate.of(options, self._say)
         self._launch.check_links(options.links)
-        kinds = chosen(self._study.endpoints, options.endpoints, options.skip_trt)
+        asked = chosen(self._study.endpoints, options.endpoints, options.skip_trt)
         make_folder(Path(options.results_dir))
         try:
             self.images = load_images(options.images)
@@ -110,10 +108,10 @@ class Master:
             start_exporter(options.prometheus_host, options.prometheus_port, self._live)
         check_metrics(options.urls, options.security)
         # From the page, another study's settings may be asked for at any time.
-        varied = self._environment.web_ui is not None or varies_servers(self._study, kinds, options)
+        varied = self._environment.web_ui is not None or varies_servers(self._study, asked, options)
         self._cluster = cluster_of(options, self._say)
         with self._signals.preparing():
-            self._servers.prepare(options, kinds, self.images, self._launch, varied)
+            self._servers.prepare(options, asked, self.images, self._launch, varied)
         for user_class in self._environment.user_classes:
             # Locust's page asks for a host where a class has none; ours go to endpoints.
             user_class.host = ", ".join(f"{e.name} at {e.shown}" for e in self._servers.endpoints)
@@ -219,11 +217,11 @@ class Master:
         self._launch.tell_begun()
         first = self._servers.endpoints[0]
         # From here on Locust's state says that a test is on, so that Stop and Ctrl-C reach this greenlet.
-        self._users.spawn(0, first)
+        self._users.spawn(0)
         runs = f"{len(schedule.planned)} runs" if schedule.planned else "runs as the search needs"
         size = f"{runs} ({options.size}), {count} worker(s)"
         self._say(f"{self._study.title}: {size}, results in {folder}/")
-        hand_out(self._workers, first, self._users.transport(first), self.images, options)
+        hand_out(self._workers, first, self.images, options)
         told = check_reach(self._workers, self._servers.endpoints, self._launch.ways(options.links))
         here = {name: target["resolved"] for name, target in self._servers.targets.items()}
         self._elsewhere = elsewhere(here, told)

@@ -187,7 +187,7 @@ class RunPhases:
         if self._short:
             # The load goes on whole, on those that are left.
             self._short = False
-            self._deps.spawn(self.run.cell.users, self.run.cell.endpoint)
+            self._deps.spawn(self.run.cell.users)
             self.ask("share", {}, ACKNOWLEDGE_S)
 
     def _nobody(self, text: str) -> RunFailedError | StudyError:
@@ -209,7 +209,7 @@ class RunPhases:
             raise StudyError(self._deps.collector.fault)
         if stopped := self._deps.stopped():
             raise StudyError(stopped)
-        if fault := self._deps.server_fault(self.run.cell.endpoint.server):
+        if fault := self._deps.server_fault(self.run.cell.endpoint.backend):
             raise RunFailedError(fault)
 
     def _note_lost(self, lost: Sequence[str]) -> None:

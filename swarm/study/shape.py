@@ -11,7 +11,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from swarm.backends.registry import FIVE
 from swarm.distributed.worker import Worker
 from swarm.errors import SwarmError
 from swarm.launcher.launch_info import VARIABLE
@@ -22,6 +21,7 @@ from swarm.options.parse import add_options
 from swarm.plan.matrix import StudyDefinition
 from swarm.redaction import redact_exceptions, redact_output
 from swarm.study.master import Master
+from swarm.targets.presets import FIVE
 
 
 class StudyShape(StudyDefinition, LoadTestShape):

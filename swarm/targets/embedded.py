@@ -12,38 +12,39 @@ from typing import Any
 import gevent
 from gevent.event import AsyncResult
 
-from swarm.backends import admin_client
-from swarm.backends.registry import EndpointKind, servers_for
 from swarm.errors import UsageError
 from swarm.launcher.orphans import new_folder, remove_folders
 from swarm.options.model import Options
 from swarm.plan.matrix import Size, StudyDefinition
 from swarm.redaction import copy_redacted
+from swarm.targets.endpoints import servers_for
+from users.backends.registry import backends
+from users.control import secret
+from users.endpoint import Endpoint
+from users.redact import CONTROL
 
 STOP_S = 8.0
 TRACING = (
     "; some tritonservers do while they trace many users' requests: try fewer users, or leave --trace out"
 )
 OPERATORS = "operators"
-PROFILED = "onnx"
-"""The embedded server whose file is profiled."""
 CUDA = "CUDAExecutionProvider"
 PROFILE_S = 600.0
 PROFILE_SHARE, LEAST_ITERATIONS = 3, 3
 """A third of the study's iterations: a batch of 32 takes seconds without a GPU."""
 
 
-def arguments(options: Options, kinds: Iterable[EndpointKind], model_control: bool = False) -> list[str]:
-    """Which servers to start for these kinds of endpoints, and how, as `up` takes it. Raises UsageError.
+def arguments(options: Options, asked: Iterable[Endpoint], model_control: bool = False) -> list[str]:
+    """Which servers to start for these endpoints, and how, as `up` takes it. Raises UsageError.
 
     `model_control`: cells set servers otherwise.
     """
     emulated = bool(options.emulate)
-    servers, payloads = servers_for(kinds, emulated)
+    servers, payloads = servers_for(asked, emulated)
     if not servers:
-        mend = "name some of Triton's, e.g. onnx-http, or give --emulate none"
+        can = ", ".join(f"{one.facts.stands_for}-*" for one in backends().values() if one.facts.emulated)
         raise UsageError(
-            f"--endpoints: none of these is of a Triton, which alone emulates; {mend}"
+            f"--endpoints: none of these can be emulated; name some of {can}, or give --emulate none"
             if emulated
             else "--endpoints: these are of an emulated model; give --emulate, e.g. a100, or their URLs"
         )
@@ -88,7 +89,7 @@ class EmbeddedServers:
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            env={**os.environ, admin_client.VARIABLE: admin_client.secret()},
+            env={**os.environ, CONTROL: secret()},
             cwd=Path(__file__).parents[2],
         )
         gevent.spawn(self._listen, self._process)
@@ -167,7 +168,13 @@ class EmbeddedServers:
 
 def wants_profile(study: StudyDefinition, options: Options, ready: Mapping[str, Any]) -> bool:
     """Whether a study asks for the profile, and runs on the embedded engine that it would be of."""
-    return study.operators and options.embedded and PROFILED in ready.get("endpoints", {})
+    return study.operators and options.embedded and bool(profiled(ready))
+
+
+def profiled(ready: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The embedded server whose file's operators are profiled; empty without one."""
+    servers: Mapping[str, Any] = ready.get("endpoints", {})
+    return next((servers[name] for name, one in backends().items() if one.profiled and name in servers), {})
 
 
 def profile_argv(options: Options, size: Size, ready: Mapping[str, Any]) -> list[str]:
@@ -175,7 +182,7 @@ def profile_argv(options: Options, size: Size, ready: Mapping[str, Any]) -> list
     made = [sys.executable, "-m", "server", "profile", "--json"]
     made += ["--batches", ",".join(map(str, size.batches))]
     made += ["--iterations", str(max(LEAST_ITERATIONS, size.iterations // PROFILE_SHARE))]
-    made += ["--providers", "cuda"] if ready["endpoints"][PROFILED].get("provider") == CUDA else []
+    made += ["--providers", "cuda"] if profiled(ready).get("provider") == CUDA else []
     return made + (["--pretrained", options.pretrained] if options.pretrained else [])
 
 

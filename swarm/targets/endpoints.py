@@ -1,72 +1,117 @@
-"""From options, or from the embedded servers' own words, to a study's endpoints and its Tritons' metrics."""
+"""Which endpoints a study asks, and where they are, by options or by the embedded servers' own words."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import Any
 
-from swarm.backends.admin_client import PATIENCE_S
-from swarm.backends.registry import ALL, SERVICES, EndpointKind, patterns_of
-from swarm.backends.statistics import metrics_reader
 from swarm.errors import UsageError
 from swarm.options.addresses import Place, check_secrets, place_of
-from swarm.options.model import URLS, Options, flag
-from users.endpoint import EMULATED, Endpoint
-from users.errors import RequestError, translated
+from swarm.options.model import Options, flag
+from swarm.options.targets import url_options
+from swarm.targets.presets import EVERY
+from users.backends.asking import page_reader
+from users.backends.registry import backend_of, backends
+from users.endpoint import Endpoint
+from users.errors import RequestError
 from users.tls import OPEN, Security, SecurityError, token_of, variable_of
+from users.transport.admin_connection import PATIENCE_S
 
-OPTIONS = {"onnx": "onnx_metrics_url", "trt": "trt_metrics_url"}
+ALL = "all"
+
+
+def chosen(own: Sequence[str], asked: str, skip_trt: bool) -> list[Endpoint]:
+    """The endpoints, at no address yet, that a study asks by its `own` patterns, or by those `asked` for.
+
+    `asked`: patterns between commas, or `all`; empty for none. Raises UsageError where one matches nothing,
+    or where nothing is left.
+    """
+    patterns = patterns_of(own, asked)
+    known = [endpoint for backend in backends().values() for endpoint in backend.endpoints]
+    for pattern in patterns:
+        if not any(matches(endpoint, [pattern]) for endpoint in known):
+            names = ", ".join(each.name for each in known if not backend_of(each).facts.stands_for)
+            raise UsageError(f"--endpoints {pattern}: names no endpoint; they are {names}, or {ALL}")
+    found = [endpoint for endpoint in known if matches(endpoint, patterns)]
+    left = [endpoint for endpoint in found if not (skip_trt and backend_of(endpoint).facts.compiled)]
+    if not left:
+        raise UsageError(
+            "--skip-trt: leaves no endpoint of these; leave it out, or name others by --endpoints"
+        )
+    return left
+
+
+def patterns_of(own: Sequence[str], asked: str) -> Sequence[str]:
+    """What stands between the commas of `asked`, or the study's own patterns."""
+    given = [part.strip() for part in asked.split(",") if part.strip()]
+    return EVERY if given == [ALL] else given or own
+
+
+def matches(endpoint: Endpoint, patterns: Iterable[str]) -> bool:
+    """Whether some shell pattern names it, or what it stands for."""
+    stands_for = backend_of(endpoint).facts.stands_for or endpoint.backend
+    names = (endpoint.name, stands_for + endpoint.name.removeprefix(endpoint.backend))
+    return any(fnmatchcase(name, pattern) for pattern in patterns for name in names)
+
+
+def servers_for(asked: Iterable[Endpoint], emulated: bool) -> tuple[list[str], list[str]]:
+    """Which embedded servers to start (one for all where `emulated`), and the payloads of their models."""
+    each = [(backend_of(endpoint), endpoint.payload) for endpoint in asked]
+    here = [(one, payload) for one, payload in each if one.embedded and one.facts.emulated == emulated]
+    made = {payload for one, payload in here if payload not in one.own_payloads}
+    return list(dict.fromkeys(one.embedded for one, _ in here)), ["fp32", *sorted(made)]
 
 
 def flag_of(endpoint: Endpoint) -> str:
     """Which option names the target of an endpoint, a floor's too; the endpoint itself where none does."""
-    name = url_option(endpoint.server, endpoint.protocol)
-    return flag(name) if name in URLS else endpoint.floor_of or endpoint.name
+    name = url_option(endpoint)
+    return flag(name) if name in url_options() else endpoint.floor_of or endpoint.name
 
 
-def url_option(backend: str, protocol: str) -> str:
-    """The name of the option with the address of a backend's server for one protocol."""
-    return f"{backend}_url" if backend in SERVICES else f"{backend}_{protocol}_url"
+def url_option(endpoint: Endpoint) -> str:
+    """The name of the option with the address of an endpoint's server."""
+    return backend_of(endpoint).url_option(endpoint.protocol)
 
 
-def endpoints_from_options(options: Options, kinds: Sequence[EndpointKind]) -> list[Endpoint]:
-    """Those of some kinds whose URLs were given. Raises UsageError on an unreadable one, or for none."""
-    models = {"onnx": options.onnx_model, "trt": options.trt_model, EMULATED: EMULATED}
+def endpoints_from_options(options: Options, asked: Sequence[Endpoint]) -> list[Endpoint]:
+    """Those asked whose URLs were given. Raises UsageError on an unreadable one, or for none."""
     made = []
-    for kind in kinds:
-        name = url_option(kind.backend, kind.protocol)
-        if url := options.urls.get(name, ""):
-            place = place_of(flag(name), url, kind.protocol)
-            security = security_for(kind.backend, options.security)
-            made.append(kind.at(place.address, models.get(kind.backend, ""), place.tls, security))
+    for endpoint in asked:
+        option, backend = url_option(endpoint), backend_of(endpoint)
+        if url := options.urls.get(option, ""):
+            place = place_of(flag(option), url, endpoint.protocol)
+            own = options.models.get(f"{backend.name}_model", backend.model)
+            made.append(located(endpoint, place, own, security_for(backend.name, options.security)))
     if not made:
-        wanted = dict.fromkeys(url_option(kind.backend, kind.protocol) for kind in kinds)
-        given = " or ".join(flag(name) for name in wanted if name in URLS)
+        wanted = dict.fromkeys(map(url_option, asked))
+        given = " or ".join(flag(name) for name in wanted if name in url_options())
         raise UsageError(f"no endpoint is left to test: give {given or 'other --endpoints'}")
-    check_named(options, kinds, {endpoint.name for endpoint in made})
+    check_named(options, asked, {endpoint.name for endpoint in made})
     return made
 
 
-def check_named(options: Options, kinds: Iterable[EndpointKind], made: Collection[str]) -> None:
+def located(endpoint: Endpoint, place: Place, own_model: str, security: Security) -> Endpoint:
+    """The same at a place, given the name of its backend's own model there."""
+    model = backend_of(endpoint).model_for(endpoint.payload, own_model)
+    return replace(endpoint, address=place.address, tls=place.tls, model=model, security=security)
+
+
+def check_named(options: Options, asked: Iterable[Endpoint], made: Collection[str]) -> None:
     """Raises UsageError where --endpoints names what has no URL; `all` is all that have one."""
     named = [] if options.endpoints.strip() == ALL else patterns_of((), options.endpoints)
     for pattern in named:
-        meant = [kind for kind in kinds if kind.matches([pattern])]
-        if meant and not any(kind.name in made for kind in meant):
-            option = url_option(meant[0].backend, meant[0].protocol)
-            raise UsageError(f"--endpoints {pattern}: has no URL; give {flag(option)}, or leave it out")
+        meant = [endpoint for endpoint in asked if matches(endpoint, [pattern])]
+        if meant and not any(endpoint.name in made for endpoint in meant):
+            option = flag(url_option(meant[0]))
+            raise UsageError(f"--endpoints {pattern}: has no URL; give {option}, or leave it out")
 
 
 def unasked(options: Options, endpoints: Collection[Endpoint]) -> str:
     """Which URLs were given that a study asks no endpoint of, as a sentence; empty where there is none."""
-    asked = {url_option(endpoint.server, endpoint.protocol) for endpoint in endpoints}
-    backends = {endpoint.server for endpoint in endpoints}
-    left = [
-        flag(name)
-        for name in options.urls
-        if name not in asked
-        and name.removesuffix("_metrics_url") not in backends
-        and not (options.skip_trt and name.startswith("trt_"))
-    ]
+    asked = {url_option(endpoint) for endpoint in endpoints}
+    asked |= {backend_of(endpoint).url_option("metrics") for endpoint in endpoints}
+    given = [(name, url_options()[name].backend.facts.compiled) for name in options.urls if name not in asked]
+    left = [flag(name) for name, compiled in given if not (options.skip_trt and compiled)]
     return f"{', '.join(left)}: this study asks no endpoint there; --endpoints names others" if left else ""
 
 
@@ -80,17 +125,18 @@ def security_for(backend: str, security: Security) -> Security:
     return made
 
 
-def endpoints_from_ready(ready: Mapping[str, Any], kinds: Iterable[EndpointKind]) -> list[Endpoint]:
-    """The endpoints of some kinds that embedded servers have, from their `ready` event."""
+def endpoints_from_ready(ready: Mapping[str, Any], asked: Iterable[Endpoint]) -> list[Endpoint]:
+    """Those asked that embedded servers have, from their `ready` event."""
     made = []
-    for kind in kinds:
-        server = ready["endpoints"].get(kind.backend)
+    for endpoint in asked:
+        server = ready["endpoints"].get(endpoint.backend)
         if server is not None:
-            # Only services of ours take a token, and all of them the one.
-            security = replace(OPEN, token=variable_of("")) if kind.backend in SERVICES else OPEN
-            address = server.get(kind.protocol)
-            place = Place(address) if address else place_of(kind.backend, server["url"])
-            made.append(kind.at(place.address, server.get("model", ""), place.tls, security))
+            # All servers of ours that take a token take the one.
+            takes_token = backend_of(endpoint).takes_token
+            security = replace(OPEN, token=variable_of("")) if takes_token else OPEN
+            address = server.get(endpoint.protocol)
+            place = Place(address) if address else place_of(endpoint.backend, server["url"])
+            made.append(located(endpoint, place, server.get("model", ""), security))
     return made
 
 
@@ -101,8 +147,9 @@ def metrics_addresses(urls: Mapping[str, str], ready: Mapping[str, Any]) -> dict
     """
     servers = ready.get("endpoints", {})
     found = {backend: server["metrics"] for backend, server in servers.items() if "metrics" in server}
-    named = {backend: option for backend, option in OPTIONS.items() if urls.get(option)}
-    return found | {backend: metrics_url(flag(option), urls[option]) for backend, option in named.items()}
+    named = {name: backend.url_option("metrics") for name, backend in backends().items()}
+    given = {name: option for name, option in named.items() if urls.get(option)}
+    return found | {name: metrics_url(flag(option), urls[option]) for name, option in given.items()}
 
 
 def metrics_url(option: str, url: str) -> str:
@@ -126,10 +173,10 @@ def metrics_url(option: str, url: str) -> str:
 
 def check_metrics(urls: Mapping[str, str], security: Security = OPEN) -> None:
     """Can the metrics that the options name be read? Raises UsageError."""
-    for backend, url in metrics_addresses(urls, {}).items():
+    for name, url in metrics_addresses(urls, {}).items():
         try:
-            secured = security_for(backend, security)
-            with translated(), metrics_reader(url, (), PATIENCE_S, secured) as read:
+            with page_reader(url, PATIENCE_S, security_for(name, security)) as read:
                 read()
         except RequestError as error:
-            raise UsageError(f"{flag(OPTIONS[backend])} {url}: cannot be read ({error})") from error
+            option = flag(backends()[name].url_option("metrics"))
+            raise UsageError(f"{option} {url}: cannot be read ({error})") from error

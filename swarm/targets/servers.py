@@ -6,9 +6,6 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from swarm.backends import admin_client
-from swarm.backends.registry import EndpointKind
-from swarm.backends.server_setup import stated
 from swarm.errors import UsageError
 from swarm.launcher.launch_info import LaunchInfo, relocated
 from swarm.options.model import Options
@@ -23,14 +20,17 @@ from swarm.targets.endpoints import (
     unasked,
 )
 from swarm.targets.preflight import check_agreement, first_reply, verdict
+from users.backends.asking import stated
+from users.backends.registry import facts_of, has_floor, transport_of
+from users.control import control_header
 from users.endpoint import Endpoint
+from users.errors import TargetError
 from users.inputs.images import ImageSet
-from users.transport.base import Transport
 from users.transport.sockets import resolved
 
 
 class Servers:
-    """`transport_of` says how an endpoint is spoken to, `say` tells a person.
+    """`say` tells a person.
 
     `endpoints` are all that are asked, floors last; `ready` is what servers of our own said of themselves,
     empty for servers by URL, and `stated` what those say, by endpoint; `targets` is where each endpoint was
@@ -39,10 +39,8 @@ class Servers:
 
     _images: ImageSet
 
-    def __init__(
-        self, transport_of: Callable[[Endpoint], type[Transport]], say: Callable[[str], None]
-    ) -> None:
-        self._transport_of, self._say = transport_of, say
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
         self.embedded = EmbeddedServers(say)
         self.first_calls = FirstCalls(self._call)
         self.endpoints: list[Endpoint] = []
@@ -53,12 +51,12 @@ class Servers:
     def prepare(
         self,
         options: Options,
-        kinds: Sequence[EndpointKind],
+        asked: Sequence[Endpoint],
         images: ImageSet,
         launch: LaunchInfo,
         varied: bool,
     ) -> None:
-        """Start those behind `kinds` where no URL was given, and ask each endpoint for the first embedding.
+        """Start those behind `asked` where no URL was given, and ask each endpoint for the first embedding.
 
         `varied`: cells set the servers otherwise. Raises UsageError.
         """
@@ -67,19 +65,19 @@ class Servers:
         if options.embedded:
             check_far(far, "servers that are started here")
             ready = self.embedded.start(
-                arguments(options, kinds, varied), options.trace, launch.server_command
+                arguments(options, asked, varied), options.trace, launch.server_command
             )
             self.ready = relocated(ready, launch.server_address)
-            self.endpoints = endpoints_from_ready(self.ready, kinds)
+            self.endpoints = endpoints_from_ready(self.ready, asked)
         else:
-            admin_client.headers("http")
-            self.endpoints = endpoints_from_options(options, kinds)
+            check_control_secret()
+            self.endpoints = endpoints_from_options(options, asked)
             if text := unasked(options, self.endpoints):
                 self._say(text)
             for endpoint in self.endpoints:
                 check_far(far if is_local(endpoint) else [], f"{flag_of(endpoint)} {endpoint.address}")
         if options.floor:
-            self.endpoints += [endpoint.floor() for endpoint in self.endpoints if endpoint.has_floor]
+            self.endpoints += [endpoint.floor() for endpoint in self.endpoints if has_floor(endpoint)]
         self._locate(metrics_addresses(options.urls, {}))
         self._check(options.min_cosine)
         if not options.embedded:
@@ -97,22 +95,30 @@ class Servers:
                 self._say(f"target {told(endpoint, addresses)}")
         asked = {}
         for endpoint in self.endpoints:
-            if url := metrics.get(endpoint.server):
+            if url := metrics.get(endpoint.backend):
                 parts = urlsplit(url)
                 page = replace(endpoint, address=parts.netloc, tls=parts.scheme == "https")
-                asked[f"the metrics of {endpoint.server}"] = record_of(page, resolved(page))
+                asked[f"the metrics of {endpoint.backend}"] = record_of(page, resolved(page))
         if warning := in_clear({**self.targets, **asked}):
             self._say(warning)
 
     def _check(self, min_cosine: float) -> None:
-        firsts = {e.name: verdict(e, self._transport_of(e), self._images, self._say) for e in self.endpoints}
-        computed = {e.name: firsts[e.name].embedding for e in self.endpoints if e.computes}
+        firsts = {e.name: verdict(e, transport_of(e), self._images, self._say) for e in self.endpoints}
+        computed = {e.name: firsts[e.name].embedding for e in self.endpoints if facts_of(e).computes}
         check_agreement(computed, min_cosine)
         for endpoint in self.endpoints:
             self.first_calls.known(endpoint, 1, firsts[endpoint.name].took_ns)
 
     def _call(self, endpoint: Endpoint, size: int) -> int:
-        return first_reply(endpoint, self._transport_of(endpoint), self._images, size, self._say)[1]
+        return first_reply(endpoint, transport_of(endpoint), self._images, size, self._say)[1]
+
+
+def check_control_secret() -> None:
+    """Raises UsageError where the environment's is none."""
+    try:
+        control_header()
+    except TargetError as error:
+        raise UsageError(str(error)) from error
 
 
 def check_far(hosts: Sequence[str], what: str) -> None:

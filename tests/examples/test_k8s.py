@@ -14,7 +14,8 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from swarm.options.model import URLS, flag
+from swarm.options.model import flag
+from swarm.options.targets import url_options
 
 ROOT = Path(__file__).parents[2]
 K8S = ROOT / "examples" / "k8s"
@@ -187,7 +188,7 @@ def test_master_and_workers_run_the_same_locustfile_which_is_there() -> None:
 
 def test_the_studys_options_are_those_of_the_suite() -> None:
     options = [option.partition("=")[0] for option in patch_of("Job", "inferswarm-master")]
-    assert set(options) <= {*map(flag, URLS), "--study"}
+    assert set(options) <= {*map(flag, url_options()), "--study"}
     assert container(base(), "master", "study")["command"][5:] == [
         "--headless", "--master", "--master-bind-host=*", "--expect-workers=$(WORKERS)",
         "--expect-workers-max-wait=600", "--results-dir=/results",

@@ -6,7 +6,6 @@ import pytest
 from locustfiles.step5a import BatchingSize, Step5a
 from swarm.distributed.worker_cell import assignment_of, named_pool
 from swarm.plan.matrix import Size
-from users import TritonJsonTensorsHttpUser
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 from users.load.assignment import prepare_pool
@@ -69,9 +68,7 @@ def test_a_named_pool_has_the_pictures_and_the_place_of_the_id_but_no_bodies(req
 def test_only_a_client_that_builds_nothing_is_given_bodies(client: str, size: int) -> None:
     data = {"endpoint": JSON.to_dict(), "addresses": {}, "batch": 3, "cell": "c", "repeat": 1}
     study = {"golden": b"", "trace": False, "timeout_s": 1.0, "min_cosine": 0.999}
-    assignment = assignment_of(
-        data | {"client": client, "channels": "per-user"}, study, IMAGES, TritonJsonTensorsHttpUser
-    )
+    assignment = assignment_of(data | {"client": client, "channels": "per-user"}, study, IMAGES)
     assert [one.indices for one in assignment.pool] == [(0, 1, 2)]
     assert [bool(one.body) for one in assignment.pool] == [bool(size)]
     assert (assignment.images is None) == bool(size)

@@ -13,34 +13,21 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from swarm.backends.server_setup import read_serving
-from swarm.backends.statistics import read_counters, settled
 from tests.server.running import up
-from users import (
-    Endpoint,
-    JpegHttpUser,
-    TritonGrpcUser,
-    TritonHttpUser,
-    TritonJpegOverGrpcUser,
-    TritonJpegOverHttpUser,
-    TritonPixelsOverGrpcUser,
-    TritonPixelsOverHttpUser,
-)
+from users import Endpoint
+from users.backends.asking import read_counters, read_serving, settled
+from users.backends.embed_service import JpegHttp
 from users.errors import RequestError
 from users.inputs.images import ImageSet, encode, image_set, photograph_crops, photograph_folder
 from users.transport.base import Transport
+from users.triton.grpc import TritonGrpc
+from users.triton.http import TritonHttp
 
 pytestmark = pytest.mark.system
 
-WAYS = (
-    JpegHttpUser,
-    TritonHttpUser,
-    TritonGrpcUser,
-    TritonJpegOverHttpUser,
-    TritonJpegOverGrpcUser,
-    TritonPixelsOverHttpUser,
-    TritonPixelsOverGrpcUser,
-)
+FILES_HTTP, FILES_GRPC = TritonHttp.of("jpeg"), TritonGrpc.of("jpeg")
+PIXELS_HTTP, PIXELS_GRPC = TritonHttp.of("uint8"), TritonGrpc.of("uint8")
+WAYS = (JpegHttp, TritonHttp, TritonGrpc, FILES_HTTP, FILES_GRPC, PIXELS_HTTP, PIXELS_GRPC)
 SUFFIXES = {"jpeg": "_jpeg", "uint8": "_uint8"}
 
 
@@ -61,7 +48,7 @@ def images() -> ImageSet:
 
 
 def endpoint(servers, transport: type[Transport]) -> Endpoint:
-    if transport is JpegHttpUser.transport:
+    if transport is JpegHttp:
         url = servers.endpoints["gateway"]["url"]
         return Endpoint("gateway-http", "gateway", "http", "jpeg", url.removeprefix("http://"))
     onnx = servers.endpoints["onnx"]
@@ -70,8 +57,7 @@ def endpoint(servers, transport: type[Transport]) -> Endpoint:
     return Endpoint("onnx-x", "onnx", transport.protocol, transport.payload, address, model)
 
 
-def embed(servers, user, images: ImageSet, indices: tuple[int, ...]):
-    transport = user.transport
+def embed(servers, transport: type[Transport], images: ImageSet, indices: tuple[int, ...]):
     asked = endpoint(servers, transport)
     with transport(asked, 30) as client:
         return client.send(transport.prepare(images, indices, asked))
@@ -99,7 +85,7 @@ def test_what_is_served_is_said(servers) -> None:
 
 
 def test_every_way_gives_the_same_embeddings(servers, images: ImageSet) -> None:
-    found = np.stack([embed(servers, user, images, (0, 1, 2)).embeddings for user in WAYS])
+    found = np.stack([embed(servers, way, images, (0, 1, 2)).embeddings for way in WAYS])
     assert found.shape == (7, 3, 512)
     for image in range(3):
         assert (found[:, image] @ found[:, image].T).min() >= 0.9999
@@ -107,9 +93,9 @@ def test_every_way_gives_the_same_embeddings(servers, images: ImageSet) -> None:
 
 
 def test_the_gateway_names_its_parts(servers, images: ImageSet) -> None:
-    before = counters(endpoint(servers, JpegHttpUser.transport))
-    stated = embed(servers, JpegHttpUser, images, (0, 1)).server_ns
-    grown = growth(before, counters(endpoint(servers, JpegHttpUser.transport)))
+    before = counters(endpoint(servers, JpegHttp))
+    stated = embed(servers, JpegHttp, images, (0, 1)).server_ns
+    grown = growth(before, counters(endpoint(servers, JpegHttp)))
     assert list(stated) == ["decode", "preprocess", "queue", "upstream"]
     assert stated["upstream"] > stated["decode"] > 0
     assert (grown["requests"], grown["successes"], grown["images"]) == (1, 1, 2)
@@ -117,15 +103,15 @@ def test_the_gateway_names_its_parts(servers, images: ImageSet) -> None:
     assert not {"compute_ns", "executions"} & set(grown)
 
 
-@pytest.mark.parametrize("user", [TritonJpegOverHttpUser, TritonJpegOverGrpcUser])
-def test_a_broken_file_fails_alone(servers, images: ImageSet, user) -> None:
+@pytest.mark.parametrize("transport", [FILES_HTTP, FILES_GRPC])
+def test_a_broken_file_fails_alone(servers, images: ImageSet, transport) -> None:
     broken = replace(images, jpegs=(*images.jpegs, images.jpegs[0][:1000], b"no picture", b""))
-    asked = endpoint(servers, user.transport)
+    asked = endpoint(servers, transport)
     before = counters(asked)
 
     def one(index: int) -> str:
         try:
-            return str(embed(servers, user, broken, (0, index)).embeddings.shape)
+            return str(embed(servers, transport, broken, (0, index)).embeddings.shape)
         except RequestError as error:
             return str(error)
 
@@ -139,14 +125,14 @@ def test_a_broken_file_fails_alone(servers, images: ImageSet, user) -> None:
 
 
 @pytest.mark.parametrize(
-    "user",
-    [TritonJpegOverHttpUser, TritonJpegOverGrpcUser, TritonPixelsOverHttpUser, TritonPixelsOverGrpcUser],
+    "transport",
+    [FILES_HTTP, FILES_GRPC, PIXELS_HTTP, PIXELS_GRPC],
 )
-def test_an_ensemble_is_counted_with_its_steps(servers, images: ImageSet, user) -> None:
-    asked = endpoint(servers, user.transport)
+def test_an_ensemble_is_counted_with_its_steps(servers, images: ImageSet, transport) -> None:
+    asked = endpoint(servers, transport)
     before = counters(asked)
     for indices in ((0,), (0, 1, 2), (2,)):
-        embed(servers, user, images, indices)
+        embed(servers, transport, images, indices)
     after = counters(asked)
     grown = growth(before, after)
     assert {name: grown[name] for name in ("requests", "successes", "images", "executions")} == {
@@ -154,7 +140,7 @@ def test_an_ensemble_is_counted_with_its_steps(servers, images: ImageSet, user) 
     }  # fmt: skip
     runs = {size: after["batches"][size][0] - before["batches"].get(size, [0])[0] for size in ("1", "3")}
     assert runs == {"1": 2, "3": 1}
-    step = "decode_ns" if user.transport.payload == "jpeg" else "preprocess_ns"
+    step = "decode_ns" if transport.payload == "jpeg" else "preprocess_ns"
     assert set(grown) - {"requests", "successes", "images", "executions"} == {
         "queue_ns", "input_ns", "compute_ns", "output_ns", step,
     }  # fmt: skip
@@ -163,19 +149,19 @@ def test_an_ensemble_is_counted_with_its_steps(servers, images: ImageSet, user) 
 
 
 def test_others_requests_to_the_model_do_not_go_unnoticed(servers, images: ImageSet) -> None:
-    asked = endpoint(servers, TritonJpegOverGrpcUser.transport)
+    asked = endpoint(servers, FILES_GRPC)
     before = counters(asked)
-    embed(servers, TritonJpegOverGrpcUser, images, (0,))
-    embed(servers, TritonGrpcUser, images, (0,))
+    embed(servers, FILES_GRPC, images, (0,))
+    embed(servers, TritonGrpc, images, (0,))
     assert growth(before, counters(asked))["requests"] == 2
 
 
 def test_the_gateway_has_several_calls_under_way(servers, images: ImageSet) -> None:
     """Triton joins them, which it could not if one came after the other."""
-    model = endpoint(servers, TritonGrpcUser.transport)
+    model = endpoint(servers, TritonGrpc)
     before = counters(model)
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: embed(servers, JpegHttpUser, images, (0,)), range(8)))
+        list(pool.map(lambda _: embed(servers, JpegHttp, images, (0,)), range(8)))
     grown = growth(before, counters(model))
     assert grown["requests"] == 8
     assert grown["executions"] < 8
@@ -187,6 +173,6 @@ def test_an_upstream_that_has_gone(servers, images: ImageSet) -> None:
     os.kill(onnx["pid"], signal.SIGKILL)
     servers.event("died")
     with pytest.raises(RequestError) as caught:
-        embed(servers, JpegHttpUser, images, (0,))
+        embed(servers, JpegHttp, images, (0,))
     assert "502" in str(caught.value)
     assert f"the upstream {onnx['grpc']} failed (unavailable)" in str(caught.value)

@@ -12,29 +12,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from swarm.backends.statistics import read_counters
 from swarm.errors import UsageError
 from swarm.targets.endpoints import flag_of
 from swarm.targets.preflight import check_target, verdict
 from tests.locustfiles.console import ENDPOINTS, Console, all_gone, study
 from tests.processes import is_listening, wait_until
-from users import Endpoint, JpegHttpUser, TritonGrpcUser, TritonHttpUser
+from users import Endpoint
+from users.backends.asking import read_counters
+from users.backends.registry import transport_of
 from users.inputs.images import ImageSet, load_images
-from users.transport.base import Transport
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
-
-USERS = (JpegHttpUser, TritonHttpUser, TritonGrpcUser)
-
-
-def transport_of(endpoint: Endpoint) -> type[Transport]:
-    """The way of sending that fits."""
-    (made,) = [
-        user.transport
-        for user in USERS
-        if (user.transport.protocol, user.transport.payload) == (endpoint.protocol, endpoint.payload)
-    ]
-    return made
 
 
 @pytest.fixture(scope="module")

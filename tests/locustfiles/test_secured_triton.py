@@ -12,14 +12,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from swarm.backends.server_setup import read_serving
-from swarm.backends.statistics import read_counters
 from swarm.errors import UsageError
 from swarm.targets.preflight import verdict
 from tests.certificates import Certificates
 from tests.locustfiles.console import ROOT
 from tests.processes import free_port, wait_until
 from tests.tls_proxy import behind_tls
+from users.backends.asking import read_counters, read_serving
 from users.endpoint import Endpoint
 from users.inputs.images import load_images
 from users.tls import OPEN, Security

@@ -9,8 +9,7 @@ import itertools
 import pytest
 
 from locustfiles.step6a import Step6a
-from swarm.backends.registry import chosen, servers_for
-from swarm.targets.endpoints import endpoints_from_ready
+from swarm.targets.endpoints import chosen, endpoints_from_ready, servers_for
 
 READY = {
     "endpoints": {

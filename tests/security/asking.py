@@ -16,11 +16,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from swarm.backends.admin_client import PATIENCE_S, AdminConnection
 from users.backends.embed_service import JpegHttp
 from users.endpoint import Endpoint
 from users.errors import RequestError
 from users.inputs.images import load_images
+from users.transport.admin_connection import PATIENCE_S, AdminConnection
 from users.triton.grpc import TritonGrpc
 
 TIMEOUT_S = 20.0

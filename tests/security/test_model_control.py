@@ -20,7 +20,7 @@ import grpc
 import pytest
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
-from swarm.backends.admin_client import VARIABLE
+from users.redact import CONTROL as VARIABLE
 
 pytestmark = pytest.mark.system
 

@@ -23,8 +23,8 @@ from tests.swarm.fakes import FakeClock
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
 
-HTTP = Endpoint("a-http", "a", "http", "fp32", "h:1", "m")
-GRPC = Endpoint("b-grpc", "b", "grpc", "fp32", "h:2", "m")
+HTTP = Endpoint("a-http", "onnx", "http", "fp32", "h:1", "m")
+GRPC = Endpoint("b-grpc", "trt", "grpc", "fp32", "h:2", "m")
 STEADY = SecondStats(10, (codec.encoded_ns([20_000_000] * 10)[0],))
 
 
@@ -161,7 +161,7 @@ class Stand:
         self.sampler = FakeSampler()
         self.clock.on_tick = self.tick
         self.silent: set[str] = set()
-        self.spawned: list[tuple[int, str]] = []
+        self.spawned: list[int] = []
         self.said: list[str] = []
         self.dead: set[str] = set()
         self.served: list[int] = []
@@ -190,7 +190,7 @@ class Stand:
             workers=self.workers,  # type: ignore[arg-type]
             collector=self.collector,  # type: ignore[arg-type]
             sampler=self.sampler,  # type: ignore[arg-type]
-            spawn=lambda count, endpoint: self.spawned.append((count, endpoint.name)),
+            spawn=self.spawned.append,
             probe=lambda endpoint: {"counters": {"requests": self.served.pop(0) if self.served else 7}},
             serving=lambda endpoint: {"instances": 1},
             traced=lambda run: self.traced,

@@ -1,18 +1,14 @@
 """Endpoints, their floors, and the server behind each."""
 
+from dataclasses import replace
+
 import pytest
 
-from users import (
-    Endpoint,
-    JpegHttpUser,
-    TritonGrpcUser,
-    TritonHttpUser,
-    TritonJpegOverGrpcUser,
-    TritonJpegOverHttpUser,
-    TritonJsonTensorsHttpUser,
-    TritonPixelsOverGrpcUser,
-    TritonPixelsOverHttpUser,
-)
+from users import Endpoint
+from users.backends.embed_service import JpegHttp
+from users.backends.registry import facts_of, has_floor, transport_of
+from users.triton.grpc import TritonGrpc
+from users.triton.http import TritonHttp, TritonJsonHttp
 
 ONNX_HTTP = Endpoint("onnx-http", "onnx", "http", "fp32", "gpu:8010", "openclip_vit_b32")
 ONNX_GRPC = Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "gpu:8011", "openclip_vit_b32")
@@ -20,33 +16,21 @@ PYTORCH = Endpoint("pytorch-http", "pytorch", "http", "jpeg", "gpu:8002")
 EMULATED = Endpoint("emulated-grpc", "emulated", "grpc", "fp32", "gpu:8031", "emulated")
 
 
-@pytest.mark.parametrize(
-    ("endpoint", "floor"),
-    [
-        (ONNX_HTTP, Endpoint("onnx-http-floor", "null", "http", "fp32", "gpu:8010", "null")),
-        (ONNX_GRPC, Endpoint("onnx-grpc-floor", "null", "grpc", "fp32", "gpu:8011", "null")),
-        (PYTORCH, Endpoint("pytorch-http-floor", "null", "http", "jpeg", "gpu:8002", "")),
-        (EMULATED, Endpoint("emulated-grpc-floor", "null", "grpc", "fp32", "gpu:8031", "null")),
-    ],
-)
-def test_a_floor_is_the_same_server_without_its_model(endpoint: Endpoint, floor: Endpoint) -> None:
+@pytest.mark.parametrize("endpoint", [ONNX_HTTP, ONNX_GRPC, PYTORCH, EMULATED])
+def test_a_floor_is_the_same_server_without_its_model(endpoint: Endpoint) -> None:
     made = endpoint.floor()
-    assert made == floor
+    assert made.name == f"{endpoint.name}-floor"
+    assert made.model == ("null" if endpoint.model else "")
+    assert replace(made, name=endpoint.name, model=endpoint.model, floor_of="") == endpoint
     assert (made.floor_of, endpoint.floor_of) == (endpoint.name, "")
-    assert made.server == endpoint.server == endpoint.backend
-    assert (made.host, made.port) == (endpoint.host, endpoint.port)
+    assert (made.behind, endpoint.behind) == ("null", endpoint.backend)
     assert Endpoint.from_dict(made.to_dict()) == made
 
 
-def test_a_backend_with_a_hyphen_is_still_the_floors_server() -> None:
-    endpoint = Endpoint("my-own-http", "my-own", "http", "fp32", "gpu:1", "m")
-    assert endpoint.floor().server == "my-own"
-
-
 def test_which_answers_are_embeddings_of_the_pictures() -> None:
-    computing = {endpoint.name: endpoint.computes for endpoint in (ONNX_HTTP, PYTORCH, EMULATED)}
+    computing = {endpoint.name: facts_of(endpoint).computes for endpoint in (ONNX_HTTP, PYTORCH, EMULATED)}
     assert computing == {"onnx-http": True, "pytorch-http": True, "emulated-grpc": False}
-    assert not any(endpoint.floor().computes for endpoint in (ONNX_HTTP, PYTORCH, EMULATED))
+    assert not any(facts_of(endpoint.floor()).computes for endpoint in (ONNX_HTTP, PYTORCH, EMULATED))
 
 
 @pytest.mark.parametrize(
@@ -57,24 +41,30 @@ def test_host_and_port(address: str, host: str, port: int) -> None:
     assert (endpoint.host, endpoint.port) == (host, port)
 
 
-def test_a_payload_in_the_name_is_no_part_of_the_server() -> None:
-    endpoint = Endpoint("onnx-json-http", "onnx", "http", "json", "gpu:1", "m")
-    assert endpoint.floor().server == "onnx"
-    assert endpoint.has_floor
-    assert not Endpoint("onnx-jpeg-grpc", "onnx", "grpc", "jpeg", "gpu:1", "m_jpeg").has_floor
+def test_only_what_the_model_itself_takes_has_a_floor() -> None:
+    assert has_floor(Endpoint("onnx-json-http", "onnx", "http", "json", "gpu:1", "m"))
+    assert has_floor(PYTORCH)
+    assert not has_floor(Endpoint("onnx-jpeg-grpc", "onnx", "grpc", "jpeg", "gpu:1", "m_jpeg"))
 
 
-def test_each_way_of_sending_speaks_to_its_own_endpoints_alone() -> None:
+def test_each_way_of_sending_is_found_by_the_endpoint() -> None:
     ways = {
-        JpegHttpUser: Endpoint("pytorch-http", "pytorch", "http", "jpeg", "gpu:1"),
-        TritonHttpUser: Endpoint("onnx-http", "onnx", "http", "fp32", "gpu:1", "m"),
-        TritonGrpcUser: Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "gpu:1", "m"),
-        TritonJsonTensorsHttpUser: Endpoint("onnx-json-http", "onnx", "http", "json", "gpu:1", "m"),
-        TritonJpegOverHttpUser: Endpoint("onnx-jpeg-http", "onnx", "http", "jpeg", "gpu:1", "m_jpeg"),
-        TritonJpegOverGrpcUser: Endpoint("onnx-jpeg-grpc", "onnx", "grpc", "jpeg", "gpu:1", "m_jpeg"),
-        TritonPixelsOverHttpUser: Endpoint("onnx-uint8-http", "onnx", "http", "uint8", "gpu:1", "m_uint8"),
-        TritonPixelsOverGrpcUser: Endpoint("onnx-uint8-grpc", "onnx", "grpc", "uint8", "gpu:1", "m_uint8"),
+        Endpoint("pytorch-http", "pytorch", "http", "jpeg", "gpu:1"): (JpegHttp, "jpeg"),
+        Endpoint("gateway-http", "gateway", "http", "jpeg", "gpu:2"): (JpegHttp, "jpeg"),
+        Endpoint("onnx-http", "onnx", "http", "fp32", "gpu:1", "m"): (TritonHttp, "fp32"),
+        Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "gpu:1", "m"): (TritonGrpc, "fp32"),
+        Endpoint("onnx-json-http", "onnx", "http", "json", "gpu:1", "m"): (TritonJsonHttp, "json"),
+        Endpoint("trt-jpeg-http", "trt", "http", "jpeg", "gpu:1", "m_jpeg"): (TritonHttp, "jpeg"),
+        Endpoint("onnx-jpeg-grpc", "onnx", "grpc", "jpeg", "gpu:1", "m_jpeg"): (TritonGrpc, "jpeg"),
+        Endpoint("onnx-uint8-http", "onnx", "http", "uint8", "gpu:1", "m_uint8"): (TritonHttp, "uint8"),
+        Endpoint("onnx-uint8-grpc", "onnx", "grpc", "uint8", "gpu:1", "m_uint8"): (TritonGrpc, "uint8"),
     }
-    for user, endpoint in ways.items():
-        assert [other for other in ways if other.transport.speaks(endpoint)] == [user]
-    assert JpegHttpUser.transport.speaks(Endpoint("gateway-http", "gateway", "http", "jpeg", "gpu:2"))
+    for endpoint, (transport, payload) in ways.items():
+        found = transport_of(endpoint)
+        assert issubclass(found, transport)
+        assert (found.protocol, found.payload) == (endpoint.protocol, payload)
+
+
+def test_a_backend_that_nobody_registered_is_told_with_those_that_are_known() -> None:
+    with pytest.raises(LookupError, match="no backend is called 'mine'; they are pytorch, gateway, onnx,"):
+        transport_of(Endpoint("mine-http", "mine", "http", "fp32", "gpu:1"))

@@ -12,7 +12,6 @@ import pytest
 from server import settings
 from server.embedded import guard
 from server.triton import tritonserver
-from swarm.backends import admin_client
 from swarm.hosts import host
 from users import tls
 from users.errors import status_error
@@ -69,7 +68,7 @@ def test_a_servers_words_are_redacted_before_they_are_cut() -> None:
 def test_whoever_names_tokens_elsewhere_means_the_same() -> None:
     assert host.VARIABLE.pattern == VARIABLE.pattern
     assert VARIABLE.fullmatch(tls.TOKEN)
-    assert admin_client.VARIABLE == CONTROL == tritonserver.VARIABLE == guard.SECRET
+    assert CONTROL == tritonserver.VARIABLE == guard.SECRET
     assert settings.MAX_TOKEN == tls.LONGEST_TOKEN
 
 

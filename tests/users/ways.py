@@ -23,7 +23,7 @@ GRPC: Way = (TritonGrpc, PER_USER, False)
 def endpoint_of(way: Way, address: str, security: Security = OPEN, tls: bool = True) -> Endpoint:
     """One that is asked so."""
     transport = way[0]
-    model = "m" if transport.names_model else ""
+    model = "" if transport is JpegHttp else "m"
     kind = (transport.protocol, transport.payload)
     return Endpoint("x", "onnx", *kind, address, model, tls, security)
 

@@ -1,1 +1,1 @@
-"""One file for each way of asking a server for embeddings."""
+"""One file for each kind of server: how it is asked, checked, described, counted and set, and its facts."""

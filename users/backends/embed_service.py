@@ -1,18 +1,24 @@
-"""The PyTorch service's way: base64 JPEG in JSON over HTTP, `POST /embed`."""
+"""The PyTorch service, and the same before a Triton: base64 JPEG in JSON over HTTP, `POST /embed`."""
 
 import base64
 import json
 import re
 import struct
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from typing import Any, ClassVar
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from users.backends.base import Backend, Facts
 from users.endpoint import Endpoint, Payload
+from users.errors import RequestError, TargetError
 from users.inputs.images import ImageSet
+from users.metrics import gpus_of, samples
+from users.redact import quoted
+from users.transport.admin_connection import PATIENCE_S, AdminConnection, Read, Told, check_taken, get
 from users.transport.base import EMBEDDING_SIZE, PreparedRequest
 from users.transport.http import HttpTransport
 from users.transport.http_response import HttpResponse
@@ -23,13 +29,31 @@ TIMING = re.compile(
     r"\b(decode|preprocess|queue|compute|upstream)\s*;\s*dur=([0-9]{1,9}(?:\.[0-9]{1,30})?)(?![\w.])"
 )
 """The parts that a service states, as server/settings.py calls them; others have no place in a ledger."""
+SECONDS_OF_PART = {
+    "inferswarm_decode_seconds_sum": "decode_ns",
+    "inferswarm_preprocess_seconds_sum": "preprocess_ns",
+    "inferswarm_queue_seconds_sum": "queue_ns",
+    "inferswarm_compute_seconds_sum": "compute_ns",
+    "inferswarm_upstream_seconds_sum": "upstream_ns",
+}
+COUNTS = {
+    "inferswarm_requests_total": "requests",
+    "inferswarm_failures_total": "failures",
+    "inferswarm_images_total": "images",
+    "inferswarm_in_flight": "in_flight",
+}
+GPU_FIELDS = {
+    "inferswarm_gpu_utilisation_pct": ("util_pct", 1),
+    "inferswarm_gpu_memory_used_bytes": ("memory_bytes", 1),
+    "inferswarm_gpu_power_w": ("power_w", 1),
+    "inferswarm_gpu_sm_clock_mhz": ("sm_clock_mhz", 1),
+}
 
 
 class JpegHttp(HttpTransport):
     """About 13 KB a picture on the wire: 10 KB of JPEG in base64."""
 
     payload: ClassVar[Payload] = "jpeg"
-    names_model: ClassVar[bool] = False
 
     @classmethod
     def prepare(
@@ -42,7 +66,7 @@ class JpegHttp(HttpTransport):
     @property
     def path(self) -> str:
         """Its null path answers without a model's work."""
-        return "/embed" if self.endpoint.computes else "/null"
+        return "/null" if self.endpoint.floor_of else "/embed"
 
     def embeddings(self, answer: HttpResponse) -> NDArray[np.float32]:
         """float32 of shape [batch, 512]."""
@@ -72,3 +96,100 @@ def server_timing(headers: Mapping[str, str]) -> dict[str, int]:
     """
     header = headers.get("server-timing", "")
     return {name: round(float(value) * 1e6) for name, value in TIMING.findall(header)}
+
+
+def check(endpoint: Endpoint) -> None:
+    """Speaks HTTP; and where it has a `/readyz`, says it is ready."""
+    try:
+        reply = get(endpoint, "/readyz")
+    except RequestError as error:
+        raise TargetError("answers, but not over HTTP; give the service's HTTP port") from error
+    check_taken(endpoint, reply)
+    if reply.status == 503:
+        raise TargetError(f"the service is not ready, look at its /readyz ({quoted(reply.text, 160)})")
+    check_role(endpoint, told_by(reply))
+
+
+def told_by(reply: Told) -> Mapping[str, Any]:
+    """What a service of ours says of itself; nothing from one of another make."""
+    try:
+        told = reply.json()
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) and "weights_sha256" in told else {}
+
+
+def check_role(endpoint: Endpoint, told: Mapping[str, Any]) -> None:
+    """A gateway is not measured as a service that computes, nor the other way round. Raises TargetError."""
+    if told and endpoint.backend == GATEWAY.name and "upstream" not in told:
+        raise TargetError("is a service that computes itself; give a gateway's URL, or --pytorch-url")
+    if endpoint.backend == PYTORCH.name and "upstream" in told:
+        upstream = f"{told['upstream']['model']} at {told['upstream']['address']}"
+        raise TargetError(f"is a gateway to {upstream}; give the service's URL, or --gateway-url")
+
+
+def describe(endpoint: Endpoint) -> Mapping[str, Any]:
+    """By its own `/readyz`; nothing of one of another make."""
+    told = of_service(endpoint)
+    instances = told.get("instances")
+    alone = {"batching": False, "batching_delay_ns": 0} if instances else {}
+    unknown = dict.fromkeys(("max_batch", "batching", "batching_delay_ns"))
+    return {**told, "serving": {"instances": instances, **unknown, **alone}}
+
+
+def of_service(endpoint: Endpoint) -> Mapping[str, Any]:
+    """What the service says of itself; nothing of one of another make. Raises RequestError."""
+    with closing(AdminConnection.to(endpoint, PATIENCE_S)) as connection:
+        try:
+            told = connection.get_json("/readyz")
+        except RequestError:
+            return {}
+    return told if isinstance(told, dict) else {}
+
+
+@contextmanager
+def counters(endpoint: Endpoint, timeout_s: float) -> Iterator[Read]:
+    """By its page of metrics: it counts what it embeds, and its floor embeds nothing."""
+    with closing(AdminConnection.to(endpoint, timeout_s)) as connection:
+        none: dict[str, Any] = {"server": {}} if endpoint.floor_of else {}
+        yield lambda: service_reading(connection.get("/metrics")) | none
+
+
+def service_reading(page: str) -> dict[str, Any]:
+    """Counters and GPUs from a service's `/metrics`; GPUs are left out where it tells of none."""
+    counters: dict[str, int] = {}
+    for sample in samples(page, {*SECONDS_OF_PART, *COUNTS}):
+        if sample.name in SECONDS_OF_PART:
+            counters[SECONDS_OF_PART[sample.name]] = round(sample.value * 1e9)
+        else:
+            counters[COUNTS[sample.name]] = int(sample.value)
+    # The service counts a request when it comes, and Triton when it has been answered, which is what we keep.
+    # Those that come while the page is written are in one of the two figures at most.
+    counters["requests"] = max(0, counters["requests"] - counters.pop("in_flight", 0))
+    counters["successes"] = max(0, counters["requests"] - counters.pop("failures"))
+    if "upstream_ns" not in counters:  # whose executions only the upstream counts
+        counters["executions"] = counters["successes"]
+    return {"server": counters, **gpus_of(page, GPU_FIELDS)}
+
+
+def service(name: str, about: str, facts: Facts) -> Backend:
+    """One that is asked as the service is; `about` says which, in the help of its URL."""
+    return Backend(
+        name=name,
+        transports={("jpeg", "http"): JpegHttp},
+        facts=facts,
+        check=check,
+        describe=describe,
+        counters=counters,
+        urls={"http": about},
+        has_floor=True,
+        embedded=name,
+        takes_token=True,
+    )
+
+
+PYTORCH = service("pytorch", "the PyTorch service, e.g. http://gpu-host:8002, or https:// for TLS", Facts())
+GATEWAY = service(
+    "gateway", "a gateway that takes JPEG before a Triton, e.g. http://gpu-host:8040", Facts(passes_to="onnx")
+)
+BACKENDS = (PYTORCH, GATEWAY)

@@ -42,6 +42,7 @@ class Assignment:
     """
 
     endpoint: Endpoint
+    transport: type[Transport]
     pool: list[PreparedRequest]
     timeout_s: float
     cell: str = ""

@@ -1,4 +1,4 @@
-"""InferenceUser: the one path every request takes, whatever the way of sending."""
+"""InferenceUser: the one path every request takes, whatever the backend."""
 
 from locust import User, task
 
@@ -8,13 +8,14 @@ from typing import ClassVar
 
 import gevent
 
+from users.backends.registry import transport_of
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError, short
 from users.inputs.images import load_images
 from users.load.assignment import Assignment, prepare_pool
 from users.load.check import SAMPLE_EVERY, check_embeddings, check_form
 from users.result import Result
-from users.transport.base import PreparedRequest, Reply, Transport
+from users.transport.base import PreparedRequest, Reply
 from users.transport.connections import PER_USER
 
 PAUSE_AFTER_FAILURE_S = 0.05
@@ -26,18 +27,17 @@ ABANDONED = RequestError(ErrorKind.OTHER, "abandoned at a stop")
 
 
 class InferenceUser(User):
-    """A Locust user who asks for embeddings, one request at a time; subclasses name their transport.
+    """A Locust user who asks for embeddings, one request at a time, as its endpoint's backend is asked.
 
     In a study, `assignment` is set by the worker. In a plain locustfile, set `endpoint` and `batch`:
 
-        class Mine(TritonGrpcUser):
+        class Mine(InferenceUser):
             endpoint = Endpoint("mine", "onnx", "grpc", "fp32", "gpu-host:8001", "openclip_vit_b32")
             batch = 4
             wait_time = constant(1)
     """
 
     abstract = True
-    transport: ClassVar[type[Transport]]
     assignment: ClassVar[Assignment | None] = None
     assigned: ClassVar[bool] = False
     """Whether a worker will set the assignment; a user who comes before it waits."""
@@ -60,7 +60,8 @@ class InferenceUser(User):
         self.requests = itertools.cycle(self.mine.pool[shift:] + self.mine.pool[:shift])
         self.sampled_phase, self.answers = "", 0
         by_library = self.mine.images is not None
-        self.client = self.transport(self.mine.endpoint, self.mine.timeout_s, self.mine.channels, by_library)
+        transport = self.mine.transport
+        self.client = transport(self.mine.endpoint, self.mine.timeout_s, self.mine.channels, by_library)
         self.client.open()
         self.connected = False
 
@@ -139,7 +140,7 @@ class InferenceUser(User):
             self.connected = True
             self.mine.connected += 1
             assignment = self.mine
-            assignment.connections = self.transport.connections(
+            assignment.connections = assignment.transport.connections(
                 assignment.connected, assignment.channels, assignment.endpoint.tls
             )
 
@@ -149,7 +150,7 @@ class InferenceUser(User):
         if images is None:
             return prepared.renamed(request_id)
         try:
-            return self.transport.prepare(images, prepared.indices, self.mine.endpoint, request_id)
+            return self.mine.transport.prepare(images, prepared.indices, self.mine.endpoint, request_id)
         except Exception as error:
             # Whatever it is, no server has said it.
             raise RequestError(ErrorKind.OTHER, short(error)) from error
@@ -186,7 +187,8 @@ class InferenceUser(User):
         """The assignment of a plain locustfile: this class's endpoint and batch, always measuring."""
         if self.endpoint is None:
             raise ValueError(f"{type(self).__name__} needs an `endpoint`: set it to an Endpoint on the class")
-        pool = prepare_pool(self.transport, load_images(""), self.batch, self.endpoint)
-        assignment = Assignment(self.endpoint, pool, self.timeout_s, channels=self.channels)
+        transport = transport_of(self.endpoint)
+        pool = prepare_pool(transport, load_images(""), self.batch, self.endpoint)
+        assignment = Assignment(self.endpoint, transport, pool, self.timeout_s, channels=self.channels)
         assignment.enter("measure")
         return assignment

@@ -79,8 +79,6 @@ class Transport(ABC):
 
     protocol: ClassVar[Protocol]
     payload: ClassVar[Payload]
-    names_model: ClassVar[bool] = True
-    """Whether requests name a model, as Triton's do; a service has only one."""
 
     def __init__(
         self, endpoint: Endpoint, timeout_s: float, channels: str = PER_USER, by_library: bool = False
@@ -89,12 +87,6 @@ class Transport(ABC):
         self.timeout_s = timeout_s
         self.channels = parse(channels)
         self.by_library = by_library
-
-    @classmethod
-    def speaks(cls, endpoint: Endpoint) -> bool:
-        """Whether it is the way to send to an endpoint."""
-        asked = (endpoint.protocol, endpoint.payload, bool(endpoint.model))
-        return asked == (cls.protocol, cls.payload, cls.names_model)
 
     @classmethod
     def of(cls, payload: Payload) -> type[Self]:

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from reports.backend_facts import FLOOR
 from reports.format import MISSING, digits, plural
-from reports.page.disclosures import FLOOR
 from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, cell, number, study_table
 from reports.page.table import Footnotes, Table, TableCell, with_bars

@@ -15,9 +15,7 @@ from reports.stats.repeats import Runs, absence, resting_on, scarcity, taints
 from reports.study.study import Study
 from reports.summary.summary import Summary, Way
 
-TENSOR, GATEWAY = "fp32", "gateway"
-BEHIND = "onnx"
-"""The backend that a gateway asks."""
+TENSOR = "fp32"
 FULL_HEAT = 2.0
 """The ratio, or one over it, that is shaded fully."""
 ONE_RUN = "one run on a side: no interval, so this may be chance"
@@ -156,8 +154,7 @@ def payloads_finding(study: Study) -> str:
 
 def _asked(run: Summary) -> tuple[str, str, Way]:
     """What two payloads must have in common to be compared."""
-    backend = BEHIND if run.backend == GATEWAY else run.backend
-    return backend, run.protocol, Way("", run.variant)
+    return run.facts.passes_to or run.backend, run.protocol, Way("", run.variant)
 
 
 def protocols_finding(study: Study) -> str:

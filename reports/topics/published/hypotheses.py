@@ -14,8 +14,6 @@ from reports.summary.summary import Summary
 LESS, MORE = 0.9, 1.1
 """Between them two figures are about equal, where the repeats allow no more than the next two."""
 LEAST, MOST = 0.8, 1.25
-WITHOUT_MODEL = ("emulated", "null")
-"""Backends that prove nothing of what wins overall."""
 LARGE_BATCH, MANY_USERS = 16, 8
 TRUE, FALSE, PARTLY, INCONCLUSIVE, NOT_TESTED = "true", "false", "partly", "inconclusive", "not tested"
 CLAIMS = {
@@ -106,7 +104,7 @@ def _way(runs: Runs, protocol: str, channels: str, value: Value) -> Spread | Non
 
 def jpeg_first(runs: Runs) -> Iterator[Comparison]:
     """PyTorch with JPEG over the best other with a tensor, for each batch, level and link."""
-    real = (run for run in runs if run.backend not in WITHOUT_MODEL)
+    real = (run for run in runs if run.facts.computes)
     cells = grouped(real, lambda run: (run.link, run.level, run.batch))
     for (link, level, batch), here in sorted(cells.items()):
         jpeg = _best(run for run in here if run.backend == "pytorch" and run.payload == "jpeg")

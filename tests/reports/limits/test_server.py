@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from reports.backend_facts import BackendFacts
 from reports.fold.windows import Offered
 from reports.format import ms
 from reports.limit import Limit
@@ -137,7 +138,7 @@ def test_a_device_without_room_gains_nothing_from_instances(changes: dict[str, A
 @pytest.mark.parametrize(
     "changes",
     [
-        {"backend": "emulated", "host_cpu_pct": 97.0},  # sleeps
+        {"facts": BackendFacts(computes=False), "host_cpu_pct": 97.0},  # sleeps
         {"backend": "onnx", "host_cpu_pct": 97.0, "path": {"min_rtt_ns": 14.0 * MS}},  # elsewhere
         {"backend": "onnx", "host_cpu_pct": 89.0, "gpu_util_pct": 89.0},
     ],

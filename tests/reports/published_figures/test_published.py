@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from reports.backend_facts import facts_of
 from reports.cells_csv.rows import Row, read_published
 from reports.page.table import Table
 from reports.published_figures.figures import P50, RATE, beside, published_figures, their_endpoint
@@ -75,6 +76,7 @@ def test_an_endpoint_stands_beside_the_one_most_like_it(endpoint: str, theirs: s
     backend, protocol = endpoint.split("-")
     payload = "jpeg" if backend == "pytorch" else "fp32"
     run = replace(HEALTHY, endpoint=endpoint, backend=backend, protocol=protocol, payload=payload)
+    run = replace(run, facts=facts_of({}, backend))
     assert their_endpoint(run, A100) == theirs
 
 

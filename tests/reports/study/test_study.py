@@ -70,7 +70,7 @@ def test_a_price_that_is_given_takes_the_place_of_the_studys(
     seen = []
     monkeypatch.setattr(
         "reports.study.study.summarise",
-        lambda run, options, links: seen.append(options["usd_per_hour"]),
+        lambda run, header: seen.append(header["options"]["usd_per_hour"]),
     )
     book = Book(options={"usd_per_hour": 1.5})
     book.plan("onnx-http", 1, 1)

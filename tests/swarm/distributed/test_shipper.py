@@ -20,6 +20,7 @@ from tests.swarm.kernel import Kernel, info_of
 from users.endpoint import Endpoint
 from users.load.assignment import Assignment
 from users.result import Result
+from users.triton.grpc import TritonGrpc
 
 
 class ShippingRunner(FakeRunner):
@@ -43,7 +44,9 @@ class Ship:
         self.runner, self.kernel = ShippingRunner(), Kernel()
         self.shipping = Shipper(self.runner, Recorder())  # type: ignore[arg-type]
         endpoint = Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "h:8011", "m")
-        self.assignment = Assignment(endpoint, [], 1.0, cell="onnx-grpc/b1/c2", repeat=3, connections=2)
+        self.assignment = Assignment(
+            endpoint, TritonGrpc, [], 1.0, cell="onnx-grpc/b1/c2", repeat=3, connections=2
+        )
         self.shipping.assignment = self.assignment
 
     def path(self) -> list[dict[str, Any]]:

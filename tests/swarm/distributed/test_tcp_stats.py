@@ -13,15 +13,16 @@ import pytest
 from gevent import socket
 from tritonclient.grpc import service_pb2
 
-from swarm.backends.admin_client import AdminConnection, is_marked, mark, triton_stub
 from swarm.distributed.tcp_stats import ESTABLISHED, Connections, own_connections, standing
 from tests.processes import eventually
 from tests.stand_ins import stand_in
 from users.backends.embed_service import JpegHttp
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
+from users.transport.admin_connection import AdminConnection, is_marked, mark
 from users.transport.base import Transport
 from users.transport.connections import PER_USER, SHARED
+from users.triton.api import triton_stub
 from users.triton.grpc import TritonGrpc
 
 USERS = 16

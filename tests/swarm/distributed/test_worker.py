@@ -24,7 +24,6 @@ from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 from users.load.assignment import Assignment
 from users.load.user import InferenceUser
-from users.triton.http import TritonHttp
 
 S, MS = 1_000_000_000, 1_000_000
 IMAGES = ImageSet((b"one", b"two", b"three"), np.zeros((3, 3, 224, 224), dtype=np.float32), "test")
@@ -54,7 +53,7 @@ def test_locust_keeps_three_digits(exact: float, kept: float) -> None:
 
 
 class AnyUser(InferenceUser):
-    transport = TritonHttp
+    """Of the tests."""
 
 
 class WorkerRunner(FakeRunner):

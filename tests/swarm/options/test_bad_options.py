@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from swarm import __main__ as program
-from swarm.backends.registry import FIVE, chosen
 from swarm.errors import UsageError
 from swarm.hosts import command as hosts
-from swarm.options.model import OPTIONS, URLS, flag
+from swarm.options.model import flag, known_options
 from swarm.options.parse import add_options, resolve
+from swarm.options.targets import url_options
 from swarm.plan.sweep import cross
+from swarm.targets.endpoints import chosen
+from swarm.targets.presets import FIVE
 from tests.bad_input import Tally, is_clear, said_by, tried
 from users.inputs.images import ImageSetError, load_images
 
@@ -47,8 +49,10 @@ def parser() -> argparse.ArgumentParser:
     return made  # type: ignore[no-any-return]
 
 
-PARSER = parser()
-NAMES = {flag(name)[2:].replace("-", "_"): flag(name) for name, one in OPTIONS.items() if name not in URLS}
+PARSER, OPTIONS = parser(), known_options()
+NAMES = {
+    flag(name)[2:].replace("-", "_"): flag(name) for name, one in OPTIONS.items() if name not in url_options()
+}
 TYPED = [name for name in NAMES if OPTIONS[name.replace("study", "size")].default is not False]
 
 
@@ -68,7 +72,7 @@ def test_fields_of_the_form(given_texts: dict[str, str]) -> None:
     parsed = PARSER.parse_args([])
     vars(parsed).update(given_texts)
     if said := refusal(parsed):
-        named = [one for one in (*NAMES.values(), *map(flag, URLS)) if one in said]
+        named = [one for one in (*NAMES.values(), *map(flag, url_options())) if one in said]
         assert named, said
         assert is_clear(said), said
         TALLY.refused("filled_in", tuple(sorted(given_texts.items())))

@@ -7,11 +7,12 @@ import os
 
 import pytest
 
-from swarm.backends.registry import FIVE, chosen
 from swarm.errors import UsageError
 from swarm.options.model import Options
 from swarm.options.parse import add_options, changes, resolve
-from swarm.targets.endpoints import endpoints_from_options, endpoints_from_ready
+from swarm.targets.endpoints import chosen, endpoints_from_options, endpoints_from_ready
+from swarm.targets.presets import FIVE
+from users.backends.registry import facts_of
 from users.transport.connections import GIVE
 
 FIVE_WAYS = chosen(FIVE, "", skip_trt=False)
@@ -230,7 +231,7 @@ def test_an_emulated_model_elsewhere() -> None:
         ("emulated-http", "emulated", "http", "fp32", "gpu:8030", "emulated"),
         ("emulated-grpc", "emulated", "grpc", "fp32", "gpu:8031", "emulated"),
     ]
-    assert not any(endpoint.computes for endpoint in made)
+    assert not any(facts_of(endpoint).computes for endpoint in made)
     with pytest.raises(UsageError, match=r"--emulated-http-url 'gpu': give host:port"):
         endpoints_from_options(options("--emulated-http-url", "gpu"), FIVE_WAYS)
 

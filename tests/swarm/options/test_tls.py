@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from swarm.backends.registry import FIVE, chosen
 from swarm.errors import UsageError
-from swarm.targets.endpoints import endpoints_from_options, endpoints_from_ready
+from swarm.targets.endpoints import chosen, endpoints_from_options, endpoints_from_ready
+from swarm.targets.presets import FIVE
 from tests.certificates import Certificates
 from tests.swarm.options.test_parse import options
 from users.tls import OPEN, TOKEN, Security

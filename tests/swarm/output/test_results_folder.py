@@ -4,11 +4,11 @@ from locust.argument_parser import get_empty_argument_parser
 
 from typing import Any
 
-from swarm.backends.registry import FIVE, chosen
 from swarm.options.model import Options
 from swarm.options.parse import add_options, resolve
 from swarm.output.results_folder import about
-from swarm.targets.endpoints import endpoints_from_ready
+from swarm.targets.endpoints import chosen, endpoints_from_ready
+from swarm.targets.presets import FIVE
 
 READY: dict[str, Any] = {
     "model": "ViT-B-32",

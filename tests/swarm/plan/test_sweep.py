@@ -10,7 +10,7 @@ from swarm.plan.sweep import Topology, Varied, cross
 from users.endpoint import Endpoint
 from users.transport.connections import GIVE
 
-CELL = Cell(Endpoint("a-grpc", "a", "grpc", "fp32", "h:1"), 1, 16, 10, 2.0)
+CELL = Cell(Endpoint("a-grpc", "pytorch", "grpc", "fp32", "h:1"), 1, 16, 10, 2.0)
 
 
 def values(name: str, text: str) -> tuple[Any, ...]:

@@ -11,9 +11,9 @@ import gevent
 import pytest
 from gevent.monkey import get_original
 
-from swarm.backends.statistics import gpu_records
 from swarm.sampling.machine import LocalGpus, find_nvml, gpu_names, is_local
 from users.endpoint import Endpoint
+from users.metrics import gpu_records
 
 
 class NVMLError(Exception):

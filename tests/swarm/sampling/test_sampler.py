@@ -12,11 +12,11 @@ import pytest
 from gevent import socket
 from gevent.event import Event
 
-from swarm.backends.admin_client import Read
 from swarm.sampling import sampler as module
 from swarm.sampling.sampler import Sampler, open_sources, record, second_ended, until_next_second
 from tests.swarm.wsgi import serving
 from users.endpoint import Endpoint
+from users.transport.admin_connection import Read
 
 pytestmark = pytest.mark.system
 

@@ -19,7 +19,7 @@ def test_a_run_from_start_to_end(stand: Stand) -> None:
     stand.conductor(a_run()).walk()
     assert [op for op, _ in stand.workers.asked] == ["cell", "phase", "drain", "phase", "drain"]
     assert [data["phase"] for op, data in stand.workers.asked if op == "phase"] == ["warm-up", "measure"]
-    assert stand.spawned == [(2, "a-http"), (0, "a-http")]
+    assert stand.spawned == [2, 0]
     kinds = [(r["kind"], r.get("event") or r.get("phase") or r.get("when")) for r in stand.records()]
     assert kinds == [
         ("run", "start"),
@@ -83,7 +83,7 @@ def test_open_load_is_ordered_alike_from_every_worker_and_begins_at_one_moment(s
     stand.workers.dropped = 3
     outcomes: list[Outcome | None] = []
     stand.conductor(schedule=Watched([PlannedRun(cell, 2)], outcomes)).walk()
-    assert stand.spawned == [(12, "a-http"), (0, "a-http")]
+    assert stand.spawned == [12, 0]
     orders = [data for op, data in stand.workers.asked if op == "phase"]
     assert [(o["phase"], o["arrivals"], o["rate"], o["seed"]) for o in orders] == [
         ("warm-up", "poisson", 50, "3/a-http/b1/r50/2/warm-up"),

@@ -10,7 +10,6 @@ from tests.swarm.output.test_results_folder import options
 from tests.swarm.stand import FakeWorkers
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
-from users.triton.http import TritonHttp
 
 IMAGES = ImageSet((b"one",), np.zeros((1, 3, 224, 224), dtype=np.float32), "test")
 ONNX = Endpoint("onnx-http", "onnx", "http", "fp32", "h:1", "m")
@@ -21,7 +20,7 @@ GOLDEN = np.ones((1, 512), dtype=np.float32)
 def handed_out(reference: Endpoint, made: Options, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     workers = FakeWorkers()
     monkeypatch.setattr(handout, "golden_embeddings", lambda *_: GOLDEN)
-    hand_out(workers, reference, TritonHttp, IMAGES, made)  # type: ignore[arg-type]
+    hand_out(workers, reference, IMAGES, made)  # type: ignore[arg-type]
     ((op, study),) = workers.asked
     assert op == "study"
     return study

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from swarm.backends import server_setup
-from swarm.backends.server_setup import config_of, load, read_serving
 from swarm.errors import RunFailedError, UsageError
 from swarm.plan.cell import Cell
 from swarm.targets.embedded import EmbeddedServers
-from swarm.targets.model_settings import ModelControl
+from swarm.targets.model_settings import POLL_S, ModelControl
 from tests.swarm.fakes import FakeClock
 from tests.swarm.wsgi import serving
+from users.backends.asking import read_serving
 from users.endpoint import Endpoint
+from users.triton.model_control import NOBODY, config_of, load
 
 pytestmark = pytest.mark.system
 
@@ -96,12 +96,12 @@ def test_a_model_that_somebody_has_changed_meanwhile_is_found_out(
 ) -> None:
     control, endpoint = ModelControl(lambda text: None), emulated["http"]
     found = config_of(endpoint)
-    monkeypatch.setattr("swarm.targets.model_settings.load", lambda *given: None)
+    monkeypatch.setattr("users.triton.model_control.load", lambda *given: None)
     with pytest.raises(RunFailedError) as refused:
         control.apply(of(endpoint, 0, 4))
     has, asked = "1 instances, a queue delay of 10 ms", "4 instances, a queue delay of 0 ms"
     assert str(refused.value).endswith(f"emulated was loaded, but has {has}, not {asked}")
-    monkeypatch.setattr("swarm.targets.model_settings.load", load)
+    monkeypatch.setattr("users.triton.model_control.load", load)
     control.restore()
     assert config_of(endpoint) == found
 
@@ -127,7 +127,7 @@ class Fake:
             return ("503 Not yet" if self.unready >= 0 else "200 OK"), {}
         if path.endswith("/config"):
             return "200 OK", self.configs[name]
-        if name == server_setup.NOBODY:
+        if name == NOBODY:
             return "500 No", {"error": self.refusal or f"failed to load '{name}', failed to poll"}
         self.loaded.append(name)
         self.configs[name] = json.loads(json.loads(body)["parameters"]["config"])
@@ -242,7 +242,7 @@ def test_a_model_is_waited_for_until_it_is_ready() -> None:
         control = ModelControl(lambda text: None, clock, clock.sleep)
         triton.unready = 3
         assert control.apply(of(endpoint, 0)) == [endpoint]
-        assert clock() == pytest.approx(3 * server_setup.POLL_S)
+        assert clock() == pytest.approx(3 * POLL_S)
         triton.unready = 10_000
         with pytest.raises(RunFailedError, match="clip is not ready 30 s after it was loaded"):
             control.apply(of(endpoint, 1))

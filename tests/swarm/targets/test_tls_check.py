@@ -99,7 +99,7 @@ def places(made: Certificates) -> Iterator[dict[str, str]]:
 
 
 def ask(transport: type[Transport], address: str, tls: bool = False, security: Security = OPEN) -> None:
-    backend, model = ("onnx", "m") if transport.names_model else ("pytorch", "")
+    backend, model = ("pytorch", "") if transport is SERVICE else ("onnx", "m")
     name, kind = f"{backend}-{transport.protocol}", (transport.protocol, transport.payload)
     verdict(Endpoint(name, backend, *kind, address, model, tls, security), transport, IMAGES, print)
 
@@ -113,7 +113,7 @@ def ask(transport: type[Transport], address: str, tls: bool = False, security: S
         ("elsewhere", SERVICE, "answers, but does not embed a picture (bad-reply: HTTP 302)"),
         ("elsewhere", TRITON, f"{NO_TRITON} HTTP port"),
         ("short", SERVICE, "answers, but does not embed a picture (bad-reply: "),
-        ("triton's http", SERVICE, "has no POST /embed; give the service's URL, or a Triton's by --onnx-"),
+        ("triton's http", SERVICE, "has no POST /embed; is it the URL of another server?"),
         ("ssh", SERVICE, "answers, but not over HTTP; give the service's HTTP port"),
         ("ssh", TRITON, f"{NO_TRITON} HTTP port"),
         ("ssh", TRITON_GRPC, f"{NO_TRITON} gRPC port"),

@@ -62,10 +62,9 @@ def test_every_request_of_a_traced_pool_has_an_id_of_its_own(
     transport: type[Transport], images: ImageSet | None
 ) -> None:
     endpoint = Endpoint("x", "onnx", transport.protocol, transport.payload, "127.0.0.1:1", "m")
-    assignment = Assignment(
-        endpoint, prepare_pool(transport, IMAGES, 2, endpoint, PLACEHOLDER), 20, images=images
-    )
-    user_class, sent = recording(transport)
+    user_class, recorded, sent = recording(transport)
+    pool = prepare_pool(transport, IMAGES, 2, endpoint, PLACEHOLDER)
+    assignment = Assignment(endpoint, recorded, pool, 20, images=images)
     user_class.assignment = assignment
     user = user_class(Environment(user_classes=[user_class]))
     user.on_start()
@@ -81,8 +80,8 @@ def test_every_request_of_a_traced_pool_has_an_id_of_its_own(
 @pytest.mark.parametrize("transport", [JpegHttp, TritonHttp, TritonGrpc])
 def test_an_untraced_request_is_sent_as_it_was_prepared(transport: type[Transport]) -> None:
     endpoint = Endpoint("x", "onnx", transport.protocol, transport.payload, "127.0.0.1:1", "m")
-    assignment = Assignment(endpoint, prepare_pool(transport, IMAGES, 2, endpoint), 20)
-    user_class, sent = recording(transport)
+    user_class, recorded, sent = recording(transport)
+    assignment = Assignment(endpoint, recorded, prepare_pool(transport, IMAGES, 2, endpoint), 20)
     user_class.assignment = assignment
     user = user_class(Environment(user_classes=[user_class]))
     user.on_start()
@@ -94,7 +93,7 @@ def test_an_untraced_request_is_sent_as_it_was_prepared(transport: type[Transpor
 def test_two_stages_name_their_requests_apart() -> None:
     made = PreparedRequest(b"", (0,))
     endpoint = Endpoint("x", "onnx", "http", "fp32", "127.0.0.1:1", "m")
-    one, other = (Assignment(endpoint, [made], 20) for _ in range(2))
+    one, other = (Assignment(endpoint, TritonHttp, [made], 20) for _ in range(2))
     assert len(one.new_id()) == len(PLACEHOLDER)
     assert one.token != other.token
 

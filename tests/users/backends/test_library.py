@@ -25,8 +25,10 @@ IMAGES = ImageSet(
 EMBEDDING = [1.0, *[0.0] * 511]
 
 
-def recording(transport: type[Transport]) -> tuple[type[InferenceUser], list[PreparedRequest]]:
-    """A user of this way of sending, who notes requests and sends none."""
+def recording(
+    transport: type[Transport],
+) -> tuple[type[InferenceUser], type[Transport], list[PreparedRequest]]:
+    """A user's class, this way of sending, which notes requests and sends none, and what it noted."""
     sent: list[PreparedRequest] = []
 
     class Recording(transport):  # type: ignore[misc, valid-type]
@@ -40,16 +42,15 @@ def recording(transport: type[Transport]) -> tuple[type[InferenceUser], list[Pre
     class RecordingUser(InferenceUser):
         pass
 
-    RecordingUser.transport = Recording
-    return RecordingUser, sent
+    return RecordingUser, Recording, sent
 
 
 @pytest.mark.parametrize("transport", [JpegHttp, TritonHttp, TritonGrpc])
 def test_what_a_library_builds_equals_what_was_prepared(transport: type[Transport]) -> None:
-    user_class, sent = recording(transport)
+    user_class, recorded, sent = recording(transport)
     endpoint = Endpoint("x", "onnx", transport.protocol, transport.payload, "127.0.0.1:1", "m")
     prepared = transport.prepare(IMAGES, (2, 0), endpoint)
-    user_class.assignment = Assignment(endpoint, [prepared], 20, images=IMAGES)
+    user_class.assignment = Assignment(endpoint, recorded, [prepared], 20, images=IMAGES)
     user = user_class(Environment(user_classes=[user_class]))
     user.on_start()
     result = user.request(prepared, time.perf_counter_ns())
@@ -60,10 +61,10 @@ def test_what_a_library_builds_equals_what_was_prepared(transport: type[Transpor
 
 
 def test_a_request_that_cannot_be_built_has_failed() -> None:
-    user_class, sent = recording(TritonHttp)
+    user_class, recorded, sent = recording(TritonHttp)
     endpoint = Endpoint("x", "onnx", "http", "fp32", "127.0.0.1:1", "m")
     prepared = PreparedRequest(b"never sent", (3,))
-    user_class.assignment = Assignment(endpoint, [prepared], 20, images=IMAGES)  # which has no fourth picture
+    user_class.assignment = Assignment(endpoint, recorded, [prepared], 20, images=IMAGES)  # no fourth
     user = user_class(Environment(user_classes=[user_class]))
     user.on_start()
     result = user.request(prepared, time.perf_counter_ns())

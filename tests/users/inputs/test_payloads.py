@@ -8,21 +8,18 @@ from PIL import Image
 from tritonclient.grpc.service_pb2 import ModelInferRequest
 from tritonclient.utils import deserialize_bytes_tensor
 
-from users import (
-    TritonJpegOverGrpcUser,
-    TritonJpegOverHttpUser,
-    TritonPixelsOverGrpcUser,
-    TritonPixelsOverHttpUser,
-)
 from users.endpoint import Endpoint
 from users.inputs.images import MEAN, STD, ImageSet, image_set, scale
 from users.inputs.images import encode as jpeg_of
 from users.transport.base import PLACEHOLDER
-from users.triton.grpc import raw
+from users.triton.grpc import TritonGrpc, raw
+from users.triton.http import TritonHttp
 
 PICTURES = np.random.default_rng(5).integers(0, 256, (3, 240, 300, 3), dtype=np.uint8)
 HTTP = Endpoint("onnx-x-http", "onnx", "http", "jpeg", "host:1", "clip_x")
 GRPC = Endpoint("onnx-x-grpc", "onnx", "grpc", "jpeg", "host:1", "clip_x")
+JPEG_HTTP, PIXELS_HTTP = TritonHttp.of("jpeg"), TritonHttp.of("uint8")
+JPEG_GRPC, PIXELS_GRPC = TritonGrpc.of("jpeg"), TritonGrpc.of("uint8")
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +42,7 @@ def test_pixels_are_what_the_tensors_are_scaled_from(images: ImageSet) -> None:
 
 
 def test_files_over_http(images: ImageSet) -> None:
-    head, tail = over_http(TritonJpegOverHttpUser.transport.prepare(images, (2, 0), HTTP))
+    head, tail = over_http(JPEG_HTTP.prepare(images, (2, 0), HTTP))
     (put,) = head["inputs"]
     size = sum(4 + len(images.jpegs[index]) for index in (2, 0))
     assert (put["name"], put["datatype"], put["shape"]) == ("input", "BYTES", [2, 1])
@@ -56,7 +53,7 @@ def test_files_over_http(images: ImageSet) -> None:
 
 
 def test_pixels_over_http(images: ImageSet) -> None:
-    head, tail = over_http(TritonPixelsOverHttpUser.transport.prepare(images, (1, 2), HTTP))
+    head, tail = over_http(PIXELS_HTTP.prepare(images, (1, 2), HTTP))
     (put,) = head["inputs"]
     assert (put["datatype"], put["shape"]) == ("UINT8", [2, 3, 224, 224])
     assert tail == images.pixels[1:3].tobytes()
@@ -64,7 +61,7 @@ def test_pixels_over_http(images: ImageSet) -> None:
 
 
 def test_files_over_grpc(images: ImageSet) -> None:
-    prepared = TritonJpegOverGrpcUser.transport.prepare(images, (2, 0), GRPC)
+    prepared = JPEG_GRPC.prepare(images, (2, 0), GRPC)
     request = ModelInferRequest.FromString(prepared.body)
     (put,) = request.inputs
     assert (request.model_name, put.name, put.datatype, list(put.shape)) == (
@@ -78,27 +75,27 @@ def test_files_over_grpc(images: ImageSet) -> None:
 
 
 def test_pixels_over_grpc(images: ImageSet) -> None:
-    prepared = TritonPixelsOverGrpcUser.transport.prepare(images, (1, 2), GRPC)
+    prepared = PIXELS_GRPC.prepare(images, (1, 2), GRPC)
     request = ModelInferRequest.FromString(prepared.body)
     (put,) = request.inputs
     assert (put.datatype, list(put.shape)) == ("UINT8", [2, 3, 224, 224])
     assert request.raw_input_contents[0] == images.pixels[1:3].tobytes()
 
 
-@pytest.mark.parametrize("user", [TritonJpegOverHttpUser, TritonPixelsOverHttpUser])
-def test_a_request_gets_its_id_over_http(images: ImageSet, user) -> None:
-    prepared = user.transport.prepare(images, (0,), HTTP, PLACEHOLDER).renamed("0123456789abcdef")
+@pytest.mark.parametrize("transport", [JPEG_HTTP, PIXELS_HTTP])
+def test_a_request_gets_its_id_over_http(images: ImageSet, transport) -> None:
+    prepared = transport.prepare(images, (0,), HTTP, PLACEHOLDER).renamed("0123456789abcdef")
     head, tail = over_http(prepared)
     assert head["id"] == "0123456789abcdef"
-    assert tail == over_http(user.transport.prepare(images, (0,), HTTP))[1]
+    assert tail == over_http(transport.prepare(images, (0,), HTTP))[1]
 
 
-@pytest.mark.parametrize("user", [TritonJpegOverGrpcUser, TritonPixelsOverGrpcUser])
-def test_a_request_gets_its_id_over_grpc(images: ImageSet, user) -> None:
-    prepared = user.transport.prepare(images, (0,), GRPC, PLACEHOLDER).renamed("0123456789abcdef")
+@pytest.mark.parametrize("transport", [JPEG_GRPC, PIXELS_GRPC])
+def test_a_request_gets_its_id_over_grpc(images: ImageSet, transport) -> None:
+    prepared = transport.prepare(images, (0,), GRPC, PLACEHOLDER).renamed("0123456789abcdef")
     request = ModelInferRequest.FromString(prepared.body)
     assert request.id == "0123456789abcdef"
-    plain = ModelInferRequest.FromString(user.transport.prepare(images, (0,), GRPC).body)
+    plain = ModelInferRequest.FromString(transport.prepare(images, (0,), GRPC).body)
     assert request.raw_input_contents == plain.raw_input_contents
 
 
@@ -107,18 +104,3 @@ def test_an_empty_file_is_a_length_of_nothing() -> None:
     column = images.batch("jpeg", (0, 1, 0))
     assert column.shape == (3, 1)
     assert raw(column) == b"\0\0\0\0" + b"\3\0\0\0abc" + b"\0\0\0\0"
-
-
-def test_payloads_of_the_four_classes() -> None:
-    classes = (
-        TritonJpegOverHttpUser,
-        TritonJpegOverGrpcUser,
-        TritonPixelsOverHttpUser,
-        TritonPixelsOverGrpcUser,
-    )
-    assert [(user.transport.protocol, user.transport.payload) for user in classes] == [
-        ("http", "jpeg"),
-        ("grpc", "jpeg"),
-        ("http", "uint8"),
-        ("grpc", "uint8"),
-    ]

@@ -8,7 +8,6 @@ import gevent
 import numpy as np
 import pytest
 
-from users import JpegHttpUser
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
 from users.load.assignment import Assignment
@@ -55,7 +54,7 @@ class Scripted(Transport):
 
 
 class ScriptedUser(InferenceUser):
-    transport = Scripted
+    """Of the tests."""
 
 
 @pytest.fixture
@@ -68,7 +67,7 @@ def user(fired: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> Script
     environment = Environment(user_classes=[ScriptedUser])
     environment.events.request.add_listener(lambda **event: fired.append(event))
     assignment = Assignment(
-        ENDPOINT, [PreparedRequest(b"12345", (3,))], 1.0, cell="fake-http/b1/c1", repeat=2
+        ENDPOINT, Scripted, [PreparedRequest(b"12345", (3,))], 1.0, cell="fake-http/b1/c1", repeat=2
     )
     assignment.golden = np.eye(512, dtype=np.float32)
     assignment.enter("measure")
@@ -220,7 +219,7 @@ def test_the_connection_is_opened_and_closed_once(user: ScriptedUser) -> None:
 
 
 def test_users_of_a_plain_locustfile_share_one_stage(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Plain(JpegHttpUser):
+    class Plain(InferenceUser):
         endpoint = Endpoint("mine", "pytorch", "http", "jpeg", "127.0.0.1:1")
         batch = 2
         channels = "pool:2"

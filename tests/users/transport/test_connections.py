@@ -196,22 +196,24 @@ def test_closed_twice_or_unused_a_place_is_given_up_once(
 
 RUN = """
 import os
-from users import Endpoint, JpegHttpUser, TritonGrpcUser
+from users import Endpoint, InferenceUser
 import numpy as np
+from users.backends.registry import transport_of
 from users.inputs.images import ImageSet
 from users.load.assignment import Assignment, prepare_pool
 
 IMAGES = ImageSet((b"one",), np.zeros((1, 3, 224, 224), dtype=np.float32), "test")
 
-class OverGrpc(TritonGrpcUser):
+class OverGrpc(InferenceUser):
     endpoint = Endpoint("g", "onnx", "grpc", "fp32", os.environ["OVER_GRPC"], "m")
 
-class OverHttp(JpegHttpUser):
+class OverHttp(InferenceUser):
     endpoint = Endpoint("h", "pytorch", "http", "jpeg", os.environ["OVER_HTTP"])
 
 def set_stage(user):
-    pool = prepare_pool(user.transport, IMAGES, 1, user.endpoint)
-    user.assignment = Assignment(user.endpoint, pool, 30, channels=os.environ["CHANNELS"])
+    transport = transport_of(user.endpoint)
+    pool = prepare_pool(transport, IMAGES, 1, user.endpoint)
+    user.assignment = Assignment(user.endpoint, transport, pool, 30, channels=os.environ["CHANNELS"])
     user.assignment.enter("measure")
 
 set_stage(OverGrpc)

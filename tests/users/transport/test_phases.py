@@ -27,16 +27,17 @@ from tests.users.slow_server import (
     serving,
     waits,
 )
-from users import JpegHttpUser, TritonGrpcUser
+from users import EmbeddingUser
+from users.backends.embed_service import JpegHttp
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 from users.load.assignment import Assignment
-from users.load.user import InferenceUser
 from users.result import Result
-from users.transport.base import PreparedRequest
+from users.transport.base import PreparedRequest, Transport
 from users.transport.http import HttpConnection
 from users.transport.http_library import LibraryConnection
 from users.transport.http_response import Connection, Stamps
+from users.triton.grpc import TritonGrpc
 from users.triton.http import HEADER_LENGTH, TritonHttp
 
 pytestmark = pytest.mark.system
@@ -142,7 +143,7 @@ def embeds(server: Server, peer: Any) -> None:
 
 def test_a_users_phases_are_within_its_service_time(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(embeds) as server:
-        results = requests_of(JpegHttpUser, f"127.0.0.1:{server.port}", monkeypatch)
+        results = requests_of(JpegHttp, f"127.0.0.1:{server.port}", monkeypatch)
     assert [result.ok for result in results] == [True, True]
     for result, pause_ns in zip(results, server.pauses_ns, strict=True):
         assert set(result.phases_ns) == {"encode", "send", "wait", "receive", "decode"}
@@ -180,16 +181,13 @@ def test_tritons_answer_is_decoded_after_its_last_byte() -> None:
     assert sum(reply.phases_ns.values()) <= took_ns
 
 
-def requests_of(
-    user_class: type[InferenceUser], address: str, monkeypatch: pytest.MonkeyPatch
-) -> list[Result]:
+def requests_of(transport: type[Transport], address: str, monkeypatch: pytest.MonkeyPatch) -> list[Result]:
     """A prepared request, and the same one built from its picture."""
-    transport = user_class.transport
     endpoint = Endpoint("x", "onnx", transport.protocol, transport.payload, address, "m")
-    assignment = Assignment(endpoint, [transport.prepare(IMAGES, (1,), endpoint)], 20)
+    assignment = Assignment(endpoint, transport, [transport.prepare(IMAGES, (1,), endpoint)], 20)
     assignment.enter("measure")
-    monkeypatch.setattr(user_class, "assignment", assignment)
-    user = user_class(Environment(user_classes=[user_class]))
+    monkeypatch.setattr(EmbeddingUser, "assignment", assignment)
+    user = EmbeddingUser(Environment(user_classes=[EmbeddingUser]))
     user.on_start()
     results = []
     for assignment.images in (None, IMAGES):
@@ -200,7 +198,7 @@ def requests_of(
 
 def test_grpc_shows_the_whole_flight_and_no_invented_split(monkeypatch: pytest.MonkeyPatch) -> None:
     with stand_in("fake_triton.py", "--delay-ms", "20") as address:
-        results = requests_of(TritonGrpcUser, address, monkeypatch)
+        results = requests_of(TritonGrpc, address, monkeypatch)
     for result in results:
         assert result.ok
         assert set(result.phases_ns) == {"encode", "wait", "decode"}

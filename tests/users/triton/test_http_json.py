@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from tritonclient.http import InferenceServerClient, InferInput, InferRequestedOutput
 
-from users import TritonJsonTensorsHttpUser
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 from users.triton.http import HEADER_LENGTH, PIECE, TritonJsonHttp, pieces
@@ -46,10 +45,3 @@ def test_no_number_is_rounded() -> None:
 def test_pieces_together_are_the_whole(size: int) -> None:
     tensor = np.array([[1.5, 2, 1e-7], [0, -1, 3e38]], dtype=np.float32)
     assert json.loads(f"[{','.join(pieces(tensor, size))}]") == tensor.ravel().tolist()
-
-
-def test_the_class_of_user() -> None:
-    assert (TritonJsonTensorsHttpUser.transport.protocol, TritonJsonTensorsHttpUser.transport.payload) == (
-        "http",
-        "json",
-    )

@@ -5,9 +5,10 @@ from pathlib import Path as Folder
 
 import pytest
 
+from reports.backend_facts import FLOOR
 from reports.fold.path import Path
 from reports.limit import Limit
-from reports.page.disclosures import FLOOR, OPENVINO, disclosures, stand_in
+from reports.page.disclosures import disclosures
 from reports.study.study import Study, inconclusive_because, load_study
 from reports.topics.load.open_load import open_load
 from reports.topics.payloads.matrix import floors, seed_tables
@@ -15,12 +16,14 @@ from reports.topics.report import build_page, findings
 from reports.topics.runs.workers import connections_and_path, link_images_per_s
 from reports.topics.servers.breakdown import NO_PATH, NO_SERVER, aligned_ms, in_the_way, where_the_time_goes
 from reports.topics.servers.cold_start import cold_starts
+from reports.version_1 import OPENVINO
 from tests.reports.builder import Book
 from tests.reports.lines import triton
 from tests.reports.open_load import notes_at, texts
 from tests.reports.summary.test_breakdown import summary
 
 MS = 1_000_000
+NO_MODEL = "no model computes behind this endpoint."
 
 
 def with_floor(folder: Folder) -> Study:
@@ -181,13 +184,17 @@ def test_stand_ins_are_named(tmp_path: Folder) -> None:
     book.endpoint("emulated-http", "127.0.0.1:8030", weights="")
     book.endpoint("emulated-grpc", "127.0.0.1:8031", weights="")
     book.header["endpoints"]["emulated-http"]["emulated"] = "a100: 3.11 ms + 1.29 ms an image"
+    others = ("onnx-http", "null-http", "openvino-grpc-floor", "openvino-grpc")
+    for name in ("emulated-http", "emulated-grpc", *others):
+        book.plan(name, 1, 1)
     study = load_study(book.write(tmp_path))
-    assert stand_in(study, "emulated-http") == (
-        "Emulated (a100: 3.11 ms + 1.29 ms an image): no model computes behind this endpoint."
-    )
-    assert stand_in(study, "emulated-grpc") == "Emulated: no model computes behind this endpoint."
-    assert stand_in(study, "onnx-http") is None
-    assert stand_in(study, "null-http") == FLOOR
+    assert study.stand_ins == {
+        "emulated-http": f"Emulated (a100: 3.11 ms + 1.29 ms an image): {NO_MODEL}",
+        "emulated-grpc": f"Emulated: {NO_MODEL}",
+        "null-http": FLOOR,
+        "openvino-grpc-floor": FLOOR,
+        "openvino-grpc": OPENVINO,
+    }
     assert disclosures(study, ["openvino-grpc-floor", "openvino-grpc"]) == (FLOOR, OPENVINO)
 
 

@@ -1,49 +1,35 @@
-"""Asking a target about itself: over HTTP, and over Triton's gRPC. Embeddings are the users' business.
+"""Asking a target about itself over HTTP, on connections that can be told from the users'.
 
-Our connections are marked, so that the users' can be told from them in one process. The mark is a
-TCP_USER_TIMEOUT that nobody else asks for: it is the one socket option that gRPC lets one set (by its
-keepalive arguments), and so long that it changes nothing.
+Ours are marked by a TCP_USER_TIMEOUT that nobody else asks for: it is the one socket option that gRPC lets
+one set (by its keepalive arguments), and so long that it changes nothing.
 """
 
 from __future__ import annotations
 
-import functools
 import json
-import os
-import re
-import secrets
 import socket
-from collections.abc import Callable, Collection, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import urlsplit
 
 import gevent
 import gevent.socket
+import grpc
 from geventhttpclient import HTTPClient
 from geventhttpclient.connectionpool import ConnectionPool
-from prometheus_client.parser import text_string_to_metric_families
-from prometheus_client.samples import Sample
-from tritonclient.grpc import service_pb2_grpc
 
-from swarm.errors import UsageError
+from users.control import control_header
 from users.endpoint import Endpoint
-from users.errors import status_error, translated
-from users.tls import OPEN, Security, authorization, context_of
-from users.transport.grpc import CHANNEL_OPTIONS, metadata_of, open_channel
+from users.errors import RequestError, TargetError, status_error, translated
+from users.tls import OPEN, TOKEN, Security, authorization, context_of
 from users.transport.http_library import TlsPool
 from users.transport.size_limits import bound_library
 
 PATIENCE_S = 5.0
 Read = Callable[[], dict[str, Any]]
 """Asks once more, over what is open already, and gives keys of a ledger's record."""
-VARIABLE = "INFERSWARM_MODEL_CONTROL"
-"""`NAME=VALUE`, as behind the colon of tritonserver's --http-restricted-api."""
-FORM = re.compile(r"[A-Za-z][A-Za-z0-9-]*=[!-~]+")
-PREFIXES = {"http": "", "grpc": "triton-grpc-protocol-"}
-"""What tritonserver looks for before the name."""
 MARK_MS = 3_599_789
 NEVER_MS = 2**31 - 2
 """A keepalive time that turns gRPC's user timeout on and its pings as good as off."""
@@ -144,7 +130,7 @@ class AdminConnection:
         `control`: it changes the server, and carries the secret for that.
         """
         given = b"" if body is None else json.dumps(body).encode()
-        named = headers("http") if control else {}
+        named = control_header() if control else {}
         named |= {"Content-Type": "application/json"} if given else {}
         with translated():
             try:
@@ -169,46 +155,6 @@ def get(endpoint: Endpoint, path: str) -> Told:
         return connection.ask("GET", path)
 
 
-def samples(page: str, names: Collection[str]) -> Iterator[Sample]:
-    """The samples of these names on a page in Prometheus' text format. Raises ValueError if it is none.
-
-    Lines are chosen before they are parsed: to parse them all is ten times the work, and beside the load.
-    """
-    starts = tuple(names)
-    lines = [line for line in page.splitlines() if line.startswith(starts)]
-    for family in text_string_to_metric_families("\n".join(lines) + "\n"):
-        yield from (sample for sample in family.samples if sample.name in names)
-
-
-@contextmanager
-def triton_stub(endpoint: Endpoint, control: bool = False) -> Iterator[Any]:
-    """Triton's gRPC methods with our metadata, for `control` the secret, too. Calls raise grpc.RpcError."""
-    secret = tuple(headers("grpc").items()) if control else ()
-    with open_channel(endpoint, (*CHANNEL_OPTIONS, *GRPC_MARK)) as channel:
-        stub = vars(service_pb2_grpc.GRPCInferenceServiceStub(channel))
-        metadata = (*(metadata_of(endpoint) or ()), *secret) or None
-        yield SimpleNamespace(**{name: functools.partial(stub[name], metadata=metadata) for name in stub})
-
-
-def secret() -> str:
-    """What the environment has, or what only this process and the servers that it starts know."""
-    return os.environ.get(VARIABLE) or _own()
-
-
-@functools.cache
-def _own() -> str:
-    return f"inferswarm-control={secrets.token_hex(32)}"
-
-
-def headers(protocol: Literal["http", "grpc"]) -> dict[str, str]:
-    """What a request carries that changes a server. Raises UsageError."""
-    given = secret()
-    if not FORM.fullmatch(given):
-        raise UsageError(f"{VARIABLE} will not do: give NAME=VALUE, as tritonserver was given it")
-    name, _, value = given.partition("=")
-    return {f"{PREFIXES[protocol]}{name.lower()}": value}
-
-
 def mark(connection: socket.socket) -> None:
     """Mark a TCP socket; does nothing on systems without the option."""
     if _OPTION is not None:
@@ -218,3 +164,26 @@ def mark(connection: socket.socket) -> None:
 def is_marked(connection: socket.socket) -> bool:
     """Whether a TCP socket is one of ours. Raises OSError where it is no TCP socket."""
     return _OPTION is not None and connection.getsockopt(socket.IPPROTO_TCP, _OPTION) == MARK_MS
+
+
+def check_taken(endpoint: Endpoint, reply: Told) -> None:
+    """Raises TargetError where an answer says that the token is missing or wrong."""
+    if reply.status in (401, 403):
+        raise TargetError(no_token(endpoint))
+
+
+def refuses_token(error: BaseException | None) -> bool:
+    """Whether a failure says that the token is missing, or is not the right one."""
+    if isinstance(error, grpc.Call):
+        return error.code() in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
+    if isinstance(error, RequestError):
+        return error.detail.startswith(("HTTP 401", "HTTP 403")) or refuses_token(error.__cause__)
+    return False
+
+
+def no_token(endpoint: Endpoint) -> str:
+    """What is wrong where the token is not taken, or none is sent."""
+    if endpoint.security.token:
+        return f"does not take the token of {endpoint.security.token}; export the one that it takes"
+    own = f"INFERSWARM_{endpoint.backend.upper()}_TOKEN"
+    return f"demands a token; export it as {TOKEN}, or for this server alone as {own}"

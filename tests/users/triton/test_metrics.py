@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from swarm.backends.statistics import metrics_reader, parse
 from swarm.errors import UsageError
 from swarm.targets.endpoints import metrics_addresses
 from tests.swarm.wsgi import serving
+from users.backends.asking import metrics_reader
+from users.endpoint import Endpoint
 from users.errors import RequestError
+from users.triton.counters import parse
 
 PAGE = """\
 # HELP nv_inference_count Number of inferences performed (does not include cached requests)
@@ -67,6 +69,10 @@ class Triton:
         return [PAGE.encode()]
 
 
+def of(model: str) -> Endpoint:
+    return Endpoint("onnx-http", "onnx", "http", "fp32", "nowhere:1", model)
+
+
 @pytest.fixture
 def triton() -> Iterator[Triton]:
     made = Triton()
@@ -76,14 +82,14 @@ def triton() -> Iterator[Triton]:
 
 
 def test_readings_share_one_connection(triton: Triton) -> None:
-    with metrics_reader(triton.url, ["clip_trt"], 5) as read:
+    with metrics_reader(triton.url, of("clip_trt"), 5) as read:
         assert [read()["pending_requests"] for _ in range(3)] == [50, 50, 50]
     assert len(set(triton.peers)) == 1
 
 
 def test_a_page_that_is_not_there(triton: Triton) -> None:
     triton.status = "404 Not Found"
-    with metrics_reader(triton.url, ["clip"], 5) as read, pytest.raises(RequestError, match="HTTP 404"):
+    with metrics_reader(triton.url, of("clip"), 5) as read, pytest.raises(RequestError, match="HTTP 404"):
         read()
 
 

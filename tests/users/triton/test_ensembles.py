@@ -11,11 +11,12 @@ import pytest
 from google.protobuf.json_format import ParseDict
 from tritonclient.grpc import service_pb2
 
-from swarm.backends import server_setup, statistics
-from swarm.backends.server_setup import queues_of, read_serving
-from swarm.backends.statistics import counter_reader, read_counters
 from tests.swarm.wsgi import serving as serving_app
+from users.backends.asking import read_counters, read_serving
 from users.endpoint import Endpoint, Protocol
+from users.triton import api, counters
+from users.triton.api import queues_of
+from users.triton.counters import counter_reader
 
 
 def stats_of(
@@ -106,7 +107,7 @@ class Stub:
 
 @pytest.fixture
 def over_grpc(monkeypatch: pytest.MonkeyPatch) -> Endpoint:
-    for module in (statistics, server_setup):
+    for module in (counters, api):
         monkeypatch.setattr(module, "triton_stub", lambda endpoint: nullcontext(Stub()))
     return triton("host:1", "grpc")
 
@@ -117,24 +118,24 @@ def test_over_http() -> None:
         assert read_counters(triton(address)) == {"counters": COUNTERS | {"batches": BATCHES}}
         asked.clear()
         with counter_reader(triton(address), 5) as read:
-            assert [read() for _ in range(3)] == [{"server": COUNTERS}] * 3
+            assert [read() for _ in range(3)] == [{"server": COUNTERS | {"batches": BATCHES}}] * 3
     assert asked == ["/v2/models/clip_jpeg/config", *["/v2/models/stats"] * 3]
 
 
 def test_what_comes_before_a_model_of_pixels_is_preprocessing() -> None:
     stats = json.loads(json.dumps(STATS).replace("_jpeg", "_uint8"))
     with answering(stats) as address:
-        counters = read_counters(triton(address, payload="uint8"))["counters"]
-    assert counters["preprocess_ns"] == COUNTERS["decode_ns"]
-    assert "decode_ns" not in counters
+        counted = read_counters(triton(address, payload="uint8"))["counters"]
+    assert counted["preprocess_ns"] == COUNTERS["decode_ns"]
+    assert "decode_ns" not in counted
 
 
 def test_others_requests_to_the_model_are_counted() -> None:
     stats = json.loads(json.dumps(STATS))
     stats["model_stats"][3]["inference_stats"]["success"]["count"] += 7
     with answering(stats) as address:
-        counters = read_counters(triton(address))["counters"]
-    assert (counters["requests"], counters["successes"]) == (19, 17)
+        counted = read_counters(triton(address))["counters"]
+    assert (counted["requests"], counted["successes"]) == (19, 17)
 
 
 def test_a_step_that_is_not_told_of() -> None:

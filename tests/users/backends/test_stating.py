@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from swarm.backends.server_setup import stated
 from tests.stand_ins import stand_in
-from tests.swarm.backends.test_server_info import service, triton
 from tests.swarm.wsgi import answering
+from tests.users.backends.test_serving import service, triton
+from users.backends.asking import stated
 
 READY = {
     "status": "ready",

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from swarm.backends.admin_client import AdminConnection, get
-from swarm.backends.server_setup import model_config, read_serving
-from swarm.backends.statistics import metrics_reader, read_counters
 from swarm.distributed.tcp_stats import own_connections
 from swarm.targets.endpoints import check_metrics, metrics_addresses
 from tests.certificates import Certificates
 from tests.stand_ins import stand_in
 from tests.swarm.wsgi import serving
 from tests.tls_proxy import Proxy, behind_tls
+from users.backends.asking import metrics_reader, read_counters, read_serving
 from users.endpoint import Endpoint
 from users.errors import RequestError
 from users.tls import TOKEN, Security
+from users.transport.admin_connection import AdminConnection, get
+from users.triton.api import model_config
 
 pytestmark = pytest.mark.system
 
@@ -61,7 +61,8 @@ def secured(pages: Pages, made: Certificates, monkeypatch: pytest.MonkeyPatch) -
 
 def test_metrics_over_tls_with_the_token(pages: Pages, secured: Proxy, made: Certificates) -> None:
     security = Security(made.ca, token=TOKEN)
-    with metrics_reader(f"https://{secured.address}/metrics", ["m"], 5, security) as read:
+    endpoint = Endpoint("x", "onnx", "http", "fp32", "nowhere:1", "m", True, security)
+    with metrics_reader(f"https://{secured.address}/metrics", endpoint, 5) as read:
         assert [read(), read()] == [{"pending_requests": 3}] * 2
     assert pages.heard == [("/metrics", f"Bearer {SECRET}")] * 2
     assert secured.connections == 1
@@ -110,7 +111,8 @@ def test_counters_and_configuration(
     monkeypatch.setenv(TOKEN, SECRET)
     context, security = made.server.server_context(), Security(made.ca, token=TOKEN)
     with stand_in(script, "--token", SECRET) as plain, behind_tls(plain, context) as proxy:
-        endpoint = Endpoint("x", "onnx", protocol, payload, proxy.address, model, True, security)
+        backend = "onnx" if model else "pytorch"
+        endpoint = Endpoint("x", backend, protocol, payload, proxy.address, model, True, security)
         assert read_counters(endpoint)["counters"]["successes"] == (2 if model else 0)
         assert "error" not in read_serving(endpoint)
         if model:

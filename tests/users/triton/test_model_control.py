@@ -1,11 +1,11 @@
-"""A model's configuration with a cell's settings: what stays, what changes, and where instances go."""
+"""A model's configuration with other settings: what stays, what changes, and where instances go."""
 
 from __future__ import annotations
 
 import pytest
 
-from swarm.targets.model_settings import configured, groups
-from tests.swarm.targets.test_model_control import BATCHED, SERVICE, of
+from tests.swarm.targets.test_model_control import BATCHED
+from users.triton.model_control import configured, groups
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,8 @@ def test_instances_are_shared_out_over_gpus(
 
 
 def test_a_configuration_is_the_original_where_it_has_the_settings_already() -> None:
-    assert configured(BATCHED, of(SERVICE, 10_000, 1)) is BATCHED
-    made = configured(BATCHED, of(SERVICE, 0, 2))
+    assert configured(BATCHED, 10_000, 1) is BATCHED
+    made = configured(BATCHED, 0, 2)
     assert made["dynamic_batching"] == {"max_queue_delay_microseconds": 0, "preserve_ordering": False}
     assert made["instance_group"] == [{"name": "clip_0", "kind": "KIND_CPU", "count": 2, "gpus": []}]
     assert BATCHED["instance_group"][0]["count"] == 1

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from gevent import socket
 
-from swarm.backends.server_setup import read_serving, triton_serving
 from tests.stand_ins import stand_in
 from tests.swarm.wsgi import answering
+from users.backends.asking import read_serving
 from users.endpoint import Endpoint
+from users.triton.api import serving
 
 BATCHING = {"instance_group": [{"count": 2}], "max_batch_size": 32}
 
@@ -60,7 +61,7 @@ def triton(address: str, protocol: Any = "http") -> Endpoint:
     ],
 )
 def test_tritons_configuration(config: dict[str, Any], expected: dict[str, Any]) -> None:
-    assert triton_serving(config) == expected
+    assert serving(config) == expected
 
 
 def test_triton_over_http() -> None:

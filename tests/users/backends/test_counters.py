@@ -16,13 +16,16 @@ from tritonclient.grpc import service_pb2
 from server.hardware.nvml import Gpu
 from server.service.metrics import Metrics
 from server.settings import Settings
-from swarm.backends import statistics
-from swarm.backends.admin_client import AdminConnection, samples
-from swarm.backends.statistics import counter_reader, read_counters, triton_batches
 from tests.stand_ins import stand_in
 from tests.swarm.wsgi import serving
+from users.backends.asking import read_counters
+from users.backends.registry import backend_of
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
+from users.metrics import samples
+from users.transport.admin_connection import AdminConnection
+from users.triton import counters as of_triton
+from users.triton.counters import triton_batches
 
 pytestmark = pytest.mark.system
 
@@ -63,6 +66,11 @@ COUNTERS = {
     "queue_ns": 111, "input_ns": 222, "compute_ns": 3_333_333_333, "output_ns": 444,
 }  # fmt: skip
 BATCHES = {"4": [19, 3_000_000_600], "8": [1, 333_333_399]}
+
+
+def counter_reader(endpoint: Endpoint, timeout_s: float) -> Any:
+    """What reads an endpoint's counters, by its backend."""
+    return backend_of(endpoint).counters(endpoint, timeout_s)
 
 
 def pytorch(address: str) -> Endpoint:
@@ -144,7 +152,7 @@ def test_triton_over_http() -> None:
     with serving(answer) as address:
         assert read_counters(triton(address)) == {"counters": COUNTERS | {"batches": BATCHES}}
         with counter_reader(triton(address), 5) as read:
-            assert [read() for _ in range(3)] == [{"server": COUNTERS}] * 3
+            assert [read() for _ in range(3)] == [{"server": COUNTERS | {"batches": BATCHES}}] * 3
     assert asked[0].startswith("/v2/models/clip/stats from")
     assert len(set(asked)) == 2, "three readings over one connection"
 
@@ -166,9 +174,9 @@ def test_triton_over_grpc_on_one_stub(monkeypatch: pytest.MonkeyPatch) -> None:
         yield Stub()
         events.append("closed")
 
-    monkeypatch.setattr(statistics, "triton_stub", stub)
+    monkeypatch.setattr(of_triton, "triton_stub", stub)
     with counter_reader(triton("h:1", "grpc"), 0.9) as read:
-        assert [read() for _ in range(2)] == [{"server": COUNTERS}] * 2
+        assert [read() for _ in range(2)] == [{"server": COUNTERS | {"batches": BATCHES}}] * 2
     assert events == ["open", "clip within 0.9", "clip within 0.9", "closed"]
     assert read_counters(triton("h:1", "grpc")) == {"counters": COUNTERS | {"batches": BATCHES}}
 

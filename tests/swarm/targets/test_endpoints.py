@@ -2,11 +2,18 @@
 
 import pytest
 
-from swarm.backends.registry import EVERY, FIVE, KINDS, chosen, servers_for
 from swarm.errors import UsageError
 from swarm.targets.embedded import arguments
-from swarm.targets.endpoints import endpoints_from_options, endpoints_from_ready, unasked
+from swarm.targets.endpoints import (
+    chosen,
+    endpoints_from_options,
+    endpoints_from_ready,
+    servers_for,
+    unasked,
+)
+from swarm.targets.presets import EVERY, FIVE
 from tests.swarm.output.test_results_folder import options
+from users.backends.registry import backends
 
 READY = {
     "endpoints": {
@@ -21,11 +28,11 @@ def names(own=FIVE, asked="", skip_trt=False):
 
 
 def test_names_say_backend_payload_and_protocol() -> None:
-    assert len({kind.name for kind in KINDS}) == len(KINDS) == 30
-    assert {"pytorch-http", "gateway-http", "onnx-json-http", "trt-grpc", "emulated-uint8-grpc"} <= {
-        kind.name for kind in KINDS
-    }
-    assert "onnx-json-grpc" not in {kind.name for kind in KINDS}
+    known = [endpoint.name for backend in backends().values() for endpoint in backend.endpoints]
+    assert len(set(known)) == len(known) == 30
+    some = {"pytorch-http", "gateway-http", "onnx-json-http", "trt-grpc", "emulated-uint8-grpc"}
+    assert some <= {*known}
+    assert "onnx-json-grpc" not in known
 
 
 def test_a_study_asks_its_own_and_what_stands_in_for_them() -> None:
@@ -41,7 +48,7 @@ def test_an_option_asks_others() -> None:
     assert names(asked="onnx-jpeg-grpc, gateway-http") == [
         "gateway-http", "onnx-jpeg-grpc", "emulated-jpeg-grpc",
     ]  # fmt: skip
-    assert names(asked="openvino-*") == [kind.name for kind in KINDS if kind.backend == "openvino"]
+    assert names(asked="openvino-*") == [one.name for one in backends()["openvino"].endpoints]
     assert names(asked="all") == names(own=EVERY)
     assert {"gateway-http", "onnx-jpeg-http", "onnx-uint8-grpc", "emulated-jpeg-grpc"} <= {
         *names(asked="all")
@@ -61,7 +68,10 @@ def test_a_pattern_that_names_nothing() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("--emulate", "a100", "--endpoints", "pytorch-http"), "which alone emulates; name some of Triton's"),
+        (
+            ("--emulate", "a100", "--endpoints", "pytorch-http"),
+            r"can be emulated; name some of onnx-\*, or give",
+        ),
         (("--endpoints", "emulated-http"), "these are of an emulated model; give --emulate, e.g. a100"),
     ],
 )
@@ -93,7 +103,7 @@ def test_a_url_that_no_endpoint_is_asked_of_is_told() -> None:
     grpc, metrics = ("--onnx-grpc-url", "h:1"), ("--onnx-metrics-url", "h:2")
     names, told = by_urls(*grpc, *metrics, "--gateway-url", "h:3", "--trt-metrics-url", "h:4")
     assert names == ["onnx-grpc"]
-    assert told.startswith("--trt-metrics-url, --gateway-url: this study asks no endpoint there")
+    assert told.startswith("--gateway-url, --trt-metrics-url: this study asks no endpoint there")
     assert by_urls(*grpc, "--trt-http-url", "h:4", "--skip-trt") == (["onnx-grpc"], "")
 
 

@@ -1,0 +1,80 @@
+"""What a server is asked of itself, whatever its backend: its set-up, its counters, its metrics."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+from users.backends.registry import backend_of
+from users.endpoint import Endpoint
+from users.errors import RequestError, translated
+from users.redact import quoted
+from users.tls import OPEN, Security
+from users.transport.admin_connection import PATIENCE_S, AdminConnection, Read
+
+SETTLE_S, SETTLE_TRIES = 0.05, 20
+STATED = ("model", "weights", "emulated")
+MOST = 120
+"""Characters of each."""
+
+
+def read_serving(endpoint: Endpoint) -> dict[str, Any]:
+    """The fields of a ledger's `serving` record, or `{"error": sentence}`; it never raises."""
+    try:
+        with translated():
+            return dict(backend_of(endpoint).describe(endpoint).get("serving", {}))
+    except RequestError as error:
+        return {"error": f"the configuration of {endpoint.name} cannot be read ({error.kind})"}
+
+
+def stated(endpoint: Endpoint) -> dict[str, str]:
+    """Those of `STATED` that the server tells; nothing of one of another make, and it never raises."""
+    try:
+        with translated():
+            told = backend_of(endpoint).describe(endpoint)
+    except RequestError:
+        return {}
+    found = {name: told[name] for name in STATED if isinstance(told.get(name), str)}
+    return {name: text for name, value in found.items() if (text := quoted(value, MOST))}
+
+
+def read_counters(endpoint: Endpoint) -> dict[str, Any]:
+    """`{"counters": {…}}`, cumulative since the server's start; it never raises.
+
+    Where they cannot be read, `{"error": sentence, "error_kind": …}`: a server that is gone is told from one
+    that does not say.
+    """
+    try:
+        with translated(), backend_of(endpoint).counters(endpoint, PATIENCE_S) as read:
+            return {"counters": read()["server"]}
+    except RequestError as error:
+        text = f"the counters of {endpoint.name} cannot be read ({error.kind})"
+        return {"error": text, "error_kind": str(error.kind)}
+
+
+def settled(read: Callable[[], dict[str, Any]], sleep: Callable[[float], None]) -> dict[str, Any]:
+    """What is read once two readings agree, or patience ends: some count a request after answering it."""
+    last, now = None, read()
+    for _ in range(SETTLE_TRIES):
+        if now == last or "error" in now:
+            break
+        sleep(SETTLE_S)
+        last, now = now, read()
+    return now
+
+
+@contextmanager
+def page_reader(url: str, timeout_s: float, security: Security = OPEN) -> Iterator[Callable[[], str]]:
+    """Reads the page of metrics at `url` over one connection. Readings raise RequestError."""
+    parts = urlsplit(url)
+    with closing(AdminConnection(parts.netloc, timeout_s, parts.scheme == "https", security)) as connection:
+        yield lambda: connection.get(parts.path)
+
+
+@contextmanager
+def metrics_reader(url: str, endpoint: Endpoint, timeout_s: float) -> Iterator[Read]:
+    """Reads what an endpoint's backend finds on that page. Readings raise RequestError or ValueError."""
+    metrics = backend_of(endpoint).metrics
+    parse = metrics(endpoint) if metrics else lambda page: {}
+    with page_reader(url, timeout_s, endpoint.security) as read:
+        yield lambda: parse(read())

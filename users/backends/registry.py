@@ -1,0 +1,66 @@
+"""The backends that there are: those of the files in this folder, and those that a locustfile registers."""
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Mapping
+
+import users.backends
+from users.backends.base import Backend, Facts
+from users.endpoint import NULL, Endpoint
+from users.transport.base import Transport
+
+FLOOR = Facts(computes=False, floor=True)
+_registered: dict[str, Backend] = {}
+
+
+def register(*more: Backend) -> None:
+    """Make backends of a locustfile known, which every process of a study reads; one of ours gives way."""
+    _registered.update({backend.name: backend for backend in more})
+
+
+@functools.cache
+def _found() -> Mapping[str, Backend]:
+    """The `BACKENDS` of each file beside this one."""
+    names = (f"{users.backends.__name__}.{one.name}" for one in pkgutil.iter_modules(users.backends.__path__))
+    each = (getattr(importlib.import_module(name), "BACKENDS", ()) for name in names)
+    return {backend.name: backend for some in each for backend in some}
+
+
+def backends() -> Mapping[str, Backend]:
+    """All that are known, by name."""
+    return {**_found(), **_registered}
+
+
+def backend_of(endpoint: Endpoint) -> Backend:
+    """The endpoint's own. Raises LookupError where nobody has registered it."""
+    known = backends()
+    if endpoint.backend not in known:
+        raise LookupError(f"no backend is called {endpoint.backend!r}; they are {', '.join(known)}")
+    return known[endpoint.backend]
+
+
+def transport_of(endpoint: Endpoint) -> type[Transport]:
+    """How requests to an endpoint are sent. Raises LookupError."""
+    return backend_of(endpoint).transports[endpoint.payload, endpoint.protocol]
+
+
+def facts_of(endpoint: Endpoint) -> Facts:
+    """Its backend's, or a floor's. Raises LookupError."""
+    return FLOOR if endpoint.floor_of else backend_of(endpoint).facts
+
+
+def facts_by_name() -> dict[str, Facts]:
+    """Those of all, as ledgers name what stands behind an endpoint."""
+    return {name: backend.facts for name, backend in backends().items()} | {NULL: FLOOR}
+
+
+def has_floor(endpoint: Endpoint) -> bool:
+    """Whether a null model takes its payload: not the models that turn another into what theirs takes."""
+    backend = backend_of(endpoint)
+    return backend.has_floor and endpoint.payload in backend.own_payloads
+
+
+def is_adjustable(endpoint: Endpoint) -> bool:
+    """Whether a model is behind it whose settings can be others for a run."""
+    return backend_of(endpoint).adjust is not None and not endpoint.floor_of

@@ -1,0 +1,86 @@
+"""Triton with ONNX Runtime, with TensorRT or what stands in for it, and with a model that only sleeps."""
+
+from functools import partial
+from typing import Any
+
+from users.backends.base import Backend, Facts
+from users.triton import model_control
+from users.triton.api import DIRECT, describe
+from users.triton.check import check
+from users.triton.counters import counter_reader, metrics_of
+from users.triton.grpc import TritonGrpc
+from users.triton.http import TritonHttp, TritonJsonHttp
+
+
+def triton(name: str, facts: Facts, **more: Any) -> Backend:
+    """A Triton whose model takes tensors; before others stands an ensemble that makes them."""
+    mend = f"name another by --{name}-model" if more.get("model_help") else ""
+    return Backend(
+        name=name,
+        transports={
+            ("fp32", "http"): TritonHttp,
+            ("fp32", "grpc"): TritonGrpc,
+            # Over gRPC numbers are binary anyway.
+            ("json", "http"): TritonJsonHttp,
+            ("jpeg", "http"): TritonHttp.of("jpeg"),
+            ("jpeg", "grpc"): TritonGrpc.of("jpeg"),
+            ("uint8", "http"): TritonHttp.of("uint8"),
+            ("uint8", "grpc"): TritonGrpc.of("uint8"),
+        },
+        facts=facts,
+        check=partial(check, mend=mend),
+        describe=describe,
+        counters=counter_reader,
+        metrics=metrics_of,
+        adjust=model_control,
+        direct=DIRECT,
+        has_floor=True,
+        **more,
+    )
+
+
+ONNX = triton(
+    "onnx",
+    Facts(),
+    model="openclip_vit_b32",
+    model_help="Model behind the ONNX Runtime endpoints",
+    embedded="onnx",
+    profiled=True,
+    urls={
+        "http": "Triton with ONNX Runtime over HTTP, e.g. gpu-host:8010",
+        "grpc": "the same over gRPC, e.g. gpu-host:8011, or grpcs://gpu-host:8011 for TLS",
+        "metrics": "its metrics, for GPU figures, e.g. http://gpu-host:8012/metrics",
+    },
+)
+TRT = triton(
+    "trt",
+    Facts(compiled=True),
+    model="openclip_vit_b32_trt",
+    model_help="Model behind the compiled engine's endpoints",
+    urls={
+        "http": "Triton with the compiled engine over HTTP, e.g. gpu-host:8020",
+        "grpc": "the same over gRPC, e.g. gpu-host:8021",
+        "metrics": "its metrics, for GPU figures, e.g. http://gpu-host:8022/metrics",
+    },
+)
+OPENVINO = triton(
+    "openvino",
+    Facts(
+        compiled=True,
+        stands_for=TRT.name,
+        stand_in="OpenVINO: a stand-in for the compiled engine, which is TensorRT on a GPU host.",
+    ),
+    model="openclip_vit_b32_openvino",
+    embedded="compiled",
+)
+EMULATED = triton(
+    "emulated",
+    Facts(computes=False, emulated=True, stands_for=ONNX.name),
+    model="emulated",
+    embedded="emulated",
+    urls={
+        "http": "Triton with the emulated model over HTTP, e.g. gpu-host:8030",
+        "grpc": "the same over gRPC, e.g. gpu-host:8031",
+    },
+)
+BACKENDS = (ONNX, TRT, OPENVINO, EMULATED)

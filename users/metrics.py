@@ -1,0 +1,46 @@
+"""Pages of metrics in Prometheus' text format, and what they tell of GPUs."""
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
+
+
+def samples(page: str, names: Collection[str]) -> Iterator[Sample]:
+    """The samples of these names on a page. Raises ValueError if it is none.
+
+    Lines are chosen before they are parsed: to parse them all is ten times the work, and beside the load.
+    """
+    starts = tuple(names)
+    lines = [line for line in page.splitlines() if line.startswith(starts)]
+    for family in text_string_to_metric_families("\n".join(lines) + "\n"):
+        yield from (sample for sample in family.samples if sample.name in names)
+
+
+def gpus_of(page: str, fields: Mapping[str, tuple[str, float]]) -> dict[str, Any]:
+    """`{"gpus": […]}`, left out where a page tells of none.
+
+    `fields`: by a metric's name our field, and how many of its units make one of theirs.
+    """
+    told = []
+    for sample in samples(page, fields):
+        field, factor = fields[sample.name]
+        told.append((sample.labels.get("gpu") or sample.labels["gpu_uuid"], field, sample.value * factor))
+    found = gpu_records(told)
+    return {"gpus": found} if found else {}
+
+
+def gpu_records(told: Iterable[tuple[str, str, float]]) -> list[dict[str, Any]]:
+    """One record a GPU from (id, field, value); a value that is no number is left out.
+
+    >>> gpu_records([("a", "power_w", 70.5), ("a", "memory_bytes", 2.0), ("b", "power_w", math.nan)])
+    [{'id': 'a', 'power_w': 70.5, 'memory_bytes': 2}]
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for gpu, field, value in told:
+        if math.isfinite(value):
+            kept = int(value) if field == "memory_bytes" else round(float(value), 3)
+            found.setdefault(gpu, {"id": gpu})[field] = kept
+    return list(found.values())

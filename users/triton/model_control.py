@@ -1,0 +1,131 @@
+"""Settings of Triton's models, by its model-control API, in the form of users.backends.base.Adjust.
+
+A model is loaded again with another configuration, and the old one answers until the new one is ready.
+Nothing of it is written to the server's model repository.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+import grpc
+from tritonclient.grpc import service_pb2
+
+from users.endpoint import Endpoint
+from users.errors import RequestError, TargetError, short, translated
+from users.redact import CONTROL
+from users.transport.admin_connection import AdminConnection, Told
+from users.triton.api import is_ready as is_ready
+from users.triton.api import model_config, steps_of, triton_stub
+from users.triton.api import serving as serving
+
+LOAD_S = 900.0
+"""How long a load may take: an engine that is built while it is loaded has been seen to need five minutes."""
+NOBODY = "inferswarm-asks-whether-models-can-be-loaded"
+"""No model has this name, so that asking to load it changes nothing."""
+EXPLICIT = (
+    "start tritonserver with --model-control-mode=explicit --load-model=*, or leave its settings as they are:"
+    " no --queue-delay-us, no --instances, no step6b, and of step5a only --cells '*/c1'"
+)
+RESTRICTED = "restricted"
+"""In what tritonserver says to who does not send the secret."""
+SECRET = f"set {CONTROL} in the environment to NAME=VALUE, as behind the colon of its --http-restricted-api"
+
+
+def inner(endpoint: Endpoint) -> Endpoint:
+    """The endpoint of the model that computes: an ensemble's last step, or the endpoint's own model.
+
+    Raises TargetError.
+    """
+    steps = steps_of(config_of(endpoint))
+    return replace(endpoint, model=steps[-1]) if steps else endpoint
+
+
+def config_of(endpoint: Endpoint) -> Mapping[str, Any]:
+    """The configuration of the endpoint's own model. Raises TargetError."""
+    try:
+        with translated():
+            return model_config(endpoint)
+    except RequestError as error:
+        raise TargetError(f"the configuration of {endpoint.model} cannot be read ({error})") from error
+
+
+def refusal(endpoint: Endpoint) -> str:
+    """Why the server would load no model, in its own words, and the mend; empty where it would."""
+    try:
+        load(replace(endpoint, model=NOBODY))
+    except TargetError as error:
+        why = str(error)
+        mend = SECRET if RESTRICTED in why else EXPLICIT
+        # One that is in explicit mode has looked for the model.
+        return "" if NOBODY in why else f"its model cannot be loaded again ({why}); {mend}"
+    return ""
+
+
+def load(endpoint: Endpoint, config: Mapping[str, Any] | None = None) -> None:
+    """Load the endpoint's model, with this configuration if any, for as long as it takes.
+
+    Raises TargetError.
+    """
+    given = {} if config is None else {"config": json.dumps(config)}
+    try:
+        if endpoint.protocol == "grpc":
+            typed = {
+                name: service_pb2.ModelRepositoryParameter(string_param=text) for name, text in given.items()
+            }
+            request = service_pb2.RepositoryModelLoadRequest(model_name=endpoint.model, parameters=typed)
+            with triton_stub(endpoint, control=True) as stub:
+                stub.RepositoryModelLoad(request, timeout=LOAD_S)
+            return
+        path = f"/v2/repository/models/{endpoint.model}/load"
+        with closing(AdminConnection.to(endpoint, LOAD_S)) as connection:
+            answer = connection.ask("POST", path, {"parameters": given}, control=True)
+    except (grpc.RpcError, RequestError) as error:
+        raise TargetError(short(error)) from error
+    if not answer.ok:
+        raise TargetError(said(answer))
+
+
+def said(answer: Told) -> str:
+    """What is wrong, by a server's answer over HTTP: Triton's `error`, or the status."""
+    try:
+        return str(answer.json()["error"])
+    except (ValueError, KeyError, TypeError):
+        return f"HTTP {answer.status}"
+
+
+def configured(original: Mapping[str, Any], queue_delay_us: int | None, instances: int) -> Mapping[str, Any]:
+    """A model's configuration with other settings: the original itself where it has them already.
+
+    Raises TargetError where it has nothing that could be set so.
+    """
+    made, name = dict(original), original.get("name")
+    if queue_delay_us is not None:
+        if original.get("dynamic_batching") is None:
+            raise TargetError(
+                f"{name} has no dynamic batching, so --queue-delay-us has nothing to set; give its"
+                " config.pbtxt dynamic_batching { }, or leave the option out"
+            )
+        batching = {**original["dynamic_batching"], "max_queue_delay_microseconds": queue_delay_us}
+        made["dynamic_batching"] = batching
+    if instances:
+        if not original.get("instance_group"):
+            raise TargetError(f"{name} names no instances, so --instances cannot set them; leave it out")
+        made["instance_group"] = list(groups(original["instance_group"], instances))
+    return original if serving(made) == serving(original) else made
+
+
+def groups(original: Iterable[Mapping[str, Any]], instances: int) -> Iterator[dict[str, Any]]:
+    """So many instances in place of a model's own, as evenly over its GPUs as goes; some may have none."""
+    found = list(original)
+    gpus = list(dict.fromkeys(gpu for group in found for gpu in group.get("gpus", ())))
+    if not gpus:
+        yield {**found[0], "count": instances}
+        return
+    of_gpus = next(group for group in found if group.get("gpus"))
+    each, more = divmod(instances, len(gpus))
+    shares = ((each + 1, gpus[:more]), (each, gpus[more:]))
+    for place, (count, some) in enumerate(share for share in shares if all(share)):
+        yield {**of_gpus, "name": f"{of_gpus.get('name', 'group')}_{place}", "count": count, "gpus": some}

@@ -43,7 +43,7 @@ def test_a_run_from_start_to_end(stand: Stand) -> None:
 
 
 def test_a_known_first_call_is_recorded_under_who_sent_it(stand: Stand) -> None:
-    grpc = Endpoint("a-grpc", "a", "grpc", "fp32", "h:3", "m")
+    grpc = Endpoint("a-grpc", "onnx", "grpc", "fp32", "h:3", "m")
     stand.first_calls.known(HTTP, 4, 9_000)
     stand.conductor(a_run(grpc), a_run(HTTP)).walk()
     line = {"endpoint": "a-http", "batch": 4, "first_ns": 9_000, "second_ns": 40_000_000}
@@ -199,7 +199,7 @@ def test_a_worker_that_cannot_fails_the_run_with_its_sentence(stand: Stand) -> N
 
 
 def test_a_dead_embedded_server_fails_its_runs_and_spares_the_others(stand: Stand) -> None:
-    stand.dead.add("a")
+    stand.dead.add("onnx")
     stand.conductor(a_run(HTTP), a_run(GRPC)).walk()
     ends = [r["status"] for r in stand.records() if r["kind"] == "run" and r["event"] == "end"]
     assert ends == ["failed", "done"]

@@ -1,0 +1,104 @@
+"""No backend is named outside its own file: programs ask the registry, reports the facts in the header."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from users.backends.registry import backends
+
+ROOT = Path(__file__).parent.parent
+ROOMS = ("swarm", "users", "reports")
+HOMES = (
+    "users/backends/embed_service.py",
+    "users/backends/triton.py",
+    "users/triton/",
+    "reports/version_1.py",
+)
+"""The backends' own files, what theirs share, and what ledgers of old left unsaid."""
+FAMILY = "triton"
+UNMISTAKABLE = ("onnx", "openvino", "pytorch", "trt")
+"""Names that mean nothing else. Others, such as `emulated`, are words too: they count in a text that is one
+name, alone or before a hyphen or an underscore. Sentences may speak of ONNX and Triton, which are products."""
+FLAG, EXAMPLE = "a flag of the published studies", "an example in a sentence for a person"
+STATED = "what a server says that it emulates, a field of the header"
+ALLOWED = {
+    ("swarm/targets/presets.py", name): "the endpoints of the published studies"
+    for name in ("pytorch", "onnx", "trt", "gateway")
+} | {
+    **{
+        (f"swarm/{place}.py", "trt"): FLAG for place in ("options/model", "study/master", "targets/endpoints")
+    },
+    ("swarm/options/model.py", "onnx"): EXAMPLE,
+    ("reports/gates/require.py", "onnx"): EXAMPLE,
+    ("swarm/output/results_folder.py", "emulated"): STATED,
+    ("users/backends/asking.py", "emulated"): STATED,
+    ("reports/backend_facts.py", "emulated"): STATED,
+    ("reports/cells_csv/sides.py", "emulated"): STATED,
+    ("users/endpoint.py", "null"): "the model of every floor, and what ledgers call its backend",
+    ("reports/gates/select.py", "null"): "what ledgers call a floor's backend",
+    ("reports/cells_csv/sides.py", "null"): "JSON's word for nothing",
+    ("reports/published_figures/hypotheses.py", "pytorch"): "what the published studies had supposed",
+    **{
+        (f"swarm/{place}.py", FAMILY): "the traces of a server that is started here with --trace"
+        for place in ("study/master", "study/dependencies", "study/run_phases")
+    },
+}
+"""By file and backend, why it is named there."""
+
+
+def words(tree: ast.Module) -> Iterator[str]:
+    """The texts of a program, docstrings left out, and the names in it."""
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(value=str(text)) if id(node) not in docs:
+                yield text
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.FunctionDef(name=name):
+                yield f"{name}()"
+            case ast.arg(arg=str(name)) | ast.keyword(arg=str(name)) | ast.ClassDef(name=name):
+                yield f"{name}()"
+            case ast.ImportFrom(module=str(name)):
+                yield f"{name}()"
+
+
+def named_by(word: str) -> set[str]:
+    """The backends that a text names, or a name, which is told by its brackets."""
+    lower = word.lower() if word.endswith("()") else word
+    sure = {name for name in (*UNMISTAKABLE, FAMILY) if re.search(rf"(?<![a-z]){name}(?![a-z])", lower)}
+    return sure | {name for name in (*backends(), "null") if re.fullmatch(rf"{name}([-_]\S*)?", word)}
+
+
+def test_a_backend_is_named_in_its_own_file_alone() -> None:
+    found = set()
+    for path in (path for room in ROOMS for path in (ROOT / room).rglob("*.py")):
+        place = str(path.relative_to(ROOT))
+        if not place.startswith(HOMES):
+            found |= {(place, name) for word in words(ast.parse(path.read_text())) for name in named_by(word)}
+    assert found == ALLOWED.keys()
+
+
+@pytest.mark.parametrize(
+    ("word", "names"),
+    [
+        ("onnx", {"onnx"}),
+        ("openvino-", {"openvino"}),
+        ("skip_trt()", {"trt"}),
+        ("ONNX_PORT()", {"onnx"}),
+        ("emulated-", {"emulated"}),
+        ("gateway", {"gateway"}),
+        ("null", {"null"}),
+        ("triton_trace()", {"triton"}),
+        ("of a gateway", set()),
+        ("nullable", set()),
+        ("emulated()", set()),
+        ("ONNX Runtime", set()),
+        ("strt", set()),
+    ],
+)
+def test_what_counts_as_a_name(word: str, names: set[str]) -> None:
+    assert named_by(word) == names

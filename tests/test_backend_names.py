@@ -23,7 +23,7 @@ HOMES = (
 FAMILY = "triton"
 UNMISTAKABLE = ("onnx", "openvino", "pytorch", "trt")
 """Names that mean nothing else. Others, such as `emulated`, are words too: they count in a text that is one
-name, alone or before a hyphen or an underscore. Sentences may speak of ONNX and Triton, which are products."""
+name, alone or before a hyphen or an underscore. Sentences may speak of ONNX and Triton, the products."""
 FLAG, EXAMPLE = "a flag of the published studies", "an example in a sentence for a person"
 STATED = "what a server says that it emulates, a field of the header"
 ALLOWED = {

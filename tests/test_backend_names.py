@@ -45,7 +45,7 @@ ALLOWED = {
     ("reports/published_figures/hypotheses.py", "pytorch"): "what the published studies had supposed",
     **{
         (f"swarm/{place}.py", FAMILY): "the traces of a server that is started here with --trace"
-        for place in ("study/master", "study/dependencies", "study/run_phases")
+        for place in ("study/master", "study/dependencies")
     },
 }
 """By file and backend, why it is named there."""

@@ -16,8 +16,8 @@ import reports
 from reports.cells_csv.columns import COLUMNS, TIMELINE, render_csv, render_timeline
 from reports.frames.frames import DOUBTS, WORKER_COLUMNS
 from reports.ledger.ledger import FILE_NAME, LedgerError
-from reports.page.disclosures import OPENVINO
 from reports.study.study import load_study
+from reports.version_1 import OPENVINO
 from tests.reports.builder import Book
 from tests.reports.example import MS, example
 from tests.reports.frames.gpu_book import gpu_study

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from swarm.options.model import OPTIONS, Option, flag
+from swarm.options.model import Option, flag, known_options
 from swarm.options.parse import add_options
 
-ROOT = Path(__file__).parents[3]
+ROOT, OPTIONS = Path(__file__).parents[3], known_options()
 GROUPS = tuple(dict.fromkeys(option.group for option in OPTIONS.values()))
 PROGRAMS = (
     ("locust", "-f", "locustfiles/step7.py", "--help"),

@@ -3,17 +3,19 @@
 import functools
 import os
 import re
+import secrets
 import ssl
 from dataclasses import dataclass
 
 import gevent.ssl
 
-from users.redact import VARIABLE
+from users.redact import CONTROL, VARIABLE
 
 PREFIX, SUFFIX = "INFERSWARM_", "TOKEN"
 TOKEN = PREFIX + SUFFIX
 """The variable with the bearer token of all targets."""
 LONGEST_TOKEN = 4_096
+CONTROL_FORM = re.compile(r"[A-Za-z][A-Za-z0-9-]*=[!-~]+")
 
 
 class SecurityError(Exception):
@@ -111,3 +113,25 @@ def check_here(security: Security) -> None:
             raise SecurityError(
                 f"{path} cannot be read ({error.strerror}); put the same file there, or name another"
             ) from error
+
+
+def control_secret() -> str:
+    """`NAME=VALUE`, which a server demands of those who change it.
+
+    What the environment has, or what only this process and the servers that it starts know.
+    """
+    return os.environ.get(CONTROL) or _own_secret()
+
+
+@functools.cache
+def _own_secret() -> str:
+    return f"inferswarm-control={secrets.token_hex(32)}"
+
+
+def control_header(prefix: str = "") -> dict[str, str]:
+    """What a request carries that changes a server, with `prefix` before its name. Raises SecurityError."""
+    given = control_secret()
+    if not CONTROL_FORM.fullmatch(given):
+        raise SecurityError(f"{CONTROL} will not do: give NAME=VALUE, as tritonserver was given it")
+    name, _, value = given.partition("=")
+    return {f"{prefix}{name.lower()}": value}

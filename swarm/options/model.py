@@ -93,18 +93,13 @@ def place(group: str, metavar: str, **more: Any) -> Any:
 
 def addresses() -> dict[str, Option]:
     """Where the servers of each backend are."""
-    return {
-        name: Option(TARGETS, "URL", "", f"Address of {url.about}", unset=NONE)
-        for name, url in url_options().items()
-    }
+    told = {name: backend.urls[of] for name, (backend, of) in url_options().items()}
+    return {name: Option(TARGETS, "URL", "", f"Address of {what}", unset=NONE) for name, what in told.items()}
 
 
 def model_names() -> dict[str, Option]:
     """What they call their models, where they may call them otherwise."""
-    return {
-        name: Option(TARGETS, "NAME", backend.model, backend.model_help)
-        for name, backend in model_options().items()
-    }
+    return {name: Option(TARGETS, "NAME", of.model, of.model_help) for name, of in model_options().items()}
 
 
 def of_backends(options: Callable[[], Mapping[str, Option]]) -> Any:

@@ -138,8 +138,8 @@ def check_tls(options: Options) -> None:
 
 def place(name: str, url: str) -> Place:
     """Where one of the URL options leads. Raises UsageError; a path is of metrics alone."""
-    option = url_options()[name]
-    if option.is_page:
+    _, of = url_options()[name]
+    if of == "metrics":
         check_secrets(flag(name), url)
         return Place("", url.startswith("https://"))
-    return place_of(flag(name), url, option.of)
+    return place_of(flag(name), url, of)

@@ -19,9 +19,9 @@ from swarm.plan.matrix import Size, StudyDefinition
 from swarm.redaction import copy_redacted
 from swarm.targets.endpoints import servers_for
 from users.backends.registry import backends
-from users.control import secret
 from users.endpoint import Endpoint
 from users.redact import CONTROL
+from users.tls import control_secret
 
 STOP_S = 8.0
 TRACING = (
@@ -89,7 +89,7 @@ class EmbeddedServers:
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            env={**os.environ, CONTROL: secret()},
+            env={**os.environ, CONTROL: control_secret()},
             cwd=Path(__file__).parents[2],
         )
         gevent.spawn(self._listen, self._process)

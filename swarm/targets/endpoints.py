@@ -110,7 +110,7 @@ def unasked(options: Options, endpoints: Collection[Endpoint]) -> str:
     """Which URLs were given that a study asks no endpoint of, as a sentence; empty where there is none."""
     asked = {url_option(endpoint) for endpoint in endpoints}
     asked |= {backend_of(endpoint).url_option("metrics") for endpoint in endpoints}
-    given = [(name, url_options()[name].backend.facts.compiled) for name in options.urls if name not in asked]
+    given = [(name, url_options()[name][0].facts.compiled) for name in options.urls if name not in asked]
     left = [flag(name) for name, compiled in given if not (options.skip_trt and compiled)]
     return f"{', '.join(left)}: this study asks no endpoint there; --endpoints names others" if left else ""
 

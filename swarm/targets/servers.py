@@ -22,10 +22,9 @@ from swarm.targets.endpoints import (
 from swarm.targets.preflight import check_agreement, first_reply, verdict
 from users.backends.asking import stated
 from users.backends.registry import facts_of, has_floor, transport_of
-from users.control import control_header
 from users.endpoint import Endpoint
-from users.errors import TargetError
 from users.inputs.images import ImageSet
+from users.tls import SecurityError, control_header
 from users.transport.sockets import resolved
 
 
@@ -70,7 +69,10 @@ class Servers:
             self.ready = relocated(ready, launch.server_address)
             self.endpoints = endpoints_from_ready(self.ready, asked)
         else:
-            check_control_secret()
+            try:
+                control_header()
+            except SecurityError as error:
+                raise UsageError(str(error)) from error
             self.endpoints = endpoints_from_options(options, asked)
             if text := unasked(options, self.endpoints):
                 self._say(text)
@@ -111,14 +113,6 @@ class Servers:
 
     def _call(self, endpoint: Endpoint, size: int) -> int:
         return first_reply(endpoint, transport_of(endpoint), self._images, size, self._say)[1]
-
-
-def check_control_secret() -> None:
-    """Raises UsageError where the environment's is none."""
-    try:
-        control_header()
-    except TargetError as error:
-        raise UsageError(str(error)) from error
 
 
 def check_far(hosts: Sequence[str], what: str) -> None:

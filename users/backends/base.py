@@ -1,7 +1,7 @@
 """A Backend is a kind of server: how it is asked for embeddings, checked, described, counted and set."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -61,19 +61,9 @@ class Adjust(Protocol):
         """What of it matters: instances, max_batch, batching, batching_delay_ns."""
 
 
-def nothing_wrong(endpoint: Endpoint) -> None:
-    """Of a server that can be asked for nothing but embeddings."""
-
-
-def says_nothing(endpoint: Endpoint) -> Mapping[str, Any]:
-    """The same."""
-    return {}
-
-
-@contextmanager
-def counts_nothing(endpoint: Endpoint, timeout_s: float) -> Iterator[Read]:
-    """The same."""
-    yield lambda: {"server": {}}
+def counts_nothing(endpoint: Endpoint, timeout_s: float) -> AbstractContextManager[Read]:
+    """The counters of a server that tells none."""
+    return nullcontext(lambda: {"server": {}})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,8 +90,8 @@ class Backend:
     name: str
     transports: Mapping[tuple[Payload, Wire], type[Transport]]
     facts: Facts = Facts()
-    check: Callable[[Endpoint], None] = nothing_wrong
-    describe: Callable[[Endpoint], Mapping[str, Any]] = says_nothing
+    check: Callable[[Endpoint], None] = lambda endpoint: None
+    describe: Callable[[Endpoint], Mapping[str, Any]] = lambda endpoint: {}
     counters: Callable[[Endpoint, float], AbstractContextManager[Read]] = counts_nothing
     metrics: Callable[[Endpoint], Callable[[str], dict[str, Any]]] | None = None
     adjust: Adjust | None = None

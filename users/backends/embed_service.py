@@ -18,7 +18,7 @@ from users.errors import RequestError, TargetError
 from users.inputs.images import ImageSet
 from users.metrics import gpus_of, samples
 from users.redact import quoted
-from users.transport.admin_connection import PATIENCE_S, AdminConnection, Read, Told, check_taken, get
+from users.transport.admin_connection import AdminConnection, Read, Told, check_taken, get
 from users.transport.base import EMBEDDING_SIZE, PreparedRequest
 from users.transport.http import HttpTransport
 from users.transport.http_response import HttpResponse
@@ -29,6 +29,8 @@ TIMING = re.compile(
     r"\b(decode|preprocess|queue|compute|upstream)\s*;\s*dur=([0-9]{1,9}(?:\.[0-9]{1,30})?)(?![\w.])"
 )
 """The parts that a service states, as server/settings.py calls them; others have no place in a ledger."""
+OURS = "weights_sha256"
+"""What services of ours say, and others hardly."""
 SECONDS_OF_PART = {
     "inferswarm_decode_seconds_sum": "decode_ns",
     "inferswarm_preprocess_seconds_sum": "preprocess_ns",
@@ -107,44 +109,37 @@ def check(endpoint: Endpoint) -> None:
     check_taken(endpoint, reply)
     if reply.status == 503:
         raise TargetError(f"the service is not ready, look at its /readyz ({quoted(reply.text, 160)})")
-    check_role(endpoint, told_by(reply))
+    check_role(endpoint, said(reply))
 
 
-def told_by(reply: Told) -> Mapping[str, Any]:
-    """What a service of ours says of itself; nothing from one of another make."""
+def said(reply: Told) -> Mapping[str, Any]:
+    """What a service says of itself; nothing where it is of another make."""
     try:
         told = reply.json()
     except ValueError:
         return {}
-    return told if isinstance(told, dict) and "weights_sha256" in told else {}
+    return told if isinstance(told, dict) else {}
 
 
 def check_role(endpoint: Endpoint, told: Mapping[str, Any]) -> None:
     """A gateway is not measured as a service that computes, nor the other way round. Raises TargetError."""
-    if told and endpoint.backend == GATEWAY.name and "upstream" not in told:
+    if OURS in told and endpoint.backend == GATEWAY.name and "upstream" not in told:
         raise TargetError("is a service that computes itself; give a gateway's URL, or --pytorch-url")
-    if endpoint.backend == PYTORCH.name and "upstream" in told:
+    if OURS in told and endpoint.backend == PYTORCH.name and "upstream" in told:
         upstream = f"{told['upstream']['model']} at {told['upstream']['address']}"
         raise TargetError(f"is a gateway to {upstream}; give the service's URL, or --gateway-url")
 
 
 def describe(endpoint: Endpoint) -> Mapping[str, Any]:
     """By its own `/readyz`; nothing of one of another make."""
-    told = of_service(endpoint)
+    try:
+        told = said(get(endpoint, "/readyz"))
+    except RequestError:
+        told = {}
     instances = told.get("instances")
     alone = {"batching": False, "batching_delay_ns": 0} if instances else {}
     unknown = dict.fromkeys(("max_batch", "batching", "batching_delay_ns"))
     return {**told, "serving": {"instances": instances, **unknown, **alone}}
-
-
-def of_service(endpoint: Endpoint) -> Mapping[str, Any]:
-    """What the service says of itself; nothing of one of another make. Raises RequestError."""
-    with closing(AdminConnection.to(endpoint, PATIENCE_S)) as connection:
-        try:
-            told = connection.get_json("/readyz")
-        except RequestError:
-            return {}
-    return told if isinstance(told, dict) else {}
 
 
 @contextmanager

@@ -5,8 +5,7 @@ from typing import Any
 
 from users.backends.base import Backend, Facts
 from users.triton import model_control
-from users.triton.api import DIRECT, describe
-from users.triton.check import check
+from users.triton.api import DIRECT, check, describe
 from users.triton.counters import counter_reader, metrics_of
 from users.triton.grpc import TritonGrpc
 from users.triton.http import TritonHttp, TritonJsonHttp

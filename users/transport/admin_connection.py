@@ -20,10 +20,9 @@ import grpc
 from geventhttpclient import HTTPClient
 from geventhttpclient.connectionpool import ConnectionPool
 
-from users.control import control_header
 from users.endpoint import Endpoint
 from users.errors import RequestError, TargetError, status_error, translated
-from users.tls import OPEN, TOKEN, Security, authorization, context_of
+from users.tls import OPEN, TOKEN, Security, authorization, context_of, control_header
 from users.transport.http_library import TlsPool
 from users.transport.size_limits import bound_library
 

@@ -1,7 +1,7 @@
-"""Triton's API: the configuration and state of its models, over HTTP and over gRPC."""
+"""Triton's API, over HTTP or gRPC as the endpoint is asked: what its models are, and which there are."""
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
@@ -11,16 +11,102 @@ import grpc
 from google.protobuf.json_format import MessageToDict
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
-from users.control import control_header
 from users.endpoint import Endpoint, Payload
-from users.errors import RequestError, TargetError, short, translated
-from users.transport.admin_connection import GRPC_MARK, PATIENCE_S, AdminConnection, get
+from users.errors import RequestError, TargetError, translated
+from users.tls import control_header
+from users.transport.admin_connection import GRPC_MARK, PATIENCE_S, AdminConnection, no_token, refuses_token
 from users.transport.grpc import CHANNEL_OPTIONS, metadata_of, open_channel
 
 DIRECT: tuple[Payload, ...] = ("fp32", "json")
 """Payloads that the model itself takes; before others stands a model that turns them into its own."""
 PREFIX = "triton-grpc-protocol-"
 """What tritonserver looks for over gRPC before the name of what it demands."""
+PORTS = {"http": "HTTP", "grpc": "gRPC"}
+TENSORS = "triton_repo/tensors.py"
+"""What every model.py of triton_repo imports."""
+STEPS = {"jpeg": "decode_jpeg", "uint8": "normalise_uint8"}
+"""What stands before a Triton's model, by payload."""
+Answer = Mapping[str, Any]
+"""An answer in the form that it has over HTTP."""
+
+
+class OverHttp:
+    """Raises RequestError, grpc.RpcError, or what an answer in another form than expected leads to."""
+
+    def __init__(self, connection: AdminConnection) -> None:
+        self._connection = connection
+
+    def is_triton(self) -> bool:
+        """Whether it says so."""
+        return "binary_tensor_data" in self._connection.get_json("/v2")["extensions"]
+
+    def is_ready(self, model: str) -> bool:
+        """Whether a model answers requests."""
+        return self._connection.ask("GET", f"/v2/models/{model}/ready").ok
+
+    def config(self, model: str) -> Answer:
+        """How a model is set up."""
+        told: Answer = self._connection.get_json(f"/v2/models/{model}/config")
+        return told
+
+    def statistics(self, model: str = "") -> Answer:
+        """What was counted of a model, or of each."""
+        told: Answer = self._connection.get_json(f"/v2/models/{model}/stats" if model else "/v2/models/stats")
+        return told
+
+    def load(self, model: str, given: Mapping[str, str]) -> None:
+        """Load a model with what is given. Raises TargetError with the server's words."""
+        path = f"/v2/repository/models/{model}/load"
+        answer = self._connection.ask("POST", path, {"parameters": given}, control=True)
+        if not answer.ok:
+            try:
+                why = str(answer.json()["error"])
+            except (ValueError, KeyError, TypeError):
+                why = f"HTTP {answer.status}"
+            raise TargetError(why)
+
+
+class OverGrpc:
+    """The same over gRPC."""
+
+    def __init__(self, stub: Any, timeout_s: float) -> None:
+        self._stub, self._timeout_s = stub, timeout_s
+
+    def _ask(self, method: str, **fields: Any) -> Answer:
+        request = getattr(service_pb2, f"{method}Request")(**fields)
+        answer = getattr(self._stub, method)(request, timeout=self._timeout_s)
+        told: Answer = MessageToDict(answer, preserving_proto_field_name=True)
+        return told
+
+    def is_triton(self) -> bool:
+        return bool(self._ask("ServerMetadata"))
+
+    def is_ready(self, model: str) -> bool:
+        return bool(self._ask("ModelReady", name=model).get("ready"))
+
+    def config(self, model: str) -> Answer:
+        told: Answer = self._ask("ModelConfig", name=model)["config"]
+        return told
+
+    def statistics(self, model: str = "") -> Answer:
+        return self._ask("ModelStatistics", name=model)
+
+    def load(self, model: str, given: Mapping[str, str]) -> None:
+        typed = {
+            name: service_pb2.ModelRepositoryParameter(string_param=text) for name, text in given.items()
+        }
+        self._ask("RepositoryModelLoad", model_name=model, parameters=typed)
+
+
+@contextmanager
+def open_api(endpoint: Endpoint, timeout_s: float, control: bool = False) -> Iterator[OverHttp | OverGrpc]:
+    """The API of the endpoint's server, for `control` with the secret; `timeout_s` is for each answer."""
+    if endpoint.protocol == "grpc":
+        with triton_stub(endpoint, control) as stub:
+            yield OverGrpc(stub, timeout_s)
+    else:
+        with closing(AdminConnection.to(endpoint, timeout_s)) as connection:
+            yield OverHttp(connection)
 
 
 @contextmanager
@@ -33,38 +119,20 @@ def triton_stub(endpoint: Endpoint, control: bool = False) -> Iterator[Any]:
         yield SimpleNamespace(**{name: functools.partial(stub[name], metadata=metadata) for name in stub})
 
 
-def plain(answer: Any) -> Mapping[str, Any]:
-    """A protobuf message in the form of Triton's HTTP answers."""
-    made: dict[str, Any] = MessageToDict(answer, preserving_proto_field_name=True)
-    return made
+def model_config(endpoint: Endpoint) -> Answer:
+    """The configuration of the endpoint's model. Raises as `OverHttp` does."""
+    with open_api(endpoint, PATIENCE_S) as api:
+        return api.config(endpoint.model)
 
 
-def model_config(endpoint: Endpoint) -> Mapping[str, Any]:
-    """Triton's configuration of the endpoint's model, in the form of its HTTP answers.
-
-    Raises RequestError, grpc.RpcError, or what an answer in another form than expected leads to.
-    """
-    if endpoint.protocol == "grpc":
-        request = service_pb2.ModelConfigRequest(name=endpoint.model)
-        with triton_stub(endpoint) as stub:
-            made: Mapping[str, Any] = plain(stub.ModelConfig(request, timeout=PATIENCE_S))["config"]
-            return made
-    with closing(AdminConnection.to(endpoint, PATIENCE_S)) as connection:
-        read: Mapping[str, Any] = connection.get_json(f"/v2/models/{endpoint.model}/config")
-        return read
-
-
-def steps_of(config: Mapping[str, Any]) -> tuple[str, ...]:
+def steps_of(config: Answer) -> tuple[str, ...]:
     """The models that an ensemble is made of, the one that computes last; none of any other model."""
     steps = config.get("ensemble_scheduling", {}).get("step") or ()
     return tuple(str(step["model_name"]) for step in steps)
 
 
 def steps_behind(endpoint: Endpoint) -> tuple[str, ...]:
-    """The same of the endpoint's model, which is asked only where its payload is not the model's own.
-
-    Raises as `model_config` does.
-    """
+    """The same of the endpoint's model, which is asked only where its payload is not the model's own."""
     return () if endpoint.payload in DIRECT else steps_of(model_config(endpoint))
 
 
@@ -77,23 +145,15 @@ def queues_of(endpoint: Endpoint) -> tuple[str, ...]:
         return ()
 
 
-def is_ready(endpoint: Endpoint) -> bool:
-    """Whether the endpoint's model answers requests. Raises TargetError where its server does not."""
-    try:
-        if endpoint.protocol == "grpc":
-            with triton_stub(endpoint) as stub:
-                request = service_pb2.ModelReadyRequest(name=endpoint.model)
-                return bool(stub.ModelReady(request, timeout=PATIENCE_S).ready)
-        return bool(get(endpoint, f"/v2/models/{endpoint.model}/ready").ok)
-    except (grpc.RpcError, RequestError) as error:
-        raise TargetError(short(error)) from error
-
-
-def computing(endpoint: Endpoint) -> Mapping[str, Any]:
-    """Triton's configuration of the model that computes: an ensemble's last, or the endpoint's own."""
+def describe(endpoint: Endpoint) -> dict[str, Any]:
+    """As Backend says, of the model that computes, with what `python -m server` writes into it."""
     config = model_config(endpoint)
-    steps = steps_of(config)
-    return model_config(replace(endpoint, model=steps[-1])) if steps else config
+    if steps := steps_of(config):
+        config = model_config(replace(endpoint, model=steps[-1]))
+    given = config.get("parameters")
+    parameters = given.items() if isinstance(given, dict) else ()
+    told = {name: value.get("string_value") for name, value in parameters if isinstance(value, dict)}
+    return {**told, "serving": serving(config)}
 
 
 def serving(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,10 +171,39 @@ def serving(config: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def describe(endpoint: Endpoint) -> dict[str, Any]:
-    """As Backend says, with what `python -m server up` and `export` write there."""
-    config = computing(endpoint)
-    given = config.get("parameters")
-    parameters = given.items() if isinstance(given, dict) else ()
-    told = {name: value.get("string_value") for name, value in parameters if isinstance(value, dict)}
-    return {**told, "serving": serving(config)}
+def check(endpoint: Endpoint, mend: str = "") -> None:
+    """A Triton, and with the model ready; `mend`: what to do where the backend's own is not there."""
+    with open_api(endpoint, PATIENCE_S) as api:
+        try:
+            known = api.is_triton()
+        except (RequestError, grpc.RpcError, ValueError, KeyError, TypeError) as error:
+            if refuses_token(error):
+                raise TargetError(no_token(endpoint)) from error
+            known = False
+        if not known:
+            port = PORTS[endpoint.protocol]
+            raise TargetError(f"answers, but not as a Triton server; give Triton's {port} port")
+        if not api.is_ready(endpoint.model):
+            try:
+                # Its models may be for those who may load them.
+                models = {row["name"] for row in api.statistics().get("model_stats", ())}
+            except (RequestError, grpc.RpcError):
+                models = None
+            raise TargetError(missing_model(endpoint, models, mend))
+
+
+def missing_model(endpoint: Endpoint, models: Collection[str] | None, mend: str = "") -> str:
+    """The sentence for a Triton without the model; None: it does not tell us which ones it has."""
+    if step := STEPS.get(endpoint.payload):
+        mend = (
+            f"copy {step} and {endpoint.payload} of triton_repo/payloads into its repository, {TENSORS} "
+            f"into the folder 1 of the former, the latter as {endpoint.model} with an empty folder 1, "
+            "or leave the endpoint out by --endpoints"
+        )
+    elif endpoint.floor_of or not mend:
+        own = f"triton_repo/{endpoint.behind}/{endpoint.model}"
+        mend = f"copy {own} into its repository, and {TENSORS} into its folder 1"
+        mend += ", or leave --floor out" if endpoint.floor_of else ""
+    held = f"it holds {', '.join(sorted(models))}" if models else "it holds none"
+    held = "it does not say which it holds" if models is None else held
+    return f"has no model {endpoint.model!r} that is ready ({held}); {mend}"

@@ -7,18 +7,14 @@ batch sizes are the requests, not what the model that computes joined them to, a
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from typing import Any
-
-from tritonclient.grpc import service_pb2
 
 from users.endpoint import Endpoint
 from users.metrics import gpus_of, samples
-from users.transport.admin_connection import AdminConnection, Read
-from users.triton.api import plain, queues_of, steps_behind, triton_stub
+from users.transport.admin_connection import Read
+from users.triton.api import open_api, queues_of, steps_behind
 
-Ask = Callable[[str], Mapping[str, Any]]
-"""Triton's statistics of the model of a name, or of all models where it is empty."""
 BEFORE = {"jpeg": "decode_ns"}
 """What the steps before the model do, by payload; to resize, crop and scale counts as decoding there."""
 OF_ALL_STEPS = ("queue_ns", "input_ns", "output_ns")
@@ -34,37 +30,16 @@ GPU_FIELDS = {
 @contextmanager
 def counter_reader(endpoint: Endpoint, timeout_s: float) -> Iterator[Read]:
     """Reads the counters of the endpoint's model over one connection, as Backend says."""
-    if endpoint.protocol == "grpc":
-        with triton_stub(endpoint) as stub:
-            yield reader(endpoint, lambda name: grpc_statistics(stub, name, timeout_s))
-        return
-    with closing(AdminConnection.to(endpoint, timeout_s)) as connection:
-        yield reader(endpoint, lambda name: http_statistics(connection, name))
-
-
-def reader(endpoint: Endpoint, ask: Ask) -> Read:
-    """The same by a way to ask; an ensemble's steps are found out at the first time."""
+    # An ensemble's steps are found out at the first time.
     steps_once = functools.cache(lambda: steps_behind(endpoint))
+    with open_api(endpoint, timeout_s) as api:
 
-    def read() -> dict[str, Any]:
-        steps = steps_once()
-        if not steps:
-            return {"server": counted(ask(endpoint.model)["model_stats"][0])}
-        return {"server": ensemble_counters(ask(""), endpoint.model, steps, endpoint.payload)}
+        def read() -> dict[str, Any]:
+            if steps := steps_once():
+                return {"server": ensemble_counters(api.statistics(), endpoint, steps)}
+            return {"server": counted(api.statistics(endpoint.model)["model_stats"][0])}
 
-    return read
-
-
-def grpc_statistics(stub: Any, name: str, timeout_s: float) -> Mapping[str, Any]:
-    """Triton's statistics of one model, or of all where `name` is empty, over gRPC."""
-    return plain(stub.ModelStatistics(service_pb2.ModelStatisticsRequest(name=name), timeout=timeout_s))
-
-
-def http_statistics(connection: AdminConnection, name: str) -> Mapping[str, Any]:
-    """The same over HTTP."""
-    path = f"/v2/models/{name}/stats" if name else "/v2/models/stats"
-    answer: Mapping[str, Any] = connection.get_json(path)
-    return answer
+        yield read
 
 
 def counted(stats: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,21 +78,19 @@ def triton_counters(stats: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def ensemble_counters(
-    answer: Mapping[str, Any], model: str, steps: Sequence[str], payload: str
-) -> dict[str, Any]:
-    """Counters of the ensemble `model`, from the statistics of all models of its server.
+def ensemble_counters(answer: Mapping[str, Any], endpoint: Endpoint, steps: Sequence[str]) -> dict[str, Any]:
+    """Counters of the endpoint's model, an ensemble, from the statistics of all models of its server.
 
     The first step sees each request once, whatever comes of it. Others' requests to the model that computes
     are counted with them: they share its queue and its batches, and must not go unnoticed. Raises KeyError.
     """
     found = {stats["name"]: counted(stats) for stats in answer["model_stats"]}
-    whole, first, inner = found[model], found[steps[0]], found[steps[-1]]
+    whole, first, inner = found[endpoint.model], found[steps[0]], found[steps[-1]]
     return {
         **inner,
         "requests": first["requests"] + inner["successes"] - whole["successes"],
         **{part: sum(found[step][part] for step in steps) for part in OF_ALL_STEPS},
-        BEFORE.get(payload, "preprocess_ns"): sum(found[step]["compute_ns"] for step in steps[:-1]),
+        BEFORE.get(endpoint.payload, "preprocess_ns"): sum(found[step]["compute_ns"] for step in steps[:-1]),
     }
 
 

@@ -5,20 +5,17 @@ Nothing of it is written to the server's model repository.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import grpc
-from tritonclient.grpc import service_pb2
 
 from users.endpoint import Endpoint
 from users.errors import RequestError, TargetError, short, translated
 from users.redact import CONTROL
-from users.transport.admin_connection import AdminConnection, Told
-from users.triton.api import is_ready as is_ready
-from users.triton.api import model_config, steps_of, triton_stub
+from users.transport.admin_connection import PATIENCE_S
+from users.triton.api import Answer, model_config, open_api, steps_of
 from users.triton.api import serving as serving
 
 LOAD_S = 900.0
@@ -43,7 +40,7 @@ def inner(endpoint: Endpoint) -> Endpoint:
     return replace(endpoint, model=steps[-1]) if steps else endpoint
 
 
-def config_of(endpoint: Endpoint) -> Mapping[str, Any]:
+def config_of(endpoint: Endpoint) -> Answer:
     """The configuration of the endpoint's own model. Raises TargetError."""
     try:
         with translated():
@@ -64,39 +61,28 @@ def refusal(endpoint: Endpoint) -> str:
     return ""
 
 
-def load(endpoint: Endpoint, config: Mapping[str, Any] | None = None) -> None:
+def load(endpoint: Endpoint, config: Answer | None = None) -> None:
     """Load the endpoint's model, with this configuration if any, for as long as it takes.
 
     Raises TargetError.
     """
-    given = {} if config is None else {"config": json.dumps(config)}
     try:
-        if endpoint.protocol == "grpc":
-            typed = {
-                name: service_pb2.ModelRepositoryParameter(string_param=text) for name, text in given.items()
-            }
-            request = service_pb2.RepositoryModelLoadRequest(model_name=endpoint.model, parameters=typed)
-            with triton_stub(endpoint, control=True) as stub:
-                stub.RepositoryModelLoad(request, timeout=LOAD_S)
-            return
-        path = f"/v2/repository/models/{endpoint.model}/load"
-        with closing(AdminConnection.to(endpoint, LOAD_S)) as connection:
-            answer = connection.ask("POST", path, {"parameters": given}, control=True)
+        with open_api(endpoint, LOAD_S, control=True) as api:
+            api.load(endpoint.model, {} if config is None else {"config": json.dumps(config)})
     except (grpc.RpcError, RequestError) as error:
         raise TargetError(short(error)) from error
-    if not answer.ok:
-        raise TargetError(said(answer))
 
 
-def said(answer: Told) -> str:
-    """What is wrong, by a server's answer over HTTP: Triton's `error`, or the status."""
+def is_ready(endpoint: Endpoint) -> bool:
+    """Whether the endpoint's model answers requests. Raises TargetError where its server does not."""
     try:
-        return str(answer.json()["error"])
-    except (ValueError, KeyError, TypeError):
-        return f"HTTP {answer.status}"
+        with open_api(endpoint, PATIENCE_S) as api:
+            return api.is_ready(endpoint.model)
+    except (grpc.RpcError, RequestError) as error:
+        raise TargetError(short(error)) from error
 
 
-def configured(original: Mapping[str, Any], queue_delay_us: int | None, instances: int) -> Mapping[str, Any]:
+def configured(original: Answer, queue_delay_us: int | None, instances: int) -> Answer:
     """A model's configuration with other settings: the original itself where it has them already.
 
     Raises TargetError where it has nothing that could be set so.
@@ -117,7 +103,7 @@ def configured(original: Mapping[str, Any], queue_delay_us: int | None, instance
     return original if serving(made) == serving(original) else made
 
 
-def groups(original: Iterable[Mapping[str, Any]], instances: int) -> Iterator[dict[str, Any]]:
+def groups(original: Iterable[Answer], instances: int) -> Iterator[dict[str, Any]]:
     """So many instances in place of a model's own, as evenly over its GPUs as goes; some may have none."""
     found = list(original)
     gpus = list(dict.fromkeys(gpu for group in found for gpu in group.get("gpus", ())))

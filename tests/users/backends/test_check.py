@@ -6,7 +6,7 @@ from users.backends.embed_service import check_role
 from users.backends.registry import backend_of
 from users.endpoint import Endpoint
 from users.errors import TargetError
-from users.triton.check import missing_model
+from users.triton.api import missing_model
 
 ONNX = Endpoint("onnx-http", "onnx", "http", "fp32", "gpu:8010", "clip")
 HELD = "(it holds a, b)"

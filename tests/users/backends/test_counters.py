@@ -24,7 +24,7 @@ from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
 from users.metrics import samples
 from users.transport.admin_connection import AdminConnection
-from users.triton import counters as of_triton
+from users.triton import api as of_triton
 from users.triton.counters import triton_batches
 
 pytestmark = pytest.mark.system
@@ -169,7 +169,7 @@ def test_triton_over_grpc_on_one_stub(monkeypatch: pytest.MonkeyPatch) -> None:
             return answer
 
     @contextmanager
-    def stub(endpoint: Endpoint) -> Iterator[Stub]:
+    def stub(endpoint: Endpoint, control: bool) -> Iterator[Stub]:
         events.append("open")
         yield Stub()
         events.append("closed")

@@ -14,7 +14,7 @@ from tritonclient.grpc import service_pb2
 from tests.swarm.wsgi import serving as serving_app
 from users.backends.asking import read_counters, read_serving
 from users.endpoint import Endpoint, Protocol
-from users.triton import api, counters
+from users.triton import api
 from users.triton.api import queues_of
 from users.triton.counters import counter_reader
 
@@ -107,8 +107,7 @@ class Stub:
 
 @pytest.fixture
 def over_grpc(monkeypatch: pytest.MonkeyPatch) -> Endpoint:
-    for module in (counters, api):
-        monkeypatch.setattr(module, "triton_stub", lambda endpoint: nullcontext(Stub()))
+    monkeypatch.setattr(api, "triton_stub", lambda endpoint, control: nullcontext(Stub()))
     return triton("host:1", "grpc")
 
 

@@ -42,7 +42,7 @@ ALLOWED = {
     ("users/endpoint.py", "null"): "the model of every floor, and what ledgers call its backend",
     ("reports/gates/select.py", "null"): "what ledgers call a floor's backend",
     ("reports/cells_csv/sides.py", "null"): "JSON's word for nothing",
-    ("reports/published_figures/hypotheses.py", "pytorch"): "what the published studies had supposed",
+    ("reports/topics/published/hypotheses.py", "pytorch"): "what the published studies had supposed",
     **{
         (f"swarm/{place}.py", FAMILY): "the traces of a server that is started here with --trace"
         for place in ("study/master", "study/dependencies")

@@ -64,7 +64,7 @@ STUDY, LOAD, VARIED = "The study", "Open load", "Axes, whose values between comm
 FAILURES, GATES, KNOWN = "Failures", "Gates", "What only you know"
 TARGETS, TLS, KUBERNETES = "Servers of yours", "TLS", "Kubernetes"
 OWN, OUTPUT = "Servers that are started where no URL is given", "Output"
-OF_TRITON: Mapping[str, Any] = {"applies": attrgetter("adjustable"), "of": "Triton's models"}
+OF_SERVERS: Mapping[str, Any] = {"applies": attrgetter("adjustable"), "of": "Triton's models"}
 OF_LOAD: Mapping[str, Any] = {"applies": attrgetter("open"), "of": "open load"}
 OPEN, JUDGED = ("open load", "rates", "find_rate"), ("gates", "gate")
 WATCHED = ("the Kubernetes API", "kube_url")
@@ -154,10 +154,10 @@ class Options:
     link: str = axis("NAME[,…]", AxisOption(sweep.link, sweep.link_name), NO_LINK, in_form=False,
         help="Emulated links to the servers, e.g. lan,wan-a100; of `python -m swarm run`, which makes them")
     queue_delay_us: str = axis("US[,…]", unit="µs", unset=AS_STARTED,
-        how=AxisOption(values.number(int, values.QUEUE_DELAY), sweep.delay_name, **OF_TRITON),
+        how=AxisOption(values.number(int, values.QUEUE_DELAY), sweep.delay_name, **OF_SERVERS),
         help="How long Triton lets a request wait for others, e.g. 0,1000,10000")
     instances: str = axis("N[,…]", unset=AS_STARTED,
-        how=AxisOption(values.number(int, values.INSTANCES), sweep.instances_name, **OF_TRITON),
+        how=AxisOption(values.number(int, values.INSTANCES), sweep.instances_name, **OF_SERVERS),
         help="Executions of a Triton model at once, e.g. 1,2,4: its instances, over its GPUs")
 
     rates: tuple[float, ...] = asked(LOAD, "R[,R…]", (), read=values.rates, unit="requests/s", unset=NONE,

@@ -27,6 +27,7 @@ from swarm.distributed.collector import Collector
 from swarm.distributed.shipper import WorkerHealth
 from swarm.distributed.workers import Answers, Workers
 from swarm.locust_patches.patches import tune_locust
+from swarm.output.run_fold import RunFold
 from swarm.plan.cell import Cell, PlannedRun
 from swarm.plan.schedule import RepeatingSchedule
 from swarm.study.conductor import Conductor
@@ -116,9 +117,11 @@ class Head:
         self._health = WorkerHealth()
         self.runner.greenlet.spawn(self._health.watch)
         self.runner.greenlet.spawn(self._watch_heartbeats)
-        self.collector.listeners.append(self._on_record)
-        self.ledger = LedgerWriter(self._path)
-        self.ledger.write(self._header())
+        self.fold = RunFold()
+        self.collector.listeners += [self._on_record, self.fold.on_record]
+        self.ledger, header = LedgerWriter(self._path), self._header()
+        self.ledger.write(header)
+        self.fold.follow(header)
         self.collector.begin_study(self.ledger)
 
     def _header(self) -> dict[str, Any]:
@@ -209,6 +212,7 @@ class Head:
         return Dependencies(
             workers=self.workers,
             collector=self.collector,
+            fold=self.fold,
             sampler=nothing,
             spawn=self._spawn,
             probe=lambda _: {},

@@ -14,7 +14,7 @@ from benchmarks.long_ledger import STARTED, planned
 from benchmarks.scaling import told
 from benchmarks.stand_in import Link
 from reports.ledger.ledger import FILE_NAME, LedgerWriter
-from swarm.distributed.collector import Collector, PhaseStats
+from swarm.distributed.collector import Collector
 from swarm.output.dispatch import Dispatcher
 from swarm.output.prometheus import Live
 from swarm.output.run_fold import RunFold
@@ -51,27 +51,25 @@ def shares(workers: int, times: int = 3) -> dict[str, float]:
 def works(
     messages: Sequence[bytes], progress: Sequence[bytes], ledger: LedgerWriter
 ) -> Iterator[tuple[str, Callable[[], None]]]:
-    """The parts by name; the last is decoding, merging and ledger in one, as the master has them."""
+    """The parts by name; the last is what the collector does, checks of the messages among it."""
     records = [record for message in messages for record in records_of(message)]
-    windows = [record for record in records if record["kind"] == "window"]
-    phase_stats, link = PhaseStats(), Link()
-    collector = Collector(link, lambda worker: worker)  # type: ignore[arg-type]
+    collector = Collector(link := Link(), lambda worker: worker)  # type: ignore[arg-type]
     collector.begin_phase(*TAG)
     yield "decoding messages of records", lambda: each(Message.unserialize, messages)
-    yield "merging histograms (phase_stats)", lambda: each(phase_stats.add_window, windows)
+    yield "adding up the run", lambda: followed(records)
     yield "writing the ledger", lambda: each(ledger.write, records)
-    yield "events, where somebody listens", lambda: followed(records)
+    yield "the same with events, where somebody listens", lambda: followed(records, Live())
     yield "progress, one message each", lambda: each(link.deliver, progress)
     whole = Collector(whole_link := Link(), lambda worker: worker)  # type: ignore[arg-type]
     whole.begin_study(ledger)
     whole.begin_phase(*TAG)
-    yield "decoding, merging and ledger together", lambda: each(whole_link.deliver, messages)
+    yield "decoding, checking and ledger together", lambda: each(whole_link.deliver, messages)
 
 
-def followed(records: Sequence[dict[str, Any]]) -> None:
-    """A second, folded and told to the exporter as to every listener."""
+def followed(records: Sequence[dict[str, Any]], *listeners: object) -> None:
+    """A second, added up, and told to those who listen."""
     dispatcher, plan = Dispatcher(RunFold(), print), [planned("a-http", 1, 16)]
-    dispatcher.begin({"plan": plan, "started_utc": STARTED}, [Live()])
+    dispatcher.begin({"plan": plan, "started_utc": STARTED}, listeners)
     tag = {"cell": TAG[0], "repeat": TAG[1]}
     workers = sorted({record["worker"] for record in records})
     start = {"kind": "run", **tag, "event": "start", "utc": STARTED, "workers": workers, "hosts": 1}

@@ -48,16 +48,15 @@ class Dispatcher:
         self._runs: list[Summary] = []
         fold.listeners.append(self._on_second)
 
-    def begin(self, header: Record, own: Sequence[object] = (), needed: bool = False) -> None:
-        """A study's records come next; they are followed where it is `needed`, or somebody listens.
+    def begin(self, header: Record, own: Sequence[object] = ()) -> None:
+        """A study's records come next; `own` are listeners of ours.
 
-        `own` are listeners of ours: their methods are called as hooks are, `on_window` for `window`. One that
-        has a method `failed` is told there why it misses events.
+        Their methods are called as hooks are, `on_window` for `window`; `failed`, where there is one, is told
+        why no more events come.
         """
         self._delivery, self._runs = Delivery(self._say, self._hooks, own), []
-        self._follows = needed or self._delivery.wanted
-        if self._follows:
-            self._fold.follow(header)
+        self._follows = True
+        self._fold.follow(header)
 
     def on_record(self, record: Record) -> None:
         """Any record of the ledger, as it is written; raises nothing."""

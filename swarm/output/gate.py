@@ -90,11 +90,6 @@ class Gate:
             text = f"--gate {self._gates.place}: cannot be kept in {folder} ({error.strerror}); mend that"
             raise UsageError(text) from error
 
-    @property
-    def may_stop(self) -> bool:
-        """Whether a threshold may stop the study."""
-        return self._early_stop is not None
-
     def on_second(self, second: LiveSecond) -> None:
         """A second of the run under way is whole."""
         if self._early_stop is None:

@@ -1,16 +1,19 @@
 """The run under way, added up as its report will: its Summary at any time, its seconds once they are whole.
 
 This is the one fold of a running study. Events, and so the live page and Prometheus, and early stops are told
-its seconds; a search for a rate asks for its Summary.
+its seconds; a search for a rate asks for its Summary, and the conductor how its phase goes.
 """
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from reports.fold.records import epoch_s
 from reports.fold.run_records import Bins, RunRecords, Second, planned_of
 from reports.fold.timeline import TimelineSecond, second_of
+from reports.fold.windows import Results
+from reports.histogram.buckets import EMPTY, Buckets
 from reports.ledger.ledger import Record, tag_of
 from reports.study.summarise import summarise
 from reports.summary.summary import Summary
@@ -23,6 +26,8 @@ WAIT_S = 10.0
 """So long after its last record a second is told, and a worker that is silent so long is not waited for."""
 KEPT = 120
 """Seconds that are held after they were told: what comes later still changes them."""
+LATEST = 60
+"""Seconds of a phase that a verdict looks back at, at most."""
 OF_SECONDS = frozenset({"window", "health", "sample"})
 SAMPLER = ""
 """Whoever sends samples, among the names of workers."""
@@ -54,6 +59,9 @@ class RunFold:
         """All runs that are known until now."""
         self._run: RunRecords | None = None
         self._seconds = PendingSeconds()
+        self._phase = ""
+        self._first, self._last = dict[str, int](), dict[str, int]()
+        """Each worker's first second in the phase, and the last that it has told all of."""
         self._looked = 0.0
         self.late = 0
         """Records that came when their run was over, or their second was not held any more."""
@@ -92,6 +100,40 @@ class RunFold:
             # What the report will refuse, too.
             return None
 
+    @property
+    def latency(self) -> Buckets:
+        """Of all successes of the measure phase so far."""
+        return self._run.settled().windows.histogram("latency") if self._run else EMPTY
+
+    @property
+    def complete(self) -> int:
+        """How many seconds of the phase under way every worker has told all of, the first not counted."""
+        return len(self._complete)
+
+    @property
+    def _complete(self) -> range:
+        first, last = max(self._first.values(), default=0), min(self._last.values(), default=0)
+        return range(first + 1, last + 1)
+
+    @property
+    def latest(self) -> list[Results]:
+        """What came back in the latest of them."""
+        seconds = self._run.settled().seconds if self._run else {}
+        found = (seconds.get(at) or Second() for at in self._complete[-LATEST:])
+        return [second.results.get(self._phase) or Results() for second in found]
+
+    @property
+    def compute_ns(self) -> list[float]:
+        """The server's compute time per execution in the latest seconds of the phase in which it had any."""
+        spans = self._run.settled().samples.spans if self._run else {}
+        found = [sample for at in sorted(spans)[-LATEST:] for sample in spans[at]]
+        told = [sample.get("server") or {} for sample in found if sample["phase"] == self._phase]
+        return [
+            (after["compute_ns"] - before["compute_ns"]) / executions
+            for before, after in pairwise(counters for counters in told if "compute_ns" in counters)
+            if (executions := after["executions"] - before["executions"]) > 0
+        ]
+
     def _begin(self, record: Record) -> None:
         planned = next((entry for entry in self.plan if tag_of(entry) == tag_of(record)), None)
         if planned is None:
@@ -99,6 +141,7 @@ class RunFold:
         if self._run is not None:
             self._tell(self._run, self._seconds.all())
         self._run = RunRecords(planned_of(planned), Bins(1, 0), at_once=AT_ONCE, of_second=None)
+        self._phase, self._first, self._last = "", {}, {}
         self._seconds = PendingSeconds()
         self._seconds.heard_of(record["workers"], self._clock())
 
@@ -108,6 +151,7 @@ class RunFold:
             self.late += kind in OF_SECONDS
             return
         run.add(record)
+        self._note_phase(record)
         if kind in OF_SECONDS and not self._seconds.add(record, now):
             self.late += 1
         if kind == "run" and record["event"] == "end":
@@ -115,6 +159,15 @@ class RunFold:
         elif now - self._looked >= LOOK_S:
             self._looked = now
             self._tell(run, self._seconds.whole(now))
+
+    def _note_phase(self, record: Record) -> None:
+        kind = record["kind"]
+        if kind == "phase":
+            self._phase, self._first, self._last = record["phase"], {}, {}
+        elif kind in ("window", "health") and record["phase"] == self._phase:
+            self._first.setdefault(record["worker"], record["second"])
+            if kind == "health":
+                self._last[record["worker"]] = record["second"]
 
     def _tell(self, run: RunRecords, seconds: Sequence[int]) -> None:
         if seconds:

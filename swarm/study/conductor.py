@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from reports.histogram import buckets, codec
-from swarm.distributed.collector import PhaseStats, SecondStats
+from reports.fold.windows import Results
+from reports.histogram import buckets
 from swarm.distributed.protocol import PARTING_S
 from swarm.errors import RunFailedError, StudyError
+from swarm.output.run_fold import RunFold
 from swarm.plan.cell import PlannedRun
 from swarm.plan.schedule import Outcome, Pace, Schedule
 from swarm.study.dependencies import Dependencies
@@ -99,7 +100,7 @@ class Conductor:
         run, collector = current.run, self._deps.collector
         if not current.measured:
             return Outcome(run, 0, 0, 0, buckets.EMPTY)
-        finished, latency = collector.ok + collector.failed, collector.phase_stats.latency
+        finished, latency = collector.ok + collector.failed, self._deps.fold.latency
         return Outcome(run, finished, collector.failed, current.dropped, latency)
 
     def _end(self, status: str, note: str) -> None:
@@ -139,7 +140,7 @@ class Conductor:
         run, cell, collector = current.run, current.run.cell, self._deps.collector
         least = WARM_UP_REQUESTS if cell.open else max(WARM_UP_REQUESTS, 2 * cell.users)
         steady = Steadiness(self._terms.warm_up_s)
-        current.send("warm-up", lambda sent, s: sent >= least and steady.over(collector.phase_stats, s))
+        current.send("warm-up", lambda sent, s: sent >= least and steady.over(self._deps.fold, s))
         current.settle(self._terms.drain_s)
         if collector.ok == 0:
             raise RunFailedError("no request succeeded in the warm-up, so nothing was measured")
@@ -188,7 +189,7 @@ class Slice:
         return self.finished / self.seconds
 
 
-def doubt(seconds: Sequence[SecondStats], compute_ns: Sequence[float]) -> str:
+def doubt(seconds: Sequence[Results], compute_ns: Sequence[float]) -> str:
     """Why the server cannot be called steady yet, or nothing.
 
     `compute_ns`: the server's compute time per execution in each second that had one; empty where it does not
@@ -222,28 +223,27 @@ class Steadiness:
         self._judged = -1
         self.doubt = "not judged"
 
-    def over(self, phase_stats: PhaseStats, elapsed_s: float) -> bool:
+    def over(self, fold: RunFold, elapsed_s: float) -> bool:
         """Whether the warm-up may end; judged anew with each complete second."""
-        if phase_stats.complete != self._judged:
-            self._judged = phase_stats.complete
-            self.doubt = doubt(phase_stats.seconds, phase_stats.compute_ns)
+        if fold.complete != self._judged:
+            self._judged = fold.complete
+            self.doubt = doubt(fold.latest, fold.compute_ns)
         if self.doubt and elapsed_s >= self._cap_s:
             self.doubt = f"not steady after {self._cap_s:g} s of warm-up: {self.doubt}"
             return True
         return not self.doubt
 
 
-def sliced(seconds: Sequence[SecondStats]) -> list[Slice]:
+def sliced(seconds: Sequence[Results]) -> list[Slice]:
     """Seconds joined from the last one backwards, until each slice has enough results; oldest first."""
     slices: list[Slice] = []
-    held: list[SecondStats] = []
+    held: list[Results] = []
     for second in reversed(seconds):
         held.append(second)
         finished = sum(one.finished for one in held)
-        latencies = [text for one in held for text in one.latencies]
-        if finished >= LEAST_RESULTS and latencies:
-            (p95_ns,) = buckets.percentiles_ns(codec.merged(latencies), [95.0])
-            slices.insert(0, Slice(len(held), finished, p95_ns or 0.0))
+        (p95_ns,) = buckets.percentiles_ns(buckets.together(one.histogram("latency") for one in held), [95.0])
+        if finished >= LEAST_RESULTS and p95_ns is not None:
+            slices.insert(0, Slice(len(held), finished, p95_ns))
             held = []
         if len(slices) == WINDOWS:
             break

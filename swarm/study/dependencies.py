@@ -17,6 +17,7 @@ from swarm import clock as wall_clock
 from swarm.distributed.collector import Collector
 from swarm.distributed.worker_cell import user_class_of
 from swarm.distributed.workers import Workers
+from swarm.output.run_fold import RunFold
 from swarm.plan.cell import Cell, PlannedRun
 from swarm.sampling.sampler import Sampler
 from swarm.sampling.triton_trace import Joined
@@ -36,6 +37,7 @@ class Dependencies:
 
     workers: Workers
     collector: Collector
+    fold: RunFold
     sampler: Sampler
     spawn: Callable[[int], None]
     probe: Callable[[Endpoint], dict[str, Any]]

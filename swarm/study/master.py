@@ -118,7 +118,7 @@ class Master:
         metrics = metrics_addresses(options.urls, self._servers.ready)
         place = self._launch.server_address
         sources = functools.partial(open_sources, metrics=metrics, namespace=place, cluster=self._cluster)
-        self._sampler = Sampler(self._collector.add_sample, sources)
+        self._sampler = Sampler(self._collector.write, sources)
         if self._page:
             self._say(f"live page: {self._page.place} below the web UI's address")
 
@@ -182,6 +182,7 @@ class Master:
         return Dependencies(
             workers=self._workers,
             collector=self._collector,
+            fold=self._fold,
             sampler=self._sampler,
             spawn=self._users.spawn,
             probe=(lambda _: {"error": NO_COUNTERS}) if self._cluster else read_counters,
@@ -207,7 +208,7 @@ class Master:
         ledger = open_ledger(folder, whole)
         own: list[object] = [self._page.begun(folder, whole)] if self._page else []
         own += [self._live] if options.prometheus_port else []
-        self._events.begin(whole, own, needed=bool(options.find_rate) or self._gate.may_stop)
+        self._events.begin(whole, own)
         return ledger
 
     def _begin(self, options: Options, ledger: LedgerWriter, folder: Path, schedule: Schedule) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from reports.fold.windows import Results
 from reports.histogram import buckets, codec
 from reports.ledger.ledger import LedgerWriter, Record
-from swarm.distributed.collector import SecondStats
 from swarm.distributed.workers import Answers, seated
 from swarm.errors import RunFailedError
 from swarm.plan.cell import Cell, PlannedRun
@@ -25,7 +25,7 @@ from users.errors import ErrorKind, RequestError
 
 HTTP = Endpoint("a-http", "onnx", "http", "fp32", "h:1", "m")
 GRPC = Endpoint("b-grpc", "trt", "grpc", "fp32", "h:2", "m")
-STEADY = SecondStats(10, (codec.encoded_ns([20_000_000] * 10)[0],))
+STEADY = Results(ok=10, histograms={"latency": codec.decoded(codec.encoded_ns([20_000_000] * 10)[0])})
 
 
 class FixedSchedule(Schedule):
@@ -39,17 +39,17 @@ class FixedSchedule(Schedule):
         return next(self._to_come, None)
 
 
-class FakePhaseStats:
+class FakeFold:
     """Complete seconds, as many as asked for."""
 
     def __init__(self) -> None:
-        self.seconds: list[SecondStats] = []
+        self.latest: list[Results] = []
         self.compute_ns: list[float] = []
         self.latency: buckets.Buckets = buckets.EMPTY
 
     @property
     def complete(self) -> int:
-        return len(self.seconds)
+        return len(self.latest)
 
 
 class FakeCollector:
@@ -62,7 +62,7 @@ class FakeCollector:
         self.phases: list[tuple[str, int, str]] = []
         self.fault = ""
         self.heard: dict[str, float] = {}
-        self.phase_stats = FakePhaseStats()
+        self.fold = FakeFold()
         self.steady_after = 0
 
     def write(self, record: dict[str, Any]) -> None:
@@ -71,13 +71,13 @@ class FakeCollector:
     def begin_phase(self, cell: str, repeat: int, phase: str) -> None:
         self.phases.append((cell, repeat, phase))
         self.ok = self.failed = 0
-        self.phase_stats = FakePhaseStats()
+        self.fold.latest = []
 
     def tick(self) -> None:
         self.ok += self.rate
         self.failed += self.fail_rate
         if self.ok + self.failed > self.steady_after:
-            self.phase_stats.seconds = [STEADY] * 3
+            self.fold.latest = [STEADY] * 3
 
 
 class FakeSampler:
@@ -189,6 +189,7 @@ class Stand:
         deps = Dependencies(
             workers=self.workers,  # type: ignore[arg-type]
             collector=self.collector,  # type: ignore[arg-type]
+            fold=self.collector.fold,  # type: ignore[arg-type]
             sampler=self.sampler,  # type: ignore[arg-type]
             spawn=self.spawned.append,
             probe=lambda endpoint: {"counters": {"requests": self.served.pop(0) if self.served else 7}},

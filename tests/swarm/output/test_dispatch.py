@@ -106,13 +106,12 @@ def test_a_second_that_comes_again_has_a_higher_revision_and_no_second_sample() 
     assert len(heard.of("sample")) == 3
 
 
-def test_where_nobody_listens_nothing_is_added_up() -> None:
+def test_where_nobody_listens_no_event_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("swarm.output.dispatch.window_event", lambda second: 1 / 0)
     study = Followed(BOOK.header)
     study.tell(*a_run())
-    assert study.fold.summary() is None
-    study.dispatcher.begin(BOOK.header, needed=True)
-    study.tell(*a_run())
     assert study.fold.summary() is not None
+    assert (study.said, study.dispatcher.finish()) == ([], [])
 
 
 def listeners(to: dict[str, StudyEvent[Any]], *functions: Callable[..., Any]) -> None:

@@ -66,7 +66,6 @@ def test_without_the_option_nothing_is_asked(tmp_path: Path) -> None:
     none = Gate.of(options(), print)
     none.check([], [], 0)
     none.keep(tmp_path)
-    assert not none.may_stop
     assert (none.given, none.stopped(), none.facts(), list(tmp_path.iterdir())) == (False, "", {}, [])
 
 
@@ -114,7 +113,7 @@ def test_what_stops_the_study_is_said_and_goes_into_the_footer(tmp_path: Path) -
     tag = {"cell": cell.name, "repeat": 1}
     found = gate(tmp_path, f"{P50}abort_after_s = 1")
     found.check([cell], [HTTP], 1)
-    assert (found.may_stop, found.stopped()) == (True, "")
+    assert found.stopped() == ""
     study = Followed({"plan": [PlannedRun(cell, 1).to_record()], "started_utc": STARTED}, Heard())
     study.fold.listeners.append(found.on_second)
     lines = [window(tag, "w0", [80_000_000] * 20, 1) | {"second": FIRST_SECOND + at} for at in range(9)]

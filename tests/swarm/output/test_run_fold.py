@@ -168,3 +168,56 @@ def test_without_a_study_nothing_is_followed() -> None:
     fold = RunFold(FakeClock())
     fold.on_record({**START, **TAG})
     assert fold.summary() is None
+
+
+def in_phase(record: Record, phase: str) -> Record:
+    return {**record, "phase": phase}
+
+
+def test_a_second_of_a_phase_is_complete_when_every_worker_has_told_how_it_fared() -> None:
+    run = Follower("w0", "w1")
+    run.tell(phase_line(TAG, "warm-up", "2026-11-21T11:00:00Z"))
+    seconds = [(worker, at) for at in range(3) for worker in ("w0", "w1")]
+    complete = []
+    for worker, at in seconds:
+        run.tell(in_phase(done(worker, at, 10 + at), "warm-up"))
+        run.tell(in_phase(health_line(TAG, worker, FIRST_SECOND + at), "warm-up"))
+        complete.append(run.fold.complete)
+    assert complete == [0, 0, 0, 1, 1, 2], "the first, in which the phase began, is not counted"
+    assert [second.ok for second in run.fold.latest] == [2 * 11, 2 * 12]
+    assert [second.histogram("latency").total for second in run.fold.latest] == [22, 24]
+    assert run.fold.latency.total == 0, "of the measure phase"
+
+
+def test_a_phase_begins_afresh_and_what_comes_late_of_the_one_before_is_not_of_it() -> None:
+    run = Follower()
+    run.tell(phase_line(TAG, "warm-up", "2026-11-21T11:00:00Z"))
+    run.tell(*(in_phase(health_line(TAG, "w0", FIRST_SECOND + at), "warm-up") for at in range(9)))
+    assert run.fold.complete == 8
+    run.tell(phase_line(TAG, "measure", "2026-11-21T11:00:09Z"))
+    run.tell(in_phase(health_line(TAG, "w0", FIRST_SECOND + 9), "warm-up"), done("w0", 9, 5))
+    assert (run.fold.complete, run.fold.latency.total) == (0, 5)
+
+
+def test_of_a_long_phase_the_latest_seconds_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_fold, "LATEST", 4)
+    run = Follower()
+    run.tell(phase_line(TAG, "measure", "2026-11-21T11:00:00Z"))
+    for at in range(0, 30, 3):
+        counted = {"executions": at, "compute_ns": at**2}
+        run.tell(done("w0", at, 1 + at), health_line(TAG, "w0", FIRST_SECOND + at))
+        run.tell(*(sample_line(TAG, FIRST_SECOND + at + more, server=counted) for more in range(3)))
+    assert (run.fold.complete, len(run.fold.latest)) == (27, 4)
+    assert [second.ok for second in run.fold.latest] == [25, 0, 0, 28]
+    assert run.fold.compute_ns == [(27**2 - 24**2) / 3]
+
+
+def test_compute_times_are_between_readings_of_the_phase_in_which_something_ran() -> None:
+    run = Follower()
+    run.tell(phase_line(TAG, "measure", "2026-11-21T11:00:00Z"))
+    readings = [("warm-up", 0, 0), ("measure", 10, 100), ("measure", 20, 300), ("measure", 20, 300)]
+    for at, (phase, executions, compute_ns) in enumerate([*readings, ("measure", 22, 400)]):
+        counted = {"executions": executions, "compute_ns": compute_ns}
+        run.tell(in_phase(sample_line(TAG, FIRST_SECOND + at, server=counted), phase))
+    run.tell(sample_line(TAG, FIRST_SECOND + 9, missing=["server: refused"]))
+    assert run.fold.compute_ns == [20, 50]

@@ -2,16 +2,22 @@
 
 import pytest
 
-from reports.histogram.codec import encoded_ns
-from swarm.distributed.collector import PhaseStats, SecondStats
+from reports.fold.windows import Results
+from reports.histogram.codec import decoded, encoded_ns
+from swarm.output.run_fold import RunFold
 from swarm.study.conductor import Steadiness, doubt, sliced
+from tests.reports.lines import FIRST_SECOND, Record, health_line, phase_line, window
+from tests.swarm.fakes import FakeClock
+from tests.swarm.followed import START
+from tests.swarm.web_stand import a_book, tagged
 
 MS = 1_000_000
 
 
-def second(count: int, ms: float = 20) -> SecondStats:
+def second(count: int, ms: float = 20) -> Results:
     """A second in which `count` requests took `ms` each."""
-    return SecondStats(count, (encoded_ns([round(ms * MS)] * count)[0],) if count else ())
+    histogram = decoded(encoded_ns([round(ms * MS)] * count)[0])
+    return Results(ok=count, histograms={"latency": histogram} if count else {})
 
 
 def test_three_seconds_alike_are_steady() -> None:
@@ -34,7 +40,7 @@ def test_only_the_last_three_count() -> None:
         ([second(50)] * 3, [9e6, 6e6, 4e6], "the server's compute time still moves: 9, 6, 4 ms"),
     ],
 )
-def test_what_still_moves_is_named(seconds: list[SecondStats], compute_ns: list[float], why: str) -> None:
+def test_what_still_moves_is_named(seconds: list[Results], compute_ns: list[float], why: str) -> None:
     assert doubt(seconds, compute_ns) == why
 
 
@@ -50,51 +56,33 @@ def test_slow_requests_are_judged_over_longer_windows() -> None:
     assert doubt([second(1, 900)] * 8, []) == "too few results for 3 windows"
 
 
-def window(worker: str, at: int, ok: int) -> dict[str, object]:
-    histograms = {"latency": encoded_ns([20 * MS] * ok)[0]}
-    return {"worker": worker, "second": at, "ok": ok, "failures": {"timeout": 1}, "histograms": histograms}
-
-
-def test_seconds_are_each_workers_own() -> None:
-    phase_stats = PhaseStats()
-    for worker, clock in (("w0", 1_000), ("w1", 5_000)):
-        for at in range(3):
-            phase_stats.add_window(window(worker, clock + at, 10 + at))
-            phase_stats.add_health({"worker": worker, "second": clock + at})
-    assert [found.finished for found in phase_stats.seconds] == [2 * 12, 2 * 13]
-    assert [len(found.latencies) for found in phase_stats.seconds] == [2, 2]
-
-
-def test_a_second_is_complete_when_every_worker_has_told() -> None:
-    phase_stats = PhaseStats()
-    for worker in ("w0", "w1"):
-        phase_stats.add_health({"worker": worker, "second": 0})
-    phase_stats.add_health({"worker": "w0", "second": 1})
-    assert phase_stats.complete == 0
-    phase_stats.add_health({"worker": "w1", "second": 1})
-    assert phase_stats.complete == 1
-
-
-def test_compute_time_between_readings() -> None:
-    phase_stats = PhaseStats()
-    for executions, compute_ns in ((10, 100), (20, 300), (20, 300), (22, 400)):
-        phase_stats.add_sample({"server": {"executions": executions, "compute_ns": compute_ns}})
-    phase_stats.add_sample({"missing": ["server"]})
-    assert phase_stats.compute_ns == [20, 50]
-
-
 def test_a_warm_up_that_does_not_settle_ends_at_its_cap_with_a_doubt() -> None:
-    phase_stats, verdict = PhaseStats(), Steadiness(cap_s=10)
-    assert not verdict.over(phase_stats, 9.9)
-    assert verdict.over(phase_stats, 10)
+    verdict, found = Steadiness(cap_s=10), Phase()
+    assert not verdict.over(found.fold, 9.9)
+    assert verdict.over(found.fold, 10)
     assert verdict.doubt == "not steady after 10 s of warm-up: too few seconds for 3 windows"
 
 
 def test_a_warm_up_that_settles_ends_without_one() -> None:
-    phase_stats, verdict = PhaseStats(), Steadiness(cap_s=10)
+    verdict, found = Steadiness(cap_s=10), Phase()
     for at in range(4):
-        phase_stats.add_window(window("w0", at, 20))
-        assert not verdict.over(phase_stats, at)
-        phase_stats.add_health({"worker": "w0", "second": at})
-    assert verdict.over(phase_stats, 4)
+        found.tell(window(found.tag, "w0", [20 * MS] * 20, 1), at)
+        assert not verdict.over(found.fold, at)
+        found.tell(health_line(found.tag, "w0"), at)
+    assert verdict.over(found.fold, 4)
     assert verdict.doubt == ""
+
+
+class Phase:
+    """A warm-up under way in a fold."""
+
+    def __init__(self) -> None:
+        book = a_book()
+        self.fold, self.tag = RunFold(FakeClock()), tagged(book)
+        self.fold.follow(book.header)
+        self.fold.on_record({**START, **self.tag})
+        self.fold.on_record(phase_line(self.tag, "warm-up", "2026-11-21T11:00:00Z"))
+
+    def tell(self, record: Record, at: int) -> None:
+        """A record of that second of the warm-up."""
+        self.fold.on_record({**record, "phase": "warm-up", "second": FIRST_SECOND + at})

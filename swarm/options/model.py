@@ -3,6 +3,7 @@
 The parser, --help, the web form and the tables of docs/options.md are made of what stands here.
 """
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -11,7 +12,7 @@ from typing import Any, Self
 
 from swarm.options import values
 from swarm.options.targets import model_options, url_options
-from swarm.options.values import ABOVE_0, ANY, COSINE, FROM_0, FROM_1, PORT, SHARE, Reader, Sense
+from swarm.options.values import MOST, Reader
 from swarm.plan import sweep
 from swarm.plan.matrix import AMOUNTS, Size
 from swarm.plan.sweep import NO_LINK, AxisOption, Varied
@@ -68,6 +69,9 @@ OF_SERVERS: Mapping[str, Any] = {"applies": attrgetter("adjustable"), "of": "Tri
 OF_LOAD: Mapping[str, Any] = {"applies": attrgetter("open"), "of": "open load"}
 OPEN, JUDGED = ("open load", "rates", "find_rate"), ("gates", "gate")
 WATCHED = ("the Kubernetes API", "kube_url")
+ABOVE_0, ANY = (math.ulp(0.0), MOST, "give more than 0"), (-MOST, MOST, "give a whole number")
+QUEUE_DELAY = (0, 10_000_000, "give whole microseconds up to 10,000,000, e.g. 0,1000,10000")
+INSTANCES = (1, 64, "give whole numbers from 1 to 64, e.g. 1,2,4")
 SIZE, NONE, UNKNOWN, AS_STARTED = "the size's", "none", "unknown", "as it was started"
 
 
@@ -107,11 +111,9 @@ def of_backends(options: Callable[[], Mapping[str, Option]]) -> Any:
     return field(metadata={"options": options})
 
 
-def number(
-    group: str, kind: type[float], default: float, sense: Sense, most: float = 2**63, **more: Any
-) -> Any:
-    """A field for a number."""
-    return asked(group, "N", default, read=values.number(kind, sense, most), **more)
+def number(group: str, kind: type[float], default: float, *bounds: Any, **more: Any) -> Any:
+    """A field for a number within bounds, as `values.number` takes them."""
+    return asked(group, "N", default, read=values.number(kind, *bounds), **more)
 
 
 def axis(metavar: str, how: AxisOption, default: str = "", group: str = VARIED, **more: Any) -> Any:
@@ -130,15 +132,15 @@ class Options:
         help="Run only the cells with such names, e.g. 'onnx-*/b1/*'")
     endpoints: str = text(STUDY, "NAME[,…]", unset="the study's",
         help="Ask these endpoints, by shell patterns, e.g. 'onnx-*', or all that are known")
-    iterations: int = number(STUDY, int, 0, FROM_1, unset=SIZE,
+    iterations: int = number(STUDY, int, 0, 1, unset=SIZE,
         help="Least requests measured in a serial cell")
-    seconds: float = number(STUDY, float, 0, ABOVE_0, unit="s", unset=SIZE,
+    seconds: float = number(STUDY, float, 0, *ABOVE_0, unit="s", unset=SIZE,
         help="Least time measured in a cell, however many requests that is")
-    warm_up: float = number(STUDY, float, 0, ABOVE_0, unit="s", unset=SIZE,
+    warm_up: float = number(STUDY, float, 0, *ABOVE_0, unit="s", unset=SIZE,
         help="Most time of warm-up; 5 or more to be steady")
-    repeats: int = number(STUDY, int, 0, FROM_1, 10_000, unset=SIZE,
+    repeats: int = number(STUDY, int, 0, 1, 10_000, unset=SIZE,
         help="Times every cell is run, in a seeded order")
-    seed: int = number(STUDY, int, 0, ANY,
+    seed: int = number(STUDY, int, 0, *ANY,
         help="Seed of the order of the runs and of arrivals")
     floor: bool = switch(STUDY,
         help="Run every cell against the servers' null model, too: the floor beneath its figures")
@@ -154,10 +156,10 @@ class Options:
     link: str = axis("NAME[,…]", AxisOption(sweep.link, sweep.link_name), NO_LINK, in_form=False,
         help="Emulated links to the servers, e.g. lan,wan-a100; of `python -m swarm run`, which makes them")
     queue_delay_us: str = axis("US[,…]", unit="µs", unset=AS_STARTED,
-        how=AxisOption(values.number(int, values.QUEUE_DELAY), sweep.delay_name, **OF_SERVERS),
+        how=AxisOption(values.number(int, *QUEUE_DELAY), sweep.delay_name, **OF_SERVERS),
         help="How long Triton lets a request wait for others, e.g. 0,1000,10000")
     instances: str = axis("N[,…]", unset=AS_STARTED,
-        how=AxisOption(values.number(int, values.INSTANCES), sweep.instances_name, **OF_SERVERS),
+        how=AxisOption(values.number(int, *INSTANCES), sweep.instances_name, **OF_SERVERS),
         help="Executions of a Triton model at once, e.g. 1,2,4: its instances, over its GPUs")
 
     rates: tuple[float, ...] = asked(LOAD, "R[,R…]", (), read=values.rates, unit="requests/s", unset=NONE,
@@ -165,7 +167,7 @@ class Options:
     arrivals: str = axis("HOW[,…]", AxisOption(values.one_of(CONSTANT, POISSON), **OF_LOAD), CONSTANT, LOAD,
         needs=OPEN,
         help="How the requests of an open load arrive: constant or poisson")
-    max_in_flight: int = number(LOAD, int, 100, FROM_1, 100_000, needs=OPEN,
+    max_in_flight: int = number(LOAD, int, 100, 1, 100_000, needs=OPEN,
         axis=AxisOption(int, **OF_LOAD),
         help="Most requests in flight under open load, all workers together")
     load_profile: str = asked(LOAD, "STAGES", read=values.profile, unit="s", unset="the study's",
@@ -173,25 +175,25 @@ class Options:
     find_rate: str = asked(LOAD, "BOUND", read=values.bound, unit="ms", unset=NONE,
         help="Find the highest rate that keeps a latency bound, e.g. 'p99<=100', from --rates or 8 on")
 
-    request_timeout: float = number(FAILURES, float, 60.0, ABOVE_0, unit="s",
+    request_timeout: float = number(FAILURES, float, 60.0, *ABOVE_0, unit="s",
         help="Time until a request has failed")
-    min_cosine: float = number(FAILURES, float, 0.999, COSINE,
+    min_cosine: float = number(FAILURES, float, 0.999, -1, 1,
         help="Least cosine with the golden embedding")
-    max_failure_ratio: float = number(FAILURES, float, 0.0, SHARE,
+    max_failure_ratio: float = number(FAILURES, float, 0.0, 0, 1,
         help="Failed share above which the exit code is 1")
 
     gate: str = place(GATES, "FILE",
         help="Thresholds to judge the study by, e.g. thresholds.toml; the exit code is theirs")
     baseline: str = place(GATES, "PLACE", unset="the file's", needs=JUDGED,
         help="What --gate compares with: a results directory, or a file of `python -m reports baseline`")
-    repeat_until_decided: int = number(GATES, int, 0, FROM_0, 10_000, in_form=False, needs=JUDGED,
+    repeat_until_decided: int = number(GATES, int, 0, 0, 10_000, in_form=False, needs=JUDGED,
         help="Most repeats while a verdict of --gate is open and more would decide; 0 adds none")
 
-    link_mbit: float = number(KNOWN, float, 0, FROM_0, unit="Mbit/s", unset=UNKNOWN,
+    link_mbit: float = number(KNOWN, float, 0, 0, unit="Mbit/s", unset=UNKNOWN,
         help="Rate of the link to the servers")
-    usd_per_hour: float = number(KNOWN, float, 0, FROM_0, unit="US dollars an hour", unset=UNKNOWN,
+    usd_per_hour: float = number(KNOWN, float, 0, 0, unit="US dollars an hour", unset=UNKNOWN,
         help="What the servers cost together")
-    p95_bound: float = number(KNOWN, float, 0, FROM_0, unit="ms", unset=NONE,
+    p95_bound: float = number(KNOWN, float, 0, 0, unit="ms", unset=NONE,
         help="p95 latency that the best queue delay must keep")
 
     urls: Mapping[str, str] = of_backends(addresses)
@@ -222,9 +224,9 @@ class Options:
 
     results_dir: str = text(OUTPUT, "DIR", "results",
         help="Folder that gets one folder a study")
-    raw_results: int = number(OUTPUT, int, 100_000, FROM_0,
+    raw_results: int = number(OUTPUT, int, 100_000, 0,
         help="Most single results kept in results.parquet; 0 keeps none")
-    prometheus_port: int = number(OUTPUT, int, 0, PORT, in_form=False, unset=NONE,
+    prometheus_port: int = number(OUTPUT, int, 0, 0, 65_535, "give 0 to 65535", in_form=False, unset=NONE,
         help="Port of live figures for Prometheus")
     prometheus_host: str = text(OUTPUT, "HOST", "127.0.0.1",
         help="Address that --prometheus-port listens on")

@@ -15,28 +15,12 @@ from users.tls import Security, new_context
 MOST_PER_S = 100_000
 PEM = "name a file in PEM form"
 Reader = Callable[[str], Any]
-Sense = tuple[Callable[[float], bool], str]
-"""What makes sense as a number, and what to give where it does not."""
-ABOVE_0: Sense = (lambda n: n > 0, "give more than 0")
-FROM_0: Sense = (lambda n: n >= 0, "give 0 or more")
-FROM_1: Sense = (lambda n: n >= 1, "give 1 or more")
-ANY: Sense = (lambda _: True, "give a whole number")
-COSINE: Sense = (lambda n: -1 <= n <= 1, "give -1 to 1")
-SHARE: Sense = (lambda n: 0 <= n <= 1, "give 0 to 1")
-PORT: Sense = (lambda n: 0 <= n < 65536, "give 0 to 65535")
-QUEUE_DELAY: Sense = (
-    lambda n: 0 <= n <= 10_000_000,
-    "give whole microseconds up to 10,000,000, e.g. 0,1000,10000",
-)
-INSTANCES: Sense = (lambda n: 1 <= n <= 64, "give whole numbers from 1 to 64, e.g. 1,2,4")
+MOST = 2**63
 
 
-def number(kind: type[float], sense: Sense, most: float = 2**63) -> Reader:
-    """An int or a float that makes sense.
-
-    One beyond `most`, or below its negative, is a slip of the hand, or would fill the memory with runs.
-    """
-    holds, give = sense
+def number(kind: type[float], least: float, most: float = MOST, give: str = "") -> Reader:
+    """An int or a float from `least` to `most`; more is a slip of the hand, or fills the memory."""
+    give = give or (f"give {least:,} or more" if most == MOST else f"give {least:,} to {most:,}")
 
     def read(text: str) -> float:
         try:
@@ -44,10 +28,8 @@ def number(kind: type[float], sense: Sense, most: float = 2**63) -> Reader:
             value = kind(text) if text.isascii() else math.nan
         except (ValueError, OverflowError):
             value = math.nan
-        if (isinstance(value, float) and not math.isfinite(value)) or not holds(value):
-            raise ValueError(give)
-        if not -most <= value <= most:
-            raise ValueError(f"give {most:,} at most")
+        if not least <= value <= most:
+            raise ValueError(f"give {MOST:,} at most" if MOST < value < math.inf else give)
         return value
 
     return read

@@ -191,8 +191,8 @@ def test_so_many_hosts_are_not_made(text: str) -> None:
     ("name", "text", "sentence"),
     [
         ("seed", "9" * 400, "give 9,223,372,036,854,775,808 at most"),
-        ("repeats", "1000000000", "give 10,000 at most"),
-        ("max_in_flight", "1000000000", "give 100,000 at most"),
+        ("repeats", "1000000000", "give 1 to 10,000"),
+        ("max_in_flight", "1000000000", "give 1 to 100,000"),
         ("topology", "9" * 5_000, "give worker processes, or WORKERS@HOSTS"),
         ("channels", "pool:" + "9" * 5_000, "give per-user, per-request, shared, same-args or pool:N"),
         ("find_rate", "p99<=" + "9" * 400, "give p50, p90, p95, p99 or p99.9 and ms"),

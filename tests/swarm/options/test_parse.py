@@ -48,7 +48,7 @@ def test_study_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (("--iterations", "0"), "--iterations 0: give 1 or more"),
         (("--iterations", "-3"), "--iterations -3: give 1 or more"),
-        (("--repeats", "0"), "--repeats 0: give 1 or more"),
+        (("--repeats", "0"), "--repeats 0: give 1 to 10,000"),
         (("--seconds", "0"), "--seconds 0: give more than 0"),
         (("--request-timeout", "0"), "--request-timeout 0: give more than 0"),
         (("--min-cosine", "2"), "--min-cosine 2: give -1 to 1"),
@@ -66,7 +66,7 @@ def test_nonsense_is_named(arguments: tuple[str, ...], sentence: str) -> None:
     [
         (("--baseline", "b.json"), "--baseline: is of gates; give --gate, too"),
         (("--repeat-until-decided", "5"), "--repeat-until-decided: is of gates; give --gate, too"),
-        (("--gate", "t.toml", "--repeat-until-decided", "-1"), "--repeat-until-decided -1: give 0 or more"),
+        (("--gate", "t.toml", "--repeat-until-decided", "-1"), "--repeat-until-decided -1: give 0 to 10,000"),
         (
             ("--gate", "t.toml", "--repeat-until-decided", "5", "--find-rate", "p99<=100"),
             "--repeat-until-decided: a search for a rate is not repeated; leave one of them out",

@@ -5,8 +5,7 @@ the latency is the wait for a free user, which says nothing about where the othe
 """
 
 from reports.fold.records import ratio
-from reports.summary.breakdown import mean_in_flight
-from reports.summary.summary import Summary
+from reports.summary.summary import Summary, mean_in_flight
 
 SATURATED = 0.8
 """Of its instances' time: between two executions a server takes and answers requests, so 1 is never seen."""

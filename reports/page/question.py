@@ -1,12 +1,14 @@
 """A question of the report: where its tables and charts stand, and the finding that answers it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum, auto
 
 from reports.page.page import Chart
 from reports.page.table import Table
 from reports.study.study import Study
+
+Shown = Table | Chart | None
 
 
 class Theme(IntEnum):
@@ -23,20 +25,27 @@ class Theme(IntEnum):
     LIMITS = auto()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Question:
     """What a module of `reports.topics` answers; the report is all that there are.
 
-    `shows` are tables and charts under the heading `section`, there by `place`; what is empty is left out.
-    `finds` is its finding, empty where there is none; it is told with others of its `theme`, and not at all
-    where one of the questions that `unless` names has one. Neither is asked of a study it `applies` not to.
+    What `shows` makes of a study stands under the heading `section`, by `place` among others; what is empty
+    is left out. `finds` makes its finding, empty where there is none: it is told with others of its `theme`,
+    and not at all where one of the questions that `unless` names has one. Only studies that it `applies` to
+    are asked.
     """
 
     name: str
     section: str
-    place: int = 0
-    shows: Callable[[Study], Iterable[Table | Chart | None]] = lambda _: ()
+    shows: tuple[Callable[[Study], Shown | Iterable[Shown]], ...] = ()
     finds: Callable[[Study], str] = lambda _: ""
     theme: Theme = Theme.OTHER
     unless: tuple[str, ...] = ()
+    place: int = 0
     applies: Callable[[Study], bool] = lambda _: True
+
+    def shown(self, study: Study) -> Iterator[Shown]:
+        """All its tables and charts."""
+        for make in self.shows:
+            made = make(study)
+            yield from made if isinstance(made, Iterable) else [made]

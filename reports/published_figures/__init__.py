@@ -1,1 +1,1 @@
-"""The figures of the published study, and this one beside them."""
+"""What others published, read and put beside runs."""

@@ -10,10 +10,9 @@ from reports.cells_csv.columns import Figure, figures
 from reports.gates.verdict import Verdict
 from reports.page.page import Page
 from reports.study.study import Study, inconclusive_because
-from reports.summary.breakdown import parts_of
-from reports.summary.summary import Summary
-from reports.topics.contention.tables import record
-from reports.topics.contention.verdict import verdicts as verdicts_on_arms
+from reports.summary.summary import Summary, parts_of
+from reports.topics.contention.conclusion import record
+from reports.topics.contention.conclusion import verdicts as verdicts_on_arms
 from reports.topics.published.hypotheses import judged
 
 _FROM_HEADER = (

@@ -1,6 +1,6 @@
 """A study as a whole: its header, how it ended, one Summary for every planned run, and its seconds."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil
@@ -87,6 +87,10 @@ class Study:
         known: dict[Way, tuple[Any, ...]] = {run.way: ranks(run) for run in self.runs}
         place = self.endpoints.index
         return tuple(sorted(known, key=lambda way: (place(way.endpoint), known[way])))
+
+    def ordered(self, runs: Iterable[Summary], then: Callable[[Summary], Any] = lambda _: 0) -> list[Summary]:
+        """The runs by their ways, and those of one by what comes `then`."""
+        return sorted(runs, key=lambda run: (self.ways.index(run.way), then(run)))
 
     def named(self, way: Way) -> str:
         """A way as tables call it: the endpoint alone where the study has only one variant."""

@@ -25,8 +25,7 @@ from reports.fold.windows import (
 )
 from reports.fold.workers import worker_shares
 from reports.limits.rules import limit_of
-from reports.summary.breakdown import breakdown
-from reports.summary.summary import Summary
+from reports.summary.summary import Summary, breakdown
 
 BYTES_OF_MBIT = 1e6 / 8
 DISTRIBUTIONS = {

@@ -84,7 +84,7 @@ def sections(study: Study) -> Iterator[Section]:
     """What questions show, in reading order: what came out, why, what to doubt, what it ran on."""
     known = {section.heading: section for section in SECTIONS}
     for heading, asked in grouped(questions_of(study), lambda it: it.section).items():
-        shown = (it for one in asked for it in one.shows(study))
+        shown = (it for one in asked for it in one.shown(study))
         section = known.get(heading, Section(heading)).of(shown).long_folded
         if not section.empty:
             yield section

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reports.study.study import load_study
-from reports.topics.load.rate_search import find_bound, searches
+from reports.topics.load.open_load import find_bound, searches
 from tests.locustfiles.conftest import StartService
 from tests.locustfiles.console import study
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.study.study import Study, load_study
-from reports.topics.contention.verdict import Conclusion, verdicts
+from reports.topics.contention.conclusion import Conclusion, verdicts
 from tests.reports.builder import Book
 from tests.reports.lines import REQUEST_BYTES, Record, health_line, triton
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from reports.page.table import Table
 from reports.study.study import load_study
-from reports.topics.load.rate_search import find_bound, highest_rates
+from reports.topics.load.open_load import highest_rates
 from tests.reports.builder import Book
 from tests.reports.lines import Record
 
@@ -32,7 +32,6 @@ def at_rate(book: Book, rate: float, p99_ms: float, endpoint: str = "onnx-http",
 
 def rates(book: Book, folder: Path) -> Table:
     """What a search found."""
-    study = load_study(book.write(folder))
-    bound = find_bound(study)
-    assert bound is not None
-    return highest_rates(study, bound)
+    table = highest_rates(load_study(book.write(folder)))
+    assert table is not None
+    return table

@@ -10,7 +10,7 @@ from reports.histogram.buckets import percentiles_ns
 from reports.page.disclosures import disclosures
 from reports.page.page import Chart
 from reports.page.question import Question, Theme
-from reports.page.table import Footnotes, Table, TableCell, table_of
+from reports.page.table import Footnotes, Table, TableCell, few_samples, table_of
 from reports.stats.repeats import taints
 from reports.study.study import Study
 from reports.summary.summary import Summary
@@ -34,13 +34,6 @@ PUBLISHED = (
 UNWATCHED = "No replicas were recorded: give --kube-url, the address that `kubectl proxy` serves at."
 LONGEST = 160
 """Characters of Kubernetes' own words."""
-
-
-def autoscaling_tables(study: Study) -> Iterator[Table]:
-    """All three; those without a row say nothing."""
-    yield stages_table(study)
-    yield events_table(study)
-    yield effects_table(study)
 
 
 def stages_table(study: Study) -> Table:
@@ -82,8 +75,8 @@ def _stage(
 
 
 def _percentile(name: str, value_ns: float | None, behind: int, notes: Footnotes) -> TableCell:
-    few = [f"few-samples: {name} needs {plural(ENOUGH[name], 'result')}"] if behind < ENOUGH[name] else []
-    return TableCell(ms(value_ns), notes.marks(few) if value_ns is not None else ())
+    few = few_samples(name, behind) if value_ns is not None else []
+    return TableCell(ms(value_ns), notes.marks(few))
 
 
 def events_table(study: Study) -> Table:
@@ -311,10 +304,10 @@ def _data(scaling: AutoscaledRun) -> dict[str, Any]:
 
 
 AUTOSCALING = Question(
-    name="autoscaling",
-    section="Autoscaling",
-    shows=lambda study: (*autoscaling_tables(study), *autoscaling_charts(study)),
-    finds=autoscaling_finding,
-    theme=Theme.SPEED,
+    "autoscaling",
+    "Autoscaling",
+    (stages_table, events_table, effects_table, autoscaling_charts),
+    autoscaling_finding,
+    Theme.SPEED,
     unless=("rate-search", "open-load"),
 )

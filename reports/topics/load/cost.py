@@ -5,10 +5,8 @@ from collections.abc import Sequence
 from reports.fold.samples import Cost
 from reports.format import MISSING
 from reports.page.question import Question
-from reports.page.study_table import ENDPOINT, Columns, cell, figure, number, study_table, text
-from reports.page.table import Table, TableCell
-from reports.stats.figures import fastest_cell, images_per_s
-from reports.stats.repeats import Runs, Value, by_cell, repeats
+from reports.page.table import ENDPOINT, Columns, Table, TableCell, cell, figure, number, study_table, text
+from reports.stats.repeats import Runs, Value, by_cell, by_way, fastest_cell, images_per_s, repeats
 from reports.study.study import Study
 from reports.summary.summary import Summary
 
@@ -56,7 +54,7 @@ COLUMNS: Sequence[Columns[Runs]] = (
 def cost_table(study: Study) -> Table:
     """One row for each way with a success; none where neither a price nor a GPU's power is known."""
     carried = [run for run in study.started if not run.is_floor and images_per_s(run)]
-    every = (fastest_cell(by_cell([run for run in carried if run.way == way]).values()) for way in study.ways)
+    every = (fastest_cell(by_cell(runs).values()) for runs in by_way(study, carried).values())
     cheapest = [runs for runs in every if any(run.cost != Cost() for run in runs)]
     shown = [run for runs in cheapest for run in runs]
     priced = DECLARED if any(run.cost.images_per_usd is not None for run in shown) else NO_PRICE
@@ -74,4 +72,4 @@ def cost_table(study: Study) -> Table:
     )
 
 
-COST = Question(name="cost", section="Load and cost", place=2, shows=lambda study: [cost_table(study)])
+COST = Question("cost", "Load and cost", (cost_table,), place=2)

@@ -8,9 +8,19 @@ from typing import Any
 from reports.caveats.run import ENOUGH
 from reports.format import MISSING, digits, plural
 from reports.page.question import Question, Theme
-from reports.page.study_table import Columns, StudyNotes, Thing, cell, measured, number, study_table, text
-from reports.page.table import Table, TableCell
-from reports.stats.figures import images_per_s
+from reports.page.table import (
+    Columns,
+    StudyNotes,
+    Table,
+    TableCell,
+    Thing,
+    cell,
+    measured,
+    number,
+    percentile_cell,
+    study_table,
+    text,
+)
 from reports.stats.log_ratio import log_ratio
 from reports.stats.repeats import (
     COMPARABLE_RUNS,
@@ -19,13 +29,13 @@ from reports.stats.repeats import (
     Value,
     grouped,
     hedge,
+    images_per_s,
     repeats,
     resting_on,
     spread_of,
 )
 from reports.study.study import Study
 from reports.summary.summary import Summary, percentile_ms
-from reports.topics.load.open_load import latency
 
 DELAY = "delay-"
 """What the part of a variant begins with that names a queue delay."""
@@ -133,8 +143,7 @@ def sweeps(study: Study) -> tuple[Sweep, ...]:
     if (study.header.get("options") or {}).get("find_rate"):
         return ()
     delayed = [run for run in study.runs if run.queue_delay_us is not None and not run.is_floor]
-    ordered = sorted(delayed, key=lambda run: study.ways.index(run.way))
-    made = (_sweep(runs) for runs in grouped(ordered, _else).values())
+    made = (_sweep(runs) for runs in grouped(study.ordered(delayed), _else).values())
     every = [sweep for sweep in made if len(sweep.settings) > 1]
     place = study.endpoints.index
     return tuple(sorted(every, key=lambda it: (place(it.endpoint), it.name, it.batch, it.level)))
@@ -201,7 +210,7 @@ COLUMNS: Sequence[Columns[tuple[Sweep, Setting]]] = (
     *_heads(lambda row: row[0]),
     text("delay ms", lambda row: f"{row[1].delay_us / 1000:.10g}"),
     cell("images/s", lambda row, notes: measured(row[1].runs, images_per_s, notes)),
-    cell("p95 ms", lambda row, notes: latency(row[1].runs, "p95", notes)),
+    cell("p95 ms", lambda row, notes: percentile_cell(row[1].runs, "p95", notes)),
     cell("executed batch", lambda row, notes: number(row[1].runs, executed_batch, notes)),
     cell("executions / requests", lambda row, notes: number(row[1].runs, executions_per_request, notes)),
 )
@@ -259,7 +268,7 @@ def _named(
     runs, doubt = best.setting.runs, doubt_of(best)
     name = TableCell(best.setting.name, notes.marks([doubt] if doubt else []))
     figures = (
-        latency(runs, "p95", notes, spread=True) if value is p95_ms else measured(runs, value, notes)
+        percentile_cell(runs, "p95", notes, spread=True) if value is p95_ms else measured(runs, value, notes)
         for value in values
     )
     return name, *figures
@@ -322,10 +331,5 @@ def _figure(best: Best, value: Value, unit: str, mixed: bool) -> str:
 
 
 QUEUE_DELAY = Question(
-    name="queue-delay",
-    section="Results",
-    place=4,
-    shows=lambda study: (queue_delays(study), best_delays(study)),
-    finds=delay_finding,
-    theme=Theme.SETTINGS,
+    "queue-delay", "Results", (queue_delays, best_delays), delay_finding, Theme.SETTINGS, place=4
 )

@@ -7,8 +7,7 @@ from typing import Any
 from reports.format import plural
 from reports.page.disclosures import disclosures
 from reports.page.page import Chart, rounded
-from reports.stats.figures import images_per_s
-from reports.stats.repeats import Runs, Spread, grouped, resting_on, spread_of
+from reports.stats.repeats import Runs, Spread, by_batch, grouped, images_per_s, resting_on, spread_of
 from reports.stats.usl import Fit, NoFit, fit_usl
 from reports.study.study import Study
 from reports.summary.summary import Way, percentile_ms
@@ -89,9 +88,8 @@ class Curve:
 def curves(study: Study) -> tuple[Curve, ...]:
     """Each way and batch, floors left out, that has successes at two or more levels of closed load."""
     runs = [run for run in study.started if run.load == "closed" and not run.is_floor]
-    found = grouped(runs, lambda run: (run.way, run.batch))
-    keys = sorted(found, key=lambda key: (study.ways.index(key[0]), key[1]))
-    every = (curve(study.named(way), way, batch, found[way, batch]) for way, batch in keys)
+    found = by_batch(study, runs).items()
+    every = (curve(study.named(way), way, batch, of) for (way, batch), of in found)
     return tuple(curve for curve in every if len(curve.points) >= LEAST_LEVELS)
 
 

@@ -6,10 +6,8 @@ from statistics import median
 
 from reports.format import MISSING, digits
 from reports.page.question import Question
-from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
-from reports.page.table import Table, TableCell
-from reports.stats.figures import images_per_s
-from reports.stats.repeats import Runs, Spread, grouped, repeats, resting_on, scarcity, taints
+from reports.page.table import Columns, StudyNotes, Table, TableCell, cell, study_table, text
+from reports.stats.repeats import Runs, Spread, grouped, images_per_s, repeats, resting_on, scarcity, taints
 from reports.stats.usl import Fit, NoFit, Peak
 from reports.study.study import Study
 from reports.summary.summary import Summary
@@ -221,8 +219,4 @@ def scaling_table(study: Study) -> Table:
     )
 
 
-GROWTH = Question(
-    name="growth",
-    section="Load and cost",
-    shows=lambda study: (usl_table(study), scaling_table(study), curves_chart(study)),
-)
+GROWTH = Question("growth", "Load and cost", (usl_table, scaling_table, curves_chart))

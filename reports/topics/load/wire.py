@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from reports.fold.path import HEADER_BYTES
 from reports.format import digits, known
 from reports.page.question import Question
-from reports.page.study_table import Columns, cell, number, study_table, text
-from reports.page.table import Footnotes, Table, TableCell
-from reports.stats.figures import fastest_cell, images_per_s
-from reports.stats.repeats import Runs, by_cell, grouped, resting_on, typical
+from reports.page.table import Columns, Footnotes, Table, TableCell, cell, number, study_table, text
+from reports.stats.repeats import Runs, by_batch, by_cell, fastest_cell, images_per_s, resting_on, typical
 from reports.study.study import Study
 from reports.summary.summary import Summary, Way
 
@@ -57,14 +55,9 @@ def ceiling_per_s(link_bytes_per_s: float, image_bytes: float) -> float:
 
 def wires(study: Study) -> tuple[WireCeiling, ...]:
     """Each way and batch, floors left out, with a success whose bytes are known, by way and batch."""
-    runs = [
-        run
-        for run in study.started
-        if not run.is_floor and images_per_s(run) and run.counts.request_bytes is not None
-    ]
-    found = grouped(runs, lambda run: (run.way, run.batch))
-    keys = sorted(found, key=lambda key: (study.ways.index(key[0]), key[1]))
-    return tuple(wire for key in keys for wire in _wire(*key, found[key]))
+    runs = [run for run in study.started if not run.is_floor and images_per_s(run)]
+    told = (run for run in runs if run.counts.request_bytes is not None)
+    return tuple(wire for key, of in by_batch(study, told).items() for wire in _wire(*key, of))
 
 
 def _wire(way: Way, batch: int, runs: Runs) -> Iterator[WireCeiling]:
@@ -125,4 +118,4 @@ def wire_ceilings(study: Study) -> Table:
     return study_table(study, "Bytes on the wire", caption, columns, found)
 
 
-WIRE = Question(name="wire", section="Load and cost", place=1, shows=lambda study: [wire_ceilings(study)])
+WIRE = Question("wire", "Load and cost", (wire_ceilings,), place=1)

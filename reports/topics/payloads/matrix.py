@@ -6,17 +6,21 @@ from dataclasses import dataclass, replace
 from reports.backend_facts import FLOOR
 from reports.format import MISSING, digits, plural
 from reports.page.question import Question, Theme
-from reports.page.study_table import Columns, cell, number, study_table
-from reports.page.table import Footnotes, Table, TableCell, with_bars
-from reports.stats.figures import Pairs, compute_ms, images_per_s, latency_ms, not_told_apart, protocol_pairs
+from reports.page.table import Columns, Footnotes, Table, TableCell, cell, number, study_table, with_bars
 from reports.stats.repeats import (
     COMPARABLE_RUNS,
     ENOUGH_RUNS,
+    Pairs,
     Runs,
     Value,
     absence,
     by_cell,
+    compute_ms,
     grouped,
+    images_per_s,
+    latency_ms,
+    not_told_apart,
+    protocol_pairs,
     repeats,
     resting_on,
     scarcity,
@@ -174,7 +178,7 @@ COLUMNS: Sequence[Columns[tuple[Runs, Runs]]] = (
 
 def floors(study: Study) -> Table:
     """One row for each cell that has a floor, medians over the repeats of both."""
-    ordered = sorted(study.runs, key=lambda run: study.ways.index(run.way))
+    ordered = study.ordered(study.runs)
     by_key = grouped(ordered, lambda run: (*run.way, run.batch, run.load, run.arrivals, run.level))
     pairs = [(runs, by_key[_twin(key)]) for key, runs in by_key.items() if _twin(key) in by_key]
     caption = "Each cell beside the same requests with no model behind them."
@@ -186,6 +190,6 @@ def _twin(key: Key) -> Key:
     return (f"{key[0]}{FLOOR_SUFFIX}", *key[1:])
 
 
-SERIAL = Question(name="serial", section="Results", shows=seed_tables)
-FLOORS = Question(name="floors", section="Results", place=9, shows=lambda study: [floors(study)])
-FASTEST = Question(name="fastest", section="", finds=fastest_finding, theme=Theme.SPEED)
+SERIAL = Question("serial", "Results", (seed_tables,))
+FLOORS = Question("floors", "Results", (floors,), place=9)
+FASTEST = Question("fastest", "", finds=fastest_finding, theme=Theme.SPEED)

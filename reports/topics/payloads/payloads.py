@@ -7,11 +7,9 @@ from math import log2
 
 from reports.format import MISSING
 from reports.page.question import Question, Theme
-from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
-from reports.page.table import Footnotes, Table, TableCell
-from reports.stats.figures import images_per_s, protocol_pairs
+from reports.page.table import Columns, Footnotes, StudyNotes, Table, TableCell, cell, study_table, text
 from reports.stats.log_ratio import LogRatio, log_ratio
-from reports.stats.repeats import Runs, absence, resting_on, scarcity, taints
+from reports.stats.repeats import Runs, absence, images_per_s, protocol_pairs, resting_on, scarcity, taints
 from reports.study.study import Study
 from reports.summary.summary import Summary, Way
 
@@ -175,17 +173,6 @@ def protocols_finding(study: Study) -> str:
 
 
 PROTOCOLS_ASKED = Question(
-    name="protocols",
-    section="HTTP against gRPC",
-    shows=lambda study: [protocols_map(study)],
-    finds=protocols_finding,
-    theme=Theme.PROTOCOLS,
-    unless=("contention",),
+    "protocols", "HTTP against gRPC", (protocols_map,), protocols_finding, Theme.PROTOCOLS, ("contention",)
 )
-PAYLOADS_ASKED = Question(
-    name="payloads",
-    section="Payloads",
-    shows=lambda study: [payloads_map(study)],
-    finds=payloads_finding,
-    theme=Theme.PAYLOADS,
-)
+PAYLOADS_ASKED = Question("payloads", "Payloads", (payloads_map,), payloads_finding, Theme.PAYLOADS)

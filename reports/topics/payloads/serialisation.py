@@ -7,12 +7,31 @@ from math import floor, log10
 from reports.cells_csv.rows import Row, read_published
 from reports.format import MISSING, digits, known
 from reports.page.question import Question, Theme
-from reports.page.study_table import Columns, StudyNotes, cell, measured, study_table, text
-from reports.page.table import Footnotes, Table, TableCell
+from reports.page.table import (
+    Columns,
+    Footnotes,
+    StudyNotes,
+    Table,
+    TableCell,
+    cell,
+    measured,
+    study_table,
+    text,
+)
 from reports.published_figures.figures import MEAN, P50, Figure, of_column, sourced, their_endpoint
-from reports.stats.figures import in_ms, latency_ms
 from reports.stats.log_ratio import log_ratio
-from reports.stats.repeats import Runs, Value, absence, grouped, repeats, resting_on, spread_of, typical
+from reports.stats.repeats import (
+    Runs,
+    Value,
+    absence,
+    grouped,
+    in_ms,
+    latency_ms,
+    repeats,
+    resting_on,
+    spread_of,
+    typical,
+)
 from reports.study.study import Study
 from reports.summary.summary import Summary, Way
 
@@ -303,9 +322,5 @@ def local_cpu(study: Study, found: Sequence[EncodingPair]) -> Table:
 
 
 SERIALISATION = Question(
-    name="serialisation",
-    section="Serialisation",
-    shows=serialisation_tables,
-    finds=serialisation_finding,
-    theme=Theme.SERIALISATION,
+    "serialisation", "Serialisation", (serialisation_tables,), serialisation_finding, Theme.SERIALISATION
 )

@@ -6,8 +6,18 @@ from dataclasses import dataclass, replace
 from reports.page.question import Question
 from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.published_figures.figures import published_figures
-from reports.stats.figures import images_per_s, latency_ms
-from reports.stats.repeats import COMPARABLE_RUNS, Runs, Spread, Value, grouped, hedge, over, spread_of
+from reports.stats.repeats import (
+    COMPARABLE_RUNS,
+    Runs,
+    Spread,
+    Value,
+    grouped,
+    hedge,
+    images_per_s,
+    latency_ms,
+    over,
+    spread_of,
+)
 from reports.study.study import Study
 from reports.summary.summary import Summary
 
@@ -199,4 +209,4 @@ def hypotheses_table(study: Study) -> Table:
     )
 
 
-HYPOTHESES = Question(name="hypotheses", section="Hypotheses", shows=lambda study: [hypotheses_table(study)])
+HYPOTHESES = Question("hypotheses", "Hypotheses", (hypotheses_table,))

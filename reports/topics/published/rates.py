@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from reports.cells_csv.rows import Row
 from reports.format import MISSING, digits
 from reports.page.question import Question
-from reports.page.study_table import Columns, cell, measured, number, study_table, text
-from reports.page.table import Footnotes, Table, TableCell
+from reports.page.table import Columns, Footnotes, Table, TableCell, cell, measured, number, study_table, text
 from reports.published_figures.figures import (
     P50,
     RATE,
@@ -18,8 +17,18 @@ from reports.published_figures.figures import (
     sourced,
     their_endpoint,
 )
-from reports.stats.figures import images_per_s, latency_ms, protocol_pairs
-from reports.stats.repeats import Runs, Value, by_cell, over, repeats, resting_on, spread_of
+from reports.stats.repeats import (
+    Runs,
+    Value,
+    by_cell,
+    images_per_s,
+    latency_ms,
+    over,
+    protocol_pairs,
+    repeats,
+    resting_on,
+    spread_of,
+)
 from reports.study.study import Study
 
 CAPTION = (
@@ -141,4 +150,4 @@ def rate_tables(study: Study) -> Iterator[Table]:
         yield made(study, figures)
 
 
-RATES = Question(name="published-rates", section="Results", place=1, shows=rate_tables)
+RATES = Question("published-rates", "Results", (rate_tables,), place=1)

@@ -7,8 +7,7 @@ from reports.caveats.run import ENOUGH
 from reports.cells_csv.rows import Row
 from reports.format import MISSING, digits
 from reports.page.question import Question, Theme
-from reports.page.study_table import Columns, StudyNotes, cell, number, study_table
-from reports.page.table import Footnotes, Table, TableCell
+from reports.page.table import Columns, Footnotes, StudyNotes, Table, TableCell, cell, number, study_table
 from reports.published_figures.figures import (
     MEAN,
     P50,
@@ -20,8 +19,18 @@ from reports.published_figures.figures import (
     sourced,
     their_endpoint,
 )
-from reports.stats.figures import images_per_s, in_ms, not_told_apart
-from reports.stats.repeats import COMPARABLE_RUNS, Runs, Value, repeats, resting_on, typical
+from reports.stats.repeats import (
+    COMPARABLE_RUNS,
+    Runs,
+    Value,
+    by_way,
+    images_per_s,
+    in_ms,
+    not_told_apart,
+    repeats,
+    resting_on,
+    typical,
+)
 from reports.study.study import Study
 from reports.topics.servers.memory import by_server, most_resident
 
@@ -84,8 +93,7 @@ def _by_endpoint(study: Study, theirs: Figures) -> list[Runs]:
     """The serial runs of each way that carries what some published one does, the same way."""
     figures = [it for of in theirs.values() for it in of]
     serial = [run for run in study.runs if run.serial and not run.is_floor and their_endpoint(run, figures)]
-    found = ([run for run in serial if run.way == way] for way in study.ways)
-    return [runs for runs in found if runs]
+    return list(by_way(study, serial).values())
 
 
 def _alike(runs: Runs, theirs: Figures) -> Iterator[Shown]:
@@ -148,7 +156,7 @@ def _ahead(study: Study) -> str:
 
 def _best(runs: Runs, study: Study) -> str:
     """openvino-http 24.1 at batch 4; empty where fewer than two backends have a figure."""
-    ways = {way: [run for run in runs if run.way == way] for way in study.ways}
+    ways = by_way(study, runs)
     rates = {way: rate for way, of in ways.items() if (rate := typical(of, images_per_s))}
     if len(rates) < 2:
         return ""
@@ -159,11 +167,11 @@ def _best(runs: Runs, study: Study) -> str:
 
 
 STEP6A = Question(
-    name="step6a",
-    section="Results",
-    place=2,
-    shows=lambda study: (single_images_beside(study), batches_beside(study)),
-    finds=backends_finding,
-    theme=Theme.PROTOCOLS,
+    "step6a",
+    "Results",
+    (single_images_beside, batches_beside),
+    backends_finding,
+    Theme.PROTOCOLS,
     unless=("contention", "protocols"),
+    place=2,
 )

@@ -1,15 +1,24 @@
 """Step 6B: more and more users beside the published ones, and what that study stated of costs and scaling."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from reports.cells_csv.rows import read_published
 from reports.format import MISSING
 from reports.page.question import Question
-from reports.page.study_table import Columns, StudyNotes, cell, figure, study_table, text
-from reports.page.table import Footnotes, Table, TableCell, table_of
+from reports.page.table import (
+    Columns,
+    Footnotes,
+    StudyNotes,
+    Table,
+    TableCell,
+    cell,
+    figure,
+    study_table,
+    table_of,
+    text,
+)
 from reports.published_figures.figures import P50, RATE, Figure, sourced
-from reports.stats.figures import compute_ms, images_per_s, in_ms, latency_ms
-from reports.stats.repeats import Runs, repeats
+from reports.stats.repeats import Runs, compute_ms, grouped, images_per_s, in_ms, latency_ms, repeats
 from reports.study.study import Study
 from reports.summary.summary import Summary
 
@@ -77,11 +86,10 @@ def growth_beside(study: Study) -> Table:
     )
 
 
-def _cells(study: Study) -> Iterator[Runs]:
-    for way in study.ways:
-        own = [run for run in study.runs if run.way == way and run.load == "closed" and run.batch == 1]
-        for level in sorted({run.level for run in own if not run.is_floor}):
-            yield [run for run in own if run.level == level]
+def _cells(study: Study) -> Iterable[Runs]:
+    closed = [run for run in study.runs if run.load == "closed" and run.batch == 1 and not run.is_floor]
+    ordered = study.ordered(closed, lambda run: run.level)
+    return grouped(ordered, lambda run: (run.way, run.level)).values()
 
 
 def costs_beside(study: Study) -> Table:
@@ -91,13 +99,5 @@ def costs_beside(study: Study) -> Table:
     return table_of("Beside step 6B: costs as published", heads, rows, numeric=(1, 2, 3))
 
 
-STEP6B = Question(
-    name="step6b", section="Results", place=3, applies=of_growth, shows=lambda study: [growth_beside(study)]
-)
-STEP6B_COSTS = Question(
-    name="step6b-costs",
-    section="Load and cost",
-    place=3,
-    applies=of_growth,
-    shows=lambda study: [costs_beside(study)],
-)
+STEP6B = Question("step6b", "Results", (growth_beside,), place=3, applies=of_growth)
+COSTS_ASKED = Question("step6b-costs", "Load and cost", (costs_beside,), place=3, applies=of_growth)

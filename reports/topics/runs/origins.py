@@ -104,4 +104,4 @@ def _text(tree: Mapping[str, Any], name: str) -> str:
     return MISSING if value is None or value == "" else str(value)
 
 
-ORIGINS = Question(name="origins", section="What it ran on", shows=origins)
+ORIGINS = Question("origins", "What it ran on", (origins,))

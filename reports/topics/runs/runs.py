@@ -6,8 +6,7 @@ from typing import Protocol
 
 from reports.format import known, ms
 from reports.page.question import Question
-from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
-from reports.page.table import Table, TableCell, table_of
+from reports.page.table import Columns, StudyNotes, Table, TableCell, cell, study_table, table_of, text
 from reports.study.study import Study
 from reports.summary.summary import Summary, codes
 
@@ -84,9 +83,5 @@ def failures_by_kind(study: Study) -> Table:
     return table_of("Failures by kind", ("endpoint", "kind", "requests"), rows, numeric=[2])
 
 
-DOUBTS = Question(
-    name="doubts",
-    section="Doubts",
-    shows=lambda study: (caveats_by_code(study), failures_by_kind(study), caveats_by_run(study)),
-)
-RUNS = Question(name="runs", section="Every run", shows=lambda study: [every_run(study)])
+DOUBTS = Question("doubts", "Doubts", (caveats_by_code, failures_by_kind, caveats_by_run))
+RUNS = Question("runs", "Every run", (every_run,))

@@ -133,4 +133,4 @@ def _runs(seconds: Sequence[TimelineSecond]) -> Iterator[dict[str, Any]]:
         before = _end(here[-1])
 
 
-TIMELINE = Question(name="timeline", section="Over time", shows=lambda study: [timeline_chart(study)])
+TIMELINE = Question("timeline", "Over time", (timeline_chart,))

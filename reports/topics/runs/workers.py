@@ -8,8 +8,7 @@ from reports.fold.records import ratio
 from reports.fold.workers import WorkerShare
 from reports.format import MISSING, counted, digits, known, ms
 from reports.page.question import Question
-from reports.page.study_table import StudyNotes
-from reports.page.table import Table, TableCell, table_of
+from reports.page.table import StudyNotes, Table, TableCell, table_of
 from reports.study.study import Study
 from reports.summary.summary import Summary
 from reports.topics.runs.runs import run_head, run_name
@@ -173,8 +172,4 @@ def _path_numbers(run: Summary, path: Path) -> tuple[str, ...]:
     )
 
 
-WORKERS = Question(
-    name="workers",
-    section="Workers and connections",
-    shows=lambda study: (per_worker(study), generator_health(study), connections_and_path(study)),
-)
+WORKERS = Question("workers", "Workers and connections", (per_worker, generator_health, connections_and_path))

@@ -13,12 +13,10 @@ from reports.limit import Limit
 from reports.page.disclosures import disclosures
 from reports.page.page import Chart, rounded
 from reports.page.question import Question, Theme
-from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
-from reports.page.table import Table, TableCell
+from reports.page.table import Columns, StudyNotes, Table, TableCell, cell, study_table, text
 from reports.stats.repeats import Runs, by_cell, resting_on
 from reports.study.study import Study
-from reports.summary.breakdown import PARTS, Part, parts_of
-from reports.summary.summary import Summary, tainting
+from reports.summary.summary import PARTS, Part, Summary, parts_of, tainting
 from reports.topics.runs.runs import RUN, run_head
 
 HEADS = {
@@ -164,10 +162,10 @@ def breakdown_chart(study: Study) -> Chart | None:
     return Chart(TITLE, caption, "breakdown", {"parts": parts, "panels": panels}, notes=tuple(notes))
 
 
-def _cells(study: Study) -> Iterator[Runs]:
+def _cells(study: Study) -> Iterable[Runs]:
     """The repeats of each cell that has a mean latency, ways in the study's order; no floors."""
     known = [run for run in study.started if run.latency.mean_ns is not None and not run.is_floor]
-    yield from sorted(by_cell(known).values(), key=lambda runs: study.ways.index(runs[0].way))
+    return by_cell(study.ordered(known)).values()
 
 
 def _key(run: Summary) -> tuple[bool, str, float, int]:
@@ -237,10 +235,10 @@ def _parts(row: Percentile, _: StudyNotes) -> Iterator[str]:
 
 
 BREAKDOWN = Question(
-    name="breakdown",
-    section="Where the time goes",
-    shows=lambda study: (in_the_way(study), where_the_time_goes(study), breakdown_chart(study)),
-    finds=against,
-    theme=Theme.LIMITS,
+    "breakdown",
+    "Where the time goes",
+    (in_the_way, where_the_time_goes, breakdown_chart),
+    against,
+    Theme.LIMITS,
 )
-TRACE = Question(name="trace", section="Every run", place=1, shows=lambda study: [traced_requests(study)])
+TRACE = Question("trace", "Every run", (traced_requests,), place=1)

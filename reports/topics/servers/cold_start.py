@@ -6,8 +6,7 @@ from statistics import median
 from reports.format import MISSING, known, ms, plural
 from reports.ledger.ledger import Record
 from reports.page.question import Question
-from reports.page.study_table import StudyNotes
-from reports.page.table import Footnotes, Table, TableCell, table_of
+from reports.page.table import Footnotes, StudyNotes, Table, TableCell, table_of
 from reports.study.study import Study
 
 HEADS = ("endpoint", "start s", "load s", "batch", "first ms", "next ms")
@@ -70,4 +69,4 @@ def _median(records: Sequence[Record], name: str) -> float | None:
     return median(known) if known else None
 
 
-COLD_STARTS = Question(name="cold-starts", section="Cold starts", shows=lambda study: [cold_starts(study)])
+COLD_STARTS = Question("cold-starts", "Cold starts", (cold_starts,))

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from reports.fold.server_facts import Memory, MemoryReading
 from reports.format import MISSING, known
 from reports.page.question import Question
-from reports.page.study_table import StudyNotes
-from reports.page.table import Footnotes, Table, TableCell, table_of
+from reports.page.table import Footnotes, StudyNotes, Table, TableCell, table_of
 from reports.published_figures.figures import of_three_backends
 from reports.stats.repeats import Runs
 from reports.study.study import Study
@@ -131,6 +130,4 @@ def _mb(value: float | None, marks: tuple[int, ...] = ()) -> TableCell:
     return TableCell(known(value, MB), marks, value)
 
 
-MEMORY = Question(
-    name="memory", section="Memory", shows=lambda study: (memory_table(study), memory_by_run(study))
-)
+MEMORY = Question("memory", "Memory", (memory_table, memory_by_run))

@@ -142,4 +142,4 @@ def _source() -> str:
     return f"published: {published()['source']}"
 
 
-OPERATORS = Question(name="operators", section="Operators", shows=operator_tables)
+OPERATORS = Question("operators", "Operators", (operator_tables,))

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from reports.fold.path import Path
-from reports.summary.breakdown import PARTS, breakdown, in_kernel_ns, mean_in_flight, parts_of, sharing
-from reports.summary.summary import Summary
+from reports.summary.summary import PARTS, Summary, breakdown, in_kernel_ns, mean_in_flight, parts_of, sharing
 from tests.reports.parts import changed
 
 KNOWN: dict[str, Any] = {

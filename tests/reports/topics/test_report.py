@@ -24,7 +24,7 @@ TOY = '''"""Which run was the last?"""
 
 from reports.page.page import Chart
 from reports.page.question import Question
-from reports.page.table import table_of
+from reports.page.table import Table, table_of
 from reports.study.study import Study
 
 
@@ -32,15 +32,24 @@ def last_run(study: Study) -> str:
     return study.started[-1].cell
 
 
+def tables(study: Study) -> list[Table]:
+    rows = [(last_run(study), len(study.runs))]
+    return [table_of("The last run", ("cell", "of"), rows), table_of("What is empty", ("cell",), [])]
+
+
+def chart(study: Study) -> Chart:
+    return Chart("All runs", "A toy.", "curves", {"panels": [], "series": []})
+
+
+def finding(study: Study) -> str:
+    return f"The last run was {last_run(study)}."
+
+
 QUESTION = Question(
-    name="last-run",
-    section="The end",
-    shows=lambda study: (
-        table_of("The last run", ("cell", "of"), [(last_run(study), len(study.runs))]),
-        table_of("What is empty", ("cell",), []),
-        Chart("All runs", "A toy.", "curves", {"panels": [], "series": []}),
-    ),
-    finds=lambda study: f"The last run was {last_run(study)}.",
+    "last-run",
+    "The end",
+    (tables, chart),
+    finding,
     applies=lambda study: study.header["study"] == "step9",
 )
 '''
@@ -102,7 +111,7 @@ def test_findings_come_by_theme_and_without_those_that_another_makes_needless(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def asked(name: str, theme: Theme, finding: str, *unless: str) -> Question:
-        return Question(name=name, section="", theme=theme, finds=lambda _: finding, unless=unless)
+        return Question(name, "", (), lambda _: finding, theme, unless)
 
     made = (
         asked("backends", Theme.PROTOCOLS, "Backends.", "cause", "protocols"),

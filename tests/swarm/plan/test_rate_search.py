@@ -9,7 +9,7 @@ from reports.caveats.rate_bound import RateBound
 from reports.histogram import buckets
 from reports.study.study import Study, load_study
 from reports.summary.summary import Summary
-from reports.topics.load.rate_search import find_bound, searches
+from reports.topics.load.open_load import find_bound, searches
 from swarm.output.run_fold import RunFold
 from swarm.plan.cell import Cell, PlannedRun
 from swarm.plan.rate_search import MOST_STEPS, RateSearch, rates

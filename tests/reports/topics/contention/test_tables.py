@@ -5,8 +5,7 @@ from pathlib import Path
 
 from reports.__main__ import main
 from reports.published_figures.figures import published_figures
-from reports.topics.contention.tables import arms_table, evidence_table, record, verdict_said
-from reports.topics.contention.verdict import verdicts
+from reports.topics.contention.conclusion import arms_table, evidence_table, record, verdict_said, verdicts
 from reports.topics.report import build_page, findings
 from tests.reports.contention_book import BY_CONNECTIONS, a_study, arms, studied
 from tests.reports.open_load import notes_at, texts

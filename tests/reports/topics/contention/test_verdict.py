@@ -6,9 +6,8 @@ import pytest
 
 from reports.study.study import load_study
 from reports.topics.contention.arms import ArmAxes, arms_of, cases
-from reports.topics.contention.questions import ExperimentAnswer
-from reports.topics.contention.tables import verdict_said
-from reports.topics.contention.verdict import verdicts
+from reports.topics.contention.conclusion import verdict_said, verdicts
+from reports.topics.contention.experiments import ExperimentAnswer
 from reports.topics.report import build_page
 from tests.reports.builder import Book
 from tests.reports.contention_book import (

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from reports.study.study import load_study
-from reports.topics.load.rate_search import find_bound
+from reports.topics.load.open_load import find_bound
 from reports.topics.report import findings
 from tests.reports.open_load import at_rate, notes_at, rates, searched, texts
 

@@ -64,15 +64,15 @@ class ExperimentAnswer:
         return ", ".join(told) or "tells nothing either way"
 
 
-Question = Callable[[Arms], ExperimentAnswer]
+Experiment = Callable[[Arms], ExperimentAnswer]
 Found = tuple[str, Mapping[str, str] | None]
 """The figures, and which causes they speak for or against; None where the arms were no test."""
 
 
-def asks(question: str, decides: bool = True) -> Callable[[Callable[[Arms], Found | None]], Question]:
+def asks(question: str, decides: bool = True) -> Callable[[Callable[[Arms], Found | None]], Experiment]:
     """Makes a question of what is found in the arms for it, which is None where they were not run."""
 
-    def made(find: Callable[[Arms], Found | None]) -> Question:
+    def made(find: Callable[[Arms], Found | None]) -> Experiment:
         @wraps(find)
         def answer(arms: Arms) -> ExperimentAnswer:
             figures, says = find(arms) or ("", {})

@@ -117,7 +117,8 @@ def _of_percentile(threshold: Threshold, seconds: BlockSeries, runs: int) -> Evi
     def share_beyond(bound: float) -> Share:
         found = share_of(*seconds.beyond(name, bound * NS_PER_MS), seconds.runs)
         # The few that are beyond a near bound do not tell how alike neighbours are; those at the value do.
-        return at_value.no_surer(found) if below <= bound <= above else found
+        near = below <= bound <= above
+        return replace(found, effective=min(at_value.effective, found.effective)) if near else found
 
     at_bound, at_tolerated = share_beyond(require.bound), share_beyond(threshold.tolerated)
     return _of_shares(threshold, value, (below, above), runs, (at_bound, rest), (at_tolerated, rest))

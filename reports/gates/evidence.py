@@ -186,10 +186,6 @@ class Share:
         """The same of so many times the requests."""
         return replace(self, effective=self.effective * factor)
 
-    def no_surer(self, other: "Share") -> "Share":
-        """The other, but of no more effective requests than this."""
-        return replace(other, effective=min(self.effective, other.effective))
-
     @property
     def interval(self) -> tuple[float, float]:
         """Of 95 %: Clopper and Pearson's, of the effective requests."""

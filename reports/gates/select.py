@@ -13,6 +13,7 @@ from reports.summary.summary import FLOOR_SUFFIX
 
 SAME = ("batch", "load", "level", "arrivals", *of_trait("gated"))
 """What the two cells of a ratio of endpoints share."""
+OF_ENDPOINT = ("endpoint", "backend", "protocol", "payload")
 TOLD = 12
 """Names in a message, which may be thousands."""
 Planned = Mapping[str, Any]
@@ -72,7 +73,8 @@ def unpaired(threshold: Threshold, cells: Mapping[str, Planned]) -> list[tuple[s
         other = _other(name, planned, under, over)
         first = known.get(other.partition("/")[0])
         # the choice is of the first cell, which would be like this one, of another endpoint
-        if first and name not in seconds and cells_of(threshold, {other: {**planned, **_endpoint_of(first)}}):
+        like = {**planned, **{key: first[key] for key in OF_ENDPOINT}} if first else {}
+        if first and name not in seconds and cells_of(threshold, {other: like}):
             found.append((other, name))
     return found
 
@@ -83,10 +85,6 @@ def _other(name: str, planned: Planned, this: str, that: str) -> str:
     if counterpart := _counterpart(endpoint, this, that):
         return f"{counterpart}{name.removeprefix(endpoint)}"
     return _counterpart(name, this, that)
-
-
-def _endpoint_of(planned: Planned) -> Planned:
-    return {key: planned[key] for key in ("endpoint", "backend", "protocol", "payload")}
 
 
 def _place(planned: Planned) -> tuple[object, ...]:

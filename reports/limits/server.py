@@ -48,7 +48,7 @@ def server_queue(run: Summary) -> Limit | None:
     """Requests wait longer than they are worked on, for a batch to fill or for an instance to be free."""
     if run.server.queue_ns is None or service_ns(run) is None:
         return None
-    if not saturated(run) and within_batching_delay(run) and queue_is_largest(run, WASTEFUL_DELAY):
+    if not saturated(run) and held_back(run):
         return _waiting_for_a_batch(run)
     if exhausted(run) or decodes(run) or not queue_leads(run):
         return None
@@ -156,29 +156,18 @@ def queue_leads(run: Summary) -> bool:
         return True
     if not loaded(run):
         return False
-    return waited > QUEUE_TIMES * work or (
-        waited >= WAITING_TIMES * work and waiting_each(run, waited / whole) >= WAITING_EACH
-    )
-
-
-def waiting_each(run: Summary, share: float) -> float:
-    """Requests in the queue for each instance, of those under way; `share` of their time is spent there."""
     instances = (run.serving.instances if run.serving else None) or 1
-    return (in_flight(run) or 0.0) * share / instances
+    waiting_each = (in_flight(run) or 0.0) * (waited / whole) / instances
+    return waited > QUEUE_TIMES * work or (waited >= WAITING_TIMES * work and waiting_each >= WAITING_EACH)
 
 
-def within_batching_delay(run: Summary) -> bool:
-    """Whether the batcher holding requests back explains their wait."""
-    delay_ns = run.serving.batching_delay_ns if run.serving else None
-    if not delay_ns or run.server.queue_ns is None:
-        return False
-    return run.server.queue_ns <= DELAY_TIMES * delay_ns
-
-
-def queue_is_largest(run: Summary, least_share: float) -> bool:
-    """Whether requests are nowhere longer than in the server's queue, and there for some share at least."""
+def held_back(run: Summary) -> bool:
+    """Whether requests are nowhere longer than in the server's queue, and its batcher explains their wait."""
     waited, whole = run.server.queue_ns, service_ns(run)
-    if waited is None or not whole or waited < least_share * whole:
+    delay_ns = run.serving.batching_delay_ns if run.serving else None
+    if waited is None or not whole or not delay_ns:
+        return False
+    if waited > DELAY_TIMES * delay_ns or waited < WASTEFUL_DELAY * whole:
         return False
     server, phases = run.server, run.phases
     others = (server.compute_ns, server.other_ns, path_ns(run), phases.encode_ns, phases.decode_ns)

@@ -31,10 +31,8 @@ def test_none_and_all_are_ends(share: float, low: float, high: float) -> None:
     assert ends.p_beyond(0.5, above=share == 1) < 1e-20
 
 
-def test_shares_grow_and_are_made_no_surer() -> None:
+def test_three_times_the_requests_tell_three_times_as_much() -> None:
     assert Share(0.1, 50).grown(3) == Share(0.1, 150)
-    assert Share(0.1, 50).no_surer(Share(0.2, 80)) == Share(0.2, 50)
-    assert Share(0.1, 80).no_surer(Share(0.2, 50)) == Share(0.2, 50)
 
 
 def test_none_and_all_count_every_request() -> None:

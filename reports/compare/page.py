@@ -100,15 +100,12 @@ def _alone(base: Side, other: Side) -> str:
 
 def _verdicts(pair: Sequence[Match]) -> str:
     """How many cells came out how, by images per second and by p50."""
-    sorts = {measure: [it for it in pair if it.measure == measure] for measure in (RATE, P50)}
-    told = [f"{measure.title}: {_counts(here)}." for measure, here in sorts.items() if here]
+    told = []
+    for measure in (RATE, P50):
+        counts = Counter(it.verdict for it in pair if it.measure == measure)
+        said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+        told += [f"{measure.title}: {said}."] if said else []
     return " ".join(told) or "Neither images per second nor p50 stand on both sides."
-
-
-def _counts(pair: Sequence[Match]) -> str:
-    """3 faster, 1 slower, 2 no difference shown."""
-    counts = Counter(it.verdict for it in pair)
-    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
 
 
 def _biggest(base: Side, other: Side, pair: Sequence[Match]) -> str:

@@ -71,14 +71,10 @@ class Penalty:
 def penalties(base: Side, other: Side) -> Iterator[Penalty]:
     """One for each backend that has both protocols on both sides, with one user and single images."""
     ours, theirs, untested = _pairs(base), _pairs(other), no_other_gpu(base, other)
-    for key in ours:
-        if key in theirs:
-            below, above = (log_ratio(grpc.values, http.values) for http, grpc in (ours[key], theirs[key]))
-            figures = (*ours[key], *theirs[key])
-            change = over(above, below)
-            yield Penalty(
-                key[0], key[2], below, above, change, tuple(dict.fromkeys(doubts_of(P50, figures))), untested
-            )
+    for key in [key for key in ours if key in theirs]:
+        below, above = (log_ratio(grpc.values, http.values) for http, grpc in (ours[key], theirs[key]))
+        doubts = tuple(dict.fromkeys(doubts_of(P50, (*ours[key], *theirs[key]))))
+        yield Penalty(key[0], key[2], below, above, over(above, below), doubts, untested)
 
 
 def _pairs(side: Side) -> dict[Key, tuple[Figure, Figure]]:

@@ -187,12 +187,7 @@ class Counting:
         for threshold in self.thresholds:
             own = threshold.require.kind is JudgedBy.EVIDENCE and threshold.severity == FAIL
             if own and threshold.require.column != column and threshold.chooses(planned):
-                yield from _unkept(threshold, run)
-
-
-def _unkept(threshold: Threshold, run: Taken) -> Iterator[str]:
-    value = run.value(threshold.require.column)
-    if value is None:
-        yield f"{threshold.require.column} is not known"
-    elif not threshold.keeps(value):
-        yield f"{threshold.require.text} is not kept"
+                if (value := run.value(threshold.require.column)) is None:
+                    yield f"{threshold.require.column} is not known"
+                elif not threshold.keeps(value):
+                    yield f"{threshold.require.text} is not kept"

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich import box
@@ -30,21 +29,16 @@ def render_console(page: Page, console: Console) -> None:
         console.print(Text(f"• {plain(sentence)}"))
     every = [table for section in page.sections if section.brief for table in section.tables]
     tables = [table for table in every if not table.folded]
-    if said := " ".join(not_in_findings(page, tables)):
+    shared = dict.fromkeys(text for table in tables for text in table.shared)
+    if unsaid := [text for text in shared if not any(text in finding for finding in page.findings)]:
         console.print()
-        console.print(Text(plain(said), style="dim"))
+        console.print(Text(plain(" ".join(unsaid)), style="dim"))
     for table in tables:
         _print_table(table, console)
     folded = [table for table in every if table.folded]
     if long := [f"{plain(table.title)} ({plural(len(table.rows), 'row')})" for table in folded]:
         console.print()
         console.print(Text(f"Only in the files: {', '.join(long)}.", style="dim"))
-
-
-def not_in_findings(page: Page, tables: Sequence[Table]) -> Iterator[str]:
-    """What the tables share and no finding says, each sentence once."""
-    shared = dict.fromkeys(text for table in tables for text in table.shared)
-    return (text for text in shared if not any(text in finding for finding in page.findings))
 
 
 def _print_table(table: Table, console: Console) -> None:

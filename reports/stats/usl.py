@@ -76,7 +76,7 @@ class Fit:
     each pair of users costs.
 
     `peak` is None where `no_peak` says why. `r_squared` is the share of the logs' variance that the curve
-    explains. `levels` are the lowest and the highest users, `runs` the points behind it.
+    explains. `levels` are the lowest and the highest users.
     """
 
     lambda_: Estimate
@@ -86,7 +86,6 @@ class Fit:
     no_peak: str
     r_squared: float
     levels: tuple[float, float]
-    runs: int
 
     def rate_at(self, users: float) -> float:
         """The curve's rate at some users."""
@@ -127,11 +126,13 @@ def _fit(points: tuple[tuple[float, float], ...]) -> Fit | NoFit:
         return NoFit(reason)
     drawn = without_traces(bootstrapped(users, rates, fitted), users[-1])
     lambda_, sigma, kappa = (_estimate(value, drawn[:, at]) for at, value in enumerate(found))
-    if reason := undetermined(sigma.high - sigma.low, lambda_.high / lambda_.low):
-        return NoFit(reason)
+    if (wide := sigma.high - sigma.low) > WIDEST_SIGMA:
+        return NoFit(f"the levels do not determine σ: its interval is {digits(wide)} wide")
+    if (times := lambda_.high / lambda_.low) > WIDEST_LAMBDA:
+        return NoFit(f"the levels do not determine λ: its interval spans a factor of {digits(times)}")
     levels = (float(users[0]), float(users[-1]))
     peak, no_peak = _peak(found, drawn, kappa, levels)
-    return Fit(lambda_, sigma, kappa, peak, no_peak, r_squared, levels, len(points))
+    return Fit(lambda_, sigma, kappa, peak, no_peak, r_squared, levels)
 
 
 def _estimate(value: float, drawn: Floats) -> Estimate:
@@ -221,15 +222,6 @@ def poor(misses: Floats, r_squared: float) -> str:
     if r_squared < LEAST_R_SQUARED:
         said = f"the curve explains {digits(100 * r_squared)} % of the variation"
         return f"{said}, less than {100 * LEAST_R_SQUARED:g} %"
-    return ""
-
-
-def undetermined(sigma_width: float, lambda_times: float) -> str:
-    """Why these levels do not tell the parameters apart; empty where they do."""
-    if sigma_width > WIDEST_SIGMA:
-        return f"the levels do not determine σ: its interval is {digits(sigma_width)} wide"
-    if lambda_times > WIDEST_LAMBDA:
-        return f"the levels do not determine λ: its interval spans a factor of {digits(lambda_times)}"
     return ""
 
 

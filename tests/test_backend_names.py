@@ -33,6 +33,8 @@ ALLOWED = {
     **{
         (f"swarm/{place}.py", "trt"): FLAG for place in ("options/model", "study/master", "targets/endpoints")
     },
+    ("users/__init__.py", "pytorch"): "the users of the published studies",
+    ("users/__init__.py", "onnx"): "the users of the published studies",
     ("swarm/options/model.py", "onnx"): EXAMPLE,
     ("reports/gates/require.py", "onnx"): EXAMPLE,
     ("swarm/output/results_folder.py", "emulated"): STATED,

@@ -1,6 +1,6 @@
 """Users: how one request is built, sent, timed and checked.
 
-A locustfile of your own subclasses InferenceUser and names an Endpoint; a study imports EmbeddingUser.
+A study imports EmbeddingUser. A plain locustfile subclasses JpegHttpUser, TritonHttpUser or TritonGrpcUser.
 Backend, Facts and register are for a kind of server that is not known yet.
 """
 
@@ -21,3 +21,24 @@ from users.load.user import InferenceUser as InferenceUser
 
 class EmbeddingUser(InferenceUser):
     """Who asks the endpoints of a study, whatever their backends."""
+
+
+class JpegHttpUser(InferenceUser):
+    """Sends base64 JPEG over HTTP to the PyTorch service at `host`, of `batch` pictures a request."""
+
+    abstract = True
+    asks = "pytorch-http"
+
+
+class TritonHttpUser(InferenceUser):
+    """Sends float32 tensors over binary HTTP to the `model` of a Triton at `host`."""
+
+    abstract = True
+    asks = "onnx-http"
+
+
+class TritonGrpcUser(InferenceUser):
+    """Sends float32 tensors over gRPC to the `model` of a Triton at `host`."""
+
+    abstract = True
+    asks = "onnx-grpc"

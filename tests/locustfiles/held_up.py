@@ -6,9 +6,9 @@ from typing import Any
 
 from gevent import monkey
 
-from locustfiles.step7 import ServiceUser, Step7
+from locustfiles.step7 import EmbeddingUser, Step7
 
-__all__ = ["ServiceUser", "Step7"]
+__all__ = ["EmbeddingUser", "Step7"]
 FIRST_TIME = 170
 """Of the 180 requests that three seconds have."""
 EVERY, BLOCK_S = 4, 0.022

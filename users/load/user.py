@@ -3,12 +3,14 @@
 from locust import User, task
 
 import itertools
+import re
 import time
+from dataclasses import replace
 from typing import ClassVar
 
 import gevent
 
-from users.backends.registry import transport_of
+from users.backends.registry import backends, transport_of
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError, short
 from users.inputs.images import load_images
@@ -29,10 +31,12 @@ ABANDONED = RequestError(ErrorKind.OTHER, "abandoned at a stop")
 class InferenceUser(User):
     """A Locust user who asks for embeddings, one request at a time, as its endpoint's backend is asked.
 
-    In a study, `assignment` is set by the worker. In a plain locustfile, set `endpoint` and `batch`:
+    In a study, `assignment` is set by the worker. In a plain locustfile, a subclass of one of those in
+    users/__init__.py needs a `host`, or Locust's `--host`; any other sets an `endpoint` of its own:
 
-        class Mine(InferenceUser):
-            endpoint = Endpoint("mine", "onnx", "grpc", "fp32", "gpu-host:8001", "openclip_vit_b32")
+        class Mine(TritonGrpcUser):
+            host = "gpu-host:8001"
+            model = "openclip_vit_b32"
             batch = 4
             wait_time = constant(1)
     """
@@ -41,7 +45,10 @@ class InferenceUser(User):
     assignment: ClassVar[Assignment | None] = None
     assigned: ClassVar[bool] = False
     """Whether a worker will set the assignment; a user who comes before it waits."""
+    asks: str = ""
+    """The endpoint of a backend that is at `host`, by its name, such as `onnx-grpc`."""
     endpoint: Endpoint | None = None
+    model: str = ""
     batch: int = 1
     timeout_s: float = 60.0
     channels: str = PER_USER
@@ -185,10 +192,22 @@ class InferenceUser(User):
 
     def _own_assignment(self) -> Assignment:
         """The assignment of a plain locustfile: this class's endpoint and batch, always measuring."""
-        if self.endpoint is None:
-            raise ValueError(f"{type(self).__name__} needs an `endpoint`: set it to an Endpoint on the class")
-        transport = transport_of(self.endpoint)
-        pool = prepare_pool(transport, load_images(""), self.batch, self.endpoint)
-        assignment = Assignment(self.endpoint, transport, pool, self.timeout_s, channels=self.channels)
+        endpoint = self.endpoint or self._at_host()
+        transport = transport_of(endpoint)
+        pool = prepare_pool(transport, load_images(""), self.batch, endpoint)
+        assignment = Assignment(endpoint, transport, pool, self.timeout_s, channels=self.channels)
         assignment.enter("measure")
         return assignment
+
+    def _at_host(self) -> Endpoint:
+        """What it asks, at Locust's host. Raises ValueError."""
+        scheme, _, address = str(self.host or "").rstrip("/").rpartition("://")
+        if not self.asks or not re.fullmatch(r"\S+:[0-9]+", address):
+            raise ValueError(
+                f"{type(self).__name__} needs a `host` with its port, e.g. gpu-host:8001, as a subclass of"
+                " TritonGrpcUser, TritonHttpUser or JpegHttpUser, or an `endpoint` of its own"
+            )
+        known = {endpoint.name: endpoint for one in backends().values() for endpoint in one.endpoints}
+        own = known[self.asks]
+        tls = scheme in ("https", "grpcs")
+        return replace(own, address=address, tls=tls, model=self.model or own.model)

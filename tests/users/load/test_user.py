@@ -8,6 +8,7 @@ import gevent
 import numpy as np
 import pytest
 
+from users import JpegHttpUser, TritonGrpcUser, TritonHttpUser
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
 from users.load.assignment import Assignment
@@ -254,5 +255,41 @@ def test_a_user_of_a_study_waits_for_its_stage(user: ScriptedUser, monkeypatch: 
 
 def test_without_stage_or_endpoint_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ScriptedUser, "assignment", None)
-    with pytest.raises(ValueError, match="ScriptedUser needs an `endpoint`"):
+    with pytest.raises(ValueError, match="ScriptedUser needs a `host` with its port"):
         ScriptedUser(Environment(user_classes=[ScriptedUser])).on_start()
+
+
+@pytest.mark.parametrize(
+    ("of", "host", "found"),
+    [
+        (
+            JpegHttpUser,
+            "http://gpu-host:8002/",
+            Endpoint("pytorch-http", "pytorch", "http", "jpeg", "gpu-host:8002"),
+        ),
+        (
+            TritonHttpUser,
+            "gpu-host:8000",
+            Endpoint("onnx-http", "onnx", "http", "fp32", "gpu-host:8000", "mine"),
+        ),
+        (
+            TritonGrpcUser,
+            "grpcs://[::1]:8001",
+            Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "[::1]:8001", "mine", tls=True),
+        ),
+    ],
+)
+def test_a_plain_locustfile_needs_a_host_alone(of: type[InferenceUser], host: str, found: Endpoint) -> None:
+    plain = type("Plain", (of,), {"host": host, "model": found.model, "batch": 3})
+    user = plain(Environment(user_classes=[plain]))
+    user.on_start()
+    user.on_stop()
+    assert user.mine.endpoint == found
+    assert {len(request.indices) for request in user.mine.pool} == {3}
+
+
+@pytest.mark.parametrize("host", ["", "gpu-host", "http://", "gpu host:1"])
+def test_a_host_without_its_port_is_refused(host: str) -> None:
+    plain = type("Plain", (TritonGrpcUser,), {"host": host})
+    with pytest.raises(ValueError, match="Plain needs a `host` with its port"):
+        plain(Environment(user_classes=[plain])).on_start()

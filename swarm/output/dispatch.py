@@ -98,11 +98,12 @@ class Dispatcher:
     def _on_second(self, second: LiveSecond) -> None:
         if not self._delivery.wanted:
             return
+        row = second.row
         if second.here.phases:
-            self._fire("window", window_event(second))
-            self._fire("health", health_event(second))
+            self._fire("window", window_event(second, row))
+            self._fire("health", health_event(second, row))
         if second.sample is not None:
-            self._fire("sample", sample_event(second, second.sample))
+            self._fire("sample", sample_event(second.sample, row))
 
     def _fire(self, name: str, told: Any) -> None:
         self._delivery.fire(name, told)
@@ -143,14 +144,14 @@ class Dispatcher:
             return ()
 
 
-def window_event(second: LiveSecond) -> WindowEvent:
+def window_event(second: LiveSecond, row: TimelineSecond) -> WindowEvent:
     """What clients did in a second, by its row and by what that was made of."""
     found = {phase: copied(one) for phase, one in second.here.results.items()}
     whole = Results()
     for one in found.values():
         whole.merge(one)
     return WindowEvent(
-        **part_of(ClientSecond, second.row),
+        **part_of(ClientSecond, row),
         second=second.at,
         revision=second.revision,
         ok=whole.ok,
@@ -173,9 +174,9 @@ def copied(found: Results) -> Results:
     return replace(found, failure_kinds=kinds, histograms=histograms)
 
 
-def health_event(second: LiveSecond) -> HealthEvent:
+def health_event(second: LiveSecond, row: TimelineSecond) -> HealthEvent:
     """How each worker fared in it."""
-    row, told = second.row, second.here.health.workers
+    told = second.here.health.workers
     return HealthEvent(
         second=second.at,
         cell=row.cell,
@@ -198,11 +199,11 @@ def worker_second(sums: HealthSums) -> WorkerSecond:
     )
 
 
-def sample_event(second: LiveSecond, sample: Record) -> SampleEvent:
+def sample_event(sample: Record, row: TimelineSecond) -> SampleEvent:
     """What was sampled in it, by its row, and as it was read."""
     return SampleEvent(
-        **part_of(SampledSecond, second.row),
-        second=second.at,
+        **part_of(SampledSecond, row),
+        second=sample["second"],
         gpus=tuple(sample.get("gpus") or ()),
         server=sample.get("server") or {},
         replicas={name.removesuffix(END): sample[name] for name in sample if name.endswith(END)},

@@ -35,17 +35,24 @@ SAMPLER = ""
 
 @dataclass(frozen=True)
 class LiveSecond:
-    """One second of the run under way: its row in timeline.csv, what that was made of, and its sample.
+    """One second of the run under way, `at` in Unix time: what clients did `here`, and its sample.
 
     `revision` counts how often it was told before; `sample` is None where it has none, or it was told before.
+    `began` is the study's first second.
     """
 
     run: RunRecords
     at: int
     revision: int
-    row: TimelineSecond
     here: Second
     sample: Record | None
+    began: int
+
+    @property
+    def row(self) -> TimelineSecond:
+        """Its row in timeline.csv, as it stands now; of a thousand workers it takes its time."""
+        run, samples = self.run, self.run.samples.spans
+        return second_of(run.planned, self.at, run.of_kind("phase"), self.here, samples, began=self.began)
 
 
 class RunFold:
@@ -173,10 +180,8 @@ class RunFold:
         if seconds:
             run.settled()
         for at in seconds:
-            here, samples = run.seconds.get(at) or Second(), run.samples.spans
-            row = second_of(run.planned, at, run.of_kind("phase"), here, samples, began=self._began)
-            sample = self._seconds.samples.pop(at, None)
-            second = LiveSecond(run, at, self._seconds.tell(at), row, here, sample)
+            here, sample = run.seconds.get(at) or Second(), self._seconds.samples.pop(at, None)
+            second = LiveSecond(run, at, self._seconds.tell(at), here, sample, self._began)
             for listener in self.listeners:
                 listener(second)
         for at in self._seconds.let_go():

@@ -105,7 +105,7 @@ def test_each_simulated_worker_comes_says_hello_and_answers(
 
 def test_every_part_of_the_bookkeeping_has_its_cost() -> None:
     found = shares(2, times=1)
-    assert len(found) == 7
+    assert len(found) == 6
     assert all(cores > 0 for cores in found.values())
 
 

@@ -23,7 +23,6 @@ from swarm.options.parse import add_options, resolve
 from swarm.plan.cell import Cell, PlannedRun
 from swarm.plan.sweep import cross
 from tests.reports.builder import Book
-from users import EmbeddingUser
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 
@@ -51,7 +50,7 @@ def refusal(text: str) -> str:
 def of_users(entry: dict[str, Any]) -> int:
     """What the assignment has of it that a worker makes of the master's message."""
     message = {**entry, "endpoint": CELL.endpoint.to_dict(), "addresses": {}}
-    made = assignment_of(message, STUDY, IMAGES, EmbeddingUser)
+    made = assignment_of(message, STUDY, IMAGES)
     return int(vars(made)["think_ms"])
 
 

@@ -55,8 +55,8 @@ CELLS: Mapping[str, Callable[[Summary], object]] = {
     **figures("cost", "images_per_usd joules_per_image"),
     "limit": lambda run: run.limit and run.limit.code,
     "caveats": lambda run: codes(run, ";"),
-    **{name: attrgetter(name) for name in of_trait("column")},
     "stand_in": attrgetter("facts.stand_in"),
+    **{name: attrgetter(name) for name in of_trait("column")},
 }
 """The columns of cells.csv after the study's name, and what a run has in each; None where it is unknown."""
 COLUMNS = ("study", *CELLS)

@@ -14,9 +14,8 @@ from reports.fold.windows import Results, Windows
 from reports.histogram.codec import Room
 from reports.ledger.axes import planned_axes
 from reports.ledger.ledger import Extent, Outline, Record, Tag, records_of_runs, refused_line, tag_of
-from reports.ledger.records import MOST_RUNS, MOST_WORKERS, check_planned
+from reports.ledger.records import MOST_RUNS, MOST_WORKERS, PLANNED, check_planned
 
-PLAN_FIELDS = ("cell", "repeat", "endpoint", "backend", "protocol", "payload", "batch", "load", "level")
 OF_IDLE = ("health", "path")
 """What older programs also wrote of workers that had nothing to do, by the cell of the study before."""
 SUMMED = ("window", "health", "path", "sample")
@@ -237,4 +236,4 @@ def ends_of(extent: Extent, bins: Bins) -> dict[int, int]:
 def planned_of(entry: Record) -> dict[str, Any]:
     """What was planned of a run, with what older plans do not tell as it is where it does not apply."""
     course = tuple((str(name), *map(float, rest)) for name, *rest in entry.get("stages") or ())
-    return {name: entry[name] for name in PLAN_FIELDS} | planned_axes(entry) | {"stages": course}
+    return {name: entry[name] for name in PLANNED} | planned_axes(entry) | {"stages": course}

@@ -63,6 +63,16 @@ def test_help_has_every_option_by_group_with_default_and_unit(program: tuple[str
             assert f"{option.help} {said}{option.otherwise})".replace("- ", "-") in text
 
 
+def test_the_readme_has_the_options_of_the_launcher() -> None:
+    words = [sys.executable, "-m", "swarm", "run", "--help"]
+    text = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    own = re.findall(r"^  (?:-\w.*, )?(--[a-z-]+)", text.partition(f"\n{GROUPS[0]}:")[0], re.MULTILINE)
+    rows = (ROOT / "README.md").read_text().partition("any option of a study")[2]
+    told = re.findall(r"^\| `(--?[a-z-]+)`", rows.partition("\n\n`")[0], re.MULTILINE)
+    assert sorted(told) == sorted({*own, "-f"} - {"--help", "--locustfile"})
+    assert len(told) == 7
+
+
 def test_help_of_a_plain_locustfile_has_none_of_ours(tmp_path: Path) -> None:
     plain = tmp_path / "plain.py"
     plain.write_text("from locust import User\n\n\nclass Plain(User):\n    pass\n")

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -105,10 +106,10 @@ def load_sides(places: Sequence[str]) -> tuple[Side, ...]:
 def load_side(place: str) -> Side:
     """One side, without letter: a directory with a ledger, a CSV file, or the name of a published study."""
     path = Path(place)
-    if (path / FILE_NAME).is_file():
+    if os.path.isfile(path / FILE_NAME):
         with damage_refused(path / FILE_NAME):
             side = side_of_study(load_study(path), path)
-    elif path.is_file():
+    elif os.path.isfile(path):
         side = _of_file(path, CSV, place)
     elif place in published_files():
         side = _of_file(published_files()[place], PUBLISHED, place)

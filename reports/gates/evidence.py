@@ -112,25 +112,20 @@ def apart_of(now: Sequence[float], then: Sequence[float]) -> Mean:
 
 
 def of_ratio(logs: Mean, bound: float, tolerated: float, at_most: bool) -> Evidence:
-    """What the mean of logs of ratios says of a bound on the ratio.
-
-    Repeats that came out alike do not make it sharper than histograms of three digits are.
-    """
-    finest = log(RESOLUTION) / errors_wide(logs.freedom)
-    sharp = replace(logs, error=max(logs.error, finest))
-    return _of_mean(sharp, log(bound), log(tolerated), at_most, exp)
+    """What the mean of logs of ratios says of a bound on the ratio."""
+    return _of_mean(logs, log(RESOLUTION), log(bound), log(tolerated), at_most, exp)
 
 
 def of_values(values: Mean, bound: float, tolerated: float, at_most: bool) -> Evidence:
     """What the mean of a column over runs says of a bound on the column."""
-    finest = abs(values.middle) * log(RESOLUTION) / errors_wide(values.freedom)
-    sharp = replace(values, error=max(values.error, finest) or 1e-9)
-    return _of_mean(sharp, bound, tolerated, at_most, lambda value: value)
+    return _of_mean(values, abs(values.middle) * log(RESOLUTION), bound, tolerated, at_most, float)
 
 
 def _of_mean(
-    mean: Mean, bound: float, tolerated: float, at_most: bool, shown: Callable[[float], float]
+    found: Mean, finest: float, bound: float, tolerated: float, at_most: bool, shown: Callable[[float], float]
 ) -> Evidence:
+    """Repeats that came out alike do not make it sharper than `finest`, as histograms of three digits are."""
+    mean = replace(found, error=max(found.error, finest / errors_wide(found.freedom)) or 1e-9)
     sign = 1 if at_most else -1
     whole = replace(mean, middle=sign * mean.middle)
 

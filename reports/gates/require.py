@@ -43,15 +43,6 @@ class JudgedBy(Enum):
     EVIDENCE = "by the worst run: without it nothing can be said of the cell"
 
 
-_FACTS = frozenset(
-    (
-        *("failures", "abandoned", "latency_max_ms", "workers", "hosts", "tcp_connections"),
-        *("request_bytes", "response_bytes", "gpu_memory_bytes"),
-    )
-)
-_EVIDENCE = frozenset(
-    ["requests", "images", "measure_s", "worker_cpu_pct", "loop_lag_p99_ms", "send_delay_p99_ms"]
-)
 _UNJUDGED = frozenset({"repeat", "batch", "level", *of_trait("column")})
 PERCENTILES = {
     f"{stem}_{name}_ms": (histogram, percent)
@@ -67,35 +58,30 @@ BEYOND = 50
 """As many results must lie beyond a percentile that is gated on: 5,000 in all for p99."""
 
 
-def judged_by(column: str) -> JudgedBy:
-    """How one of GATED is judged."""
-    if column in PERCENTILES or column == FAILURE_RATIO:
-        return JudgedBy.SHARE
-    if column in _FACTS:
-        return JudgedBy.FACT
-    return JudgedBy.EVIDENCE if column in _EVIDENCE else JudgedBy.REPEATED
-
-
-COMPARABLE = tuple(
-    name for name in GATED if name != FAILURE_RATIO and judged_by(name) is not JudgedBy.EVIDENCE
-)
+JUDGED = {
+    **dict.fromkeys(GATED, JudgedBy.REPEATED),
+    **dict.fromkeys((*PERCENTILES, FAILURE_RATIO), JudgedBy.SHARE),
+    **dict.fromkeys(("failures", "abandoned", "latency_max_ms", "workers", "hosts"), JudgedBy.FACT),
+    **dict.fromkeys(
+        ("tcp_connections", "request_bytes", "response_bytes", "gpu_memory_bytes"), JudgedBy.FACT
+    ),
+    **dict.fromkeys(("requests", "images", "measure_s"), JudgedBy.EVIDENCE),
+    **dict.fromkeys(("worker_cpu_pct", "loop_lag_p99_ms", "send_delay_p99_ms"), JudgedBy.EVIDENCE),
+}
+COMPARABLE = tuple(name for name in GATED if name != FAILURE_RATIO and JUDGED[name] is not JudgedBy.EVIDENCE)
 """Columns of which a ratio means something."""
 
 
 def results_needed(column: str) -> int:
     """Successes that must stand behind a column to gate on it, all runs of a side together; 1 for most."""
-    if column not in PERCENTILES:
-        return 1
-    _, percent = PERCENTILES[column]
-    return ceil(round(BEYOND / (1 - percent / 100), 6))
+    _, percent = PERCENTILES.get(column, ("", 0.0))
+    return ceil(round(BEYOND / (1 - percent / 100), 6)) if percent else 1
 
 
 def results_in_a_run(column: str) -> int:
     """Successes that a single run must have for its own figure to count beside others'."""
-    if column not in PERCENTILES:
-        return 1
-    _, percent = PERCENTILES[column]
-    return ENOUGH[f"p{percent:g}"]
+    _, percent = PERCENTILES.get(column, ("", 0.0))
+    return ENOUGH[f"p{percent:g}"] if percent else 1
 
 
 @dataclass(frozen=True)
@@ -122,7 +108,7 @@ class Require:
     @property
     def kind(self) -> JudgedBy:
         """How it is judged: ratios by repeats, whatever the column is."""
-        return judged_by(self.column) if self.absolute else JudgedBy.REPEATED
+        return JUDGED[self.column] if self.absolute else JudgedBy.REPEATED
 
 
 def parse_require(text: str, of: str = "") -> Require:

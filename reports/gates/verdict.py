@@ -1,6 +1,7 @@
 """What becomes of one threshold on one cell: pass, fail or inconclusive, why, and the files that keep it."""
 
 import json
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -179,7 +180,7 @@ def kept_text(verdicts: Sequence[Verdict]) -> str:
 def kept_in(directory: Path) -> tuple[Verdict, ...]:
     """The verdicts kept in a directory, none where nothing was judged; GateError where it is damaged."""
     path = directory / VERDICTS
-    if not path.is_file():
+    if not os.path.isfile(path):
         return ()
     try:
         return tuple(map(_verdict, parsed(whole_file(path))["verdicts"]))

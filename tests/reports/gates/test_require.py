@@ -5,10 +5,10 @@ import pytest
 from reports.cells_csv.columns import NUMBERS
 from reports.gates.require import (
     GATED,
+    JUDGED,
     GateError,
     JudgedBy,
     Require,
-    judged_by,
     parse_require,
     results_in_a_run,
     results_needed,
@@ -64,7 +64,7 @@ def test_what_makes_no_sense_is_refused(text: str, of: str, said: str) -> None:
 def test_every_number_of_a_cell_can_be_gated_but_those_that_choose_it() -> None:
     assert set(NUMBERS) - set(GATED) == {"repeat", "batch", "level"}
     assert set(GATED) - set(NUMBERS) == {"failure_ratio", "unexplained_share"}
-    kinds = {kind: [name for name in GATED if judged_by(name) is kind] for kind in JudgedBy}
+    kinds = {kind: [name for name in GATED if JUDGED[name] is kind] for kind in JudgedBy}
     assert "latency_p999_ms" in kinds[JudgedBy.SHARE]
     assert "failures" in kinds[JudgedBy.FACT]
     assert "worker_cpu_pct" in kinds[JudgedBy.EVIDENCE]

@@ -16,14 +16,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from server.embedded import leftovers
+from server.embedded import guard, leftovers
 from server.embedded.events import Events
+from server.embedded.guard import STOP_S
 from server.errors import SetUpError
 from server.net import get
 from server.spec import ROOT
 
-GUARD = Path(__file__).with_name("guard.py")
-STOP_S = 4.0
 TAIL_LINES = 15
 # A tritonserver's log lines begin with their kind and time: `I1121 16:58:01.344705 16135 file.cc:472] "..."`.
 STAMP, CLOCK = r"^[A-Z](\d{4} \d\d:\d\d:\d\d\.\d{6}) [^\n]*", "%Y%m%d %H:%M:%S.%f"
@@ -51,7 +50,7 @@ class ServerProcess:
         with open(self.log, "wb", opener=_for_us_alone) as log:
             # A group of its own, so that Ctrl-C reaches us alone and its helpers can be stopped with it.
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(GUARD), *command],
+                [sys.executable, "-I", "-S", guard.__file__, *command],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,

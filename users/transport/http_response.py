@@ -14,11 +14,10 @@ from types import MappingProxyType
 from users.endpoint import Endpoint
 from users.errors import status_error
 from users.transport.base import PreparedRequest
-from users.transport.size_limits import BoundedResponse
+from users.transport.size_limits import LONGEST_HEAD_BYTES, BoundedResponse
 from users.transport.sockets import Deadline, Socket
 
 CHUNK_BYTES = 1 << 16
-LONGEST_HEAD_BYTES = 1 << 16
 MOST_DIGITS = 18
 END_OF_HEAD = b"\r\n\r\n"
 BODILESS = frozenset({204, 304})

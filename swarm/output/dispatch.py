@@ -73,6 +73,7 @@ class Dispatcher:
             yield
         except Exception as error:
             self._follows, fault = False, f"{type(error).__name__}: {error}"
+            self._fold.forget()
             logger.exception("the study cannot be followed")
             self._say(f"inferswarm: no events, live figures or early stops any more ({fault})")
             self._delivery.fail(fault)
@@ -115,8 +116,9 @@ class Dispatcher:
                 self._fold.finish()
         self._follows = False
         self._delivery.settle()
-        late = f"{plural(self._fold.late, 'record')} came too late for events." if self._fold.late else ""
-        return [*self._delivery.losses, *filter(None, [late])]
+        late = self._fold.late if self._delivery.wanted else 0
+        said = [f"{plural(late, 'record')} came too late for events."] if late else []
+        return [*self._delivery.losses, *said]
 
     def ended(self, told: StudyEnded) -> None:
         """The study is judged and reported; `told` lacks its runs."""

@@ -84,7 +84,12 @@ class RunFold:
         """The study is over: what still waits is told, and nothing is followed until the next one."""
         if self._run is not None:
             self._tell(self._run, self._seconds.all())
+        self.forget()
+
+    def forget(self) -> None:
+        """Nothing is followed until the next study."""
         self._header, self._run = {}, None
+        self._first, self._last = {}, {}
 
     def on_record(self, record: Record) -> None:
         """Any record of the ledger, as it is written."""

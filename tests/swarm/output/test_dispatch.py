@@ -114,6 +114,17 @@ def test_where_nobody_listens_no_event_is_made(monkeypatch: pytest.MonkeyPatch) 
     assert (study.said, study.dispatcher.finish()) == ([], [])
 
 
+def test_a_study_that_cannot_be_followed_is_not_asked_any_more() -> None:
+    study = Followed(BOOK.header, heard := Heard())
+    start, phase, *body, end = a_run(4)
+    study.tell(start, phase, *body[:-1], {**body[0], "histograms": {"latency": "broken"}}, end)
+    assert study.said[0].startswith("inferswarm: no events, live figures or early stops any more (")
+    assert (study.fold.complete, study.fold.latest, study.fold.latency.total) == (0, [], 0)
+    assert (study.fold.summary(), heard.of("run_ended")) == (None, [])
+    study.tell(*a_run(2))
+    assert (len(study.said), study.dispatcher.finish()) == (1, [])
+
+
 def listeners(to: dict[str, StudyEvent[Any]], *functions: Callable[..., Any]) -> None:
     """Of windows, as a locustfile adds them; each of a module of its own."""
     for number, function in enumerate(functions):

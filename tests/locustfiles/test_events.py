@@ -162,7 +162,7 @@ def test_so_it_is_from_the_web_page_study_by_study(
 LISTENERS = """
 import time
 
-from locustfiles.step7 import *
+from locustfiles.step7 import EmbeddingUser, Step7
 from swarm import events
 
 

@@ -15,6 +15,7 @@ from reports.fold.records import epoch_s
 from reports.fold.timeline import TimelineSecond
 from reports.study.study import Study, load_study
 from swarm.events import WindowEvent
+from swarm.output import run_fold
 from swarm.output.prometheus import Live
 from swarm.web.cells import cell_of
 from swarm.web.page import LivePage
@@ -70,6 +71,18 @@ def test_events_have_the_reports_numbers(study: tuple[Study, list[dict[str, Any]
     assert sum(window.results["measure"].ok for window in latest(heard) if "measure" in window.results) == (
         run.succeeded
     )
+
+
+def test_of_a_long_run_whose_seconds_are_let_go_the_sums_are_the_reports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_fold, "KEPT", 3)
+    ledger, heard = written(tmp_path, busy_run(Random(4))), Heard()
+    header, *records = map(json.loads, ledger.read_text().splitlines())
+    Followed(header, heard).tell(*records, step_s=0.2)
+    (run,), (ended,) = load_study(tmp_path).runs, heard.of("run_ended")
+    assert ended.summary == run
+    assert len(heard.windows) == 23
 
 
 def latest(heard: Heard) -> list[WindowEvent]:

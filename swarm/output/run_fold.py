@@ -1,7 +1,7 @@
 """The run under way, added up as its report will: its Summary at any time, its seconds once they are whole.
 
 This is the one fold of a running study. Events, and so the live page and Prometheus, and early stops are told
-its seconds; a search for a rate asks for its Summary, and the conductor how its phase goes.
+its seconds; the conductor asks how its phase goes, and at last for its Summary.
 """
 
 import time
@@ -13,7 +13,6 @@ from reports.fold.records import epoch_s
 from reports.fold.run_records import Bins, RunRecords, Second, planned_of
 from reports.fold.timeline import TimelineSecond, second_of
 from reports.fold.windows import Results
-from reports.histogram.buckets import EMPTY, Buckets
 from reports.ledger.ledger import Record, tag_of
 from reports.study.summarise import summarise
 from reports.summary.summary import Summary
@@ -111,11 +110,6 @@ class RunFold:
         except ValueError:
             # What the report will refuse, too.
             return None
-
-    @property
-    def latency(self) -> Buckets:
-        """Of all successes of the measure phase so far."""
-        return self._run.settled().windows.histogram("latency") if self._run else EMPTY
 
     @property
     def complete(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 
 from reports.caveat import gravest
@@ -45,22 +45,15 @@ def rates(start_per_s: float) -> Rates:
 
 
 class RateSearch(Schedule):
-    """A schedule that searches for the highest rate, one cell's endpoint and batch after the other.
+    """A schedule that searches for the highest rate, one cell's endpoint and batch after the other."""
 
-    `summary` gives the Summary of the run that has just ended, as its report will, or None where that cannot
-    be told.
-    """
-
-    def __init__(
-        self, cells: Sequence[Cell], bound: RateBound, summary: Callable[[], Summary | None]
-    ) -> None:
-        self._cells = iter(cells)
-        self._bound, self._summary = bound, summary
+    def __init__(self, cells: Sequence[Cell], bound: RateBound) -> None:
+        self._cells, self._bound = iter(cells), bound
         self._rates: Rates | None = None
 
     def remark(self, outcome: Outcome) -> str:
         """What the search made of a run, for its line on the console."""
-        run = self._summary()
+        run = outcome.summary
         if run is None:
             return "   tells nothing"
         value_ms = percentile_ms(run, self._bound.percentile)
@@ -75,7 +68,7 @@ class RateSearch(Schedule):
 
     def next(self, outcome: Outcome | None) -> PlannedRun | None:
         """The next rate to try; the level of each cell is where its search starts."""
-        run = self._summary() if outcome else None
+        run = outcome.summary if outcome else None
         # One that failed shows that the server, or the study, cannot go on at any rate.
         if outcome and run and run.status == "done" and self._rates:
             try:

@@ -6,8 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from reports.histogram import buckets
-from reports.histogram.buckets import Buckets
+from reports.summary.summary import Summary
 from swarm.plan.cell import Cell, PlannedRun
 from swarm.plan.matrix import one_repeat, order
 
@@ -35,13 +34,10 @@ class Schedule(ABC):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run's measure phase: counts of requests, and how its latencies were distributed."""
+    """What came of a run: its Summary, as its report will have it, or None where that cannot be told."""
 
     run: PlannedRun
-    finished: int
-    failed: int
-    dropped: int
-    latency: Buckets
+    summary: Summary | None
 
 
 class RepeatingSchedule(Schedule):
@@ -120,10 +116,11 @@ def line(number: int, total: int, outcome: Outcome, left_s: float) -> str:
     """`[ 3/20] onnx-grpc/b4/c1         10 requests   p50 211 ms   about 2 min 10 s left`."""
     width = len(str(total))
     count = f"{number:{width}}/{total}" if total else f"{number:3}"
-    (p50_ns,) = buckets.percentiles_ns(outcome.latency, [50.0])
+    found, name = outcome.summary, outcome.run.cell.name
+    p50_ns = found.latency.p50_ns if found else None
     p50 = f"p50 {p50_ns / 1e6:7.1f} ms" if p50_ns is not None else "no figures    "
-    failures = f"   {outcome.failed} FAILED" if outcome.failed else ""
-    dropped = f"   {outcome.dropped} DROPPED" if outcome.dropped else ""
+    failures = f"   {found.counts.failures} FAILED" if found and found.counts.failures else ""
+    dropped = f"   {found.sent.dropped} DROPPED" if found and found.sent.dropped else ""
+    requests = found.counts.requests if found else None
     left = f"   about {clock(left_s)} left" if number < total else ""
-    sent = outcome.finished
-    return f"[{count}] {outcome.run.cell.name:<24} {sent:5d} requests   {p50}{failures}{dropped}{left}"
+    return f"[{count}] {name:<24} {requests or 0:5d} requests   {p50}{failures}{dropped}{left}"

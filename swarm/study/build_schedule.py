@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from reports.caveats.rate_bound import RateBound
 from reports.ledger.records import MOST_RUNS
-from reports.summary.summary import Summary
 from swarm.errors import UsageError
 from swarm.launcher.launch_info import LaunchInfo
 from swarm.options.model import AXES, Options, flag
@@ -27,12 +26,11 @@ def schedule_of(
     gate: Gate,
     workers: int = 0,
     check_servers: Callable[[Sequence[Cell]], None] = lambda cells: None,
-    summary: Callable[[], Summary | None] = lambda: None,
 ) -> tuple[Schedule, Size]:
     """What to run on `workers` processes, 0 for as many as come, and with which amounts.
 
     `check_servers` asks whether servers can be set as cells say. Raises UsageError where the options name
-    nothing that can be run, or the gate nothing that is. A search goes by the `summary` of its last run.
+    nothing that can be run, or the gate nothing that is.
     """
     size, bound = size_of(study, options)
     crossed = cross(own_cells(study, endpoints, options, size), options.axes)
@@ -51,7 +49,7 @@ def schedule_of(
         )
     gate.check(cells, endpoints, each * len(cells))
     if bound:
-        return RateSearch(cells, bound, summary), size
+        return RateSearch(cells, bound), size
     if most < size.repeats:
         raise UsageError(
             f"--repeat-until-decided {most}: every cell is run {size.repeats} times anyway; give"

@@ -84,7 +84,7 @@ class Conductor:
         else:
             self._end("done", "")
         self._deps.spawn(0)
-        return self._outcome(current)
+        return Outcome(run, self._deps.fold.summary())
 
     def _look_at_clock(self, run: PlannedRun) -> None:
         """Say where the machine's clock was set: ours is as it was, so that seconds stay whole."""
@@ -94,14 +94,6 @@ class Conductor:
                 run, "clock-stepped", f"the master's clock was set by {step_s - self._step_s:+,.0f} s"
             )
             self._step_s = step_s
-
-    def _outcome(self, current: RunPhases) -> Outcome:
-        """What came of the measure phase; nothing where the run did not come so far."""
-        run, collector = current.run, self._deps.collector
-        if not current.measured:
-            return Outcome(run, 0, 0, 0, buckets.EMPTY)
-        finished, latency = collector.ok + collector.failed, self._deps.fold.latency
-        return Outcome(run, finished, collector.failed, current.dropped, latency)
 
     def _end(self, status: str, note: str) -> None:
         assert self._current is not None

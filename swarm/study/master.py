@@ -173,8 +173,7 @@ class Master:
         options = replace(options, baseline=gate.baseline)
         workers = self._launch.workers if isinstance(self._runner, MasterRunner) else 1
         study, endpoints, launch = self._study, self._servers.endpoints, self._launch
-        check, summary = self._control.check, self._fold.summary
-        return options, *schedule_of(study, endpoints, options, launch, gate, workers, check, summary)
+        return options, *schedule_of(study, endpoints, options, launch, gate, workers, self._control.check)
 
     def _dependencies(self) -> Dependencies:
         """What the conductor acts through; several replicas have no counters in common."""

@@ -82,10 +82,6 @@ class RunPhases:
         self._missing = self._seat()
         self._run_workers = RunWorkers(deps.workers, deps.collector.heard, deps.clock)
         self._measuring = self._short = False
-        self.measured = False
-        """Whether it came to the measure phase."""
-        self.dropped = 0
-        """Arrivals of the measure phase that were never sent."""
         deps.collector.begin_phase(run.cell.name, run.repeat, "")
         log.event(run, "start", workers=self._run_workers.names, hosts=self._run_workers.hosts)
 
@@ -114,7 +110,7 @@ class RunPhases:
         collector.begin_phase(run.cell.name, run.repeat, phase)
         deps.sampler.enter(phase)
         self._log.phase(run, phase, start_ns)
-        self.measured = self._measuring = phase == "measure"
+        self._measuring = phase == "measure"
         now_ns = deps.wall_ns()
         start_ns = start_ns or now_ns + round(LEAD_S * 1e9 if run.cell.open else 0)
         began = moved = deps.clock() + (start_ns - now_ns) / 1e9
@@ -171,7 +167,6 @@ class RunPhases:
         users, asked = sum(reply["users"] for reply in replies), self.run.cell.users
         if not self.run.cell.open and users < asked:
             self._caveat("users-missing", f"{users} of {asked} users finished a request")
-        self.dropped = sum(reply["dropped"] or 0 for reply in replies)
 
     def _watch(self) -> None:
         """Notice what dies, and who comes, while a phase runs."""

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from reports.histogram import codec
+from reports.fold.windows import Arrivals, Distribution, RequestCounts
 from reports.ledger.axes import Topology
+from reports.summary.summary import Summary
 from swarm.errors import UsageError
 from swarm.plan import schedule
 from swarm.plan.cell import Cell, PlannedRun
@@ -101,8 +102,22 @@ def test_open_load_is_named_by_its_rate_and_carried_by_as_many_users_as_may_be_i
 
 
 def outcome(run: PlannedRun, failed: int = 0, dropped: int = 0, answered: bool = True) -> Outcome:
-    latency = codec.merged([codec.encoded_ns([211_040_000] if answered else [])[0]])
-    return Outcome(run, 10, failed, dropped, latency)
+    cell = {name: getattr(run.cell.endpoint, name) for name in ("backend", "protocol", "payload")}
+    about = {"endpoint": run.cell.endpoint.name, "batch": run.cell.batch, "load": "closed", "level": 1}
+    summary = Summary(
+        **{**cell, **about, "cell": run.cell.name, "repeat": 1, "status": "done"},
+        counts=RequestCounts(requests=10, failures=failed),
+        sent=Arrivals(dropped=dropped),
+        latency=Distribution(p50_ns=211_040_000 if answered else None),
+    )
+    return Outcome(run, summary)
+
+
+def test_a_run_of_which_nothing_is_known_has_a_line_without_figures() -> None:
+    run = PlannedRun(Cell(A, 4, 1, 10, 1), 1)
+    assert schedule.line(20, 20, Outcome(run, None), 0) == (
+        "[20/20] a-http/b4/c1                 0 requests   no figures    "
+    )
 
 
 def test_time_left_follows_the_work_left() -> None:

@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 
 from reports.caveats.rate_bound import RateBound
-from reports.histogram import buckets
 from reports.study.study import Study, load_study
-from reports.summary.summary import Summary
 from reports.topics.load.open_load import find_bound, searches
 from swarm.output.run_fold import RunFold
 from swarm.plan.cell import Cell, PlannedRun
@@ -19,10 +17,6 @@ from users.endpoint import Endpoint
 
 HTTP = Endpoint("a-http", "a", "http", "fp32", "h:1", "m")
 CELLS = [Cell(HTTP, batch, 8, 10, 1, "open", arrivals="constant", max_in_flight=5) for batch in (1, 4)]
-
-
-def outcome(run: PlannedRun) -> Outcome:
-    return Outcome(run, 0, 0, 0, buckets.EMPTY)
 
 
 def tried(meets: Callable[[float], bool | None], start: float = 8) -> list[float]:
@@ -101,7 +95,7 @@ def conducted(
     """
     book, fold = searched("p99<=100"), RunFold()
     fold.follow(book.header)
-    search, said = RateSearch(cells, RateBound("p99", 100), fold.summary), []
+    search, said = RateSearch(cells, RateBound("p99", 100)), []
     run = search.next(None)
     while run:
         told = len(book.records)
@@ -115,8 +109,9 @@ def conducted(
         book.plan_later()
         for record in (book.records[-1], *book.records[told:-1]):
             fold.on_record(record)
-        said.append(f"{level:g}{search.remark(outcome(run))}")
-        run = search.next(outcome(run))
+        outcome = Outcome(run, fold.summary())
+        said.append(f"{level:g}{search.remark(outcome)}")
+        run = search.next(outcome)
     return said, load_study(book.write(folder))
 
 
@@ -189,10 +184,9 @@ def test_a_run_that_failed_ends_the_search_of_its_cell(tmp_path: Path) -> None:
 
 
 def test_without_a_summary_the_search_of_a_cell_ends() -> None:
-    nothing: Callable[[], Summary | None] = lambda: None  # noqa: E731
-    search = RateSearch(CELLS, RateBound("p99", 100), nothing)
+    search = RateSearch(CELLS, RateBound("p99", 100))
     first = search.next(None)
     assert first is not None
-    assert search.remark(outcome(first)) == "   tells nothing"
-    assert search.next(outcome(first)) == PlannedRun(CELLS[1], 1)
-    assert search.next(outcome(first)) is None
+    assert search.remark(Outcome(first, None)) == "   tells nothing"
+    assert search.next(Outcome(first, None)) == PlannedRun(CELLS[1], 1)
+    assert search.next(Outcome(first, None)) is None

@@ -11,11 +11,11 @@ from operator import attrgetter
 from typing import Any, Self
 
 from swarm.options import values
-from swarm.options.targets import model_options, url_options
 from swarm.options.values import MOST, Reader
 from swarm.plan import sweep
 from swarm.plan.matrix import AMOUNTS, Size
 from swarm.plan.sweep import NO_LINK, AxisOption, Varied
+from users.backends.registry import model_options, url_options
 from users.load.assignment import LIBRARY, PREPARED
 from users.load.pacing import CONSTANT, POISSON
 from users.tls import Security

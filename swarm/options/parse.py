@@ -9,8 +9,8 @@ from typing import Any
 from swarm.errors import UsageError
 from swarm.options.addresses import Place, check_secrets, place_of
 from swarm.options.model import TLS, Option, Options, flag, known_options
-from swarm.options.targets import model_options, url_options
 from swarm.options.values import PEM, fault
+from users.backends.registry import model_options, url_options
 from users.tls import Security
 
 

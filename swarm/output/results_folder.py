@@ -22,7 +22,7 @@ from swarm.plan.matrix import StudyDefinition
 from swarm.redaction import RedactedLedger
 from swarm.sampling.machine import find_nvml, gpu_names
 from swarm.targets.servers import Servers
-from users.backends.registry import facts_by_name, facts_of
+from users.backends.registry import facts_of
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 
@@ -73,7 +73,6 @@ def header(
     `command` makes the study again.
     """
     ready, stated = servers.ready, servers.stated
-    behind = {endpoint.behind for endpoint in servers.endpoints}
     return {
         "kind": "header",
         "version": VERSION,
@@ -90,7 +89,7 @@ def header(
             "jpeg_bytes_mean": fmean(map(len, images.jpegs)),
             "sha256": images.sha256,
         },
-        "backends": {name: asdict(facts) for name, facts in facts_by_name().items() if name in behind},
+        "backends": {e.behind: asdict(facts_of(e)) for e in servers.endpoints},
         "endpoints": {e.name: about(e, options, ready, stated.get(e.name, {})) for e in servers.endpoints},
     }
 

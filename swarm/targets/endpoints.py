@@ -8,10 +8,9 @@ from typing import Any
 from swarm.errors import UsageError
 from swarm.options.addresses import Place, check_secrets, place_of
 from swarm.options.model import Options, flag
-from swarm.options.targets import url_options
 from swarm.targets.presets import EVERY
 from users.backends.asking import page_reader
-from users.backends.registry import backend_of, backends
+from users.backends.registry import backend_of, backends, url_options
 from users.endpoint import Endpoint
 from users.errors import RequestError
 from users.tls import OPEN, Security, SecurityError, token_of, variable_of

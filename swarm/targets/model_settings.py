@@ -27,11 +27,6 @@ class SetModel:
     original: Config
     now: Config | None
 
-    @property
-    def adjust(self) -> Adjust:
-        """How it is set."""
-        return adjust_of(self.endpoint)
-
 
 class ModelControl:
     """The models of a study's servers; `say` tells a person, `clock` and `sleep` count seconds."""
@@ -58,7 +53,7 @@ class ModelControl:
             name = f"{endpoint.name} {endpoint.address}"
             try:
                 held = self._hold(endpoint)
-                why = held.adjust.refusal(held.endpoint)
+                why = adjust_of(held.endpoint).refusal(held.endpoint)
             except TargetError as error:
                 raise UsageError(f"{name}: {error}, so its settings cannot be varied") from error
             try:
@@ -119,7 +114,7 @@ class ModelControl:
         """As `_load`, and it looks at what there is: another may have set it since, or the same model held by
         another name of its host. Raises TargetError.
         """
-        if held.now == config and in_force(held) != held.adjust.serving(config):
+        if held.now == config and in_force(held) != adjust_of(held.endpoint).serving(config):
             held.now = None
         return self._load(held, config)
 
@@ -134,11 +129,11 @@ class ModelControl:
         )
         announcement = gevent.spawn_later(ANNOUNCE_S, self._say, text)
         try:
-            held.adjust.load(held.endpoint, config)
+            adjust_of(held.endpoint).load(held.endpoint, config)
             self._wait_until_ready(held.endpoint)
         finally:
             announcement.kill()
-        asked, told = held.adjust.serving(config), in_force(held)
+        asked, told = adjust_of(held.endpoint).serving(config), in_force(held)
         if told != asked:
             raise TargetError(
                 f"{held.endpoint.model} was loaded, but has {in_words(told)}, not {in_words(asked)}"
@@ -164,12 +159,12 @@ def adjust_of(endpoint: Endpoint) -> Adjust:
 
 def configured(held: SetModel, cell: Cell) -> Config:
     """A model's configuration with a cell's settings. Raises TargetError where it cannot have them."""
-    return held.adjust.configured(held.original, cell.queue_delay_us, cell.instances)
+    return adjust_of(held.endpoint).configured(held.original, cell.queue_delay_us, cell.instances)
 
 
 def in_force(held: SetModel) -> dict[str, Any]:
     """What of its configuration matters, as it is now. Raises TargetError."""
-    return held.adjust.serving(held.adjust.config_of(held.endpoint))
+    return adjust_of(held.endpoint).serving(adjust_of(held.endpoint).config_of(held.endpoint))
 
 
 def wants(cell: Cell) -> bool:

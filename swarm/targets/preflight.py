@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from swarm.errors import UsageError
 from swarm.targets.cold_start import ANNOUNCE_S, LONGEST_S
 from swarm.targets.endpoints import flag_of
-from users.backends.registry import backend_of
+from users.backends.registry import backend_of, transport_of
 from users.endpoint import Endpoint
 from users.errors import RequestError, TargetError, is_cut_off, tls_fault
 from users.inputs.images import ImageSet
 from users.load.check import check_form
 from users.tls import OPEN
 from users.transport.admin_connection import PATIENCE_S, no_token, refuses_token
-from users.transport.base import Reply, Transport
+from users.transport.base import Reply
 from users.transport.http import HttpTransport
 from users.transport.sockets import connect
 
@@ -43,24 +43,20 @@ class First:
     took_ns: int
 
 
-def verdict(
-    endpoint: Endpoint, transport: type[Transport], images: ImageSet, say: Callable[[str], None]
-) -> First:
+def verdict(endpoint: Endpoint, images: ImageSet, say: Callable[[str], None]) -> First:
     """What an endpoint answered to its first request. Raises UsageError where anything is wrong with it.
 
     What a stranger's answer leads to becomes a sentence, too.
     """
     try:
-        return check_target(endpoint, transport, images, say)
+        return check_target(endpoint, images, say)
     except (RequestError, grpc.RpcError, ValueError, KeyError, TypeError) as error:
         raise UsageError(
             f"{flag_of(endpoint)} {endpoint.shown}: answers, but not as it should ({type(error).__name__})"
         ) from error
 
 
-def check_target(
-    endpoint: Endpoint, transport: type[Transport], images: ImageSet, say: Callable[[str], None]
-) -> First:
+def check_target(endpoint: Endpoint, images: ImageSet, say: Callable[[str], None]) -> First:
     """One endpoint: reachable, of the right kind, its model there, and able to embed a picture."""
     name = f"{flag_of(endpoint)} {endpoint.shown}"
     check_reachable(name, endpoint)
@@ -73,17 +69,18 @@ def check_target(
             raise UsageError(f"{name}: speaks TLS; give {replace(endpoint, tls=True).shown}") from None
         raise UsageError(f"{name}: {error}") from error
     try:
-        reply, took_ns = first_reply(endpoint, transport, images, 1, say)
+        reply, took_ns = first_reply(endpoint, images, 1, say)
         check_form(reply, 1)
     except RequestError as error:
         if refuses_token(error):
             raise UsageError(f"{name}: {no_token(endpoint)}") from error
-        raise UsageError(f"{name}: {no_embedding(endpoint, transport, error)} ({error})") from error
+        raise UsageError(f"{name}: {no_embedding(endpoint, error)} ({error})") from error
     return First(reply.embeddings[0], took_ns)
 
 
-def no_embedding(endpoint: Endpoint, transport: type[Transport], error: RequestError) -> str:
+def no_embedding(endpoint: Endpoint, error: RequestError) -> str:
     """What is wrong with an endpoint that answers, but not its first request."""
+    transport = transport_of(endpoint)
     if not issubclass(transport, HttpTransport) or not error.detail.startswith("HTTP 404"):
         return "answers, but does not embed a picture"
     mend = "leave --floor out" if endpoint.floor_of else "is it the URL of another server?"
@@ -91,12 +88,13 @@ def no_embedding(endpoint: Endpoint, transport: type[Transport], error: RequestE
 
 
 def first_reply(
-    endpoint: Endpoint, transport: type[Transport], images: ImageSet, size: int, say: Callable[[str], None]
+    endpoint: Endpoint, images: ImageSet, size: int, say: Callable[[str], None]
 ) -> tuple[Reply, int]:
     """The answer to one request of `size` pictures, however long it takes, and its nanoseconds.
 
     Raises RequestError.
     """
+    transport = transport_of(endpoint)
     prepared = transport.prepare(images, tuple(index % len(images) for index in range(size)), endpoint)
     text = f"{endpoint.name}: still waiting for its first answer at batch {size}" + (
         "" if endpoint.payload == "json" else "; an engine may be being built"

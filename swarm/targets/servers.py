@@ -21,7 +21,7 @@ from swarm.targets.endpoints import (
 )
 from swarm.targets.preflight import check_agreement, first_reply, verdict
 from users.backends.asking import stated
-from users.backends.registry import facts_of, has_floor, transport_of
+from users.backends.registry import facts_of, has_floor
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 from users.tls import SecurityError, control_header
@@ -105,14 +105,14 @@ class Servers:
             self._say(warning)
 
     def _check(self, min_cosine: float) -> None:
-        firsts = {e.name: verdict(e, transport_of(e), self._images, self._say) for e in self.endpoints}
+        firsts = {e.name: verdict(e, self._images, self._say) for e in self.endpoints}
         computed = {e.name: firsts[e.name].embedding for e in self.endpoints if facts_of(e).computes}
         check_agreement(computed, min_cosine)
         for endpoint in self.endpoints:
             self.first_calls.known(endpoint, 1, firsts[endpoint.name].took_ns)
 
     def _call(self, endpoint: Endpoint, size: int) -> int:
-        return first_reply(endpoint, transport_of(endpoint), self._images, size, self._say)[1]
+        return first_reply(endpoint, self._images, size, self._say)[1]
 
 
 def check_far(hosts: Sequence[str], what: str) -> None:

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from swarm.options.model import flag
-from swarm.options.targets import url_options
+from users.backends.registry import url_options
 
 ROOT = Path(__file__).parents[2]
 K8S = ROOT / "examples" / "k8s"

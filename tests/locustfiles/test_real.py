@@ -56,7 +56,7 @@ def images() -> ImageSet:
 
 def test_one_picture_through_all_five(endpoints: list[Endpoint], images: ImageSet) -> None:
     assert tuple(endpoint.name for endpoint in endpoints) == ENDPOINTS
-    firsts = {e.name: verdict(e, transport_of(e), images, print) for e in endpoints}
+    firsts = {e.name: verdict(e, images, print) for e in endpoints}
     for one, other in itertools.combinations(firsts, 2):
         assert firsts[one].embedding @ firsts[other].embedding >= 0.999, (one, other)
     assert all(first.took_ns > 1_000_000 for first in firsts.values())
@@ -91,7 +91,7 @@ def test_a_batch_counts_as_one_request_of_many_images(
 def test_a_model_that_is_not_there(endpoints: list[Endpoint], images: ImageSet, index: int) -> None:
     wrong = Endpoint.from_dict({**endpoints[index].to_dict(), "model": "resnet"})
     with pytest.raises(UsageError) as caught:
-        check_target(wrong, transport_of(wrong), images, print)
+        check_target(wrong, images, print)
     assert str(caught.value) == (
         f"{flag_of(wrong)} {wrong.address}: has no model 'resnet' that is ready "
         "(it holds null, openclip_vit_b32); name another by --onnx-model"
@@ -103,13 +103,13 @@ def test_http_and_grpc_ports_mixed_up(endpoints: list[Endpoint], images: ImageSe
     for endpoint, address in ((http, grpc.address), (grpc, http.address)):
         wrong = Endpoint.from_dict({**endpoint.to_dict(), "address": address})
         with pytest.raises(UsageError, match="answers, but not as a Triton server"):
-            check_target(wrong, transport_of(wrong), images, print)
+            check_target(wrong, images, print)
 
 
 def test_the_service_is_no_triton(endpoints: list[Endpoint], images: ImageSet) -> None:
     wrong = Endpoint.from_dict({**endpoints[1].to_dict(), "address": endpoints[0].address})
     with pytest.raises(UsageError, match="answers, but not as a Triton server"):
-        check_target(wrong, transport_of(wrong), images, print)
+        check_target(wrong, images, print)
 
 
 def test_ctrl_c_leaves_no_process_and_no_busy_port(running: Console, endpoints: list[Endpoint]) -> None:

@@ -62,7 +62,7 @@ def endpoint_at(address: str, transport: type[Transport], security: Security, tl
 
 def whole(endpoint: Endpoint, transport: type[Transport]) -> None:
     """Checked before load, asked for its counters and its configuration."""
-    assert verdict(endpoint, transport, load_images(""), print).embedding.shape == (512,)
+    assert verdict(endpoint, load_images(""), print).embedding.shape == (512,)
     assert read_counters(endpoint)["counters"]["successes"] >= 1
     assert read_serving(endpoint)["max_batch"] > 0
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import users.backends
 from users.backends.base import Backend, Facts
-from users.endpoint import NULL, Endpoint
+from users.endpoint import Endpoint
 from users.transport.base import Transport
 
 FLOOR = Facts(computes=False, floor=True)
@@ -50,11 +50,6 @@ def facts_of(endpoint: Endpoint) -> Facts:
     return FLOOR if endpoint.floor_of else backend_of(endpoint).facts
 
 
-def facts_by_name() -> dict[str, Facts]:
-    """Those of all, as ledgers name what stands behind an endpoint."""
-    return {name: backend.facts for name, backend in backends().items()} | {NULL: FLOOR}
-
-
 def has_floor(endpoint: Endpoint) -> bool:
     """Whether a null model takes its payload: not the models that turn another into what theirs takes."""
     backend = backend_of(endpoint)
@@ -64,3 +59,14 @@ def has_floor(endpoint: Endpoint) -> bool:
 def is_adjustable(endpoint: Endpoint) -> bool:
     """Whether a model is behind it whose settings can be others for a run."""
     return backend_of(endpoint).adjust is not None and not endpoint.floor_of
+
+
+def url_options() -> dict[str, tuple[Backend, str]]:
+    """By the option's name the backend, and of what it is the address: a protocol, or `metrics`."""
+    each = ((backend, of) for backend in backends().values() for of in backend.urls)
+    return {backend.url_option(of): (backend, of) for backend, of in each}
+
+
+def model_options() -> dict[str, Backend]:
+    """By the option's name the backends whose models may be called otherwise."""
+    return {f"{name}_model": backend for name, backend in backends().items() if backend.model_help}

@@ -16,11 +16,11 @@ from swarm.errors import UsageError
 from swarm.hosts import command as hosts
 from swarm.options.model import flag, known_options
 from swarm.options.parse import add_options, resolve
-from swarm.options.targets import url_options
 from swarm.plan.sweep import cross
 from swarm.targets.endpoints import chosen
 from swarm.targets.presets import FIVE
 from tests.bad_input import Tally, is_clear, said_by, tried
+from users.backends.registry import url_options
 from users.inputs.images import ImageSetError, load_images
 
 pytestmark = pytest.mark.slow

@@ -101,7 +101,7 @@ def places(made: Certificates) -> Iterator[dict[str, str]]:
 def ask(transport: type[Transport], address: str, tls: bool = False, security: Security = OPEN) -> None:
     backend, model = ("pytorch", "") if transport is SERVICE else ("onnx", "m")
     name, kind = f"{backend}-{transport.protocol}", (transport.protocol, transport.payload)
-    verdict(Endpoint(name, backend, *kind, address, model, tls, security), transport, IMAGES, print)
+    verdict(Endpoint(name, backend, *kind, address, model, tls, security), IMAGES, print)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any, Self
 
+from reports.caveats.rate_bound import RateBound
 from swarm.options import values
 from swarm.options.values import MOST, Reader
 from swarm.plan import sweep
@@ -17,6 +18,7 @@ from swarm.plan.matrix import AMOUNTS, Size
 from swarm.plan.sweep import NO_LINK, AxisOption, Varied
 from users.backends.registry import model_options, url_options
 from users.load.assignment import LIBRARY, PREPARED
+from users.load.load_profile import seconds_of
 from users.load.pacing import CONSTANT, POISSON
 from users.tls import Security
 from users.transport.connections import PER_USER, parse
@@ -170,9 +172,9 @@ class Options:
     max_in_flight: int = number(LOAD, int, 100, 1, 100_000, needs=OPEN,
         axis=AxisOption(int, **OF_LOAD),
         help="Most requests in flight under open load, all workers together")
-    load_profile: str = asked(LOAD, "STAGES", read=values.profile, unit="s", unset="the study's",
+    load_profile: str = asked(LOAD, "STAGES", read=values.checked(seconds_of), unit="s", unset="the study's",
         help="Let the open load climb to each of --rates, stay and fall, e.g. ramp:20,hold:40,cool:20")
-    find_rate: str = asked(LOAD, "BOUND", read=values.bound, unit="ms", unset=NONE,
+    find_rate: str = asked(LOAD, "BOUND", read=values.checked(RateBound.parse), unit="ms", unset=NONE,
         help="Find the highest rate that keeps a latency bound, e.g. 'p99<=100', from --rates or 8 on")
 
     request_timeout: float = number(FAILURES, float, 60.0, *ABOVE_0, unit="s",

@@ -7,9 +7,7 @@ import ssl
 from collections.abc import Callable
 from typing import Any
 
-from reports.caveats.rate_bound import RateBound
 from reports.ledger.axes import Topology
-from users.load.load_profile import seconds_of
 from users.tls import Security, new_context
 
 MOST_PER_S = 100_000
@@ -54,12 +52,6 @@ def checked(check: Callable[[str], object]) -> Reader:
         return text
 
     return read
-
-
-bound = checked(RateBound.parse)
-"""The bound of a search."""
-profile = checked(seconds_of)
-"""The course of a load."""
 
 
 def rates(text: str) -> tuple[float, ...]:

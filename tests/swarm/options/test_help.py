@@ -37,7 +37,8 @@ def table(group: str) -> str:
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_the_documentation_has_the_options_as_they_are_declared(group: str) -> None:
-    assert f"{table(group)}\n\n" in (ROOT / "docs/options.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/options.md").read_text(encoding="utf-8")
+    assert f"{table(group)}\n\n" in text, f"docs/options.md must have\n{table(group)}"
 
 
 def test_it_has_no_others() -> None:

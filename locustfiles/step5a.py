@@ -19,7 +19,6 @@ from typing import ClassVar
 
 from swarm import Cell, Size, StudyShape
 from swarm.plan.matrix import concurrent
-from swarm.plan.sweep import delay_name
 
 # Locust starts the users that are imported here.
 from users import EmbeddingUser, Endpoint
@@ -58,8 +57,7 @@ def _delayed(endpoints: Iterable[Endpoint], size: Size) -> Iterator[Cell]:
     delays_us = size.delays_us if isinstance(size, BatchingSize) else ()
     fit = [endpoint for endpoint in endpoints if endpoint.payload == BINARY]
     for delay_us, endpoint, level in itertools.product(delays_us, fit, size.levels):
-        variant = delay_name(delay_us)
-        cell = concurrent(endpoint, level, size, queue_delay_us=delay_us, variant=variant)
+        cell = concurrent(endpoint, level, size).varied(queue_delay_us=delay_us)
         if cell.adjustable:
             yield cell
 

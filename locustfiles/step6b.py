@@ -12,12 +12,11 @@ and put back at the end.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from swarm import Cell, Size, StudyShape
 from swarm.plan.matrix import concurrent
-from swarm.plan.sweep import instances_name
 
 # Locust starts the users that are imported here.
 from users import EmbeddingUser, Endpoint
@@ -31,11 +30,6 @@ class GrowthSize(Size):
     """`shared_levels` are those of its levels that are run on each number of instances, not on one alone."""
 
     shared_levels: tuple[int, ...] = ()
-
-
-def on(cell: Cell, instances: int) -> Cell:
-    """The same cell on so many instances."""
-    return replace(cell, instances=instances, variant=instances_name(instances))
 
 
 class Step6b(StudyShape):
@@ -63,6 +57,8 @@ class Step6b(StudyShape):
             if not own[0].adjustable:
                 cells += own
                 continue
-            cells += [on(cell, first) for cell in own]
-            cells += [on(cell, number) for number in more for cell in own if cell.level in shared]
+            cells += [cell.varied(instances=first) for cell in own]
+            cells += [
+                cell.varied(instances=number) for number in more for cell in own if cell.level in shared
+            ]
         return cells

@@ -8,7 +8,6 @@ With no URL given, it starts a real Triton whose model only sleeps as long as an
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from swarm import Cell, Size, StudyShape
@@ -20,51 +19,27 @@ from users import EmbeddingUser, Endpoint
 from users.load.assignment import LIBRARY, PREPARED
 from users.transport.connections import PER_USER, SAME_ARGS, SHARED
 
-PROCESSES, ALONE = 4, Topology(1)
+PROCESSES = 4
 
-
-@dataclass(frozen=True)
-class Arm:
-    """One way to carry the same load."""
-
-    protocol: str
-    channels: str
-    topology: Topology = ALONE
-    client: str = PREPARED
-    congestion: str = ""
-
-    @property
-    def axes(self) -> dict[str, Any]:
-        """What it sets of a cell."""
-        return {name: value for name, value in vars(self).items() if name != "protocol"}
-
-    @property
-    def variant(self) -> str:
-        """Its part of a cell's name: what it has that is not the rule."""
-        processes = str(self.topology) if self.topology.workers > 1 else ""
-        client = self.client if self.client != PREPARED else ""
-        return "/".join(part for part in (self.channels, processes, client, self.congestion) if part)
-
-
-ARMS = (
+ARMS: Sequence[tuple[str, dict[str, Any]]] = (
     # What is compared: a connection a user over HTTP, as HTTP/1.1 clients do, and all on one, as gRPC's do.
-    Arm("http", PER_USER),
-    Arm("grpc", SHARED),
+    ("http", {"channels": PER_USER}),
+    ("grpc", {"channels": SHARED}),
     # Is it the number of connections? Then HTTP on one is as slow, and gRPC with one a user as fast.
-    Arm("http", SHARED),
-    Arm("grpc", PER_USER),
+    ("http", {"channels": SHARED}),
+    ("grpc", {"channels": PER_USER}),
     # A channel a user is no connection a user, where their arguments are equal.
-    Arm("grpc", SAME_ARGS),
+    ("grpc", {"channels": SAME_ARGS}),
     # Is it the client's process? Then four processes with a connection each beat one process with four.
-    Arm("grpc", f"pool:{PROCESSES}"),
-    Arm("grpc", SHARED, topology=Topology(PROCESSES)),
+    ("grpc", {"channels": f"pool:{PROCESSES}"}),
+    ("grpc", {"channels": SHARED, "topology": Topology(PROCESSES)}),
     # Is it the making of requests? Then tritonclient's own is slower than bytes prepared beforehand.
-    Arm("grpc", SHARED, client=LIBRARY),
+    ("grpc", {"channels": SHARED, "client": LIBRARY}),
     # Is it loss on the path? Then a congestion control that does not slow down for it is faster.
-    Arm("grpc", SHARED, congestion="bbr"),
+    ("grpc", {"channels": SHARED, "congestion": "bbr"}),
 )
 """After Google's and gRPC's own advice on channels (grpc.io, "Performance best practices"), and its issues on
-channels of equal arguments that share one connection."""
+channels of equal arguments that share one connection. Of each its protocol, and what is not usual in it."""
 
 
 def bilingual(endpoints: Sequence[Endpoint]) -> Iterator[Endpoint]:
@@ -99,10 +74,11 @@ class Step7Contention(StudyShape):
                 "this study compares HTTP with gRPC on one server: give it both, e.g. --onnx-http-url and"
                 " --onnx-grpc-url, or no URL at all"
             )
+        usual: dict[str, Any] = {"topology": Topology(1), "client": PREPARED}
         return [
-            Cell(endpoint, 1, level, size.iterations, size.seconds, variant=arm.variant, **arm.axes)
+            Cell(endpoint, 1, level, size.iterations, size.seconds, **usual).varied(**axes)
             for level in size.levels
-            for arm in ARMS
+            for protocol, axes in ARMS
             for endpoint in both
-            if endpoint.protocol == arm.protocol
+            if endpoint.protocol == protocol
         ]

@@ -23,11 +23,13 @@ class Topology(NamedTuple):
 class Axis:
     """How an axis stands in tables.
 
-    `rank`: runs are sorted by the lowest first, and by none that has none; `key`: what its values are sorted
-    by. `column`: whether it has a column at the end of cells.csv. `gated`: whether thresholds choose cells by
-    it. `condition`: whether what its option says must be alike for two studies to be compared.
+    `name`: how a variant names a value. `rank`: runs are sorted by the lowest first, and by none that has
+    none; `key`: what its values are sorted by. `column`: whether it has a column at the end of cells.csv.
+    `gated`: whether thresholds choose cells by it. `condition`: whether what its option says must be alike
+    for two studies to be compared.
     """
 
+    name: Callable[[Any], str] = str
     rank: int | None = 9
     key: Callable[[Any], Any] = lambda value: value
     column: bool = True
@@ -45,6 +47,16 @@ def by_connections(channels: str) -> tuple[int, int]:
     kind, _, size = channels.partition(":")
     place = CHANNELS.index(kind) if kind in CHANNELS else len(CHANNELS)
     return place, int(size) if size.isdigit() else 0
+
+
+def delay_name(delay_us: int) -> str:
+    """`delay-0ms`, `delay-0.5ms`."""
+    return f"delay-{delay_us / 1000:.10g}ms"
+
+
+def instances_name(instances: int) -> str:
+    """`1-instance`, `2-instances`."""
+    return f"{instances}-instance{'s' if instances > 1 else ''}"
 
 
 _APART: Mapping[str, Any] = {"column": False, "gated": False, "condition": False}
@@ -67,10 +79,12 @@ class Axes:
     channels: str = axis("", rank=5, key=by_connections, column=False)
     client: str = axis("", rank=2, key=lambda client: client == "library", column=False)
     topology: Topology = axis(Topology(), rank=4, column=False, condition=False)  # noqa: RUF009
-    link: str = axis("", rank=1, column=False, condition=False)
+    link: str = axis("", name=lambda link: link or "none", rank=1, column=False, condition=False)
     congestion: str = axis("", rank=3, column=False, condition=False)
-    queue_delay_us: int | None = axis(None, rank=7, key=lambda us: -1 if us is None else us, **_APART)
-    instances: int = axis(0, rank=6, **_APART)
+    queue_delay_us: int | None = axis(
+        None, name=delay_name, rank=7, key=lambda us: -1 if us is None else us, **_APART
+    )
+    instances: int = axis(0, name=instances_name, rank=6, **_APART)
     variant: str = axis("", rank=99, column=False, condition=False)
     profile: str = axis("", rank=None, **_APART)
 

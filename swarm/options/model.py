@@ -155,13 +155,13 @@ class Options:
         help="Send prepared requests, or build each from its array by tritonclient: prepared or library")
     topology: str = axis("W[@H][,…]", AxisOption(values.topology), unset="all there are",
         help="Worker processes W that share the load, on H hosts, e.g. 1,4,4@2")
-    link: str = axis("NAME[,…]", AxisOption(sweep.link, sweep.link_name), NO_LINK, in_form=False,
+    link: str = axis("NAME[,…]", AxisOption(sweep.link), NO_LINK, in_form=False,
         help="Emulated links to the servers, e.g. lan,wan-a100; of `python -m swarm run`, which makes them")
     queue_delay_us: str = axis("US[,…]", unit="µs", unset=AS_STARTED,
-        how=AxisOption(values.number(int, *QUEUE_DELAY), sweep.delay_name, **OF_SERVERS),
+        how=AxisOption(values.number(int, *QUEUE_DELAY), **OF_SERVERS),
         help="How long Triton lets a request wait for others, e.g. 0,1000,10000")
     instances: str = axis("N[,…]", unset=AS_STARTED,
-        how=AxisOption(values.number(int, *INSTANCES), sweep.instances_name, **OF_SERVERS),
+        how=AxisOption(values.number(int, *INSTANCES), **OF_SERVERS),
         help="Executions of a Triton model at once, e.g. 1,2,4: its instances, over its GPUs")
 
     rates: tuple[float, ...] = asked(LOAD, "R[,R…]", (), read=values.rates, unit="requests/s", unset=NONE,

@@ -1,9 +1,9 @@
 """A cell of a study, and one execution of it."""
 
-from dataclasses import astuple, dataclass
-from typing import Any
+from dataclasses import astuple, dataclass, replace
+from typing import Any, Self
 
-from reports.ledger.axes import Axes, recorded
+from reports.ledger.axes import AXES, Axes, recorded
 from users.backends.registry import is_adjustable
 from users.endpoint import Endpoint
 from users.load.load_profile import LoadProfile, parse
@@ -34,6 +34,11 @@ class Cell(Axes):
         """
         letter, variant = "r" if self.open else "c", f"/{self.variant}" if self.variant else ""
         return f"{self.endpoint.name}/b{self.batch}/{letter}{self.level:g}{variant}"
+
+    def varied(self, **axes: Any) -> Self:
+        """The same with other axes, of which its name tells."""
+        names = (AXES[name].name(value) for name, value in axes.items())
+        return replace(self, **axes, variant="/".join(filter(None, (self.variant, *names))))
 
     @property
     def open(self) -> bool:

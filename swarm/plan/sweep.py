@@ -15,12 +15,11 @@ NO_LINK = "none"
 class AxisOption:
     """How an option sets the field of its name in cells: to one value, or to several that are compared.
 
-    `read` makes a value of what stands between commas, or raises ValueError with what to give; `name` is how
-    a variant names it. `applies`: whether a cell can have one, and `of` what such a cell is of.
+    `read` makes a value of what stands between commas, or raises ValueError with what to give. `applies`:
+    whether a cell can have one, and `of` what such a cell is of.
     """
 
     read: Callable[[str], Any]
-    name: Callable[[Any], str] = str
     applies: Callable[[Cell], bool] = lambda cell: True
     of: str = ""
 
@@ -46,13 +45,9 @@ class Varied:
         """The cell with each of the values, named where there are several; as it is where it has its own."""
         if not self.values or self.option.settled(cell, self.field):
             return [cell]
-        named = self.option.name if len(self.values) > 1 else lambda value: ""
-        return [
-            replace(
-                cell, **{self.field: value, "variant": "/".join(filter(None, (cell.variant, named(value))))}
-            )
-            for value in self.values
-        ]
+        if len(self.values) == 1:
+            return [replace(cell, **{self.field: self.values[0]})]
+        return [cell.varied(**{self.field: value}) for value in self.values]
 
 
 def cross(cells: Iterable[Cell], axes: Iterable[Varied]) -> list[Cell]:
@@ -66,18 +61,3 @@ def cross(cells: Iterable[Cell], axes: Iterable[Varied]) -> list[Cell]:
 def link(text: str) -> str:
     """`lan`; `none` is no link at all."""
     return "" if text == NO_LINK else text
-
-
-def link_name(link: str) -> str:
-    """As a cell's variant names it."""
-    return link or NO_LINK
-
-
-def delay_name(delay_us: int) -> str:
-    """As a cell's variant names it: `delay-0ms`, `delay-0.5ms`."""
-    return f"delay-{delay_us / 1000:.10g}ms"
-
-
-def instances_name(instances: int) -> str:
-    """As a cell's variant names it: `1-instance`, `2-instances`."""
-    return f"{instances}-instance{'s' if instances > 1 else ''}"

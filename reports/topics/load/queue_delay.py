@@ -7,6 +7,7 @@ from typing import Any
 
 from reports.caveats.run import ENOUGH
 from reports.format import MISSING, digits, plural
+from reports.ledger.axes import delay_name
 from reports.page.question import Question, Theme
 from reports.page.table import (
     Columns,
@@ -37,8 +38,6 @@ from reports.stats.repeats import (
 from reports.study.study import Study
 from reports.summary.summary import Summary, percentile_ms
 
-DELAY = "delay-"
-"""What the part of a variant begins with that names a queue delay."""
 NOTHING_SOUND = "each delay is disqualified or has no success"
 ONE_RUN = "one run"
 MOST_SAID = 3
@@ -162,7 +161,7 @@ def _settings(runs: Runs) -> Iterator[Setting]:
 
 
 def _name(run: Summary) -> str:
-    parts = (part for part in run.variant.split("/") if part and not part.startswith(DELAY))
+    parts = (part for part in run.variant.split("/") if part != delay_name(run.queue_delay_us or 0))
     return f"{run.endpoint} {'/'.join(parts)}".rstrip()
 
 

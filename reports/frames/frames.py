@@ -19,7 +19,8 @@ from reports.cells_csv.columns import (
 from reports.frames.requests import read_requests
 from reports.ledger.ledger import FILE_NAME, damage_refused
 from reports.page.disclosures import disclosures
-from reports.stats.repeats import Runs, Value, by_cell, images_per_s, resting_on, spread_of
+from reports.stats.figures import images_per_s
+from reports.stats.repeats import Runs, Value, by_cell, resting_on, spread_of
 from reports.study.study import Study, load_study, notices
 from reports.summary.summary import percentile_ms
 from reports.topics.runs.workers import hints

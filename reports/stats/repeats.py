@@ -2,12 +2,10 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from statistics import median
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from reports.format import digits
-from reports.stats.log_ratio import log_ratio
 from reports.study.study import Study
 from reports.summary.summary import Summary, Way
 
@@ -49,9 +47,14 @@ def repeats(study: Study) -> str:
     return f"Median of up to {most} repeats; disqualified ones count only where there is no other."
 
 
+def values(runs: Runs, value: Value) -> list[float]:
+    """Those of the repeats that it rests on."""
+    return [found for run in resting_on(runs, value) if (found := value(run)) is not None]
+
+
 def typical(runs: Runs, value: Value) -> float | None:
     """The median over the repeats it rests on; None where there are none."""
-    known = [found for run in resting_on(runs, value) if (found := value(run)) is not None]
+    known = values(runs, value)
     return median(known) if known else None
 
 
@@ -96,6 +99,15 @@ class Spread:
     high: float
     runs: int = 1
 
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Self:
+        """Of at least one value."""
+        return cls(median(values), min(values), max(values), len(values))
+
+    def scaled(self, factor: float) -> "Spread":
+        """So many times as much."""
+        return Spread(factor * self.median, factor * self.low, factor * self.high, self.runs)
+
     def __str__(self) -> str:
         around = "" if self.runs == 1 else f" ({digits(self.low)}–{digits(self.high)})"
         return f"{digits(self.median)}{around}"
@@ -110,7 +122,7 @@ class Spread:
 def spread_of(runs: Runs, value: Value) -> Spread | None:
     """The spread of a value over the runs that have it; None where none has."""
     found = [known for run in runs if (known := value(run)) is not None]
-    return Spread(median(found), min(found), max(found), len(found)) if found else None
+    return Spread.of(found) if found else None
 
 
 def over(top: Spread, bottom: Spread) -> Spread | None:
@@ -128,57 +140,3 @@ def hedge(fewest: int) -> str:
     if fewest < ENOUGH_RUNS:
         return f"with fewer than {ENOUGH_RUNS} runs per cell, small differences may be chance"
     return ""
-
-
-Pairs = dict[str, tuple[Way, Way]]
-
-
-def fastest_cell(cells: Iterable[Runs]) -> Runs:
-    """The repeats of that cell; of those with a run that is not disqualified, where there are any."""
-    every = list(cells)
-    sound = [runs for runs in every if any(images_per_s(run) and not run.tainted for run in runs)]
-    return max(sound or every, key=lambda runs: typical(runs, images_per_s) or 0.0, default=[])
-
-
-def in_ms(path: str) -> Value:
-    """Some nanoseconds of a part of a run, such as `latency.p50_ns`, in milliseconds."""
-    found = attrgetter(path)
-
-    def value(run: Summary) -> float | None:
-        value_ns: float | None = found(run)
-        return None if value_ns is None else value_ns / 1e6
-
-    return value
-
-
-latency_ms, compute_ms = in_ms("latency.p50_ns"), in_ms("server.compute_ns")
-"""Median latency, and the server's compute time per request, in milliseconds."""
-
-
-def images_per_s(run: Summary) -> float | None:
-    """Images per second; None where nothing succeeded: 0 would say "slow" where the run failed."""
-    return run.counts.images_per_s if run.succeeded else None
-
-
-def not_told_apart(best: Runs, other: Runs) -> bool:
-    """Whether both have repeats, which do not tell by images per second which is faster."""
-    sides = [[rate for run in runs if (rate := images_per_s(run))] for runs in (best, other)]
-    return all(sides) and log_ratio(*sides).alike
-
-
-def protocol_pairs(study: Study, runs: Runs) -> Pairs:
-    """Backend → its way over HTTP and over gRPC, where both carry the same payload in the same variant.
-
-    Where a study has several payloads or variants, each is a pair of its own, and the name holds it.
-    """
-    spoken = {(run.backend, run.payload, run.variant, run.protocol): run.way for run in runs}
-    ranks = {way: rank for rank, way in enumerate(study.ways)}
-    found = (
-        (spoken[backend, payload, variant, "http"], grpc)
-        for backend, payload, variant, protocol in sorted(spoken, key=lambda key: ranks[spoken[key]])
-        if protocol == "http" and (grpc := spoken.get((backend, payload, variant, "grpc")))
-    )
-    return {
-        study.named(http._replace(endpoint=http.endpoint.removesuffix("-http"))): (http, grpc)
-        for http, grpc in found
-    }

@@ -10,7 +10,8 @@ from reports.histogram.buckets import percentiles_ns
 from reports.page.disclosures import disclosures
 from reports.page.page import Chart
 from reports.page.question import Question, Theme
-from reports.page.table import Footnotes, Table, TableCell, few_samples, table_of
+from reports.page.study_table import few_samples
+from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.stats.repeats import taints
 from reports.study.study import Study
 from reports.summary.summary import Summary

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from reports.stats.repeats import Runs, Spread, grouped, images_per_s, over, spread_of
+from reports.stats.figures import images_per_s
+from reports.stats.repeats import Runs, Spread, grouped, over, spread_of
 from reports.study.study import Study
 from reports.summary.summary import Summary, tainting
 

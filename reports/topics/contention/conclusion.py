@@ -6,7 +6,8 @@ from typing import Any
 
 from reports.format import MISSING, digits
 from reports.page.question import Question, Theme
-from reports.page.table import Columns, StudyNotes, Table, TableCell, cell, study_table, table_of, text
+from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
+from reports.page.table import Table, TableCell, table_of
 from reports.published_figures.figures import RATE, Figures, as_published, beside, published_figures, sourced
 from reports.stats.repeats import Spread, absence, hedge, taints
 from reports.study.study import Study

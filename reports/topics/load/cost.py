@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from reports.fold.samples import Cost
 from reports.format import MISSING
 from reports.page.question import Question
-from reports.page.table import ENDPOINT, Columns, Table, TableCell, cell, figure, number, study_table, text
-from reports.stats.repeats import Runs, Value, by_cell, by_way, fastest_cell, images_per_s, repeats
+from reports.page.study_table import ENDPOINT, Columns, cell, figure, number, study_table, text
+from reports.page.table import Table, TableCell
+from reports.stats.figures import fastest_cell, images_per_s
+from reports.stats.repeats import Runs, Value, by_cell, by_way, repeats
 from reports.study.study import Study
 from reports.summary.summary import Summary
 

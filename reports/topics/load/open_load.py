@@ -9,12 +9,9 @@ from reports.caveats.rate_bound import RateBound
 from reports.caveats.run import ENOUGH
 from reports.format import MISSING, counted, digits, known
 from reports.page.question import Question, Theme
-from reports.page.table import (
+from reports.page.study_table import (
     ENDPOINT,
     Columns,
-    Footnotes,
-    Table,
-    TableCell,
     cell,
     figure,
     number,
@@ -23,7 +20,9 @@ from reports.page.table import (
     study_table,
     text,
 )
-from reports.stats.repeats import Runs, Value, by_cell, images_per_s, repeats, taints, typical
+from reports.page.table import Footnotes, Table, TableCell
+from reports.stats.figures import images_per_s
+from reports.stats.repeats import Runs, Value, by_cell, repeats, taints, typical
 from reports.study.study import Study
 from reports.summary.summary import Summary, Way, percentile_ms, tainting
 
@@ -250,7 +249,7 @@ def highest_rates(study: Study) -> Table | None:
 
 def _met(search: SearchResult, bound: RateBound, notes: Footnotes) -> tuple[TableCell, ...]:
     if not search.met:
-        return TableCell(NONE_MET if search.missed else NOT_KNOWN), TableCell(MISSING), TableCell(MISSING)
+        return (TableCell(NONE_MET if search.missed else NOT_KNOWN),)
     lower = [f"at the lower {rate:g}/s it was not met" for rate in search.below]
     rate = TableCell(f"{search.met[0].level:g}", notes.marks(lower))
     return rate, percentile_cell(search.met, bound.percentile, notes), number(search.met, images_per_s, notes)
@@ -263,7 +262,7 @@ def _missed(search: SearchResult, bound: RateBound, notes: Footnotes) -> tuple[T
         return rate, TableCell(shortfall(search.missed, bound), notes.marks(taints(search.missed)))
     if search.unknown:
         return TableCell(NOT_KNOWN), TableCell(obstacle(search.unknown), notes.marks(taints(search.unknown)))
-    return TableCell(MISSING, notes.marks(["no higher rate was tried"])), TableCell(MISSING)
+    return (TableCell(MISSING, notes.marks(["no higher rate was tried"])),)
 
 
 def rate_finding(study: Study) -> str:

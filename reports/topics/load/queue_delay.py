@@ -1,39 +1,37 @@
 """How long a server should let requests wait for others: what each queue delay did, and which is best."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from statistics import median
-from typing import Any
 
 from reports.caveats.run import ENOUGH
 from reports.format import MISSING, digits, plural
 from reports.ledger.axes import delay_name
 from reports.page.question import Question, Theme
-from reports.page.table import (
+from reports.page.study_table import (
     Columns,
     StudyNotes,
-    Table,
-    TableCell,
     Thing,
     cell,
+    figure,
     measured,
-    number,
+    percentile,
     percentile_cell,
     study_table,
     text,
 )
+from reports.page.table import Table, TableCell
+from reports.stats.figures import images_per_s
 from reports.stats.log_ratio import log_ratio
 from reports.stats.repeats import (
     COMPARABLE_RUNS,
     Runs,
-    Spread,
     Value,
     grouped,
     hedge,
-    images_per_s,
     repeats,
     resting_on,
-    spread_of,
+    typical,
+    values,
 )
 from reports.study.study import Study
 from reports.summary.summary import Summary, percentile_ms
@@ -42,6 +40,8 @@ NOTHING_SOUND = "each delay is disqualified or has no success"
 ONE_RUN = "one run"
 MOST_SAID = 3
 """Loads that the finding names one by one."""
+Sweep = Sequence[Runs]
+"""The repeats of each queue delay at one load, the shortest delay first."""
 
 
 def p95_ms(run: Summary) -> float | None:
@@ -49,115 +49,89 @@ def p95_ms(run: Summary) -> float | None:
     return percentile_ms(run, "p95")
 
 
-@dataclass(frozen=True)
-class Setting:
-    """One queue delay: all repeats of its cell, and over those that count images per second and p95 in ms."""
-
-    delay_us: int
-    runs: Runs
-    rate: Spread | None
-    p95_ms: Spread | None
-
-    @property
-    def sound(self) -> bool:
-        """Whether a conclusion may rest on it."""
-        behind = resting_on(self.runs, images_per_s)
-        return bool(self.rate and self.p95_ms) and not any(run.tainted for run in behind)
-
-    @property
-    def name(self) -> str:
-        """For people: 0.5 ms."""
-        return f"{self.delay_us / 1000:.10g} ms"
+def delay_ms(runs: Runs) -> str:
+    """0.5 for 500 µs."""
+    return f"{(runs[0].queue_delay_us or 0) / 1000:.10g}"
 
 
 @dataclass(frozen=True)
 class Best:
-    """The setting that is best by some value, and the others that repeats do not tell from it.
+    """The repeats of the delay that is best by some value, and other delays that they do not tell from it.
 
-    `compared` is whether there are repeats that could, of it and of each other sound one.
+    `compared` is whether there are repeats that could, of it and of each other.
     """
 
-    setting: Setting
-    alike: tuple[Setting, ...]
+    runs: Runs
+    alike: tuple[str, ...]
     compared: bool
 
-
-@dataclass(frozen=True)
-class Sweep:
-    """One load of one endpoint, by queue delay, shortest first; `name` is its way without the delay."""
-
-    name: str
-    endpoint: str
-    batch: int
-    load: str
-    level: float
-    settings: tuple[Setting, ...]
+    @property
+    def name(self) -> str:
+        """For people: 0.5 ms."""
+        return f"{delay_ms(self.runs)} ms"
 
     @property
-    def where(self) -> str:
-        """batch 1 and 32 users."""
-        many = f"{self.level:g} requests/s" if self.load == "open" else f"{self.level:g} users"
-        return f"batch {self.batch} and {'1 user' if many == '1 users' else many}"
-
-    @property
-    def unranked(self) -> str:
-        """Why no setting has the most images/s: the rate is asked for, or nobody is there to share with."""
-        if self.load == "open":
-            return "open load: the rate is asked for, and no setting's speed"
-        return "one user has nobody to share an execution with" if self.level == 1 else ""
-
-    def fastest(self, bound_ms: float | None = None) -> Best | None:
-        """The one with the most images/s, of those with p95 within the bound in each repeat; or None."""
-        if self.unranked:
-            return None
-        kept = [it for it in self._sound() if bound_ms is None or (it.p95_ms and it.p95_ms.high <= bound_ms)]
-        return _best(kept, images_per_s, most=True)
-
-    def quickest(self) -> Best | None:
-        """The one with the lowest p95; None where none is sound."""
-        return _best(self._sound(), p95_ms, most=False)
-
-    def _sound(self) -> list[Setting]:
-        return [setting for setting in self.settings if setting.sound]
+    def doubt(self) -> str:
+        """What repeats leave open; empty where they tell it from every other."""
+        if not self.compared:
+            return hedge(1)
+        return f"not told apart from {', '.join(self.alike)}" if self.alike else ""
 
 
-def _best(settings: Sequence[Setting], value: Value, most: bool) -> Best | None:
-    if not settings:
+def fastest(sweep: Sweep, bound_ms: float | None = None) -> Best | None:
+    """The one with the most images/s, of those with p95 within the bound in each repeat; or None."""
+    if unranked(sweep[0][0]):
         return None
-    sides = {setting.delay_us: _values(setting, value) for setting in settings}
-    sign = 1 if most else -1
-    best = max(settings, key=lambda setting: sign * median(sides[setting.delay_us]))
-    others = [setting for setting in settings if setting is not best]
-    compared = all(len(side) >= COMPARABLE_RUNS for side in sides.values())
-    alike = [it for it in others if log_ratio(sides[best.delay_us], sides[it.delay_us]).alike]
-    return Best(best, tuple(alike), compared)
+    kept = [runs for runs in sound(sweep) if bound_ms is None or max(_p95s(runs)) <= bound_ms]
+    return best(kept, images_per_s, 1)
 
 
-def _values(setting: Setting, value: Value) -> list[float]:
-    return [found for run in resting_on(setting.runs, value) if (found := value(run))]
+def quickest(sweep: Sweep) -> Best | None:
+    """The one with the lowest p95; None where none is sound."""
+    return best(sound(sweep), p95_ms, -1)
 
 
-def sweeps(study: Study) -> tuple[Sweep, ...]:
+def sound(sweep: Sweep) -> list[Runs]:
+    """The delays on which a conclusion may rest."""
+    behind = ((runs, resting_on(runs, images_per_s)) for runs in sweep)
+    return [runs for runs, own in behind if _p95s(runs) and not any(run.tainted for run in own)]
+
+
+def _p95s(runs: Runs) -> list[float]:
+    return [found for run in resting_on(runs, images_per_s) if (found := p95_ms(run)) is not None]
+
+
+def best(delays: Sequence[Runs], value: Value, sign: int) -> Best | None:
+    """The delay with the most of a value, or with a sign of -1 the least; None without any."""
+    if not delays:
+        return None
+    sides = [values(runs, value) for runs in delays]
+    at = max(range(len(delays)), key=lambda at: sign * (typical(delays[at], value) or 0.0))
+    others = (place for place in range(len(delays)) if place != at)
+    alike = (f"{delay_ms(delays[place])} ms" for place in others if log_ratio(sides[at], sides[place]).alike)
+    return Best(delays[at], tuple(alike), all(len(side) >= COMPARABLE_RUNS for side in sides))
+
+
+def unranked(run: Summary) -> str:
+    """Why no delay has the most images/s: the rate is asked for, or nobody is there to share with."""
+    if run.load == "open":
+        return "open load: the rate is asked for, and no setting's speed"
+    return "one user has nobody to share an execution with" if run.level == 1 else ""
+
+
+def sweeps(study: Study) -> list[Sweep]:
     """Each load that was run with two queue delays or more, all else being equal; no floors, no search."""
     if (study.header.get("options") or {}).get("find_rate"):
-        return ()
+        return []
     delayed = [run for run in study.runs if run.queue_delay_us is not None and not run.is_floor]
-    made = (_sweep(runs) for runs in grouped(study.ordered(delayed), _else).values())
-    every = [sweep for sweep in made if len(sweep.settings) > 1]
-    place = study.endpoints.index
-    return tuple(sorted(every, key=lambda it: (place(it.endpoint), it.name, it.batch, it.level)))
+    delayed.sort(key=lambda run: (study.endpoints.index(run.endpoint), _name(run), run.batch, run.level))
+    loads = grouped(delayed, _else).values()
+    found = (grouped(sorted(runs, key=_delay_us), _delay_us) for runs in loads)
+    return [list(delays.values()) for delays in found if len(delays) > 1]
 
 
-def _sweep(runs: Runs) -> Sweep:
-    run = runs[0]
-    return Sweep(_name(run), run.endpoint, run.batch, run.load, run.level, tuple(_settings(runs)))
-
-
-def _settings(runs: Runs) -> Iterator[Setting]:
-    for delay_us in sorted({run.queue_delay_us for run in runs if run.queue_delay_us is not None}):
-        own = [run for run in runs if run.queue_delay_us == delay_us]
-        behind = resting_on(own, images_per_s)
-        yield Setting(delay_us, own, spread_of(behind, images_per_s), spread_of(behind, p95_ms))
+def _delay_us(run: Summary) -> int:
+    return run.queue_delay_us or 0
 
 
 def _name(run: Summary) -> str:
@@ -173,45 +147,36 @@ def _else(run: Summary) -> tuple[object, ...]:
 
 def bound_of(study: Study) -> float | None:
     """The p95 in ms that --p95-bound gave, if it did."""
-    options: Mapping[str, Any] = study.header.get("options") or {}
-    return options.get("p95_bound") or None
-
-
-def executed_batch(run: Summary) -> float | None:
-    """Images in an execution, on average."""
-    return run.server.executed_batch
+    return (study.header.get("options") or {}).get("p95_bound") or None
 
 
 def executions_per_request(run: Summary) -> float | None:
     """Below 1 where requests shared executions."""
-    executed = executed_batch(run)
+    executed = run.server.executed_batch
     return run.batch / executed if executed else None
 
 
-def _heads(sweep_of: Callable[[Thing], Sweep]) -> tuple[Columns[Thing], ...]:
+def _heads(of: Callable[[Thing], Summary]) -> tuple[Columns[Thing], ...]:
     """The columns that say which load a row is of."""
 
     def load(thing: Thing) -> str:
-        sweep = sweep_of(thing)
-        return f"{sweep.level:g}/s" if sweep.load == "open" else f"users {sweep.level:g}"
-
-    def named(thing: Thing, notes: StudyNotes) -> TableCell:
-        return notes.head(sweep_of(thing).name, sweep_of(thing).endpoint)
+        run = of(thing)
+        return f"{run.level:g}/s" if run.load == "open" else f"users {run.level:g}"
 
     return (
-        cell("endpoint", named, numeric=False),
-        text("batch", lambda thing: str(sweep_of(thing).batch)),
+        cell("endpoint", lambda it, notes: notes.head(_name(of(it)), of(it).endpoint), numeric=False),
+        text("batch", lambda thing: str(of(thing).batch)),
         text("load", load, numeric=False),
     )
 
 
-COLUMNS: Sequence[Columns[tuple[Sweep, Setting]]] = (
-    *_heads(lambda row: row[0]),
-    text("delay ms", lambda row: f"{row[1].delay_us / 1000:.10g}"),
-    cell("images/s", lambda row, notes: measured(row[1].runs, images_per_s, notes)),
-    cell("p95 ms", lambda row, notes: percentile_cell(row[1].runs, "p95", notes)),
-    cell("executed batch", lambda row, notes: number(row[1].runs, executed_batch, notes)),
-    cell("executions / requests", lambda row, notes: number(row[1].runs, executions_per_request, notes)),
+COLUMNS: Sequence[Columns[Runs]] = (
+    *_heads(lambda runs: runs[0]),
+    text("delay ms", delay_ms),
+    cell("images/s", lambda runs, notes: measured(runs, images_per_s, notes)),
+    percentile("p95"),
+    figure("executed batch", lambda run: run.server.executed_batch),
+    figure("executions / requests", executions_per_request),
 )
 
 
@@ -224,7 +189,7 @@ def queue_delays(study: Study) -> Table:
         "Executed batch and executions are Triton's own count over the measure phase: images in an "
         "execution, and executions for each request, 1 where none was shared.",
         COLUMNS,
-        ((sweep, setting) for sweep in sweeps(study) for setting in sweep.settings),
+        (runs for sweep in sweeps(study) for runs in sweep),
         shared=(repeats(study),),
     )
 
@@ -234,11 +199,11 @@ def best_delays(study: Study) -> Table:
     bound = bound_of(study)
     within = f" The most images/s are of those that kept p95 at {bound:g} ms in each repeat." if bound else ""
     columns: Sequence[Columns[Sweep]] = (
-        *_heads(lambda sweep: sweep),
+        *_heads(lambda sweep: sweep[0][0]),
         Columns(("most images/s with", "images/s", "p95 ms"), lambda it, notes: _fastest(it, bound, notes)),
         Columns(
             ("lowest p95 with", "p95 ms", "images/s"),
-            lambda it, notes: _named(it.quickest(), (p95_ms, images_per_s), NOTHING_SOUND, notes),
+            lambda it, notes: _named(quickest(it), (p95_ms, images_per_s), NOTHING_SOUND, notes),
         ),
     )
     return study_table(
@@ -252,33 +217,24 @@ def best_delays(study: Study) -> Table:
 
 
 def _fastest(sweep: Sweep, bound: float | None, notes: StudyNotes) -> tuple[TableCell, ...]:
-    lacking = NOTHING_SOUND
-    if sweep.quickest() is not None:
-        kept = f"none kept p95 at {bound:g} ms in each repeat" if bound else ""
-        lacking = sweep.unranked or kept
-    return _named(sweep.fastest(bound), (images_per_s, p95_ms), lacking, notes)
+    kept = f"none kept p95 at {bound:g} ms in each repeat" if bound else ""
+    lacking = (unranked(sweep[0][0]) or kept) if sound(sweep) else NOTHING_SOUND
+    return _named(fastest(sweep, bound), (images_per_s, p95_ms), lacking, notes)
 
 
 def _named(
     best: Best | None, values: tuple[Value, Value], lacking: str, notes: StudyNotes
 ) -> tuple[TableCell, ...]:
     if best is None:
-        return TableCell(MISSING, notes.marks([lacking])), TableCell(MISSING), TableCell(MISSING)
-    runs, doubt = best.setting.runs, doubt_of(best)
-    name = TableCell(best.setting.name, notes.marks([doubt] if doubt else []))
+        return (TableCell(MISSING, notes.marks([lacking])),)
+    name = TableCell(best.name, notes.marks(filter(None, [best.doubt])))
     figures = (
-        percentile_cell(runs, "p95", notes, spread=True) if value is p95_ms else measured(runs, value, notes)
+        percentile_cell(best.runs, "p95", notes, spread=True)
+        if value is p95_ms
+        else measured(best.runs, value, notes)
         for value in values
     )
     return name, *figures
-
-
-def doubt_of(best: Best) -> str:
-    """What repeats leave open; empty where they tell it from every other."""
-    if not best.compared:
-        return hedge(1)
-    others = ", ".join(setting.name for setting in best.alike)
-    return f"not told apart from {others}" if others else ""
 
 
 def delay_finding(study: Study) -> str:
@@ -286,9 +242,9 @@ def delay_finding(study: Study) -> str:
     found, bound = sweeps(study), bound_of(study)
     if not found:
         return ""
-    busiest = sorted(found, key=lambda sweep: -sweep.level)[:MOST_SAID]
+    busiest = sorted(found, key=lambda sweep: -sweep[0][0].level)[:MOST_SAID]
     named = [sweep for sweep in found if sweep in busiest]
-    bests = [best for it in named for best in (it.fastest(bound), it.quickest()) if best]
+    bests = [best for it in named for best in (fastest(it, bound), quickest(it)) if best]
     mixed = any(best.compared for best in bests)
     said = [_said(sweep, bound, mixed) for sweep in named]
     left = len(found) - len(said)
@@ -300,33 +256,32 @@ def _hedges(bests: Sequence[Best]) -> Iterator[str]:
     """What holds for many of the figures, said once."""
     if any(not best.compared for best in bests):
         yield f"{hedge(1).capitalize()}."
-    fewest = min((run.succeeded for best in bests for run in best.setting.runs if run.started), default=0)
+    fewest = min((run.succeeded for best in bests for run in best.runs if run.started), default=0)
     if bests and fewest < ENOUGH["p95"]:
         yield f"p95 is of as few as {plural(fewest, 'result')}; it needs {ENOUGH['p95']}."
 
 
 def _said(sweep: Sweep, bound: float | None, mixed: bool) -> str:
-    where = f"{sweep.name} at {sweep.where}"
-    fastest, quickest = sweep.fastest(bound), sweep.quickest()
-    if quickest is None:
+    run = sweep[0][0]
+    many = f"{run.level:g} requests/s" if run.load == "open" else plural(round(run.level), "user")
+    where = f"{_name(run)} at batch {run.batch} and {many}"
+    most, low = fastest(sweep, bound), quickest(sweep)
+    if low is None:
         return f"{where} not known ({NOTHING_SOUND})"
-    lowest = f"{quickest.setting.name} ({_figure(quickest, p95_ms, 'ms', mixed)})"
-    if sweep.unranked:
+    lowest = f"{low.name} ({_figure(low, p95_ms, 'ms', mixed)})"
+    if unranked(run):
         return f"{where} lowest p95 with {lowest}"
-    if fastest is None:
+    if most is None:
         return f"{where} none keeps p95 at {bound:g} ms, the lowest is with {lowest}"
     within = f"of those with p95 at most {bound:g} ms, " if bound else ""
-    rate = _figure(fastest, images_per_s, "", mixed)
-    most = f"{where} {within}most images/s with {fastest.setting.name} ({rate})"
-    return most if bound else f"{most}, lowest p95 with {lowest}"
+    said = f"{where} {within}most images/s with {most.name} ({_figure(most, images_per_s, '', mixed)})"
+    return said if bound else f"{said}, lowest p95 with {lowest}"
 
 
 def _figure(best: Best, value: Value, unit: str, mixed: bool) -> str:
     """412, not told apart from 1 ms; where others have repeats (`mixed`), one run is said of each."""
-    found = spread_of(resting_on(best.setting.runs, value), value)
-    figure = f"{digits(found.median) if found else MISSING} {unit}".rstrip()
-    doubt = doubt_of(best) if best.compared else ONE_RUN if mixed else ""
-    return ", ".join(text for text in (figure, doubt) if text)
+    doubt = best.doubt if best.compared else ONE_RUN if mixed else ""
+    return ", ".join(filter(None, (f"{digits(typical(best.runs, value) or 0.0)} {unit}".rstrip(), doubt)))
 
 
 QUEUE_DELAY = Question(

@@ -7,7 +7,8 @@ from typing import Any
 from reports.format import plural
 from reports.page.disclosures import disclosures
 from reports.page.page import Chart, rounded
-from reports.stats.repeats import Runs, Spread, by_batch, grouped, images_per_s, resting_on, spread_of
+from reports.stats.figures import images_per_s
+from reports.stats.repeats import Runs, Spread, by_batch, grouped, resting_on, spread_of
 from reports.stats.usl import Fit, NoFit, fit_usl
 from reports.study.study import Study
 from reports.summary.summary import Way, percentile_ms

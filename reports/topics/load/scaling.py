@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 
 from reports.format import MISSING, digits
 from reports.page.question import Question
-from reports.page.table import Columns, StudyNotes, Table, TableCell, cell, study_table, text
-from reports.stats.repeats import Runs, Spread, grouped, images_per_s, repeats, resting_on, scarcity, taints
+from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
+from reports.page.table import Table, TableCell
+from reports.stats.figures import images_per_s
+from reports.stats.repeats import Runs, Spread, grouped, over, repeats, resting_on, scarcity, taints, values
 from reports.stats.usl import Fit, NoFit, Peak
 from reports.study.study import Study
 from reports.summary.summary import Summary
@@ -42,7 +43,9 @@ class Scaling:
     @property
     def steps(self) -> tuple[ScalingStep, ...]:
         """One for each number of units."""
-        pairs = ((units, rate) for units, runs in self.by_units.items() for rate in _rates(runs))
+        pairs = (
+            (units, rate) for units, runs in self.by_units.items() for rate in values(runs, images_per_s)
+        )
         return efficiencies(pairs)
 
 
@@ -57,27 +60,21 @@ def efficiencies(pairs: Iterable[tuple[int, float]]) -> tuple[ScalingStep, ...]:
         if units <= 0 or not rate > 0:
             raise ValueError("efficiency takes units and rates above 0")
         found.setdefault(units, []).append(rate)
-    rates = {n: Spread(median(of), min(of), max(of), len(of)) for n, of in sorted(found.items())}
+    rates = {units: Spread.of(of) for units, of in sorted(found.items())}
     fewest = min(rates, default=0)
     return tuple(_step(units, rate, fewest, rates[fewest]) for units, rate in rates.items())
 
 
 def _step(units: int, rate: Spread, fewest: int, base: Spread) -> ScalingStep:
-    if units == fewest:
+    times = over(rate, base)
+    if units == fewest or times is None:
         return ScalingStep(units, rate, Spread(1, 1, 1), Spread(100, 100, 100))
-    return ScalingStep(units, rate, _times(rate, base, 1), _times(rate, base, 100 * fewest / units))
-
-
-def _times(top: Spread, bottom: Spread, factor: float) -> Spread:
-    """So many times the ratio, as `reports.stats.repeats.over` has it, of rates that are above 0."""
-    low, high = top.low / bottom.high, top.high / bottom.low
-    runs = min(top.runs, bottom.runs)
-    return Spread(factor * top.median / bottom.median, factor * low, factor * high, runs)
+    return ScalingStep(units, rate, times, times.scaled(100 * fewest / units))
 
 
 def scalings(study: Study) -> tuple[Scaling, ...]:
     """Each load that was run with several numbers of instances, GPUs or workers; floors are left out."""
-    runs = [run for run in study.started if not run.is_floor and any(_rates([run]))]
+    runs = [run for run in study.started if not run.is_floor and images_per_s(run)]
     return tuple(found for unit in UNITS for found in _over(unit, runs))
 
 
@@ -101,10 +98,6 @@ def _else(run: Summary, unit: str) -> tuple[object, ...]:
     return (*load, *how, *(units_of(run, other) for other in UNITS if other != unit))
 
 
-def _rates(runs: Runs) -> list[float]:
-    return [rate for run in resting_on(runs, images_per_s) if (rate := images_per_s(run))]
-
-
 def _endpoint(curve: Curve, notes: StudyNotes) -> TableCell:
     notes.marks(taints(curve.highest.runs))  # the first of a row's notes
     return notes.head(curve.name, curve.way.endpoint)
@@ -112,7 +105,7 @@ def _endpoint(curve: Curve, notes: StudyNotes) -> TableCell:
 
 def _saturation(knee: Knee | NoKnee, notes: StudyNotes) -> tuple[TableCell, ...]:
     if isinstance(knee, NoKnee):
-        return TableCell(NOT_REACHED if knee.rising else MISSING, notes.marks([knee.reason])), *_dashes(2)
+        return (TableCell(NOT_REACHED if knee.rising else MISSING, notes.marks([knee.reason])),)
     begins = "" if knee.before is None else f" (above {knee.before:g})"
     users = TableCell(f"{knee.at.users:g}{begins}", notes.marks(knee.doubts), knee.at.users)
     return users, _spread(knee.at.p95_ms), _spread(knee.after.p95_ms)
@@ -124,7 +117,7 @@ def _spread(found: Spread | None, marks: tuple[int, ...] = ()) -> TableCell:
 
 def _law(fit: Fit | NoFit, notes: StudyNotes) -> tuple[TableCell, ...]:
     if isinstance(fit, NoFit):
-        return TableCell(NO_FIT, notes.marks([f"{NO_FIT}: {fit.reason}"])), *_dashes(4)
+        return (TableCell(NO_FIT, notes.marks([f"{NO_FIT}: {fit.reason}"])),)
     shares = (TableCell(str(share), (), share.value) for share in (fit.sigma, fit.kappa))
     return *shares, *_peak(fit.peak, fit.no_peak, notes), TableCell(digits(fit.r_squared), (), fit.r_squared)
 
@@ -134,10 +127,6 @@ def _peak(peak: Peak | None, reason: str, notes: StudyNotes) -> tuple[TableCell,
         return TableCell(NO_PEAK, notes.marks([f"{NO_PEAK}: {reason}"])), TableCell(MISSING)
     marks = notes.marks([EXTRAPOLATED] if peak.extrapolated else [])
     return TableCell(str(peak.users), marks, peak.users.value), TableCell(digits(peak.rate), marks, peak.rate)
-
-
-def _dashes(count: int) -> tuple[TableCell, ...]:
-    return (TableCell(MISSING),) * count
 
 
 COLUMNS: Sequence[Columns[Curve]] = (
@@ -181,11 +170,8 @@ def _growth(row: tuple[Scaling, ScalingStep], notes: StudyNotes) -> tuple[TableC
     of_rate, compared = notes.marks(taints(runs)), step.units > fewest
     doubts = [*taints([*runs, *least]), scarcity([len(runs), len(least)])] if compared else []
     of_ratios = notes.marks(filter(None, doubts))
-    return (
-        _spread(step.rate, of_rate),
-        _spread(step.times, of_ratios),
-        _spread(step.efficiency_pct, of_ratios),
-    )
+    ratios = (_spread(found, of_ratios) for found in (step.times, step.efficiency_pct))
+    return _spread(step.rate, of_rate), *ratios
 
 
 def _limits(row: tuple[Scaling, ScalingStep]) -> str:

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from reports.fold.path import HEADER_BYTES
 from reports.format import digits, known
 from reports.page.question import Question
-from reports.page.table import Columns, Footnotes, Table, TableCell, cell, number, study_table, text
-from reports.stats.repeats import Runs, by_batch, by_cell, fastest_cell, images_per_s, resting_on, typical
+from reports.page.study_table import Columns, cell, number, study_table, text
+from reports.page.table import Footnotes, Table, TableCell
+from reports.stats.figures import fastest_cell, images_per_s
+from reports.stats.repeats import Runs, by_batch, by_cell, resting_on, typical
 from reports.study.study import Study
 from reports.summary.summary import Summary, Way
 

@@ -6,21 +6,17 @@ from dataclasses import dataclass, replace
 from reports.backend_facts import FLOOR
 from reports.format import MISSING, digits, plural
 from reports.page.question import Question, Theme
-from reports.page.table import Columns, Footnotes, Table, TableCell, cell, number, study_table, with_bars
+from reports.page.study_table import Columns, cell, number, study_table
+from reports.page.table import Footnotes, Table, TableCell, with_bars
+from reports.stats.figures import Pairs, compute_ms, images_per_s, latency_ms, not_told_apart, protocol_pairs
 from reports.stats.repeats import (
     COMPARABLE_RUNS,
     ENOUGH_RUNS,
-    Pairs,
     Runs,
     Value,
     absence,
     by_cell,
-    compute_ms,
     grouped,
-    images_per_s,
-    latency_ms,
-    not_told_apart,
-    protocol_pairs,
     repeats,
     resting_on,
     scarcity,

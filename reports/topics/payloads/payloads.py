@@ -7,9 +7,11 @@ from math import log2
 
 from reports.format import MISSING
 from reports.page.question import Question, Theme
-from reports.page.table import Columns, Footnotes, StudyNotes, Table, TableCell, cell, study_table, text
+from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
+from reports.page.table import Footnotes, Table, TableCell
+from reports.stats.figures import images_per_s, protocol_pairs
 from reports.stats.log_ratio import LogRatio, log_ratio
-from reports.stats.repeats import Runs, absence, images_per_s, protocol_pairs, resting_on, scarcity, taints
+from reports.stats.repeats import Runs, absence, resting_on, scarcity, taints, values
 from reports.study.study import Study
 from reports.summary.summary import Summary, Way
 
@@ -85,29 +87,22 @@ def _rows(pairs: Mapping[str, Pair], runs: Runs) -> Iterator[Row]:
 
 def compared(runs: Sequence[Summary], pair: Pair) -> LogRatio | None:
     """The ratio of the runs of one batch and load; None where a side has no figure."""
-    under, over = ([run.counts.images_per_s or 0.0 for run in side] for side in _counted(runs, pair))
+    under, over = (values([run for run in runs if run.way == way], images_per_s) for way in pair)
     return log_ratio(over, under) if over and under else None
-
-
-def _counted(runs: Sequence[Summary], pair: Pair) -> list[Runs]:
-    return [resting_on([run for run in runs if run.way == way], images_per_s) for way in pair]
 
 
 def _cell(runs: Sequence[Summary], pair: Pair, notes: Footnotes) -> TableCell:
     """The ratio of one batch and load; empty where none was planned, a dash where a side has no figure."""
     if not runs:
         return TableCell("")
-    counted, found = _counted(runs, pair), compared(runs, pair)
+    sides, found = [[run for run in runs if run.way == way] for way in pair], compared(runs, pair)
+    counted = [resting_on(side, images_per_s) for side in sides]
     if found is None:
-        lacking = next(way for way, known in zip(pair, counted, strict=True) if not known)
-        return TableCell(MISSING, notes.marks([absence([run for run in runs if run.way == lacking])]))
+        lacking = next(side for side, known in zip(sides, counted, strict=True) if not known)
+        return TableCell(MISSING, notes.marks([absence(lacking)]))
     doubts = [*taints([*counted[0], *counted[1]]), *([ONE_RUN] if found.low is None else [])]
-    return TableCell(
-        shown(found),
-        notes.marks(doubts),
-        found.ratio,
-        heat=heat_of(found.ratio) if found.significant else None,
-    )
+    heat = heat_of(found.ratio) if found.significant else None
+    return TableCell(shown(found), notes.marks(doubts), found.ratio, heat=heat)
 
 
 def shown(found: LogRatio) -> str:

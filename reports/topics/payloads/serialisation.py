@@ -7,33 +7,24 @@ from math import floor, log10
 from reports.cells_csv.rows import Row, read_published
 from reports.format import MISSING, digits, known
 from reports.page.question import Question, Theme
-from reports.page.table import (
-    Columns,
-    Footnotes,
-    StudyNotes,
-    Table,
-    TableCell,
-    cell,
-    measured,
-    study_table,
-    text,
-)
+from reports.page.study_table import Columns, StudyNotes, cell, measured, study_table, text
+from reports.page.table import Footnotes, Table, TableCell
 from reports.published_figures.figures import MEAN, P50, Figure, of_column, sourced, their_endpoint
+from reports.stats.figures import in_ms, latency_ms
 from reports.stats.log_ratio import log_ratio
 from reports.stats.repeats import (
     Runs,
     Value,
     absence,
     grouped,
-    in_ms,
-    latency_ms,
     repeats,
     resting_on,
     spread_of,
     typical,
+    values,
 )
 from reports.study.study import Study
-from reports.summary.summary import Summary, Way
+from reports.summary.summary import Summary
 
 JSON, BINARY = "json", "fp32"
 KB = 1024
@@ -60,23 +51,22 @@ class EncodingPair:
     json: Runs
     binary: Runs
 
+    @property
+    def sides(self) -> tuple[Runs, Runs]:
+        """Both, JSON first."""
+        return self.json, self.binary
 
-def pairs(study: Study) -> list[EncodingPair]:
+
+def pairs(study: Study) -> Iterator[EncodingPair]:
     """Each batch that one user sent as JSON and as binary tensors to one backend over one protocol."""
     serial = [run for run in study.runs if run.serial and not run.is_floor and run.payload in (JSON, BINARY)]
-    spoken = grouped(serial, lambda run: (run.backend, run.protocol, run.variant)).values()
-    return [
-        pair
-        for ways in ({run.payload: run.way for run in runs} for runs in spoken)
-        if len(ways) == 2
-        for pair in _by_batch(study.named(ways[BINARY]), ways[JSON], ways[BINARY], serial)
-    ]
-
-
-def _by_batch(name: str, json: Way, binary: Way, serial: Runs) -> Iterator[EncodingPair]:
-    for batch in sorted({run.batch for run in serial if run.way in (json, binary)}):
-        here = [run for run in serial if run.batch == batch]
-        yield EncodingPair(name, batch, *([run for run in here if run.way == way] for way in (json, binary)))
+    for runs in grouped(serial, lambda run: (run.backend, run.protocol, run.variant)).values():
+        ways = {run.payload: run.way for run in runs}
+        if len(ways) == 2:
+            json, binary = ([run for run in runs if run.way == ways[payload]] for payload in (JSON, BINARY))
+            for batch in sorted({run.batch for run in (*json, *binary)}):
+                sides = ([run for run in side if run.batch == batch] for side in (json, binary))
+                yield EncodingPair(study.named(ways[BINARY]), batch, *sides)
 
 
 def encode_ms(run: Summary) -> float | None:
@@ -91,10 +81,7 @@ def payload_kb(run: Summary) -> float | None:
 
 def ratio_said(pair: EncodingPair, value: Value) -> str | None:
     """650×, or 652× (600–708) with repeats; None where a side has no figure. Sizes do not vary by chance."""
-    sides = [
-        [found for run in resting_on(runs, value) if (found := value(run))]
-        for runs in (pair.json, pair.binary)
-    ]
+    sides = [values(runs, value) for runs in pair.sides]
     if not all(sides):
         return None
     ratio = log_ratio(*sides)
@@ -111,9 +98,8 @@ def rough(value: float) -> str:
 
 def bytes_per_number(pair: EncodingPair) -> str:
     """How many characters JSON spent on each number, brackets and names included."""
-    behind = resting_on(pair.json, payload_kb)
-    sizes = [size for run in behind if (size := run.counts.request_bytes)]
-    return digits(sum(sizes) / len(sizes) / (NUMBERS * pair.batch)) if sizes else MISSING
+    sizes = values(pair.json, payload_kb)
+    return digits(KB * sum(sizes) / len(sizes) / (NUMBERS * pair.batch)) if sizes else MISSING
 
 
 def serialisation_finding(study: Study) -> str:
@@ -122,9 +108,9 @@ def serialisation_finding(study: Study) -> str:
     if not both:
         return ""
     pair = max(both, key=lambda it: it.batch)
-    took = [known(typical(runs, encode_ms)) for runs in (pair.json, pair.binary)]
+    took = [known(typical(runs, encode_ms)) for runs in pair.sides]
     times = str(ratio_said(pair, encode_ms))
-    behind = [run for runs in (pair.json, pair.binary) for run in resting_on(runs, encode_ms)]
+    behind = [run for runs in pair.sides for run in resting_on(runs, encode_ms)]
     doubts = dict.fromkeys(doubts_of(behind, ENCODING))
     scarce = [*([] if "(" in times else ["in one run"]), *([FEW] if FEW in doubts else [])]
     others = "; ".join(doubt for doubt in doubts if doubt != FEW)
@@ -190,7 +176,7 @@ END_TO_END = EncodingTable(
 
 def serialisation_tables(study: Study) -> Iterator[Table]:
     """Encoding, payload and end to end beside the published; none for a study without both payloads."""
-    if found := pairs(study):
+    if found := list(pairs(study)):
         yield _table(study, ENCODING, found)
         yield _table(study, PAYLOAD, found, bytes_per_number)
         yield _table(study, END_TO_END, found)
@@ -229,17 +215,17 @@ def _table(
             lambda pair, notes: _theirs(pair, kind, theirs, notes),
         ),
     )
-    sent = [run.endpoint for pair in found for run in (*pair.json, *pair.binary)]
+    sent = [run.endpoint for pair in found for runs in pair.sides for run in runs]
     shared = (repeats(study),)
     return study_table(study, kind.title, kind.caption, columns, found, shared=shared, endpoints=sent)
 
 
 def _ours(pair: EncodingPair, kind: EncodingTable, notes: Footnotes) -> tuple[TableCell, ...]:
-    sides = [_side(runs, kind, notes) for runs in (pair.json, pair.binary)]
+    sides = [_side(runs, kind, notes) for runs in pair.sides]
     told = ratio_said(pair, kind.value)
     if told is None:
-        return (*sides, TableCell(MISSING))
-    behind = [*resting_on(pair.json, kind.value), *resting_on(pair.binary, kind.value)]
+        return tuple(sides)
+    behind = [run for runs in pair.sides for run in resting_on(runs, kind.value)]
     alone = [ONE_RUN] if kind.varies and "(" not in told else []
     return (*sides, TableCell(told, notes.marks([*doubts_of(behind, kind), *alone])))
 
@@ -270,11 +256,11 @@ def _theirs(
     pair: EncodingPair, kind: EncodingTable, figures: Sequence[Row], notes: Footnotes
 ) -> tuple[TableCell, ...]:
     """Their two figures and the ratio, with what its rounded decimals leave open."""
-    told = [_twin(runs, kind, figures) for runs in (pair.json, pair.binary)]
+    told = [_twin(runs, kind, figures) for runs in pair.sides]
     cells = [_published(it, kind.figure, notes) for it in told]
     top, bottom = (kind.figure(it) if it else None for it in told)
     if not top or not bottom:
-        return (*cells, TableCell(MISSING))
+        return tuple(cells)
     text = f"{digits(top / bottom)}×"
     if half := kind.half_a_digit:
         low, high = (digits((top + off) / (bottom - off)) for off in (-half, half))

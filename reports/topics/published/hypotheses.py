@@ -6,18 +6,8 @@ from dataclasses import dataclass, replace
 from reports.page.question import Question
 from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.published_figures.figures import published_figures
-from reports.stats.repeats import (
-    COMPARABLE_RUNS,
-    Runs,
-    Spread,
-    Value,
-    grouped,
-    hedge,
-    images_per_s,
-    latency_ms,
-    over,
-    spread_of,
-)
+from reports.stats.figures import images_per_s, latency_ms
+from reports.stats.repeats import COMPARABLE_RUNS, Runs, Spread, Value, grouped, hedge, over, spread_of
 from reports.study.study import Study
 from reports.summary.summary import Summary
 

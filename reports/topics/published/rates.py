@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from reports.cells_csv.rows import Row
 from reports.format import MISSING, digits
 from reports.page.question import Question
-from reports.page.table import Columns, Footnotes, Table, TableCell, cell, measured, number, study_table, text
+from reports.page.study_table import Columns, cell, measured, number, study_table, text
+from reports.page.table import Footnotes, Table, TableCell
 from reports.published_figures.figures import (
     P50,
     RATE,
@@ -17,18 +18,8 @@ from reports.published_figures.figures import (
     sourced,
     their_endpoint,
 )
-from reports.stats.repeats import (
-    Runs,
-    Value,
-    by_cell,
-    images_per_s,
-    latency_ms,
-    over,
-    protocol_pairs,
-    repeats,
-    resting_on,
-    spread_of,
-)
+from reports.stats.figures import images_per_s, latency_ms, protocol_pairs
+from reports.stats.repeats import Runs, Value, by_cell, over, repeats, resting_on, spread_of
 from reports.study.study import Study
 
 CAPTION = (
@@ -129,7 +120,7 @@ def _ours(http: Runs, grpc: Runs, notes: Footnotes) -> tuple[TableCell, ...]:
     sides = [number(runs, images_per_s, notes) for runs in (http, grpc)]
     top, bottom = (spread_of(resting_on(runs, images_per_s), images_per_s) for runs in (grpc, http))
     ratio = over(top, bottom) if top and bottom else None
-    return (*sides, TableCell(ratio.times if ratio else MISSING))
+    return (*sides, TableCell(ratio.times)) if ratio else tuple(sides)
 
 
 def _theirs(http: Row, grpc: Row, notes: Footnotes) -> tuple[TableCell, ...]:
@@ -140,7 +131,7 @@ def _theirs(http: Row, grpc: Row, notes: Footnotes) -> tuple[TableCell, ...]:
     if (top := P50(http)) and (bottom := P50(grpc)):
         marks = notes.marks([BY_LATENCY, f"published: {http.source}"])
         return (*cells, TableCell(f"{digits(top / bottom)}×", marks))
-    return (*cells, TableCell(MISSING))
+    return tuple(cells)
 
 
 def rate_tables(study: Study) -> Iterator[Table]:

@@ -7,7 +7,8 @@ from reports.caveats.run import ENOUGH
 from reports.cells_csv.rows import Row
 from reports.format import MISSING, digits
 from reports.page.question import Question, Theme
-from reports.page.table import Columns, Footnotes, StudyNotes, Table, TableCell, cell, number, study_table
+from reports.page.study_table import Columns, StudyNotes, cell, number, study_table
+from reports.page.table import Footnotes, Table, TableCell
 from reports.published_figures.figures import (
     MEAN,
     P50,
@@ -19,18 +20,8 @@ from reports.published_figures.figures import (
     sourced,
     their_endpoint,
 )
-from reports.stats.repeats import (
-    COMPARABLE_RUNS,
-    Runs,
-    Value,
-    by_way,
-    images_per_s,
-    in_ms,
-    not_told_apart,
-    repeats,
-    resting_on,
-    typical,
-)
+from reports.stats.figures import images_per_s, in_ms, not_told_apart
+from reports.stats.repeats import COMPARABLE_RUNS, Runs, Value, by_way, repeats, resting_on, typical
 from reports.study.study import Study
 from reports.topics.servers.memory import by_server, most_resident
 

@@ -5,20 +5,11 @@ from collections.abc import Iterable, Sequence
 from reports.cells_csv.rows import read_published
 from reports.format import MISSING
 from reports.page.question import Question
-from reports.page.table import (
-    Columns,
-    Footnotes,
-    StudyNotes,
-    Table,
-    TableCell,
-    cell,
-    figure,
-    study_table,
-    table_of,
-    text,
-)
+from reports.page.study_table import Columns, StudyNotes, cell, figure, study_table, text
+from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.published_figures.figures import P50, RATE, Figure, sourced
-from reports.stats.repeats import Runs, compute_ms, grouped, images_per_s, in_ms, latency_ms, repeats
+from reports.stats.figures import compute_ms, images_per_s, in_ms, latency_ms
+from reports.stats.repeats import Runs, grouped, repeats
 from reports.study.study import Study
 from reports.summary.summary import Summary
 

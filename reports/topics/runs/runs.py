@@ -6,7 +6,8 @@ from typing import Protocol
 
 from reports.format import known, ms
 from reports.page.question import Question
-from reports.page.table import Columns, StudyNotes, Table, TableCell, cell, study_table, table_of, text
+from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
+from reports.page.table import Table, TableCell, table_of
 from reports.study.study import Study
 from reports.summary.summary import Summary, codes
 

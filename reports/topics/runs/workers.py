@@ -8,7 +8,8 @@ from reports.fold.records import ratio
 from reports.fold.workers import WorkerShare
 from reports.format import MISSING, counted, digits, known, ms
 from reports.page.question import Question
-from reports.page.table import StudyNotes, Table, TableCell, table_of
+from reports.page.study_table import StudyNotes
+from reports.page.table import Table, TableCell, table_of
 from reports.study.study import Study
 from reports.summary.summary import Summary
 from reports.topics.runs.runs import run_head, run_name

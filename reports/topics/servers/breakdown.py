@@ -13,7 +13,8 @@ from reports.limit import Limit
 from reports.page.disclosures import disclosures
 from reports.page.page import Chart, rounded
 from reports.page.question import Question, Theme
-from reports.page.table import Columns, StudyNotes, Table, TableCell, cell, study_table, text
+from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
+from reports.page.table import Table, TableCell
 from reports.stats.repeats import Runs, by_cell, resting_on
 from reports.study.study import Study
 from reports.summary.summary import PARTS, Part, Summary, parts_of, tainting

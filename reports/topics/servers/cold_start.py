@@ -6,7 +6,8 @@ from statistics import median
 from reports.format import MISSING, known, ms, plural
 from reports.ledger.ledger import Record
 from reports.page.question import Question
-from reports.page.table import Footnotes, StudyNotes, Table, TableCell, table_of
+from reports.page.study_table import StudyNotes
+from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.study.study import Study
 
 HEADS = ("endpoint", "start s", "load s", "batch", "first ms", "next ms")

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from reports.fold.server_facts import Memory, MemoryReading
 from reports.format import MISSING, known
 from reports.page.question import Question
-from reports.page.table import Footnotes, StudyNotes, Table, TableCell, table_of
+from reports.page.study_table import StudyNotes
+from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.published_figures.figures import of_three_backends
 from reports.stats.repeats import Runs
 from reports.study.study import Study

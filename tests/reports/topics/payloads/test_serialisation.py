@@ -113,7 +113,7 @@ def test_only_json_and_binary_of_one_way_are_paired(tmp_path: Path) -> None:
     add(book, "onnx-grpc", 32, 1 * MS, 4)
     add(book, "pytorch-http", 32, 1 * MS, 4)
     (pair,) = pairs(written(book, tmp_path))
-    assert [run.endpoint for run in (*pair.json, *pair.binary)] == ["onnx-json-http", "onnx-http"]
+    assert [run.endpoint for runs in pair.sides for run in runs] == ["onnx-json-http", "onnx-http"]
     alone = Book()
     add(alone, "onnx-http", 1, 1 * MS, 4)
     study = written(alone, tmp_path / "alone")

@@ -166,7 +166,8 @@ OPTIONS = st.sampled_from(
 
 
 @tried(450)
-@given(OPTIONS, TEXT.filter(lambda text: "\0" not in text))
+# argparse ends a line with what was typed
+@given(OPTIONS, TEXT.filter(lambda text: "\0" not in text and not text.endswith((":", ";", ","))))
 def test_options(folder: Path, command: str, text: str) -> None:
     words = [word.format(folder / "study") for word in command.split()]
     if "--out" in words:

@@ -15,7 +15,7 @@ from reports.format import digits, plural
 from reports.page.page import Page, Section
 
 
-def compare_page(sides: Sequence[Side], place_of: Callable[[str], str] = str) -> Page:
+def compare_page(sides: Sequence[Side], place_of: Callable[[str], str]) -> Page:
     """Everything that is said of two sides or more, the first being the base; empty sections are left out.
 
     `place_of` turns a side's place into what readers may see of it.

@@ -47,7 +47,7 @@ def judge_baseline(
     source: GateSource,
     baseline: GateSource,
     counting: Counting,
-    may_differ: Sequence[str] = (),
+    may_differ: Sequence[str],
 ) -> Claim:
     """What the runs of a cell say of its ratio to the baseline: in pairs where they were made in turns."""
     if cell not in source.runs:

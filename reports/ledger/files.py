@@ -15,13 +15,13 @@ MOST_BYTES = 64_000_000
 """Of a file that people or other studies wrote by hand or in one piece: a hundred times the largest known."""
 
 
-def whole_file(path: Path | str, most: int = MOST_BYTES) -> bytes:
-    """All of a regular file; OSError where it cannot be read, and where it is none or larger than `most`."""
+def whole_file(path: Path | str) -> bytes:
+    """All of a regular file; OSError where it cannot be read, is none, or is larger than MOST_BYTES."""
     check_regular(path)
     with open(path, "rb") as file:
-        found = file.read(most + 1)
-    if len(found) > most:
-        raise OSError(errno.EFBIG, f"larger than {most / 1e6:g} MB", str(path))
+        found = file.read(MOST_BYTES + 1)
+    if len(found) > MOST_BYTES:
+        raise OSError(errno.EFBIG, f"larger than {MOST_BYTES / 1e6:g} MB", str(path))
     return found
 
 

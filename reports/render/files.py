@@ -28,7 +28,7 @@ def writing(place: Path, mend: str) -> Iterator[None]:
         raise WriteError(f"{place}: cannot be written ({error.strerror}): {mend}.") from error
 
 
-def write_report(directory: Path, study: Study, page: Page, verdicts: Sequence[Verdict] = ()) -> None:
+def write_report(directory: Path, study: Study, page: Page, verdicts: Sequence[Verdict]) -> None:
     """Renders everything, then writes it; OSError where the directory cannot be written."""
     files = {
         "study.json": render_json(study, page, verdicts),

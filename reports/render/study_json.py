@@ -46,7 +46,7 @@ _NESTED = ("path", "serving", "trace", "memory", "limit")
 _OF_COLD = ("endpoint", "batch", "first_ns", "second_ns", "reloaded")
 
 
-def render_json(study: Study, page: Page, verdicts: Sequence[Verdict] = ()) -> str:
+def render_json(study: Study, page: Page, verdicts: Sequence[Verdict]) -> str:
     """The whole file; without verdicts where no gate judged the study."""
     head = {name: study.header.get(name) for name in _FROM_HEADER} | {"plan": list(study.plan)}
     ended = {"status": study.status, "reason": study.reason, "cut_line": study.cut_line}

@@ -68,7 +68,7 @@ def test_three_rows_for_each_traced_run(tmp_path: Path) -> None:
 def test_the_study_says_it_and_a_gap_disqualifies_nothing(tmp_path: Path) -> None:
     study = traced(tmp_path)
     page = build_page(study, "x")
-    runs = json.loads(render_json(study, page))["runs"]
+    runs = json.loads(render_json(study, page, ()))["runs"]
     assert runs[0]["trace"] == json.loads(json.dumps(asdict(study.runs[0].trace)))  # type: ignore[arg-type]
     assert runs[2]["trace"] is None
     (gap,) = [doubt for doubt in study.runs[1].caveats if doubt.code == "trace-gap"]

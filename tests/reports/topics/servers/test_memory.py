@@ -118,7 +118,7 @@ def test_a_study_of_servers_by_url_has_no_memory_to_show(tmp_path: Path) -> None
 
 def test_study_json_has_both_readings(tmp_path: Path) -> None:
     study = studied(three(), tmp_path)
-    told = json.loads(render_json(study, build_page(study, "x")))["runs"][0]["memory"]
+    told = json.loads(render_json(study, build_page(study, "x"), ()))["runs"][0]["memory"]
     assert (told["server"], told["before"]["resident_bytes"]) == ("onnx", 684 * MB)
     assert (told["after"]["resident_bytes"], told["after"]["how"]) == (816 * MB, "pss")
 

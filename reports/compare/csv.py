@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from reports.cells_csv.columns import csv_text
 from reports.cells_csv.rows import Row
 from reports.cells_csv.sides import Side
-from reports.compare.failures import failures, mean_pct
-from reports.compare.matching import matches
+from reports.compare.failures import Failures, failures, mean_pct
+from reports.compare.matching import Match, matches
 
 COLUMNS = tuple(
     """cell measure base other base_value other_value ratio low high runs_base runs_other verdict
@@ -22,28 +22,25 @@ def render_comparison(sides: Sequence[Side]) -> str:
     over base and its 95 % interval, empty where there is none. Caveats are codes joined by `;`.
     """
     base, *others = sides
-    rows = (row for other in others for row in (*_measured(base, other), *_failed(base, other)))
-    return csv_text(COLUMNS, rows)
+    return csv_text(COLUMNS, (row for other in others for row in _rows(base, other)))
 
 
-def _measured(base: Side, other: Side) -> Iterator[Sequence[object]]:
+def _rows(base: Side, other: Side) -> Iterator[Sequence[object]]:
     for it in matches(base, other):
-        yield (
-            *(it.cell, it.measure.column, base.name, other.name, it.base.median, it.other.median),
-            *(it.ratio.ratio, it.ratio.low, it.ratio.high, len(it.base.rows), len(it.other.rows), it.verdict),
-            *(_codes(it.base.rows), _codes(it.other.rows)),
-        )
-
-
-def _failed(base: Side, other: Side) -> Iterator[Sequence[object]]:
-    for it in failures(base, other):
-        below, above = mean_pct(it.base), mean_pct(it.other)
+        values = (it.base.median, it.other.median, it.ratio.ratio, it.ratio.low, it.ratio.high)
+        yield _row(base, other, it, it.measure.column, values)
+    for failed in failures(base, other):
+        below, above = mean_pct(failed.base), mean_pct(failed.other)
         ratio = above / below if above and below else None
-        yield (
-            *(it.cell, FAILED, base.name, other.name, below, above, ratio, None, None),
-            *(len(it.base.rows), len(it.other.rows), it.verdict),
-            *(_codes(it.base.rows), _codes(it.other.rows)),
-        )
+        yield _row(base, other, failed, FAILED, (below, above, ratio, None, None))
+
+
+def _row(
+    base: Side, other: Side, it: Match | Failures, measure: str, values: Iterable[float | None]
+) -> Sequence[object]:
+    counts = (len(it.base.rows), len(it.other.rows))
+    codes = (_codes(it.base.rows), _codes(it.other.rows))
+    return it.cell, measure, base.name, other.name, *values, *counts, it.verdict, *codes
 
 
 def _codes(rows: Iterable[Row]) -> str:

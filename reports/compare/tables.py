@@ -21,16 +21,12 @@ KINDS = {STUDY: "study", PUBLISHED: "published by others"}
 
 def measure_tables(base: Side, others: Sequence[Side], measures: Sequence[Measure]) -> Iterator[Table]:
     """One for each of some measures, without rows where no cell has it on both sides."""
-    pairs = {
-        side.letter: {(it.cell, it.measure): it for it in matches(base, side, measures)} for side in others
-    }
     for measure in measures:
-        found = {
-            cell: here
-            for cell in base.cells
-            if (here := {letter: of[cell, measure] for letter, of in pairs.items() if (cell, measure) in of})
-        }
-        yield _table(base, others, measure, found)
+        found: dict[str, dict[str, Match]] = {cell: {} for cell in base.cells}
+        for side in others:
+            for it in matches(base, side, [measure]):
+                found[it.cell][side.letter] = it
+        yield _table(base, others, measure, {cell: here for cell, here in found.items() if here})
 
 
 def _table(base: Side, others: Sequence[Side], measure: Measure, found: Found) -> Table:

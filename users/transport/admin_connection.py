@@ -15,16 +15,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import gevent
-import gevent.socket
 import grpc
 from geventhttpclient import HTTPClient
-from geventhttpclient.connectionpool import ConnectionPool
 
 from users.endpoint import Endpoint
 from users.errors import RequestError, TargetError, status_error, translated
 from users.tls import OPEN, TOKEN, Security, authorization, context_of, control_header
-from users.transport.http_library import TlsPool
-from users.transport.size_limits import bound_library
+from users.transport.http_library import one_connection
 
 PATIENCE_S = 5.0
 Read = Callable[[], dict[str, Any]]
@@ -61,23 +58,6 @@ def parsed(text: str) -> Any:
         raise ValueError("an answer that is nested too deeply") from None
 
 
-class Marking:
-    """Before a pool's class: its sockets are marked before they connect."""
-
-    def _create_tcp_socket(self, *kind: int) -> gevent.socket.socket:
-        made = super()._create_tcp_socket(*kind)  # type: ignore[misc]
-        mark(made)
-        return made
-
-
-class MarkedPool(Marking, ConnectionPool):
-    """geventhttpclient's pool, on marked sockets."""
-
-
-class MarkedTlsPool(Marking, TlsPool):
-    """The same over TLS."""
-
-
 class AdminConnection:
     """One kept-alive HTTP connection for asking every second: `get` costs a sixth of what `requests` does.
 
@@ -96,20 +76,11 @@ class AdminConnection:
         return cls(endpoint.address, timeout_s, endpoint.tls, endpoint.security)
 
     def _new_client(self) -> HTTPClient:
-        host, port, timeout_s = self._place.hostname or "", self._place.port or 80, self._timeout_s
-        bound_library()
-        client = HTTPClient(host, port=port, headers=authorization(self._security))
-        # The library has no hook for the sockets of its pool; the pool itself has connected nothing yet.
+        place, context = self._place, context_of(self._security) if self._tls else None
         # A connection is made at once or never; an answer may take longer.
-        connect_s = min(timeout_s, PATIENCE_S)
-        if self._tls:
-            pool: ConnectionPool = MarkedTlsPool(context_of(self._security), host, port, connect_s, timeout_s)
-        else:
-            pool = MarkedPool(
-                host, port, host, port, size=1, connection_timeout=connect_s, network_timeout=timeout_s
-            )
-        client._connection_pool = pool
-        return client
+        timeouts_s = min(self._timeout_s, PATIENCE_S), self._timeout_s
+        server = place.hostname or "", place.port or 80
+        return one_connection(server, context, authorization(self._security), timeouts_s, before=mark)
 
     def get(self, path: str) -> str:
         """The answer's text. Raises RequestError, on any status but 200 too."""

@@ -1,7 +1,9 @@
-"""HTTP/1.1 by geventhttpclient, as tritonclient has it: for studies of that client, its requests stamped."""
+"""HTTP/1.1 by geventhttpclient: a connection for whoever asks; stamped, for studies of plain clients."""
 
+import functools
 import ssl
 import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gevent
@@ -9,7 +11,6 @@ import gevent.socket
 from geventhttpclient import HTTPClient
 from geventhttpclient.connectionpool import ConnectionPool, SSLConnectionPool
 
-from users.endpoint import Endpoint
 from users.tls import authorization, context_of
 from users.transport.base import PreparedRequest
 from users.transport.http_response import Connection, HttpResponse, Stamps
@@ -19,8 +20,8 @@ from users.transport.size_limits import bound_library
 class StampedSocket:
     """A connected socket whose sends and receives leave their times in `stamps`."""
 
-    def __init__(self, socket: Any, stamps: Stamps) -> None:
-        self._socket, self._stamps = socket, stamps
+    def __init__(self, stamps: Stamps, socket: Any) -> None:
+        self._stamps, self._socket = stamps, socket
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._socket, name)
@@ -44,20 +45,31 @@ class StampedSocket:
         return data
 
 
-class TlsPool(SSLConnectionPool):
-    """geventhttpclient's pool of one connection over TLS as a context says."""
+class Hooked:
+    """Before a pool's class: what is done with a socket before it connects, and what is used from then on."""
 
-    def __init__(
-        self, context: ssl.SSLContext, host: str, port: int, connect_s: float, timeout_s: float
-    ) -> None:
-        super().__init__(
-            host, port, host, port, size=1, connection_timeout=connect_s, network_timeout=timeout_s,
-            insecure=not context.check_hostname, ssl_context_factory=lambda **_: context,
-        )  # fmt: skip
-        self._fault: ssl.SSLError | None = None
+    before: Callable[[Any], None]
+    after: Callable[[Any], Any]
 
-    def _create_socket(self) -> gevent.socket.socket:
-        """Of several addresses the library tells the first one's fault, and one of TLS says more."""
+    def _create_tcp_socket(self, *kind: int) -> gevent.socket.socket:
+        made = super()._create_tcp_socket(*kind)  # type: ignore[misc]
+        self.before(made)
+        return made
+
+    def _create_socket(self) -> Any:
+        return self.after(super()._create_socket())  # type: ignore[misc]
+
+
+class PlainPool(Hooked, ConnectionPool):
+    """geventhttpclient's pool."""
+
+
+class TlsPool(Hooked, SSLConnectionPool):
+    """The same over TLS. Of several addresses it tells the first one's fault, and one of TLS says more."""
+
+    _fault: ssl.SSLError | None = None
+
+    def _create_socket(self) -> Any:
         self._fault = None
         try:
             return super()._create_socket()
@@ -72,38 +84,34 @@ class TlsPool(SSLConnectionPool):
             raise
 
 
-class Stamping:
-    """Before a pool's class: its sockets stamp, once they are connected and have shaken hands."""
+def one_connection(
+    server: tuple[str, int],
+    context: ssl.SSLContext | None,
+    headers: Mapping[str, str],
+    timeouts_s: tuple[float, float],
+    before: Callable[[Any], None] = lambda socket: None,
+    after: Callable[[Any], Any] = lambda socket: socket,
+) -> HTTPClient:
+    """geventhttpclient's client of one kept-alive connection to a host and port, over TLS as `context` says.
 
-    stamps: Stamps
-
-    def _create_socket(self) -> Any:
-        return StampedSocket(super()._create_socket(), self.stamps)  # type: ignore[misc]
-
-
-class StampedPool(Stamping, ConnectionPool):
-    """geventhttpclient's pool of one connection."""
-
-
-class StampedTlsPool(Stamping, TlsPool):
-    """The same over TLS."""
-
-
-def stamped_client(stamps: Stamps, endpoint: Endpoint, timeout_s: float) -> HTTPClient:
-    """geventhttpclient's client with one kept-alive connection whose requests are stamped."""
-    host, port, security = endpoint.host, endpoint.port, endpoint.security
+    `timeouts_s`: to connect, and of each read. `before` is given a socket that is to be connected, `after`
+    one that is, over TLS with its handshake done; what it gives is used in its place.
+    """
     bound_library()
-    times: dict[str, Any] = {"connection_timeout": timeout_s, "network_timeout": timeout_s}
-    made = HTTPClient(host, port=port, headers=authorization(security), concurrency=1, **times)
-    pool: StampedPool | StampedTlsPool
-    if endpoint.tls:
-        pool = StampedTlsPool(context_of(security), host, port, timeout_s, timeout_s)
+    connect_s, read_s = timeouts_s
+    times: dict[str, Any] = {"connection_timeout": connect_s, "network_timeout": read_s}
+    host, port = server
+    client = HTTPClient(host, port=port, headers=headers, concurrency=1, **times)
+    pool: PlainPool | TlsPool
+    if context is not None:
+        verified, factory = context.check_hostname, lambda **_: context
+        pool = TlsPool(*server, *server, size=1, insecure=not verified, ssl_context_factory=factory, **times)
     else:
-        pool = StampedPool(host, port, host, port, size=1, **times)
-    pool.stamps = stamps
+        pool = PlainPool(*server, *server, size=1, **times)
+    pool.before, pool.after = before, after
     # The library has no hook for the sockets of its pool; the pool itself has connected nothing yet.
-    made._connection_pool = pool
-    return made
+    client._connection_pool = pool
+    return client
 
 
 class LibraryConnection(Connection):
@@ -113,7 +121,7 @@ class LibraryConnection(Connection):
 
     def _exchange(self, path: str, prepared: PreparedRequest) -> HttpResponse:
         if self._client is None:
-            self._client = stamped_client(self._stamps, self._endpoint, self._timeout_s)
+            self._client = self._new_client()
         # An answer that is there at once is not waited for: others would have no turn.
         gevent.sleep(0)
         response = self._client.post(path, body=prepared.body, headers=dict(prepared.headers))
@@ -122,6 +130,12 @@ class LibraryConnection(Connection):
         named = {name.lower(): value for name, value in response.items()}
         # Whether the connection lasts, the library finds out by itself.
         return HttpResponse(response.status_code, named, data, True, self._stamps.phases_ns())
+
+    def _new_client(self) -> HTTPClient:
+        to, both = self._endpoint, (self._timeout_s, self._timeout_s)
+        context = context_of(to.security) if to.tls else None
+        stamped = functools.partial(StampedSocket, self._stamps)
+        return one_connection((to.host, to.port), context, authorization(to.security), both, after=stamped)
 
     def close(self) -> None:
         client, self._client = self._client, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -13,6 +14,14 @@ Payload = Literal["jpeg", "fp32", "json", "uint8"]
 NULL = "null"
 """The model that does no work, which floors ask for, and what ledgers call a floor's backend."""
 FLOOR = "-floor"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an IP address is of this machine alone, or a name is `localhost`."""
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 @dataclass(frozen=True, slots=True)

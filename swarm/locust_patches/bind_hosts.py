@@ -7,6 +7,8 @@ import ipaddress
 import socket
 from collections.abc import Iterator
 
+from users.endpoint import is_loopback
+
 LOOPBACK = "127.0.0.1"
 BOUND = {
     "web_host": f"Host to bind the web interface to. Defaults to {LOOPBACK}; '*' is all interfaces",
@@ -60,7 +62,7 @@ def only_here(host: str) -> bool:
     except (OSError, UnicodeError):
         # Nothing can listen there: whoever binds it says so.
         return True
-    return all(ipaddress.ip_address(address.partition("%")[0]).is_loopback for address in found)
+    return all(map(is_loopback, found))
 
 
 def is_address(host: str) -> bool:

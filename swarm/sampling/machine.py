@@ -5,7 +5,6 @@ tritonserver shares with its Python stubs counts once. What servers share with e
 libraries, is divided among those that run.
 """
 
-import ipaddress
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -25,14 +24,6 @@ FIELDS = {
     "Pss_Shmem": "shared_bytes",
 }
 """Of the kernel's summary of a process: all, what it allocated, what it maps of files, and shared memory."""
-
-
-def is_local(endpoint: Endpoint) -> bool:
-    """The server is on this machine, as far as its address says: a loopback one."""
-    try:
-        return ipaddress.ip_address(endpoint.host).is_loopback
-    except ValueError:
-        return endpoint.host == "localhost"
 
 
 def find_nvml() -> Any | None:

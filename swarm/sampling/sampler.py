@@ -10,10 +10,10 @@ import gevent
 
 from swarm.clock import wall_s
 from swarm.sampling.kubernetes import Cluster, no_counters
-from swarm.sampling.machine import HostSampler, LocalGpus, find_nvml, is_local
+from swarm.sampling.machine import HostSampler, LocalGpus, find_nvml
 from users.backends.asking import metrics_reader
 from users.backends.registry import backend_of
-from users.endpoint import Endpoint
+from users.endpoint import Endpoint, is_loopback
 from users.errors import RequestError, translated
 from users.transport.admin_connection import Read
 
@@ -37,7 +37,7 @@ def open_sources(
     """
     reads: dict[str, Read] = {}
     with ExitStack() as stack:
-        nvml = find_nvml() if is_local(endpoint) or endpoint.host == namespace else None
+        nvml = find_nvml() if is_loopback(endpoint.host) or endpoint.host == namespace else None
         if nvml is not None:
             reads["gpus"] = stack.enter_context(closing(LocalGpus(nvml))).read
         if cluster:

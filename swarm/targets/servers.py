@@ -1,7 +1,6 @@
 """The servers that a study asks, started here or by URL: told of, checked, called for the first time."""
 
-import ipaddress
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,7 +8,6 @@ from urllib.parse import urlsplit
 from swarm.errors import UsageError
 from swarm.launcher.launch_info import LaunchInfo, relocated
 from swarm.options.model import Options
-from swarm.sampling.machine import is_local
 from swarm.targets.cold_start import FirstCalls
 from swarm.targets.embedded import EmbeddedServers, arguments
 from swarm.targets.endpoints import (
@@ -22,7 +20,7 @@ from swarm.targets.endpoints import (
 from swarm.targets.preflight import check_agreement, first_reply, verdict
 from users.backends.asking import stated
 from users.backends.registry import facts_of, has_floor
-from users.endpoint import Endpoint
+from users.endpoint import Endpoint, is_loopback
 from users.inputs.images import ImageSet
 from users.tls import SecurityError, control_header
 from users.transport.sockets import resolved
@@ -77,7 +75,9 @@ class Servers:
             if text := unasked(options, self.endpoints):
                 self._say(text)
             for endpoint in self.endpoints:
-                check_far(far if is_local(endpoint) else [], f"{flag_of(endpoint)} {endpoint.address}")
+                check_far(
+                    far if is_loopback(endpoint.host) else [], f"{flag_of(endpoint)} {endpoint.address}"
+                )
         if options.floor:
             self.endpoints += [endpoint.floor() for endpoint in self.endpoints if has_floor(endpoint)]
         self._locate(metrics_addresses(options.urls, {}))
@@ -145,20 +145,15 @@ def in_clear(targets: Mapping[str, Mapping[str, Any]]) -> str:
     bare = [
         name
         for name, target in targets.items()
-        if target["token"] and not target["tls"] and not are_loopback(target["resolved"])
+        if target["token"]
+        and not target["tls"]
+        and not (target["resolved"] and all(map(is_loopback, target["resolved"])))
     ]
     if not bare:
         return ""
     return (
         f"WARNING: the token is sent in clear text to {', '.join(bare)}: whoever sees the network can read"
         " it; give https:// or grpcs:// addresses"
-    )
-
-
-def are_loopback(addresses: Collection[str]) -> bool:
-    """Whether all are of this machine alone."""
-    return bool(addresses) and all(
-        ipaddress.ip_address(one.partition("%")[0]).is_loopback for one in addresses
     )
 
 

@@ -11,8 +11,8 @@ import gevent
 import pytest
 from gevent.monkey import get_original
 
-from swarm.sampling.machine import LocalGpus, find_nvml, gpu_names, is_local
-from users.endpoint import Endpoint
+from swarm.sampling.machine import LocalGpus, find_nvml, gpu_names
+from users.endpoint import Endpoint, is_loopback
 from users.metrics import gpu_records
 
 
@@ -140,4 +140,4 @@ def test_values_that_are_no_numbers_are_left_out() -> None:
     ],
 )
 def test_local_is_what_has_a_loopback_address(address: str, local: bool) -> None:
-    assert is_local(Endpoint("pytorch-http", "pytorch", "http", "jpeg", address)) is local
+    assert is_loopback(Endpoint("pytorch-http", "pytorch", "http", "jpeg", address).host) is local

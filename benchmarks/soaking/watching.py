@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from swarm.sampling.machine import family, proportional_of
+from swarm.sampling.machine import family, memory_of
 
 LAUNCHER = "launcher"
 ROLES = (
@@ -91,8 +91,8 @@ class Watcher:
             fds = process.num_fds()
             command = process.cmdline()
         pss_bytes = 0
-        with suppress(OSError):
-            pss_bytes = proportional_of(pid).get("resident_bytes", 0)
+        with suppress(OSError, psutil.Error):
+            pss_bytes = memory_of(pid).get("resident_bytes", 0)
         track = self.tracks.setdefault(pid, Track(""))
         if not track.role or (command and track.command != command):
             # Between its fork and its exec a process looks like the one that started it.

@@ -135,32 +135,33 @@ def parts_of(rollup: str) -> dict[str, int]:
     return {name: 1024 * told[field] for field, name in FIELDS.items() if field in told}
 
 
-def held_by(
-    pids: Iterable[int], pss: Callable[[int], Mapping[str, int]], rss: Callable[[int], int]
-) -> dict[str, Any]:
+def memory_of(pid: int) -> dict[str, int]:
+    """A process's bytes: `rss`, all that it maps, and by our names what the kernel divides by who maps it.
+
+    Raises ProcessLookupError or psutil's where it has gone.
+    """
+    parts: dict[str, int] = {}
+    with suppress(FileNotFoundError, PermissionError):
+        parts = parts_of(Path(f"/proc/{pid}/smaps_rollup").read_text())
+    return {"rss": int(psutil.Process(pid).memory_info().rss), **parts}
+
+
+def held_by(pids: Iterable[int], tell: Callable[[int], Mapping[str, int]] = memory_of) -> dict[str, Any]:
     """What these processes hold together; empty where none of them is left.
 
     `how` is `pss`, or `rss` where the kernel does not tell it of each: then what they share counts for each.
     """
-    found = [(parts, whole) for pid in pids for parts, whole in _one(pid, pss, rss)]
+    found = []
+    for pid in pids:
+        with suppress(ProcessLookupError, psutil.Error):
+            found.append(tell(pid))
     if not found:
         return {}
-    if not all("resident_bytes" in parts for parts, _ in found):
-        return {"resident_bytes": sum(whole for _, whole in found), "processes": len(found), "how": "rss"}
-    names = [name for name in FIELDS.values() if all(name in parts for parts, _ in found)]
-    sums = {name: sum(parts[name] for parts, _ in found) for name in names}
+    if not all("resident_bytes" in parts for parts in found):
+        return {"resident_bytes": sum(parts["rss"] for parts in found), "processes": len(found), "how": "rss"}
+    names = [name for name in FIELDS.values() if all(name in parts for parts in found)]
+    sums = {name: sum(parts[name] for parts in found) for name in names}
     return {**sums, "processes": len(found), "how": "pss"}
-
-
-def _one(
-    pid: int, pss: Callable[[int], Mapping[str, int]], rss: Callable[[int], int]
-) -> Iterator[tuple[Mapping[str, int], int]]:
-    """What a process holds by both counts, the first empty where it is not told; none where it has gone."""
-    with suppress(ProcessLookupError, psutil.Error):
-        parts: Mapping[str, int] = {}
-        with suppress(FileNotFoundError, PermissionError):
-            parts = pss(pid)
-        yield parts, rss(pid)
 
 
 def family(pid: int) -> list[int]:
@@ -169,16 +170,6 @@ def family(pid: int) -> list[int]:
         top = psutil.Process(pid)
         return [pid, *(child.pid for child in top.children(recursive=True))]
     return []
-
-
-def proportional_of(pid: int) -> dict[str, int]:
-    """What the kernel divides by who maps it. Raises OSError where it does not tell."""
-    return parts_of(Path(f"/proc/{pid}/smaps_rollup").read_text())
-
-
-def resident_of(pid: int) -> int:
-    """All pages that a process maps, shared or not. Raises psutil.NoSuchProcess."""
-    return int(psutil.Process(pid).memory_info().rss)
 
 
 class ServerMemory:
@@ -207,7 +198,7 @@ class ServerMemory:
 
     def _read(self, pid: int) -> dict[str, Any]:
         pids = family(pid)
-        held = held_by(pids, proportional_of, resident_of)
+        held = held_by(pids)
         on_gpu = [bytes_ for process, bytes_ in self._gpus().items() if process in pids]
         return {**held, "gpu_memory_bytes": sum(on_gpu)} if held and on_gpu else held
 

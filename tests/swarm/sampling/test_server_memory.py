@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -14,9 +14,8 @@ from swarm.sampling.machine import (
     family,
     held_by,
     memory_by_process,
+    memory_of,
     parts_of,
-    proportional_of,
-    resident_of,
 )
 from tests.swarm.sampling.test_gpus import FakeNvml, NVMLError
 from tests.swarm.stand import Stand, a_run
@@ -60,17 +59,9 @@ def tree() -> Iterator[int]:
         process.stdin.close()
 
 
-def refused(pid: int) -> dict[str, int]:
-    raise PermissionError(pid)
-
-
-def vanished(pid: int) -> dict[str, int]:
-    raise ProcessLookupError(pid)
-
-
 def test_what_a_tree_shares_counts_once(tree: int) -> None:
     assert len(family(tree)) == 3, "one of them is a zombie"
-    held = held_by(family(tree), proportional_of, resident_of)
+    held = held_by(family(tree))
     assert (held["processes"], held["how"]) == (2, "pss")
     assert held["anonymous_bytes"] == pytest.approx(ALLOCATED, abs=12 * MB)
     assert held["shared_bytes"] == pytest.approx(MAPPED, abs=MB)
@@ -79,23 +70,26 @@ def test_what_a_tree_shares_counts_once(tree: int) -> None:
 
 
 def test_where_shares_cannot_be_read_it_counts_for_each_and_says_so(tree: int) -> None:
-    held = held_by(family(tree), refused, resident_of)
+    held = held_by(family(tree), lambda pid: {"rss": memory_of(pid)["rss"]})
     assert held["how"] == "rss"
     assert 2 * (ALLOCATED + MAPPED) <= held["resident_bytes"] <= 2 * (ALLOCATED + MAPPED) + 40 * MB
     assert "anonymous_bytes" not in held
 
 
 def test_one_process_whose_shares_are_hidden_makes_all_of_them_plain() -> None:
-    read: dict[int, Callable[[int], dict[str, int]]] = {1: lambda pid: {"resident_bytes": 5}, 2: refused}
-    held = held_by([1, 2], lambda pid: read[pid](pid), lambda pid: 100 * pid)
+    told = {1: {"rss": 100, "resident_bytes": 5}, 2: {"rss": 200}}
+    held = held_by(told, told.__getitem__)
     assert held == {"resident_bytes": 300, "processes": 2, "how": "rss"}
 
 
 def test_processes_that_have_gone_are_left_out() -> None:
-    read: dict[int, Callable[[int], dict[str, int]]] = {1: lambda pid: {"resident_bytes": 5}, 2: vanished}
-    held = held_by([1, 2], lambda pid: read[pid](pid), lambda pid: 100 * pid)
-    assert held == {"resident_bytes": 5, "processes": 1, "how": "pss"}
-    assert held_by([2], vanished, lambda pid: 1) == {}
+    def tell(pid: int) -> dict[str, int]:
+        if pid == 2:
+            raise ProcessLookupError(pid)
+        return {"rss": 100, "resident_bytes": 5}
+
+    assert held_by([1, 2], tell) == {"resident_bytes": 5, "processes": 1, "how": "pss"}
+    assert held_by([2], tell) == {}
 
 
 def test_a_process_that_has_ended_holds_nothing() -> None:

@@ -153,10 +153,8 @@ class Launcher:
         self._network: Network | None = None
         self._hosts: list[Host] = []
         self._counts: list[int] = []
-        self._workers: list[SupervisedProcess] = []
-        """Those that run."""
-        self._again: dict[SupervisedProcess, Callable[[], None]] = {}
-        """How to start one once more."""
+        self._workers: dict[SupervisedProcess, Callable[[], None] | None] = {}
+        """Those that run, with how to start one once more."""
         self._about_hosts: list[dict[str, Any]] = []
         self._about_links: list[dict[str, Any]] = []
 
@@ -230,15 +228,15 @@ class Launcher:
                 self._start(f"{host.spec.name}-{index + 1}", command_of, logs)
         self._undo.callback(self._let_go)
         try:
-            return self._watch(master, logs / BEGAN)
+            code = self._watch(master, logs / BEGAN)
         except StopSignal:
-            return self._stop(master)
+            code = self._stop(master)
+        return code if code in EXIT_CODES else INCONCLUSIVE
 
     def _start(self, name: str, command: Callable[[], list[str]], logs: Path, tries: int = 3) -> None:
         worker = SupervisedProcess(f"worker {name}", command(), logs / f"worker-{name}.log", {})
-        self._workers.append(self._undo.enter_context(worker))
-        if tries > 1:
-            self._again[worker] = functools.partial(self._start, name, command, logs, tries - 1)
+        again = functools.partial(self._start, name, command, logs, tries - 1) if tries > 1 else None
+        self._workers[self._undo.enter_context(worker)] = again
 
     def _let_go(self) -> None:
         """All at once: each may take some seconds to end."""
@@ -253,8 +251,7 @@ class Launcher:
         seen = time.monotonic()
         while (code := master.poll()) is None:
             for worker in [worker for worker in self._workers if worker.poll() is not None]:
-                self._workers.remove(worker)
-                self._tell_end(worker, began.exists() or master.ends(1.0))
+                self._tell_end(worker, self._workers.pop(worker), began.exists() or master.ends(1.0))
             if self._workers:
                 seen = time.monotonic()
             elif time.monotonic() - seen > ALONE_S:
@@ -268,14 +265,14 @@ class Launcher:
                 self._stop(master)
                 return INCONCLUSIVE
             time.sleep(POLL_S)
-        return code if code in EXIT_CODES else INCONCLUSIVE
+        return code
 
-    def _tell_end(self, worker: SupervisedProcess, began: bool) -> None:
+    def _tell_end(self, worker: SupervisedProcess, again: Callable[[], None] | None, began: bool) -> None:
         """Workers end in order when the master tells them to; any other end is told. Raises HostError."""
         code, tail = worker.poll(), worker.tail()
-        if PORT_TAKEN in tail and worker in self._again:
+        if PORT_TAKEN in tail and again:
             # Each start tries another port for the tunnel.
-            self._again[worker]()
+            again()
         elif code:
             text = f"{worker.name} ended (exit code {code}); its output ends:\n{tail}"
             if not began:
@@ -290,5 +287,4 @@ class Launcher:
             time.sleep(POLL_S)
         if master.poll() is None:
             master.kill()
-        code = master.wait()
-        return code if code in EXIT_CODES else INCONCLUSIVE
+        return master.wait()

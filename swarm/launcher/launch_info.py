@@ -60,23 +60,21 @@ class LaunchInfo:
 
     def addresses_of(self, cell: Cell) -> dict[str, str]:
         """Where each host reaches the servers for a cell; nothing where the endpoints' own addresses hold."""
-        if not cell.link:
-            return {}
-        found = {host: by_link[cell.link] for host, by_link in self.addresses.items()}
+        return self._over(cell.link, cell.congestion)
+
+    def ways(self, links: Iterable[str]) -> list[dict[str, str]]:
+        """The same by each of some links, by its own congestion control."""
+        return [self._over(link, "") for link in links]
+
+    def _over(self, link: str, congestion: str) -> dict[str, str]:
+        found = {host: by_link[link] for host, by_link in self.addresses.items() if link}
         # The first one has the profile's own congestion control.
-        return {host: of[cell.congestion or next(iter(of))] for host, of in found.items()}
+        return {host: of[congestion or next(iter(of))] for host, of in found.items()}
 
     def offers(self, cell: Cell) -> bool:
         """Whether its congestion control can be had: only links have several, as far as the kernel does."""
         by_host = [by_link.get(cell.link, {}) for by_link in self.addresses.values()]
         return not cell.congestion or (bool(by_host) and all(cell.congestion in of for of in by_host))
-
-    def ways(self, links: Iterable[str]) -> list[dict[str, str]]:
-        """By each of some links, the servers' address by host; empty where the endpoints' own hold."""
-        return [
-            {host: next(iter(by_link[link].values())) for host, by_link in self.addresses.items() if link}
-            for link in links
-        ]
 
     def check_links(self, links: Iterable[str]) -> None:
         """Raises UsageError where one of these has not been made."""

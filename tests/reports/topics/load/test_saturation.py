@@ -97,7 +97,6 @@ def test_a_curve_has_its_points_its_knee_and_its_fit(tmp_path: Path) -> None:
     assert isinstance(found.knee, Knee)
     assert found.knee.at.users == 8
     assert isinstance(found.fit, Fit)
-    assert found.fit.runs == 18
     assert found.highest.users == 16
 
 

@@ -6,6 +6,7 @@ its seconds; the conductor asks how its phase goes, and at last for its Summary.
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -64,6 +65,8 @@ class RunFold:
         self.plan: list[Record] = []
         """All runs that are known until now."""
         self._run: RunRecords | None = None
+        self._summary: Summary | None = None
+        """Of the records so far, once it was asked for."""
         self._seconds = PendingSeconds()
         self._phase = ""
         self._first, self._last = dict[str, int](), dict[str, int]()
@@ -76,7 +79,8 @@ class RunFold:
 
     def follow(self, header: Record) -> None:
         """The records of this study come next."""
-        self._header, self.plan, self._run = header, [*header["plan"]], None
+        self.forget()
+        self._header, self.plan = header, [*header["plan"]]
         self._began, self.late = int(epoch_s(header["started_utc"])), 0
 
     def finish(self) -> None:
@@ -87,7 +91,7 @@ class RunFold:
 
     def forget(self) -> None:
         """Nothing is followed until the next study."""
-        self._header, self._run = {}, None
+        self._header, self._run, self._summary = {}, None, None
         self._first, self._last = {}, {}
 
     def on_record(self, record: Record) -> None:
@@ -103,13 +107,11 @@ class RunFold:
 
     def summary(self) -> Summary | None:
         """Of the last run that has begun; None before the first, and where its records are of no run."""
-        if self._run is None:
-            return None
-        try:
-            return summarise(self._run.settled(), self._header)
-        except ValueError:
-            # What the report will refuse, too.
-            return None
+        if self._run is not None and self._summary is None:
+            # What raises here the report will refuse, too.
+            with suppress(ValueError):
+                self._summary = summarise(self._run.settled(), self._header)
+        return self._summary
 
     @property
     def complete(self) -> int:
@@ -157,6 +159,7 @@ class RunFold:
             self.late += kind in OF_SECONDS
             return
         run.add(record)
+        self._summary = None
         self._note_phase(record)
         if kind in OF_SECONDS and not self._seconds.add(record, now):
             self.late += 1

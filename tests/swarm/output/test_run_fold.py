@@ -164,6 +164,19 @@ def test_a_run_that_was_not_planned_is_refused() -> None:
         Follower().tell({**START, **TAG, "cell": "never/planned"})
 
 
+def test_a_summary_is_made_once_of_the_same_records() -> None:
+    run = Follower()
+    run.tell(done("w0", 0))
+    first = run.fold.summary()
+    assert first is not None
+    assert first.counts.images == 2
+    assert run.fold.summary() is first
+    run.tell(done("w0", 1))
+    second = run.fold.summary()
+    assert second is not None
+    assert second.counts.images == 4
+
+
 def test_without_a_study_nothing_is_followed() -> None:
     fold = RunFold(FakeClock())
     fold.on_record({**START, **TAG})

@@ -27,7 +27,6 @@ from users.transport.http_response import HttpResponse
 class ToyHttp(HttpTransport):
     """Base64 JPEG in JSON, as `/v1/vectors` takes it."""
 
-    payload = "jpeg"
     path = "/v1/vectors"
 
     @classmethod

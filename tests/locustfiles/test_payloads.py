@@ -13,22 +13,20 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from swarm.targets.endpoints import chosen, endpoints_from_ready
 from tests.server.running import up
 from users import Endpoint
 from users.backends.asking import read_counters, read_serving, settled
-from users.backends.embed_service import JpegHttp
+from users.backends.registry import transport_of
 from users.errors import RequestError
 from users.inputs.images import ImageSet, encode, image_set, photograph_crops, photograph_folder
-from users.transport.base import Transport
-from users.triton.grpc import TritonGrpc
-from users.triton.http import TritonHttp
 
 pytestmark = pytest.mark.system
 
-FILES_HTTP, FILES_GRPC = TritonHttp.of("jpeg"), TritonGrpc.of("jpeg")
-PIXELS_HTTP, PIXELS_GRPC = TritonHttp.of("uint8"), TritonGrpc.of("uint8")
-WAYS = (JpegHttp, TritonHttp, TritonGrpc, FILES_HTTP, FILES_GRPC, PIXELS_HTTP, PIXELS_GRPC)
-SUFFIXES = {"jpeg": "_jpeg", "uint8": "_uint8"}
+GATEWAY, TENSOR_HTTP, TENSOR_GRPC = "gateway-http", "onnx-http", "onnx-grpc"
+FILES_HTTP, FILES_GRPC = "onnx-jpeg-http", "onnx-jpeg-grpc"
+PIXELS_HTTP, PIXELS_GRPC = "onnx-uint8-http", "onnx-uint8-grpc"
+WAYS = (GATEWAY, TENSOR_HTTP, TENSOR_GRPC, FILES_HTTP, FILES_GRPC, PIXELS_HTTP, PIXELS_GRPC)
 
 
 @pytest.fixture(scope="module")
@@ -47,18 +45,14 @@ def images() -> ImageSet:
         return image_set([encode(image, 90) for image in (*crops, whole.convert("RGB"))], "test")
 
 
-def endpoint(servers, transport: type[Transport]) -> Endpoint:
-    if transport is JpegHttp:
-        url = servers.endpoints["gateway"]["url"]
-        return Endpoint("gateway-http", "gateway", "http", "jpeg", url.removeprefix("http://"))
-    onnx = servers.endpoints["onnx"]
-    model = onnx["model"] + SUFFIXES.get(transport.payload, "")
-    address = onnx[transport.protocol]
-    return Endpoint("onnx-x", "onnx", transport.protocol, transport.payload, address, model)
+def endpoint(servers, name: str) -> Endpoint:
+    (made,) = endpoints_from_ready({"endpoints": servers.endpoints}, chosen((), name, False))
+    return made
 
 
-def embed(servers, transport: type[Transport], images: ImageSet, indices: tuple[int, ...]):
-    asked = endpoint(servers, transport)
+def embed(servers, name: str, images: ImageSet, indices: tuple[int, ...]):
+    asked = endpoint(servers, name)
+    transport = transport_of(asked)
     with transport(asked, 30) as client:
         return client.send(transport.prepare(images, indices, asked))
 
@@ -93,9 +87,9 @@ def test_every_way_gives_the_same_embeddings(servers, images: ImageSet) -> None:
 
 
 def test_the_gateway_names_its_parts(servers, images: ImageSet) -> None:
-    before = counters(endpoint(servers, JpegHttp))
-    stated = embed(servers, JpegHttp, images, (0, 1)).server_ns
-    grown = growth(before, counters(endpoint(servers, JpegHttp)))
+    before = counters(endpoint(servers, GATEWAY))
+    stated = embed(servers, GATEWAY, images, (0, 1)).server_ns
+    grown = growth(before, counters(endpoint(servers, GATEWAY)))
     assert list(stated) == ["decode", "preprocess", "queue", "upstream"]
     assert stated["upstream"] > stated["decode"] > 0
     assert (grown["requests"], grown["successes"], grown["images"]) == (1, 1, 2)
@@ -103,15 +97,15 @@ def test_the_gateway_names_its_parts(servers, images: ImageSet) -> None:
     assert not {"compute_ns", "executions"} & set(grown)
 
 
-@pytest.mark.parametrize("transport", [FILES_HTTP, FILES_GRPC])
-def test_a_broken_file_fails_alone(servers, images: ImageSet, transport) -> None:
+@pytest.mark.parametrize("name", [FILES_HTTP, FILES_GRPC])
+def test_a_broken_file_fails_alone(servers, images: ImageSet, name: str) -> None:
     broken = replace(images, jpegs=(*images.jpegs, images.jpegs[0][:1000], b"no picture", b""))
-    asked = endpoint(servers, transport)
+    asked = endpoint(servers, name)
     before = counters(asked)
 
     def one(index: int) -> str:
         try:
-            return str(embed(servers, transport, broken, (0, index)).embeddings.shape)
+            return str(embed(servers, name, broken, (0, index)).embeddings.shape)
         except RequestError as error:
             return str(error)
 
@@ -125,14 +119,14 @@ def test_a_broken_file_fails_alone(servers, images: ImageSet, transport) -> None
 
 
 @pytest.mark.parametrize(
-    "transport",
+    "name",
     [FILES_HTTP, FILES_GRPC, PIXELS_HTTP, PIXELS_GRPC],
 )
-def test_an_ensemble_is_counted_with_its_steps(servers, images: ImageSet, transport) -> None:
-    asked = endpoint(servers, transport)
+def test_an_ensemble_is_counted_with_its_steps(servers, images: ImageSet, name: str) -> None:
+    asked = endpoint(servers, name)
     before = counters(asked)
     for indices in ((0,), (0, 1, 2), (2,)):
-        embed(servers, transport, images, indices)
+        embed(servers, name, images, indices)
     after = counters(asked)
     grown = growth(before, after)
     assert {name: grown[name] for name in ("requests", "successes", "images", "executions")} == {
@@ -140,7 +134,7 @@ def test_an_ensemble_is_counted_with_its_steps(servers, images: ImageSet, transp
     }  # fmt: skip
     runs = {size: after["batches"][size][0] - before["batches"].get(size, [0])[0] for size in ("1", "3")}
     assert runs == {"1": 2, "3": 1}
-    step = "decode_ns" if transport.payload == "jpeg" else "preprocess_ns"
+    step = "decode_ns" if asked.payload == "jpeg" else "preprocess_ns"
     assert set(grown) - {"requests", "successes", "images", "executions"} == {
         "queue_ns", "input_ns", "compute_ns", "output_ns", step,
     }  # fmt: skip
@@ -152,16 +146,16 @@ def test_others_requests_to_the_model_do_not_go_unnoticed(servers, images: Image
     asked = endpoint(servers, FILES_GRPC)
     before = counters(asked)
     embed(servers, FILES_GRPC, images, (0,))
-    embed(servers, TritonGrpc, images, (0,))
+    embed(servers, TENSOR_GRPC, images, (0,))
     assert growth(before, counters(asked))["requests"] == 2
 
 
 def test_the_gateway_has_several_calls_under_way(servers, images: ImageSet) -> None:
     """Triton joins them, which it could not if one came after the other."""
-    model = endpoint(servers, TritonGrpc)
+    model = endpoint(servers, TENSOR_GRPC)
     before = counters(model)
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: embed(servers, JpegHttp, images, (0,)), range(8)))
+        list(pool.map(lambda _: embed(servers, GATEWAY, images, (0,)), range(8)))
     grown = growth(before, counters(model))
     assert grown["requests"] == 8
     assert grown["executions"] < 8
@@ -173,6 +167,6 @@ def test_an_upstream_that_has_gone(servers, images: ImageSet) -> None:
     os.kill(onnx["pid"], signal.SIGKILL)
     servers.event("died")
     with pytest.raises(RequestError) as caught:
-        embed(servers, JpegHttp, images, (0,))
+        embed(servers, GATEWAY, images, (0,))
     assert "502" in str(caught.value)
     assert f"the upstream {onnx['grpc']} failed (unavailable)" in str(caught.value)

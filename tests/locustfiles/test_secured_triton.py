@@ -18,6 +18,7 @@ from tests.certificates import Certificates
 from tests.locustfiles.console import ROOT
 from tests.processes import free_port, wait_until
 from tests.tls_proxy import behind_tls
+from tests.users.ways import sent_by
 from users.backends.asking import read_counters, read_serving
 from users.endpoint import Endpoint
 from users.inputs.images import load_images
@@ -56,8 +57,8 @@ def is_ready(port: int) -> bool:
 
 
 def endpoint_at(address: str, transport: type[Transport], security: Security, tls: bool = True) -> Endpoint:
-    kind = (transport.protocol, transport.payload)
-    return Endpoint(f"onnx-{transport.protocol}", "onnx", *kind, address, "null", tls, security)
+    kind = sent_by(transport)
+    return Endpoint(f"onnx-{kind[0]}", "onnx", *kind, address, "null", tls, security)
 
 
 def whole(endpoint: Endpoint, transport: type[Transport]) -> None:

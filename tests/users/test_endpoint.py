@@ -49,20 +49,17 @@ def test_only_what_the_model_itself_takes_has_a_floor() -> None:
 
 def test_each_way_of_sending_is_found_by_the_endpoint() -> None:
     ways = {
-        Endpoint("pytorch-http", "pytorch", "http", "jpeg", "gpu:1"): (JpegHttp, "jpeg"),
-        Endpoint("gateway-http", "gateway", "http", "jpeg", "gpu:2"): (JpegHttp, "jpeg"),
-        Endpoint("onnx-http", "onnx", "http", "fp32", "gpu:1", "m"): (TritonHttp, "fp32"),
-        Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "gpu:1", "m"): (TritonGrpc, "fp32"),
-        Endpoint("onnx-json-http", "onnx", "http", "json", "gpu:1", "m"): (TritonJsonHttp, "json"),
-        Endpoint("trt-jpeg-http", "trt", "http", "jpeg", "gpu:1", "m_jpeg"): (TritonHttp, "jpeg"),
-        Endpoint("onnx-jpeg-grpc", "onnx", "grpc", "jpeg", "gpu:1", "m_jpeg"): (TritonGrpc, "jpeg"),
-        Endpoint("onnx-uint8-http", "onnx", "http", "uint8", "gpu:1", "m_uint8"): (TritonHttp, "uint8"),
-        Endpoint("onnx-uint8-grpc", "onnx", "grpc", "uint8", "gpu:1", "m_uint8"): (TritonGrpc, "uint8"),
+        Endpoint("pytorch-http", "pytorch", "http", "jpeg", "gpu:1"): JpegHttp,
+        Endpoint("gateway-http", "gateway", "http", "jpeg", "gpu:2"): JpegHttp,
+        Endpoint("onnx-http", "onnx", "http", "fp32", "gpu:1", "m"): TritonHttp,
+        Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "gpu:1", "m"): TritonGrpc,
+        Endpoint("onnx-json-http", "onnx", "http", "json", "gpu:1", "m"): TritonJsonHttp,
+        Endpoint("trt-jpeg-http", "trt", "http", "jpeg", "gpu:1", "m_jpeg"): TritonHttp,
+        Endpoint("onnx-jpeg-grpc", "onnx", "grpc", "jpeg", "gpu:1", "m_jpeg"): TritonGrpc,
+        Endpoint("onnx-uint8-http", "onnx", "http", "uint8", "gpu:1", "m_uint8"): TritonHttp,
+        Endpoint("onnx-uint8-grpc", "onnx", "grpc", "uint8", "gpu:1", "m_uint8"): TritonGrpc,
     }
-    for endpoint, (transport, payload) in ways.items():
-        found = transport_of(endpoint)
-        assert issubclass(found, transport)
-        assert (found.protocol, found.payload) == (endpoint.protocol, payload)
+    assert {endpoint: transport_of(endpoint) for endpoint in ways} == ways
 
 
 def test_a_backend_that_nobody_registered_is_told_with_those_that_are_known() -> None:

@@ -10,6 +10,7 @@ from geventhttpclient.response import HTTPConnectionClosed, HTTPParseError, HTTP
 from google.protobuf.message import DecodeError
 
 from tests.processes import free_port
+from tests.users.ways import sent_by
 from users.backends.embed_service import JpegHttp
 from users.endpoint import Endpoint
 from users.errors import GRPC_KINDS, ErrorKind, RequestError, kind_of, status_error, translated
@@ -122,7 +123,7 @@ def closed_port() -> int:
 
 @pytest.mark.parametrize("transport", [JpegHttp, TritonGrpc])
 def test_refused_for_real(transport: type[JpegHttp] | type[TritonGrpc], closed_port: int) -> None:
-    endpoint = Endpoint("x", "x", transport.protocol, transport.payload, f"127.0.0.1:{closed_port}", "m")
+    endpoint = Endpoint("x", "x", *sent_by(transport), f"127.0.0.1:{closed_port}", "m")
     with transport(endpoint, timeout_s=5) as client, pytest.raises(RequestError) as caught:
         client.send(PreparedRequest(b"{}", (0,)))
     assert caught.value.kind is ErrorKind.REFUSED
@@ -134,7 +135,7 @@ def test_a_silent_server_is_a_timeout(transport: type[JpegHttp] | type[TritonGrp
         server.bind(("127.0.0.1", 0))
         server.listen()
         address = f"127.0.0.1:{server.getsockname()[1]}"
-        endpoint = Endpoint("x", "x", transport.protocol, transport.payload, address, "m")
+        endpoint = Endpoint("x", "x", *sent_by(transport), address, "m")
         with transport(endpoint, timeout_s=0.2) as client, pytest.raises(RequestError) as caught:
             client.send(PreparedRequest(b"{}", (0,)))
     assert caught.value.kind is ErrorKind.TIMEOUT

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.stand_ins import stand_in
-from tests.users.ways import GRPC, IMAGES, LIBRARY, OWN, Way, ask, endpoint_of
+from tests.users.ways import GRPC, IMAGES, LIBRARY, OWN, Way, ask, endpoint_of, sent_by
 from users.backends.embed_service import JpegHttp
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
@@ -40,7 +40,7 @@ def test_every_request_carries_the_token(
     guarded: dict[str, str], way: Way, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(TOKEN, SECRET)
-    address = guarded[way[0].protocol]
+    address = guarded[sent_by(way[0])[0]]
     assert ask(way, address, Security(token=TOKEN), tls=False, times=3).embeddings.shape == (1, 512)
 
 
@@ -51,7 +51,7 @@ def test_a_token_that_a_server_repeats_is_hidden(
     monkeypatch.setenv(TOKEN, "another-secret")
     spellings.cache_clear()
     with pytest.raises(RequestError) as caught:
-        ask(way, guarded[way[0].protocol], Security(token=TOKEN), tls=False)
+        ask(way, guarded[sent_by(way[0])[0]], Security(token=TOKEN), tls=False)
     spellings.cache_clear()
     assert caught.value.kind is ErrorKind.REJECTED
     assert f"not for Bearer [{TOKEN}]" in str(caught.value)

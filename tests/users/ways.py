@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from users.backends.embed_service import JpegHttp
-from users.endpoint import Endpoint
+from users.backends.registry import backends
+from users.endpoint import Endpoint, Payload, Protocol
 from users.inputs.images import ImageSet
 from users.tls import OPEN, Security
 from users.transport.base import Reply, Transport
@@ -20,11 +21,17 @@ LIBRARY: Way = (JpegHttp, PER_USER, True)
 GRPC: Way = (TritonGrpc, PER_USER, False)
 
 
+def sent_by(transport: type[Transport]) -> tuple[Protocol, Payload]:
+    """By which protocol a transport sends, and the first payload that a backend of ours has it send."""
+    ways = [way for backend in backends().values() for way in backend.transports.items()]
+    return next((protocol, payload) for (payload, protocol), sends in ways if sends is transport)
+
+
 def endpoint_of(way: Way, address: str, security: Security = OPEN, tls: bool = True) -> Endpoint:
     """One that is asked so."""
     transport = way[0]
     model = "" if transport is JpegHttp else "m"
-    kind = (transport.protocol, transport.payload)
+    kind = sent_by(transport)
     return Endpoint("x", "onnx", *kind, address, model, tls, security)
 
 

@@ -6,14 +6,14 @@ import re
 import struct
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
 from users.backends.base import Backend, Facts
-from users.endpoint import Endpoint, Payload
+from users.endpoint import Endpoint
 from users.errors import RequestError, TargetError
 from users.inputs.images import ImageSet
 from users.metrics import gpus_of, samples
@@ -54,8 +54,6 @@ GPU_FIELDS = {
 
 class JpegHttp(HttpTransport):
     """About 13 KB a picture on the wire: 10 KB of JPEG in base64."""
-
-    payload: ClassVar[Payload] = "jpeg"
 
     @classmethod
     def prepare(

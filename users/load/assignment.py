@@ -89,7 +89,7 @@ def prepare_pool(
     for indices in rotation(len(images), batch):
         pool.append(transport.prepare(images, indices, endpoint, request_id))
         gevent.sleep(0)  # megabytes each, and Locust's heart must beat meanwhile
-    return settled(pool) if transport.protocol == "http" else pool
+    return settled(pool) if endpoint.protocol == "http" else pool
 
 
 def settled(pool: list[PreparedRequest]) -> list[PreparedRequest]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, NamedTuple, Self, cast
+from typing import NamedTuple, Self
 
 import gevent
 import numpy as np
 from numpy.typing import NDArray
 
-from users.endpoint import Endpoint, Payload, Protocol
+from users.endpoint import Endpoint
 from users.errors import RequestError, request_error
 from users.inputs.images import ImageSet
 from users.result import NONE
@@ -77,9 +77,6 @@ class Transport(ABC):
     not by the suite's own client. Raises ValueError where channels are others.
     """
 
-    protocol: ClassVar[Protocol]
-    payload: ClassVar[Payload]
-
     def __init__(
         self, endpoint: Endpoint, timeout_s: float, channels: str = PER_USER, by_library: bool = False
     ) -> None:
@@ -87,12 +84,6 @@ class Transport(ABC):
         self.timeout_s = timeout_s
         self.channels = parse(channels)
         self.by_library = by_library
-
-    @classmethod
-    def of(cls, payload: Payload) -> type[Self]:
-        """The same way of sending with another payload."""
-        made = type(f"{cls.__name__}:{payload}", (cls,), {"payload": payload})
-        return cast(type[Self], made)
 
     @classmethod
     def connections(cls, users: int, channels: str, tls: bool = False) -> int:

@@ -13,7 +13,7 @@ import gevent
 import numpy as np
 from numpy.typing import NDArray
 
-from users.endpoint import Endpoint, Protocol
+from users.endpoint import Endpoint
 from users.tls import authorization
 from users.transport.base import PreparedRequest, Reply, Transport
 from users.transport.connections import PER_REQUEST, Borrowed, RefCounted
@@ -107,7 +107,6 @@ class BorrowedConnections:
 class HttpTransport(Transport):
     """What all ways of sending over HTTP have in common: their connections, and the path of a request."""
 
-    protocol: ClassVar[Protocol] = "http"
     _connection: Connection | BorrowedConnections | None = None
 
     @property

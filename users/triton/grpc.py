@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tritonclient.grpc.service_pb2 import ModelInferRequest, ModelInferResponse
 from tritonclient.utils import np_to_triton_dtype, serialize_byte_tensor
 
-from users.endpoint import Endpoint, Payload, Protocol
+from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
 from users.inputs.images import ImageSet
 from users.transport.base import EMBEDDING_SIZE, PreparedRequest, Reply, Transport, id_place
@@ -32,8 +32,6 @@ METHOD = "/inference.GRPCInferenceService/ModelInfer"
 class TritonGrpc(Transport):
     """602,112 bytes a picture on the wire: float32 of shape [3, 224, 224]."""
 
-    protocol: ClassVar[Protocol] = "grpc"
-    payload: ClassVar[Payload] = "fp32"
     users: ClassVar[int] = 0
     """How many of this process are open."""
     _channel: grpc.Channel | SharedChannel | None = None
@@ -45,7 +43,7 @@ class TritonGrpc(Transport):
         cls, images: ImageSet, indices: tuple[int, ...], endpoint: Endpoint, request_id: str = ""
     ) -> PreparedRequest:
         """A serialised `ModelInferRequest`."""
-        tensor = images.batch(cls.payload, indices)
+        tensor = images.batch(endpoint.payload, indices)
         request = ModelInferRequest(model_name=endpoint.model, id=request_id)
         request.inputs.add(name="input", datatype=np_to_triton_dtype(tensor.dtype), shape=tensor.shape)
         request.outputs.add(name="embedding")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tritonclient.http import InferenceServerClient, InferInput, InferRequestedOutput
 from tritonclient.utils import np_to_triton_dtype
 
-from users.endpoint import Endpoint, Payload
+from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 from users.transport.base import PreparedRequest, id_place
 from users.transport.http import HttpTransport
@@ -31,7 +31,6 @@ YIELD_S = 1e-6
 class TritonHttp(HttpTransport):
     """602,112 bytes a picture on the wire: float32 of shape [3, 224, 224]."""
 
-    payload: ClassVar[Payload] = "fp32"
     binary: ClassVar[bool] = True
     """Whether tensors travel as bytes after the JSON head, or as numbers in it; both ways alike."""
 
@@ -40,7 +39,7 @@ class TritonHttp(HttpTransport):
         cls, images: ImageSet, indices: tuple[int, ...], endpoint: Endpoint, request_id: str = ""
     ) -> PreparedRequest:
         """A JSON head, and the raw tensor after it."""
-        tensor = images.batch(cls.payload, indices)
+        tensor = images.batch(endpoint.payload, indices)
         put = InferInput("input", list(tensor.shape), np_to_triton_dtype(tensor.dtype))
         put.set_data_from_numpy(tensor, binary_data=cls.binary)
         outputs = [InferRequestedOutput("embedding", binary_data=cls.binary)]
@@ -122,7 +121,6 @@ class TritonJsonHttp(TritonHttp):
     takes turns, it holds the others' turns, too.
     """
 
-    payload: ClassVar[Payload] = "json"
     binary: ClassVar[bool] = False
 
     @classmethod
@@ -130,7 +128,7 @@ class TritonJsonHttp(TritonHttp):
         cls, images: ImageSet, indices: tuple[int, ...], endpoint: Endpoint, request_id: str = ""
     ) -> PreparedRequest:
         """One JSON object, as large as the pictures have digits."""
-        tensor = images.batch(cls.payload, indices)
+        tensor = images.batch(endpoint.payload, indices)
         name = {"id": request_id} if request_id else {}
         asked = {"inputs": [{"name": "input", "shape": list(tensor.shape), "datatype": "FP32", "data": []}]}
         output = {"outputs": [{"name": "embedding", "parameters": {"binary_data": False}}]}

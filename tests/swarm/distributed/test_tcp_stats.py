@@ -16,6 +16,7 @@ from tritonclient.grpc import service_pb2
 from swarm.distributed.tcp_stats import ESTABLISHED, Connections, own_connections, standing
 from tests.processes import eventually
 from tests.stand_ins import stand_in
+from tests.users.ways import sent_by
 from users.backends.embed_service import JpegHttp
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
@@ -47,8 +48,8 @@ def grpc_address() -> Iterator[str]:
 
 
 def endpoint_at(address: str, transport: type[Transport]) -> Endpoint:
-    model = "m" if transport.payload == "fp32" else ""
-    return Endpoint("x", "onnx", transport.protocol, transport.payload, address, model)
+    model = "" if transport is JpegHttp else "m"
+    return Endpoint("x", "onnx", *sent_by(transport), address, model)
 
 
 def all_connections(port: int) -> int:

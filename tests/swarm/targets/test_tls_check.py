@@ -17,6 +17,7 @@ from tests.certificates import Certificates
 from tests.stand_ins import stand_in
 from tests.swarm.wsgi import serving
 from tests.tls_proxy import behind_tls
+from tests.users.ways import sent_by
 from users.backends.embed_service import JpegHttp
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
@@ -100,7 +101,8 @@ def places(made: Certificates) -> Iterator[dict[str, str]]:
 
 def ask(transport: type[Transport], address: str, tls: bool = False, security: Security = OPEN) -> None:
     backend, model = ("pytorch", "") if transport is SERVICE else ("onnx", "m")
-    name, kind = f"{backend}-{transport.protocol}", (transport.protocol, transport.payload)
+    kind = sent_by(transport)
+    name = f"{backend}-{kind[0]}"
     verdict(Endpoint(name, backend, *kind, address, model, tls, security), IMAGES, print)
 
 

@@ -11,6 +11,7 @@ import pytest
 from tritonclient.grpc.service_pb2 import ModelInferRequest
 
 from tests.users.backends.test_library import IMAGES, recording
+from tests.users.ways import sent_by
 from users.backends.embed_service import JpegHttp
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
@@ -23,7 +24,7 @@ ID = "0123456789abcdef"
 
 
 def prepared(transport: type[Transport], request_id: str) -> PreparedRequest:
-    endpoint = Endpoint("x", "onnx", transport.protocol, transport.payload, "127.0.0.1:1", "a-model-0000")
+    endpoint = Endpoint("x", "onnx", *sent_by(transport), "127.0.0.1:1", "a-model-0000")
     return transport.prepare(IMAGES, (2, 0), endpoint, request_id)
 
 
@@ -61,7 +62,7 @@ def test_the_services_requests_have_none() -> None:
 def test_every_request_of_a_traced_pool_has_an_id_of_its_own(
     transport: type[Transport], images: ImageSet | None
 ) -> None:
-    endpoint = Endpoint("x", "onnx", transport.protocol, transport.payload, "127.0.0.1:1", "m")
+    endpoint = Endpoint("x", "onnx", *sent_by(transport), "127.0.0.1:1", "m")
     user_class, recorded, sent = recording(transport)
     pool = prepare_pool(transport, IMAGES, 2, endpoint, PLACEHOLDER)
     assignment = Assignment(endpoint, recorded, pool, 20, images=images)
@@ -79,7 +80,7 @@ def test_every_request_of_a_traced_pool_has_an_id_of_its_own(
 
 @pytest.mark.parametrize("transport", [JpegHttp, TritonHttp, TritonGrpc])
 def test_an_untraced_request_is_sent_as_it_was_prepared(transport: type[Transport]) -> None:
-    endpoint = Endpoint("x", "onnx", transport.protocol, transport.payload, "127.0.0.1:1", "m")
+    endpoint = Endpoint("x", "onnx", *sent_by(transport), "127.0.0.1:1", "m")
     user_class, recorded, sent = recording(transport)
     assignment = Assignment(endpoint, recorded, prepare_pool(transport, IMAGES, 2, endpoint), 20)
     user_class.assignment = assignment

@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 
+from tests.users.ways import sent_by
 from users.backends.embed_service import JpegHttp
 from users.endpoint import Endpoint
 from users.errors import ErrorKind
@@ -48,7 +49,7 @@ def recording(
 @pytest.mark.parametrize("transport", [JpegHttp, TritonHttp, TritonGrpc])
 def test_what_a_library_builds_equals_what_was_prepared(transport: type[Transport]) -> None:
     user_class, recorded, sent = recording(transport)
-    endpoint = Endpoint("x", "onnx", transport.protocol, transport.payload, "127.0.0.1:1", "m")
+    endpoint = Endpoint("x", "onnx", *sent_by(transport), "127.0.0.1:1", "m")
     prepared = transport.prepare(IMAGES, (2, 0), endpoint)
     user_class.assignment = Assignment(endpoint, recorded, [prepared], 20, images=IMAGES)
     user = user_class(Environment(user_classes=[user_class]))

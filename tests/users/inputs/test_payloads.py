@@ -1,6 +1,7 @@
 """What Triton's other payloads put on the wire, read back as Triton reads it."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,11 +16,11 @@ from users.transport.base import PLACEHOLDER
 from users.triton.grpc import TritonGrpc, raw
 from users.triton.http import TritonHttp
 
+JPEG_HTTP = Endpoint("onnx-x-http", "onnx", "http", "jpeg", "host:1", "clip_x")
+PIXELS_HTTP = replace(JPEG_HTTP, payload="uint8")
+JPEG_GRPC = replace(JPEG_HTTP, name="onnx-x-grpc", protocol="grpc")
+PIXELS_GRPC = replace(JPEG_GRPC, payload="uint8")
 PICTURES = np.random.default_rng(5).integers(0, 256, (3, 240, 300, 3), dtype=np.uint8)
-HTTP = Endpoint("onnx-x-http", "onnx", "http", "jpeg", "host:1", "clip_x")
-GRPC = Endpoint("onnx-x-grpc", "onnx", "grpc", "jpeg", "host:1", "clip_x")
-JPEG_HTTP, PIXELS_HTTP = TritonHttp.of("jpeg"), TritonHttp.of("uint8")
-JPEG_GRPC, PIXELS_GRPC = TritonGrpc.of("jpeg"), TritonGrpc.of("uint8")
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,7 @@ def test_pixels_are_what_the_tensors_are_scaled_from(images: ImageSet) -> None:
 
 
 def test_files_over_http(images: ImageSet) -> None:
-    head, tail = over_http(JPEG_HTTP.prepare(images, (2, 0), HTTP))
+    head, tail = over_http(TritonHttp.prepare(images, (2, 0), JPEG_HTTP))
     (put,) = head["inputs"]
     size = sum(4 + len(images.jpegs[index]) for index in (2, 0))
     assert (put["name"], put["datatype"], put["shape"]) == ("input", "BYTES", [2, 1])
@@ -53,7 +54,7 @@ def test_files_over_http(images: ImageSet) -> None:
 
 
 def test_pixels_over_http(images: ImageSet) -> None:
-    head, tail = over_http(PIXELS_HTTP.prepare(images, (1, 2), HTTP))
+    head, tail = over_http(TritonHttp.prepare(images, (1, 2), PIXELS_HTTP))
     (put,) = head["inputs"]
     assert (put["datatype"], put["shape"]) == ("UINT8", [2, 3, 224, 224])
     assert tail == images.pixels[1:3].tobytes()
@@ -61,7 +62,7 @@ def test_pixels_over_http(images: ImageSet) -> None:
 
 
 def test_files_over_grpc(images: ImageSet) -> None:
-    prepared = JPEG_GRPC.prepare(images, (2, 0), GRPC)
+    prepared = TritonGrpc.prepare(images, (2, 0), JPEG_GRPC)
     request = ModelInferRequest.FromString(prepared.body)
     (put,) = request.inputs
     assert (request.model_name, put.name, put.datatype, list(put.shape)) == (
@@ -75,27 +76,27 @@ def test_files_over_grpc(images: ImageSet) -> None:
 
 
 def test_pixels_over_grpc(images: ImageSet) -> None:
-    prepared = PIXELS_GRPC.prepare(images, (1, 2), GRPC)
+    prepared = TritonGrpc.prepare(images, (1, 2), PIXELS_GRPC)
     request = ModelInferRequest.FromString(prepared.body)
     (put,) = request.inputs
     assert (put.datatype, list(put.shape)) == ("UINT8", [2, 3, 224, 224])
     assert request.raw_input_contents[0] == images.pixels[1:3].tobytes()
 
 
-@pytest.mark.parametrize("transport", [JPEG_HTTP, PIXELS_HTTP])
-def test_a_request_gets_its_id_over_http(images: ImageSet, transport) -> None:
-    prepared = transport.prepare(images, (0,), HTTP, PLACEHOLDER).renamed("0123456789abcdef")
+@pytest.mark.parametrize("endpoint", [JPEG_HTTP, PIXELS_HTTP])
+def test_a_request_gets_its_id_over_http(images: ImageSet, endpoint) -> None:
+    prepared = TritonHttp.prepare(images, (0,), endpoint, PLACEHOLDER).renamed("0123456789abcdef")
     head, tail = over_http(prepared)
     assert head["id"] == "0123456789abcdef"
-    assert tail == over_http(transport.prepare(images, (0,), HTTP))[1]
+    assert tail == over_http(TritonHttp.prepare(images, (0,), endpoint))[1]
 
 
-@pytest.mark.parametrize("transport", [JPEG_GRPC, PIXELS_GRPC])
-def test_a_request_gets_its_id_over_grpc(images: ImageSet, transport) -> None:
-    prepared = transport.prepare(images, (0,), GRPC, PLACEHOLDER).renamed("0123456789abcdef")
+@pytest.mark.parametrize("endpoint", [JPEG_GRPC, PIXELS_GRPC])
+def test_a_request_gets_its_id_over_grpc(images: ImageSet, endpoint) -> None:
+    prepared = TritonGrpc.prepare(images, (0,), endpoint, PLACEHOLDER).renamed("0123456789abcdef")
     request = ModelInferRequest.FromString(prepared.body)
     assert request.id == "0123456789abcdef"
-    plain = ModelInferRequest.FromString(transport.prepare(images, (0,), GRPC).body)
+    plain = ModelInferRequest.FromString(TritonGrpc.prepare(images, (0,), endpoint).body)
     assert request.raw_input_contents == plain.raw_input_contents
 
 

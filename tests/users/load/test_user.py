@@ -28,8 +28,6 @@ def unit(index: int) -> np.ndarray[Any, Any]:
 class Scripted(Transport):
     """Does what the test scripted, call by call."""
 
-    protocol = "http"
-    payload = "fp32"
     script: ClassVar[list[Any]] = []
     log: ClassVar[list[str]] = []
 

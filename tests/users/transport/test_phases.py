@@ -27,6 +27,7 @@ from tests.users.slow_server import (
     serving,
     waits,
 )
+from tests.users.ways import sent_by
 from users import EmbeddingUser
 from users.backends.embed_service import JpegHttp
 from users.endpoint import Endpoint
@@ -183,7 +184,7 @@ def test_tritons_answer_is_decoded_after_its_last_byte() -> None:
 
 def requests_of(transport: type[Transport], address: str, monkeypatch: pytest.MonkeyPatch) -> list[Result]:
     """A prepared request, and the same one built from its picture."""
-    endpoint = Endpoint("x", "onnx", transport.protocol, transport.payload, address, "m")
+    endpoint = Endpoint("x", "onnx", *sent_by(transport), address, "m")
     assignment = Assignment(endpoint, transport, [transport.prepare(IMAGES, (1,), endpoint)], 20)
     assignment.enter("measure")
     monkeypatch.setattr(EmbeddingUser, "assignment", assignment)

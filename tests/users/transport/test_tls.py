@@ -16,7 +16,7 @@ from PIL import Image
 from tests.certificates import Certificates, Identity
 from tests.stand_ins import stand_in
 from tests.tls_proxy import Proxy, behind_tls
-from tests.users.ways import GRPC, IMAGES, LIBRARY, OWN, Way, ask, endpoint_of, user_of
+from tests.users.ways import GRPC, IMAGES, LIBRARY, OWN, Way, ask, endpoint_of, sent_by, user_of
 from users.backends.embed_service import JpegHttp
 from users.errors import ErrorKind, RequestError
 from users.inputs.images import ImageSet
@@ -38,7 +38,7 @@ def plain() -> Iterator[dict[str, str]]:
 
 @contextmanager
 def before(plain: dict[str, str], way: Way, identity: Identity, client_ca: str = "") -> Iterator[Proxy]:
-    with behind_tls(plain[way[0].protocol], identity.server_context(client_ca)) as proxy:
+    with behind_tls(plain[sent_by(way[0])[0]], identity.server_context(client_ca)) as proxy:
         yield proxy
 
 
@@ -141,7 +141,7 @@ def test_a_client_certificate(made: Certificates, plain: dict[str, str], way: Wa
 @pytest.mark.parametrize("way", [OWN, LIBRARY, GRPC])
 def test_a_plain_server_behind_https(plain: dict[str, str], way: Way) -> None:
     with pytest.raises(RequestError) as caught:
-        ask(way, plain[way[0].protocol])
+        ask(way, plain[sent_by(way[0])[0]])
     assert caught.value.kind in (ErrorKind.TLS, ErrorKind.RESET)
 
 

@@ -30,7 +30,7 @@ METHOD = "/inference.GRPCInferenceService/ModelInfer"
 
 
 class TritonGrpc(Transport):
-    """602,112 bytes a picture on the wire: float32 of shape [3, 224, 224]."""
+    """The endpoint's payload as a tensor: of float32, [3, 224, 224], 602,112 bytes a picture on the wire."""
 
     users: ClassVar[int] = 0
     """How many of this process are open."""

@@ -29,7 +29,7 @@ YIELD_S = 1e-6
 
 
 class TritonHttp(HttpTransport):
-    """602,112 bytes a picture on the wire: float32 of shape [3, 224, 224]."""
+    """The endpoint's payload as a tensor: of float32, [3, 224, 224], 602,112 bytes a picture on the wire."""
 
     binary: ClassVar[bool] = True
     """Whether tensors travel as bytes after the JSON head, or as numbers in it; both ways alike."""

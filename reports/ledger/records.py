@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from reports.ledger.axes import Axes, recorded
+
 MOST = 2**63
 DURATIONS = ("latency", "service_time", "send_delay")
 """Histograms that a window has of all its successes."""
@@ -126,11 +128,15 @@ PLANNED: Mapping[str, Rule] = {
     ),
 }
 """What an entry of a plan must tell."""
+_NUMBER: Rule = (lambda value: type(value) in (int, float) and 0 <= value < MOST, "a number from 0")
+_AXES = {name: _TEXT if isinstance(unset, str) else _NUMBER for name, unset in recorded(Axes()).items()}
+"""What it may tell."""
 
 
 def check_planned(entry: Mapping[str, Any]) -> None:
     """KeyError where an entry of a plan lacks something; ValueError where something is not as it must be."""
-    for name, (holds, wanted) in PLANNED.items():
+    told = {name: rule for name, rule in _AXES.items() if entry.get(name) is not None}
+    for name, (holds, wanted) in {**PLANNED, **told}.items():
         if not holds(entry[name]):
             raise _wrong(f"{name} of a planned run", entry[name], wanted)
     letter = "r" if entry["load"] == "open" else "c"

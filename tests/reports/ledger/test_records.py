@@ -60,6 +60,11 @@ def test_a_run_that_is_planned_twice_is_not_shown_as_two(
         ),
         ({"load": "ajar"}, "load of a planned run is 'ajar', and must be closed or open"),
         ({"endpoint": 7}, "endpoint of a planned run is 7, and must be a text"),
+        ({"channels": 7}, "channels of a planned run is 7, and must be a text"),
+        ({"link": {}}, "link of a planned run is {}, and must be a text"),
+        ({"workers": "4"}, "workers of a planned run is '4', and must be a number from 0"),
+        ({"instances": -1}, "instances of a planned run is -1, and must be a number from 0"),
+        ({"queue_delay_us": True}, "queue_delay_us of a planned run is True, and must be a number from 0"),
     ],
 )
 def test_a_plan_that_nobody_can_run_is_refused(

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 CHANNELS = ("", "shared", "same-args", "pool", "per-user", "per-request")
 """From few connections to many."""
+NO_LINK = "none"
+"""What people call the path as it is."""
 
 
 class Topology(NamedTuple):
@@ -79,7 +81,7 @@ class Axes:
     channels: str = axis("", rank=5, key=by_connections, column=False)
     client: str = axis("", rank=2, key=lambda client: client == "library", column=False)
     topology: Topology = axis(Topology(), rank=4, column=False, condition=False)  # noqa: RUF009
-    link: str = axis("", name=lambda link: link or "none", rank=1, column=False, condition=False)
+    link: str = axis("", name=lambda link: link or NO_LINK, rank=1, column=False, condition=False)
     congestion: str = axis("", rank=3, column=False, condition=False)
     queue_delay_us: int | None = axis(
         None, name=delay_name, rank=7, key=lambda us: -1 if us is None else us, **_APART

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from reports.ledger.axes import NO_LINK
 from reports.parser import Parser
 from swarm.errors import SwarmError, UsageError
 from swarm.hosts.check import HostError, check, check_all, problems
@@ -29,7 +30,7 @@ from swarm.launcher.launch_info import BEGAN, LaunchInfo
 from swarm.launcher.orphans import new_folder
 from swarm.links.measure import differences, measure
 from swarm.links.network import Network
-from swarm.links.profiles import NO_LINK, LinkProfile, profiles_named, read_profiles
+from swarm.links.profiles import LinkProfile, profiles_named, read_profiles
 
 INTERRUPTED = 3
 GIVEN = frozenset(
@@ -51,41 +52,47 @@ INCONCLUSIVE, EXIT_CODES = 3, (0, 1, 2, 3)
 """Of a master; whatever else it ends with, its study has no verdict."""
 
 
-def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
-    """Our options, and the study's and Locust's, which are left as they are."""
-    parser = Parser(
+def parser() -> Parser:
+    """Of our own options."""
+    made = Parser(
         prog="python -m swarm run",
         allow_abbrev=False,
         description="Run a study on one or more client hosts: Locust's master here, its workers there,"
         " emulated links between them and the servers where asked, and one result folder.",
         epilog="Locust's own options stand in `locust --help`.",
     )
-    parser.add_argument("-f", "--locustfile", required=True, metavar="FILE", help="the study's locustfile")
-    parser.add_argument(
+    made.add_argument("-f", "--locustfile", required=True, metavar="FILE", help="the study's locustfile")
+    made.add_argument(
         "--workers", type=int, default=0, metavar="N", help="worker processes in all (default: the study's)"
     )
-    parser.add_argument(
+    made.add_argument(
         "--hosts",
         default="1",
         metavar="N|FILE",
         help="client hosts: a number of them on this machine, or a hosts.toml (default: %(default)s)",
     )
-    parser.add_argument(
+    made.add_argument(
         "--link",
         default=NO_LINK,
         metavar="NAME,…",
         help="emulated links between hosts and embedded servers; see `python -m swarm link` (default: none)",
     )
-    parser.add_argument("--links", default="", metavar="FILE", help="a file with link profiles of your own")
-    add_ssh_config(parser)
-    parser.add_argument("--web", action="store_true", help="Locust's web UI at http://127.0.0.1:8089")
+    made.add_argument("--links", default="", metavar="FILE", help="a file with link profiles of your own")
+    add_ssh_config(made)
+    made.add_argument("--web", action="store_true", help="Locust's web UI at http://127.0.0.1:8089")
+    return made
+
+
+def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    """Our options, and the study's and Locust's, which are left as they are."""
+    own = parser()
     if {"-h", "--help"} & set(argv):
         # Not otherwise: it imports Locust, which patches sockets and threads.
         from swarm.options.parse import add_options
 
-        add_options(parser)
-        parser.usage = "%(prog)s -f FILE [options of the launcher, the study and Locust]"
-    options, rest = parser.parse_known_args(argv)
+        add_options(own)
+        own.usage = "%(prog)s -f FILE [options of the launcher, the study and Locust]"
+    options, rest = own.parse_known_args(argv)
     if options.workers < 0:
         raise UsageError(f"--workers {options.workers}: give 1 or more")
     for word in rest:

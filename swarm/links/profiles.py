@@ -9,11 +9,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from reports.ledger.axes import NO_LINK
 from reports.ledger.files import parsed_toml, whole_file
 from swarm.errors import UsageError
 
 PACKAGED = Path(__file__).with_name("profiles.toml")
-NO_LINK = "none"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 

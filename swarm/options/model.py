@@ -11,11 +11,12 @@ from operator import attrgetter
 from typing import Any, Self
 
 from reports.caveats.rate_bound import RateBound
+from reports.ledger.axes import NO_LINK
 from swarm.options import values
 from swarm.options.values import MOST, Reader
 from swarm.plan import sweep
 from swarm.plan.matrix import AMOUNTS, Size
-from swarm.plan.sweep import NO_LINK, AxisOption, Varied
+from swarm.plan.sweep import AxisOption, Varied
 from users.backends.registry import model_options, url_options
 from users.load.assignment import LIBRARY, PREPARED
 from users.load.load_profile import seconds_of

@@ -4,11 +4,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reports.ledger.axes import UNSET
+from reports.ledger.axes import NO_LINK, UNSET
 from reports.ledger.axes import Topology as Topology
 from swarm.plan.cell import Cell
-
-NO_LINK = "none"
 
 
 @dataclass(frozen=True)

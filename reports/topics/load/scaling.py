@@ -66,10 +66,10 @@ def efficiencies(pairs: Iterable[tuple[int, float]]) -> tuple[ScalingStep, ...]:
 
 
 def _step(units: int, rate: Spread, fewest: int, base: Spread) -> ScalingStep:
-    times = over(rate, base)
-    if units == fewest or times is None:
+    times, of_promise = over(rate, base), over(rate.scaled(100 * fewest / units), base)
+    if units == fewest or not times or not of_promise:
         return ScalingStep(units, rate, Spread(1, 1, 1), Spread(100, 100, 100))
-    return ScalingStep(units, rate, times, times.scaled(100 * fewest / units))
+    return ScalingStep(units, rate, times, of_promise)
 
 
 def scalings(study: Study) -> tuple[Scaling, ...]:

@@ -127,10 +127,6 @@ class WorkerHealth:
             return {}
         return {"loop_ran_ns": now[0] - last[0], "cpu_wait_ns": now[1] - last[1]}
 
-    def end(self) -> None:
-        """Leave the garbage collector alone again."""
-        gc.callbacks.remove(self._pauses)
-
 
 class Shipper:
     """Ships what is complete, ten times a second, and everything when told to."""

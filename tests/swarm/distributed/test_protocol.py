@@ -35,7 +35,6 @@ def test_what_workers_send_has_the_forms() -> None:
     for one in found:
         recorder.add(one)
     health = WorkerHealth()
-    health.end()
     of_health = {**OF_RUN, "kind": "health", "second": 1, **health.take()}
     path = {**OF_RUN, "kind": "path", "second": 1, "connections": 3}
     rows = packed(found, 0)

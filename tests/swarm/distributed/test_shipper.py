@@ -65,7 +65,6 @@ def ship(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ship]:
     kernels.append(made.kernel)
     yield made
     made.runner.greenlet.kill()
-    made.shipping._health.end()
 
 
 def test_a_phases_path(ship: Ship) -> None:

@@ -81,10 +81,9 @@ def runner(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerRunner]:
     monkeypatch.setattr(worker, "load_images", lambda folder: IMAGES)
     monkeypatch.setattr(AnyUser, "assignment", None)
     made = WorkerRunner()
-    hired = Worker(Environment(user_classes=[AnyUser]), made)  # type: ignore[arg-type]
+    Worker(Environment(user_classes=[AnyUser]), made)  # type: ignore[arg-type]
     yield made
     made.greenlet.kill()
-    hired._shipper._health.end()
 
 
 def assigned(

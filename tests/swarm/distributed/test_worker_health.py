@@ -37,7 +37,6 @@ def test_lag_is_what_a_sleep_oversleeps(machine: Machine) -> None:
     for machine.lag_ms in (0, 0, 0, 7):
         health.look()
     figures = health.take()
-    health.end()
     lags = codec.merged([figures["lag"]])
     assert lags.total == 4
     assert buckets.percentiles_ns(lags, [50.0, 100.0]) == pytest.approx([0, 7e6], rel=1e-3)
@@ -49,7 +48,6 @@ def test_processor_time_is_a_share_of_one_core_since_the_last_look(machine: Mach
         machine.now_ns += 1_000_000_000
         machine.used_s = used_s
         assert health.take()["cpu_pct"] == share
-    health.end()
 
 
 def test_collections_are_counted_and_timed(machine: Machine) -> None:
@@ -67,16 +65,12 @@ def test_real_collections_are_seen(machine: Machine) -> None:
     health = WorkerHealth()
     gc.collect()
     assert health.take()["gc_pauses"] >= 1
-    health.end()
-    gc.collect()
-    assert health.take()["gc_pauses"] == 0
 
 
 def test_an_idle_second_has_no_lags(machine: Machine) -> None:
     health = WorkerHealth(machine.clock, machine.sleep, lambda: 0.0)
     machine.sleep(LOOK_S)
     assert codec.merged([health.take()["lag"]]).total == 0
-    health.end()
 
 
 def waits_of(machine: Machine, readings: Iterator[tuple[int, int] | None]) -> WorkerHealth:
@@ -86,7 +80,6 @@ def waits_of(machine: Machine, readings: Iterator[tuple[int, int] | None]) -> Wo
 def test_waiting_for_a_processor_is_told_as_growth(machine: Machine) -> None:
     health = waits_of(machine, iter([(0, waited_ns) for waited_ns in (500, 700, 1_000_700, 1_000_700)]))
     assert [health.take()["cpu_wait_ns"] for _ in range(3)] == [200, 1_000_000, 0]
-    health.end()
 
 
 def test_waiting_for_a_processor_is_left_out_where_it_is_not_known(machine: Machine) -> None:
@@ -94,7 +87,6 @@ def test_waiting_for_a_processor_is_left_out_where_it_is_not_known(machine: Mach
     taken = [health.take() for _ in range(4)]
     assert [figures.get("cpu_wait_ns") for figures in taken] == [None, None, 200, None]
     assert [figures.get("loop_ran_ns") for figures in taken] == [None, None, 40, None]
-    health.end()
 
 
 @pytest.mark.parametrize(

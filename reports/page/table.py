@@ -77,11 +77,10 @@ class Footnotes:
 def with_bars(rows: Rows) -> Rows:
     """The same rows, each number with its share of the greatest."""
     greatest = max((cell.value for row in rows for cell in row if cell.value is not None), default=0.0)
-    return tuple(tuple(_barred(cell, greatest) for cell in row) for row in rows)
-
-
-def _barred(cell: TableCell, greatest: float) -> TableCell:
-    return replace(cell, share=cell.value / greatest) if cell.value is not None and greatest > 0 else cell
+    if greatest <= 0:
+        return rows
+    shares = (((cell, None if cell.value is None else cell.value / greatest) for cell in row) for row in rows)
+    return tuple(tuple(replace(cell, share=share) for cell, share in row) for row in shares)
 
 
 def table_of(

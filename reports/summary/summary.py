@@ -93,15 +93,6 @@ class Summary(CellFields, Axes):
     caveats: tuple[Caveat, ...] = ()
 
     @property
-    def shared_share(self) -> float | None:
-        """The share of requests that had no execution of their own: 1 − executions ÷ requests, 0 at least.
-
-        By Triton's counts of images and executions; None where they are not known.
-        """
-        executed = self.server.executed_batch
-        return max(0.0, 1 - self.batch / executed) if executed else None
-
-    @property
     def started(self) -> bool:
         """Whether this run was begun at all."""
         return self.status != "not-run"

@@ -1,7 +1,7 @@
 """HTTP against gRPC: the same load over other connections and processes, and which runs are which."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -38,11 +38,6 @@ def axes_of(run: Summary, all_workers: int) -> ArmAxes:
     """Of a run, begun or not; `all_workers` are those of runs that ask for all there are."""
     workers = run.topology.workers or all_workers
     return ArmAxes(run.protocol, run.channels, workers, run.topology.hosts, run.client, run.congestion)
-
-
-def all_there(runs: Iterable[Summary]) -> int:
-    """The most workers that had a part in a run which asked for all there are; 0 without such a run."""
-    return max((run.workers or 0 for run in runs if not run.topology.workers), default=0)
 
 
 def named_arms(known: Sequence[ArmAxes]) -> Iterator[tuple[str, str, ArmAxes]]:
@@ -159,8 +154,8 @@ def _place(study: Study, case: Case) -> tuple[int, int, float, str, str]:
 
 def arms_of(runs: Sequence[Summary]) -> Arms:
     """The arms that some runs of one case make up, in the order of the experiment."""
-    workers = all_there(runs)
-    by_axes = grouped(runs, lambda run: axes_of(run, workers))
+    all_there = max((run.workers or 0 for run in runs if not run.topology.workers), default=0)
+    by_axes = grouped(runs, lambda run: axes_of(run, all_there))
     named = {code: (words, axes) for code, words, axes in named_arms(list(by_axes))}
     return {
         code: ArmRuns(code, words, axes, by_axes[axes], [run for run in by_axes[axes] if is_evidence(run)])

@@ -9,7 +9,7 @@ from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
 from reports.page.table import Table, TableCell, table_of
 from reports.published_figures.figures import RATE, Figures, as_published, beside, published_figures, sourced
-from reports.stats.repeats import Spread, absence, hedge, taints
+from reports.stats.repeats import absence, hedge, taints
 from reports.study.study import Study
 from reports.summary.summary import Summary
 from reports.topics.contention.arms import BASE_ARMS, PROTOCOLS, ArmRuns, Arms, Case, cases, ratio_of
@@ -208,11 +208,12 @@ def contention_tables(study: Study) -> Iterator[Table]:
 
 def arms_table(study: Study, verdict: Conclusion, figures: Figures) -> Table:
     """One row for each arm: what was varied, and what came of it."""
+    ratios = {code: ratio_of(verdict.arms, code, "R0") for code in verdict.arms}
     columns: Sequence[Columns[ArmRuns]] = (
         cell("arm", _named, numeric=False),
         cell("images/s", _rate),
         cell("published", lambda arm, notes: _published(arm.planned[0], figures, notes)),
-        text("over HTTP", lambda arm: _over_http(ratio_of(verdict.arms, arm.code, "R0"))),
+        text("over HTTP", lambda arm: f"{digits(it.median)}×" if (it := ratios[arm.code]) else MISSING),
         text("TCP", lambda arm: MISSING if arm.connections is None else str(arm.connections)),
         text("channels", lambda arm: arm.planned[0].channels or MISSING, numeric=False),
         text("workers", lambda arm: str(arm.axes.workers)),
@@ -244,10 +245,6 @@ def _rate(arm: ArmRuns, notes: StudyNotes) -> TableCell:
 def _published(run: Summary, figures: Figures, notes: StudyNotes) -> TableCell:
     theirs = beside(run, figures.get(run.link, ())) if as_published(run) else None
     return sourced(RATE(theirs), theirs, notes) if theirs else TableCell(MISSING)
-
-
-def _over_http(found: Spread | None) -> str:
-    return f"{digits(found.median)}×" if found else MISSING
 
 
 def evidence_table(verdict: Conclusion) -> Table:

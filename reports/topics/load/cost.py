@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from reports.fold.records import ratio
 from reports.fold.samples import Cost
 from reports.format import MISSING
 from reports.page.question import Question
@@ -10,7 +11,6 @@ from reports.page.table import Table, TableCell
 from reports.stats.figures import fastest_cell, images_per_s
 from reports.stats.repeats import Runs, Value, by_cell, by_way, repeats
 from reports.study.study import Study
-from reports.summary.summary import Summary
 
 DECLARED = (
     "The price is the one declared with --usd-per-hour, not measured; it is taken to buy every server of the "
@@ -28,11 +28,6 @@ POWER = (
 NO_POWER = "No GPU's power was sampled."
 
 
-def usd_per_thousand(run: Summary) -> float | None:
-    """US dollars for 1,000 images."""
-    return 1_000 / run.cost.images_per_usd if run.cost.images_per_usd else None
-
-
 def _declared(head: str, value: Value) -> Columns[Runs]:
     """A dash without a reason of its own where it is unknown: the caption gives that."""
     return cell(
@@ -47,7 +42,7 @@ COLUMNS: Sequence[Columns[Runs]] = (
     ENDPOINT,
     text("cheapest cell", lambda runs: runs[0].cell, numeric=False),
     figure("images/s", images_per_s),
-    _declared("$ per 1,000 images", usd_per_thousand),
+    _declared("$ per 1,000 images", lambda run: ratio(1_000, run.cost.images_per_usd)),
     _declared("images per $", lambda run: run.cost.images_per_usd),
     _declared("joules per image", lambda run: run.cost.joules_per_image),
 )

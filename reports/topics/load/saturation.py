@@ -40,11 +40,6 @@ class Point:
     tainted: bool
     runs: Runs
 
-    @property
-    def repeats(self) -> int:
-        """How many runs are behind it."""
-        return len(self.runs)
-
 
 @dataclass(frozen=True)
 class Knee:
@@ -138,7 +133,7 @@ def _doubts(
     """What may be otherwise about a knee at that place."""
     if not place and usable[0].users > 1:
         yield f"there is no lower level than {usable[0].users:g} users: it may lie below"
-    if min(point.repeats for point in usable) == 1:
+    if min(len(point.runs) for point in usable) == 1:
         yield "one run at a level: a difference of some percent may be chance; --repeats 5 would tell"
     if out := [point.users for point in points if point.tainted]:
         yield f"disqualified, and so left out: {_users(out)}"

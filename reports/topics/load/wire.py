@@ -11,7 +11,7 @@ from reports.page.table import Footnotes, Table, TableCell
 from reports.stats.figures import fastest_cell, images_per_s
 from reports.stats.repeats import Runs, by_batch, by_cell, resting_on, typical
 from reports.study.study import Study
-from reports.summary.summary import Summary, Way
+from reports.summary.summary import Way
 
 SEGMENT_BYTES = 1_448
 """Of a request in a full segment: 1,500 bytes of Ethernet, less IPv4 (20) and TCP with timestamps (32).
@@ -65,18 +65,11 @@ def wires(study: Study) -> tuple[WireCeiling, ...]:
 def _wire(way: Way, batch: int, runs: Runs) -> Iterator[WireCeiling]:
     fastest = fastest_cell(by_cell(runs).values())
     behind = resting_on(fastest, images_per_s)
-    sent, received = (typical(behind, value) for value in (_sent, _received))
+    bodies = (lambda run: run.counts.request_bytes, lambda run: run.counts.response_bytes)
+    sent, received = (typical(behind, value) for value in bodies)
     if sent is not None and fastest:
-        rate = typical(fastest, images_per_s) or 0.0
-        yield WireCeiling(way, batch, sent, received or 0.0, fastest, rate, behind[0].link_bytes_per_s)
-
-
-def _sent(run: Summary) -> float | None:
-    return None if run.counts.request_bytes is None else run.counts.request_bytes / run.batch
-
-
-def _received(run: Summary) -> float | None:
-    return None if run.counts.response_bytes is None else run.counts.response_bytes / run.batch
+        rate, answers = typical(fastest, images_per_s) or 0.0, (received or 0.0) / batch
+        yield WireCeiling(way, batch, sent / batch, answers, fastest, rate, behind[0].link_bytes_per_s)
 
 
 def _link(wire: WireCeiling, notes: Footnotes) -> Iterator[TableCell]:

@@ -40,8 +40,12 @@ def of_growth(study: Study) -> bool:
 
 
 def shared_pct(run: Summary) -> float | None:
-    """The share of requests without an execution of their own, in percent."""
-    return None if run.shared_share is None else 100 * run.shared_share
+    """The share of requests without an execution of their own, in percent: 1 − executions ÷ requests.
+
+    By Triton's counts of images and executions; None where they are not known.
+    """
+    executed = run.server.executed_batch
+    return 100 * max(0.0, 1 - run.batch / executed) if executed else None
 
 
 def _theirs(runs: Runs, value: Figure, notes: Footnotes) -> TableCell:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from reports.fold.timeline import TimelineSecond
@@ -61,6 +62,7 @@ PANELS: tuple[Panel[TimelineSecond], ...] = (
     ),
 )
 LOGARITHMIC = frozenset({"Latency"})
+_RUN = attrgetter("cell", "repeat")
 
 
 def timeline_chart(study: Study) -> Chart | None:
@@ -73,7 +75,7 @@ def timeline_chart(study: Study) -> Chart | None:
     panels = [panel for panel in found if panel["lines"]]
     lacking = [panel["title"] for panel in found if not panel["lines"]]
     runs = list(_runs(study.timeline))
-    data = {"t_s": [_begin(point) for point in points], "panels": panels, "runs": runs}
+    data = {"t_s": [point[0].t_s if point else None for point in points], "panels": panels, "runs": runs}
     said = (_caption(width, study.coarse, lacking), *disclosures(study, study.endpoints))
     return Chart(TITLE, " ".join(said), "timeline", data)
 
@@ -88,18 +90,10 @@ def _caption(width: int, coarse_s: int, lacking: Sequence[str]) -> str:
 
 def _points(seconds: Sequence[TimelineSecond], width: int) -> Iterator[Sequence[TimelineSecond]]:
     """Seconds of one run, `width` at a time, with an empty point after each run, which breaks the lines."""
-    for _, run in groupby(seconds, key=_run):
+    for _, run in groupby(seconds, key=_RUN):
         here = list(run)
         yield from (here[start : start + width] for start in range(0, len(here), width))
         yield ()
-
-
-def _run(second: TimelineSecond) -> tuple[str, int]:
-    return second.cell, second.repeat
-
-
-def _begin(point: Sequence[TimelineSecond]) -> int | None:
-    return point[0].t_s if point else None
 
 
 def _end(second: TimelineSecond) -> int:
@@ -124,7 +118,7 @@ def _highest(point: Sequence[Moment], value: Callable[[Moment], float | None]) -
 def _runs(seconds: Sequence[TimelineSecond]) -> Iterator[dict[str, Any]]:
     """Each run's name, its first and last second, and the spans of it that are no measure phase."""
     before = seconds[0].t_s
-    for _, run in groupby(seconds, key=_run):
+    for _, run in groupby(seconds, key=_RUN):
         here = list(run)
         phases = ((phase, list(part)) for phase, part in groupby(here, key=lambda it: it.phase))
         spans = [(phase, max(before, part[0].t_s), _end(part[-1])) for phase, part in phases]

@@ -6,7 +6,7 @@ from reports.study.study import Study, load_study
 from reports.summary.summary import Summary
 from reports.topics.load.cost import AT_ANY_NUMBER, cost_table
 from reports.topics.load.scaling import scaling_table, usl_table
-from reports.topics.published.step6b import SCALING, costs_beside, growth_beside
+from reports.topics.published.step6b import SCALING, costs_beside, growth_beside, shared_pct
 from reports.topics.servers.cold_start import cold_starts
 from tests.reports.builder import Book
 from tests.reports.lines import Record, triton
@@ -143,4 +143,4 @@ def test_without_the_servers_count_no_share_is_told(tmp_path: Path) -> None:
     book.add("onnx-http", 1, 8, {"w0": [MS] * 8})
     (run,) = load_study(book.write(tmp_path)).runs
     assert isinstance(run, Summary)
-    assert run.shared_share is None
+    assert shared_pct(run) is None

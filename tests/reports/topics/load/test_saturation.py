@@ -90,7 +90,7 @@ def test_a_curve_has_its_points_its_knee_and_its_fit(tmp_path: Path) -> None:
     found = only(curves(study(tmp_path, RISING)))
     assert (found.name, found.way, found.batch, found.lost) == ("onnx-http", Way("onnx-http"), 1, ())
     assert [round(each.rate.median, 3) for each in found.points] == list(RISING.values())
-    assert [each.repeats for each in found.points] == [3] * 6
+    assert [len(each.runs) for each in found.points] == [3] * 6
     assert found.points[0].rate.runs == 3
     assert found.points[3].p95_ms is not None
     assert round(found.points[3].p95_ms.median) == 205

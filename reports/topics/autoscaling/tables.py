@@ -67,11 +67,16 @@ def _stage(
     stage = seen.stage
     return (
         TableCell(run_name(scaling), notes.marks(taints(run_of(study, scaling)))),
-        *(stage.name, f"{round(stage.seconds, 1):g}", _rates(stage.first_per_s, stage.last_per_s)),
+        *(stage.name, f"{round(stage.seconds, 1):g}", _range(stage.first_per_s, stage.last_per_s)),
         digits(seen.ok / stage.seconds),
         _percentile("p50", seen.p50_ns, seen.ok, notes),
         _percentile("p95", seen.p95_ns, seen.ok, notes),
-        *(counted(seen.failures), counted(seen.dropped), _range(seen.replicas), known(seen.cpu_pct)),
+        *(
+            counted(seen.failures),
+            counted(seen.dropped),
+            _range(*seen.replicas) if seen.replicas else MISSING,
+            known(seen.cpu_pct),
+        ),
     )
 
 
@@ -150,14 +155,8 @@ def run_of(study: Study, scaling: AutoscaledRun) -> list[Summary]:
     return [run for run in study.runs if (run.cell, run.repeat) == (scaling.cell, scaling.repeat)]
 
 
-def _rates(first: float, last: float) -> str:
+def _range(first: float, last: float) -> str:
     return f"{first:g}" if first == last else f"{first:g} to {last:g}"
-
-
-def _range(found: tuple[int, int] | None) -> str:
-    if found is None:
-        return MISSING
-    return str(found[0]) if found[0] == found[1] else f"{found[0]} to {found[1]}"
 
 
 def autoscaling_finding(study: Study) -> str:

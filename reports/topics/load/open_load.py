@@ -112,7 +112,7 @@ def _best(rates: Rates) -> str:
         return "kept none"
     whole = next(runs for runs in rates if runs[0].cell == clean[0].cell)
     some = "" if len(clean) == len(whole) else f" in {len(clean)} of {len(whole)} runs"
-    name = _highest_percentile(clean)
+    name = "p99" if min(run.succeeded for run in clean) >= ENOUGH["p99"] else "p95"
     found_ms = typical(clean, lambda run: percentile_ms(run, name)) or 0.0
     return f"kept {clean[0].level:g}/s{some} ({name} {digits(found_ms)} ms)"
 
@@ -121,11 +121,6 @@ def _kept(rates: Rates) -> Runs:
     """The runs that nothing disqualifies at the highest rate that has one; none where no rate has."""
     clean = [[run for run in runs if not run.tainted] for runs in rates]
     return next((runs for runs in reversed(clean) if runs), [])
-
-
-def _highest_percentile(runs: Runs) -> str:
-    """p99, or p95 where a run has too few results for it."""
-    return "p99" if min(run.succeeded for run in runs) >= ENOUGH["p99"] else "p95"
 
 
 def _rate(runs: Runs) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from reports.caveats.run import ENOUGH
+from reports.fold.records import ratio
 from reports.format import MISSING, digits, plural
 from reports.ledger.axes import delay_name
 from reports.page.question import Question, Theme
@@ -150,12 +151,6 @@ def bound_of(study: Study) -> float | None:
     return (study.header.get("options") or {}).get("p95_bound") or None
 
 
-def executions_per_request(run: Summary) -> float | None:
-    """Below 1 where requests shared executions."""
-    executed = run.server.executed_batch
-    return run.batch / executed if executed else None
-
-
 def _heads(of: Callable[[Thing], Summary]) -> tuple[Columns[Thing], ...]:
     """The columns that say which load a row is of."""
 
@@ -176,7 +171,7 @@ COLUMNS: Sequence[Columns[Runs]] = (
     cell("images/s", lambda runs, notes: measured(runs, images_per_s, notes)),
     percentile("p95"),
     figure("executed batch", lambda run: run.server.executed_batch),
-    figure("executions / requests", executions_per_request),
+    figure("executions / requests", lambda run: ratio(run.batch, run.server.executed_batch)),
 )
 
 

@@ -138,11 +138,6 @@ class Summary(CellFields, Axes):
         return self.load == "closed" and self.level == 1
 
     @property
-    def server_resident_bytes(self) -> int | None:
-        """What its server held in memory after the measure phase, of one that was started with the study."""
-        return self.memory.after.resident_bytes if self.memory and self.memory.after else None
-
-    @property
     def tainted(self) -> bool:
         """Whether any caveat disqualifies these numbers."""
         return any(caveat.tainted for caveat in self.caveats)

@@ -96,9 +96,9 @@ def _row(runs: Runs, ends: Sequence[int], notes: StudyNotes) -> tuple[TableCell 
 def _after(runs: Runs, batch: int, notes: Footnotes) -> TableCell:
     """The first reading after a run of that batch, marked where a run of a larger one had come before."""
     for place, run in enumerate(runs):
-        if run.batch == batch and run.server_resident_bytes is not None:
+        if run.batch == batch and run.memory and run.memory.after:
             larger = any(before.batch > batch for before in runs[:place])
-            return _mb(run.server_resident_bytes, notes.marks([AFTER_LARGER] if larger else []))
+            return _mb(run.memory.after.resident_bytes, notes.marks([AFTER_LARGER] if larger else []))
     return TableCell(MISSING)
 
 

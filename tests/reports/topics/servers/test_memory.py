@@ -112,7 +112,7 @@ def test_a_study_of_servers_by_url_has_no_memory_to_show(tmp_path: Path) -> None
     book.add("onnx-http", 1, 1, {"w0": [MS] * 20})
     study = studied(book, tmp_path)
     assert (memory_table(study).rows, memory_by_run(study).rows) == ((), ())
-    assert study.runs[0].server_resident_bytes is None
+    assert study.runs[0].memory is None
     assert "Memory" not in [section.heading for section in build_page(study, "x").sections]
 
 

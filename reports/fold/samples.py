@@ -105,8 +105,8 @@ class Samples:
         """Seconds with the server's counters."""
         self._missing = list[tuple[int, str, str]]()
         """What could not be read: the second, its phase, and what was said."""
-        self._first, self._last = 0, -1
-        """Seconds of the measure phase."""
+        self._measure = range(0)
+        """From the first second of the measure phase to the last."""
 
     def add(self, sample: Record, span: int) -> None:
         """Takes in one, which belongs to the span that begins at `span`."""
@@ -116,7 +116,8 @@ class Samples:
         if server:
             self._read.add(at)
         if phase == "measure":
-            self._first, self._last = min(at, self._first or at), max(at, self._last)
+            known = self._measure or range(at, at + 1)
+            self._measure = range(min(at, known.start), max(at + 1, known.stop))
             self.measured.add(sample)
             if server and "requests" in server:
                 self.requests.append(server["requests"])
@@ -153,7 +154,7 @@ class Samples:
         begins = {line["phase"]: int(epoch_s(line["utc"])) for line in phases}
         if "measure" in begins and "drain" in begins:
             return range(begins["measure"], begins["drain"])
-        return range(self._first, self._last + 1)
+        return self._measure
 
 
 def merged(samples: Sequence[Record]) -> dict[str, Any]:

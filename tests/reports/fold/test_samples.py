@@ -110,3 +110,8 @@ def test_seconds_of_the_wall_clock() -> None:
     assert every_second([5, 2, 2]) == [2, 3, 4, 5]
     assert every_second([0, FIRST_SECOND]) == [0, FIRST_SECOND]
     assert every_second([]) == []
+
+
+def test_a_phase_may_begin_at_second_0(tmp_path: Path) -> None:
+    lost = [sample_line({}, second, missing=["server: refused"]) for second in (0, 1, 2)]
+    assert gaps(with_samples(tmp_path, *lost)) == ["3 of 3 seconds without a server reading (refused)"]

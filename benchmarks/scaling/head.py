@@ -215,7 +215,7 @@ class Head:
             fold=self.fold,
             sampler=nothing,
             spawn=self._spawn,
-            probe=lambda _: {},
+            probe=lambda _: {"error": "no server is there"},
             serving=lambda _: {},
             traced=lambda _: None,
             first_calls=nothing,

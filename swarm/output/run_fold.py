@@ -14,7 +14,7 @@ from reports.fold.records import epoch_s
 from reports.fold.run_records import Bins, RunRecords, Second, planned_of
 from reports.fold.timeline import TimelineSecond, second_of
 from reports.fold.windows import Results
-from reports.ledger.ledger import Record, tag_of
+from reports.ledger.ledger import DAMAGED, Record, tag_of
 from reports.study.summarise import summarise
 from reports.summary.summary import Summary
 
@@ -109,7 +109,7 @@ class RunFold:
         """Of the last run that has begun; None before the first, and where its records are of no run."""
         if self._run is not None and self._summary is None:
             # What raises here the report will refuse, too.
-            with suppress(ValueError):
+            with suppress(*DAMAGED):
                 self._summary = summarise(self._run.settled(), self._header)
         return self._summary
 

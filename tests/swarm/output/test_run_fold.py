@@ -233,3 +233,13 @@ def test_compute_times_are_between_readings_of_the_phase_in_which_something_ran(
         run.tell(in_phase(sample_line(TAG, FIRST_SECOND + at, server=counted), phase))
     run.tell(sample_line(TAG, FIRST_SECOND + 9, missing=["server: refused"]))
     assert run.fold.compute_ns == [20, 50]
+
+
+def test_of_records_that_the_report_will_refuse_there_is_no_summary() -> None:
+    run = Follower()
+    run.tell(done("w0", 0), {"kind": "server", **TAG, "when": "before"}, {**END, **TAG})
+    assert run.fold.summary() is None
+    run.tell({**START, **TAG, "repeat": 2}, {**END, **TAG, "repeat": 2})
+    found = run.fold.summary()
+    assert found is not None
+    assert (found.repeat, found.counts.requests) == (2, 0)

@@ -10,7 +10,7 @@ from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 from users.load.assignment import prepare_pool
 from users.transport.base import PLACEHOLDER
-from users.triton.http import TritonJsonHttp
+from users.codecs.v2_http import TritonJsonHttp
 
 BINARY = Endpoint("onnx-http", "onnx", "http", "fp32", "h:1", "m")
 JSON = Endpoint("onnx-json-http", "onnx", "http", "json", "h:1", "m")

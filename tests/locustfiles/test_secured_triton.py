@@ -24,8 +24,8 @@ from users.endpoint import Endpoint
 from users.inputs.images import load_images
 from users.tls import OPEN, Security
 from users.transport.base import Transport
-from users.triton.grpc import TritonGrpc
-from users.triton.http import TritonHttp
+from users.codecs.v2_grpc import TritonGrpc
+from users.codecs.v2_http import TritonHttp
 
 pytestmark = pytest.mark.system
 

@@ -21,7 +21,7 @@ from users.endpoint import Endpoint
 from users.errors import RequestError
 from users.inputs.images import load_images
 from users.transport.admin_connection import PATIENCE_S, AdminConnection
-from users.triton.grpc import TritonGrpc
+from users.codecs.v2_grpc import TritonGrpc
 
 TIMEOUT_S = 20.0
 OWN = Path("/proc/self")

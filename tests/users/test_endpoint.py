@@ -7,8 +7,8 @@ import pytest
 from users import Endpoint
 from users.backends.embed_service import JpegHttp
 from users.backends.registry import facts_of, has_floor, transport_of
-from users.triton.grpc import TritonGrpc
-from users.triton.http import TritonHttp, TritonJsonHttp
+from users.codecs.v2_grpc import TritonGrpc
+from users.codecs.v2_http import TritonHttp, TritonJsonHttp
 
 ONNX_HTTP = Endpoint("onnx-http", "onnx", "http", "fp32", "gpu:8010", "openclip_vit_b32")
 ONNX_GRPC = Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "gpu:8011", "openclip_vit_b32")

@@ -15,7 +15,7 @@ from users.backends.embed_service import JpegHttp
 from users.endpoint import Endpoint
 from users.errors import GRPC_KINDS, ErrorKind, RequestError, kind_of, status_error, translated
 from users.transport.base import PreparedRequest
-from users.triton.grpc import TritonGrpc
+from users.codecs.v2_grpc import TritonGrpc
 
 
 class FakeRpcError(grpc.RpcError, grpc.Call):

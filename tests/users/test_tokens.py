@@ -14,7 +14,7 @@ from users.errors import ErrorKind, RequestError
 from users.redact import spellings
 from users.tls import TOKEN, Security
 from users.transport.connections import PER_REQUEST, SAME_ARGS, SHARED
-from users.triton.grpc import TritonGrpc
+from users.codecs.v2_grpc import TritonGrpc
 
 pytestmark = pytest.mark.system
 

@@ -11,7 +11,7 @@ from users.inputs.images import ImageSet
 from users.tls import OPEN, Security
 from users.transport.base import Reply, Transport
 from users.transport.connections import PER_USER
-from users.triton.grpc import TritonGrpc
+from users.codecs.v2_grpc import TritonGrpc
 
 IMAGES = ImageSet((b"one",), np.zeros((1, 3, 224, 224), dtype=np.float32), "test")
 

@@ -7,8 +7,8 @@ from users.backends.base import Backend, Facts
 from users.triton import model_control
 from users.triton.api import DIRECT, check, describe
 from users.triton.counters import counter_reader, metrics_of
-from users.triton.grpc import TritonGrpc
-from users.triton.http import TritonHttp, TritonJsonHttp
+from users.codecs.v2_grpc import TritonGrpc
+from users.codecs.v2_http import TritonHttp, TritonJsonHttp
 
 
 def triton(name: str, facts: Facts, **more: Any) -> Backend:

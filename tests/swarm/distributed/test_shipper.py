@@ -20,7 +20,7 @@ from tests.swarm.kernel import Kernel, info_of
 from users.endpoint import Endpoint
 from users.load.assignment import Assignment
 from users.result import Result
-from users.triton.grpc import TritonGrpc
+from users.codecs.v2_grpc import TritonGrpc
 
 
 class ShippingRunner(FakeRunner):

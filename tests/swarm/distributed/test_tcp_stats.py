@@ -24,7 +24,7 @@ from users.transport.admin_connection import AdminConnection, is_marked, mark
 from users.transport.base import Transport
 from users.transport.connections import PER_USER, SHARED
 from users.triton.api import triton_stub
-from users.triton.grpc import TritonGrpc
+from users.codecs.v2_grpc import TritonGrpc
 
 USERS = 16
 IMAGES = ImageSet((b"one",), np.zeros((1, 3, 224, 224), dtype=np.float32), "test")

@@ -23,8 +23,8 @@ from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 from users.tls import OPEN, TOKEN, Security
 from users.transport.base import Transport
-from users.triton.grpc import TritonGrpc
-from users.triton.http import TritonHttp
+from users.codecs.v2_grpc import TritonGrpc
+from users.codecs.v2_http import TritonHttp
 
 pytestmark = pytest.mark.system
 

@@ -11,7 +11,7 @@ from users.endpoint import Endpoint
 from users.errors import ErrorKind, kind_of
 from users.transport.base import EMBEDDING_SIZE
 from users.transport.http_response import HttpResponse
-from users.triton.http import embeddings_of
+from users.codecs.v2_http import embeddings_of
 
 RNG = np.random.default_rng(9)
 ROWS = RNG.normal(size=(3, EMBEDDING_SIZE)).astype(np.float32)

@@ -17,8 +17,8 @@ from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 from users.load.assignment import Assignment, prepare_pool
 from users.transport.base import PLACEHOLDER, PreparedRequest, Transport
-from users.triton.grpc import TritonGrpc
-from users.triton.http import HEADER_LENGTH, TritonHttp
+from users.codecs.v2_grpc import TritonGrpc
+from users.codecs.v2_http import HEADER_LENGTH, TritonHttp
 
 ID = "0123456789abcdef"
 

@@ -17,8 +17,8 @@ from users.inputs.images import ImageSet
 from users.load.assignment import Assignment
 from users.load.user import InferenceUser
 from users.transport.base import PreparedRequest, Reply, Transport
-from users.triton.grpc import TritonGrpc
-from users.triton.http import TritonHttp
+from users.codecs.v2_grpc import TritonGrpc
+from users.codecs.v2_http import TritonHttp
 
 IMAGES = ImageSet(
     (b"one", b"two", b"three"), np.arange(3 * 3 * 224 * 224, dtype=np.float32).reshape(3, 3, 224, 224), "test"

@@ -14,8 +14,8 @@ from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
 from users.inputs.images import ImageSet
 from users.transport.base import rotation
-from users.triton.grpc import TritonGrpc, embeddings_of
-from users.triton.http import HEADER_LENGTH, TritonHttp
+from users.codecs.v2_grpc import TritonGrpc, embeddings_of
+from users.codecs.v2_http import HEADER_LENGTH, TritonHttp
 
 ENDPOINT = Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "127.0.0.1:1", "openclip_vit_b32")
 IMAGES = ImageSet(

@@ -13,8 +13,8 @@ from users.endpoint import Endpoint
 from users.inputs.images import MEAN, STD, ImageSet, image_set, scale
 from users.inputs.images import encode as jpeg_of
 from users.transport.base import PLACEHOLDER
-from users.triton.grpc import TritonGrpc, raw
-from users.triton.http import TritonHttp
+from users.codecs.v2_grpc import TritonGrpc, raw
+from users.codecs.v2_http import TritonHttp
 
 JPEG_HTTP = Endpoint("onnx-x-http", "onnx", "http", "jpeg", "host:1", "clip_x")
 PIXELS_HTTP = replace(JPEG_HTTP, payload="uint8")

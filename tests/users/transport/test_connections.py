@@ -22,8 +22,8 @@ from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 from users.transport.base import PreparedRequest
 from users.transport.connections import GIVE, Channels, parse
-from users.triton.grpc import TritonGrpc
-from users.triton.http import TritonHttp
+from users.codecs.v2_grpc import TritonGrpc
+from users.codecs.v2_http import TritonHttp
 
 pytestmark = pytest.mark.system
 

@@ -14,7 +14,7 @@ from users.errors import ErrorKind, RequestError
 from users.transport.base import PreparedRequest, Transport
 from users.transport.http import HttpConnection
 from users.transport.http_response import CHUNK_BYTES, parsed
-from users.triton.http import TritonHttp
+from users.codecs.v2_http import TritonHttp
 
 OK = "HTTP/1.1 200 OK\r\n"
 LONG = bytes(range(256)) * 2000

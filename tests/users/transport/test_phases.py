@@ -38,8 +38,8 @@ from users.transport.base import PreparedRequest, Transport
 from users.transport.http import HttpConnection
 from users.transport.http_library import LibraryConnection
 from users.transport.http_response import Connection, Stamps
-from users.triton.grpc import TritonGrpc
-from users.triton.http import HEADER_LENGTH, TritonHttp
+from users.codecs.v2_grpc import TritonGrpc
+from users.codecs.v2_http import HEADER_LENGTH, TritonHttp
 
 pytestmark = pytest.mark.system
 

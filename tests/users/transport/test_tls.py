@@ -24,7 +24,7 @@ from users.tls import Security
 from users.transport.base import PreparedRequest
 from users.transport.connections import PER_REQUEST, PER_USER, SAME_ARGS, SHARED
 from users.transport.http import HttpConnection
-from users.triton.grpc import TritonGrpc
+from users.codecs.v2_grpc import TritonGrpc
 
 pytestmark = pytest.mark.system
 

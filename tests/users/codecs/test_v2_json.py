@@ -8,7 +8,7 @@ from tritonclient.http import InferenceServerClient, InferInput, InferRequestedO
 
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
-from users.triton.http import HEADER_LENGTH, PIECE, TritonJsonHttp, pieces
+from users.codecs.v2_http import HEADER_LENGTH, PIECE, TritonJsonHttp, pieces
 
 ENDPOINT = Endpoint("onnx-json-http", "onnx", "http", "json", "127.0.0.1:1", "openclip_vit_b32")
 PIXELS = np.random.default_rng(0).standard_normal((3, 3, 224, 224), dtype=np.float32)

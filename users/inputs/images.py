@@ -1,17 +1,18 @@
-"""The pictures a study sends, the same in the same order to every endpoint, and the tensors made of them.
+"""What a study sends: pictures and texts, the same in the same order to every endpoint, and tensors of them.
 
-Those are made by Pillow and NumPy alone: client hosts have no torch. The steps and constants are those of
-open_clip's transform for ViT-B-32 (resize the shorter side to 224 with bicubic filtering, crop the centre,
-scale to [0, 1], normalise by CLIP's mean and deviation); a test holds the two together.
+Tensors are made when an endpoint that sends them asks: most studies send but one kind.
 """
 
+from __future__ import annotations
+
+import functools
 import hashlib
 import importlib.metadata
 import importlib.util
 import io
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,15 +22,29 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-SIZE = 224
-CHANNELS = 3
-MEAN = np.array([0.48145466, 0.4578275, 0.40821073], dtype=np.float32).reshape(3, 1, 1)
-STD = np.array([0.26862954, 0.26130258, 0.27577711], dtype=np.float32).reshape(3, 1, 1)
+from users.inputs.ids import encoder
+from users.inputs.preparation import prepared
+from users.inputs.rows import (
+    ContractLike,
+    InputLike,
+    RowPool,
+    Rows,
+    closed,
+    form_of,
+    random_row,
+    row_bytes,
+    type_of,
+)
+
+POOL_BYTES = 256_000_000
+"""What the pictures of a study may take in a worker: as files, as tensors made of them, and as the requests
+of a cell, each for itself.
+"""
+CROP = 224
 DEFAULT_COUNT = 64
 MOST_PIXELS = 40_000_000
 """As many as the service takes: a few kilobytes of a file may claim billions."""
-MOST_IMAGES = 256
-"""More than this would only fill memory: a float32 tensor is 602 KB, and every one is kept prepared."""
+SUFFIXES = frozenset((".jpg", ".jpeg", ".png"))
 
 PHOTOGRAPHS = (
     "astronaut.png", "brick.png", "camera.png", "chelsea.png", "clock_motion.png", "coffee.png", "coins.png",
@@ -40,88 +55,220 @@ SMALLEST_BYTES, TARGET_BYTES, LARGEST_BYTES = 5_000, 10_000, 15_000
 
 
 class ImageSetError(Exception):
-    """The picture folder cannot be used; the text is a sentence for a person."""
+    """The pictures or the texts cannot be used; the text is a sentence for a person."""
+
+
+@functools.cache
+def captions() -> tuple[str, ...]:
+    """The texts that are sent where nobody has given others: short captions of everyday scenes."""
+    return tuple(Path(__file__).with_name("captions.txt").read_text(encoding="utf-8").splitlines())
 
 
 @dataclass(frozen=True)
 class ImageSet:
-    """Pictures as JPEG bytes and as tensors, index by index the same picture.
+    """Pictures as JPEG files, and texts; what is made of them is kept, up to `pool_bytes`.
 
-    `jpegs`: n byte strings; `tensors`: float32 of shape [n, 3, 224, 224]; `source`: where they come from.
+    `jpegs`: n byte strings; `source`: where they come from. `len()` is the number of pictures.
+
+        images.tensor(contract.inputs[0], contract, (0, 1))  # float32 of shape [2, 3, 224, 224]
     """
 
     jpegs: tuple[bytes, ...]
-    tensors: NDArray[np.float32]
     source: str
+    texts: tuple[str, ...] = field(default_factory=captions)
+    pool_bytes: int = POOL_BYTES
 
     def __len__(self) -> int:
         return len(self.jpegs)
 
     @cached_property
-    def pixels(self) -> NDArray[np.uint8]:
-        """What `tensors` are scaled from, uint8 of the same shape; made when first asked for, since most
-        studies send none.
-        """
-        return np.stack([to_pixels(image) for image in opened(self.jpegs)])
-
-    def batch(self, payload: str, indices: Sequence[int]) -> NDArray[Any]:
-        """What goes into Triton's `input` for n pictures, payload by payload.
-
-        `uint8`: the pixels before they are scaled, 150,528 bytes a picture, of shape [n, 3, 224, 224].
-        `jpeg`: files, about 10 KB a picture: bytes of shape [n, 1]. Others: the model's own input, 602,112
-        bytes a picture: float32 of shape [n, 3, 224, 224].
-        """
-        if payload == "jpeg":
-            column = np.empty((len(indices), 1), dtype=np.object_)
-            column[:, 0] = [self.jpegs[index] for index in indices]
-            return column
-        return (self.pixels if payload == "uint8" else self.tensors)[list(indices)]
+    def _pool(self) -> RowPool:
+        return RowPool(self.pool_bytes)
 
     @property
     def sha256(self) -> str:
-        """A name for exactly these pictures in exactly this order."""
+        """A name for exactly these pictures in exactly this order, and for the texts if they are a user's."""
         digest = hashlib.sha256()
         for jpeg in self.jpegs:
             digest.update(hashlib.sha256(jpeg).digest())
+        if self.texts != captions():
+            digest.update(b"texts")
+            for text in self.texts:
+                digest.update(hashlib.sha256(text.encode()).digest())
         return digest.hexdigest()
 
+    def text(self, index: int) -> str:
+        """The text that goes with the picture at an index, over and over where there are fewer."""
+        return self.texts[index % len(self.texts)]
 
-def load_images(folder: str) -> ImageSet:
-    """The pictures of `folder`, or the default set where it is empty.
+    def count(self, contract: ContractLike) -> int:
+        """Over how many items an endpoint's requests rotate: all, or the first ones that fit in `pool_bytes`.
+
+        They are texts where it takes no pictures. Raises ValueError.
+        """
+        roles = {one.role for one in contract.inputs}
+        files = contract.of_text or not roles or "jpeg" in roles
+        rows = {form_of(one, contract): row_bytes(one) for one in contract.inputs if one.role in ROWS}
+        row = sum(rows.values())
+        items = map(len, map(str.encode, self.texts) if contract.of_text else self.jpegs)
+        return fitting((row + (size if files else 0) for size in items), self.pool_bytes)
+
+    def prepare(self, contract: ContractLike) -> None:
+        """Make now whatever `tensor` will be asked for, which would else be made as requests are measured."""
+        for index in range(self.count(contract)):
+            for one in contract.inputs:
+                if one.role in ROWS:
+                    self._filled(one, contract, (index,))
+
+    def tensor(self, one: InputLike, contract: ContractLike, indices: Sequence[int]) -> NDArray[Any]:
+        """What goes into an input for the n items at `indices`, each below `count`: of shape [n, *shape].
+
+        `picture`: by the contract's preparation. `jpeg`, `text`: bytes; a file of UINT8[-1] is padded with
+        zeros to the longest of these. `ids`: of texts; `ones`: ones. Others: random, but the same for an item
+        in each process. An open side of `shape` is 1, but where files are padded. Raises ValueError.
+        """
+        if one.role in ROWS:
+            return self._filled(one, contract, indices).take(indices)
+        if one.role == "text":
+            return column(one, [self.text(index).encode() for index in indices])
+        files = [self.jpegs[index] for index in indices]
+        return padded(one, files) if one.dtype == "UINT8" else column(one, files)
+
+    def _filled(self, one: InputLike, contract: ContractLike, indices: Iterable[int]) -> Rows:
+        return self._pool.filled(form_of(one, contract), lambda: self._begun(one, contract), indices)
+
+    def _begun(self, one: InputLike, contract: ContractLike) -> Rows:
+        items = len(self.texts if contract.of_text else self.jpegs)
+        count = min(items, max(1, self.pool_bytes // max(1, row_bytes(one))))
+        return Rows(count, closed(one.shape), type_of(one), self._maker(one, contract))
+
+    def _maker(self, one: InputLike, contract: ContractLike) -> Callable[[int], Any]:
+        if one.role == "ids":
+            return encoder(one, contract, self.texts)
+        if one.role == "picture":
+            place = (*sides(one), one.dtype, one.layout)
+            return lambda index: prepared(opened(self.jpegs[index]), contract.preparation, *place)
+        if one.role == "ones":
+            return lambda index: 1
+        return lambda index: random_row(one, index)
+
+
+ROWS = frozenset(("picture", "ids", "ones", "random"))
+"""The roles of inputs whose items are of one length."""
+
+
+def fitting(sizes: Iterable[int], most: int) -> int:
+    """How many of the first of these make no more than `most` together, but 1 at least.
+
+    >>> fitting((3, 4, 5), 7), fitting((9, 1), 7)
+    (2, 1)
+    """
+    return max(1, sum(total <= most for total in itertools.accumulate(sizes)))
+
+
+def column(one: InputLike, values: Sequence[bytes]) -> NDArray[np.object_]:
+    """Bytes, one string an item, of shape [n, *shape]. Raises ValueError."""
+    shape = closed(one.shape)
+    if one.dtype != "BYTES" or any(side != 1 for side in shape):
+        either = "BYTES of shape [1], or UINT8 of shape [-1]" if one.role == "jpeg" else "BYTES of shape [1]"
+        raise ValueError(
+            f"input {one.name}: a {one.role} goes as {either}, not as {one.dtype} {[*one.shape]}"
+        )
+    made = np.empty(len(values), dtype=np.object_)
+    made[:] = values
+    return made.reshape(-1, *shape)
+
+
+def padded(one: InputLike, files: Sequence[bytes]) -> NDArray[np.uint8]:
+    """Files as rows of shape [n, longest], with zeros behind the shorter ones. Raises ValueError."""
+    if one.shape != (-1,):
+        raise ValueError(f"input {one.name}: a jpeg of UINT8 has the shape [-1], not {[*one.shape]}")
+    made = np.zeros((len(files), max(map(len, files))), dtype=np.uint8)
+    for row, file in zip(made, files, strict=True):
+        row[: len(file)] = np.frombuffer(file, dtype=np.uint8)
+    return made
+
+
+def sides(one: InputLike) -> tuple[int, int]:
+    """Height and width of an input's picture. Raises ValueError."""
+    layout = "B,224,224,3" if one.layout == "NHWC" else "B,3,224,224"
+    at = 2 if one.layout == "NHWC" else 0
+    if len(one.shape) != 3 or one.shape[at] != 3 or min(one.shape) < 1:
+        raise ValueError(
+            f"input {one.name}: a picture has 3 channels and a size, which {[*one.shape]} does not say;"
+            f' give shape = {{ {one.name} = "{layout}" }}'
+        )
+    height, width = one.shape[:2] if one.layout == "NHWC" else one.shape[1:]
+    return height, width
+
+
+def opened(jpeg: bytes) -> Image.Image:
+    """The picture of a JPEG file."""
+    return Image.open(io.BytesIO(jpeg))
+
+
+def load_images(folder: str, texts: str = "", pool_bytes: int = POOL_BYTES) -> ImageSet:
+    """The pictures of `folder` and the lines of the file `texts`; the default ones where these are empty.
 
     JPEG files travel as they are, PNG files re-encoded as JPEG. Raises ImageSetError.
     """
+    lines = read_texts(Path(texts), pool_bytes) if texts else captions()
     if not folder:
         jpegs, version = default_jpegs(DEFAULT_COUNT), importlib.metadata.version("scikit-image")
-        return image_set(jpegs, f"crops of scikit-image {version}'s photographs")
-    paths = picture_paths(Path(folder))
-    return image_set([read_jpeg(path) for path in paths], f"{len(paths)} files of {Path(folder).name}/")
+        return ImageSet(tuple(jpegs), f"crops of scikit-image {version}'s photographs", lines, pool_bytes)
+    read = [read_jpeg(path) for path in picture_paths(Path(folder), pool_bytes)]
+    # Of PNG files it shows only now how large they are as JPEG.
+    jpegs = read[: fitting(map(len, read), pool_bytes)]
+    return ImageSet(tuple(jpegs), f"{len(jpegs)} files of {Path(folder).name}/", lines, pool_bytes)
 
 
-def image_set(jpegs: list[bytes], source: str) -> ImageSet:
-    """Decode once, and keep both forms. The tensors come from the JPEG bytes that the JPEG endpoints get."""
-    tensors = np.zeros((len(jpegs), CHANNELS, SIZE, SIZE), dtype=np.float32)
-    for index, image in enumerate(opened(jpegs)):
-        tensors[index] = to_tensor(image)
-    return ImageSet(tuple(jpegs), tensors, source)
+def read_texts(path: Path, most_bytes: int) -> tuple[str, ...]:
+    """The lines of a file that are not empty, as far as they fit; raises ImageSetError."""
+    if not path.is_file():
+        raise ImageSetError(f"--texts {path}: no such file; name one with a text on each line")
+    try:
+        with path.open("rb") as file:
+            data = file.read(most_bytes + 1)
+        whole = data if len(data) <= most_bytes else data[: data.rfind(b"\n") + 1]
+        lines = [line.strip() for line in whole.decode("utf-8-sig").split("\n")]
+    except (OSError, UnicodeDecodeError) as error:
+        raise ImageSetError(f"--texts {path} is not readable as UTF-8; save it so, a text a line") from error
+    if not any(lines):
+        raise ImageSetError(f"--texts {path}: no text in it; give one on each line")
+    return tuple(line for line in lines if line)
 
 
-def opened(jpegs: Sequence[bytes]) -> Iterator[Image.Image]:
-    """The pictures of JPEG files, one after the other."""
-    for jpeg in jpegs:
-        yield Image.open(io.BytesIO(jpeg))
-        gevent.sleep(0)  # large pictures take long, and Locust's heart must beat meanwhile
-
-
-def picture_paths(folder: Path) -> list[Path]:
-    """JPEG and PNG files of a folder by name; evenly spread over it where there are more than 256."""
+def picture_paths(folder: Path, most_bytes: int = POOL_BYTES) -> list[Path]:
+    """JPEG and PNG files of a folder by name; evenly spread over it where all are more than the bound."""
     if not folder.is_dir():
         raise ImageSetError(f"--images {folder}: no such folder; name one that holds JPEG or PNG files")
-    found = sorted(path for path in folder.iterdir() if path.suffix.lower() in {".jpg", ".jpeg", ".png"})
+    found = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
     if not found:
         raise ImageSetError(f"--images {folder}: no .jpg, .jpeg or .png file in it")
-    step = max(1.0, len(found) / MOST_IMAGES)
-    return [found[int(index * step)] for index in range(min(len(found), MOST_IMAGES))]
+    return [found[index] for index in spread([size_of(path) for path in found], most_bytes)]
+
+
+def size_of(path: Path) -> int:
+    """The bytes of a file; 0 where nothing can be read, which shows when it is."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def spread(sizes: Sequence[int], most: int) -> list[int]:
+    """Indices evenly spread over files of these sizes, as many as make no more than `most`, but 1 at least.
+
+    >>> spread([2, 2, 2, 2], 8), spread([2, 2, 2, 2], 5), spread([9, 9], 5)
+    ([0, 1, 2, 3], [0, 2], [0])
+    """
+    count = len(sizes)
+    while True:
+        chosen = [number * len(sizes) // count for number in range(count)]
+        total = sum(sizes[index] for index in chosen)
+        if total <= most or count == 1:
+            return chosen
+        count = max(1, min(count - 1, count * most // total))
 
 
 def read_jpeg(path: Path) -> bytes:
@@ -168,15 +315,15 @@ def photograph_folder() -> Path:
 
 def photograph_crops(path: Path) -> list[Image.Image]:
     """Squares of 224 pixels on a grid over a photograph, at most 8, overlapping by half at most."""
-    with Image.open(path) as opened:
-        image = opened.convert("RGB")
+    with Image.open(path) as photograph:
+        image = photograph.convert("RGB")
     corners = [
         (left, top)
-        for top in range(0, image.height - SIZE + 1, SIZE // 2)
-        for left in range(0, image.width - SIZE + 1, SIZE // 2)
+        for top in range(0, image.height - CROP + 1, CROP // 2)
+        for left in range(0, image.width - CROP + 1, CROP // 2)
     ]
     chosen = corners[:: max(1, len(corners) // 8)][:8]
-    return [image.crop((left, top, left + SIZE, top + SIZE)) for left, top in chosen]
+    return [image.crop((left, top, left + CROP, top + CROP)) for left, top in chosen]
 
 
 def encode_near(image: Image.Image, target_bytes: int) -> bytes:
@@ -192,36 +339,3 @@ def encode(image: Image.Image, quality: int) -> bytes:
     buffer = io.BytesIO()
     image.save(buffer, "JPEG", quality=quality)
     return buffer.getvalue()
-
-
-def to_tensor(image: Image.Image) -> NDArray[np.float32]:
-    """The model's input for one picture of any size and mode, as float32 of shape [3, 224, 224]."""
-    return scale(to_pixels(image))
-
-
-def to_pixels(image: Image.Image) -> NDArray[np.uint8]:
-    """The 224×224 square of a picture of any size and mode, as uint8 of shape [3, 224, 224]."""
-    square = centre_crop(resize(image)).convert("RGB")
-    return np.ascontiguousarray(np.asarray(square, dtype=np.uint8).transpose(2, 0, 1))
-
-
-def scale(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Pixels of shape [..., 3, 224, 224] as the model takes them: to [0, 1], then normalised."""
-    unit = pixels.astype(np.float32) / np.float32(255)
-    return np.asarray((unit - MEAN) / STD, dtype=np.float32)
-
-
-def resize(image: Image.Image) -> Image.Image:
-    """The picture with its shorter side at 224 pixels, the longer one in proportion, cut to an integer."""
-    shorter = min(image.size)
-    if shorter == SIZE:
-        return image
-    size = (SIZE * image.width // shorter, SIZE * image.height // shorter)
-    return image.resize(size, Image.Resampling.BICUBIC)
-
-
-def centre_crop(image: Image.Image) -> Image.Image:
-    """The 224×224 square in the middle."""
-    left = round((image.width - SIZE) / 2)
-    top = round((image.height - SIZE) / 2)
-    return image.crop((left, top, left + SIZE, top + SIZE))

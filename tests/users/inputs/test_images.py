@@ -1,13 +1,20 @@
 """The picture sets."""
 
+import hashlib
 import io
+import itertools
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from users.inputs.images import ImageSetError, load_images, picture_paths, to_tensor
+from users.contract import Contract, Input
+from users.inputs.images import ImageSet, ImageSetError, captions, load_images, picture_paths, spread
+from users.inputs.preparation import CLIP, prepared
+
+PIXELS = Input("input", "FP32", (3, 224, 224), "picture", "NCHW")
+CONTRACT = Contract((PIXELS,))
 
 
 def test_default_set() -> None:
@@ -18,15 +25,16 @@ def test_default_set() -> None:
     assert min(sizes) >= 5_000
     assert max(sizes) <= 15_000
     assert all(Image.open(io.BytesIO(jpeg)).size == (224, 224) for jpeg in images.jpegs)
-    assert images.tensors.shape == (64, 3, 224, 224)
+    assert images.tensor(PIXELS, CONTRACT, range(64)).shape == (64, 3, 224, 224)
+    assert images.count(CONTRACT) == images.count(Contract()) == 64
     assert load_images("").sha256 == images.sha256
 
 
 def test_tensor_and_jpeg_are_the_same_picture() -> None:
     images = load_images("")
     for index in (0, 17, 63):
-        decoded = to_tensor(Image.open(io.BytesIO(images.jpegs[index])))
-        np.testing.assert_array_equal(images.tensors[index], decoded)
+        decoded = prepared(Image.open(io.BytesIO(images.jpegs[index])), CLIP, 224, 224, "FP32", "NCHW")
+        np.testing.assert_array_equal(images.tensor(PIXELS, CONTRACT, (index,))[0], decoded)
 
 
 def test_folder_of_jpeg_and_png(tmp_path: Path) -> None:
@@ -42,11 +50,84 @@ def test_folder_of_jpeg_and_png(tmp_path: Path) -> None:
 
 def test_a_large_folder_is_sampled_evenly(tmp_path: Path) -> None:
     for number in range(300):
-        Image.new("RGB", (8, 8)).save(tmp_path / f"{number:03}.png")
-    taken = [int(path.stem) for path in picture_paths(tmp_path)]
+        (tmp_path / f"{number:03}.jpg").write_bytes(bytes(100))
+    assert len(picture_paths(tmp_path)) == len(picture_paths(tmp_path, 30_000)) == 300
+    taken = [int(path.stem) for path in picture_paths(tmp_path, 25_699)]
     assert len(taken) == 256
     assert taken[:7] == [0, 1, 2, 3, 4, 5, 7]
     assert taken[-1] == 298
+
+
+def test_a_few_large_files_among_small_ones() -> None:
+    sizes = [1, 1, 1, 97] * 25
+    chosen = spread(sizes, 1000)
+    assert sum(sizes[index] for index in chosen) <= 1000
+    assert len(chosen) >= 20
+    assert max(later - one for one, later in itertools.pairwise(chosen)) <= 6
+    assert spread([5000, 1], 1000) == [0]
+    assert spread([0, 0, 0], 0) == [0, 1, 2]
+
+
+def test_files_are_kept_up_to_the_bound(tmp_path: Path) -> None:
+    for name in "abcdef":
+        Image.effect_noise((60, 60), 60).save(tmp_path / f"{name}.jpg", quality=90)
+    sizes = [path.stat().st_size for path in sorted(tmp_path.iterdir())]
+    images = load_images(str(tmp_path), pool_bytes=3 * max(sizes))
+    assert images.jpegs == tuple((tmp_path / f"{name}.jpg").read_bytes() for name in "ace")
+    assert images.source == f"3 files of {tmp_path.name}/"
+    assert images.pool_bytes == 3 * max(sizes)
+    assert len(load_images(str(tmp_path), pool_bytes=1)) == 1
+
+
+def test_png_files_count_as_the_jpeg_that_they_become(tmp_path: Path) -> None:
+    for name in "abc":
+        Image.new("RGB", (400, 400)).save(tmp_path / f"{name}.png")
+    (size, _, _) = map(len, load_images(str(tmp_path)).jpegs)
+    assert size > 2 * (tmp_path / "a.png").stat().st_size
+    assert len(load_images(str(tmp_path), pool_bytes=2 * size)) == 2
+
+
+def test_the_packaged_texts() -> None:
+    assert len(captions()) == len(set(captions())) == 64
+    assert all(text.strip() == text and 15 < len(text) < 80 and text.isascii() for text in captions())
+    assert load_images("").texts == captions()
+
+
+def test_texts_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "queries.txt"
+    path.write_bytes("\ufeffein Fahrrad\r\n\n  zwei Hüte \nlast".encode())
+    images = load_images("", str(path))
+    assert images.texts == ("ein Fahrrad", "zwei Hüte", "last")
+    assert images.text(4) == "zwei Hüte"
+    assert load_images("", str(path), 16).texts == ("ein Fahrrad",)
+
+
+def test_a_digest_names_pictures_and_own_texts() -> None:
+    plain = ImageSet((b"one", b"two"), "test")
+    own = ImageSet((b"one", b"two"), "test", ("a", "b"))
+    sets = [plain, own, ImageSet((b"two", b"one"), "test"), ImageSet((b"one", b"two"), "test", ("b", "a"))]
+    assert len({images.sha256 for images in sets}) == 4
+    assert ImageSet((b"one", b"two"), "elsewhere", captions()).sha256 == plain.sha256
+    assert ImageSet((b"one", b"two"), "test", ("a", "b")).sha256 == own.sha256
+    # As it has been of pictures alone: two studies of different versions are comparable.
+    parts = b"".join(hashlib.sha256(jpeg).digest() for jpeg in (b"one", b"two"))
+    assert plain.sha256 == hashlib.sha256(parts).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (None, "no such file; name one"),
+        (b"\xff\xfea", "is not readable as UTF-8"),
+        (b" \n\n", "no text in it"),
+    ],
+)
+def test_bad_texts(tmp_path: Path, data: bytes | None, sentence: str) -> None:
+    path = tmp_path / "queries.txt"
+    if data is not None:
+        path.write_bytes(data)
+    with pytest.raises(ImageSetError, match=rf"^--texts {path}:? {sentence}"):
+        load_images("", str(path))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from users.inputs.images import to_tensor
+from users.inputs.preparation import CLIP, prepared
 
 PICTURES = {
     "square": ("RGB", (224, 224)),
@@ -19,6 +19,10 @@ PICTURES = {
     "grey": ("L", (512, 300)),
     "alpha": ("RGBA", (320, 240)),
 }
+
+
+def to_tensor(image: Image.Image) -> np.ndarray:
+    return prepared(image, CLIP, 224, 224, "FP32", "NCHW")
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """Users: how one request is built, sent, timed and checked.
 
 A study imports EmbeddingUser. A plain locustfile subclasses JpegHttpUser, TritonHttpUser or TritonGrpcUser.
-Backend, Facts and register are for a kind of server that is not known yet.
+Backend, Facts and register are for a kind of server that is not known yet, Codec for a form of requests.
 """
 
 from locust import User  # noqa: F401  (first: it patches sockets and threads)
@@ -15,6 +15,8 @@ os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 from users.backends.base import Backend as Backend
 from users.backends.base import Facts as Facts
 from users.backends.registry import register as register
+from users.codecs.base import Codec as Codec
+from users.codecs.registry import register_codec as register_codec
 from users.endpoint import Endpoint as Endpoint
 from users.load.user import InferenceUser as InferenceUser
 

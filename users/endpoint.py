@@ -1,15 +1,17 @@
-"""An Endpoint is one way to reach the model: backend × protocol × payload."""
+"""An Endpoint is one way to reach a model: a place, a codec, a contract and a backend, as data."""
 
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from users.contract import UNKNOWN, Contract
 from users.tls import OPEN, Security
 
 Protocol = Literal["http", "grpc"]
-Payload = Literal["jpeg", "fp32", "json", "uint8"]
+Payload = Literal["jpeg", "fp32", "fp16", "uint8", "json", "text", "random"]
 
 NULL = "null"
 """The model that does no work, which floors ask for, and what ledgers call a floor's backend."""
@@ -26,12 +28,21 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where and how to ask for embeddings.
+    """Where and how to ask for embeddings; nothing is ever read out of its `name`, which is the user's.
 
-    `backend` is the name of one that is registered. `address` is `host:port`; `model` is the name that
-    requests have of the model, empty where the server has only one. `tls`: whether its server is reached over
-    TLS; `security` says how, and has the name of the token's variable. `floor_of`: the endpoint whose floor
-    this is, or nothing.
+    Place: `address` is `host:port`, `path` where requests are POSTed if the codec does not know that itself,
+    `authority` what Host or gRPC's authority say where that is not the address, `headers` further ones, whose
+    `${NAME}` are variables of the environment. `tls`: whether its server is reached over TLS; `security` says
+    how, and has the name of the token's variable.
+
+    `backend` is the name of one that is registered: what the server is. `codec` is the name of one, or the
+    path of a file with one, then with its `codec_sha256`; empty for that of the backend for its payload, with
+    whose `contract` then goes. `model` and `version` are what requests call the model, empty where they name
+    none. `settings` are the codec's and the backend's own, as plain values.
+
+    `server`: endpoints of one server have the same; `space`: vectors of one must agree. `stands_for`: the
+    backend in whose place it is asked, `computes`: whether it embeds what is sent: both as its backend says
+    where they are empty or None. `floor_of`: the endpoint whose floor this is, or nothing.
 
         Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "127.0.0.1:8011", "openclip_vit_b32")
     """
@@ -45,6 +56,18 @@ class Endpoint:
     tls: bool = False
     security: Security = OPEN
     floor_of: str = ""
+    version: str = ""
+    path: str = ""
+    authority: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    codec: str = ""
+    codec_sha256: str = ""
+    contract: Contract = UNKNOWN
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    server: str = ""
+    space: str = ""
+    stands_for: str = ""
+    computes: bool | None = None
 
     @property
     def host(self) -> str:
@@ -55,6 +78,11 @@ class Endpoint:
     def port(self) -> int:
         """The port part of the address."""
         return int(self.address.rpartition(":")[2])
+
+    @property
+    def shares(self) -> str:
+        """What endpoints of one server have in common: what it is called, or else what stands behind it."""
+        return self.server or self.backend
 
     @property
     def shown(self) -> str:
@@ -82,6 +110,13 @@ class Endpoint:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Endpoint:
-        """The inverse of `to_dict`; older records say nothing of TLS."""
-        return cls(**{**values, "security": Security(**values.get("security", {}))})
+    def from_dict(cls, values: Mapping[str, Any]) -> Endpoint:
+        """The inverse of `to_dict`; older records say less."""
+        made = {
+            **values,
+            "security": Security(**values.get("security", {})),
+            "headers": tuple((name, value) for name, value in values.get("headers", ())),
+        }
+        if "contract" in values:
+            made["contract"] = Contract.from_dict(values["contract"])
+        return cls(**made)

@@ -5,13 +5,23 @@ import html
 import json
 import os
 import re
+from collections.abc import Iterable
 from urllib.parse import quote
 
-VARIABLE = re.compile(r"INFERSWARM_(?:[A-Z0-9]+_)?TOKEN")
+VARIABLE = re.compile(r"INFERSWARM_(?:[A-Z0-9_]+_)?TOKEN")
 CONTROL = "INFERSWARM_MODEL_CONTROL"
 """`NAME=VALUE`: by its value, tritonservers are changed."""
+_others: set[str] = set()
+"""Further variables whose values are secrets: those that headers of endpoints are made of."""
 SHORTEST = 4
 """A shorter one keeps no secret, and words that have it in them would be spoilt."""
+
+
+def keep_secret(names: Iterable[str]) -> None:
+    """From here on for this process: the values of these variables are secrets, too."""
+    if not _others.issuperset(names):
+        _others.update(names)
+        spellings.cache_clear()
 
 
 @functools.cache
@@ -20,7 +30,9 @@ def spellings() -> tuple[tuple[str, str], ...]:
 
     Read once: a failing request must not cost more than that. Longest first, since one may hold another.
     """
-    tokens = {name: value for name, value in os.environ.items() if VARIABLE.fullmatch(name)}
+    tokens = {
+        name: value for name, value in os.environ.items() if VARIABLE.fullmatch(name) or name in _others
+    }
     tokens[CONTROL] = os.environ.get(CONTROL, "").partition("=")[2]
     found = {
         spelt: f"[{name}]"

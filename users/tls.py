@@ -68,12 +68,21 @@ context_of = functools.lru_cache(maxsize=16)(new_context)
 """The same, made once, since to read the authorities takes milliseconds."""
 
 
-def variable_of(backend: str) -> str:
-    """The name of the variable with the token of a backend's server, as this process has it; or nothing.
+def own_variable(server: str) -> str:
+    """The variable with the token of one server alone: of a backend's, or of an endpoint by its name.
 
-    Without a backend it is that of all.
+    >>> own_variable("new.clip-2")
+    'INFERSWARM_NEW_CLIP_2_TOKEN'
     """
-    names = [f"{PREFIX}{backend.upper()}_{SUFFIX}", TOKEN] if backend else [TOKEN]
+    return f"{PREFIX}{re.sub('[^A-Z0-9]', '_', server.upper())}_{SUFFIX}"
+
+
+def variable_of(server: str) -> str:
+    """The name of the variable with a server's token, as this process has it; or nothing.
+
+    Without a name it is that of all.
+    """
+    names = [own_variable(server), TOKEN] if server else [TOKEN]
     return next((name for name in names if os.environ.get(name)), "")
 
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from users.contract import Contract
 from users.endpoint import Endpoint, Payload
 from users.endpoint import Protocol as Wire
 from users.transport.admin_connection import Read
-from users.transport.base import Transport
 
 Config = Mapping[str, Any]
 """How a server is set up, in its own form."""
@@ -70,7 +70,9 @@ def counts_nothing(endpoint: Endpoint, timeout_s: float) -> AbstractContextManag
 class Backend:
     """One kind of server: in `BACKENDS` of a file beside this one, or registered by a locustfile.
 
-    `transports`: how each payload is sent by each protocol. Those of `direct`, by default the first, are what
+    `ways`: how each payload is sent by each protocol, a codec's name and a contract; none where each endpoint
+    says that itself: `codecs` are then, by protocol, those of servers that tell what they take. `space` is
+    that of their vectors. Payloads of `direct`, by default the first, are what
     its model itself takes, and its null model, if it `has_floor`; before others stands a model that turns
     them into its own. `urls`: what the help of its options says of its address by a protocol, and of that of
     `metrics`, its page of them; none where it is only started here. `model` is what requests call its own
@@ -88,7 +90,9 @@ class Backend:
     """
 
     name: str
-    transports: Mapping[tuple[Payload, Wire], type[Transport]]
+    ways: Mapping[tuple[Payload, Wire], tuple[str, Contract]] = field(default_factory=dict)
+    codecs: Mapping[Wire, str] = field(default_factory=dict)
+    space: str = ""
     facts: Facts = Facts()
     check: Callable[[Endpoint], None] = lambda endpoint: None
     describe: Callable[[Endpoint], Mapping[str, Any]] = lambda endpoint: {}
@@ -107,26 +111,36 @@ class Backend:
     @property
     def own_payloads(self) -> tuple[Payload, ...]:
         """What its own model takes."""
-        return self.direct or (next(iter(self.transports))[0],)
+        return self.direct or tuple(payload for payload, _ in self.ways)[:1]
 
     def url_option(self, of: str) -> str:
         """The option with the address of its server for a protocol, or of its metrics: `onnx_http_url`."""
-        alone = len({protocol for _, protocol in self.transports}) == 1 and of != "metrics"
+        alone = len({protocol for _, protocol in self.ways}) == 1 and of != "metrics"
         return f"{self.name}_url" if alone else f"{self.name}_{of}_url"
 
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:
         """All ways to ask it, at no address yet: `onnx-jpeg-grpc`, but `onnx-grpc` for its first payload."""
+        return tuple(self.preset(payload, protocol) for payload, protocol in self.ways)
+
+    def preset(self, payload: Payload, protocol: Wire) -> Endpoint:
+        """One of them."""
         first = self.own_payloads[0]
-        return tuple(
-            Endpoint(
-                "-".join(filter(None, (self.name, "" if payload == first else payload, protocol))),
-                *(self.name, protocol, payload),
-                address="",
-                model=self.model_for(payload, self.model),
-            )
-            for payload, protocol in self.transports
+        made = Endpoint(
+            "-".join(filter(None, (self.name, "" if payload == first else payload, protocol))),
+            *(self.name, protocol, payload),
+            address="",
+            model=self.model_for(payload, self.model),
         )
+        return self.described(made)
+
+    def described(self, endpoint: Endpoint) -> Endpoint:
+        """An endpoint that does not say how it is asked, as its payload is. Raises KeyError for none."""
+        if endpoint.codec:
+            return endpoint
+        codec, contract = self.ways[endpoint.payload, endpoint.protocol]
+        server, space = endpoint.server or self.name, endpoint.space or self.space
+        return replace(endpoint, codec=codec, contract=contract, server=server, space=space)
 
     def model_for(self, payload: Payload, own: str) -> str:
         """The name of the model that takes a payload, given that of its own."""

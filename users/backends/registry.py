@@ -4,11 +4,13 @@ import functools
 import importlib
 import pkgutil
 from collections.abc import Mapping
+from dataclasses import replace
 
 import users.backends
 from users.backends.base import Backend, Facts
+from users.codecs.base import Codec
+from users.codecs.registry import codec_named
 from users.endpoint import Endpoint
-from users.transport.base import Transport
 
 FLOOR = Facts(computes=False, floor=True)
 _registered: dict[str, Backend] = {}
@@ -40,14 +42,22 @@ def backend_of(endpoint: Endpoint) -> Backend:
     return known[endpoint.backend]
 
 
-def transport_of(endpoint: Endpoint) -> type[Transport]:
-    """How requests to an endpoint are sent. Raises LookupError."""
-    return backend_of(endpoint).transports[endpoint.payload, endpoint.protocol]
+def codec_of(endpoint: Endpoint) -> Codec:
+    """How requests to an endpoint are written, and answers read.
+
+    Raises LookupError, TargetError for a file that is no codec, ValueError where its settings will not do.
+    """
+    whole = backend_of(endpoint).described(endpoint)
+    return codec_named(whole.codec, whole.codec_sha256)(whole)
 
 
 def facts_of(endpoint: Endpoint) -> Facts:
-    """Its backend's, or a floor's. Raises LookupError."""
-    return FLOOR if endpoint.floor_of else backend_of(endpoint).facts
+    """Its backend's, but for what it says itself; or a floor's. Raises LookupError."""
+    if endpoint.floor_of:
+        return FLOOR
+    facts = backend_of(endpoint).facts
+    computes = facts.computes if endpoint.computes is None else endpoint.computes
+    return replace(facts, computes=computes, stands_for=endpoint.stands_for or facts.stands_for)
 
 
 def has_floor(endpoint: Endpoint) -> bool:

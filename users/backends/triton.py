@@ -1,14 +1,25 @@
 """Triton with ONNX Runtime, with TensorRT or what stands in for it, and with a model that only sleeps."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from users.backends.base import Backend, Facts
+from users.backends.presets import DIMENSION, SPACE
+from users.contract import Contract, Input
 from users.triton import model_control
 from users.triton.api import DIRECT, check, describe
 from users.triton.counters import counter_reader, metrics_of
-from users.codecs.v2_grpc import TritonGrpc
-from users.codecs.v2_http import TritonHttp, TritonJsonHttp
+
+
+def taking(one: Input) -> Contract:
+    """That of the published study's model, with this input."""
+    return Contract((one,), output="embedding", dimension=DIMENSION, unit=True)
+
+
+TENSOR = taking(Input("input", "FP32", (3, 224, 224), "picture", "NCHW"))
+PIXELS = taking(Input("input", "UINT8", (3, 224, 224), "picture", "NCHW"))
+JPEG = taking(Input("input", "BYTES", (1,), "jpeg"))
 
 
 def triton(name: str, facts: Facts, **more: Any) -> Backend:
@@ -16,16 +27,17 @@ def triton(name: str, facts: Facts, **more: Any) -> Backend:
     mend = f"name another by --{name}-model" if more.get("model_help") else ""
     return Backend(
         name=name,
-        transports={
-            ("fp32", "http"): TritonHttp,
-            ("fp32", "grpc"): TritonGrpc,
+        ways={
+            ("fp32", "http"): ("v2-binary", TENSOR),
+            ("fp32", "grpc"): ("v2-grpc", TENSOR),
             # Over gRPC numbers are binary anyway.
-            ("json", "http"): TritonJsonHttp,
-            ("jpeg", "http"): TritonHttp,
-            ("jpeg", "grpc"): TritonGrpc,
-            ("uint8", "http"): TritonHttp,
-            ("uint8", "grpc"): TritonGrpc,
+            ("json", "http"): ("v2-json", TENSOR),
+            ("jpeg", "http"): ("v2-binary", JPEG),
+            ("jpeg", "grpc"): ("v2-grpc", JPEG),
+            ("uint8", "http"): ("v2-binary", PIXELS),
+            ("uint8", "grpc"): ("v2-grpc", PIXELS),
         },
+        space=SPACE,
         facts=facts,
         check=partial(check, mend=mend),
         describe=describe,
@@ -82,4 +94,14 @@ EMULATED = triton(
         "grpc": "the same over gRPC, e.g. gpu-host:8031",
     },
 )
-BACKENDS = (ONNX, TRT, OPENVINO, EMULATED)
+ANY = replace(
+    triton("triton", Facts()),
+    ways={},
+    codecs={"http": "v2-binary", "grpc": "v2-grpc"},
+    space="",
+    direct=(),
+    has_floor=False,
+    check=partial(check, mend="give the name of one that is ready"),
+)
+"""A Triton whose endpoints say themselves what its models take."""
+BACKENDS = (ONNX, TRT, OPENVINO, EMULATED, ANY)

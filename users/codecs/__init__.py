@@ -1,1 +1,1 @@
-"""One file for each codec: how requests are written, and vectors read out of answers. No sockets, no clocks."""
+"""One file for each codec: how requests are written, vectors read out of answers. No sockets, no clocks."""

@@ -16,11 +16,12 @@ import numpy as np
 from gevent.event import Event
 from numpy.typing import NDArray
 
+from users.codecs.base import Codec, PreparedRequest, rotation
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 from users.load.pacing import ClosedPacer, Pacer
-from users.transport.base import PreparedRequest, Transport, rotation
 from users.transport.connections import PER_USER
+from users.transport.transports import TRANSPORTS
 
 PREPARED, LIBRARY = "prepared", "library"
 """How the client makes its requests: once, before any load, or each from its array while it is measured."""
@@ -32,17 +33,16 @@ HUGE_PAGES = getattr(mmap, "MADV_HUGEPAGE", None)
 
 @dataclass
 class Assignment:
-    """A cell on this worker: endpoint, prepared requests, and the phase that gates the users.
+    """A cell on this worker: its endpoint's codec, prepared requests, and the phase that gates the users.
 
     Requests of a pool that was prepared with an id are each sent under one of their own.
 
-    `golden`: float32 of shape [n, 512], or None to skip that check. `images`: the pictures from which each
-    request is built anew, or None to send the pool as it was prepared. `sent` and `in_flight` count requests:
-    those begun since the phase was entered, and those not yet ended.
+    `golden`: float32 of shape [n, dimension], or None to skip that check. `images`: the pictures from which
+    each request is built anew, or None to send the pool as it was prepared. `sent` and `in_flight` are of
+    requests: those begun since the phase was entered, and those not yet ended.
     """
 
-    endpoint: Endpoint
-    transport: type[Transport]
+    codec: Codec
     pool: list[PreparedRequest]
     timeout_s: float
     cell: str = ""
@@ -65,6 +65,17 @@ class Assignment:
     """What the ids of its requests begin with: other workers and other runs have others."""
     numbers: itertools.count[int] = field(default_factory=itertools.count)
 
+    @property
+    def endpoint(self) -> Endpoint:
+        """Whom it asks."""
+        return self.codec.endpoint
+
+    def count_connection(self) -> None:
+        """A user sends its first request: connections are made by those."""
+        self.connected += 1
+        ways = TRANSPORTS[self.codec.wire]
+        self.connections = ways.connections(self.connected, self.channels, self.endpoint.tls)
+
     def new_id(self) -> str:
         """16 characters that no other request has."""
         return f"{self.token:08x}{next(self.numbers):08x}"
@@ -81,15 +92,13 @@ class Assignment:
             self.pacer.close()
 
 
-def prepare_pool(
-    transport: type[Transport], images: ImageSet, batch: int, endpoint: Endpoint, request_id: str = ""
-) -> list[PreparedRequest]:
-    """Requests of `batch` pictures each that together use every picture of the set; all under one id."""
+def prepare_pool(codec: Codec, images: ImageSet, batch: int, request_id: str = "") -> list[PreparedRequest]:
+    """Requests of `batch` items each that together use every one it is sent; all under one id."""
     pool = []
-    for indices in rotation(len(images), batch):
-        pool.append(transport.prepare(images, indices, endpoint, request_id))
+    for indices in rotation(images.count(codec.endpoint.contract), batch):
+        pool.append(codec.prepare(images, indices, request_id))
         gevent.sleep(0)  # megabytes each, and Locust's heart must beat meanwhile
-    return settled(pool) if endpoint.protocol == "http" else pool
+    return settled(pool) if codec.wire == "http" else pool
 
 
 def settled(pool: list[PreparedRequest]) -> list[PreparedRequest]:

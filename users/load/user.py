@@ -10,15 +10,17 @@ from typing import ClassVar
 
 import gevent
 
-from users.backends.registry import backends, transport_of
+from users.backends.registry import backends, codec_of
+from users.codecs.base import PreparedRequest
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError, short
 from users.inputs.images import load_images
 from users.load.assignment import Assignment, prepare_pool
 from users.load.check import SAMPLE_EVERY, check_embeddings, check_form
 from users.result import Result
-from users.transport.base import PreparedRequest, Reply
+from users.transport.base import Reply
 from users.transport.connections import PER_USER
+from users.transport.transports import client
 
 PAUSE_AFTER_FAILURE_S = 0.05
 """A closed loop on a dead server would otherwise spin: a refused connection takes microseconds."""
@@ -67,8 +69,7 @@ class InferenceUser(User):
         self.requests = itertools.cycle(self.mine.pool[shift:] + self.mine.pool[:shift])
         self.sampled_phase, self.answers = "", 0
         by_library = self.mine.images is not None
-        transport = self.mine.transport
-        self.client = transport(self.mine.endpoint, self.mine.timeout_s, self.mine.channels, by_library)
+        self.client = client(self.mine.codec, self.mine.timeout_s, self.mine.channels, by_library)
         self.client.open()
         self.connected = False
 
@@ -145,11 +146,7 @@ class InferenceUser(User):
         """Connections are made by users' first requests: under open load, some may never have a turn."""
         if not self.connected:
             self.connected = True
-            self.mine.connected += 1
-            assignment = self.mine
-            assignment.connections = assignment.transport.connections(
-                assignment.connected, assignment.channels, assignment.endpoint.tls
-            )
+            self.mine.count_connection()
 
     def _encoded(self, prepared: PreparedRequest, request_id: str) -> PreparedRequest:
         """The same request under its own id, or built anew from its pictures. Raises RequestError."""
@@ -157,7 +154,7 @@ class InferenceUser(User):
         if images is None:
             return prepared.renamed(request_id)
         try:
-            return self.mine.transport.prepare(images, prepared.indices, self.mine.endpoint, request_id)
+            return self.mine.codec.prepare(images, prepared.indices, request_id)
         except Exception as error:
             # Whatever it is, no server has said it.
             raise RequestError(ErrorKind.OTHER, short(error)) from error
@@ -168,7 +165,7 @@ class InferenceUser(User):
             self.sampled_phase, self.answers = phase, 0
         self.answers += 1
         try:
-            check_form(reply, len(prepared.indices))
+            check_form(reply, len(prepared.indices), self.mine.endpoint.contract)
             if self.mine.golden is not None and self.answers % SAMPLE_EVERY == 1:
                 check_embeddings(reply, prepared, self.mine.golden, self.mine.min_cosine)
         except RequestError as error:
@@ -192,10 +189,9 @@ class InferenceUser(User):
 
     def _own_assignment(self) -> Assignment:
         """The assignment of a plain locustfile: this class's endpoint and batch, always measuring."""
-        endpoint = self.endpoint or self._at_host()
-        transport = transport_of(endpoint)
-        pool = prepare_pool(transport, load_images(""), self.batch, endpoint)
-        assignment = Assignment(endpoint, transport, pool, self.timeout_s, channels=self.channels)
+        codec = codec_of(self.endpoint or self._at_host())
+        pool = prepare_pool(codec, load_images(""), self.batch)
+        assignment = Assignment(codec, pool, self.timeout_s, channels=self.channels)
         assignment.enter("measure")
         return assignment
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +20,8 @@ from geventhttpclient import HTTPClient
 
 from users.endpoint import Endpoint
 from users.errors import RequestError, TargetError, status_error, translated
-from users.tls import OPEN, TOKEN, Security, authorization, context_of, control_header
+from users.tls import OPEN, TOKEN, Security, authorization, context_of, control_header, own_variable
+from users.transport.headers import headers_of
 from users.transport.http_library import one_connection
 
 PATIENCE_S = 5.0
@@ -65,22 +66,32 @@ class AdminConnection:
     `address` is `host:port`; `timeout_s` is for a whole answer, however slowly it trickles in.
     """
 
-    def __init__(self, address: str, timeout_s: float, tls: bool = False, security: Security = OPEN) -> None:
+    def __init__(
+        self,
+        address: str,
+        timeout_s: float,
+        tls: bool = False,
+        security: Security = OPEN,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         self._place, self._timeout_s = urlsplit(f"//{address}"), timeout_s
         self._tls, self._security = tls, security
+        self._headers = authorization(security) if headers is None else headers
         self._client = self._new_client()
 
     @classmethod
     def to(cls, endpoint: Endpoint, timeout_s: float) -> AdminConnection:
-        """To an endpoint's server."""
-        return cls(endpoint.address, timeout_s, endpoint.tls, endpoint.security)
+        """To an endpoint's server, with what each of its requests carries."""
+        host = {"Host": endpoint.authority} if endpoint.authority else {}
+        named = {**host, **headers_of(endpoint)}
+        return cls(endpoint.address, timeout_s, endpoint.tls, endpoint.security, named)
 
     def _new_client(self) -> HTTPClient:
         place, context = self._place, context_of(self._security) if self._tls else None
         # A connection is made at once or never; an answer may take longer.
         timeouts_s = min(self._timeout_s, PATIENCE_S), self._timeout_s
         server = place.hostname or "", place.port or 80
-        return one_connection(server, context, authorization(self._security), timeouts_s, before=mark)
+        return one_connection(server, context, self._headers, timeouts_s, before=mark)
 
     def get(self, path: str) -> str:
         """The answer's text. Raises RequestError, on any status but 200 too."""
@@ -155,5 +166,5 @@ def no_token(endpoint: Endpoint) -> str:
     """What is wrong where the token is not taken, or none is sent."""
     if endpoint.security.token:
         return f"does not take the token of {endpoint.security.token}; export the one that it takes"
-    own = f"INFERSWARM_{endpoint.backend.upper()}_TOKEN"
+    own = own_variable(endpoint.backend if endpoint.shares == endpoint.backend else endpoint.name)
     return f"demands a token; export it as {TOKEN}, or for this server alone as {own}"

@@ -1,19 +1,25 @@
-"""gRPC channels on gevent: a user's own, or his place among those that the users of a process share."""
+"""gRPC on gevent: unary calls of prepared bytes, on a user's own channel, or on one that users share."""
 
 import functools
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import gevent
 import grpc
 from grpc.experimental import gevent as grpc_gevent
 
+from users.codecs.base import PreparedRequest
 from users.endpoint import Endpoint
-from users.tls import Security, authorization
-from users.transport.connections import LeastLoaded, RefCounted
+from users.result import NONE
+from users.tls import Security
+from users.transport.base import Reply, Transport
+from users.transport.connections import SAME_ARGS, LeastLoaded, RefCounted
+from users.transport.headers import headers_of
 from users.transport.size_limits import LARGEST_BYTES
 
-Options = tuple[tuple[str, int], ...]
+Options = tuple[tuple[str, int | str], ...]
 Metadata = tuple[tuple[str, str], ...] | None
 
 JOINED_OPTIONS = (
@@ -61,14 +67,16 @@ def credentials_of(security: Security) -> grpc.ChannelCredentials:
 def open_channel(endpoint: Endpoint, options: Options) -> grpc.Channel:
     """A channel to an endpoint's server, over TLS where its URL says so."""
     patch_grpc()
+    if endpoint.authority:
+        options = (*options, ("grpc.default_authority", endpoint.authority))
     if endpoint.tls:
         return grpc.secure_channel(endpoint.address, credentials_of(endpoint.security), options=options)
     return grpc.insecure_channel(endpoint.address, options=options)
 
 
 def metadata_of(endpoint: Endpoint) -> Metadata:
-    """What every call to an endpoint carries, which is the token; None without one. Raises SecurityError."""
-    return tuple(authorization(endpoint.security).items()) or None
+    """What every call to an endpoint carries: token and headers; None without any. Raises SecurityError."""
+    return tuple(headers_of(endpoint).items()) or None
 
 
 class SharedChannel:
@@ -78,7 +86,7 @@ class SharedChannel:
     _channel: grpc.Channel | None = None
 
     def __init__(self, endpoint: Endpoint, size: int) -> None:
-        self._name = (endpoint.address, endpoint.tls, endpoint.security, size)
+        self._name = (endpoint.address, endpoint.authority, endpoint.tls, endpoint.security, size)
         self._pool = self.shared.join(
             self._name, lambda: LeastLoaded(size, lambda: open_channel(endpoint, CHANNEL_OPTIONS))
         )
@@ -93,3 +101,72 @@ class SharedChannel:
         if self._channel is not None:
             self._pool.give_back(self._channel)
         self.shared.leave(self._name)
+
+
+class CallAnswer(NamedTuple):
+    """What has come back, as codecs read it."""
+
+    body: bytes
+    headers: Mapping[str, str] = NONE  # type: ignore[assignment]
+
+
+class GrpcTransport(Transport):
+    """Calls the codec's method with the bytes that it has prepared."""
+
+    users: ClassVar[int] = 0
+    """How many of this process are open."""
+    _channel: grpc.Channel | SharedChannel | None = None
+    _call: Callable[..., bytes] | None = None
+    _metadata: Metadata = None
+
+    @classmethod
+    def connections(cls, users: int, channels: str, tls: bool = False) -> int:
+        """As many as there are channels, save that gRPC joins those made with the same arguments.
+
+        Over TLS it has none to join: grpcio makes each channel's credentials anew, which are other arguments.
+        """
+        joined = channels == SAME_ARGS and not tls
+        return min(users, 1) if joined else super().connections(users, channels, tls)
+
+    def open(self) -> None:
+        """Make a channel of its own, or take a place among the shared ones."""
+        patch_grpc()
+        GrpcTransport.users += 1
+        size_thread_pool(GrpcTransport.users)
+        endpoint, channels = self.endpoint, self.channels
+        self._metadata = metadata_of(endpoint)
+        if channels.size:
+            self._channel = SharedChannel(endpoint, channels.size)
+        else:
+            joined = channels.kind == SAME_ARGS
+            self._channel = open_channel(endpoint, JOINED_OPTIONS if joined else CHANNEL_OPTIONS)
+
+    def exchange(self, prepared: PreparedRequest) -> Reply:
+        """Call and parse. `wait` is the whole call in flight: gRPC shows neither sending nor receiving, nor
+        how long a call stood behind others of its channel.
+        """
+        call = self._call or self._first_call()
+        began_ns = time.perf_counter_ns()
+        body = call(prepared.body, timeout=self.timeout_s, metadata=self._metadata)
+        received_ns = time.perf_counter_ns()
+        if len(body) > prepared.largest_reply:
+            raise ValueError(f"an answer of {len(body):,} bytes")
+        embeddings = self._vectors(CallAnswer(body))
+        decode_ns = time.perf_counter_ns() - received_ns
+        return Reply(embeddings, len(body), {"wait": received_ns - began_ns, "decode": decode_ns})
+
+    def _first_call(self) -> Callable[..., bytes]:
+        """The method on this user's channel, kept for the requests to come."""
+        channel = self._channel
+        assert channel is not None, "open() comes before send()"
+        if isinstance(channel, SharedChannel):
+            channel = channel.take()
+        self._call = channel.unary_unary(self.codec.path, request_serializer=None, response_deserializer=None)
+        return self._call
+
+    def close(self) -> None:
+        """Close the channel: one left to the garbage collector can hang the process under gevent."""
+        channel, self._channel, self._call = self._channel, None, None
+        if channel is not None:
+            GrpcTransport.users -= 1
+            channel.close()

@@ -5,18 +5,16 @@ And what all ways of sending over HTTP have in common: connections of a user's o
 
 import ssl
 import time
-from abc import abstractmethod
-from collections.abc import Mapping
 from typing import ClassVar
 
 import gevent
-import numpy as np
-from numpy.typing import NDArray
 
+from users.codecs.base import PreparedRequest
 from users.endpoint import Endpoint
-from users.tls import authorization
-from users.transport.base import PreparedRequest, Reply, Transport
+from users.errors import status_error
+from users.transport.base import Reply, Transport
 from users.transport.connections import PER_REQUEST, Borrowed, RefCounted
+from users.transport.headers import headers_of
 from users.transport.http_library import LibraryConnection
 from users.transport.http_response import Connection, HttpResponse, read_answer
 from users.transport.sockets import Socket, connect
@@ -53,7 +51,7 @@ class HttpConnection(Connection):
 
     def _start_of(self, path: str) -> bytes:
         """What every request to a path begins with; the token is here alone, since prepared ones are kept."""
-        named = {"Host": self._endpoint.address, **authorization(self._endpoint.security)}
+        named = {"Host": self._endpoint.authority or self._endpoint.address, **headers_of(self._endpoint)}
         lines = [f"{name}: {value}\r\n" for name, value in named.items()]
         return f"POST {path} HTTP/1.1\r\n{''.join(lines)}".encode("latin-1")
 
@@ -81,7 +79,7 @@ class BorrowedConnections:
     shared: ClassVar[RefCounted[Borrowed[Connection]]] = RefCounted()
 
     def __init__(self, made_by: type[Connection], endpoint: Endpoint, timeout_s: float, size: int) -> None:
-        server = endpoint.address, endpoint.tls, endpoint.security
+        server = endpoint.address, endpoint.authority, endpoint.headers, endpoint.tls, endpoint.security
         self._name, self._timeout_s, self._new = (made_by, *server, size), timeout_s, True
         self._borrowed = self.shared.join(
             self._name, lambda: Borrowed(size, lambda: made_by(endpoint, ENDLESS_S))
@@ -105,23 +103,15 @@ class BorrowedConnections:
 
 
 class HttpTransport(Transport):
-    """What all ways of sending over HTTP have in common: their connections, and the path of a request."""
+    """Over HTTP: a connection, and the path of a request."""
 
     _connection: Connection | BorrowedConnections | None = None
-
-    @property
-    @abstractmethod
-    def path(self) -> str:
-        """Where requests are POSTed to."""
-
-    @abstractmethod
-    def embeddings(self, answer: HttpResponse) -> NDArray[np.float32]:
-        """Out of an answer, by the client's own way of decoding. May raise whatever that raises."""
 
     def open(self) -> None:
         """A connection of its own, or a place among the shared ones; nothing is connected yet."""
         made_by = LibraryConnection if self.by_library else HttpConnection
         size = self.channels.size
+        self._path, self._success = self.codec.path, self.codec.success
         if size:
             self._connection = BorrowedConnections(made_by, self.endpoint, self.timeout_s, size)
         else:
@@ -129,17 +119,15 @@ class HttpTransport(Transport):
             self._connection = made_by(self.endpoint, self.timeout_s, fresh)
 
     def exchange(self, prepared: PreparedRequest) -> Reply:
-        """POST and parse."""
+        """POST and parse. Raises RequestError on a status that means no answer."""
         assert self._connection is not None, "open() comes before send()"
-        answer = self._connection.post(self.path, prepared)
+        answer = self._connection.post(self._path, prepared)
+        if answer.status not in self._success:
+            raise status_error(answer.status, bytes(answer.body))
         received_ns = time.perf_counter_ns()
-        embeddings = self.embeddings(answer)
+        embeddings = self._vectors(answer)
         answer.phases_ns["decode"] = time.perf_counter_ns() - received_ns
-        return Reply(embeddings, len(answer.body), answer.phases_ns, self.server_ns(answer))
-
-    def server_ns(self, answer: HttpResponse) -> Mapping[str, int]:
-        """The parts that the server stated."""
-        return {}
+        return Reply(embeddings, len(answer.body), answer.phases_ns, self.codec.server_ns(answer))
 
     def close(self) -> None:
         """Close the connection, or leave the shared ones."""

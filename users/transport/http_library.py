@@ -11,8 +11,9 @@ import gevent.socket
 from geventhttpclient import HTTPClient
 from geventhttpclient.connectionpool import ConnectionPool, SSLConnectionPool
 
-from users.tls import authorization, context_of
-from users.transport.base import PreparedRequest
+from users.codecs.base import PreparedRequest
+from users.tls import context_of
+from users.transport.headers import headers_of
 from users.transport.http_response import Connection, HttpResponse, Stamps
 from users.transport.size_limits import bound_library
 
@@ -135,7 +136,8 @@ class LibraryConnection(Connection):
         to, both = self._endpoint, (self._timeout_s, self._timeout_s)
         context = context_of(to.security) if to.tls else None
         stamped = functools.partial(StampedSocket, self._stamps)
-        return one_connection((to.host, to.port), context, authorization(to.security), both, after=stamped)
+        named = {**({"Host": to.authority} if to.authority else {}), **headers_of(to)}
+        return one_connection((to.host, to.port), context, named, both, after=stamped)
 
     def close(self) -> None:
         client, self._client = self._client, None

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from time import perf_counter_ns
 from types import MappingProxyType
 
+from users.codecs.base import PreparedRequest
 from users.endpoint import Endpoint
-from users.errors import status_error
-from users.transport.base import PreparedRequest
 from users.transport.size_limits import LONGEST_HEAD_BYTES, BoundedResponse
 from users.transport.sockets import Deadline, Socket
 
@@ -71,7 +70,7 @@ class Connection(ABC):
         self._deadline = Deadline(timeout_s)
 
     def post(self, path: str, prepared: PreparedRequest) -> HttpResponse:
-        """The answer to one request. Raises RequestError on any status but 200."""
+        """The answer to one request, of whatever status."""
         self._stamps.clear()
         try:
             with self._deadline:
@@ -82,8 +81,6 @@ class Connection(ABC):
             raise
         if self._fresh or not answer.lasts:
             self.close()
-        if answer.status != 200:
-            raise status_error(answer.status, bytes(answer.body))
         return answer
 
     @abstractmethod

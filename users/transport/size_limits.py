@@ -15,8 +15,6 @@ LARGEST_BYTES = 1 << 24
 """Of an answer whose request does not say how much is to come: a server's metrics, its models."""
 LONGEST_HEAD_BYTES = 1 << 18
 """Of status lines and headers, those of interim answers too."""
-SPARE_BYTES, IMAGE_BYTES = 1 << 20, 1 << 16
-"""An embedding as numbers in JSON is a sixth of that."""
 MOST_HEADERS = 1 << 12
 """Trailers behind a body in chunks among them."""
 TURN_BYTES = 1 << 20

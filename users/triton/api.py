@@ -1,7 +1,7 @@
 """Triton's API, over HTTP or gRPC as the endpoint is asked: what its models are, and which there are."""
 
 import functools
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
@@ -26,6 +26,10 @@ TENSORS = "triton_repo/tensors.py"
 """What every model.py of triton_repo imports."""
 STEPS = {"jpeg": "decode_jpeg", "uint8": "normalise_uint8"}
 """What stands before a Triton's model, by payload."""
+STEPS_KNOWN = "steps"
+"""Among an endpoint's settings: those of its model's ensemble, found out before any load."""
+BESIDE = ("python", "dali")
+"""Backends of Triton that prepare what others compute."""
 Answer = Mapping[str, Any]
 """An answer in the form that it has over HTTP."""
 
@@ -40,13 +44,18 @@ class OverHttp:
         """Whether it says so."""
         return "binary_tensor_data" in self._connection.get_json("/v2")["extensions"]
 
-    def is_ready(self, model: str) -> bool:
+    def is_ready(self, model: str, version: str = "") -> bool:
         """Whether a model answers requests."""
-        return self._connection.ask("GET", f"/v2/models/{model}/ready").ok
+        return self._connection.ask("GET", f"{place_of(model, version)}/ready").ok
 
-    def config(self, model: str) -> Answer:
+    def metadata(self, model: str, version: str = "") -> Answer:
+        """What a model takes and gives."""
+        told: Answer = self._connection.get_json(place_of(model, version))
+        return told
+
+    def config(self, model: str, version: str = "") -> Answer:
         """How a model is set up."""
-        told: Answer = self._connection.get_json(f"/v2/models/{model}/config")
+        told: Answer = self._connection.get_json(f"{place_of(model, version)}/config")
         return told
 
     def statistics(self, model: str = "") -> Answer:
@@ -81,11 +90,14 @@ class OverGrpc:
     def is_triton(self) -> bool:
         return bool(self._ask("ServerMetadata"))
 
-    def is_ready(self, model: str) -> bool:
-        return bool(self._ask("ModelReady", name=model).get("ready"))
+    def is_ready(self, model: str, version: str = "") -> bool:
+        return bool(self._ask("ModelReady", name=model, version=version).get("ready"))
 
-    def config(self, model: str) -> Answer:
-        told: Answer = self._ask("ModelConfig", name=model)["config"]
+    def metadata(self, model: str, version: str = "") -> Answer:
+        return self._ask("ModelMetadata", name=model, version=version)
+
+    def config(self, model: str, version: str = "") -> Answer:
+        told: Answer = self._ask("ModelConfig", name=model, version=version)["config"]
         return told
 
     def statistics(self, model: str = "") -> Answer:
@@ -96,6 +108,11 @@ class OverGrpc:
             name: service_pb2.ModelRepositoryParameter(string_param=text) for name, text in given.items()
         }
         self._ask("RepositoryModelLoad", model_name=model, parameters=typed)
+
+
+def place_of(model: str, version: str) -> str:
+    """The path of a model, or of one version of it."""
+    return f"/v2/models/{model}" + (f"/versions/{version}" if version else "")
 
 
 @contextmanager
@@ -122,18 +139,35 @@ def triton_stub(endpoint: Endpoint, control: bool = False) -> Iterator[Any]:
 def model_config(endpoint: Endpoint) -> Answer:
     """The configuration of the endpoint's model. Raises as `OverHttp` does."""
     with open_api(endpoint, PATIENCE_S) as api:
-        return api.config(endpoint.model)
+        return api.config(endpoint.model, endpoint.version)
 
 
 def steps_of(config: Answer) -> tuple[str, ...]:
-    """The models that an ensemble is made of, the one that computes last; none of any other model."""
+    """The models that an ensemble is made of, in its own order; none of any other model."""
     steps = config.get("ensemble_scheduling", {}).get("step") or ()
     return tuple(str(step["model_name"]) for step in steps)
 
 
 def steps_behind(endpoint: Endpoint) -> tuple[str, ...]:
-    """The same of the endpoint's model, which is asked only where its payload is not the model's own."""
+    """The same of the endpoint's model, the one that computes last.
+
+    Of a model that was discovered they are known; a preset's is asked only where its payload is not its own.
+    """
+    if STEPS_KNOWN in endpoint.settings:
+        return tuple(endpoint.settings[STEPS_KNOWN])
     return () if endpoint.payload in DIRECT else steps_of(model_config(endpoint))
+
+
+def inner_last(endpoint: Endpoint, steps: Sequence[str]) -> tuple[str, ...]:
+    """The steps, behind the others the one that computes: the last that does more than prepare, or the last.
+
+    Raises as `OverHttp` does.
+    """
+    for step in reversed(steps):
+        config = model_config(replace(endpoint, model=step, version=""))
+        if config.get("backend") not in BESIDE and config.get("platform") != "ensemble":
+            return (*(other for other in steps if other != step), step)
+    return tuple(steps)
 
 
 def queues_of(endpoint: Endpoint) -> tuple[str, ...]:
@@ -149,7 +183,8 @@ def describe(endpoint: Endpoint) -> dict[str, Any]:
     """As Backend says, of the model that computes, with what `python -m server` writes into it."""
     config = model_config(endpoint)
     if steps := steps_of(config):
-        config = model_config(replace(endpoint, model=steps[-1]))
+        inner = (steps_behind(endpoint) or steps)[-1]
+        config = model_config(replace(endpoint, model=inner, version=""))
     given = config.get("parameters")
     parameters = given.items() if isinstance(given, dict) else ()
     told = {name: value.get("string_value") for name, value in parameters if isinstance(value, dict)}
@@ -182,8 +217,9 @@ def check(endpoint: Endpoint, mend: str = "") -> None:
             known = False
         if not known:
             port = PORTS[endpoint.protocol]
-            raise TargetError(f"answers, but not as a Triton server; give Triton's {port} port")
-        if not api.is_ready(endpoint.model):
+            other = f", or v2+{endpoint.protocol}:// if it is another server" if endpoint.settings else ""
+            raise TargetError(f"answers, but not as a Triton server; give Triton's {port} port{other}")
+        if not api.is_ready(endpoint.model, endpoint.version):
             try:
                 # Its models may be for those who may load them.
                 models = {row["name"] for row in api.statistics().get("model_stats", ())}
@@ -194,7 +230,7 @@ def check(endpoint: Endpoint, mend: str = "") -> None:
 
 def missing_model(endpoint: Endpoint, models: Collection[str] | None, mend: str = "") -> str:
     """The sentence for a Triton without the model; None: it does not tell us which ones it has."""
-    if step := STEPS.get(endpoint.payload):
+    if step := STEPS.get(endpoint.payload) if STEPS_KNOWN not in endpoint.settings else None:
         mend = (
             f"copy {step} and {endpoint.payload} of triton_repo/payloads into its repository, {TENSORS} "
             f"into the folder 1 of the former, the latter as {endpoint.model} with an empty folder 1, "

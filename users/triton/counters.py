@@ -37,9 +37,17 @@ def counter_reader(endpoint: Endpoint, timeout_s: float) -> Iterator[Read]:
         def read() -> dict[str, Any]:
             if steps := steps_once():
                 return {"server": ensemble_counters(api.statistics(), endpoint, steps)}
-            return {"server": counted(api.statistics(endpoint.model)["model_stats"][0])}
+            return {"server": counted(own_stats(api.statistics(endpoint.model), endpoint.version))}
 
         yield read
+
+
+def own_stats(answer: Mapping[str, Any], version: str) -> Mapping[str, Any]:
+    """The entry of a version among a model's statistics, or of the newest. Raises LookupError."""
+    found: Sequence[Mapping[str, Any]] = answer["model_stats"]
+    if version:
+        found = [stats for stats in found if str(stats.get("version")) == version]
+    return max(found, key=lambda stats: int(stats.get("version") or 0)) if found[1:] else found[0]
 
 
 def counted(stats: Mapping[str, Any]) -> dict[str, Any]:

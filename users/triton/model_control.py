@@ -15,7 +15,7 @@ from users.endpoint import Endpoint
 from users.errors import RequestError, TargetError, short, translated
 from users.redact import CONTROL
 from users.transport.admin_connection import PATIENCE_S
-from users.triton.api import Answer, model_config, open_api, steps_of
+from users.triton.api import Answer, model_config, open_api, steps_behind, steps_of
 from users.triton.api import serving as serving
 
 LOAD_S = 900.0
@@ -32,12 +32,12 @@ SECRET = f"set {CONTROL} in the environment to NAME=VALUE, as behind the colon o
 
 
 def inner(endpoint: Endpoint) -> Endpoint:
-    """The endpoint of the model that computes: an ensemble's last step, or the endpoint's own model.
+    """The endpoint of the model that computes: a step of an ensemble, or the endpoint's own model.
 
     Raises TargetError.
     """
     steps = steps_of(config_of(endpoint))
-    return replace(endpoint, model=steps[-1]) if steps else endpoint
+    return replace(endpoint, model=(steps_behind(endpoint) or steps)[-1], version="") if steps else endpoint
 
 
 def config_of(endpoint: Endpoint) -> Answer:
@@ -77,7 +77,7 @@ def is_ready(endpoint: Endpoint) -> bool:
     """Whether the endpoint's model answers requests. Raises TargetError where its server does not."""
     try:
         with open_api(endpoint, PATIENCE_S) as api:
-            return api.is_ready(endpoint.model)
+            return api.is_ready(endpoint.model, endpoint.version)
     except (grpc.RpcError, RequestError) as error:
         raise TargetError(short(error)) from error
 

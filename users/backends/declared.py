@@ -1,0 +1,68 @@
+"""A server that a file describes, over HTTP or gRPC: it states its own times where the file says."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from urllib.parse import urlsplit
+
+from users.backends.base import Backend, Facts
+from users.codecs.server_timing import NS
+from users.endpoint import Endpoint
+from users.errors import TargetError
+from users.metrics import samples
+from users.redact import quoted
+from users.tls import OPEN
+from users.transport.admin_connection import AdminConnection, Read, check_taken, get
+
+COUNTS = ("requests", "successes", "failures", "images", "executions")
+"""What is counted; all else is a time."""
+
+
+def check(endpoint: Endpoint) -> None:
+    """Ready, where its file says how that is asked."""
+    path = (endpoint.settings.get("ready") or {}).get("path")
+    if not path:
+        return
+    reply = get(endpoint, path)
+    check_taken(endpoint, reply)
+    if not 200 <= reply.status < 300:
+        said = quoted(f"HTTP {reply.status} {reply.text}", 160)
+        raise TargetError(f"is not ready: GET {path} gives {said}; wait for it, or mend ready.path")
+
+
+@contextmanager
+def counters(endpoint: Endpoint, timeout_s: float) -> Iterator[Read]:
+    """By the page of metrics that the file names; nothing where it names none."""
+    told: Mapping[str, str] = (endpoint.settings.get("times") or {}).get("metrics") or {}
+    with ExitStack() as stack:
+        if not told:
+            yield lambda: {"server": {}}
+            return
+        parts = urlsplit(told["url"])
+        # The token is for the endpoint's own host alone.
+        security = endpoint.security if parts.hostname == endpoint.host else OPEN
+        place = (parts.netloc, timeout_s, parts.scheme == "https", security)
+        connection = stack.enter_context(closing(AdminConnection(*place)))
+        yield lambda: {"server": reading(connection.get(parts.path or "/metrics"), told)}
+
+
+def reading(page: str, told: Mapping[str, str]) -> dict[str, int]:
+    """Counters from a page of metrics: each the sum over the samples of the name that was given for it.
+
+    >>> reading('waits_sum{model="a"} 1.5\\nwaits_sum{model="b"} 2', {"url": "…", "queue": "waits_sum ms"})
+    {'queue_ns': 3500000}
+    """
+    found = {}
+    for part, text in told.items():
+        if part == "url":
+            continue
+        name, _, unit = text.partition(" ")
+        total = sum(one.value for one in samples(page, {name}))
+        found[part if part in COUNTS else f"{part}_ns"] = round(
+            total * (NS[unit or "s"] if part not in COUNTS else 1)
+        )
+    return found
+
+
+SERVICE = Backend(name="service", facts=Facts(), check=check, counters=counters)
+RPC = Backend(name="rpc", facts=Facts(), counters=counters)
+BACKENDS = (SERVICE, RPC)

@@ -1,0 +1,39 @@
+"""What every request to an endpoint carries: its token, and headers whose values are in the environment."""
+
+import os
+import re
+from string import Template
+
+from users.endpoint import Endpoint
+from users.redact import keep_secret
+from users.tls import SecurityError, authorization
+
+FORM = re.compile(r"[!-~]+(?:[ \t]+[!-~]+)*")
+
+
+def headers_of(endpoint: Endpoint) -> dict[str, str]:
+    """By their names in lower case, as HTTP sends them and gRPC as metadata. Raises SecurityError.
+
+    Values are filled in where they are sent, so that none is kept in a study's files.
+    """
+    own = {name.lower(): value_of(name, value) for name, value in endpoint.headers}
+    return {**authorization(endpoint.security), **own}
+
+
+def value_of(name: str, value: str) -> str:
+    """A header's value, the variables in it filled in. Raises SecurityError where one is not set."""
+    try:
+        names = Template(value).get_identifiers()
+        keep_secret(names)
+        made = Template(value).substitute(os.environ)
+    except KeyError as error:
+        raise SecurityError(
+            f"{error.args[0]} is not set, and the header {name} has it in it; export it"
+        ) from None
+    except ValueError:
+        raise SecurityError(
+            f"the header {name} has a $ that begins no variable; give ${{NAME}}, or $$ for a dollar"
+        ) from None
+    if not FORM.fullmatch(made):
+        raise SecurityError(f"the header {name} is no header's value; give printable ASCII")
+    return made

@@ -1,0 +1,275 @@
+"""What a model of a KServe V2 server takes and gives, by rule from what the server says of it.
+
+What that leaves open is asked about, in one sentence that names the option; what is only likely is a guess,
+which the contract names. Of an ensemble and its like only the outer tensors matter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from users.contract import PICTURES, Contract, Input, Layout, Role
+from users.endpoint import Payload
+from users.errors import TargetError
+from users.inputs.preparation import CLIP, PIXELS, PRESETS, Preparation
+from users.inputs.rows import type_of
+from users.triton.shapes import (
+    CHANNELS,
+    Batching,
+    Shape,
+    Tensor,
+    check_channels,
+    is_file,
+    shapes_of,
+    written,
+)
+
+VECTORS = ("FP32", "FP16", "FP64")
+"""In what vectors are read: NumPy has no BF16."""
+IDS = ("INT32", "INT64")
+MASKS = frozenset(("BOOL", *(f"{sign}INT{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))))
+VOCABULARIES: Mapping[int, int] = {77: 49_408, 64: 32_000}
+"""How many ids there are, by the length of a text: CLIP's, SigLIP's."""
+TEXT_WORDS = ("text", "query", "prompt", "caption")
+FAMILIES = {"siglip": "siglip", "dino": "dinov2", "resnet": "imagenet", "imagenet": "imagenet"}
+"""Presets of how pictures are prepared, by what stands in the names of models."""
+LARGEST_ITEM = 1 << 26
+"""Numbers: 4,700 x 4,700 pixels, which take 270 MB as FP32."""
+FOREIGN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What values of another form lead to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a user declares of a model, as far as he does.
+
+    `shapes`: by the names of inputs, such as `B,3,384,384`, with B for the batch. `max_batch`: the most items
+    a request, where that is less than the server's; 0 for the server's. `tokenizer`: the path of a
+    tokenizer.json.
+    """
+
+    prepare: Preparation | None = None
+    output: str = ""
+    shapes: Mapping[str, str] = field(default_factory=dict)
+    max_batch: int = 0
+    tokenizer: str = ""
+
+
+class Stated(NamedTuple):
+    """What the server says; `names` are those of the model and of what runs it."""
+
+    inputs: Sequence[Tensor]
+    outputs: Sequence[Tensor]
+    batching: Batching
+    names: tuple[str, str]
+
+
+def discovered(
+    metadata: Mapping[str, Any], config: Mapping[str, Any] | None, asked: Asked, model: str
+) -> Contract:
+    """The contract of a model by its metadata and, of a Triton, its configuration, both as JSON has them.
+
+    protobuf's JSON will do, in which integers may be text, and what is 0 is left out. Raises TargetError with
+    the end of a sentence.
+    """
+    try:
+        stated = stated_of(metadata, config, asked, model)
+    except FOREIGN as error:
+        raise TargetError(
+            f"says of model {model!r} what is no metadata of the KServe V2 protocol; give a server of that"
+        ) from error
+    if not stated.inputs:
+        raise TargetError(
+            f"states no input of model {model!r}; describe the endpoint in a file, with its body and answer"
+        )
+    shapes = shapes_of(stated.inputs, stated.batching, asked.shapes)
+    vector = vector_of(stated.outputs, asked.output, shapes[0].batched, model)
+    return contract_of(stated, asked, as_batch(shapes, vector), vector)
+
+
+def stated_of(
+    metadata: Mapping[str, Any], config: Mapping[str, Any] | None, asked: Asked, model: str
+) -> Stated:
+    """What the server says, without inputs that may be left out and of which nothing is declared."""
+    told = config or {}
+    given = told.get("input") or ()
+    formats = {one["name"]: str(one.get("format", "")).removeprefix("FORMAT_") for one in given}
+    spare = {one["name"] for one in given if one.get("optional")} - {*asked.shapes}
+    return Stated(
+        [
+            one._replace(format=formats.get(one.name, ""))
+            for one in tensors(metadata.get("inputs"))
+            if one.name not in spare
+        ],
+        tensors(metadata.get("outputs")),
+        Batching(config is not None, int(told.get("max_batch_size", 0))),
+        (model, str(metadata.get("platform", ""))),
+    )
+
+
+def tensors(told: Any) -> list[Tensor]:
+    """Inputs or outputs as metadata have them."""
+    return [
+        Tensor(str(one["name"]), str(one["datatype"]), tuple(map(int, one.get("shape") or ())))
+        for one in told or ()
+    ]
+
+
+def contract_of(stated: Stated, asked: Asked, shapes: Sequence[Shape], vector: Tensor) -> Contract:
+    """The contract of inputs whose shapes are known, with every guess. Raises TargetError."""
+    batched = shapes[0].batched
+    found = [input_of(one, shape.item, asked) for one, shape in zip(stated.inputs, shapes, strict=True)]
+    taken = tuple(one for one, _ in found)
+    preparation, prepare_guess = preparation_of(taken, asked.prepare, stated.names)
+    # A dimension of 1 is a batch of one.
+    one_only = not batched or any(one.shape[:1] == (1,) for one in stated.inputs)
+    bounds = (stated.batching.most, asked.max_batch, int(one_only))
+    return Contract(
+        inputs=taken,
+        preparation=preparation,
+        output=vector.name,
+        dimension=dimension_of(vector, batched),
+        max_batch=min(filter(None, bounds), default=0),
+        batched=batched,
+        tokenizer=asked.tokenizer,
+        guesses=tuple(
+            filter(None, (batch_guess(stated, asked), *(guess for _, guess in found), prepare_guess))
+        ),
+    )
+
+
+def payload_of(contract: Contract) -> Payload:
+    """What is sent, as reports call it: that of its first picture, or text, or random."""
+    sent: Mapping[str, Payload] = {"FP32": "fp32", "FP16": "fp16", "UINT8": "uint8"}
+    pictures = [one for one in contract.inputs if one.role in PICTURES]
+    if pictures:
+        return "jpeg" if pictures[0].role == "jpeg" else sent[pictures[0].dtype]
+    return "text" if contract.of_text else "random"
+
+
+def as_batch(shapes: Sequence[Shape], vector: Tensor) -> Sequence[Shape]:
+    """A request of one item whose tensors all begin with 1 is a batch of one, and an item is what follows."""
+    ones = all(not shape.batched and shape.item[:1] == (1,) for shape in shapes)
+    return [Shape(True, shape.item[1:]) for shape in shapes] if ones and len(vector.shape) != 1 else shapes
+
+
+def batch_guess(stated: Stated, asked: Asked) -> str:
+    """That the batch comes first is the habit of KServe's servers; only Triton says so."""
+    names = [one.name for one in stated.inputs if one.name not in asked.shapes]
+    if stated.batching.triton or not names:
+        return ""
+    return f"The first dimension of {' and '.join(names)} is taken as the batch: --shape says otherwise."
+
+
+def input_of(one: Tensor, item: tuple[int, ...], asked: Asked) -> tuple[Input, str]:
+    """An input with its role, and the guess in that, if any. Raises TargetError."""
+    made, guess = picture_of(one, item) or other_of(one, item, asked.tokenizer)
+    try:
+        type_of(made)
+    except ValueError as error:
+        raise TargetError(f"takes {one}: {error}") from error
+    if math.prod(map(abs, item)) > LARGEST_ITEM:
+        raise TargetError(
+            f"would take items of {written(item)} as input {one.name}, more than {LARGEST_ITEM:,} numbers;"
+            f" give a smaller --shape {one.name}=SHAPE"
+        )
+    return made, guess
+
+
+def picture_of(one: Tensor, item: tuple[int, ...]) -> tuple[Input, str] | None:
+    """A picture of three channels, or none. Raises TargetError where it has another number of them."""
+    check_channels(one, item)
+    if len(item) != 3 or one.dtype not in PIXELS or CHANNELS not in (item[0], item[2]):
+        return None
+    layout: Layout = "NCHW" if item[0] == CHANNELS else "NHWC"
+    if item[0] != item[2] or one.format == "NCHW":
+        return Input(one.name, one.dtype, item, "picture", layout), ""
+    if one.format == "NHWC":
+        return Input(one.name, one.dtype, item, "picture", "NHWC"), ""
+    guess = f"Input {one.name} is taken as NCHW, though its last dimension might be the channels, too."
+    return Input(one.name, one.dtype, item, "picture", layout), guess
+
+
+def other_of(one: Tensor, item: tuple[int, ...], tokenizer: str) -> tuple[Input, str]:
+    """An input that is no picture, and the guess that its role is."""
+    role, most, guess = role_of(one, item, tokenizer)
+    return Input(one.name, one.dtype, item, role, most=most), f"Input {one.name} {guess}."
+
+
+def role_of(one: Tensor, item: tuple[int, ...], tokenizer: str) -> tuple[Role, int, str]:
+    """The role of what is no picture, below which number its values are, and what is guessed in that."""
+    name = one.name.lower()
+    if one.dtype == "BYTES" and item in ((), (1,), (-1,)):
+        if any(word in name for word in TEXT_WORDS):
+            return "text", 0, "is taken for a text, by its name"
+        return "jpeg", 0, "is taken for an encoded JPEG, since it is of BYTES"
+    if is_file(one.dtype, item):
+        return "jpeg", 0, "is taken for an encoded JPEG, with zeros behind the shorter ones of a batch"
+    if one.dtype in MASKS and "mask" in name:
+        return "ones", 0, "is filled with ones, as a mask that hides nothing"
+    row = one.dtype in IDS and item and math.prod(item) == item[-1]
+    if row and (tokenizer or item[-1] in VOCABULARIES):
+        return of_tokens(name, item[-1], tokenizer)
+    stated = f"{one.dtype} {written(item)}"
+    return "random", 0, f"is filled with random values, since nothing says what its {stated} means"
+
+
+def of_tokens(name: str, length: int, tokenizer: str) -> tuple[Role, int, str]:
+    """The role of a row of integers that is as long as a text's ids: these, or what goes with them."""
+    if "type" in name or "segment" in name:
+        return "random", 1, "is filled with zeros, as for a single text"
+    if "position" in name:
+        return "random", length, f"is filled with random positions below {length}"
+    if tokenizer:
+        return "ids", 0, "is taken for the token ids of a text"
+    most = VOCABULARIES[length]
+    return "ids", most, f"is taken for the token ids of a text, of which random ones below {most:,} are sent"
+
+
+def preparation_of(
+    inputs: Sequence[Input], declared: Preparation | None, names: Sequence[str]
+) -> tuple[Preparation, str]:
+    """How pictures are prepared, and the guess in that, if any: by what the names of the model hold."""
+    pictures = [one for one in inputs if one.role == "picture"]
+    if declared is not None or not pictures:
+        return declared or CLIP, ""
+    known = [preset for word, preset in FAMILIES.items() if any(word in name.lower() for name in names)]
+    preset = known[0] if known else CLIP.name
+    why = "by the model's name" if known else "since nobody said otherwise"
+    floats = any(one.dtype != "UINT8" for one in pictures)
+    done = "Pixels are prepared" if floats else "Pictures are resized and cropped"
+    return PRESETS[preset], f"{done} as for {preset}, {why}: --prepare says how."
+
+
+def vector_of(outputs: Sequence[Tensor], name: str, batched: bool, model: str) -> Tensor:
+    """The output that is the vector: that of the name, or the only one that can be. Raises TargetError."""
+    listed = ", ".join(map(str, outputs)) or "none that it states"
+    mend = f"its outputs are {listed}; name one by --output NAME"
+    if name:
+        named = next((one for one in outputs if one.name == name), None)
+        if named is None and outputs:
+            raise TargetError(f"has no output {name!r} of model {model!r}; {mend}")
+        if named and named.dtype not in VECTORS:
+            kinds = ", ".join(VECTORS)
+            raise TargetError(f"gives output {name} as {named.dtype}, and vectors are of {kinds}; {mend}")
+        return named or Tensor(name, "", ())
+    likely = [one for one in outputs if one.dtype in VECTORS and len(item_of(one, batched)) == 1]
+    if len(likely) == 1:
+        return likely[0]
+    why = "several outputs that may be the vector" if likely else "no output that is plainly the vector"
+    raise TargetError(f"has {why} of model {model!r}: {mend}")
+
+
+def item_of(output: Tensor, batched: bool) -> tuple[int, ...]:
+    """What of an output's shape is an item's: without a batch, and without a 1 in its place."""
+    rest = output.shape[1:]
+    return rest if batched or (rest and output.shape[0] in (1, -1)) else output.shape
+
+
+def dimension_of(vector: Tensor, batched: bool) -> int:
+    """How many numbers an item has in an output, however they are arranged; 0 where that is open."""
+    item = item_of(vector, batched)
+    return math.prod(item) if item and min(item) > 0 else 0

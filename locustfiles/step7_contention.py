@@ -43,12 +43,16 @@ channels of equal arguments that share one connection. Of each its protocol, and
 
 
 def bilingual(endpoints: Sequence[Endpoint]) -> Iterator[Endpoint]:
-    """The endpoints whose backend is asked the same over the other protocol, too; no floors."""
+    """The endpoints whose model is asked the same over the other protocol, too; no floors."""
     for endpoint in endpoints:
-        same = (other for other in endpoints if other.backend == endpoint.backend)
-        ways = {other.protocol for other in same if other.payload == endpoint.payload}
+        ways = {other.protocol for other in endpoints if asked(other) == asked(endpoint)}
         if len(ways) > 1 and not endpoint.floor_of:
             yield endpoint
+
+
+def asked(endpoint: Endpoint) -> tuple[str, ...]:
+    """What is asked, by whichever protocol."""
+    return endpoint.shares, endpoint.model, endpoint.payload
 
 
 class Step7Contention(StudyShape):
@@ -72,7 +76,7 @@ class Step7Contention(StudyShape):
         if not both:
             raise UsageError(
                 "this study compares HTTP with gRPC on one server: give it both, e.g. --onnx-http-url and"
-                " --onnx-grpc-url, or no URL at all"
+                " --onnx-grpc-url, two --endpoint of one model, or no URL at all"
             )
         usual: dict[str, Any] = {"topology": Topology(1), "client": PREPARED}
         return [

@@ -1,4 +1,4 @@
-"""`python -m swarm run|hosts|link`: studies on several client hosts, the hosts, and emulated links."""
+"""`python -m swarm run|probe|hosts|link`: studies on client hosts, endpoints, the hosts, emulated links."""
 
 import importlib
 import sys
@@ -13,6 +13,7 @@ COMMANDS = {
         "swarm.launcher.command",
         "run a study: master here, workers on hosts, emulated links where asked",
     ),
+    "probe": ("swarm.targets.probe", "show what an endpoint is, how a study would ask it, what it answers"),
     "hosts": ("swarm.hosts.command", "check client hosts, prepare those reached by ssh"),
     "link": ("swarm.links.command", "list emulated links, measure one, or run a command over it"),
 }

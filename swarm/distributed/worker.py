@@ -94,9 +94,11 @@ class Worker:
 
     def _do_study(self, data: dict[str, Any]) -> dict[str, Any]:
         """Load the pictures and the golden embeddings."""
-        images = load_images(data["images"])
+        images = load_images(data["images"], data["texts"], data["pool_bytes"])
         if images.sha256 != data["sha256"]:
-            raise StudyError("its pictures are not the master's; put the same files at the same path there")
+            raise StudyError(
+                "its pictures or texts are not the master's; put the same files at the same path there"
+            )
         self._settings, self._images = data, images
         self._recorder.raw_left = math.ceil(data["raw_results"] / max(1, data["share"][1]))
         return {}

@@ -13,18 +13,20 @@ from typing import Any
 
 import gevent
 import numpy as np
+from numpy.typing import NDArray
 
 from reports.ledger.axes import AXES
 from swarm.errors import StudyError
 from swarm.hosts.host import HOST_VARIABLE
-from users.backends.registry import facts_of, transport_of
+from users.backends.registry import codec_of, facts_of
+from users.codecs.base import PLACEHOLDER, Codec, PreparedRequest, rotation
 from users.endpoint import Endpoint
-from users.errors import tls_fault
+from users.errors import TargetError, tls_fault
 from users.inputs.images import ImageSet
 from users.load.assignment import LIBRARY, Assignment, prepare_pool
 from users.load.user import InferenceUser
 from users.tls import SecurityError, check_here
-from users.transport.base import PLACEHOLDER, PreparedRequest, Transport, rotation
+from users.transport.headers import headers_of
 from users.transport.sockets import connect
 
 YOUNG_OBJECTS = 10_000
@@ -64,34 +66,47 @@ def assignment_of(data: Mapping[str, Any], study: Mapping[str, Any], images: Ima
     prepare_memory()
     endpoint = located(data["endpoint"], data["addresses"])
     check_secured(endpoint)  # of one that comes late nobody has asked whether it reaches its endpoints
-    golden = np.frombuffer(study["golden"], dtype=np.float32).reshape(len(images), -1)
     request_id = PLACEHOLDER if study["trace"] else ""
-    transport = transport_of(endpoint)
+    codec = own_codec(endpoint)
     pool_of = named_pool if data["client"] == LIBRARY else prepare_pool
     return Assignment(
-        endpoint,
-        transport,
-        pool_of(transport, images, data["batch"], endpoint, request_id),
+        codec,
+        pool_of(codec, images, data["batch"], request_id),
         study["timeout_s"],
         cell=data["cell"],
         repeat=data["repeat"],
-        golden=golden if facts_of(endpoint).computes and golden.size > 0 else None,
+        golden=golden_of(codec.endpoint, study["golden"]) if facts_of(endpoint).computes else None,
         min_cosine=study["min_cosine"],
         images=images if data["client"] == LIBRARY else None,
         **{name: data[name] for name in AXES if name in Assignment.__dataclass_fields__},
     )
 
 
-def named_pool(
-    transport: type[Transport], images: ImageSet, batch: int, endpoint: Endpoint, request_id: str = ""
-) -> list[PreparedRequest]:
+def own_codec(endpoint: Endpoint) -> Codec:
+    """The endpoint's codec on this host. Raises StudyError where it is a file that is not here."""
+    try:
+        return codec_of(endpoint)
+    except TargetError as error:
+        raise StudyError(f"host {own_host()}: {endpoint.name}: {error}") from error
+
+
+def golden_of(endpoint: Endpoint, spaces: Mapping[str, bytes]) -> NDArray[np.float32] | None:
+    """float32 of shape [n, dimension] of the endpoint's space; None where there are none."""
+    if not (told := spaces.get(endpoint.space)):
+        return None
+    return np.frombuffer(told, dtype=np.float32).reshape(-1, endpoint.contract.dimension)
+
+
+def named_pool(codec: Codec, images: ImageSet, batch: int, request_id: str = "") -> list[PreparedRequest]:
     """As `prepare_pool`, but the pictures of each request alone, for a client that builds its body itself.
 
     Bodies that nobody sends would cost time and memory: 200 MB, and seconds, where tensors are JSON.
     """
     # Whether its requests have a place for an id, one picture tells.
-    id_at = transport.prepare(images, (0,), endpoint, request_id).id_at if request_id else -1
-    return [PreparedRequest(b"", indices, id_at=id_at) for indices in rotation(len(images), batch)]
+    id_at = codec.prepare(images, (0,), request_id).id_at if request_id else -1
+    images.prepare(codec.endpoint.contract)
+    count = images.count(codec.endpoint.contract)
+    return [PreparedRequest(b"", indices, id_at=id_at) for indices in rotation(count, batch)]
 
 
 def check_files(users: int) -> None:
@@ -127,6 +142,7 @@ def check_secured(endpoint: Endpoint) -> None:
     """Raises StudyError where this process lacks the token of an endpoint, or a file that its TLS needs."""
     try:
         check_here(endpoint.security)
+        headers_of(endpoint)
     except SecurityError as error:
         raise StudyError(f"host {own_host()}: {error}") from error
 

@@ -35,7 +35,8 @@ class Option:
     `default`. `unset` says what holds where it is not given, if the default does not say so itself.
     `in_form`: whether the web form asks for it, since it makes sense between two presses of Start; all others
     are resolved once, when the process starts. `axis`: it is one, and sets the field of its name in
-    cells. `needs`: what it is of, and the options of which one must be given, too.
+    cells. `needs`: what it is of, and the options of which one must be given, too. `repeated`: it may be
+    given several times, and is a tuple of what each time says.
     """
 
     group: str
@@ -51,6 +52,7 @@ class Option:
     flag: str = ""
     env_var: str | None = None
     choices: Sequence[str] | None = None
+    repeated: bool = False
 
     @property
     def default_text(self) -> str:
@@ -67,6 +69,7 @@ class Option:
 STUDY, LOAD, VARIED = "The study", "Open load", "Axes, whose values between commas are compared"
 FAILURES, GATES, KNOWN = "Failures", "Gates", "What only you know"
 TARGETS, TLS, KUBERNETES = "Servers of yours", "TLS", "Kubernetes"
+DESCRIBED = "Endpoints of any model"
 OWN, OUTPUT = "Servers that are started where no URL is given", "Output"
 OF_SERVERS: Mapping[str, Any] = {"applies": attrgetter("adjustable"), "of": "Triton's models"}
 OF_LOAD: Mapping[str, Any] = {"applies": attrgetter("open"), "of": "open load"}
@@ -86,6 +89,11 @@ def text(group: str, metavar: str | None = None, default: Any = "", **more: Any)
 def asked(group: str, metavar: str | None = None, default: Any = "", **more: Any) -> Any:
     """As `text`, and the web form asks for it, too, unless it is told otherwise."""
     return text(group, metavar, default, **{"in_form": True, **more})
+
+
+def several(group: str, metavar: str, **more: Any) -> Any:
+    """A field for what may be given several times."""
+    return text(group, metavar, (), repeated=True, **more)
 
 
 def switch(group: str, help: str) -> Any:
@@ -135,6 +143,10 @@ class Options:
         help="Run only the cells with such names, e.g. 'onnx-*/b1/*'")
     endpoints: str = text(STUDY, "NAME[,…]", unset="the study's",
         help="Ask these endpoints, by shell patterns, e.g. 'onnx-*', or all that are known")
+    batches: tuple[int, ...] = asked(STUDY, "N[,…]", (), read=values.wholes("items in a request", 4_096),
+        unset=SIZE, help="Items in a request, e.g. 1,8,32: of serial cells; in study.py and at rates of all")
+    levels: tuple[int, ...] = asked(STUDY, "N[,…]", (), read=values.wholes("users", 100_000), unset=SIZE,
+        help="Users at once, e.g. 1,8,64: at batch 1; in study.py at each batch")
     iterations: int = number(STUDY, int, 0, 1, unset=SIZE,
         help="Least requests measured in a serial cell")
     seconds: float = number(STUDY, float, 0, *ABOVE_0, unit="s", unset=SIZE,
@@ -149,6 +161,12 @@ class Options:
         help="Run every cell against the servers' null model, too: the floor beneath its figures")
     images: str = place(STUDY, "DIR", unset="crops of photographs",
         help="Folder of JPEG or PNG files to send; on every host")
+    texts: str = place(STUDY, "FILE", unset="a list of captions",
+        help="File of lines to send to text models; on every host")
+    golden: str = place(STUDY, "FILE", unset="first answers",
+        help="Right embeddings as .npz: by space an array with a row for each item sent")
+    pool_mb: int = number(STUDY, int, 256, 1, 1_048_576, unit="MB", in_form=False,
+        help="Most memory of a worker for the requests that it has prepared of an endpoint")
 
     channels: str = axis("HOW[,…]", AxisOption(lambda text: str(parse(text))), PER_USER,
         help="TCP connections of users: per-user, per-request, shared, pool:N, same-args (gRPC joins these)")
@@ -166,7 +184,7 @@ class Options:
         help="Executions of a Triton model at once, e.g. 1,2,4: its instances, over its GPUs")
 
     rates: tuple[float, ...] = asked(LOAD, "R[,R…]", (), read=values.rates, unit="requests/s", unset=NONE,
-        help="Open load, not users: to each endpoint, at batch 1; with --find-rate, where to start")
+        help="Open load, not users: at batch 1, or --batches; with --find-rate, where to start")
     arrivals: str = axis("HOW[,…]", AxisOption(values.one_of(CONSTANT, POISSON), **OF_LOAD), CONSTANT, LOAD,
         needs=OPEN,
         help="How the requests of an open load arrive: constant or poisson")
@@ -199,6 +217,17 @@ class Options:
     p95_bound: float = number(KNOWN, float, 0, 0, unit="ms", unset=NONE,
         help="p95 latency that the best queue delay must keep")
 
+    endpoint: tuple[str, ...] = several(DESCRIBED, "NAME=TARGET", unset="the study's",
+        help="An endpoint of yours, under your name: a URL such as triton+grpc://gpu:8001/siglip, triton+http://,"
+        " v2+grpc:// or v2+http://, or a TOML file that describes it; may be repeated")
+    prepare: tuple[str, ...] = several(DESCRIBED, "[NAME=]HOW", unset="guessed",
+        help="How its pictures are prepared: clip, siglip, dinov2, imagenet, caffe, pixels, or a TOML file")
+    output: tuple[str, ...] = several(DESCRIBED, "[NAME=]TENSOR", unset="the only one",
+        help="Which of its outputs is the embedding")
+    shape: tuple[str, ...] = several(DESCRIBED, "INPUT=SHAPE", unset="the server's",
+        help="Shape of an input that the server leaves open, B for the batch: pixel_values=B,3,384,384")
+    space: tuple[str, ...] = several(DESCRIBED, "NAME=SPACE", unset="the model's name",
+        help="Whose embeddings must agree: those of endpoints of one space")
     urls: Mapping[str, str] = of_backends(addresses)
     skip_trt: bool = switch(TARGETS,
         help="Leave the compiled engine out")
@@ -238,7 +267,12 @@ class Options:
     @property
     def embedded(self) -> bool:
         """No server was named: start our own."""
-        return not self.urls
+        return not self.urls and not self.endpoint
+
+    @property
+    def pool_bytes(self) -> int:
+        """Of the requests that a worker has prepared."""
+        return self.pool_mb * 1_000_000
 
     @property
     def axes(self) -> tuple[Varied, ...]:

@@ -30,7 +30,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def add(group: Any, name: str, option: Option) -> None:
     """Add one. Its text is read when all are resolved: the web form sends texts, too."""
-    if option.default is False:
+    if option.repeated:
+        told = f"{option.help} (default: {option.otherwise})"
+        action = group.add_argument(flag(name), action="append", metavar=option.metavar, help=told)
+    elif option.default is False:
         action = group.add_argument(flag(name), action="store_true", help=option.help)
     else:
         unit = f"{option.unit}; " if option.unit else ""
@@ -49,7 +52,7 @@ def resolve(parsed: argparse.Namespace | None) -> Options:
     """Options checked for sense. Raises UsageError naming the option and the mend."""
     assert parsed is not None, "Locust parses options before it fires init"
     values = {
-        name: value_of(name, option, getattr(parsed, flag(name)[2:].replace("-", "_")))
+        name: value_of(name, option, getattr(parsed, parsed_as(name)))
         for name, option in known_options().items()
     }
     urls = {name: url for name in url_options() if (url := values.pop(name))}
@@ -59,10 +62,17 @@ def resolve(parsed: argparse.Namespace | None) -> Options:
     return made
 
 
+def parsed_as(name: str) -> str:
+    """What the parser calls an option: as it is typed."""
+    return flag(name)[2:].replace("-", "_")
+
+
 def value_of(name: str, option: Option, told: Any) -> Any:
     """What a text, or a switch, makes of the option; the default where it is empty. Raises UsageError."""
     if option.default is False:
         return bool(told)
+    if option.repeated:
+        return tuple(str(one) for one in told or ())
     text = "" if told is None else str(told)
     try:
         return option.read(text) if text.strip() else option.default
@@ -75,7 +85,7 @@ def changes(first: Options, now: Options) -> list[str]:
     typed = []
     for name, option in known_options().items():
         if option.in_form and (value := getattr(now, name)) != getattr(first, name):
-            text = ",".join(f"{rate:g}" for rate in value) if isinstance(value, tuple) else str(value)
+            text = ",".join(f"{one:g}" for one in value) if isinstance(value, tuple) else str(value)
             typed += [flag(name), option.default_text if value == option.default else text]
     return typed
 
@@ -102,17 +112,22 @@ def contradictions(it: Options) -> Iterator[str]:
     if it.tls_no_verify and it.tls_ca:
         yield "--tls-no-verify: leaves --tls-ca nothing to do; leave one of them out"
     for name in ("emulate", "trace"):
-        if it.urls and it.given(name):
+        if not it.embedded and it.given(name):
             yield f"{flag(name)}: is of embedded servers; leave the URLs out, or {flag(name)}"
-    if it.urls and any(it.links):
+    if not it.embedded and any(it.links):
         yield f"--link {it.link}: leads to embedded servers; leave the URLs out, or give --link none"
-    if it.kube_url and not it.urls:
+    for name in ("prepare", "output", "shape", "space"):
+        if it.given(name) and not it.endpoint:
+            yield f"{flag(name)}: is of --endpoint; give that, too, or leave it out"
+    if it.kube_url and it.embedded:
         yield "--kube-url: watches a service of yours; give its URL, too"
 
 
 def check_tls(options: Options) -> None:
     """Are all URLs readable, and the options of TLS of use to them? Raises UsageError."""
     secure = [name for name, url in options.urls.items() if place(name, url).tls]
+    # What a file says is not known yet.
+    secure += [target for target in options.endpoint if "s://" in target or target.endswith(".toml")]
     for name, option in known_options().items():
         if option.group == TLS and options.given(name) and not secure:
             raise UsageError(

@@ -66,6 +66,20 @@ def rates(text: str) -> tuple[float, ...]:
     return found
 
 
+def wholes(of: str, most: int) -> Reader:
+    """`1,8`: whole numbers from 1, each once."""
+
+    def read(text: str) -> tuple[int, ...]:
+        parts = [part.strip() for part in text.split(",") if part.strip()]
+        if not parts or not all(
+            re.fullmatch(r"[1-9][0-9]{0,5}", part) and int(part) <= most for part in parts
+        ):
+            raise ValueError(f"give whole numbers of {of} from 1 to {most:,}, e.g. 1,8")
+        return tuple(dict.fromkeys(map(int, parts)))
+
+    return read
+
+
 def topology(text: str) -> Topology:
     """`4` workers, or `4@2`: 4 workers on 2 hosts."""
     found = re.fullmatch(r"([0-9]{1,5})(?:@([0-9]{1,5}))?", text)

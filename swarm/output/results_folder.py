@@ -99,7 +99,7 @@ def about(
 ) -> dict[str, Any]:
     """What a reader must know of an endpoint; `ready` and `stated` as of `Servers`."""
     held = {**stated, **ready}
-    server = {**stated, **ready.get("endpoints", {}).get(endpoint.backend, {})}
+    server = {**stated, **ready.get("endpoints", {}).get(endpoint.shares, {})}
     told = {name: server[name] for name in TOLD if server.get(name)}
     computes = facts_of(endpoint).computes
     return {
@@ -108,8 +108,29 @@ def about(
         "weights": held.get("weights", "unknown") if computes else "none",
         "embedded": options.embedded,
         **({"tls": True} if endpoint.tls else {}),
+        **asked_how(endpoint),
         **({"floor_of": endpoint.floor_of} if endpoint.floor_of else told),
     }
+
+
+def asked_how(endpoint: Endpoint) -> dict[str, Any]:
+    """What a reader must know of how an endpoint is asked: what it takes, and what was guessed of it."""
+    contract, settings = endpoint.contract, endpoint.settings
+    told = {
+        "codec": endpoint.codec,
+        "codec_sha256": endpoint.codec_sha256,
+        "server": endpoint.shares,
+        "space": endpoint.space,
+        "inputs": [f"{one.name} {one.dtype} {list(one.shape)} {one.role}" for one in contract.inputs],
+        "prepare": contract.preparation.name if any(one.role == "picture" for one in contract.inputs) else "",
+        "output": contract.output,
+        "dimension": contract.dimension,
+        "max_batch": contract.max_batch,
+        "guesses": list(contract.guesses),
+        "stands_for": endpoint.stands_for,
+        "fetched_by_server": bool((settings.get("body") or {}).get("fetched_by_server")),
+    }
+    return {name: value for name, value in told.items() if value}
 
 
 def open_ledger(folder: Path, head: Mapping[str, Any]) -> LedgerWriter:

@@ -82,4 +82,6 @@ class PlannedRun:
             "requests": cell.requests,
             "seconds": cell.seconds,
             "repeat": self.repeat,
+            **{name: getattr(cell.endpoint, name) for name in ("model", "codec", "space")},
+            "server": cell.endpoint.shares,
         }

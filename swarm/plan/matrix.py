@@ -15,6 +15,7 @@ from users.load.load_profile import BASE_SHARE, base_per_s, parse
 PROFILE = "profile"
 """Names a cell whose load has a course."""
 AMOUNTS = ("iterations", "seconds", "warm_up", "repeats")
+"""What options may give in place of a size's own, and batches and levels."""
 LEAST_BASE_PER_S = 0.05
 
 
@@ -33,10 +34,9 @@ class Size:
     profile: str = ""
     peaks: tuple[float, ...] = ()
 
-    def with_amounts(self, *amounts: float) -> Self:
-        """The same with other AMOUNTS, where they are not 0."""
-        given = {name: amount for name, amount in zip(AMOUNTS, amounts, strict=True) if amount}
-        return replace(self, **given)  # type: ignore[arg-type]
+    def given(self, **more: Any) -> Self:
+        """The same with others of its fields, where they are not 0 or empty."""
+        return replace(self, **{name: value for name, value in more.items() if value})
 
 
 class StudyDefinition:
@@ -49,6 +49,8 @@ class StudyDefinition:
     """Shell patterns of those it asks where --endpoints does not say."""
     emulate: ClassVar[str] = ""
     """What embedded servers emulate where --emulate does not say."""
+    all_batches: ClassVar[bool] = False
+    """Whether its open load, too, is of all batches of its size, and not of single items."""
     operators: ClassVar[bool] = False
     """Whether the report has the operator profile of the embedded ONNX engine, made before any load."""
 
@@ -66,16 +68,32 @@ def serial_and_concurrent(endpoints: Iterable[Endpoint], size: Size) -> list[Cel
     return cells
 
 
-def concurrent(endpoint: Endpoint, level: int, size: Size, **axes: Any) -> Cell:
-    """So many users at batch 1: twice the iterations, as in the seeds, and at least five requests a user."""
-    return Cell(endpoint, 1, level, max(2 * size.iterations, 5 * level), size.seconds, **axes)
+def concurrent(endpoint: Endpoint, level: int, size: Size, batch: int = 1, **axes: Any) -> Cell:
+    """So many users at a batch: twice the iterations, as in the seeds, and at least five requests a user."""
+    return Cell(endpoint, batch, level, max(2 * size.iterations, 5 * level), size.seconds, **axes)
 
 
-def at_rates(endpoints: Iterable[Endpoint], size: Size, rates: Iterable[float], **axes: Any) -> list[Cell]:
-    """Open load at batch 1: each endpoint at each rate, in requests a second, or with the size's profile."""
+def every_batch_and_level(endpoints: Iterable[Endpoint], size: Size) -> list[Cell]:
+    """Each endpoint at every batch with every number of users."""
+    return [
+        concurrent(endpoint, level, size, batch)
+        if level > 1
+        else Cell(endpoint, batch, 1, size.iterations, size.seconds)
+        for endpoint, batch, level in itertools.product(endpoints, size.batches, size.levels)
+    ]
+
+
+def at_rates(
+    endpoints: Iterable[Endpoint],
+    size: Size,
+    rates: Iterable[float],
+    batches: Iterable[int] = (1,),
+    **axes: Any,
+) -> list[Cell]:
+    """Open load: each endpoint at each rate, in requests a second, or with the size's profile."""
     cells = [
-        Cell(endpoint, 1, rate, size.iterations, size.seconds, "open", **axes)
-        for endpoint, rate in itertools.product(endpoints, rates)
+        Cell(endpoint, batch, rate, size.iterations, size.seconds, "open", **axes)
+        for endpoint, batch, rate in itertools.product(endpoints, batches, rates)
     ]
     return [profiled(cell, size.profile) for cell in cells] if size.profile else cells
 
@@ -90,6 +108,35 @@ def profiled(cell: Cell, profile: str) -> Cell:
         raise UsageError(f"--rates {cell.level:g}: with a load profile, give {least:g} a second or more")
     course = parse(profile, cell.level)
     return replace(cell, requests=course.arrivals, seconds=course.seconds, profile=profile, variant=PROFILE)
+
+
+def taken(cells: Sequence[Cell], asked: Sequence[int]) -> tuple[list[Cell], list[str]]:
+    """The cells whose batch their endpoint takes, and sentences on those that are left out.
+
+    `asked`: batches that an option names. Raises UsageError where an endpoint takes none of its batches.
+    """
+    kept: set[str] = set()
+    said = []
+    for name, of_endpoint in itertools.groupby(sorted(cells, key=_name), key=_name):
+        own = list(of_endpoint)
+        most = own[0].endpoint.contract.max_batch
+        fit = [cell for cell in own if not most or cell.batch <= most]
+        left = sorted({cell.batch for cell in own if cell not in fit})
+        if left and not fit:
+            option = "--batches" if asked else "--cells"
+            raise UsageError(
+                f"{option}: {name} takes {most} a request at most; give --batches {most}, or fewer"
+            )
+        if left:
+            said.append(
+                f"{name} takes {most} a request at most: batch {', '.join(map(str, left))} is left out"
+            )
+        kept |= {cell.name for cell in fit}
+    return [cell for cell in cells if cell.name in kept], said
+
+
+def _name(cell: Cell) -> str:
+    return cell.endpoint.name
 
 
 def matching(cells: list[Cell], pattern: str) -> list[Cell]:

@@ -192,9 +192,9 @@ class ServerMemory:
 
         `gpu_memory_bytes` is of its processes alone, and not there where no driver tells that by process.
         """
-        pid = self._servers.get(endpoint.backend, {}).get("pid")
+        pid = self._servers.get(endpoint.shares, {}).get("pid")
         held = in_thread(lambda: self._read(pid)) if pid else {}
-        return {"server": endpoint.backend, **held} if held else {}
+        return {"server": endpoint.shares, **held} if held else {}
 
     def _read(self, pid: int) -> dict[str, Any]:
         pids = family(pid)

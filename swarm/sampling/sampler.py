@@ -31,7 +31,7 @@ def open_sources(
 ) -> Iterator[dict[str, Read]]:
     """What to read for an endpoint, by name; where two tell the same, the first counts.
 
-    `metrics`: URLs of pages of metrics by backend. `namespace`: the address of this machine's servers where
+    `metrics`: URLs of pages of metrics by server. `namespace`: the address of this machine's servers where
     they are in a network namespace, whose traffic is not among that of the machine's own devices. `cluster`:
     where the endpoint is a Service of Kubernetes, whose pods have counters of their own.
     """
@@ -45,7 +45,7 @@ def open_sources(
         else:
             read = stack.enter_context(backend_of(endpoint).counters(endpoint, GIVE_UP_S))
             reads["server"] = functools.partial(without_batches, read)
-        if url := metrics.get(endpoint.backend):
+        if url := metrics.get(endpoint.shares) or endpoint.settings.get("metrics"):
             reads["metrics"] = stack.enter_context(metrics_reader(url, endpoint, GIVE_UP_S))
         reads["host"] = (HostSampler(traffic=lambda: None) if namespace else HostSampler()).read
         yield reads

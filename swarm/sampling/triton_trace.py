@@ -157,7 +157,7 @@ class TraceReader:
 
     def joined(self, run: PlannedRun) -> Joined | None:
         """The measured requests of the run just drained; None where its server does not trace."""
-        server = self._servers.get(run.cell.endpoint.backend, {})
+        server = self._servers.get(run.cell.endpoint.shares, {})
         if "trace" not in server:
             return None
         waits_ns = self._collector.raw.waits_ns(run.cell.name, run.repeat)

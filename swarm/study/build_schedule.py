@@ -10,7 +10,7 @@ from swarm.launcher.launch_info import LaunchInfo
 from swarm.options.model import AXES, Options, flag
 from swarm.output.gate import Gate
 from swarm.plan.cell import Cell
-from swarm.plan.matrix import Size, StudyDefinition, at_rates, is_meant, matching
+from swarm.plan.matrix import AMOUNTS, Size, StudyDefinition, at_rates, is_meant, matching, taken
 from swarm.plan.rate_search import MOST_STEPS, START_PER_S, RateSearch
 from swarm.plan.schedule import RepeatingSchedule, Schedule
 from swarm.plan.sweep import cross
@@ -26,6 +26,7 @@ def schedule_of(
     gate: Gate,
     workers: int = 0,
     check_servers: Callable[[Sequence[Cell]], None] = lambda cells: None,
+    say: Callable[[str], None] = lambda text: None,
 ) -> tuple[Schedule, Size]:
     """What to run on `workers` processes, 0 for as many as come, and with which amounts.
 
@@ -34,7 +35,10 @@ def schedule_of(
     """
     size, bound = size_of(study, options)
     crossed = cross(own_cells(study, endpoints, options, size), options.axes)
-    cells = matching([cell for cell in crossed if launch.offers(cell)], options.cells)
+    meant = matching([cell for cell in crossed if launch.offers(cell)], options.cells)
+    cells, left_out = taken(meant, options.batches)
+    for sentence in left_out:
+        say(sentence)
     for name, axis in AXES.items():
         if options.given(name) and not any(axis.applies(cell) for cell in cells):
             raise UsageError(f"{flag(name)}: is of {axis.of}, and no cell asks one of them; leave it out")
@@ -66,8 +70,8 @@ def varies_servers(study: StudyDefinition, asked: Sequence[Endpoint], options: O
 
 def size_of(study: StudyDefinition, options: Options) -> tuple[Size, RateBound | None]:
     """The amounts that the options leave or give, and the bound of a search, if it is one."""
-    amounts = (options.iterations, options.seconds, options.warm_up, options.repeats)
-    size = study.sizes[options.size].with_amounts(*amounts)
+    amounts = {name: getattr(options, name) for name in (*AMOUNTS, "batches", "levels")}
+    size = study.sizes[options.size].given(**amounts)
     bound = RateBound.parse(options.find_rate) if options.find_rate else None
     if bound:
         size = replace(size, iterations=options.iterations or bound.results)
@@ -88,7 +92,8 @@ def own_cells(
         # Its own cells are of open load: the options say of which.
         cells = study.cells(endpoints, replace(size, peaks=options.rates or size.peaks))
     elif options.rates or options.find_rate:
-        return at_rates(endpoints, size, options.rates or (START_PER_S,))
+        batches = size.batches if study.all_batches else options.batches or (1,)
+        return at_rates(endpoints, size, options.rates or (START_PER_S,), batches)
     elif options.load_profile:
         raise UsageError("--load-profile: is of open load; give --rates, its peaks, too")
     else:

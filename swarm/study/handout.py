@@ -5,19 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gevent
-import numpy as np
-from numpy.typing import NDArray
 
 from swarm.distributed.workers import Answers, Workers
-from swarm.errors import StudyError, UsageError
+from swarm.errors import StudyError
 from swarm.options.model import Options
 from swarm.study.conductor import PREPARE_S
-from users.backends.registry import facts_of, transport_of
+from swarm.targets.golden import golden_embeddings
 from users.endpoint import Endpoint
-from users.errors import RequestError
 from users.inputs.images import ImageSet
-from users.load.check import check_form
-from users.transport.base import EMBEDDING_SIZE, rotation
 
 WORKERS_S = 60.0
 
@@ -39,42 +34,24 @@ def wait_for_workers(workers: Workers, say: Callable[[str], None], wanted: int =
     return len(workers.taking_part())
 
 
-def hand_out(workers: Workers, reference: Endpoint, images: ImageSet, options: Options) -> None:
-    """Fetch the golden embeddings from `reference`; give every worker what it needs. Raises SwarmError.
+def hand_out(workers: Workers, endpoints: Sequence[Endpoint], images: ImageSet, options: Options) -> None:
+    """Fetch the golden embeddings; give every worker what it needs. Raises SwarmError.
 
     Where no model computes there are none, and answers are checked for their form alone.
     """
-    golden = b""
-    if facts_of(reference).computes:
-        golden = golden_embeddings(reference, images, options.request_timeout).tobytes()
+    golden = golden_embeddings(endpoints, images, options.request_timeout, options.golden)
     study = {
         "images": options.images,
+        "texts": options.texts,
+        "pool_bytes": options.pool_bytes,
         "sha256": images.sha256,
-        "golden": golden,
+        "golden": {space: rows.tobytes() for space, rows in golden.items()},
         "min_cosine": options.min_cosine,
         "timeout_s": options.request_timeout,
         "raw_results": options.raw_results,
         "trace": options.trace,
     }
     ask_all(workers, "study", study)
-
-
-def golden_embeddings(endpoint: Endpoint, images: ImageSet, timeout_s: float) -> NDArray[np.float32]:
-    """float32 of shape [n, 512], one row a picture. Raises UsageError where the endpoint does not answer."""
-    transport = transport_of(endpoint)
-    golden = np.zeros((len(images), EMBEDDING_SIZE), dtype=np.float32)
-    try:
-        with transport(endpoint, timeout_s) as client:
-            # One by one: a batch would be the first of its size, and its cost would not be told.
-            for indices in rotation(len(images), 1):
-                reply = client.send(transport.prepare(images, indices, endpoint))
-                check_form(reply, len(indices))
-                golden[list(indices)] = reply.embeddings
-    except RequestError as error:
-        raise UsageError(
-            f"{endpoint.name} {endpoint.shown}: no golden embeddings from it ({error})"
-        ) from error
-    return golden
 
 
 def check_reach(

@@ -32,6 +32,7 @@ from swarm.output.results_folder import header, make_folder, new_folder, open_le
 from swarm.output.run_fold import RunFold
 from swarm.plan.matrix import Size, StudyDefinition
 from swarm.plan.schedule import Schedule
+from swarm.redaction import redact_output
 from swarm.sampling.kubernetes import NO_COUNTERS, cluster_of
 from swarm.sampling.machine import ServerMemory
 from swarm.sampling.sampler import Sampler, open_sources
@@ -42,6 +43,7 @@ from swarm.study.dependencies import Dependencies, Users
 from swarm.study.finish import INCONCLUSIVE, USAGE, StudyEnd
 from swarm.study.handout import check_reach, hand_out, wait_for_workers
 from swarm.study.run_phases import Terms
+from swarm.targets.discover import own_endpoints
 from swarm.targets.embedded import profile_argv, profile_operators, wants_profile
 from swarm.targets.endpoints import check_metrics, chosen, metrics_addresses
 from swarm.targets.model_settings import ModelControl
@@ -98,10 +100,12 @@ class Master:
         # Refused before servers start; every press of Start reads it again.
         Gate.of(options, self._say)
         self._launch.check_links(options.links)
-        asked = chosen(self._study.endpoints, options.endpoints, options.skip_trt)
+        own = own_endpoints(options)
+        redact_output()
+        asked = chosen(self._study.endpoints, options, own)
         make_folder(Path(options.results_dir))
         try:
-            self.images = load_images(options.images)
+            self.images = load_images(options.images, options.texts, options.pool_bytes)
         except ImageSetError as error:
             raise UsageError(str(error)) from error
         if options.prometheus_port:
@@ -173,7 +177,8 @@ class Master:
         options = replace(options, baseline=gate.baseline)
         workers = self._launch.workers if isinstance(self._runner, MasterRunner) else 1
         study, endpoints, launch = self._study, self._servers.endpoints, self._launch
-        return options, *schedule_of(study, endpoints, options, launch, gate, workers, self._control.check)
+        check, say = self._control.check, self._say
+        return options, *schedule_of(study, endpoints, options, launch, gate, workers, check, say)
 
     def _dependencies(self) -> Dependencies:
         """What the conductor acts through; several replicas have no counters in common."""
@@ -215,13 +220,12 @@ class Master:
         self._collector.begin_study(ledger, options.raw_results)
         count = wait_for_workers(self._workers, self._say, self._launch.workers)
         self._launch.tell_begun()
-        first = self._servers.endpoints[0]
         # From here on Locust's state says that a test is on, so that Stop and Ctrl-C reach this greenlet.
         self._users.spawn(0)
         runs = f"{len(schedule.planned)} runs" if schedule.planned else "runs as the search needs"
         size = f"{runs} ({options.size}), {count} worker(s)"
         self._say(f"{self._study.title}: {size}, results in {folder}/")
-        hand_out(self._workers, first, self.images, options)
+        hand_out(self._workers, self._servers.endpoints, self.images, options)
         told = check_reach(self._workers, self._servers.endpoints, self._launch.ways(options.links))
         here = {name: target["resolved"] for name, target in self._servers.targets.items()}
         self._elsewhere = elsewhere(here, told)

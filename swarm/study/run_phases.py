@@ -204,7 +204,7 @@ class RunPhases:
             raise StudyError(self._deps.collector.fault)
         if stopped := self._deps.stopped():
             raise StudyError(stopped)
-        if fault := self._deps.server_fault(self.run.cell.endpoint.backend):
+        if fault := self._deps.server_fault(self.run.cell.endpoint.shares):
             raise RunFailedError(fault)
 
     def _note_lost(self, lost: Sequence[str]) -> None:

@@ -21,7 +21,7 @@ from swarm.options.parse import add_options
 from swarm.plan.matrix import StudyDefinition
 from swarm.redaction import redact_exceptions, redact_output
 from swarm.study.master import Master
-from swarm.targets.presets import FIVE
+from swarm.targets.endpoints import FIVE
 
 
 class StudyShape(StudyDefinition, LoadTestShape):

@@ -89,7 +89,7 @@ class FirstCalls:
 
         What was known of it and never told.
         """
-        server = (endpoint.host, endpoint.backend)
+        server = (endpoint.host, endpoint.shares)
         untold = [call for key, call in self._first.items() if key[:2] == server and key not in self._told]
         self._reloaded.add(server)
         self._first = {key: call for key, call in self._first.items() if key[:2] != server}
@@ -155,4 +155,4 @@ class FirstCalls:
 
     def _model(self, endpoint: Endpoint) -> Model:
         # Both protocols of a server have a port of their own on one host.
-        return endpoint.host, endpoint.backend, endpoint.model or endpoint.behind
+        return endpoint.host, endpoint.shares, endpoint.model or endpoint.behind

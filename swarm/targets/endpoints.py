@@ -8,7 +8,6 @@ from typing import Any
 from swarm.errors import UsageError
 from swarm.options.addresses import Place, check_secrets, place_of
 from swarm.options.model import Options, flag
-from swarm.targets.presets import EVERY
 from users.backends.asking import page_reader
 from users.backends.registry import backend_of, backends, url_options
 from users.endpoint import Endpoint
@@ -17,27 +16,39 @@ from users.tls import OPEN, Security, SecurityError, token_of, variable_of
 from users.transport.admin_connection import PATIENCE_S
 
 ALL = "all"
+FIVE = ("pytorch-http", "onnx-http", "onnx-grpc", "trt-http", "trt-grpc")
+"""The endpoints that the published studies asked: one model in some of its ways."""
+EVERY = (*FIVE, "gateway-http", "onnx-jpeg-*", "onnx-uint8-*")
+"""What `--endpoints all` asks: those, and what they had not."""
 
 
-def chosen(own: Sequence[str], asked: str, skip_trt: bool) -> list[Endpoint]:
-    """The endpoints, at no address yet, that a study asks by its `own` patterns, or by those `asked` for.
+def chosen(study: Sequence[str], options: Options, own: Sequence[Endpoint] = ()) -> list[Endpoint]:
+    """The endpoints that a study asks, its own presets at no address yet; those of --endpoint last.
 
-    `asked`: patterns between commas, or `all`; empty for none. Raises UsageError where one matches nothing,
-    or where nothing is left.
+    They are named by the patterns of --endpoints, or else they are all of --endpoint, and of presets those of
+    the `study`'s patterns, where no others are asked. Raises UsageError where a pattern matches nothing, or
+    nothing is left.
     """
-    patterns = patterns_of(own, asked)
-    known = [endpoint for backend in backends().values() for endpoint in backend.endpoints]
+    presets = [endpoint for backend in backends().values() for endpoint in backend.endpoints]
+    patterns = patterns_of(study, options.endpoints)
+    check_patterns(patterns, [*presets, *own])
+    wanted = own if not options.endpoints else [one for one in own if matches(one, patterns)]
+    alone = bool(own) and not options.endpoints and not options.urls
+    found = [] if alone else [one for one in presets if matches(one, patterns)]
+    left = [one for one in found if not (options.skip_trt and backend_of(one).facts.compiled)]
+    if not left and not wanted:
+        raise UsageError(
+            "--skip-trt: leaves no endpoint of these; leave it out, or name others by --endpoints"
+        )
+    return [*left, *wanted]
+
+
+def check_patterns(patterns: Iterable[str], known: Sequence[Endpoint]) -> None:
+    """Raises UsageError where a pattern matches none of the known endpoints."""
     for pattern in patterns:
         if not any(matches(endpoint, [pattern]) for endpoint in known):
             names = ", ".join(each.name for each in known if not backend_of(each).facts.stands_for)
             raise UsageError(f"--endpoints {pattern}: names no endpoint; they are {names}, or {ALL}")
-    found = [endpoint for endpoint in known if matches(endpoint, patterns)]
-    left = [endpoint for endpoint in found if not (skip_trt and backend_of(endpoint).facts.compiled)]
-    if not left:
-        raise UsageError(
-            "--skip-trt: leaves no endpoint of these; leave it out, or name others by --endpoints"
-        )
-    return left
 
 
 def patterns_of(own: Sequence[str], asked: str) -> Sequence[str]:
@@ -48,8 +59,10 @@ def patterns_of(own: Sequence[str], asked: str) -> Sequence[str]:
 
 def matches(endpoint: Endpoint, patterns: Iterable[str]) -> bool:
     """Whether some shell pattern names it, or what it stands for."""
-    stands_for = backend_of(endpoint).facts.stands_for or endpoint.backend
-    names = (endpoint.name, stands_for + endpoint.name.removeprefix(endpoint.backend))
+    names = [endpoint.name]
+    if stands_for := backends().get(backend_of(endpoint).facts.stands_for):
+        way = (endpoint.payload, endpoint.protocol)
+        names += [one.name for one in stands_for.endpoints if (one.payload, one.protocol) == way]
     return any(fnmatchcase(name, pattern) for pattern in patterns for name in names)
 
 
@@ -63,6 +76,8 @@ def servers_for(asked: Iterable[Endpoint], emulated: bool) -> tuple[list[str], l
 
 def flag_of(endpoint: Endpoint) -> str:
     """Which option names the target of an endpoint, a floor's too; the endpoint itself where none does."""
+    if not backend_of(endpoint).ways:
+        return f"--endpoint {endpoint.name}"
     name = url_option(endpoint)
     return flag(name) if name in url_options() else endpoint.floor_of or endpoint.name
 
@@ -73,10 +88,15 @@ def url_option(endpoint: Endpoint) -> str:
 
 
 def endpoints_from_options(options: Options, asked: Sequence[Endpoint]) -> list[Endpoint]:
-    """Those asked whose URLs were given. Raises UsageError on an unreadable one, or for none."""
+    """Those asked whose URLs were given, and those of --endpoint, which have one.
+
+    Raises UsageError on an unreadable one, or for none.
+    """
     made = []
     for endpoint in asked:
         option, backend = url_option(endpoint), backend_of(endpoint)
+        if endpoint.address:
+            made.append(endpoint)
         if url := options.urls.get(option, ""):
             place = place_of(flag(option), url, endpoint.protocol)
             own = options.models.get(f"{backend.name}_model", backend.model)
@@ -128,7 +148,7 @@ def endpoints_from_ready(ready: Mapping[str, Any], asked: Iterable[Endpoint]) ->
     """Those asked that embedded servers have, from their `ready` event."""
     made = []
     for endpoint in asked:
-        server = ready["endpoints"].get(endpoint.backend)
+        server = ready["endpoints"].get(endpoint.shares)
         if server is not None:
             # All servers of ours that take a token take the one.
             takes_token = backend_of(endpoint).takes_token

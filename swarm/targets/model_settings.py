@@ -104,7 +104,7 @@ class ModelControl:
             self._inner[endpoint.name] = adjust_of(endpoint).inner(endpoint)
         model = self._inner[endpoint.name]
         # Both protocols of a server have a port of their own on one host.
-        key = (model.host, model.backend, model.model)
+        key = (model.host, model.shares, model.model)
         if key not in self._held:
             original = adjust_of(model).config_of(model)
             self._held[key] = SetModel(model, original, original)

@@ -3,7 +3,7 @@
 import socket
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 from swarm.errors import UsageError
 from swarm.targets.cold_start import ANNOUNCE_S, LONGEST_S
 from swarm.targets.endpoints import flag_of
-from users.backends.registry import backend_of, transport_of
+from users.backends.registry import backend_of, codec_of, facts_of
 from users.endpoint import Endpoint
 from users.errors import RequestError, TargetError, is_cut_off, tls_fault
 from users.inputs.images import ImageSet
-from users.load.check import check_form
+from users.load.check import check_form, cosine, has_unit_rows
 from users.tls import OPEN
 from users.transport.admin_connection import PATIENCE_S, no_token, refuses_token
 from users.transport.base import Reply
-from users.transport.http import HttpTransport
 from users.transport.sockets import connect
+from users.transport.transports import client
 
 HELLO = {
     "http": b"HEAD / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n",
@@ -33,12 +33,17 @@ HELLO = {
 """What each protocol begins with, without the token: of HTTP/2 its preface, and settings that are empty."""
 EXPIRED, NOT_YET, WRONG_NAME, WRONG_ADDRESS = 10, 9, 62, 64
 """OpenSSL's codes of a verification that failed."""
+APART = "give them spaces of their own (space in a file, or --space {here}=NAME)"
 
 
 @dataclass(frozen=True)
 class First:
-    """The first picture's embedding, float32 of shape [512], and how long the request for it took."""
+    """The first item's embedding, float32 of shape [dimension], and how long the request for it took.
 
+    `endpoint` is as it was, with what the answer shows of its vectors.
+    """
+
+    endpoint: Endpoint
     embedding: NDArray[np.float32]
     took_ns: int
 
@@ -57,8 +62,21 @@ def verdict(endpoint: Endpoint, images: ImageSet, say: Callable[[str], None]) ->
 
 
 def check_target(endpoint: Endpoint, images: ImageSet, say: Callable[[str], None]) -> First:
-    """One endpoint: reachable, of the right kind, its model there, and able to embed a picture."""
+    """One endpoint: reachable, of the right kind, its model there, and able to embed an item."""
     name = f"{flag_of(endpoint)} {endpoint.shown}"
+    check_kind(name, endpoint)
+    try:
+        reply, took_ns = first_reply(endpoint, images, 1, say)
+        check_form(reply, 1, codec_of(endpoint).endpoint.contract)
+        return First(learned(endpoint, reply), reply.embeddings[0], took_ns)
+    except RequestError as error:
+        if refuses_token(error):
+            raise UsageError(f"{name}: {no_token(endpoint)}") from error
+        raise UsageError(f"{name}: {no_embedding(endpoint, error)} ({error})") from error
+
+
+def check_kind(name: str, endpoint: Endpoint) -> None:
+    """Reachable, over TLS where it should be, and of the right kind. Raises UsageError."""
     check_reachable(name, endpoint)
     if endpoint.tls:
         check_tls(name, endpoint)
@@ -68,42 +86,78 @@ def check_target(endpoint: Endpoint, images: ImageSet, say: Callable[[str], None
         if not endpoint.tls and speaks_tls(endpoint):
             raise UsageError(f"{name}: speaks TLS; give {replace(endpoint, tls=True).shown}") from None
         raise UsageError(f"{name}: {error}") from error
+
+
+def learned(endpoint: Endpoint, reply: Reply) -> Endpoint:
+    """The endpoint with the dimension and the length of its vectors, where only an answer tells them."""
+    contract = codec_of(endpoint).endpoint.contract
+    unit = has_unit_rows(reply.embeddings) if contract.unit is None else contract.unit
+    made = replace(contract, dimension=int(reply.embeddings.shape[1]), unit=unit)
+    return replace(endpoint, contract=made) if endpoint.codec else endpoint
+
+
+def check_pair(first: First, images: ImageSet, say: Callable[[str], None], min_cosine: float) -> int:
+    """Two items in one request are two rows, in their order; the request's nanoseconds. Raises UsageError.
+
+    `first` is of the first item alone.
+    """
+    endpoint = first.endpoint
+    name = f"{flag_of(endpoint)} {endpoint.shown}"
     try:
-        reply, took_ns = first_reply(endpoint, images, 1, say)
-        check_form(reply, 1)
+        reply, took_ns = first_reply(endpoint, images, 2, say)
     except RequestError as error:
-        if refuses_token(error):
-            raise UsageError(f"{name}: {no_token(endpoint)}") from error
-        raise UsageError(f"{name}: {no_embedding(endpoint, error)} ({error})") from error
-    return First(reply.embeddings[0], took_ns)
+        raise UsageError(
+            f"{name}: answers one item a request, but not two ({error}); set max_batch = 1 if that is all"
+        ) from error
+    if len(reply.embeddings) != 2:
+        raise UsageError(
+            f"{name}: gives {plural_rows(reply)} for two items in one request; set max_batch = 1, or mend how"
+            " its file says that a batch is sent"
+        )
+    found = cosine(reply.embeddings[0], first.embedding)
+    if facts_of(endpoint).computes and not found >= min_cosine:
+        raise UsageError(
+            f"{name}: the first of two rows is not the first item's (cosine {found:.4f}): rows come in"
+            " another order; give answer.order, or set max_batch = 1"
+        )
+    return took_ns
+
+
+def plural_rows(reply: Reply) -> str:
+    """`1 row`."""
+    count = len(reply.embeddings)
+    return f"{count} row{'s' * (count != 1)}"
 
 
 def no_embedding(endpoint: Endpoint, error: RequestError) -> str:
     """What is wrong with an endpoint that answers, but not its first request."""
-    transport = transport_of(endpoint)
-    if not issubclass(transport, HttpTransport) or not error.detail.startswith("HTTP 404"):
+    if endpoint.protocol != "http" or not error.detail.startswith("HTTP 404"):
         return "answers, but does not embed a picture"
     mend = "leave --floor out" if endpoint.floor_of else "is it the URL of another server?"
-    return f"has no POST {transport(endpoint, PATIENCE_S).path}; {mend}"
+    return f"has no POST {codec_of(endpoint).path}; {mend}"
 
 
 def first_reply(
-    endpoint: Endpoint, images: ImageSet, size: int, say: Callable[[str], None]
+    endpoint: Endpoint, images: ImageSet, size: int, say: Callable[[str], None], start: int = 0
 ) -> tuple[Reply, int]:
-    """The answer to one request of `size` pictures, however long it takes, and its nanoseconds.
+    """The answer to one request of `size` items from `start` on, however long it takes, and its nanoseconds.
 
-    Raises RequestError.
+    Raises RequestError, or UsageError where no such request can be made.
     """
-    transport = transport_of(endpoint)
-    prepared = transport.prepare(images, tuple(index % len(images) for index in range(size)), endpoint)
+    codec = codec_of(endpoint)
+    count = images.count(codec.endpoint.contract)
+    try:
+        prepared = codec.prepare(images, tuple((start + index) % count for index in range(size)))
+    except ValueError as error:
+        raise UsageError(f"{flag_of(endpoint)}: {error}") from error
     text = f"{endpoint.name}: still waiting for its first answer at batch {size}" + (
         "" if endpoint.payload == "json" else "; an engine may be being built"
     )
     announcement = gevent.spawn_later(ANNOUNCE_S, say, text)
     try:
-        with transport(endpoint, LONGEST_S) as client:
+        with client(codec, LONGEST_S) as asking:
             began_ns = time.perf_counter_ns()
-            return client.send(prepared), time.perf_counter_ns() - began_ns
+            return asking.send(prepared), time.perf_counter_ns() - began_ns
     finally:
         announcement.kill()
 
@@ -198,14 +252,21 @@ def speaks_tls(endpoint: Endpoint) -> bool:
     return True
 
 
-def check_agreement(firsts: Mapping[str, NDArray[np.float32]], min_cosine: float) -> dict[str, float]:
-    """Cosine of each endpoint's embedding of the first picture with the first one's. Raises UsageError."""
-    reference = next(iter(firsts), "")
-    cosines = {name: float(firsts[reference] @ first) for name, first in firsts.items()}
-    worst = min(cosines, key=lambda name: cosines[name], default="")
-    if worst and cosines[worst] < min_cosine:
-        raise UsageError(
-            f"{worst} gives another embedding than {reference} for the same picture "
-            f"(cosine {cosines[worst]:.4f}): serve the same weights on both, or lower --min-cosine"
-        )
-    return cosines
+def check_agreement(firsts: Sequence[First], min_cosine: float) -> None:
+    """Endpoints of one space give the same embedding for the same item. Raises UsageError."""
+    references: dict[str, First] = {}
+    for first in firsts:
+        space = codec_of(first.endpoint).endpoint.space
+        reference = references.setdefault(space, first)
+        here, there = first.endpoint.name, reference.endpoint.name
+        if len(first.embedding) != len(reference.embedding):
+            raise UsageError(
+                f"{here} gives {len(first.embedding)} numbers and {there} {len(reference.embedding)}, but"
+                f" both are of the space {space!r}: {APART.format(here=here)}"
+            )
+        found = cosine(first.embedding, reference.embedding)
+        if not found >= min_cosine:
+            raise UsageError(
+                f"{here} gives another embedding than {there} for the same item (cosine {found:.4f}): serve"
+                f" the same weights on both, lower --min-cosine, or {APART.format(here=here)}"
+            )

@@ -9,6 +9,7 @@ from swarm.errors import UsageError
 from swarm.launcher.launch_info import LaunchInfo, relocated
 from swarm.options.model import Options
 from swarm.targets.cold_start import FirstCalls
+from swarm.targets.discover import described
 from swarm.targets.embedded import EmbeddedServers, arguments
 from swarm.targets.endpoints import (
     endpoints_from_options,
@@ -17,9 +18,9 @@ from swarm.targets.endpoints import (
     metrics_addresses,
     unasked,
 )
-from swarm.targets.preflight import check_agreement, first_reply, verdict
+from swarm.targets.preflight import check_agreement, check_pair, first_reply, verdict
 from users.backends.asking import stated
-from users.backends.registry import facts_of, has_floor
+from users.backends.registry import backend_of, facts_of, has_floor
 from users.endpoint import Endpoint, is_loopback
 from users.inputs.images import ImageSet
 from users.tls import SecurityError, control_header
@@ -71,7 +72,8 @@ class Servers:
                 control_header()
             except SecurityError as error:
                 raise UsageError(str(error)) from error
-            self.endpoints = endpoints_from_options(options, asked)
+            self.endpoints = described(endpoints_from_options(options, asked), options)
+            check_provable(self.endpoints)
             if text := unasked(options, self.endpoints):
                 self._say(text)
             for endpoint in self.endpoints:
@@ -97,22 +99,36 @@ class Servers:
                 self._say(f"target {told(endpoint, addresses)}")
         asked = {}
         for endpoint in self.endpoints:
-            if url := metrics.get(endpoint.backend):
+            if url := metrics.get(endpoint.shares):
                 parts = urlsplit(url)
                 page = replace(endpoint, address=parts.netloc, tls=parts.scheme == "https")
-                asked[f"the metrics of {endpoint.backend}"] = record_of(page, resolved(page))
+                asked[f"the metrics of {endpoint.shares}"] = record_of(page, resolved(page))
         if warning := in_clear({**self.targets, **asked}):
             self._say(warning)
 
     def _check(self, min_cosine: float) -> None:
-        firsts = {e.name: verdict(e, self._images, self._say) for e in self.endpoints}
-        computed = {e.name: firsts[e.name].embedding for e in self.endpoints if facts_of(e).computes}
-        check_agreement(computed, min_cosine)
-        for endpoint in self.endpoints:
-            self.first_calls.known(endpoint, 1, firsts[endpoint.name].took_ns)
+        firsts = [verdict(endpoint, self._images, self._say) for endpoint in self.endpoints]
+        self.endpoints = [first.endpoint for first in firsts]
+        check_agreement([first for first in firsts if facts_of(first.endpoint).computes], min_cosine)
+        for first in firsts:
+            self.first_calls.known(first.endpoint, 1, first.took_ns)
+            # Of presets it is known.
+            if not backend_of(first.endpoint).ways and first.endpoint.contract.max_batch != 1:
+                took_ns = check_pair(first, self._images, self._say, min_cosine)
+                self.first_calls.known(first.endpoint, 2, took_ns)
 
     def _call(self, endpoint: Endpoint, size: int) -> int:
         return first_reply(endpoint, self._images, size, self._say)[1]
+
+
+def check_provable(endpoints: Sequence[Endpoint]) -> None:
+    """Raises UsageError where gRPC would have to trust a server that need not prove its name."""
+    for endpoint in endpoints:
+        if endpoint.protocol == "grpc" and endpoint.tls and not endpoint.security.verify:
+            raise UsageError(
+                "--tls-no-verify: gRPC cannot leave verification out; give --tls-ca in its place, or leave"
+                f" {flag_of(endpoint)} out"
+            )
 
 
 def check_far(hosts: Sequence[str], what: str) -> None:

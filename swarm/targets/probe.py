@@ -1,0 +1,227 @@
+"""`python -m swarm probe TARGET`: what is there, how it would be asked, and what it answers; no load."""
+
+from locust import User  # noqa: F401  (first: it patches sockets and threads)
+
+import argparse
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from swarm.errors import UsageError
+from swarm.options.model import DESCRIBED, TLS, Options, flag, known_options
+from swarm.options.parse import add, parsed_as, resolve
+from swarm.redaction import redact_output
+from swarm.targets.discover import described, own_endpoints
+from swarm.targets.preflight import first_reply, verdict
+from users.backends.asking import read_counters
+from users.contract import Input
+from users.endpoint import Endpoint
+from users.errors import RequestError
+from users.inputs.images import ImageSet, ImageSetError, load_images
+from users.load.check import cosine
+from users.transport.base import Reply
+
+NAME = "probed"
+"""Of a target without one."""
+REPEATED = ("prepare", "output", "shape", "space")
+OPTIONS = ("images", "texts", "pool_mb")
+ROLES = {
+    "picture": "a picture's pixels",
+    "jpeg": "an encoded JPEG",
+    "text": "a text",
+    "ids": "token ids",
+    "ones": "ones",
+    "random": "random numbers",
+}
+SAME = 0.999
+
+
+@dataclass(frozen=True)
+class Probed:
+    """What came back: of the first item, and of the first two in one request, or why none did."""
+
+    endpoint: Endpoint
+    one: Reply
+    took_ns: int
+    two: Reply | str
+    second: Reply | None
+
+
+def main(argv: list[str]) -> int:
+    """Print what a target is; 0 where it can be asked. Raises UsageError where it cannot."""
+    parsed = parser().parse_args(argv)
+    name, _, target = parsed.target.rpartition("=") if is_named(parsed.target) else (NAME, "=", parsed.target)
+    options = options_of(parsed, f"{name}={target}")
+    try:
+        images = load_images(options.images, options.texts, options.pool_bytes)
+    except ImageSetError as error:
+        raise UsageError(str(error)) from error
+    endpoints = own_endpoints(options)
+    redact_output()
+    (endpoint,) = described(endpoints, options)
+    answers = asked(endpoint, images)
+    print("\n".join([f"{name}: {target}", *lines(answers), "", command(f"{name}={target}", options)]))
+    if parsed.out:
+        write(Path(parsed.out), target, answers)
+        print(f"\nWritten to {parsed.out}: edit it, and ask it by --endpoint NAME={parsed.out}")
+    return 0
+
+
+def is_named(target: str) -> bool:
+    """Whether a target has its name before it."""
+    return "=" in target.partition("/")[0]
+
+
+def command(endpoint: str, options: Options) -> str:
+    """What measures it."""
+    made = ["locust", "-f", "locustfiles/study.py", "--headless", "--endpoint", endpoint]
+    for name in REPEATED:
+        made += [word for value in getattr(options, name) for word in (flag(name), value)]
+    return shlex.join(made)
+
+
+def parser() -> argparse.ArgumentParser:
+    """With those of a study's options that say how an endpoint is asked."""
+    made = argparse.ArgumentParser(
+        prog="python -m swarm probe",
+        description="Asks an endpoint what it is, sends it one item and then two, and says how a study would"
+        " ask it. TARGET is what --endpoint of a study takes, with or without NAME=.",
+    )
+    made.add_argument(
+        "target", metavar="TARGET", help="a URL, e.g. triton+grpc://gpu:8001/siglip, or a TOML file"
+    )
+    made.add_argument("--out", metavar="FILE", help="write what was found to a TOML file, to be edited")
+    for name, option in known_options().items():
+        if (option.group in (DESCRIBED, TLS) or name in OPTIONS) and name != "endpoint":
+            add(made, name, option)
+    return made
+
+
+def options_of(parsed: argparse.Namespace, endpoint: str) -> Options:
+    """A study's options with those that were given. Raises UsageError."""
+    unset = dict.fromkeys(map(parsed_as, known_options()))
+    return resolve(argparse.Namespace(**{**unset, **vars(parsed), "endpoint": [endpoint]}))
+
+
+def asked(endpoint: Endpoint, images: ImageSet) -> Probed:
+    """One item, then two in one request. Raises UsageError where the first is not embedded."""
+    first = verdict(endpoint, images, print)
+    endpoint = first.endpoint
+    one, took_ns = first_reply(endpoint, images, 1, print)
+    two: Reply | str = "it takes one item a request"
+    second: Reply | None = None
+    if endpoint.contract.max_batch != 1:
+        try:
+            two = first_reply(endpoint, images, 2, print)[0]
+            second = first_reply(endpoint, images, 1, print, start=1)[0]
+        except RequestError as error:
+            two = f"refused ({error}); set max_batch = 1"
+    return Probed(endpoint, one, min(took_ns, first.took_ns), two, second)
+
+
+def lines(found: Probed) -> Iterator[str]:
+    """What a person reads, part by part."""
+    endpoint, contract = found.endpoint, found.endpoint.contract
+    version = f", version {endpoint.version}" if endpoint.version else ""
+    yield row("server", f"{endpoint.backend}, over {endpoint.protocol} at {endpoint.shown}")
+    yield row(
+        "model", f"{endpoint.model or 'not named'}{version}; embeddings of the space {endpoint.space!r}"
+    )
+    yield row("codec", endpoint.codec)
+    for one in contract.inputs:
+        yield row("input", input_text(one, endpoint))
+    output = f"{contract.output}: " if contract.output else ""
+    yield row("output", f"{output}{contract.dimension} numbers, {length_text(found)}")
+    yield row("first answer", f"{plural(len(found.one.embeddings), 'row')} in {found.took_ns / 1e6:.1f} ms")
+    yield row("two items", two_text(found))
+    yield row("its own times", times_text(endpoint, found.one))
+    for guess in contract.guesses:
+        yield row("guessed", guess)
+
+
+def row(name: str, text: str) -> str:
+    """One line."""
+    return f"  {name:<14} {text}"
+
+
+def input_text(one: Input, endpoint: Endpoint) -> str:
+    """`pixel_values FP16 [384, 384, 3]: a picture's pixels, NHWC, prepared as siglip`."""
+    told = [ROLES[one.role], one.layout]
+    told += [f"prepared as {endpoint.contract.preparation.name}"] if one.role == "picture" else []
+    return f"{one.name} {one.dtype} {list(one.shape)}: {', '.join(filter(None, told))}"
+
+
+def length_text(found: Probed) -> str:
+    """Whether its vectors have length 1."""
+    lengths = np.linalg.norm(found.one.embeddings, axis=1)
+    return "of length 1" if found.endpoint.contract.unit else f"not of length 1 ({lengths[0]:.4g})"
+
+
+def two_text(found: Probed) -> str:
+    """What came of two items in one request."""
+    if isinstance(found.two, str):
+        return found.two
+    rows = found.two.embeddings
+    if len(rows) != 2 or found.second is None:
+        return f"{plural(len(rows), 'row')}: set max_batch = 1"
+    here = [cosine(rows[at], single.embeddings[0]) for at, single in enumerate((found.one, found.second))]
+    if min(here) >= SAME:
+        bound = found.endpoint.contract.max_batch
+        return f"2 rows, in the order sent; {f'at most {bound} a request' if bound else 'no bound is known'}"
+    said = " and ".join(f"{found:.4f}" for found in here)
+    return f"2 rows, but not those of the items alone (cosines {said}): see answer.order"
+
+
+def times_text(endpoint: Endpoint, reply: Reply) -> str:
+    """Where the server states its own times, and what will not be known where it does not."""
+    if reply.server_ns:
+        return f"with each answer: {', '.join(reply.server_ns)}"
+    counted = read_counters(endpoint).get("counters") or {}
+    parts = [name.removesuffix("_ns") for name in counted if name.endswith("_ns")]
+    if parts:
+        return f"its counters: {', '.join(parts)}"
+    return "nowhere: a study will not tell its queue from its compute time"
+
+
+def plural(count: int, word: str) -> str:
+    """`1 row`, `2 rows`."""
+    return f"{count} {word}{'s' * (count != 1)}"
+
+
+def write(path: Path, target: str, found: Probed) -> None:
+    """The description as a file to edit. Raises UsageError where that cannot be written, or is there."""
+    if target.endswith(".toml") or "://" not in target:
+        raise UsageError(f"--out: {target} is a file already; edit that, or leave --out out")
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(toml_of(target, found))
+    except FileExistsError:
+        raise UsageError(f"--out {path}: is there already; name another file") from None
+    except OSError as error:
+        raise UsageError(f"--out {path}: cannot be written ({error.strerror}); name another file") from error
+
+
+def toml_of(target: str, found: Probed) -> str:
+    """What was found in the form that --endpoint takes."""
+    endpoint, contract = found.endpoint, found.endpoint.contract
+    most = contract.max_batch
+    if isinstance(found.two, Reply) and len(found.two.embeddings) != 2:
+        most = 1
+    told = [f'url = "{target}"', f'space = "{endpoint.space}"', f'output = "{contract.output}"']
+    told += (
+        [f'prepare = "{contract.preparation.name}"']
+        if any(i.role == "picture" for i in contract.inputs)
+        else []
+    )
+    told += [f"max_batch = {most}"] if most else ["# max_batch = 32   # most items a request"]
+    shapes = [
+        f'{one.name} = "{",".join([*(["B"] if contract.batched else []), *map(str, one.shape)])}"'
+        for one in contract.inputs
+        if all(size > 0 for size in one.shape)
+    ]
+    told += [f"shape = {{ {', '.join(shapes)} }}"] if shapes else []
+    comments = [f"# guessed: {guess}" for guess in contract.guesses]
+    return "\n".join(["# Written by python -m swarm probe.", *told, *comments, ""])

@@ -1,0 +1,278 @@
+"""Bodies of declared requests: what stands in them for one item and for several, and which are refused."""
+
+import base64
+import email
+import email.policy
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgpack
+import numpy as np
+import orjson
+import pytest
+from numpy.typing import NDArray
+
+from users.codecs.declared.template import BOUNDARY, DATA_URL, Template
+
+
+@dataclass
+class Thing:
+    """An item that notes what it is asked for."""
+
+    number: int
+    asked: list[str] = field(default_factory=list)
+
+    @property
+    def jpeg(self) -> bytes:
+        self.asked.append("jpeg")
+        return b"\xff\xd8" + bytes([self.number])
+
+    @property
+    def text(self) -> str:
+        self.asked.append("text")
+        return f'a "{self.number}"'
+
+    @property
+    def pixels(self) -> NDArray[np.float32]:
+        self.asked.append("pixels")
+        return np.full((3, 1, 2), self.number + 0.5, np.float32)
+
+
+ONE, TWO = Thing(1), Thing(2)
+BASE64 = [base64.b64encode(thing.jpeg).decode() for thing in (ONE, TWO)]
+URLS = [DATA_URL + text for text in BASE64]
+
+
+def sent(value: Any, *things: Thing, **more: Any) -> Any:
+    body, content_type = Template("json", value, **more).render(things or (ONE,))
+    assert content_type == "application/json"
+    return orjson.loads(body)
+
+
+def test_a_list_is_repeated_for_a_batch() -> None:
+    value = {"model": "clip", "n": 1, "input": ["$data_url"]}
+    assert sent(value) == {"model": "clip", "n": 1, "input": [URLS[0]]}
+    assert sent(value, ONE, TWO) == {"model": "clip", "n": 1, "input": URLS}
+
+
+def test_objects_in_a_list_are_repeated() -> None:
+    value = {"data": [{"blob": "$jpeg_base64", "of": {"text": "$text"}}], "tags": ["x"], "flag": True}
+    assert sent(value, ONE, TWO) == {
+        "data": [
+            {"blob": BASE64[0], "of": {"text": 'a "1"'}},
+            {"blob": BASE64[1], "of": {"text": 'a "2"'}},
+        ],
+        "tags": ["x"],
+        "flag": True,
+    }
+
+
+def test_a_list_may_be_all_of_it() -> None:
+    assert sent(["$text"], ONE, TWO) == ['a "1"', 'a "2"']
+    assert sent([["$text"]], ONE, TWO, repeat=".") == [['a "1"'], ['a "2"']]
+
+
+def test_only_the_element_of_an_item_is_repeated() -> None:
+    value = {"content": [{"text": "first"}, {"image": "$jpeg_base64"}, {"text": "last"}]}
+    images = [{"image": text} for text in BASE64]
+    expected = {"content": [{"text": "first"}, *images, {"text": "last"}]}
+    assert sent(value, ONE, TWO, repeat="content") == expected
+
+
+def test_one_of_two_arrays_is_named() -> None:
+    value = {"messages": [{"role": "user", "content": [{"url": "$data_url"}]}]}
+    inner = sent(value, ONE, TWO, repeat="messages.0.content")
+    assert inner == {"messages": [{"role": "user", "content": [{"url": url} for url in URLS]}]}
+    outer = sent(value, ONE, TWO, repeat="messages")
+    assert outer["messages"] == [{"role": "user", "content": [{"url": url}]} for url in URLS]
+    assert sent(value, max_batch=1) == {"messages": [{"role": "user", "content": [{"url": URLS[0]}]}]}
+
+
+def test_a_placeholder_stands_inside_a_text() -> None:
+    value = {"input": ["$text: <img src='$data_url'/> for $$5, $5 and 10$"]}
+    assert sent(value) == {"input": [f"a \"1\": <img src='{URLS[0]}'/> for $5, $5 and 10$"]}
+    assert sent({"a": "$$text", "b": "$text"}) == {"a": "$text", "b": 'a "1"'}
+
+
+def test_pixels_are_nested_lists() -> None:
+    value = {"instances": [{"pixels": "$pixels"}]}
+    pixels = [[[1.5, 1.5]]] * 3, [[[2.5, 2.5]]] * 3
+    assert sent(value, ONE, TWO) == {"instances": [{"pixels": one} for one in pixels]}
+    body, content_type = Template("msgpack", value).render([TWO])
+    assert content_type == "application/msgpack"
+    assert msgpack.unpackb(body) == {"instances": [{"pixels": pixels[1]}]}
+
+
+def test_bytes_go_by_msgpack() -> None:
+    body, _ = Template("msgpack", {"image": "$jpeg", "n": 2}, max_batch=1).render([ONE])
+    assert msgpack.unpackb(body) == {"image": ONE.jpeg, "n": 2}
+    body, _ = Template("msgpack", ["$jpeg"]).render([ONE, TWO])
+    assert msgpack.unpackb(body) == [ONE.jpeg, TWO.jpeg]
+
+
+def test_a_body_may_be_the_file_or_a_text() -> None:
+    assert Template("raw", "$jpeg").render([TWO]) == (TWO.jpeg, "image/jpeg")
+    made = Template("raw", '{"of": "$jpeg_base64"}').render([ONE])
+    assert made == (f'{{"of": "{BASE64[0]}"}}'.encode(), "text/plain; charset=utf-8")
+
+
+def parts_of(value: Any, *things: Thing, **more: Any) -> list[tuple[str, str, str, bytes]]:
+    """Name, file name, type and content of each part, as Python's own parser reads a form."""
+    body, content_type = Template("multipart", value, **more).render(things)
+    assert content_type == f"multipart/form-data; boundary={BOUNDARY}"
+    head = f"Content-Type: {content_type}\r\n\r\n".encode()
+    form = email.message_from_bytes(head + body, policy=email.policy.HTTP)
+    found = []
+    for part in form.iter_parts():
+        name = part.get_param("name", header="content-disposition")
+        kind = str(part.get("Content-Type", ""))
+        found.append((str(name), part.get_filename() or "", kind, part.get_payload(decode=True)))
+    return found
+
+
+def test_a_form_has_files_and_fields() -> None:
+    value = {"entries": '{"a": 1}', "flag": True, "n": 3, "image": "$jpeg"}
+    assert parts_of(value, ONE, max_batch=1) == [
+        ("entries", "", "", b'{"a": 1}'),
+        ("flag", "", "", b"true"),
+        ("n", "", "", b"3"),
+        ("image", "image.jpg", "image/jpeg", ONE.jpeg),
+    ]
+
+
+def test_a_batch_repeats_the_field_of_a_form() -> None:
+    files = [("images", "image.jpg", "image/jpeg", thing.jpeg) for thing in (ONE, TWO)]
+    assert parts_of({"images": "$jpeg", "model": "m"}, ONE, TWO) == [*files, ("model", "", "", b"m")]
+    two_fields = {"images": ["$jpeg"], "texts": "$text"}
+    assert Template("multipart", two_fields, max_batch=1).repeats is False
+
+
+def test_nothing_is_made_that_is_not_asked_for() -> None:
+    things = Thing(1), Thing(2)
+    Template("json", {"texts": ["$text"]}).render(things)
+    assert [thing.asked for thing in things] == [["text"], ["text"]]
+
+
+def test_it_says_what_it_uses_and_whether_it_repeats() -> None:
+    made = Template("json", {"a": ["$data_url $text"]})
+    assert made.uses == {"data_url", "text"}
+    assert made.repeats
+    assert not Template("raw", "$jpeg").repeats
+    assert Template("json", {"url": "http://gpu/cat.jpg"}, fetched=True).uses == frozenset()
+
+
+def refusal(kind: str, value: Any, **more: Any) -> str:
+    with pytest.raises(ValueError) as caught:
+        Template(kind, value, **more)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "more", "said"),
+    [
+        (
+            "json",
+            {"a": "b"},
+            {},
+            "body.json: nothing in it stands for a picture or a text; give $jpeg_base64",
+        ),
+        ("json", {"a": [{"b": "$imge"}]}, {}, "body.json.a[0].b: has $imge, which stands for nothing; give "),
+        ("json", {"a": "${TOKEN}"}, {}, "body.json.a: has ${, which stands for nothing; give "),
+        (
+            "json",
+            {"a": "$jpeg"},
+            {},
+            "body.json.a: has $jpeg in json, which has no form for bytes; give $jpeg",
+        ),
+        ("raw", "x$jpeg", {}, "body.raw: has $jpeg inside a longer text, which has no form for bytes; give "),
+        (
+            "raw",
+            "$pixels",
+            {},
+            "body.raw: has $pixels in raw, which has no form for an array; send it as json",
+        ),
+        (
+            "multipart",
+            {"a": "$pixels"},
+            {},
+            "body.multipart.a[0]: has $pixels in multipart, which has no form",
+        ),
+        (
+            "json",
+            {"a": "HTTPS://x/y.jpg", "b": "$text"},
+            {},
+            "body.json.a: has a URL, which the server would ",
+        ),
+        ("json", {"a": "$text"}, {"max_batch": 2}, "body.json: nothing in it repeats for a batch of 2; put "),
+        (
+            "json",
+            {"a": ["$text", "$text"]},
+            {"max_batch": 4},
+            "body.json: nothing in it repeats for a batch ",
+        ),
+        (
+            "json",
+            {"a": ["$text"], "b": ["$data_url"]},
+            {},
+            "body.json: 2 arrays may repeat for a batch; give ",
+        ),
+        (
+            "json",
+            {"a": ["$text"], "b": "$text"},
+            {},
+            "body.json.b: stands outside body.json.a, which is repeated",
+        ),
+        (
+            "json",
+            {"a": ["$text"]},
+            {"repeat": "b"},
+            "body.repeat: 'b' is no array in which a placeholder stands; ",
+        ),
+        (
+            "json",
+            {"a": "$text"},
+            {"repeat": "a"},
+            "body.repeat: 'a' is no array in which a placeholder stands; ",
+        ),
+        (
+            "json",
+            {"a": ["$text", "$text"]},
+            {"repeat": "a"},
+            "body.repeat: a has several elements for an item; ",
+        ),
+        (
+            "json",
+            {"a": ["$text", float("nan")]},
+            {},
+            "body.json.a[1]: nan has no form in a body; give it as a ",
+        ),
+        (
+            "multipart",
+            {"a": {"b": "$text"}},
+            {},
+            "body.multipart.a: is no text or number; give JSON as a text",
+        ),
+        ("multipart", ["$jpeg"], {}, "body.multipart: is no table; give its fields, such as"),
+        ("raw", ["$jpeg"], {}, "body.raw: is no text; give one such as"),
+    ],
+)
+def test_what_cannot_be_a_body(kind: str, value: Any, more: dict[str, Any], said: str) -> None:
+    sentence = refusal(kind, value, **more)
+    assert sentence.startswith(said)
+    assert "; " in sentence
+    assert len(sentence) < 240
+
+
+def test_a_batch_needs_what_repeats() -> None:
+    with pytest.raises(
+        ValueError, match=r"^body.raw: nothing in it repeats for a batch of 2; put .* max_batch = 1$"
+    ):
+        Template("raw", "$jpeg").render([ONE, TWO])
+    with pytest.raises(ValueError, match=r"body.repeat = \"a\" or \"b\", or max_batch = 1$"):
+        Template("json", {"a": ["$text"], "b": ["$data_url"]}, max_batch=8)
+
+
+def test_a_url_that_the_server_fetches_must_be_allowed() -> None:
+    value = {"input": ["http://gpu/cat.jpg"]}
+    assert "fetched_by_server = true" in refusal("json", value)
+    assert sent(value, fetched=True) == value

@@ -1,0 +1,560 @@
+"""Contracts from what servers say: metadata and configurations as Triton and MLServer give them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+from google.protobuf.json_format import MessageToDict, ParseDict
+from tritonclient.grpc import model_config_pb2, service_pb2
+
+from users.contract import Contract, Input
+from users.endpoint import Payload
+from users.errors import TargetError
+from users.inputs.preparation import CLIP, PRESETS
+from users.triton.discovery import Asked, discovered, payload_of
+
+VECTOR = ("embedding", "FP32", [-1, 512])
+PIXELS_GUESSED = "Pixels are prepared as for clip, since nobody said otherwise: --prepare says how."
+MANY = (
+    ("last_hidden_state", "FP32", [-1, 50, 768]),
+    ("image_embeds", "FP16", [-1, 768]),
+    ("pooler_output", "FP16", [-1, 768]),
+)
+Stated = Sequence[tuple[str, str, list[int]]]
+Json = dict[str, Any]
+
+
+def metadata(inputs: Stated, outputs: Stated = (VECTOR,), platform: str = "onnxruntime_onnx") -> Json:
+    """As `GET /v2/models/M` gives them."""
+    listed = [
+        [{"name": name, "datatype": dtype, "shape": shape} for name, dtype, shape in tensors]
+        for tensors in (inputs, outputs)
+    ]
+    return {
+        "name": "m", "versions": ["1"], "platform": platform, "inputs": listed[0], "outputs": listed[1],
+    }  # fmt: skip
+
+
+def config(max_batch: int = 32, **formats: str) -> Json:
+    """As `GET /v2/models/M/config` gives it, with the formats of inputs by name."""
+    given = [{"name": name, "format": f"FORMAT_{text}", "optional": False} for name, text in formats.items()]
+    return {"name": "m", "max_batch_size": max_batch, "input": given}
+
+
+def found(
+    inputs: Stated,
+    outputs: Stated = (VECTOR,),
+    setting: Json | None = None,
+    model: str = "m",
+    **asked: Any,
+) -> Contract:
+    """Of a Triton that batches, where nothing else is said."""
+    return discovered(metadata(inputs, outputs), setting or config(), Asked(**asked), model)
+
+
+def refused(*arguments: Any, **more: Any) -> str:
+    """The sentence that is raised."""
+    with pytest.raises(TargetError) as caught:
+        found(*arguments, **more)
+    return str(caught.value)
+
+
+def plain(inputs: Stated, **asked: Any) -> Contract:
+    """Of a V2 server that is no Triton."""
+    return discovered(metadata(inputs), None, Asked(**asked), "m")
+
+
+def test_the_published_model() -> None:
+    contract = found([("input", "FP32", [-1, 3, 224, 224])])
+    assert contract == Contract(
+        inputs=(Input("input", "FP32", (3, 224, 224), "picture", "NCHW"),),
+        preparation=CLIP,
+        output="embedding",
+        dimension=512,
+        max_batch=32,
+        guesses=(PIXELS_GUESSED,),
+    )
+    assert payload_of(contract) == "fp32"
+    assert Contract.from_dict(asdict(contract)) == contract
+
+
+def test_what_is_declared_is_no_guess() -> None:
+    contract = found(
+        [("input", "FP32", [-1, 3, 224, 224])], prepare=PRESETS["dinov2"], output="embedding", max_batch=8
+    )
+    assert contract.preparation == PRESETS["dinov2"]
+    assert contract.max_batch == 8
+    assert contract.guesses == ()
+
+
+def test_siglip_in_fp16_of_384_pixels_with_two_outputs() -> None:
+    outputs = [("tokens", "FP16", [-1, 729, 1152]), ("pooled", "FP16", [-1, 1152])]
+    contract = found([("pixel_values", "FP16", [-1, 384, 384, 3])], outputs, model="siglip_so400m")
+    assert contract.inputs == (Input("pixel_values", "FP16", (384, 384, 3), "picture", "NHWC"),)
+    assert (contract.output, contract.dimension) == ("pooled", 1152)
+    assert contract.preparation == PRESETS["siglip"]
+    assert contract.guesses == (
+        "Pixels are prepared as for siglip, by the model's name: --prepare says how.",
+    )
+    assert payload_of(contract) == "fp16"
+
+
+def test_dali_takes_rows_of_bytes() -> None:
+    contract = found([("raw", "UINT8", [-1, -1])])
+    assert contract.inputs == (Input("raw", "UINT8", (-1,), "jpeg"),)
+    assert contract.guesses == (
+        "Input raw is taken for an encoded JPEG, with zeros behind the shorter ones of a batch.",
+    )
+    assert payload_of(contract) == "jpeg"
+
+
+@pytest.mark.parametrize("shape", [[-1, 1], [-1], [-1, -1]])
+def test_bytes_are_a_jpeg(shape: list[int]) -> None:
+    contract = found([("image", "BYTES", shape)])
+    assert contract.inputs == (Input("image", "BYTES", tuple(shape[1:]), "jpeg"),)
+    assert contract.guesses == ("Input image is taken for an encoded JPEG, since it is of BYTES.",)
+    assert payload_of(contract) == "jpeg"
+
+
+def test_an_ensemble_is_its_outer_tensors() -> None:
+    told = {**config(8), "ensemble_scheduling": {"step": [{"model_name": "decode"}, {"model_name": "clip"}]}}
+    contract = discovered(metadata([("JPEG", "BYTES", [-1, 1])], platform="ensemble"), told, Asked(), "m")
+    assert contract.inputs == (Input("JPEG", "BYTES", (1,), "jpeg"),)
+    assert (contract.max_batch, contract.output, contract.dimension) == (8, "embedding", 512)
+
+
+@pytest.mark.parametrize("name", ["TEXT", "query", "input_prompt", "captions"])
+def test_bytes_are_a_text_by_their_name(name: str) -> None:
+    contract = found([(name, "BYTES", [-1, 1])])
+    assert contract.inputs == (Input(name, "BYTES", (1,), "text"),)
+    assert contract.guesses == (f"Input {name} is taken for a text, by its name.",)
+    assert contract.of_text
+    assert payload_of(contract) == "text"
+
+
+def test_a_picture_with_a_text() -> None:
+    contract = found([("text", "BYTES", [-1, 1]), ("pixels", "UINT8", [-1, 3, 224, 224])])
+    assert [one.role for one in contract.inputs] == ["text", "picture"]
+    assert payload_of(contract) == "uint8"
+    assert not contract.of_text
+    assert contract.guesses[-1] == (
+        "Pictures are resized and cropped as for clip, since nobody said otherwise: --prepare says how."
+    )
+
+
+def test_a_text_tower() -> None:
+    contract = found([
+        ("input_ids", "INT64", [-1, 77]),
+        ("attention_mask", "INT64", [-1, 77]),
+        ("token_type_ids", "INT64", [-1, 77]),
+        ("position_ids", "INT32", [-1, 77]),
+    ])  # fmt: skip
+    assert contract.inputs == (
+        Input("input_ids", "INT64", (77,), "ids", most=49_408),
+        Input("attention_mask", "INT64", (77,), "ones"),
+        Input("token_type_ids", "INT64", (77,), "random", most=1),
+        Input("position_ids", "INT32", (77,), "random", most=77),
+    )
+    assert contract.guesses == (
+        "Input input_ids is taken for the token ids of a text, of which random ones below 49,408 are sent.",
+        "Input attention_mask is filled with ones, as a mask that hides nothing.",
+        "Input token_type_ids is filled with zeros, as for a single text.",
+        "Input position_ids is filled with random positions below 77.",
+    )
+    assert payload_of(contract) == "text"
+
+
+def test_a_tokenizer_says_the_ids_of_a_text_of_any_length() -> None:
+    contract = found(
+        [("input_ids", "INT64", [-1, -1])], shapes={"input_ids": "B,128"}, tokenizer="tokenizer.json"
+    )
+    assert contract.inputs == (Input("input_ids", "INT64", (128,), "ids"),)
+    assert contract.tokenizer == "tokenizer.json"
+    assert contract.guesses == ("Input input_ids is taken for the token ids of a text.",)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "role", "most"),
+    [
+        ("INT32", [-1, 64], "ids", 32_000),
+        ("INT64", [-1, 1, 77], "ids", 49_408),
+        ("INT64", [-1, 2, 77], "random", 0),
+        ("INT64", [-1, 128], "random", 0),
+        ("INT16", [-1, 77], "random", 0),
+        ("FP32", [-1, 77], "random", 0),
+        ("FP32", [-1, 16], "random", 0),
+        ("FP64", [-1, 3, 224, 224], "random", 0),
+        ("FP32", [-1, 50, 768], "random", 0),
+        ("FP32", [-1, 1, 77, 512], "random", 0),
+        ("BYTES", [-1, 2], "random", 0),
+        ("BOOL", [-1, 1], "random", 0),
+    ],
+)
+def test_what_is_no_picture(dtype: str, shape: list[int], role: str, most: int) -> None:
+    contract = found([("x", dtype, shape)])
+    (one,) = contract.inputs
+    assert (one.shape, one.role, one.layout, one.most) == (tuple(shape[1:]), role, "", most)
+    assert payload_of(contract) == ("text" if role == "ids" else "random")
+    (guess,) = contract.guesses
+    assert guess.startswith("Input x is ")
+    if role == "random":
+        stated = f"{dtype} [{','.join(map(str, shape[1:]))}]"
+        assert guess.endswith(f"filled with random values, since nothing says what its {stated} means.")
+
+
+@pytest.mark.parametrize(
+    ("shape", "stated", "layout"),
+    [
+        ([3, 224, 224], "NHWC", "NCHW"),
+        ([224, 224, 3], "NCHW", "NHWC"),
+        ([3, 224, 3], "NHWC", "NHWC"),
+        ([3, 224, 3], "NCHW", "NCHW"),
+        ([3, 224, 3], "NONE", "NCHW"),
+    ],
+)
+def test_the_layout_is_the_formats_where_both_are_possible(
+    shape: list[int], stated: str, layout: str
+) -> None:
+    contract = found([("input", "FP32", [-1, *shape])], setting=config(input=stated))
+    assert [one.layout for one in contract.inputs] == [layout]
+    guessed = "Input input is taken as NCHW, though its last dimension might be the channels, too."
+    assert contract.guesses == ((guessed,) if stated == "NONE" else ()) + (PIXELS_GUESSED,)
+
+
+@pytest.mark.parametrize(
+    ("shape", "stated", "said"),
+    [
+        ([4, 224, 224], "NONE", "4 channels"),
+        ([224, 224, 4], "NONE", "4 channels"),
+        ([1, 64, 64], "NONE", "1 channel"),
+        ([1, -1, -1], "NONE", "1 channel"),
+        ([6, 100, 200], "NCHW", "6 channels"),
+        ([100, 200, 2], "NHWC", "2 channels"),
+    ],
+)
+def test_a_picture_that_is_not_rgb(shape: list[int], stated: str, said: str) -> None:
+    written = ",".join(map(str, (-1, *shape)))
+    assert refused([("input", "FP32", [-1, *shape])], setting=config(input=stated)) == (
+        f"takes input FP32 [{written}], a picture input of {said}: inferswarm prepares RGB; serve a model"
+        " before it that takes 3"
+    )
+
+
+def test_numpy_has_no_bf16() -> None:
+    assert refused([("input", "BF16", [-1, 3, 224, 224])]) == (
+        "takes input BF16 [-1,3,224,224]: input input: nothing of type BF16 can be made; serve it as another,"
+        " such as FP32"
+    )
+
+
+def test_inputs_that_may_be_left_out() -> None:
+    told = config(input="NCHW", scale="NONE")
+    told["input"][1]["optional"] = True
+    inputs = [("input", "FP32", [-1, 3, 224, 224]), ("scale", "FP32", [-1, 1])]
+    assert [one.name for one in found(inputs, setting=told).inputs] == ["input"]
+    asked = found(inputs, setting=told, shapes={"scale": "B,1"})
+    assert [one.name for one in asked.inputs] == ["input", "scale"]
+
+
+@pytest.mark.parametrize(
+    ("model", "platform", "preset"),
+    [
+        ("google_SigLIP2", "", "siglip"),
+        ("dinov2_base", "", "dinov2"),
+        ("resnet50", "", "imagenet"),
+        ("m", "pytorch_imagenet", "imagenet"),
+        ("openclip", "onnxruntime_onnx", "clip"),
+    ],
+)
+def test_the_preparation_is_guessed_by_names(model: str, platform: str, preset: str) -> None:
+    told = metadata([("input", "FP32", [-1, 3, 224, 224])], platform=platform)
+    contract = discovered(told, config(), Asked(), model)
+    assert contract.preparation == PRESETS[preset]
+    why = "since nobody said otherwise" if preset == "clip" else "by the model's name"
+    assert contract.guesses == (f"Pixels are prepared as for {preset}, {why}: --prepare says how.",)
+
+
+# Shapes that are asked about
+
+
+def test_one_open_picture() -> None:
+    assert refused([("pixel_values", "FP32", [-1, 3, -1, -1])]) == (
+        "leaves sizes of its inputs open (pixel_values FP32 [-1,3,-1,-1]); give --shape"
+        " pixel_values=B,3,384,384, with the sizes that you serve"
+    )
+    told = found([("pixel_values", "FP32", [-1, 3, -1, -1])], shapes={"pixel_values": "B,3,256,256"})
+    assert told.inputs == (Input("pixel_values", "FP32", (3, 256, 256), "picture", "NCHW"),)
+
+
+def test_all_open_inputs_in_one_sentence() -> None:
+    inputs = [
+        ("ids", "INT64", [-1, -1]),
+        ("nhwc", "UINT8", [-1, -1, -1, 3]),
+        ("input", "FP32", [-1, 3, 224, 224]),
+        ("any", "FP16", [-1, -1, -1, -1]),
+    ]
+    assert refused(inputs, shapes={"any": "B,3,-1,-1"}) == (
+        "leaves sizes of its inputs open (ids INT64 [-1,-1], nhwc UINT8 [-1,-1,-1,3], any FP16"
+        " [-1,-1,-1,-1]); give --shape ids=B,77 --shape nhwc=B,384,384,3 --shape any=B,3,384,384, with the"
+        " sizes that you serve"
+    )
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "example"),
+    [
+        ("FP32", [-1, 3, 224, 224], "B,3,224,224"),
+        ("FP32", [1, 3, 224, 224], "B,3,224,224"),
+        ("FP32", [-1, 3, -1, -1], "B,3,384,384"),
+        ("FP32", [-1, 224, 224, -1], "B,224,224,3"),
+        ("FP32", [3, 224, 224], "3,224,224"),
+        ("UINT8", [-1, -1, 3], "384,384,3"),
+        ("UINT8", [-1], "-1"),
+        ("UINT8", [-1, -1], "B,-1"),
+        ("BYTES", [-1], "B"),
+        ("BYTES", [1], "B"),
+        ("INT64", [-1, 77], "B,77"),
+        ("INT64", [-1, -1], "B,77"),
+        ("FP32", [8, 16], "8,16"),
+    ],
+)
+def test_without_a_batch_size_the_batch_is_asked_about(dtype: str, shape: list[int], example: str) -> None:
+    stated = ",".join(map(str, shape))
+    assert refused([("x", dtype, shape)], setting=config(0)) == (
+        "has max_batch_size 0, so nothing says which dimension is the batch"
+        f" (x {dtype} [{stated}]); give --shape x={example} (B where the batch goes; without B a request is"
+        " one item)"
+    )
+    # What it names is taken.
+    assert found([("x", dtype, shape)], setting=config(0), shapes={"x": example}).inputs[0].name == "x"
+
+
+def test_a_declared_batch() -> None:
+    contract = found(
+        [("input", "FP32", [-1, 3, 224, 224])], setting=config(0), shapes={"input": "B,3,224,224"}
+    )
+    assert contract.inputs == (Input("input", "FP32", (3, 224, 224), "picture", "NCHW"),)
+    assert (contract.batched, contract.max_batch, contract.dimension) == (True, 0, 512)
+    least = found(
+        [("input", "FP32", [-1, 3, 224, 224])],
+        setting=config(0),
+        shapes={"input": "b, 3, 224, 224"},
+        max_batch=4,
+    )
+    assert least.max_batch == 4
+
+
+def test_a_request_is_one_item_without_a_batch() -> None:
+    contract = found(
+        [("input", "FP32", [3, 224, 224])],
+        [("embedding", "FP32", [512])],
+        setting=config(0),
+        shapes={"input": "3,224,224"},
+        max_batch=8,
+    )
+    assert contract.inputs == (Input("input", "FP32", (3, 224, 224), "picture", "NCHW"),)
+    assert (contract.batched, contract.max_batch, contract.dimension) == (False, 1, 512)
+
+
+def test_a_file_without_a_batch() -> None:
+    contract = found([("raw", "UINT8", [-1])], setting=config(0), shapes={"raw": "-1"})
+    assert contract.inputs == (Input("raw", "UINT8", (-1,), "jpeg"),)
+    assert (contract.batched, contract.max_batch, contract.dimension) == (False, 1, 512)
+
+
+@pytest.mark.parametrize("text", ["B,3,224,224", "1,3,224,224"])
+def test_a_dimension_of_1_is_a_batch_of_one(text: str) -> None:
+    contract = found(
+        [("input", "FP32", [1, 3, 224, 224])],
+        [("embedding", "FP32", [1, 512])],
+        setting=config(0),
+        shapes={"input": text},
+    )
+    assert contract.inputs == (Input("input", "FP32", (3, 224, 224), "picture", "NCHW"),)
+    assert (contract.batched, contract.max_batch, contract.dimension) == (True, 1, 512)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("3,B,224,224", "cannot have the shape '3,B,224,224' of input input; "),
+        ("B,3,0,224", "cannot have the shape 'B,3,0,224' of input input; "),
+        ("B,3,,224", "cannot have the shape 'B,3,,224' of input input; "),
+        ("B,3,224", "takes input FP32 [-1,3,-1,-1], and --shape input=B,3,224 does not fit; "),
+        ("B,4,224,224", "takes input FP32 [-1,3,-1,-1], and --shape input=B,4,224,224 does not fit; "),
+        ("3,224,224", "takes batches, which --shape input=3,224,224 leaves out; "),
+        (
+            "B,3,65536,65536",
+            "would take items of [3,65536,65536] as input input, more than 67,108,864 numbers; ",
+        ),
+    ],
+)
+def test_a_declared_shape_that_will_not_do(text: str, said: str) -> None:
+    sentence = refused([("input", "FP32", [-1, 3, -1, -1])], shapes={"input": text})
+    assert sentence.startswith(said)
+    assert "give" in sentence
+    assert "--shape input=" in sentence
+
+
+def test_a_batch_of_a_fixed_number_is_none() -> None:
+    sentence = refused(
+        [("input", "FP32", [8, 3, 224, 224])], setting=config(0), shapes={"input": "B,3,224,224"}
+    )
+    assert sentence.startswith("takes input FP32 [8,3,224,224], and --shape input=B,3,224,224 does not fit; ")
+
+
+def test_a_batch_in_all_inputs_or_in_none() -> None:
+    inputs = [("a", "FP32", [-1, 3, 224, 224]), ("b", "INT64", [77])]
+    sentence = refused(inputs, setting=config(0), shapes={"a": "B,3,224,224", "b": "77"})
+    assert sentence == (
+        "would have a batch in some inputs and none in b; give each a --shape INPUT=SHAPE that begins with B,"
+        " or none"
+    )
+
+
+# The output
+
+
+def test_the_only_float_output_of_a_vector() -> None:
+    outputs = [("ids", "INT64", [-1, 1]), ("tokens", "FP32", [-1, 50, 512]), ("out", "FP64", [-1, -1])]
+    contract = found([("input", "FP32", [-1, 3, 224, 224])], outputs)
+    assert (contract.output, contract.dimension) == ("out", 0)
+
+
+def test_outputs_are_listed_where_one_must_be_named() -> None:
+    listed = (
+        "last_hidden_state FP32 [-1,50,768], image_embeds FP16 [-1,768], pooler_output FP16 [-1,768]; name"
+        " one by --output NAME"
+    )
+    picture = [("input", "FP32", [-1, 3, 224, 224])]
+    assert refused(picture, MANY) == (
+        f"has several outputs that may be the vector of model 'm': its outputs are {listed}"
+    )
+    assert refused(picture, MANY, output="embeds") == (
+        f"has no output 'embeds' of model 'm'; its outputs are {listed}"
+    )
+    assert found(picture, MANY, output="image_embeds").output == "image_embeds"
+    # A vector for each token is read as one.
+    assert found(picture, MANY, output="last_hidden_state").dimension == 50 * 768
+
+
+@pytest.mark.parametrize("shape", [[-1, 512, 1, 1], [-1, 1, 512]])
+def test_the_dimension_is_all_that_an_item_has(shape: list[int]) -> None:
+    outputs = [("out", "FP32", shape)]
+    assert "has no output that is plainly the vector" in refused([("x", "FP32", [-1, 8])], outputs)
+    assert found([("x", "FP32", [-1, 8])], outputs, output="out").dimension == 512
+
+
+def test_a_vector_of_another_type() -> None:
+    outputs = [("out", "BF16", [-1, 512])]
+    picture = [("input", "FP32", [-1, 3, 224, 224])]
+    assert refused(picture, outputs, output="out") == (
+        "gives output out as BF16, and vectors are of FP32, FP16, FP64; its outputs are out BF16 [-1,512];"
+        " name one by --output NAME"
+    )
+    assert refused(picture, outputs) == (
+        "has no output that is plainly the vector of model 'm': its outputs are out BF16 [-1,512]; name one"
+        " by --output NAME"
+    )
+
+
+# Other servers, other forms
+
+
+def test_mlserver_has_no_configuration() -> None:
+    contract = plain([("input", "FP32", [-1, 3, 224, 224])], max_batch=16)
+    assert contract.inputs == (Input("input", "FP32", (3, 224, 224), "picture", "NCHW"),)
+    assert (contract.batched, contract.max_batch) == (True, 16)
+    assert contract.guesses == (
+        "The first dimension of input is taken as the batch: --shape says otherwise.",
+        PIXELS_GUESSED,
+    )
+    assert plain([("image", "BYTES", [-1])]).inputs == (Input("image", "BYTES", (), "jpeg"),)
+
+
+def test_another_server_with_fixed_shapes_is_asked_about() -> None:
+    with pytest.raises(TargetError) as caught:
+        plain([("input", "FP32", [1, 3, 224, 224])])
+    assert str(caught.value) == (
+        "states no batch, so nothing says which dimension is the batch (input FP32 [1,3,224,224]); give"
+        " --shape input=B,3,224,224 (B where the batch goes; without B a request is one item)"
+    )
+    told = plain([("input", "FP32", [1, 3, 224, 224])], shapes={"input": "B,3,224,224"})
+    assert (told.batched, told.max_batch, told.guesses) == (True, 1, (PIXELS_GUESSED,))
+
+
+def test_a_loose_server_is_overruled_by_what_is_declared() -> None:
+    contract = plain([("input", "FP32", [-1])], shapes={"input": "B,224,224,3"})
+    assert contract.inputs == (Input("input", "FP32", (224, 224, 3), "picture", "NHWC"),)
+    assert contract.guesses == (PIXELS_GUESSED,)
+
+
+def test_a_server_that_states_no_output() -> None:
+    told = metadata([("input", "FP32", [-1, 3, 224, 224])], [])
+    contract = discovered(told, None, Asked(output="embedding"), "m")
+    assert (contract.output, contract.dimension) == ("embedding", 0)
+    with pytest.raises(TargetError, match="its outputs are none that it states; name one by --output NAME"):
+        discovered(told, None, Asked(), "m")
+
+
+def test_a_server_that_states_no_input() -> None:
+    with pytest.raises(TargetError) as caught:
+        discovered({"name": "m", "platform": "", "inputs": [], "outputs": []}, None, Asked(), "m")
+    assert str(caught.value) == (
+        "states no input of model 'm'; describe the endpoint in a file, with its body and answer"
+    )
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        [],
+        {"inputs": [{"name": "x"}]},
+        {"inputs": ["x"]},
+        {"inputs": 5},
+        {"inputs": [{"name": "x", "datatype": "FP32", "shape": ["wide"]}]},
+        {"inputs": [{"name": "x", "datatype": "FP32", "shape": [float("inf")]}]},
+    ],
+)
+def test_what_is_no_metadata(told: Any) -> None:
+    with pytest.raises(TargetError, match="what is no metadata of the KServe V2 protocol; give a server of"):
+        discovered(told, None, Asked(), "m")
+
+
+def test_grpc_says_the_same() -> None:
+    inputs = [("ids", "INT64", [-1, 77]), ("pixel_values", "FP16", [-1, 384, 384, 3])]
+    over_http, setting = metadata(inputs), config(16)
+    setting["input"] = [{"name": "pixel_values", "format": "FORMAT_NHWC", "dims": [384, 384, 3]}]
+    message = ParseDict(over_http, service_pb2.ModelMetadataResponse())
+    told = ParseDict(setting, model_config_pb2.ModelConfig())
+    as_grpc = [MessageToDict(one, preserving_proto_field_name=True) for one in (message, told)]
+    assert as_grpc[0]["inputs"][0]["shape"] == ["-1", "77"]
+    contract = discovered(as_grpc[0], as_grpc[1], Asked(), "siglip")
+    assert contract == discovered(over_http, setting, Asked(), "siglip")
+    assert contract.inputs == (
+        Input("ids", "INT64", (77,), "ids", most=49_408),
+        Input("pixel_values", "FP16", (384, 384, 3), "picture", "NHWC"),
+    )
+
+
+def test_grpc_leaves_a_batch_size_of_0_out() -> None:
+    with pytest.raises(TargetError, match=r"^has max_batch_size 0, so nothing says"):
+        discovered(metadata([("input", "FP32", [-1, 3, 224, 224])]), {"name": "m"}, Asked(), "m")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "payload"),
+    [
+        ((), "random"),
+        ((Input("a", "FP32", (8,), "random"), Input("b", "UINT8", (3, 8, 8), "picture")), "uint8"),
+        ((Input("a", "INT64", (77,), "ids"), Input("b", "FP16", (3, 8, 8), "picture")), "fp16"),
+        ((Input("a", "INT64", (77,), "ids"), Input("b", "INT64", (77,), "ones")), "text"),
+        ((Input("a", "BYTES", (1,), "text"),), "text"),
+        ((Input("a", "BYTES", (1,), "jpeg"), Input("b", "FP32", (3, 8, 8), "picture")), "jpeg"),
+    ],
+)
+def test_payloads(inputs: tuple[Input, ...], payload: Payload) -> None:
+    assert payload_of(Contract(inputs)) == payload

@@ -9,6 +9,7 @@ import locust  # noqa: F401  (first: it patches sockets and threads)
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,32 +19,34 @@ from benchmarks.generating.kinds import KINDS, MACHINE, MODEL, PICTURES, TENSORS
 from swarm.hosts.facts import commit
 from swarm.hosts.host import ROOT
 from swarm.output.results_folder import cpu_model
-from users.backends.registry import transport_of
+from users.backends.registry import backends, codec_of
+from users.codecs.base import rotation
+from users.endpoint import Payload
 from users.inputs.images import ImageSet, load_images
-from users.transport.base import rotation
 
 
 def endpoint_of(kind: Kind, address: str) -> users.Endpoint:
     """The endpoint that a kind of request is sent to."""
-    if kind.is_jpeg:
-        return users.Endpoint("pytorch-http", "pytorch", "http", "jpeg", address)
-    return users.Endpoint(f"onnx-{kind.protocol}", "onnx", kind.protocol, "fp32", address, MODEL)
+    payload: Payload = "jpeg" if kind.is_jpeg else "fp32"
+    preset = backends()["pytorch" if kind.is_jpeg else "onnx"].preset(payload, kind.protocol)
+    return replace(preset, address=address, model="" if kind.is_jpeg else MODEL)
 
 
 def write_bodies(images: ImageSet, kind: Kind, folder: Path) -> None:
     """The pool of one kind, as the suite prepares it."""
-    transport = transport_of(endpoint_of(kind, ""))
+    codec = codec_of(endpoint_of(kind, "127.0.0.1:1"))
     place = folder / kind.name
     place.mkdir()
     for number, indices in enumerate(rotation(len(images), kind.batch)):
-        prepared = transport.prepare(images, indices, endpoint_of(kind, "127.0.0.1:1"))
+        prepared = codec.prepare(images, indices)
         (place / f"{number:03d}.body").write_bytes(prepared.body)
         (place / "headers.json").write_text(json.dumps(dict(prepared.headers)))
 
 
 def write_pictures(images: ImageSet, folder: Path) -> None:
     """The pictures as JPEG files and as one array, float32 of shape [n, 3, 224, 224]."""
-    np.save(folder / TENSORS, images.tensors)
+    contract = endpoint_of(KINDS["fp32-http"], "127.0.0.1:1").contract
+    np.save(folder / TENSORS, images.tensor(contract.inputs[0], contract, range(len(images))))
     (folder / PICTURES).mkdir()
     for number, jpeg in enumerate(images.jpegs):
         (folder / PICTURES / f"{number:03d}.jpg").write_bytes(jpeg)

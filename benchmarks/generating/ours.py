@@ -26,7 +26,7 @@ from swarm.distributed.protocol import ASK, PROGRESS, RECORDS, REPLY
 from swarm.distributed.worker import Worker
 from swarm.locust_patches.patches import tune_locust
 from users import EmbeddingUser
-from users.inputs.images import ImageSet, load_images
+from users.inputs.images import POOL_BYTES, ImageSet, load_images
 from users.result import Result
 
 RAW_RESULTS = 100_000
@@ -74,8 +74,8 @@ def open_cell(master: Master, options: argparse.Namespace, images: ImageSet) -> 
     kind = KINDS[options.kind]
     endpoint = endpoint_of(kind, f"127.0.0.1:{options.port}")
     master.ask(
-        "study", images=str(options.bodies / PICTURES), sha256=images.sha256,
-        golden=rows(len(images)).tobytes(), min_cosine=MIN_COSINE, timeout_s=TIMEOUT_S,
+        "study", images=str(options.bodies / PICTURES), texts="", pool_bytes=POOL_BYTES, sha256=images.sha256,
+        golden={endpoint.space: rows(len(images)).tobytes()}, min_cosine=MIN_COSINE, timeout_s=TIMEOUT_S,
         raw_results=RAW_RESULTS, trace=False,
     )  # fmt: skip
     master.ask(

@@ -140,7 +140,7 @@ check: setup ## formatting, lint, types, scripts; Triton's configurations, Docke
 	$(BIN)/shellcheck .ci/run examples/ci/in_turns.sh
 	$(BIN)/kubernetes-validate --strict --quiet -k 1.29 -k 1.37 \
 	  $(filter-out %/kustomization.yaml,$(wildcard examples/k8s/*.yaml server/k8s/base/*.yaml))
-	$(BIN)/python -m tests.server.triton.check_configs triton_repo
+	$(BIN)/python -m tests.server.triton.check_configs triton_repo benchmarks/strange_servers/triton
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec server/compose.yaml server/compose.sweep.yaml
 	$(BIN)/hadolint server/Dockerfile server/Dockerfile.cuda server/Dockerfile.triton examples/k8s/Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows examples/ci/github-actions.yml examples/ci/nightly.yml
@@ -189,6 +189,6 @@ audit: PIP_AUDIT := $(VENV)/supply/bin/pip-audit --requirement $(VENV)/pins.txt 
 
 clean: ## remove built models and caches; results stay
 	@# What servers build, by its names: the folder may be one of yours.
-	cache=$$($(PYTHON) -m server.cache) && cd "$$cache" && rm -rf triton openvino tensorrt libpython weights logs
+	cache=$$($(PYTHON) -m server.cache) && cd "$$cache" && rm -rf triton openvino tensorrt libpython weights logs strangers
 	rm -rf .cache .mypy_cache .ruff_cache .pytest_cache
 	rm -rf triton_repo/weights

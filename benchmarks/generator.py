@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             protocol: stack.enter_context(null_server(f"null_{protocol}", cores[1]))
             for protocol in ("http", "grpc")
         }
-        arms = Arms(folder, ports, cores[0], options.seconds, options.perf_analyzer)
+        arms = Arms(folder, ports, cores[0], options.seconds, options.perf_analyzer, options.against)
         measured = measure(arms, cells, options.repeats, options.quick, random.Random(options.seed))
     shown = table(measured, OURS)
     print(f"\n{shown}\n")
@@ -71,6 +71,8 @@ def read_options(argv: Sequence[str] | None) -> argparse.Namespace:
                         help=f"kinds of request: {', '.join(KINDS)} (default: all)")  # fmt: skip
     parser.add_argument("--users", nargs="+", type=at_least_one, default=list(USERS), metavar="N",
                         help="numbers of users (default: 1 16 128)")  # fmt: skip
+    parser.add_argument("--against", type=Path, metavar="TREE",
+                        help="a checkout of another commit, which is measured beside")  # fmt: skip
     parser.add_argument("--perf-analyzer", metavar="PATH", help="the program, where it is not on the PATH")
     parser.add_argument("--write", action="store_true", help="put the table into benchmarks/README.md")
     return parser.parse_args(argv)
@@ -117,7 +119,7 @@ def measure(
 ) -> dict[Cell, dict[str, list[Told | None]]]:
     """Every arm of every cell, `repeats` times."""
     measured: dict[Cell, dict[str, list[Told | None]]] = {
-        cell: {arm: [] for arm in arms_of(cell, quick, arms.peers)} for cell in cells
+        cell: {arm: [] for arm in arms_of(cell, quick, arms.peers, arms.against)} for cell in cells
     }
     for repeat in range(repeats):
         for cell, told in measured.items():

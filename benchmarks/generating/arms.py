@@ -11,18 +11,21 @@ from pathlib import Path
 from tritonclient.grpc import InferenceServerClient
 
 from benchmarks.generating.arm import WARM_UP_S, Told, read_told
-from benchmarks.generating.children import Done, Hung, run
+from benchmarks.generating.children import ROOT, Done, Hung, run
 from benchmarks.generating.figures import Cell
 from benchmarks.generating.kinds import KINDS, MODEL
 from benchmarks.generating.peers import PEERS, PERF_ANALYZER, Asked, Peer, found, own_figures, version_of
 
 Cells = Sequence[Cell]
+BEFORE = "before"
+"""The suite as another checkout has it."""
 OWN = {
     "socket": ("floor",),
     "inferswarm": ("ours",),
     "stock": ("stock",),
     "library": ("ours", "--client", "library"),
     "grpcio": ("plain_grpc",),
+    BEFORE: ("ours",),
 }
 COMPARED = 16
 """Peers, and the suite with tritonclient's path, are measured at so many users."""
@@ -31,8 +34,13 @@ LONGER = 4
 """Gigabytes in flight: many users' large batches take seconds to go round once."""
 
 
-def arms_of(cell: Cell, quick: bool, peers: Sequence[str]) -> list[str]:
+def arms_of(cell: Cell, quick: bool, peers: Sequence[str], against: Path | None = None) -> list[str]:
     """The names of a cell's arms; with `quick`, of those that a bound needs, or that explain it."""
+    return [*own_and_peers(cell, quick, peers), *([BEFORE] if against else [])]
+
+
+def own_and_peers(cell: Cell, quick: bool, peers: Sequence[str]) -> list[str]:
+    """All but another checkout's."""
     kind, users = cell
     made = KINDS[kind]
     able = [peer.name for peer in PEERS if peer.name in peers and kind in peer.kinds]
@@ -48,12 +56,19 @@ def arms_of(cell: Cell, quick: bool, peers: Sequence[str]) -> list[str]:
 class Arms:
     """Where the null servers are, and what can be run against them.
 
-    `ports`: of the null servers by protocol; `core`: the client's.
+    `ports`: of the null servers by protocol; `core`: the client's; `against`: another checkout.
     """
 
     def __init__(
-        self, bodies: Path, ports: Mapping[str, int], core: int, seconds: float, given: str | None
+        self,
+        bodies: Path,
+        ports: Mapping[str, int],
+        core: int,
+        seconds: float,
+        given: str | None,
+        against: Path | None = None,
     ) -> None:
+        self.against = against.resolve() if against else None
         self._bodies, self._ports, self._core, self._seconds = bodies, ports, core, seconds
         self._peers = {peer.name: peer for peer in PEERS}
         asked = {name: found(name, given if name == PERF_ANALYZER else None) for name in self._peers}
@@ -90,7 +105,8 @@ class Arms:
         command = [sys.executable, "-m", f"benchmarks.generating.{module}", *place, *extra]
         longer = LONGER if KINDS[kind].batch > 1 and users > COMPARED else 1
         seconds, warm_up = str(longer * self._seconds), str(longer * WARM_UP_S)
-        done = self._run([*command, "--seconds", seconds, "--warm-up", warm_up])
+        tree = self.against if arm == BEFORE else None
+        done = self._run([*command, "--seconds", seconds, "--warm-up", warm_up], tree or ROOT)
         try:
             told = read_told(done.text)
         except ValueError as error:
@@ -110,8 +126,8 @@ class Arms:
             raise ValueError(f"no figures (exit code {done.code}); its last line: {said[0]}")
         return Told(requests, done.wall_s, done.cpu_s, p50_ms, 0, rate)
 
-    def _run(self, command: Sequence[str]) -> Done:
-        return run(command, self._core, STARTING_S + FACTOR * self._seconds)
+    def _run(self, command: Sequence[str], tree: Path = ROOT) -> Done:
+        return run(command, self._core, STARTING_S + FACTOR * self._seconds, tree)
 
     def _served(self, protocol: str) -> int:
         """How many requests the null server has counted."""

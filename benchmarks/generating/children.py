@@ -47,13 +47,13 @@ def pinned(core: int) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def run(command: Sequence[str], core: int, limit_s: float) -> Done:
-    """Run to the end. Raises Hung where it takes longer than `limit_s`."""
+def run(command: Sequence[str], core: int, limit_s: float, tree: Path = ROOT) -> Done:
+    """Run to the end, in a checkout. Raises Hung where it takes longer than `limit_s`."""
     began, before_s = time.perf_counter(), _children_cpu_s()
     with tempfile.TemporaryFile("w+") as output:
         with pinned(core):
             process = subprocess.Popen(
-                command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+                command, cwd=tree, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
             )
         try:
             code = process.wait(limit_s)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from benchmarks.bounds import Bounds
 from benchmarks.generating.arm import Told
+from benchmarks.generating.arms import BEFORE
 from benchmarks.generating.figures import UNSTABLE, Cell, Measured, Over, cpu_ms, paired, per_core, per_s
 from benchmarks.generating.kinds import KINDS
 from benchmarks.generating.peers import PERF_ANALYZER
@@ -54,6 +55,8 @@ def judge(measured: Measured, absent: Sequence[str]) -> int:
         if found:
             bounds.beside(named(ratio), found.median, "x")
             bounds.ranged(found.range)
+    for cell in measured:
+        judge_against(bounds, cell, measured)
     for kind in KINDS:
         if (kind, 1) in measured:
             judge_latency(bounds, kind, measured)
@@ -85,6 +88,22 @@ def ratio_of(ratio: Ratio, measured: Measured) -> Over | None:
         arms.get(OURS, []), arms.get(ratio.other) or [None] * len(arms.get(OURS, [])),
         lambda mine, other: figure(mine) / figure(other),
     )  # fmt: skip
+
+
+def judge_against(bounds: Bounds, cell: Cell, measured: Measured) -> None:
+    """What a request costs the processor, over what it costs as another checkout has it.
+
+    It is no slower where that cannot be said: some repeat shows it to be as fast.
+    """
+    if BEFORE in measured[cell]:
+        ratio = Ratio(cell, "CPU", BEFORE, 1.0)
+        found = ratio_of(ratio, measured)
+        if found is None:
+            bounds.unread(named(ratio))
+            return
+        bounds.beside(f"{named(ratio)}, median", found.median, "x")
+        bounds.at_most(f"{named(ratio)}, least", found.low, ratio.bound, "x")
+        bounds.ranged(found.range)
 
 
 def named(ratio: Ratio) -> str:

@@ -1,0 +1,1 @@
+"""What benchmarks/strangers.py is made of: other people's servers, each from its own package."""

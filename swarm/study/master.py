@@ -46,6 +46,7 @@ from swarm.study.run_phases import Terms
 from swarm.targets.discover import own_endpoints
 from swarm.targets.embedded import profile_argv, profile_operators, wants_profile
 from swarm.targets.endpoints import check_metrics, chosen, metrics_addresses
+from swarm.targets.golden import from_file
 from swarm.targets.model_settings import ModelControl
 from swarm.targets.servers import Servers, caveats_of, elsewhere
 from users.backends.asking import read_counters, read_serving
@@ -116,6 +117,8 @@ class Master:
         self._cluster = cluster_of(options, self._say)
         with self._signals.preparing():
             self._servers.prepare(options, asked, self.images, self._launch, varied)
+        if options.golden:  # every press of Start reads it again
+            from_file(options.golden, self._servers.endpoints)
         for user_class in self._environment.user_classes:
             # Locust's page asks for a host where a class has none; ours go to endpoints.
             user_class.host = ", ".join(f"{e.name} at {e.shown}" for e in self._servers.endpoints)

@@ -58,7 +58,7 @@ def from_file(path: str, endpoints: Sequence[Endpoint]) -> dict[str, NDArray[np.
     """The arrays of an .npz by space. Raises UsageError where they are not those of the endpoints' spaces."""
     dimensions = {one.space: one.contract.dimension for one in endpoints if facts_of(one).computes}
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
             found = {name: np.asarray(arrays[name], dtype=np.float32) for name in arrays.files}
     except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile, AttributeError) as error:
         raise UsageError(

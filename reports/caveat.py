@@ -176,6 +176,9 @@ KINDS = {
     "probe-gap": CaveatKind(
         "Let the server's statistics, configuration and metrics be read from the master."
     ),
+    "random-input": CaveatKind(
+        "Read its figures as of random numbers: the load is real, and the embeddings mean nothing."
+    ),
     "targets-differ": CaveatKind("Give IP addresses, or let the name stand for the same ones on every host."),
     "tls-unverified": CaveatKind("Give the server's authority by --tls-ca in place of --tls-no-verify."),
     "trace-gap": CaveatKind(

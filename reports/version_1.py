@@ -1,6 +1,6 @@
-"""What ledgers of version 1, and files of rows without a ledger, do not say of their backends.
+"""What older ledgers, and files of rows without a ledger, do not say of their backends.
 
-Frozen on 2026-11-24, when headers began to say it themselves: nothing is ever added here.
+Frozen: headers say the first since 2026-11-24, and plans the second since 2026-11-25. Nothing is ever added.
 """
 
 from typing import Any
@@ -13,3 +13,5 @@ BACKENDS: dict[str, dict[str, Any]] = {
     "trt": {"compiled": True},
     "gateway": {"passes_to": "onnx"},
 }
+OF_THEIR_MODEL = frozenset({*BACKENDS, "pytorch", "onnx"})
+"""Those that served, stood for or emulated the one model that there was, before plans said whose vectors."""

@@ -12,6 +12,8 @@ ENOUGH = {"p50": 20, "p90": 100, "p95": 200, "p99": 1_000, "p99.9": 10_000}
 """Results behind a percentile that is to be trusted: ten of them must lie beyond it."""
 UNANSWERED = ("refused", "unreachable", "reset", "timeout", "dns", "exhausted")
 """Kinds of failures that the server may have counted, or may never have heard of."""
+RANDOM = "random"
+"""The role of an input of which nobody knows what it is to hold."""
 DOUBTFUL = {"p95": "p95, p99 and p99.9 are", "p99": "p99 and p99.9 are", "p99.9": "p99.9 is"}
 """In words, where there are too few for a percentile and enough for those below it."""
 
@@ -61,6 +63,13 @@ def varying_load(stages: Sequence[Sequence[Any]]) -> Iterator[Caveat]:
     if stages:
         course = ", ".join(f"{name} {seconds:g} s" for name, seconds, *_ in stages)
         yield caveat("varying-load", f"the rate changed during the run: {course}")
+
+
+def random_input(inputs: Sequence[Any]) -> Iterator[Caveat]:
+    """The caveat of an endpoint some of whose `inputs`, as a header has them, are filled by chance."""
+    told = (str(text).split() for text in inputs)
+    if names := [words[0] for words in told if words[1:] and words[-1] == RANDOM]:
+        yield caveat("random-input", f"what it is sent as {' and '.join(names)} is random")
 
 
 def _kinds(failure_kinds: Mapping[str, int]) -> str:

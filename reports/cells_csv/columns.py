@@ -10,6 +10,7 @@ from typing import Any
 
 from reports.fold.timeline import TimelineSecond
 from reports.ledger.axes import Axes, of_trait, recorded
+from reports.ledger.records import LATER
 from reports.study.study import Study
 from reports.summary.summary import CellFields, Summary, codes
 
@@ -34,6 +35,8 @@ def in_unit(path: str, unit: float) -> Figure:
     return lambda thing: None if (value := found(thing)) is None else value / unit
 
 
+SINCE = {name: "shares" if name == "server" else name for name in LATER}
+"""Columns that older files do not have, and the fields that they are of."""
 CELLS: Mapping[str, Callable[[Summary], object]] = {
     **figures("", "cell repeat endpoint backend protocol payload batch load level workers hosts channels"),
     **figures("", "tcp_connections link"),
@@ -57,13 +60,14 @@ CELLS: Mapping[str, Callable[[Summary], object]] = {
     "caveats": lambda run: codes(run, ";"),
     "stand_in": attrgetter("facts.stand_in"),
     **{name: attrgetter(name) for name in of_trait("column")},
+    **{column: attrgetter(name) for column, name in SINCE.items()},
 }
 """The columns of cells.csv after the study's name, and what a run has in each; None where it is unknown."""
 COLUMNS = ("study", *CELLS)
-NAMED = ("study", "cell", *(field.name for field in fields(CellFields)))
-"""Those by which a run is told from others of any study."""
+NAMED = ("study", "cell", *(one.name for one in fields(CellFields) if one.name not in SINCE.values()))
+"""Those by which a run is told from others of any study; files of now have those of `LATER`, too."""
 _TEXTS = {name for name, unset in recorded(Axes()).items() if isinstance(unset, str)}
-WORDS = frozenset({*NAMED, *_TEXTS, "limit", "caveats", "stand_in"}) - {"batch", "level"}
+WORDS = frozenset({*NAMED, *LATER, *_TEXTS, "limit", "caveats", "stand_in"}) - {"batch", "level"}
 NUMBERS = tuple(column for column in COLUMNS if column not in WORDS)
 TIMELINE: Mapping[str, Callable[[TimelineSecond], object]] = {
     **figures("", "t_s utc cell repeat phase endpoint requests_per_s images_per_s failures_per_s"),

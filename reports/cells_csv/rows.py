@@ -8,7 +8,7 @@ from pathlib import Path
 
 from reports.backend_facts import facts_of
 from reports.caveat import Caveat, caveat
-from reports.cells_csv.columns import NAMED, NUMBERS
+from reports.cells_csv.columns import NAMED, NUMBERS, SINCE
 from reports.ledger.ledger import LedgerError
 from reports.summary.summary import CellFields
 
@@ -53,12 +53,14 @@ def rows_of(lines: Iterable[str], place: str) -> list[Row]:
 
 def _row(record: Mapping[str, str | None], where: str) -> Row:
     texts = {name: record[name] or "" for name in NAMED if name not in ("batch", "level")}
+    since = {name: record.get(column) or "" for column, name in SINCE.items()}
     numbers = {name: _number(text, name, where) for name in NUMBERS if (text := record.get(name))}
     if missing := [name for name in ("batch", "level") if name not in numbers]:
         raise SideError(f"{where}: has no {missing[0]}: mend or remove the line.")
     codes = tuple(code for code in (record.get("caveats") or "").split(";") if code)
     return Row(
         **texts,
+        **{**since, "shares": since["shares"] or texts["backend"]},
         batch=int(numbers["batch"]),
         level=numbers["level"],
         numbers=numbers,

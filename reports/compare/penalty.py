@@ -4,13 +4,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import exp, log, sqrt
 
-from reports.cells_csv.rows import Row
+from reports.cells_csv.rows import Row, published_files
 from reports.cells_csv.sides import Side
 from reports.compare.differences import no_other_gpu
 from reports.compare.matching import P50, Figure, doubts_of, figure
 from reports.compare.tables import stand_ins
 from reports.format import digits
 from reports.page.table import Footnotes, Table, TableCell, table_of
+from reports.seeds import of_the_seeds
+from reports.stats.figures import pair_name, pairing, stems
 from reports.stats.log_ratio import LogRatio, log_ratio
 from reports.stats.repeats import grouped
 from reports.topics.published.hypotheses import (
@@ -26,7 +28,7 @@ from reports.topics.published.hypotheses import (
 )
 
 Key = tuple[str, str, str]
-"""Backend, payload, and what follows the users in a cell's name."""
+"""Backend, as pairs of endpoints are named, payload, and what follows the users in a cell's name."""
 CAPTION = (
     f"H5 of the published studies: {CLAIMS['H5']}. gRPC's serial p50 at batch 1 over HTTP's on each side, "
     "with 95 % intervals, and the one ratio over the other. True where its interval leaves 1 out, false "
@@ -39,11 +41,13 @@ CAPTION = (
 class Penalty:
     """gRPC's p50 over HTTP's for one backend on two sides, `change` being the other's over the base's.
 
-    `untested` says why the sides do not test the claim, which is of two GPUs; empty where they do.
+    `endpoint` is that of gRPC on the base. `untested` says why the sides do not test the claim, which is of
+    two GPUs; empty where they do.
     """
 
     backend: str
     variant: str
+    endpoint: str
     base: LogRatio
     other: LogRatio
     change: LogRatio
@@ -69,29 +73,47 @@ class Penalty:
 
 
 def penalties(base: Side, other: Side) -> Iterator[Penalty]:
-    """One for each backend that has both protocols on both sides, with one user and single images."""
+    """One for each backend that has both protocols on both sides, with one user and single images.
+
+    None where a side is of anything else than the published studies' model.
+    """
+    if not (_of_their_model(base) and _of_their_model(other)):
+        return
     ours, theirs, untested = _pairs(base), _pairs(other), no_other_gpu(base, other)
     for key in [key for key in ours if key in theirs]:
         below, above = (log_ratio(grpc.values, http.values) for http, grpc in (ours[key], theirs[key]))
         doubts = tuple(dict.fromkeys(doubts_of(P50, (*ours[key], *theirs[key]))))
-        yield Penalty(key[0], key[2], below, above, over(above, below), doubts, untested)
+        endpoint = ours[key][1].rows[0].endpoint
+        yield Penalty(key[0], key[2], endpoint, below, above, over(above, below), doubts, untested)
+
+
+def _of_their_model(side: Side) -> bool:
+    """Whether it is one of their studies, or one of those that were published."""
+    own = [row for row in side.rows if row.study not in published_files()]
+    each = grouped(own, lambda row: row.study).items()
+    return all(of_the_seeds(study, ((row.space, row.backend) for row in rows)) for study, rows in each)
 
 
 def _pairs(side: Side) -> dict[Key, tuple[Figure, Figure]]:
     """HTTP's p50 and gRPC's by backend, payload and variant."""
     single = (row for row in side.rows if row.load == "closed" and row.level == 1 and row.batch == 1)
-    found = {key: figure(rows, P50) for key, rows in grouped(single, _key).items()}
-    known = {key: figure for key, figure in found.items() if figure.values}
-    return {
-        key: (http, known[key, "grpc"])
-        for (key, protocol), http in known.items()
-        if protocol == "http" and (key, "grpc") in known
-    }
+    found: dict[Key, tuple[Figure, Figure]] = {}
+    for (_, payload, _, variant), rows in grouped(single, lambda row: (*pairing(row), _variant(row))).items():
+        ways = grouped(rows, lambda row: (row.protocol, row.endpoint))
+        if sorted(protocol for protocol, _ in ways) == ["grpc", "http"]:
+            grpc, http = (figure(ways[way], P50) for way in sorted(ways))
+            if http.values and grpc.values:
+                found[_backend(http.rows[0], grpc.rows[0]), payload, variant] = http, grpc
+    return found
 
 
-def _key(row: Row) -> tuple[Key, str]:
-    variant = row.cell.removeprefix(f"{row.endpoint}/b1/c1").strip("/")
-    return (row.backend, row.payload, variant), row.protocol
+def _backend(http: Row, grpc: Row) -> str:
+    name = pair_name(http, grpc)
+    return http.backend if name in stems(http) else name
+
+
+def _variant(row: Row) -> str:
+    return row.cell.removeprefix(f"{row.endpoint}/b1/c1").strip("/")
 
 
 def over(top: LogRatio, bottom: LogRatio) -> LogRatio:
@@ -113,7 +135,7 @@ def penalty_table(base: Side, others: Sequence[Side]) -> Table:
     notes = Footnotes()
     rows = (
         (
-            TableCell(found.name, notes.marks(stand_ins((base, side), f"{found.backend}-grpc"))),
+            TableCell(found.name, notes.marks(stand_ins((base, side), found.endpoint))),
             side.letter,
             *(ratio.times for ratio in (found.base, found.other, found.change)),
             TableCell(found.verdict, notes.marks([found.untested] if found.untested else found.doubts)),

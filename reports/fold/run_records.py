@@ -14,7 +14,7 @@ from reports.fold.windows import Results, Windows
 from reports.histogram.codec import Room
 from reports.ledger.axes import planned_axes
 from reports.ledger.ledger import Extent, Outline, Record, Tag, records_of_runs, refused_line, tag_of
-from reports.ledger.records import MOST_RUNS, MOST_WORKERS, PLANNED, check_planned
+from reports.ledger.records import LATER, MOST_RUNS, MOST_WORKERS, PLANNED, check_planned
 
 OF_IDLE = ("health", "path")
 """What older programs also wrote of workers that had nothing to do, by the cell of the study before."""
@@ -234,6 +234,11 @@ def ends_of(extent: Extent, bins: Bins) -> dict[int, int]:
 
 
 def planned_of(entry: Record) -> dict[str, Any]:
-    """What was planned of a run, with what older plans do not tell as it is where it does not apply."""
+    """What was planned of a run, with what older plans do not tell as it is where it does not apply.
+
+    In those the endpoints of a backend are of one server.
+    """
     course = tuple((str(name), *map(float, rest)) for name, *rest in entry.get("stages") or ())
-    return {name: entry[name] for name in PLANNED} | planned_axes(entry) | {"stages": course}
+    names = {name: entry.get(name) or "" for name in LATER}
+    names["server"] = names["server"] or entry["backend"]
+    return {name: entry[name] for name in PLANNED} | names | planned_axes(entry) | {"stages": course}

@@ -113,7 +113,7 @@ class Samples:
         self.spans[span].append(sample)
         at, phase, server = sample["second"], sample["phase"], sample.get("server")
         self._missing += [(at, phase, intern(text)) for text in sample.get("missing") or ()]
-        if server:
+        if server is not None:  # a server that tells nothing was asked, too
             self._read.add(at)
         if phase == "measure":
             known = self._measure or range(at, at + 1)

@@ -114,7 +114,7 @@ class ServerSide:
     """Means per success on the server by part, and what it counted; None where it did not say.
 
     `executing_ns` is the time of all executions together, each counted once for all requests in it. `busy` is
-    that over the time of all instances, at most 1.
+    that over the time of all instances, at most 1. `silent`: it was asked, and states no times at all.
     """
 
     requests: int | None = None
@@ -124,6 +124,7 @@ class ServerSide:
     busy: float | None = None
     cold: Cold = field(default_factory=Cold)
     gap: Caveat | None = None
+    silent: bool = False
 
     @property
     def total_ns(self) -> float | None:
@@ -174,7 +175,7 @@ def server_side(
         return counted
     executing_ns = stated.get("compute") if counted.executing_ns is None else counted.executing_ns
     means = {part: total / windows.server_count for part, total in stated.items()}
-    return replace(counted, parts=means, executing_ns=executing_ns)
+    return replace(counted, parts=means, executing_ns=executing_ns, silent=False)
 
 
 def counted_side(readings: Sequence[Record], status: str) -> ServerSide:
@@ -220,7 +221,8 @@ def between(before: Mapping[str, Any], after: Mapping[str, Any]) -> ServerSide:
     sized = old is not None and new is not None
     if any(value < 0 for value in delta.values()) or (sized and went_backwards(old or {}, new or {})):
         return ServerSide(gap=caveat("server-lost", RESTARTED))
-    means = _means(delta)
+    silent = not any(name == "batches" or name.endswith("_ns") for name in (*before, *after))
+    means = replace(_means(delta), silent=silent)
     # Some backends count their executions and not by size: nothing grew there, and that is no idle server.
     grown = growth(old or {}, new or {}) if sized else {}
     if not grown:

@@ -18,7 +18,7 @@ from reports.cells_csv.columns import (
 )
 from reports.frames.requests import read_requests
 from reports.ledger.ledger import FILE_NAME, damage_refused
-from reports.page.disclosures import disclosures
+from reports.page.disclosures import disclosures, guessed, silent_said
 from reports.stats.figures import images_per_s
 from reports.stats.repeats import Runs, Value, by_cell, resting_on, spread_of
 from reports.study.study import Study, load_study, notices
@@ -64,8 +64,8 @@ class Frames:
     images, phase_s, images_per_s, latency_p50_ms, latency_p95_ms, latency_p99_ms, cpu_pct` (of one core),
     `loop_lag_p99_ms, tcp_connections`, and `doubts`, what sets it apart from the others, joined by `; `.
 
-    `notices` are sentences on the study as a whole, to be read before any number: how it ended, what stands
-    in for something else, whether seconds were merged in `timeline`.
+    `notices` are sentences on the study as a whole, to be read before any number: how it ended, what was
+    guessed of endpoints, what stands in for something else, whether seconds were merged in `timeline`.
 
     Counts are Int64, `utc` datetime64[ns, UTC], `disqualified` bool, names (cell, endpoint, limit, …)
     category, texts (caveats, doubts) str, all other columns float64. What is not known is <NA>, NaN, or an
@@ -106,7 +106,10 @@ def frames_of(directory: Path | str, usd_per_hour: float | None = None) -> Frame
             cells=frame((*COLUMNS, *DOUBTS), _with_doubts(study)),
             timeline=frame(tuple(TIMELINE), timeline_rows(study)),
             workers=frame(WORKER_COLUMNS, _worker_rows(study)),
-            notices=(*notices(study), *disclosures(study, study.endpoints)),
+            notices=(
+                *(*notices(study), *guessed(study)),
+                *(*disclosures(study, study.endpoints), *silent_said(study)),
+            ),
             directory=folder,
         )
 

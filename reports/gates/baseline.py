@@ -40,7 +40,7 @@ def load_baseline(places: Sequence[str]) -> GateSource:
         if why := incomplete(side.status):
             raise GateError(f"baseline {side.place}: {why}")
     check_once(sides)
-    cells = {row.cell: vars(row) for side in sides for row in side.rows}
+    cells = {row.cell: {**vars(row), "server": row.shares} for side in sides for row in side.rows}
     return GateSource(sides=tuple(sides), cells=cells)
 
 

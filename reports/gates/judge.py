@@ -17,6 +17,7 @@ from reports.gates.source import Counting, GateSource, check_once
 from reports.gates.thresholds import TEXTS, WARN, Gates, Threshold, fits
 from reports.gates.verdict import FAIL, INCONCLUSIVE, PASS, Claim, Verdict, unknown, verdict_of
 from reports.ledger.ledger import Record
+from reports.ledger.records import LATER
 
 TOLD = 4
 """Values of the study in a sentence."""
@@ -130,11 +131,16 @@ def lost(threshold: Threshold, source: GateSource, baseline: GateSource | None) 
 
 
 def _as_planned(name: str, row: Planned, cells: Mapping[str, Planned]) -> Planned:
-    """With what a baseline's rows do not tell, such as the link: as cells of its variant have it."""
+    """With what a baseline's rows do not tell, such as the link: as cells of its variant have it.
+
+    What older ones do not tell of its endpoint is as in the endpoint's other cells.
+    """
     # what follows endpoint, batch and load in a cell's name
     variant = name.split("/")[3:]
     like = next((planned for other, planned in cells.items() if other.split("/")[3:] == variant), {})
-    return {**like, **row}
+    same = next((planned for planned in cells.values() if planned["endpoint"] == row["endpoint"]), {})
+    told = {key: row.get(key) or same.get(key, "") for key in LATER}
+    return {**like, **row, **told}
 
 
 def unmet(threshold: Threshold, cells: Mapping[str, Planned]) -> list[str]:

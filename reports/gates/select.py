@@ -2,18 +2,22 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import Any
 
+from reports.backend_facts import model_of
 from reports.fold.run_records import planned_of
 from reports.gates.require import GateError, hint
 from reports.gates.thresholds import TEXTS, Gates, Threshold
 from reports.ledger.axes import of_trait
 from reports.ledger.ledger import Record
-from reports.summary.summary import FLOOR_SUFFIX
+from reports.ledger.records import LATER
 
 SAME = ("batch", "load", "level", "arrivals", *of_trait("gated"))
 """What the two cells of a ratio of endpoints share."""
-OF_ENDPOINT = ("endpoint", "backend", "protocol", "payload")
+OF_ENDPOINT = ("endpoint", "backend", "protocol", "payload", *LATER)
+FLOOR = "null"
+"""What ledgers call the backend of a floor."""
 TOLD = 12
 """Names in a message, which may be thousands."""
 Planned = Mapping[str, Any]
@@ -29,13 +33,13 @@ def cells_of(threshold: Threshold, cells: Mapping[str, Planned]) -> list[str]:
 def _meant(threshold: Threshold, planned: Planned) -> bool:
     named = [str(threshold.choice.get(key, "")) for key in ("cell", "endpoint", "backend")]
     return not is_floor(planned) or any(
-        "floor" in text or text == "null" for text in (*named, threshold.require.over)
+        "floor" in text or text == FLOOR for text in (*named, threshold.require.over)
     )
 
 
 def is_floor(planned: Planned) -> bool:
     """Whether a cell is without a model, to show what the way to it takes."""
-    return str(planned["endpoint"]).endswith(FLOOR_SUFFIX)
+    return bool(planned["backend"] == FLOOR)
 
 
 def pairs_of(threshold: Threshold, cells: Mapping[str, Planned]) -> list[tuple[str, str]]:
@@ -73,7 +77,7 @@ def unpaired(threshold: Threshold, cells: Mapping[str, Planned]) -> list[tuple[s
         other = _other(name, planned, under, over)
         first = known.get(other.partition("/")[0])
         # the choice is of the first cell, which would be like this one, of another endpoint
-        like = {**planned, **{key: first[key] for key in OF_ENDPOINT}} if first else {}
+        like = {**planned, **{key: first.get(key) for key in OF_ENDPOINT}} if first else {}
         if first and name not in seconds and cells_of(threshold, {other: like}):
             found.append((other, name))
     return found
@@ -132,7 +136,7 @@ def _values(key: str, cells: Mapping[str, Planned], more: Collection[str]) -> li
     return [value for value in dict.fromkeys([*found, *more]) if value]
 
 
-def planned_cell(entry: Record) -> dict[str, Any]:
-    """From an entry of a plan."""
+def planned_cell(entry: Record, header: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+    """From an entry of a plan, and its ledger's header, where there is one yet."""
     planned = planned_of(entry)
-    return {**planned, **planned["topology"]._asdict()}
+    return {**planned, **planned["topology"]._asdict(), "model": model_of(header, planned)}

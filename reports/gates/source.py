@@ -99,7 +99,7 @@ def source_of(studies: Sequence[tuple[Path, Study]]) -> GateSource:
     """Of studies with the directories they are in; GateError where one is there twice, SideError."""
     sides = tuple(side_of_study(study, path) for path, study in studies)
     check_once(sides)
-    whole = {entry["cell"]: planned_cell(entry) for _, study in studies for entry in study.plan}
+    whole = {entry["cell"]: planned_cell(entry, study.header) for _, study in studies for entry in study.plan}
     return GateSource(
         sides=sides,
         cells=whole,

@@ -11,7 +11,7 @@ from reports.gates.require import FAILURE_RATIO, MOST, GateError, JudgedBy, Requ
 from reports.ledger.axes import of_trait
 from reports.ledger.files import parsed, parsed_toml, whole_file
 from reports.ledger.ledger import DAMAGED, LONGEST
-from reports.ledger.records import Rule
+from reports.ledger.records import LATER, Rule
 
 BASELINE_KIND, BASELINE_VERSION = "inferswarm-baseline", 1
 THRESHOLDS, VERDICTS = "thresholds.toml", "gates.json"
@@ -20,6 +20,7 @@ FAIL, WARN = "fail", "warn"
 TEXTS = (
     *("cell", "endpoint", "backend", "protocol", "payload", "load"),
     *(name for name, unset in of_trait("gated").items() if isinstance(unset, str)),
+    *LATER,
 )
 """What cells are chosen by as texts, * and ? standing for any."""
 NUMBERS = ("batch", "level", *(name for name in of_trait("gated") if name not in TEXTS))

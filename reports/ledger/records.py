@@ -128,14 +128,19 @@ PLANNED: Mapping[str, Rule] = {
     ),
 }
 """What an entry of a plan must tell."""
+LATER = ("model", "codec", "server", "space")
+"""Texts that it tells, too, and that older ones do not."""
 _NUMBER: Rule = (lambda value: type(value) in (int, float) and 0 <= value < MOST, "a number from 0")
-_AXES = {name: _TEXT if isinstance(unset, str) else _NUMBER for name, unset in recorded(Axes()).items()}
+_MAY = {
+    **{name: _TEXT if isinstance(unset, str) else _NUMBER for name, unset in recorded(Axes()).items()},
+    **dict.fromkeys(LATER, _TEXT),
+}
 """What it may tell."""
 
 
 def check_planned(entry: Mapping[str, Any]) -> None:
     """KeyError where an entry of a plan lacks something; ValueError where something is not as it must be."""
-    told = {name: rule for name, rule in _AXES.items() if entry.get(name) is not None}
+    told = {name: rule for name, rule in _MAY.items() if entry.get(name) is not None}
     for name, (holds, wanted) in {**PLANNED, **told}.items():
         if not holds(entry[name]):
             raise _wrong(f"{name} of a planned run", entry[name], wanted)

@@ -37,6 +37,10 @@ HANDLING_NS, HANDLING_BYTES_PER_S = 2_000_000, 500_000_000
 """What taking a request in and passing it on may cost unseen: that it is unexplained is no wonder."""
 DELAYED_SHARE = 0.2
 """Of the latency, before a request of an open load was sent: no user was free for it."""
+SILENT_ADVICE = (
+    "The server states no times of its own: where its answers or metrics do, say so in the endpoint's file "
+    "([times]); else see how its rate grows with users."
+)
 WORTH_SAYING_PCT = 5
 """Of the time without a core: not what stops a run, but it is seen in the highest percentiles."""
 
@@ -80,6 +84,8 @@ def server_unread(run: Summary) -> Limit | None:
     """What the server did with requests is not known."""
     if run.server.total_ns is not None:
         return None
+    if run.server.silent:
+        return Limit("inconclusive", "neither client nor path is seen in the way", SILENT_ADVICE)
     gaps = [caveat.text for caveat in run.caveats if caveat.code == "probe-gap"]
     why = "; ".join(["the server's parts could not be read", *gaps, "nothing else is seen in the way"])
     advice = "Let the server's statistics be read (their address and extension), then run again."

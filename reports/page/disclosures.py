@@ -1,21 +1,56 @@
-"""What stands in for something else, said wherever its numbers appear."""
+"""What stands in for something else, said wherever its numbers appear; and what is said once of endpoints."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from reports.stats.repeats import grouped
 from reports.study.study import Study
 
 RANDOM_WEIGHTS = "Random weights: timings are real, embeddings mean nothing."
+FETCHED = "its server fetches the pictures itself, so its times have a download in them"
+SILENT = (
+    "states no times of its own: its queue and its compute time",
+    "state no times of their own: the queue and the compute time of each",
+)
+"""Of one endpoint, and of several."""
+UNTOLD = "are not told apart, and are in unexplained with whatever else was not measured"
 
 
 def disclosures(study: Study, endpoints: Iterable[str]) -> tuple[str, ...]:
     """Every such sentence that some endpoints call for, then weights and links."""
     names = list(endpoints)
     said = [study.stand_ins[name] for name in names if name in study.stand_ins]
+    said += [
+        f"{name}: {FETCHED}." for name in names if study.described.get(name, {}).get("fetched_by_server")
+    ]
     labels = [str(study.described.get(name, {}).get("weights", "")) for name in names]
     if any(label.startswith("random") for label in labels):
         said.append(RANDOM_WEIGHTS)
     return tuple(dict.fromkeys([*said, *links_said(study)]))
+
+
+def guessed(study: Study) -> Iterator[str]:
+    """What nobody declared of endpoints and was guessed: each sentence once, behind the names it is of."""
+    floors, planned = study.floors.values(), set(study.endpoints)
+    told = [
+        (name, str(guess))
+        for name, about in study.described.items()
+        if name in planned and name not in floors
+        for guess in about.get("guesses") or ()
+    ]
+    for guess, those in grouped(told, lambda one: one[1]).items():
+        yield f"{', '.join(name for name, _ in those)}: {guess}"
+
+
+def silent_said(study: Study) -> list[str]:
+    """The sentence on endpoints whose servers state no times; none where all do, or could not be read."""
+    read = grouped((run for run in study.started if run.succeeded), lambda run: run.endpoint)
+    silent = {name for name, runs in read.items() if all(run.server.silent for run in runs)}
+    *some, last = [name for name in study.endpoints if name in silent] or [""]
+    if not last:
+        return []
+    names = f"{', '.join(some)} and {last}" if some else last
+    return [f"{names} {SILENT[bool(some)]} {UNTOLD}."]
 
 
 def links_said(study: Study) -> list[str]:

@@ -43,7 +43,12 @@ def their_endpoint(run: Summary, figures: Iterable[Row]) -> str:
 
 
 def published_figures(study: Study) -> Figures:
-    """The published figures beside those over each link that models such a study's, by the link's name."""
+    """The published figures beside those over each link that models such a study's, by the link's name.
+
+    None for a study of anything else than theirs.
+    """
+    if not study.of_the_seeds:
+        return {}
     named = {str(link.get("name")): str(link.get("published") or "") for link in study.links}
     used = {run.link for run in study.runs}
     found = {link: read_published(name) for link, name in named.items() if link in used}
@@ -69,6 +74,6 @@ def sourced(value: float | None, it: Row, notes: Footnotes) -> TableCell:
 
 def of_three_backends(study: Study) -> Figures:
     """The published studies of the three backends by name; none for a study of something else."""
-    if study.header["study"] != THREE_BACKENDS:
+    if study.header["study"] != THREE_BACKENDS or not study.of_the_seeds:
         return {}
     return {name: read_published(name) for name in published_files() if name.startswith(f"{THREE_BACKENDS}-")}

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from operator import attrgetter
 
 from reports.stats.log_ratio import log_ratio
-from reports.stats.repeats import Runs, Value, typical
+from reports.stats.repeats import Runs, Value, grouped, typical
 from reports.study.study import Study
-from reports.summary.summary import Summary, Way
+from reports.summary.summary import CellFields, Summary, Way
 
 Pairs = dict[str, tuple[Way, Way]]
 
@@ -45,18 +45,34 @@ def not_told_apart(best: Runs, other: Runs) -> bool:
 
 
 def protocol_pairs(study: Study, runs: Runs) -> Pairs:
-    """Backend → its way over HTTP and over gRPC, where both carry the same payload in the same variant.
+    """Name → the ways over HTTP and over gRPC to one model of a server, by the same payload and variant.
 
-    Where a study has several payloads or variants, each is a pair of its own, and the name holds it.
+    Where a study has several payloads or variants, each is a pair of its own, and the name holds it. Where
+    there are several ways by one protocol, as with codecs of their own, none of them is the one to compare.
     """
-    spoken = {(run.backend, run.payload, run.variant, run.protocol): run.way for run in runs}
-    ranks = {way: rank for rank, way in enumerate(study.ways)}
-    found = (
-        (spoken[backend, payload, variant, "http"], grpc)
-        for backend, payload, variant, protocol in sorted(spoken, key=lambda key: ranks[spoken[key]])
-        if protocol == "http" and (grpc := spoken.get((backend, payload, variant, "grpc")))
-    )
-    return {
-        study.named(http._replace(endpoint=http.endpoint.removesuffix("-http"))): (http, grpc)
-        for http, grpc in found
-    }
+    ways = {run.way: run for run in study.ordered(runs)}.values()
+    spoken = grouped(ways, lambda run: (*pairing(run), run.variant, run.protocol))
+    found: Pairs = {}
+    for key, sides in spoken.items():
+        others = spoken.get((*key[:-1], "grpc"), [])
+        if key[-1] == "http" and len(sides) == len(others) == 1:
+            http, grpc = sides[0], others[0]
+            found[study.named(http.way._replace(endpoint=pair_name(http, grpc)))] = (http.way, grpc.way)
+    return found
+
+
+def pairing(cell: CellFields) -> tuple[str, str, str]:
+    """What two protocols must have in common to be compared: server, payload and model."""
+    return cell.shares or cell.backend, cell.payload, cell.model
+
+
+def pair_name(http: CellFields, grpc: CellFields) -> str:
+    """The backend, with its payload where its endpoints hold it: `onnx`; else both endpoints, gRPC first."""
+    both = http.endpoint, grpc.endpoint
+    named = (stem for stem in stems(http) if both == (f"{stem}-http", f"{stem}-grpc"))
+    return next(named, f"{grpc.endpoint} / {http.endpoint}")
+
+
+def stems(cell: CellFields) -> tuple[str, str]:
+    """What the names of a backend's own endpoints begin with: of its first payload, or of this one."""
+    return cell.backend, f"{cell.backend}-{cell.payload}"

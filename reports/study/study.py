@@ -26,6 +26,7 @@ from reports.ledger.ledger import (
     tag_of,
 )
 from reports.ledger.records import OF_RUNS, OF_STUDIES
+from reports.seeds import of_the_seeds
 from reports.study.summarise import summarise
 from reports.summary.summary import Summary, Way
 
@@ -74,6 +75,17 @@ class Study:
     def stand_ins(self) -> Mapping[str, str]:
         """By endpoint the sentence that must stand beside its numbers, where there is one."""
         return {run.endpoint: run.stand_in for run in self.runs if run.stand_in}
+
+    @cached_property
+    def of_the_seeds(self) -> bool:
+        """Whether what was published, and supposed, of their model may stand beside its figures."""
+        real = (run for run in self.runs if run.facts.computes or run.facts.emulated)
+        return of_the_seeds(str(self.header["study"]), ((run.space, run.backend) for run in real))
+
+    @cached_property
+    def floors(self) -> Mapping[str, str]:
+        """By endpoint the name of its floor, where it has one."""
+        return {str(of): name for name, about in self.described.items() if (of := about.get("floor_of"))}
 
     @property
     def endpoints(self) -> tuple[str, ...]:

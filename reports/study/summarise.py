@@ -5,11 +5,11 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from reports.backend_facts import facts_of
+from reports.backend_facts import facts_of, model_of
 from reports.caveat import Caveat, caveat
 from reports.caveats.attribution import attribution_caveats, axis_caveats, path_gap
 from reports.caveats.client import client_caveats
-from reports.caveats.run import run_caveats, varying_load
+from reports.caveats.run import random_input, run_caveats, varying_load
 from reports.fold.path import standing_alone
 from reports.fold.run_records import RunRecords
 from reports.fold.samples import costs
@@ -41,7 +41,8 @@ DISTRIBUTIONS = {
 def summarise(run: RunRecords, header: Mapping[str, Any] = MappingProxyType({})) -> Summary:
     """One run's Summary, given its ledger's header; without numbers where it was not begun."""
     options, links = header.get("options") or {}, header.get("links") or ()
-    planned = {**run.planned, "facts": facts_of(header, run.planned["backend"], run.planned["endpoint"])}
+    planned = {**_named(run.planned), "model": model_of(header, run.planned)}
+    planned["facts"] = facts_of(header, planned["backend"], planned["endpoint"])
     edges = {record["event"]: record for record in run.of_kind("run")}
     if "start" not in edges:
         if any(second.results for second in run.seconds.values()):
@@ -53,8 +54,15 @@ def summarise(run: RunRecords, header: Mapping[str, Any] = MappingProxyType({}))
     stated, parts = given(run.planned, options, links), _parts(run, status, end.get("note", ""))
     whole = Summary(**{**planned, **stated, **seen, **parts})
     cost = costs(whole.counts.images_per_s, whole.gpu.power_w, options)
-    doubted = (*whole.caveats, *axis_caveats(whole, links))
+    about = (header.get("endpoints") or {}).get(whole.endpoint) or {}
+    inputs = () if whole.is_floor else about.get("inputs") or ()
+    doubted = (*whole.caveats, *axis_caveats(whole, links), *random_input(inputs))
     return attributed(replace(whole, cost=cost, caveats=doubted))
+
+
+def _named(planned: Mapping[str, Any]) -> dict[str, Any]:
+    """What was planned, by a Summary's names: its `server` is what was measured there."""
+    return {("shares" if name == "server" else name): value for name, value in planned.items()}
 
 
 def _parts(run: RunRecords, status: str, note: str) -> dict[str, Any]:

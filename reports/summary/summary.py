@@ -16,9 +16,6 @@ from reports.fold.workers import WorkerShare
 from reports.ledger.axes import Axes
 from reports.limit import Limit
 
-FLOOR_SUFFIX = "-floor"
-"""Of the endpoint that is another's twin with no model behind it."""
-
 
 class Way(NamedTuple):
     """An endpoint with a variant such as `shared/4w`, which is empty where the study varies nothing."""
@@ -32,7 +29,11 @@ class Way(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class CellFields:
-    """What tells a cell from others: of a run, of a row of cells.csv, of a published figure."""
+    """What tells a cell from others: of a run, of a row of cells.csv, of a published figure.
+
+    Last what older ledgers and files do not tell: what requests call the model, or its server does; the
+    codec; the server, which endpoints that have the same share; and the space of the vectors.
+    """
 
     endpoint: str
     backend: str
@@ -41,6 +42,10 @@ class CellFields:
     batch: int
     load: str
     level: float
+    model: str = ""
+    codec: str = ""
+    shares: str = ""
+    space: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +115,7 @@ class Summary(CellFields, Axes):
     @property
     def is_floor(self) -> bool:
         """Whether no model stood behind it: such a run is shown beside others and ranked with none."""
-        return self.endpoint.endswith(FLOOR_SUFFIX)
+        return self.facts.floor
 
     @property
     def succeeded(self) -> int:

@@ -13,6 +13,7 @@ from pkgutil import walk_packages
 from reports import topics
 from reports.format import plural
 from reports.gates.verdict import Verdict
+from reports.page.disclosures import guessed
 from reports.page.page import LONG, Page, Section
 from reports.page.question import Question
 from reports.stats.repeats import grouped
@@ -62,7 +63,7 @@ def build_page(
     return Page(
         title=str(study.header["title"]),
         facts=facts(study),
-        notices=tuple(notices(study)),
+        notices=(*notices(study), *guessed(study)),
         findings=(*([gates_finding(verdicts)] if judged else []), *findings(study)),
         sections=(*([gates_section(verdicts)] if judged else []), *sections(study)),
         commands=(*commands(study, place, usd_per_hour), *([gate_command(place)] if judged else [])),

@@ -39,8 +39,10 @@ class Book:
     def endpoint(
         self, name: str, url: str, weights: str = "laion2b", model: str = "openclip_vit_b32"
     ) -> None:
-        """Describes one endpoint in the header."""
-        self.header["endpoints"][name] = {"url": url, "model": model, "weights": weights, "embedded": True}
+        """Describes one endpoint in the header, and of a floor whose it is."""
+        of = {"floor_of": name.removesuffix("-floor")} if name.endswith("-floor") else {}
+        about = {"url": url, "model": model, "weights": weights, "embedded": True}
+        self.header["endpoints"][name] = about | of
 
     def plan(
         self,
@@ -55,7 +57,8 @@ class Book:
 
         With `axes` it is planned as a cell of several variants is; without them as in older ledgers.
         """
-        backend, *other, protocol = endpoint.removesuffix("-floor").split("-")
+        backend, *other = endpoint.removesuffix("-floor").split("-")
+        protocol = other.pop() if other else ""
         backend = "null" if endpoint.endswith("-floor") else backend
         variant = f"/{axes['variant']}" if axes and axes.get("variant") else ""
         cell = f"{endpoint}/b{batch}/{'r' if arrivals else 'c'}{level:g}{variant}"

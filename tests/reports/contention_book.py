@@ -43,7 +43,7 @@ SPREAD = (1.0, 0.97, 1.03)
 def a_study(**header: Any) -> Book:
     """An empty study over an emulated link like one that was published."""
     book = Book(
-        **{"study": "contention", "title": "HTTP against gRPC", "links": [LINK, LAN], "hosts": [HOST]}
+        **{"study": "step7_contention", "title": "HTTP against gRPC", "links": [LINK, LAN], "hosts": [HOST]}
         | header
     )
     for protocol in ("http", "grpc"):

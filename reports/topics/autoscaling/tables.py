@@ -48,7 +48,7 @@ def stages_table(study: Study) -> Table:
         "that the autoscaler saw, of a pod's request.",
         f"Seconds are taken {study.coarse} at a time, at a stage's edges too." if study.coarse > 1 else "",
         UNWATCHED if unwatched else "",
-        PUBLISHED if study.header["study"] == "step8" else "",
+        PUBLISHED if study.header["study"] == "step8" and study.of_the_seeds else "",
     ]
     return table_of(
         "Stages of the load",

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from reports.stats.figures import images_per_s
+from reports.stats.figures import images_per_s, pair_name, pairing, stems
 from reports.stats.repeats import Runs, Spread, grouped, over, spread_of
 from reports.study.study import Study
 from reports.summary.summary import Summary, tainting
@@ -80,7 +80,7 @@ def pool_size(axes: ArmAxes) -> int:
 
 
 class Case(NamedTuple):
-    """A load that both protocols were sent over one link."""
+    """A load that both protocols were sent over one link; its backend as pairs of endpoints are named."""
 
     backend: str
     payload: str
@@ -132,12 +132,22 @@ Arms = Mapping[str, ArmRuns]
 def cases(study: Study) -> Iterator[tuple[Case, Arms]]:
     """Every load that was sent over both protocols by several users, with more than one kind of channels."""
     many = (run for run in study.runs if run.load == "closed" and run.level > 1 and not run.is_floor)
-    found = grouped(many, lambda run: Case(run.backend, run.payload, run.batch, run.level, run.link))
+    loads = grouped(many, lambda run: (*pairing(run), run.batch, run.level, run.link)).values()
+    found = {case: runs for runs in loads if (case := case_of(runs))}
     for case in sorted(found, key=lambda case: _place(study, case)):
-        runs = found[case]
-        kinds = {run.channels for run in runs} - {""}
-        if len({run.protocol for run in runs}) > 1 and len(kinds) > 1:
-            yield case, arms_of(runs)
+        if len({run.channels for run in found[case]} - {""}) > 1:
+            yield case, arms_of(found[case])
+
+
+def case_of(runs: Runs) -> Case | None:
+    """What runs of one load are of; None where they are not of one endpoint by each protocol."""
+    ways = {(run.protocol, run.endpoint): run for run in runs}
+    if sorted(protocol for protocol, _ in ways) != sorted(PROTOCOLS):
+        return None
+    sides = {protocol: run for (protocol, _), run in ways.items()}
+    first, name = runs[0], pair_name(sides["http"], sides["grpc"])
+    backend = first.backend if name in stems(first) else name
+    return Case(backend, first.payload, first.batch, first.level, first.link)
 
 
 def _place(study: Study, case: Case) -> tuple[int, int, float, str, str]:

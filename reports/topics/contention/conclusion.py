@@ -209,10 +209,13 @@ def contention_tables(study: Study) -> Iterator[Table]:
 def arms_table(study: Study, verdict: Conclusion, figures: Figures) -> Table:
     """One row for each arm: what was varied, and what came of it."""
     ratios = {code: ratio_of(verdict.arms, code, "R0") for code in verdict.arms}
+    published: Columns[ArmRuns] = cell(
+        "published", lambda arm, notes: _published(arm.planned[0], figures, notes)
+    )
     columns: Sequence[Columns[ArmRuns]] = (
         cell("arm", _named, numeric=False),
         cell("images/s", _rate),
-        cell("published", lambda arm, notes: _published(arm.planned[0], figures, notes)),
+        *([published] if study.of_the_seeds else []),
         text("over HTTP", lambda arm: f"{digits(it.median)}×" if (it := ratios[arm.code]) else MISSING),
         text("TCP", lambda arm: MISSING if arm.connections is None else str(arm.connections)),
         text("channels", lambda arm: arm.planned[0].channels or MISSING, numeric=False),

@@ -24,7 +24,7 @@ from reports.stats.repeats import (
     typical,
 )
 from reports.study.study import Study
-from reports.summary.summary import FLOOR_SUFFIX, Summary, Way
+from reports.summary.summary import Summary, Way
 
 ENOUGH_RESULTS = 200
 Pick = Callable[[Way, float], Runs]
@@ -158,9 +158,6 @@ def hedge(clean: Runs) -> str:
     return f"{size}: an indication, not a ranking" if few else size
 
 
-Key = tuple[str, str, int, str, str, float]
-
-
 def _beside(head: str, value: Value) -> Columns[tuple[Runs, Runs]]:
     return Columns((head, "floor's"), lambda pair, notes: (number(runs, value, notes) for runs in pair))
 
@@ -176,14 +173,10 @@ def floors(study: Study) -> Table:
     """One row for each cell that has a floor, medians over the repeats of both."""
     ordered = study.ordered(study.runs)
     by_key = grouped(ordered, lambda run: (*run.way, run.batch, run.load, run.arrivals, run.level))
-    pairs = [(runs, by_key[_twin(key)]) for key, runs in by_key.items() if _twin(key) in by_key]
+    twins = {key: (study.floors.get(key[0], ""), *key[1:]) for key in by_key}
+    pairs = [(runs, by_key[twins[key]]) for key, runs in by_key.items() if twins[key] in by_key]
     caption = "Each cell beside the same requests with no model behind them."
     return study_table(study, "Floor", caption, COLUMNS, pairs, shared=(repeats(study), FLOOR))
-
-
-def _twin(key: Key) -> Key:
-    """The key of a cell's floor."""
-    return (f"{key[0]}{FLOOR_SUFFIX}", *key[1:])
 
 
 SERIAL = Question("serial", "Results", (seed_tables,))

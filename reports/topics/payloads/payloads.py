@@ -11,11 +11,13 @@ from reports.page.study_table import Columns, StudyNotes, cell, study_table, tex
 from reports.page.table import Footnotes, Table, TableCell
 from reports.stats.figures import images_per_s, protocol_pairs
 from reports.stats.log_ratio import LogRatio, log_ratio
-from reports.stats.repeats import Runs, absence, resting_on, scarcity, taints, values
+from reports.stats.repeats import Runs, absence, grouped, resting_on, scarcity, taints, values
 from reports.study.study import Study
 from reports.summary.summary import Summary, Way
 
 TENSOR = "fp32"
+NO_PICTURES = frozenset({"text", "random"})
+"""Payloads that are nothing in place of a picture's tensor."""
 FULL_HEAT = 2.0
 """The ratio, or one over it, that is shaded fully."""
 ONE_RUN = "one run on a side: no interval, so this may be chance"
@@ -117,14 +119,20 @@ def heat_of(ratio: float) -> float:
 
 
 def payload_pairs(study: Study) -> dict[str, Pair]:
-    """`onnx-jpeg-grpc / onnx-grpc` and so on: under each the tensor's way by the same protocol."""
+    """`onnx-jpeg-grpc / onnx-grpc` and so on: under each the tensor's way by the same protocol.
+
+    Where there are several such ways, none of them is the one to compare.
+    """
     runs = closed_runs(study)
-    tensors = {_asked(run): run.way for run in runs if run.payload == TENSOR}
-    others = {run.way: tensors.get(_asked(run)) for run in runs if run.payload != TENSOR}
+    tensors = grouped((run for run in runs if run.payload == TENSOR), _asked)
+    unders = {asked: {run.way for run in of} for asked, of in tensors.items()}
+    pictures = (run for run in runs if run.payload not in {TENSOR, *NO_PICTURES})
+    others = {run.way: unders.get(_asked(run), set()) for run in pictures}
     return {
         f"{study.named(way)} / {study.named(under)}": (under, way)
         for way in study.ways
-        if (under := others.get(way)) is not None
+        if len(others.get(way, ())) == 1
+        for under in others[way]
     }
 
 
@@ -145,9 +153,9 @@ def payloads_finding(study: Study) -> str:
     return f"Images per second at batch 1 by payload: {'; '.join([*said, grain] if grain else said)}."
 
 
-def _asked(run: Summary) -> tuple[str, str, Way]:
-    """What two payloads must have in common to be compared."""
-    return run.facts.passes_to or run.backend, run.protocol, Way("", run.variant)
+def _asked(run: Summary) -> tuple[str, str, str, str]:
+    """What two payloads must have in common to be compared: server, space, protocol and variant."""
+    return run.facts.passes_to or run.shares or run.backend, run.space, run.protocol, run.variant
 
 
 def protocols_finding(study: Study) -> str:

@@ -1,8 +1,9 @@
 """JSON against binary tensors: what encoding takes, how large requests are, what remains end to end."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from math import floor, log10
+from math import floor, log10, prod
 
 from reports.cells_csv.rows import Row, read_published
 from reports.format import MISSING, digits, known
@@ -29,7 +30,9 @@ from reports.summary.summary import Summary
 JSON, BINARY = "json", "fp32"
 KB = 1024
 NUMBERS = 3 * 224 * 224
-"""Of an image."""
+"""Of an image for the published model, and so in ledgers that do not say."""
+PICTURE = re.compile(r"\[(\d+(?:, \d+)*)\] picture$")
+"""How a header's words on an input end: with its shape, and what stands in it."""
 THEIRS, ON_CPU = "step5a", "step5a-cpu"
 HALF_A_DIGIT = 0.005
 """Of a published encode time, which has two decimals of a millisecond."""
@@ -58,15 +61,14 @@ class EncodingPair:
 
 
 def pairs(study: Study) -> Iterator[EncodingPair]:
-    """Each batch that one user sent as JSON and as binary tensors to one backend over one protocol."""
+    """Each batch that one user sent as JSON and as binary to one model of a server, by one protocol."""
     serial = [run for run in study.runs if run.serial and not run.is_floor and run.payload in (JSON, BINARY)]
-    for runs in grouped(serial, lambda run: (run.backend, run.protocol, run.variant)).values():
-        ways = {run.payload: run.way for run in runs}
-        if len(ways) == 2:
-            json, binary = ([run for run in runs if run.way == ways[payload]] for payload in (JSON, BINARY))
+    for runs in grouped(serial, lambda run: (run.shares, run.model, run.protocol, run.variant)).values():
+        json, binary = ([run for run in runs if run.payload == payload] for payload in (JSON, BINARY))
+        if all(len({run.way for run in side}) == 1 for side in (json, binary)):
             for batch in sorted({run.batch for run in (*json, *binary)}):
                 sides = ([run for run in side if run.batch == batch] for side in (json, binary))
-                yield EncodingPair(study.named(ways[BINARY]), batch, *sides)
+                yield EncodingPair(study.named(binary[0].way), batch, *sides)
 
 
 def encode_ms(run: Summary) -> float | None:
@@ -96,10 +98,20 @@ def rough(value: float) -> str:
     return f"{rounded:,.{max(0, 1 - floor(log10(rounded)))}f}"
 
 
-def bytes_per_number(pair: EncodingPair) -> str:
+def bytes_per_number(study: Study, pair: EncodingPair) -> str:
     """How many characters JSON spent on each number, brackets and names included."""
-    sizes = values(pair.json, payload_kb)
-    return digits(KB * sum(sizes) / len(sizes) / (NUMBERS * pair.batch)) if sizes else MISSING
+    sizes, numbers = values(pair.json, payload_kb), numbers_in(study, pair)
+    return digits(KB * sum(sizes) / len(sizes) / (numbers * pair.batch)) if sizes and numbers else MISSING
+
+
+def numbers_in(study: Study, pair: EncodingPair) -> int:
+    """How many numbers an image has that was sent both ways; 0 where that is not known."""
+    endpoints = dict.fromkeys(run.endpoint for runs in pair.sides for run in runs)
+    inputs = (text for name in endpoints for text in study.described.get(name, {}).get("inputs") or ())
+    shapes = [found[1] for text in inputs if (found := PICTURE.search(str(text)))]
+    if shapes:
+        return prod(map(int, shapes[0].split(", ")))
+    return NUMBERS if study.of_the_seeds else 0
 
 
 def serialisation_finding(study: Study) -> str:
@@ -139,6 +151,8 @@ class EncodingTable:
     varies: bool = True
 
 
+OF_THEIRS = "Published are p50 at batch 1 and means at others. "
+"""Of a caption where theirs stand beside ours."""
 RATIOS = (
     "Ratios are of the repeats' geometric means, in brackets their 95 % interval (Welch's t of the logs)."
 )
@@ -166,8 +180,7 @@ PAYLOAD = EncodingTable(
 )
 END_TO_END = EncodingTable(
     "End to end: JSON against binary",
-    f"Milliseconds per request, p50, encoding included, one user. Published are p50 at batch 1 and means at "
-    f"others. {RATIOS}",
+    f"Milliseconds per request, p50, encoding included, one user. {OF_THEIRS}{RATIOS}",
     "p50 ms",
     latency_ms,
     lambda it: P50(it) or MEAN(it),
@@ -175,12 +188,16 @@ END_TO_END = EncodingTable(
 
 
 def serialisation_tables(study: Study) -> Iterator[Table]:
-    """Encoding, payload and end to end beside the published; none for a study without both payloads."""
+    """Encoding, payload and end to end, beside the published where those are of the model.
+
+    None for a study without both payloads.
+    """
     if found := list(pairs(study)):
         yield _table(study, ENCODING, found)
-        yield _table(study, PAYLOAD, found, bytes_per_number)
+        yield _table(study, PAYLOAD, found, lambda pair: bytes_per_number(study, pair))
         yield _table(study, END_TO_END, found)
-        yield local_cpu(study, found)
+        if study.of_the_seeds:
+            yield local_cpu(study, found)
 
 
 def _head(pair: EncodingPair, notes: StudyNotes) -> TableCell:
@@ -196,12 +213,16 @@ def _table(
     found: Sequence[EncodingPair],
     each: Callable[[EncodingPair], str] | None = None,
 ) -> Table:
-    theirs = read_published(THEIRS)
+    theirs = read_published(THEIRS) if study.of_the_seeds else ()
 
     def head(pair: EncodingPair, notes: StudyNotes) -> TableCell:
         _ours(pair, kind, notes)  # what these cells note is the first of a row's notes
         return _head(pair, notes)
 
+    published: Columns[EncodingPair] = Columns(
+        ("published JSON", "published binary", "published ratio"),
+        lambda pair, notes: _theirs(pair, kind, theirs, notes),
+    )
     columns: Sequence[Columns[EncodingPair]] = (
         cell("endpoint", head, numeric=False),
         BATCH,
@@ -210,14 +231,12 @@ def _table(
             lambda pair, notes: _ours(pair, kind, notes),
         ),
         *([text("bytes/number", each)] if each else []),
-        Columns(
-            ("published JSON", "published binary", "published ratio"),
-            lambda pair, notes: _theirs(pair, kind, theirs, notes),
-        ),
+        *([published] if theirs else []),
     )
+    caption = kind.caption if theirs else kind.caption.replace(OF_THEIRS, "")
     sent = [run.endpoint for pair in found for runs in pair.sides for run in runs]
     shared = (repeats(study),)
-    return study_table(study, kind.title, kind.caption, columns, found, shared=shared, endpoints=sent)
+    return study_table(study, kind.title, caption, columns, found, shared=shared, endpoints=sent)
 
 
 def _ours(pair: EncodingPair, kind: EncodingTable, notes: Footnotes) -> tuple[TableCell, ...]:

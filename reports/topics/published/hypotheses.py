@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from reports.page.question import Question
 from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.published_figures.figures import published_figures
-from reports.stats.figures import images_per_s, latency_ms
+from reports.stats.figures import images_per_s, latency_ms, pair_name, pairing, stems
 from reports.stats.repeats import COMPARABLE_RUNS, Runs, Spread, Value, grouped, hedge, over, spread_of
 from reports.study.study import Study
 from reports.summary.summary import Summary
@@ -74,26 +74,35 @@ class Comparison:
 
 
 def pairs(runs: Runs, value: Value) -> Iterator[Comparison]:
-    """gRPC over HTTP for each backend, payload, batch, level and link; many users on one gRPC connection."""
+    """gRPC over HTTP for each pair of endpoints, batch, level and link; many users on one gRPC connection."""
     usual = (run for run in runs if not run.built_anew and not run.congestion)
-    groups = grouped(usual, lambda run: (run.link, run.backend, run.payload, run.level, run.batch))
-    for (link, backend, payload, level, batch), here in sorted(groups.items()):
+    groups = grouped(usual, lambda run: (run.link, *pairing(run), run.level, run.batch))
+    for (link, *_, level, batch), here in sorted(groups.items()):
         shared = "per-user" if level == 1 else "shared"
         grpc, http = _way(here, "grpc", shared, value), _way(here, "http", "per-user", value)
         if grpc and http and (ratio := over(grpc, http)):
             users = f", {level:g} users" if level > 1 else ""
             over_link = f" over {link}" if link else ""
-            named = backend if payload == "fp32" else f"{backend}-{payload}"
-            yield Comparison(f"({named} at batch {batch}{users}{over_link})", ratio)
+            yield Comparison(f"({_named(here)} at batch {batch}{users}{over_link})", ratio)
+
+
+def _named(runs: Runs) -> str:
+    """Two endpoints of one model, each over its protocol."""
+    http, grpc = (next(run for run in runs if run.protocol == protocol) for protocol in ("http", "grpc"))
+    name, own = pair_name(http, grpc), stems(http)
+    return own[http.payload != "fp32"] if name in own else name
 
 
 def _way(runs: Runs, protocol: str, channels: str, value: Value) -> Spread | None:
     """The figure of one protocol's runs of one variant, on as few processes as there are; None without any.
 
+    None, too, where they are of several endpoints, of which none is the one to compare.
     A single user has one connection whatever the channels; older ledgers do not tell HTTP's, which was
     always a connection each.
     """
     spoken = [run for run in runs if run.protocol == protocol]
+    if len({run.endpoint for run in spoken}) > 1:
+        return None
     kinds = (channels, "") if protocol == "http" else (channels,)
     usable = [run for run in spoken if run.channels in kinds] or [run for run in spoken if run.serial]
     if not usable:
@@ -173,7 +182,12 @@ def _hypothesis(code: str, verdict: str, figures: str = "", doubt: str = "") -> 
 
 
 def judged(study: Study) -> tuple[Hypothesis, ...]:
-    """All five; doubted, too, where no run went over a link that models the path of a published study."""
+    """All five; doubted, too, where no run went over a link that models the path of a published study.
+
+    None for a study of anything else than theirs.
+    """
+    if not study.of_the_seeds:
+        return ()
     elsewhere = "" if published_figures(study) else ELSEWHERE
     return tuple(
         it if it.verdict == NOT_TESTED else replace(it, doubt="; ".join(filter(None, (elsewhere, it.doubt))))

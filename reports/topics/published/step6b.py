@@ -36,7 +36,7 @@ COSTS = (
 
 def of_growth(study: Study) -> bool:
     """Whether it is the study that has this published twin."""
-    return str(study.header["study"]) == GROWTH
+    return str(study.header["study"]) == GROWTH and study.of_the_seeds
 
 
 def shared_pct(run: Summary) -> float | None:

@@ -21,8 +21,10 @@ HOST_HEADS = (
 
 
 def origins(study: Study) -> Iterator[Table]:
-    """Endpoints, the images that were sent, links, hosts, the options as resolved, the fingerprint."""
+    """Endpoints, what they take, the images sent, links, hosts, the options as resolved, the fingerprint."""
     yield endpoints(study)
+    if not study.of_the_seeds:
+        yield contracts(study)
     yield table_of("Images", _PAIR, flat(study.header.get("images") or {}))
     yield from (links(study), hosts(study))
     for title in ("Options", "Fingerprint"):
@@ -37,6 +39,25 @@ def endpoints(study: Study) -> Table:
         for name, about in study.described.items()
     )
     return table_of("Endpoints", heads, rows)
+
+
+def contracts(study: Study) -> Table:
+    """How each endpoint is asked, as far as its ledger says: none for the model that all presets serve."""
+    heads = ("endpoint", "codec", "space", "inputs", "prepared as", "vector", "most a request")
+    names = ("codec", "space", "inputs", "prepare", "vector", "max_batch")
+    rows = (
+        (name, *(_listed(told.get(field)) for field in names))
+        for name, about in study.described.items()
+        if (told := {**about, "vector": [about.get("output"), about.get("dimension")]}).get("codec")
+        and name not in study.floors.values()
+    )
+    return table_of("What is sent and read", heads, rows, numeric=(6,))
+
+
+def _listed(value: object) -> str:
+    """A text, or those of a list that are there; a dash without any."""
+    texts = [str(one) for one in (value if isinstance(value, list) else [value]) if one]
+    return ", ".join(texts) or MISSING
 
 
 def _server(about: Mapping[str, Any]) -> str:

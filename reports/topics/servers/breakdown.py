@@ -10,7 +10,7 @@ from reports.fold.server_facts import PARTS as SERVER_PARTS
 from reports.fold.server_facts import Trace
 from reports.format import MISSING, NS_PER_MS, ms, plural
 from reports.limit import Limit
-from reports.page.disclosures import disclosures
+from reports.page.disclosures import disclosures, silent_said
 from reports.page.page import Chart, rounded
 from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
@@ -78,6 +78,7 @@ def where_the_time_goes(study: Study) -> Table:
         f"{'; '.join([*legend, '%: the unexplained share'])}.",
         (RUN, Columns(heads, lambda run, notes: _numbers(run, names, notes))),
         runs,
+        shared=silent_said(study),
         endpoints=[run.endpoint for run in study.started],
     )
 
@@ -91,7 +92,8 @@ def _measured(found: Iterable[Sequence[Part]]) -> list[str]:
 def _numbers(run: Summary, names: Sequence[str], notes: StudyNotes) -> list[TableCell | str]:
     mean_ns = run.latency.mean_ns or 0.0
     parts = {part.name: part for part in parts_of(run)}
-    lacking = {NO_SERVER: run.server.total_ns is None, NO_PATH: run.network_ns is None}
+    unread = run.server.total_ns is None and not run.server.silent
+    lacking = {NO_SERVER: unread, NO_PATH: run.network_ns is None}
     share = parts["unexplained"].share
     marks = notes.marks(text for text, is_lacking in lacking.items() if is_lacking)
     percent = TableCell(MISSING if share is None else f"{round(100 * share)}", marks)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -16,9 +17,9 @@ PUBLISHED = FOLDER / "step5a-operators.json"
 CAPTION = (
     "One process alone, before any load, as the embedded server computes. Operators are counted as ONNX "
     "Runtime runs them, after its graph optimisations: it fuses some (BiasGelu, Gemm), lays out others "
-    "anew, and computes what is constant beforehand. Published is what others measured with another "
-    "machine, export and version."
+    "anew, and computes what is constant beforehand."
 )
+OF_THEIRS = "Published is what others measured with another machine, export and version."
 SMALL = 0.005
 """Of all operators' time."""
 ON_GPU = "A GPU provider's times are those of handing work to the GPU, not of its computing."
@@ -34,27 +35,35 @@ def published() -> Mapping[str, Any]:
 
 
 def operator_tables(study: Study) -> Iterator[Table]:
-    """Operators, what is known of file and session, and inferences by batch; none without a profile."""
-    found = study.operators
+    """Operators, what is known of file and session, and inferences by batch; none without a profile.
+
+    Beside the published, where those are of the model.
+    """
+    found, theirs = study.operators, published() if study.of_the_seeds else {}
     if found is not None and not found.error:
-        yield by_operator(found)
-        yield of_the_session(found)
-        yield by_batch(found)
+        tables = (make(found, theirs) for make in (by_operator, of_the_session, by_batch))
+        yield from tables if theirs else map(alone, tables)
 
 
-def by_operator(found: OperatorProfile) -> Table:
+def alone(table: Table) -> Table:
+    """The same without its last column, which is of what was published."""
+    heads, rows = table.heads[:-1], tuple(row[:-1] for row in table.rows)
+    return replace(table, heads=heads, rows=rows, numeric=table.numeric - {len(heads)})
+
+
+def by_operator(found: OperatorProfile, theirs: Mapping[str, Any]) -> Table:
     """One row for each type of operator, by its share; then those that were published and did not run.
 
     Those of a small share that nobody published stand together in one.
     """
     notes = Footnotes()
-    theirs: Mapping[str, float] = published()["shares_pct"]
-    small = [one for one in found.operators if one.share < SMALL and one.name not in theirs]
+    shares: Mapping[str, float] = theirs.get("shares_pct", {})
+    small = [one for one in found.operators if one.share < SMALL and one.name not in shares]
     rows: list[tuple[TableCell | str, ...]] = [
         (
             *(one.name, counted(one.nodes), TableCell(ms(one.time_ns), value=one.time_ns)),
             TableCell(f"{100 * one.share:.1f}", value=one.share),
-            _told(theirs.get(one.name), notes),
+            _told(shares.get(one.name), notes),
         )
         for one in found.operators
         if one not in small
@@ -63,16 +72,17 @@ def by_operator(found: OperatorProfile) -> Table:
         rows.append(_together(small))
     ran = {one.name for one in found.operators}
     dashes = (MISSING,) * 3
-    rows += [(name, *dashes, _told(pct, notes)) for name, pct in theirs.items() if name not in ran]
+    rows += [(name, *dashes, _told(pct, notes)) for name, pct in shares.items() if name not in ran]
     said = (
         f"Of {found.inferences} profiled inferences of batch {found.batch}, {ms(found.inference_ns)} ms each "
         "with the profiler on; shares are of all operators' time."
     )
+    gpu = [] if found.asked[0] == CPU else [ON_GPU]
     return table_of(
         "Operators of the model",
         ("operator", "nodes", "ms", "share %", "published %"),
         rows,
-        caption=" ".join([said, CAPTION, *([] if found.asked[0] == CPU else [ON_GPU])]),
+        caption=" ".join([said, CAPTION, *([OF_THEIRS] if theirs else []), *gpu]),
         notes=notes,
         numeric=range(1, 5),
     )
@@ -84,43 +94,42 @@ def _together(small: Sequence[Operator]) -> tuple[str, ...]:
     return plural(len(small), "other type"), counted(nodes), ms(time_ns), share, MISSING
 
 
-def of_the_session(found: OperatorProfile) -> Table:
+def of_the_session(found: OperatorProfile, theirs: Mapping[str, Any]) -> Table:
     """What the file holds and how ONNX Runtime took it up, ours beside theirs."""
-    notes, theirs = Footnotes(), published()
+    notes = Footnotes()
     first, *others = found.session_ns
     following = f"; then {', '.join(map(ms, others))}" if others else ""
     ran = ", ".join(f"{name} {counted(nodes)}" for name, nodes in found.providers.items())
     fell = ", ".join(f"{name} {counted(nodes)}" for name, nodes in found.fallbacks.items()) or "none"
+    file = "file, MiB; published as MB" if theirs else "file, MiB"
     rows = (
-        ("file, MiB; published as MB", known(found.file_bytes, 2**20), _told(theirs["file_mb"], notes)),
-        ("nodes in the file", counted(found.file_nodes), _told(theirs["file_nodes"], notes)),
+        (file, known(found.file_bytes, 2**20), _told(theirs.get("file_mb"), notes)),
+        ("nodes in the file", counted(found.file_nodes), _told(theirs.get("file_nodes"), notes)),
         ("nodes that ran", counted(found.executed_nodes), MISSING),
-        ("opset", found.opset, _told(theirs["opset"], notes)),
+        ("opset", found.opset, _told(theirs.get("opset"), notes)),
         (
             "session creation, ms",
             TableCell(f"{ms(first)}{following}", notes.marks([DISK])),
-            _told(theirs["session_ms"], notes),
+            _told(theirs.get("session_ms"), notes),
         ),
         ("nodes by provider", ran, MISSING),
         (
             "fallen back on the CPU",
             ONLY_CPU if found.asked[0] == CPU else fell,
-            TableCell("none", notes.marks([_source()])),
+            TableCell("none", notes.marks([_source()])) if theirs else MISSING,
         ),
     )
     title = f"ONNX Runtime {found.onnxruntime}: file and session"
     return table_of(title, ("what", "ours", "published"), rows, notes=notes)
 
 
-def by_batch(found: OperatorProfile) -> Table:
+def by_batch(found: OperatorProfile, theirs: Mapping[str, Any]) -> Table:
     """Inferences without a server, a network or the profiler, by batch."""
     notes = Footnotes()
-    theirs: Mapping[str, float] = published()["latency_ms"]
+    latencies: Mapping[str, float] = theirs.get("latency_ms", {})
     iterations = ", ".join(dict.fromkeys(str(one.iterations) for one in found.timed))
-    rows = (
-        (one.batch, *map(ms, (one.mean_ns, one.min_ns, one.max_ns)), _told(theirs.get(str(one.batch)), notes))
-        for one in found.timed
-    )
+    told = ((one, _told(latencies.get(str(one.batch)), notes)) for one in found.timed)
+    rows = ((one.batch, *map(ms, (one.mean_ns, one.min_ns, one.max_ns)), cell) for one, cell in told)
     return table_of(
         "ONNX Runtime alone, by batch",
         ("batch", "mean ms", "lowest", "highest", "published"),

@@ -1,5 +1,6 @@
 """The seeds' fifth hypothesis between two sides: true, false, inconclusive, and by which figures."""
 
+from dataclasses import replace
 from math import exp, log, sqrt
 from pathlib import Path
 
@@ -8,9 +9,11 @@ import pytest
 from reports.cells_csv.sides import Side, load_side, load_sides
 from reports.compare.differences import gpus, no_other_gpu
 from reports.compare.penalty import over, penalties, penalty_said, penalty_table
+from reports.seeds import SPACE
 from reports.stats.log_ratio import LogRatio
 from tests.reports.builder import Book
 from tests.reports.compare_book import serial
+from tests.reports.strangers import GRPC, a_book, run, stranger
 
 
 def sides(
@@ -131,3 +134,32 @@ def test_sides_without_both_protocols_do_not_test_it() -> None:
     base, other = load_sides(("step6a-a100", "step6b"))
     assert (list(penalties(base, other)), penalty_said(base, other)) == ([], "")
     assert penalty_table(base, [other]).rows == ()
+
+
+def mine(folder: Path, **planned: str) -> list[Side]:
+    """Two studies of the published ones' name, of a user's own endpoints."""
+    places = []
+    for name, grpc_ms in (("a", 210.0), ("b", 420.0)):
+        book = a_book(study="step7", fingerprint={"gpus": [f"GPU {name}"]})
+        for endpoint, ms, protocol in (("h", 200.0, {}), ("g", grpc_ms, GRPC)):
+            run(book, endpoint, stranger(book, endpoint, **protocol, **planned), [ms] * 3)
+        places.append(str(book.write(folder / name)))
+    return list(load_sides(places))
+
+
+def test_it_is_of_their_model_alone(tmp_path: Path) -> None:
+    theirs = mine(tmp_path / "a", space=SPACE)
+    (found,) = penalties(*theirs)
+    assert (found.name, found.endpoint, found.verdict) == ("g / h", "g", "true")
+    assert penalty_said(*theirs).startswith("H5 (on a slower GPU")
+    others = mine(tmp_path / "b", space="siglip")
+    assert list(penalties(*others)) == []
+    assert penalty_said(*others) == ""
+    assert penalty_table(others[0], others[1:]).rows == ()
+
+
+def test_another_study_is_none_of_theirs(tmp_path: Path) -> None:
+    base, other = sides(tmp_path, (200, 210), (300, 420))
+    mixed = replace(other, rows=tuple(replace(row, study="study") for row in other.rows))
+    assert len(list(penalties(base, other))) == 1
+    assert list(penalties(base, mixed)) == []

@@ -142,3 +142,21 @@ def test_a_name_that_the_study_cannot_have_is_refused(text: str, fields: dict[st
 def test_names_that_are_known_though_not_planned_are_no_typo() -> None:
     check_names(gates("failures <= 1", endpoint="'pytorch-http'"), planned(), ["pytorch-http"])
     check_names(gates("failures <= 1", batch="64", cell="'none'", link="''", channels="'*'"), planned())
+
+
+def test_a_floor_is_told_by_the_ledger_and_not_by_a_name() -> None:
+    book = Book()
+    book.plan("sea-floor", 1, 1, axes={"backend": "triton", "protocol": "http"})
+    book.plan("onnx-http-floor", 1, 1)
+    found = {entry["cell"]: planned_cell(entry) for entry in book.header["plan"]}
+    assert cells_of(gates("latency_p99_ms <= 1").thresholds[0], found) == ["sea-floor/b1/c1"]
+
+
+def test_an_older_plan_has_a_server_and_its_header_the_model() -> None:
+    book = Book()
+    book.endpoint("onnx-http", "127.0.0.1:8010", model="clip")
+    book.plan("onnx-http", 1, 1)
+    (entry,) = book.header["plan"]
+    found = planned_cell(entry, book.header)
+    assert [found[name] for name in ("model", "codec", "server", "space")] == ["clip", "", "onnx", ""]
+    assert planned_cell(entry)["model"] == ""

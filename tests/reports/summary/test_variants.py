@@ -36,6 +36,7 @@ def both(folder: Path) -> Study:
         for repeat in (1, 2, 3):
             serial(book, endpoint, each_ms, axes, repeat)
     book.endpoint("onnx-http", "127.0.0.1:8010")
+    book.endpoint("onnx-grpc", "127.0.0.1:8011")
     book.footer()
     return load_study(book.write(folder))
 
@@ -96,6 +97,8 @@ def test_a_floor_stands_under_its_own_variant(tmp_path: Path) -> None:
     for axes, each_ms in ((SHARED, 10), (OWN, 20)):
         serial(book, "onnx-grpc", each_ms, axes)
         serial(book, "onnx-grpc-floor", each_ms / 10, axes)
+    for name in ("onnx-grpc", "onnx-grpc-floor"):
+        book.endpoint(name, "127.0.0.1:8011")
     found = texts(floors(load_study(book.write(tmp_path))))
     assert found == [
         ["onnx-grpc/b1/c1/shared", "10.0", "1.00", "100", "1,000"],

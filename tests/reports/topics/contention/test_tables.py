@@ -5,10 +5,14 @@ from pathlib import Path
 
 from reports.__main__ import main
 from reports.published_figures.figures import published_figures
+from reports.study.study import load_study
+from reports.topics.contention.arms import cases
 from reports.topics.contention.conclusion import arms_table, evidence_table, record, verdict_said, verdicts
 from reports.topics.report import build_page, findings
+from tests.reports.builder import Book
 from tests.reports.contention_book import BY_CONNECTIONS, a_study, arms, studied
 from tests.reports.open_load import notes_at, texts
+from tests.reports.strangers import GRPC, a_book, run, stranger
 
 
 def test_the_arms_table_has_the_kernels_count_and_what_was_published(tmp_path: Path) -> None:
@@ -45,3 +49,33 @@ def test_the_verdict_comes_first_and_has_its_section_and_its_record(tmp_path: Pa
     assert told["evidence"][0]["says"] == {"connections": "for", "client-cpu": "against"}
     for name in ("summary.md", "report.html"):
         assert "connections. gRPC gets 7.40" in (tmp_path / name).read_text(encoding="utf-8")
+
+
+def many(**endpoints: dict[str, str]) -> Book:
+    """Endpoints of a user's own with 16 users, by one connection for all and by one for each."""
+    book = a_book()
+    for name, planned in endpoints.items():
+        told = stranger(book, name, **planned)
+        for channels in ("shared", "per-user"):
+            run(book, name, told | {"channels": channels, "variant": channels}, level=16)
+    return book
+
+
+def test_a_case_is_of_one_model_of_one_server(tmp_path: Path) -> None:
+    old, new = {"server": "old"}, {"server": "new"}
+    study = load_study(
+        many(oh=old, og=old | GRPC, nh=new, ng=new | GRPC, lone=GRPC | {"model": "other"}).write(tmp_path)
+    )
+    assert [str(case) for case, _ in cases(study)] == [
+        "ng / nh fp16, batch 1, 16 users",
+        "og / oh fp16, batch 1, 16 users",
+    ]
+    assert [{run.endpoint for arm in arms.values() for run in arm.planned} for _, arms in cases(study)] == [
+        {"nh", "ng"},
+        {"oh", "og"},
+    ]
+
+
+def test_of_two_endpoints_by_one_protocol_none_is_an_arm(tmp_path: Path) -> None:
+    study = load_study(many(a={}, b={"codec": "v2-json"}, c=GRPC).write(tmp_path))
+    assert list(cases(study)) == []

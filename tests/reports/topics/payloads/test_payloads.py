@@ -3,11 +3,13 @@
 from pathlib import Path
 
 from reports.study.study import load_study
+from reports.summary.summary import Way
 from reports.topics.payloads.payloads import payload_pairs, payloads_finding, payloads_map, protocols_map
 from reports.topics.report import build_page
 from tests.reports.builder import Book
 from tests.reports.example import MS
 from tests.reports.open_load import texts
+from tests.reports.strangers import GRPC, a_book, run, stranger
 
 SLOW, FAST = [40.0, 40.4, 39.6], [10.0, 10.1, 9.9]
 
@@ -67,3 +69,35 @@ def test_the_protocols_of_each_payload_are_a_pair_of_their_own(tmp_path: Path) -
         ("onnx", "4.00×"),
         ("onnx-jpeg", "1.00×"),
     ]
+
+
+def of(**endpoints: dict[str, str]) -> Book:
+    """Endpoints of a user's own, three repeats each, a tensor's slow and all others fast."""
+    made = a_book()
+    for name, planned in endpoints.items():
+        told = stranger(made, name, **planned)
+        run(made, name, told, SLOW if told["payload"] == "fp32" else FAST, level=16)
+    return made
+
+
+TENSOR, JPEG = {"payload": "fp32"}, {"payload": "jpeg", "model": "siglip_jpeg"}
+
+
+def test_payloads_are_compared_within_a_space_and_a_server(tmp_path: Path) -> None:
+    elsewhere, other = {"server": "gpu:9000"}, {"space": "clip"}
+    made = of(
+        plain=TENSOR, pictures=JPEG, far=JPEG | elsewhere, another=JPEG | other, spoken=JPEG | GRPC
+    )  # fmt: skip
+    study = load_study(made.write(tmp_path))
+    assert payload_pairs(study) == {"pictures / plain": (Way("plain"), Way("pictures"))}
+    assert texts(payloads_map(study))[0][2].startswith("▲ 4.00× (")
+
+
+def test_of_two_tensors_ways_none_is_the_one_to_compare(tmp_path: Path) -> None:
+    made = of(plain=TENSOR, again=TENSOR | {"codec": "v2-json"}, pictures=JPEG)
+    assert payload_pairs(load_study(made.write(tmp_path))) == {}
+
+
+def test_a_text_is_no_payload_in_place_of_a_picture(tmp_path: Path) -> None:
+    made = of(plain=TENSOR, words={"payload": "text"}, noise={"payload": "random"})
+    assert payload_pairs(load_study(made.write(tmp_path))) == {}

@@ -22,6 +22,7 @@ from tests.reports.builder import Book
 from tests.reports.example import MS
 from tests.reports.lines import health_line
 from tests.reports.open_load import notes_at, texts
+from tests.reports.strangers import a_book, stranger
 
 US = 1_000
 NUMBERS = 150_528
@@ -181,3 +182,41 @@ def test_a_client_that_waited_for_a_core_says_so(tmp_path: Path) -> None:
     found = tables(written(book, tmp_path))
     assert notes_at(found[ENCODING.title], 0, 2) == [AWAITED]
     assert notes_at(found[ENCODING.title], 0, 3) == []
+
+
+def strangers(inputs: list[str], **json: str) -> Book:
+    """A user's own model by binary tensors and by JSON, one run each."""
+    book = a_book()
+    for name, planned, each in (("plain", {}, 4), ("wordy", {"payload": "json"} | json, 20)):
+        told = stranger(book, name, {"inputs": inputs}, **{"payload": "fp32"} | planned)
+        add(book, name, 2, 2 * MS, 2 * each * 1_000, axes=told)
+    return book
+
+
+def test_of_another_model_nothing_published_stands_beside(tmp_path: Path) -> None:
+    found = tables(written(strangers(["x FP32 [10, 10, 10] picture"]), tmp_path))
+    assert list(found) == [
+        *("Encoding: JSON against binary", "Payload: JSON against binary", "End to end: JSON against binary"),
+    ]
+    table = found["Payload: JSON against binary"]
+    assert table.heads == ("endpoint", "batch", "JSON KB", "binary KB", "JSON/binary", "bytes/number")
+    assert texts(table) == [["plain", "2", "39.1", "7.81", "5.00×", "20.0"]]
+    assert "Published" not in found["End to end: JSON against binary"].caption
+
+
+@pytest.mark.parametrize("inputs", [[], ["x FP32 [-1] random"], ["x UINT8 [-1] jpeg"]])
+def test_how_many_numbers_an_image_has_is_not_made_up(inputs: list[str], tmp_path: Path) -> None:
+    found = tables(written(strangers(inputs), tmp_path))
+    assert texts(found["Payload: JSON against binary"])[0][-1] == "–"
+
+
+@pytest.mark.parametrize("other", [{"model": "siglip-2"}, {"server": "gpu:9000"}, {"protocol": "grpc"}])
+def test_json_and_binary_are_of_one_model_of_a_server(other: dict[str, str], tmp_path: Path) -> None:
+    assert list(pairs(written(strangers([], **other), tmp_path))) == []
+
+
+def test_of_two_ways_to_send_json_none_is_the_one_to_compare(tmp_path: Path) -> None:
+    book = strangers([])
+    told = stranger(book, "wordier", payload="json", codec="own")
+    add(book, "wordier", 2, 2 * MS, 40_000, axes=told)
+    assert list(pairs(written(book, tmp_path))) == []

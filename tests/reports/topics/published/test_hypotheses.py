@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from reports.__main__ import main
+from reports.seeds import SPACE
 from reports.stats.repeats import Spread
 from reports.study.study import Study, load_study
 from reports.topics.published.hypotheses import (
@@ -21,6 +22,7 @@ from tests.reports.builder import Book
 from tests.reports.contention_book import LINK, a_study, an_arm, axes_of, studied
 from tests.reports.example import example
 from tests.reports.open_load import notes_at, texts
+from tests.reports.strangers import GRPC, run, stranger
 
 MS = 1_000_000
 JITTER = (1.0, 0.98, 1.02)
@@ -175,3 +177,18 @@ def test_they_are_in_the_table_and_in_study_json(tmp_path: Path) -> None:
     told = json.loads((tmp_path / "study.json").read_text(encoding="utf-8"))["hypotheses"]
     assert [it["code"] for it in told] == ["H1", "H2", "H3", "H4", "H5"]
     assert "The seeds' hypotheses" in (tmp_path / "summary.md").read_text(encoding="utf-8")
+
+
+def test_endpoints_of_ones_own_are_named_both_and_of_three_none_is_compared(tmp_path: Path) -> None:
+    book = a_study()
+    for name, planned in (("h", {}), ("g", GRPC)):
+        told = stranger(book, name, space=SPACE, **planned)
+        run(book, name, told | {"channels": "per-user"}, [10.0] * 3)
+    study = studied(book, tmp_path / "two")
+    assert study.of_the_seeds
+    first = next(it for it in hypotheses(study) if it.code == "H1")
+    assert (first.verdict, first.figures) == ("false", "gRPC's p50 over HTTP's: 1.00× (g / h at batch 1)")
+    told = stranger(book, "other", space=SPACE, codec="v2-json")
+    run(book, "other", told | {"channels": "per-user"}, [10.0] * 3)
+    first = next(it for it in hypotheses(studied(book, tmp_path / "three")) if it.code == "H1")
+    assert first.verdict == "not tested"

@@ -7,11 +7,12 @@ import pytest
 
 from reports.caveat import Caveat
 from reports.study.study import Study, load_study
-from reports.topics.runs.origins import clock, hosts, links
+from reports.topics.runs.origins import clock, hosts, links, origins
 from tests.reports.builder import Book
 from tests.reports.contention_book import LAN, LINK, a_study, an_arm, axes_of
 from tests.reports.example import example
 from tests.reports.open_load import notes_at, texts
+from tests.reports.strangers import a_book, stranger
 
 MS = 1_000_000
 FACTS = {
@@ -109,3 +110,29 @@ def test_a_links_own_rate_takes_the_place_of_the_option(tmp_path: Path) -> None:
     book.add("onnx-http", 1, 1, {"w0": [MS] * 50})
     rates = [run.link_bytes_per_s for run in load_study(book.write(tmp_path)).runs]
     assert rates == [210e6 / 8, None, 1_000e6 / 8]
+
+
+def test_how_endpoints_are_asked_is_shown_as_far_as_the_header_says(tmp_path: Path) -> None:
+    book = a_book()
+    about = {
+        "inputs": ["pixels FP16 [3, 384, 384] picture", "scale FP32 [1] random"],
+        **{"prepare": "siglip", "output": "embeds", "dimension": 768, "max_batch": 8},
+    }
+    stranger(book, "whole", about)
+    stranger(book, "bare")
+    book.endpoint("older", "127.0.0.1:8010")
+    study = load_study(book.write(tmp_path))
+    table = next(table for table in origins(study) if table.title == "What is sent and read")
+    assert texts(table) == [
+        [
+            *("whole", "v2-binary", "siglip"),
+            "pixels FP16 [3, 384, 384] picture, scale FP32 [1] random",
+            *("siglip", "embeds, 768", "8"),
+        ],
+        ["bare", "v2-binary", "siglip", "–", "–", "–", "–"],
+    ]
+
+
+def test_of_the_model_of_all_presets_it_is_known(tmp_path: Path) -> None:
+    study = load_study(example().write(tmp_path))
+    assert "What is sent and read" not in [table.title for table in origins(study)]

@@ -41,6 +41,8 @@ def with_floor(folder: Folder) -> Study:
     floor = book.add("onnx-http-floor", 1, 1, {"w0": [2 * MS] * 200}, counters=triton(200, 1, 0))
     book.caveat(floor, "client-bound", "worker w0 used 99 % of a core")
     book.add("onnx-grpc-floor", 1, 1, {"w0": [MS] * 200})
+    for name in ("onnx-http", "onnx-http-floor", "onnx-grpc-floor"):
+        book.endpoint(name, "127.0.0.1:8010")
     book.footer()
     return load_study(book.write(folder))
 

@@ -22,7 +22,7 @@ from swarm.plan.matrix import StudyDefinition
 from swarm.redaction import RedactedLedger
 from swarm.sampling.machine import find_nvml, gpu_names
 from swarm.targets.servers import Servers
-from users.backends.registry import facts_of
+from users.backends.registry import FLOOR, backend_of, facts_of
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 
@@ -89,7 +89,9 @@ def header(
             "jpeg_bytes_mean": fmean(map(len, images.jpegs)),
             "sha256": images.sha256,
         },
-        "backends": {e.behind: asdict(facts_of(e)) for e in servers.endpoints},
+        "backends": {
+            e.behind: asdict(FLOOR if e.floor_of else backend_of(e).facts) for e in servers.endpoints
+        },
         "endpoints": {e.name: about(e, options, ready, stated.get(e.name, {})) for e in servers.endpoints},
     }
 
@@ -130,7 +132,8 @@ def asked_how(endpoint: Endpoint) -> dict[str, Any]:
         "stands_for": endpoint.stands_for,
         "fetched_by_server": bool((settings.get("body") or {}).get("fetched_by_server")),
     }
-    return {name: value for name, value in told.items() if value}
+    computes = {} if endpoint.computes is None else {"computes": endpoint.computes}
+    return {name: value for name, value in told.items() if value} | computes
 
 
 def open_ledger(folder: Path, head: Mapping[str, Any]) -> LedgerWriter:

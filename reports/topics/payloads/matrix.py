@@ -46,7 +46,8 @@ class Grid:
 LATENCY = Grid("Serial latency, p50", "Milliseconds per request, one user; lower is better.", "batch")
 THROUGHPUT = Grid("Serial throughput", "Images per second, one user; higher is better.", "batch")
 RATIO = Grid("gRPC over HTTP", "Ratio of serial images per second; above 1, gRPC is faster.", "batch")
-CONCURRENT = Grid("Concurrent throughput, batch 1", "Images per second; higher is better.", "users")
+CONCURRENT = Grid("Concurrent throughput, batch {}", "Images per second; higher is better.", "users")
+"""Of each batch that several users sent."""
 COMPUTE = Grid("Server compute", "Milliseconds per request by the server's own count, one user.", "batch")
 
 
@@ -54,18 +55,24 @@ def seed_tables(study: Study) -> Iterator[Table]:
     """Those of the five that the plan has cells for."""
     runs = [run for run in study.runs if not run.is_floor]
     serial = [run for run in runs if run.serial]
-    singles = [run for run in runs if run.load == "closed" and run.batch == 1]
-    batches, levels = sorted({run.batch for run in serial}), sorted({run.level for run in singles})
-    by_batch, by_level = picker(serial, lambda run: run.batch), picker(singles, lambda run: run.level)
+    batches, by_batch = sorted({run.batch for run in serial}), picker(serial, lambda run: run.batch)
     if serial:
         yield by_endpoint(study, LATENCY, batches, by_batch, latency_ms)
         yield by_endpoint(study, THROUGHPUT, batches, by_batch, images_per_s)
     if pairs := protocol_pairs(study, serial):
         yield by_pair(study, batches, by_batch, pairs)
-    if levels[1:]:
-        yield by_endpoint(study, CONCURRENT, levels, by_level, images_per_s)
+    for batch, many in sorted(grouped(runs, lambda run: run.batch).items()):
+        yield from concurrent(study, batch, [run for run in many if run.load == "closed"])
     if any(run.server.compute_ns is not None for run in serial):
         yield by_endpoint(study, COMPUTE, batches, by_batch, compute_ms)
+
+
+def concurrent(study: Study, batch: int, runs: Runs) -> Iterator[Table]:
+    """One batch by users, where there are several numbers of them."""
+    levels = sorted({run.level for run in runs})
+    if levels[1:]:
+        grid = replace(CONCURRENT, title=CONCURRENT.title.format(batch))
+        yield by_endpoint(study, grid, levels, picker(runs, lambda run: run.level), images_per_s)
 
 
 def picker(runs: Runs, column: Callable[[Summary], float]) -> Pick:

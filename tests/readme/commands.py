@@ -28,8 +28,18 @@ def command(*parts: str) -> list[str]:
 
 def toml_block(start: str) -> str:
     """The README's one TOML file that begins so."""
-    blocks = re.findall(r"```toml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    (found,) = [block for block in blocks if block.startswith(start)]
+    return block("toml", start)
+
+
+def text_block(start: str) -> str:
+    """The README's one excerpt of what a program prints that begins so."""
+    return block("text", start)
+
+
+def block(kind: str, start: str) -> str:
+    """The one block of a kind that begins so."""
+    blocks = re.findall(rf"```{kind}\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    (found,) = [text for text in blocks if text.startswith(start)]
     return str(found)
 
 

@@ -22,8 +22,9 @@ def test_no_command_is_left_out() -> None:
         "make step7", "make test", "make web", "make servers", "server doctor", "--trt-http-url",
         "--processes", "--master ", "--worker", "reports show", "--arrivals", "--find-rate",
         "--prometheus-port", "benchmarks/accuracy.py", "--emulate", "swarm run", "hosts prepare",
-        "hosts check", "swarm link wan-a100", "reports compare", "--gate", "reports gate", "reports baseline",
-        "reports calibrate", "server profile", "--endpoints",
+        "hosts check", "swarm link wan-a100", "reports compare", "--gate thresholds.toml", "reports gate",
+        "reports baseline", "reports calibrate", "server profile", "--endpoints", "swarm probe",
+        "--endpoint siglip=", "--endpoint mine=", "--endpoint old=",
     }  # fmt: skip
     assert len(commands()) == len(known) + 1, "and `swarm link`, which another one begins with"
     assert all(sum(part in line for line in commands()) == 1 for part in known)

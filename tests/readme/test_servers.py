@@ -95,7 +95,7 @@ def test_gates(tmp_path: Path) -> None:
     whole, own = toml_block("[[threshold]]"), tmp_path / "own.toml"
     of_baseline = whole.index('[[threshold]]\nrequire = "latency_p95_ms / baseline')
     own.write_text(whole[:of_baseline])
-    given = [str(own) if word == "thresholds.toml" else word for word in command("--gate")]
+    given = [str(own) if word == "thresholds.toml" else word for word in command("--gate thresholds.toml")]
     short = [*SHORT, "--cells", "*/b1/c8", "--repeats", "1", "--results-dir", str(tmp_path / "results")]
     gated = Console([*given, *short], tmp_path)
     assert gated.wait(120) == 3, gated.text

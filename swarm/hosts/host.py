@@ -43,7 +43,7 @@ SSH_FAILED = 255
 """ssh's exit code where ssh itself failed, and not the command there."""
 PORT_TAKEN = "remote port forwarding failed"
 """What ssh says before it ends with `SSH_FAILED` where a tunnel's port is taken there: try another."""
-VARIABLE = re.compile(r"INFERSWARM_(?:[A-Z0-9]+_)?TOKEN")
+VARIABLE = re.compile(r"INFERSWARM_(?:[A-Z0-9_]+_)?TOKEN")
 """As `users.redact` has it, which imports Locust by the way."""
 
 

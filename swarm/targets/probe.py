@@ -34,6 +34,7 @@ ROLES = {
     "text": "a text",
     "ids": "token ids",
     "ones": "ones",
+    "zeros": "zeros",
     "random": "random numbers",
 }
 SAME = 0.999

@@ -124,8 +124,10 @@ class ImageSet:
         """What goes into an input for the n items at `indices`, each below `count`: of shape [n, *shape].
 
         `picture`: by the contract's preparation. `jpeg`, `text`: bytes; a file of UINT8[-1] is padded with
-        zeros to the longest of these. `ids`: of texts; `ones`: ones. Others: random, but the same for an item
-        in each process. An open side of `shape` is 1, but where files are padded. Raises ValueError.
+        zeros to the longest of these. `ids`: of texts; `ones`, `zeros`: those. Others: random, but the same
+        for an item in each process. An open side of `shape` is 1, but where files are padded.
+
+        Raises ValueError.
         """
         if one.role in ROWS:
             return self._filled(one, contract, indices).take(indices)
@@ -148,12 +150,12 @@ class ImageSet:
         if one.role == "picture":
             place = (*sides(one), one.dtype, one.layout)
             return lambda index: prepared(opened(self.jpegs[index]), contract.preparation, *place)
-        if one.role == "ones":
-            return lambda index: 1
+        if one.role in ("ones", "zeros"):
+            return lambda index: int(one.role == "ones")
         return lambda index: random_row(one, index)
 
 
-ROWS = frozenset(("picture", "ids", "ones", "random"))
+ROWS = frozenset(("picture", "ids", "ones", "zeros", "random"))
 """The roles of inputs whose items are of one length."""
 
 

@@ -220,7 +220,7 @@ def role_of(one: Tensor, item: tuple[int, ...], tokenizer: str) -> tuple[Role, i
 def of_tokens(name: str, length: int, tokenizer: str) -> tuple[Role, int, str]:
     """The role of a row of integers that is as long as a text's ids: these, or what goes with them."""
     if "type" in name or "segment" in name:
-        return "random", 1, "is filled with zeros, as for a single text"
+        return "zeros", 0, "is filled with zeros, as for a single text"
     if "position" in name:
         return "random", length, f"is filled with random positions below {length}"
     if tokenizer:

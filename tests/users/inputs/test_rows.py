@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from users.contract import Contract, Input
+from users.contract import Contract, Input, Role
 from users.inputs.images import ImageSet, encode
 from users.inputs.preparation import CLIP, PRESETS, prepared
 from users.inputs.rows import random_row, row_bytes
@@ -259,3 +259,12 @@ def test_bytes_of_a_row() -> None:
     assert row_bytes(Input("x", "FP16", (384, 384, 3), "picture", "NHWC")) == 884_736
     assert row_bytes(Input("x", "INT64", (-1, 77), "random")) == 616
     assert Contract().preparation == CLIP
+
+
+@pytest.mark.parametrize(("role", "value"), [("ones", 1), ("zeros", 0)])
+@pytest.mark.parametrize("dtype", ["INT64", "BOOL", "UINT8"])
+def test_what_goes_beside_token_ids_is_all_alike(role: Role, value: int, dtype: str) -> None:
+    beside = Input("attention_mask", dtype, (4,), role)
+    contract = Contract((Input("input_ids", "INT64", (4,), "ids"), beside))
+    made = ImageSet((), "test", texts=("a", "b", "c")).tensor(beside, contract, (2, 0))
+    assert made.tolist() == [[value] * 4] * 2

@@ -155,7 +155,7 @@ def test_a_text_tower() -> None:
     assert contract.inputs == (
         Input("input_ids", "INT64", (77,), "ids", most=49_408),
         Input("attention_mask", "INT64", (77,), "ones"),
-        Input("token_type_ids", "INT64", (77,), "random", most=1),
+        Input("token_type_ids", "INT64", (77,), "zeros"),
         Input("position_ids", "INT32", (77,), "random", most=77),
     )
     assert contract.guesses == (

@@ -12,8 +12,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from reports.__main__ import main
 from reports.ledger import axes
 from swarm.distributed.worker_cell import assignment_of
@@ -28,8 +26,8 @@ from users.inputs.images import ImageSet
 
 MS = 1_000_000
 CELL = Cell(Endpoint("pytorch-http", "pytorch", "http", "jpeg", "h:1"), 1, 8, 10, 2.0)
-IMAGES = ImageSet((b"one",), np.zeros((1, 3, 224, 224), dtype=np.float32), "test")
-STUDY = {"golden": b"", "trace": False, "timeout_s": 1.0, "min_cosine": 0.9}
+IMAGES = ImageSet((b"one",), "test")
+STUDY = {"golden": {}, "trace": False, "timeout_s": 1.0, "min_cosine": 0.9}
 GATES = '[[threshold]]\nrequire = "failure_ratio <= 0.5"\nthink_ms = 250\n'
 PARSER = get_empty_argument_parser(default_config_files=[])
 add_options(PARSER)

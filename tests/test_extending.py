@@ -86,12 +86,18 @@ def test_a_limit_is_a_rule_in_one_list(tmp_path: Path, monkeypatch: pytest.Monke
         assert ADVICE in (folder / page).read_text()
 
 
+def example(section: str) -> str:
+    """The lines that a section of the page adds."""
+    text = (ROOT / "docs/architecture.md").read_text().partition(f"\n### {section}\n")[2]
+    (found,) = re.findall(r"```diff\n(.*?)```", text.partition("\n## ")[0].partition("\n### ")[0], re.DOTALL)
+    return str(found)
+
+
 def added(place: Path) -> list[str]:
     """Copies the rooms and adds the lines of the worked example; the files that it touches."""
     for room in ("reports", "swarm", "users"):
         shutil.copytree(ROOT / room, place / room, ignore=shutil.ignore_patterns("__pycache__"))
-    (example,) = re.findall(r"```diff\n(.*?)```", (ROOT / "docs/architecture.md").read_text(), re.DOTALL)
-    names, texts = example.split("+++ ")[1:], []
+    names, texts = example("A new axis").split("+++ ")[1:], []
     for part in names:
         name, _, lines = part.partition("\n")
         before = "".join(line[1:] for line in lines.splitlines(True) if line[0] == " ")
@@ -121,9 +127,52 @@ def test_an_axis_is_declared_in_two_files_and_obeyed_in_two(tmp_path: Path) -> N
     assert found["planned"] == [[names[0], 0], [names[1], 250]]
     assert found["of_users"] == 250
     head, *rows = csv.reader((tmp_path / "study/cells.csv").read_text().splitlines())
-    assert head[-1] == "think_ms"
-    assert [(row[1], row[-1]) for row in rows] == [(names[0], "0"), (names[1], "250")]
+    at = head.index("think_ms")
+    assert [(row[1], row[at]) for row in rows] == [(names[0], "0"), (names[1], "250")]
     for page in ("report.html", "summary.md"):
         assert "pytorch-http think-250ms" in (tmp_path / "study" / page).read_text()
     told = json.loads((tmp_path / "study/gates.json").read_text())["verdicts"]
     assert [one["cell"] for one in told if one["threshold"]] == [names[1]]
+
+
+TRY_CODEC = """
+import struct
+import sys
+
+from locust import User
+from swarm.options.parse import resolve
+from swarm.targets.discover import described, own_endpoints
+from tests.swarm.options.test_parse import parsed
+from users.backends.registry import codec_of
+from users.transport.grpc import CallAnswer
+from users.inputs.images import ImageSet
+
+options = resolve(parsed("--endpoint", f"raw={sys.argv[1]}"))
+(endpoint,) = described(own_endpoints(options), options)
+codec = codec_of(endpoint)
+request = codec.prepare(ImageSet((b"one", b"two"), "test"), (1,))
+answer = CallAnswer(struct.pack("<3f", 1, 2, 4.5))
+print(endpoint.name, codec.name, codec.path, request.body, codec.vectors(answer).tolist())
+"""
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["among ours", "a file of one's own"])
+def test_a_codec_is_one_file(tmp_path: Path, own: bool) -> None:
+    """In users/codecs by its name, or beside the endpoint that names it; nothing else is touched."""
+    shutil.copytree(ROOT / "users", tmp_path / "users", ignore=shutil.ignore_patterns("__pycache__"))
+    code, toml = example("A new codec").split("+++ ")[1:]
+    name, lines = code.partition("\n")[::2]
+    place = tmp_path / (Path(name).name if own else name)
+    assert not place.exists()
+    place.write_text("".join(line[1:] for line in lines.splitlines(True)))
+    text = "".join(line[1:] for line in toml.partition("\n")[2].splitlines(True))
+    if not own:
+        assert 'codec = "raw_file.py"' in text
+        text = text.replace("raw_file.py", "raw-file")
+    (tmp_path / "raw.toml").write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-c", TRY_CODEC, "raw.toml"],
+        cwd=tmp_path, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("raw raw-file /vector b'two' [[1.0, 2.0, 4.5]]\n", "")

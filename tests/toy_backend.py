@@ -1,4 +1,4 @@
-"""A backend in one file: a server with a protocol, metrics and settings of its own (tests/toy_server.py).
+"""A backend and its codec in one file: a protocol, metrics and settings of its own (tests/toy_server.py).
 
     locust -f tests/toy_backend.py,locustfiles/step7.py --endpoints 'toy-*' --toy-url gpu-host:9000 …
 
@@ -15,31 +15,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from users import Backend, Endpoint, Facts, register
+from users import Backend, Codec, Endpoint, Facts, register, register_codec
+from users.codecs.base import Answer, PreparedRequest
+from users.contract import Contract, Input
 from users.errors import TargetError
 from users.inputs.images import ImageSet
 from users.transport.admin_connection import PATIENCE_S, AdminConnection, Read, get
-from users.transport.base import PreparedRequest
-from users.transport.http import HttpTransport
-from users.transport.http_response import HttpResponse
+
+TAKES = Contract((Input("pictures", "BYTES", (1,), "jpeg"),))
 
 
-class ToyHttp(HttpTransport):
+class Toy(Codec):
     """Base64 JPEG in JSON, as `/v1/vectors` takes it."""
 
-    path = "/v1/vectors"
+    name, wire, path = "toy", "http", "/v1/vectors"
 
-    @classmethod
-    def prepare(
-        cls, images: ImageSet, indices: tuple[int, ...], endpoint: Endpoint, request_id: str = ""
-    ) -> PreparedRequest:
+    def prepare(self, images: ImageSet, indices: tuple[int, ...], request_id: str = "") -> PreparedRequest:
         pictures = [base64.b64encode(images.jpegs[index]).decode() for index in indices]
         return PreparedRequest(json.dumps({"pictures": pictures}).encode(), indices)
 
-    def embeddings(self, answer: HttpResponse) -> NDArray[np.float32]:
+    def vectors(self, answer: Answer) -> NDArray[np.float32]:
         return np.array(json.loads(bytes(answer.body))["vectors"], dtype=np.float32)
 
-    def server_ns(self, answer: HttpResponse) -> Mapping[str, int]:
+    def server_ns(self, answer: Answer) -> Mapping[str, int]:
         return {"compute": int(answer.headers["x-compute-us"]) * 1_000}
 
 
@@ -104,7 +102,7 @@ class Settings:
 def toy(name: str, facts: Facts) -> Backend:
     return Backend(
         name=name,
-        transports={("jpeg", "http"): ToyHttp},
+        ways={("jpeg", "http"): ("toy", TAKES)},
         facts=facts,
         check=check,
         describe=describe,
@@ -120,4 +118,5 @@ def toy(name: str, facts: Facts) -> Backend:
 
 TOY = toy("toy", Facts(stands_for="trt", stand_in="Toy: a stand-in for an engine that is not there."))
 NAP = toy("nap", Facts(computes=False, emulated=True))
+register_codec(Toy)
 register(TOY, NAP)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from users.inputs.preparation import CLIP, Preparation
 
 Role = Literal["picture", "jpeg", "text", "ids", "ones", "zeros", "random"]
-"""What stands in an input: pixels, a file, a text, its token ids, ones as in a mask, zeros, random numbers."""
+"""What stands in an input: pixels, a file, a text, its token ids, ones as in a mask, zeros, or random."""
 Layout = Literal["", "NCHW", "NHWC"]
 PICTURES: tuple[Role, ...] = ("picture", "jpeg")
 TEXTS: tuple[Role, ...] = ("text", "ids")

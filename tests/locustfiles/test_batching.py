@@ -1,21 +1,20 @@
 """The cells of step 5A, and the requests that its users build themselves."""
 
-import numpy as np
 import pytest
 
 from locustfiles.step5a import BatchingSize, Step5a
 from swarm.distributed.worker_cell import assignment_of, named_pool
 from swarm.plan.matrix import Size
-from users.endpoint import Endpoint
-from users.inputs.images import ImageSet
+from tests.pictures import image_set
+from tests.presets import preset
+from users.backends.registry import codec_of
+from users.codecs.base import PLACEHOLDER
 from users.load.assignment import prepare_pool
-from users.transport.base import PLACEHOLDER
-from users.codecs.v2_http import TritonJsonHttp
 
-BINARY = Endpoint("onnx-http", "onnx", "http", "fp32", "h:1", "m")
-JSON = Endpoint("onnx-json-http", "onnx", "http", "json", "h:1", "m")
+BINARY = preset("onnx-http", "h:1", "m")
+JSON = preset("onnx-json-http", "h:1", "m")
 serialisation_and_batching = Step5a().cells
-IMAGES = ImageSet((b"", b"", b""), np.zeros((3, 3, 224, 224), dtype=np.float32), "test")
+IMAGES = image_set(3)
 
 
 def test_serial_cells_are_of_the_library_and_the_delays_of_binary_alone() -> None:
@@ -56,8 +55,8 @@ def test_the_studys_sizes(name: str) -> None:
 
 @pytest.mark.parametrize("request_id", ["", PLACEHOLDER])
 def test_a_named_pool_has_the_pictures_and_the_place_of_the_id_but_no_bodies(request_id: str) -> None:
-    named = named_pool(TritonJsonHttp, IMAGES, 2, JSON, request_id)
-    whole = prepare_pool(TritonJsonHttp, IMAGES, 2, JSON, request_id)
+    named = named_pool(codec_of(JSON), IMAGES, 2, request_id)
+    whole = prepare_pool(codec_of(JSON), IMAGES, 2, request_id)
     assert [one.indices for one in named] == [one.indices for one in whole] == [(0, 1), (2, 0)]
     assert [one.id_at >= 0 for one in named] == [one.id_at >= 0 for one in whole] == [bool(request_id)] * 2
     assert {one.body for one in named} == {b""}
@@ -67,7 +66,7 @@ def test_a_named_pool_has_the_pictures_and_the_place_of_the_id_but_no_bodies(req
 @pytest.mark.parametrize(("client", "size"), [("library", 0), ("prepared", 1)])
 def test_only_a_client_that_builds_nothing_is_given_bodies(client: str, size: int) -> None:
     data = {"endpoint": JSON.to_dict(), "addresses": {}, "batch": 3, "cell": "c", "repeat": 1}
-    study = {"golden": b"", "trace": False, "timeout_s": 1.0, "min_cosine": 0.999}
+    study = {"golden": {}, "trace": False, "timeout_s": 1.0, "min_cosine": 0.999}
     assignment = assignment_of(data | {"client": client, "channels": "per-user"}, study, IMAGES)
     assert [one.indices for one in assignment.pool] == [(0, 1, 2)]
     assert [bool(one.body) for one in assignment.pool] == [bool(size)]

@@ -35,7 +35,9 @@ def test_every_level_is_run_on_one_instance_and_the_shared_ones_on_more() -> Non
 
 
 def test_other_amounts_leave_the_shared_levels_as_they_are() -> None:
-    assert names(growth([TRITON], SIZE.with_amounts(5, 1, 1, 9))) == names(growth([TRITON], SIZE))
+    assert names(growth([TRITON], SIZE.given(iterations=5, seconds=1, warm_up=1, repeats=9))) == names(
+        growth([TRITON], SIZE)
+    )
     plain = growth([TRITON], Size((1,), (1, 8), 50, 4))
     assert len(plain) == 6, "without shared levels each is run on every number of instances"
 

@@ -15,11 +15,13 @@ from PIL import Image
 
 from swarm.targets.endpoints import chosen, endpoints_from_ready
 from tests.server.running import up
+from tests.swarm.options.test_parse import options
 from users import Endpoint
 from users.backends.asking import read_counters, read_serving, settled
-from users.backends.registry import transport_of
+from users.backends.registry import codec_of
 from users.errors import RequestError
-from users.inputs.images import ImageSet, encode, image_set, photograph_crops, photograph_folder
+from users.inputs.images import ImageSet, encode, photograph_crops, photograph_folder
+from users.transport.transports import client
 
 pytestmark = pytest.mark.system
 
@@ -42,19 +44,18 @@ def images() -> ImageSet:
     """Three photographs, the last one larger than the model's square."""
     crops = photograph_crops(photograph_folder() / "coffee.png")[:2]
     with Image.open(photograph_folder() / "rocket.jpg") as whole:
-        return image_set([encode(image, 90) for image in (*crops, whole.convert("RGB"))], "test")
+        return ImageSet(tuple(encode(image, 90) for image in (*crops, whole.convert("RGB"))), "test")
 
 
 def endpoint(servers, name: str) -> Endpoint:
-    (made,) = endpoints_from_ready({"endpoints": servers.endpoints}, chosen((), name, False))
+    (made,) = endpoints_from_ready({"endpoints": servers.endpoints}, chosen((), options("--endpoints", name)))
     return made
 
 
 def embed(servers, name: str, images: ImageSet, indices: tuple[int, ...]):
-    asked = endpoint(servers, name)
-    transport = transport_of(asked)
-    with transport(asked, 30) as client:
-        return client.send(transport.prepare(images, indices, asked))
+    codec = codec_of(endpoint(servers, name))
+    with client(codec, 30) as user:
+        return user.send(codec.prepare(images, indices))
 
 
 def counters(asked: Endpoint) -> dict:

@@ -7,6 +7,7 @@ import re
 import signal
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +17,13 @@ from swarm.errors import UsageError
 from swarm.targets.endpoints import flag_of
 from swarm.targets.preflight import check_target, verdict
 from tests.locustfiles.console import ENDPOINTS, Console, all_gone, study
+from tests.presets import preset
 from tests.processes import is_listening, wait_until
 from users import Endpoint
 from users.backends.asking import read_counters
-from users.backends.registry import transport_of
+from users.backends.registry import codec_of
 from users.inputs.images import ImageSet, load_images
+from users.transport.transports import client
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
@@ -42,10 +45,8 @@ def endpoints(running: Console) -> list[Endpoint]:
     header = running.ledger()[0]
     made = []
     for name, target in header["endpoints"].items():
-        backend, protocol = name.split("-")
-        payload = "jpeg" if backend == "pytorch" else "fp32"
-        model = "" if backend == "pytorch" else target["model"]
-        made.append(Endpoint(name, backend, protocol, payload, target["url"], model))
+        own = preset(name, target["url"])
+        made.append(replace(own, model=target["model"] if own.model else ""))
     return made
 
 
@@ -64,9 +65,9 @@ def test_one_picture_through_all_five(endpoints: list[Endpoint], images: ImageSe
 
 def test_two_pictures_are_told_apart(endpoints: list[Endpoint], images: ImageSet) -> None:
     """Else the golden check could not fail: unlike pictures need unlike embeddings, random weights or not."""
-    transport = transport_of(endpoints[1])
-    with transport(endpoints[1], timeout_s=30) as client:
-        rows = client.send(transport.prepare(images, tuple(range(32)), endpoints[1])).embeddings
+    codec = codec_of(endpoints[1])
+    with client(codec, timeout_s=30) as user:
+        rows = user.send(codec.prepare(images, tuple(range(32)))).embeddings
     cosines = (rows @ rows.T)[~np.eye(32, dtype=bool)]
     assert np.quantile(cosines, 0.95) < 0.999
 
@@ -75,10 +76,10 @@ def test_two_pictures_are_told_apart(endpoints: list[Endpoint], images: ImageSet
 def test_a_batch_counts_as_one_request_of_many_images(
     endpoints: list[Endpoint], images: ImageSet, index: int
 ) -> None:
-    endpoint, transport = endpoints[index], transport_of(endpoints[index])
+    endpoint, codec = endpoints[index], codec_of(endpoints[index])
     before = read_counters(endpoint)["counters"]
-    with transport(endpoint, timeout_s=30) as client:
-        reply = client.send(transport.prepare(images, (0, 1, 2), endpoint))
+    with client(codec, timeout_s=30) as user:
+        reply = user.send(codec.prepare(images, (0, 1, 2)))
     assert reply.embeddings.shape == (3, 512)
     # Triton counts a request after it has answered it.
     wait_until(lambda: read_counters(endpoint)["counters"]["requests"] > before["requests"], 5)

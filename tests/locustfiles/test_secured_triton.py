@@ -16,16 +16,12 @@ from swarm.errors import UsageError
 from swarm.targets.preflight import verdict
 from tests.certificates import Certificates
 from tests.locustfiles.console import ROOT
+from tests.pictures import image_set
+from tests.presets import preset
 from tests.processes import free_port, wait_until
 from tests.tls_proxy import behind_tls
-from tests.users.ways import sent_by
 from users.backends.asking import read_counters, read_serving
-from users.endpoint import Endpoint
-from users.inputs.images import load_images
 from users.tls import OPEN, Security
-from users.transport.base import Transport
-from users.codecs.v2_grpc import TritonGrpc
-from users.codecs.v2_http import TritonHttp
 
 pytestmark = pytest.mark.system
 
@@ -56,14 +52,10 @@ def is_ready(port: int) -> bool:
         return False
 
 
-def endpoint_at(address: str, transport: type[Transport], security: Security, tls: bool = True) -> Endpoint:
-    kind = sent_by(transport)
-    return Endpoint(f"onnx-{kind[0]}", "onnx", *kind, address, "null", tls, security)
-
-
-def whole(endpoint: Endpoint, transport: type[Transport]) -> None:
+def whole(name: str, address: str, security: Security, tls: bool = True) -> None:
     """Checked before load, asked for its counters and its configuration."""
-    assert verdict(endpoint, load_images(""), print).embedding.shape == (512,)
+    endpoint = preset(name, address, "null", tls=tls, security=security)
+    assert verdict(endpoint, image_set(1), print).embedding.shape == (512,)
     assert read_counters(endpoint)["counters"]["successes"] >= 1
     assert read_serving(endpoint)["max_batch"] > 0
 
@@ -71,7 +63,7 @@ def whole(endpoint: Endpoint, transport: type[Transport]) -> None:
 def test_its_grpc(made: Certificates, ports: tuple[int, int]) -> None:
     own = Security(made.ca, made.client.cert, made.client.key)
     address = f"localhost:{ports[0]}"
-    whole(endpoint_at(address, TritonGrpc, own), TritonGrpc)
+    whole("onnx-grpc", address, own)
     for security, tls, sentence in (
         (
             Security(made.ca),
@@ -87,12 +79,12 @@ def test_its_grpc(made: Certificates, ports: tuple[int, int]) -> None:
         ),
     ):
         with pytest.raises(UsageError, match=sentence):
-            whole(endpoint_at(address, TritonGrpc, security, tls), TritonGrpc)
+            whole("onnx-grpc", address, security, tls)
 
 
 def test_its_http_behind_a_proxy(made: Certificates, ports: tuple[int, int]) -> None:
     context = made.server.server_context()
     with behind_tls(f"127.0.0.1:{ports[1]}", context) as proxy:
-        whole(endpoint_at(proxy.address, TritonHttp, Security(made.ca)), TritonHttp)
+        whole("onnx-http", proxy.address, Security(made.ca))
         with pytest.raises(UsageError, match=f"speaks TLS; give https://{proxy.address}"):
-            whole(endpoint_at(proxy.address, TritonHttp, OPEN, False), TritonHttp)
+            whole("onnx-http", proxy.address, OPEN, False)

@@ -16,12 +16,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from users.backends.embed_service import JpegHttp
+from users.backends.registry import codec_of
 from users.endpoint import Endpoint
 from users.errors import RequestError
 from users.inputs.images import load_images
 from users.transport.admin_connection import PATIENCE_S, AdminConnection
-from users.codecs.v2_grpc import TritonGrpc
+from users.transport.transports import client
 
 TIMEOUT_S = 20.0
 OWN = Path("/proc/self")
@@ -42,14 +42,15 @@ def forget() -> None:
 def asked(how: str, address: str) -> str:
     """What a question came to."""
     if how == "grpc":
-        endpoint, transport = Endpoint("onnx-grpc", "onnx", "grpc", "fp32", address, "m"), TritonGrpc
+        endpoint = Endpoint("onnx-grpc", "onnx", "grpc", "fp32", address, "m")
     else:
-        endpoint, transport = Endpoint("pytorch-http", "pytorch", "http", "jpeg", address), JpegHttp
+        endpoint = Endpoint("pytorch-http", "pytorch", "http", "jpeg", address)
     try:
         if how == "control":
             return type(AdminConnection.to(endpoint, PATIENCE_S).get_json("/v2/models/m/config")).__name__
-        with transport(endpoint, TIMEOUT_S, by_library=how == "library") as user:
-            reply = user.send(transport.prepare(IMAGES, (0,), endpoint))
+        codec = codec_of(endpoint)
+        with client(codec, TIMEOUT_S, by_library=how == "library") as user:
+            reply = user.send(codec.prepare(IMAGES, (0,)))
             return f"an answer of shape {reply.embeddings.shape}"
     except RequestError as error:
         return str(error.kind)

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from tests.pictures import image_set
 from tests.swarm.wsgi import serving
-from users.backends.embed_service import JpegHttp
+from users.codecs.embed import Embed
 from users.endpoint import Endpoint
 from users.errors import RequestError
-from users.inputs.images import load_images
 from users.tls import Security, SecurityError, check_here
+from users.transport.transports import client
 
 NAMES = (
     "AWS_SECRET_ACCESS_KEY",
@@ -50,8 +51,9 @@ def test_no_other_variable_leaves_a_worker(name: str, monkeypatch: pytest.Monkey
             )
         )
         endpoint = Endpoint.from_dict(told)
-        with JpegHttp(endpoint, 5.0) as user, pytest.raises(RequestError):
-            user.send(JpegHttp.prepare(load_images(""), (0,), endpoint))
+        codec = Embed(endpoint)
+        with client(codec, 5.0) as user, pytest.raises(RequestError):
+            user.send(codec.prepare(image_set(1), (0,)))
     assert SECRET not in "".join(asked)
 
 
@@ -63,6 +65,7 @@ def test_those_meant_for_it_do(monkeypatch: pytest.MonkeyPatch) -> None:
             endpoint = Endpoint(
                 "pytorch-http", "pytorch", "http", "jpeg", address, security=Security(token=name)
             )
-            with JpegHttp(endpoint, 5.0) as user, pytest.raises(RequestError):
-                user.send(JpegHttp.prepare(load_images(""), (0,), endpoint))
+            codec = Embed(endpoint)
+            with client(codec, 5.0) as user, pytest.raises(RequestError):
+                user.send(codec.prepare(image_set(1), (0,)))
     assert asked == [f"Bearer {SECRET}"] * 2

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from users import Endpoint
-from users.backends.embed_service import JpegHttp
-from users.backends.registry import facts_of, has_floor, transport_of
-from users.codecs.v2_grpc import TritonGrpc
-from users.codecs.v2_http import TritonHttp, TritonJsonHttp
+from users.backends.registry import codec_of, facts_of, has_floor
+from users.codecs.embed import Embed
+from users.codecs.v2_grpc import V2Grpc
+from users.codecs.v2_http import V2Http
+from users.codecs.v2_json import V2Json
 
 ONNX_HTTP = Endpoint("onnx-http", "onnx", "http", "fp32", "gpu:8010", "openclip_vit_b32")
 ONNX_GRPC = Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "gpu:8011", "openclip_vit_b32")
@@ -49,19 +50,19 @@ def test_only_what_the_model_itself_takes_has_a_floor() -> None:
 
 def test_each_way_of_sending_is_found_by_the_endpoint() -> None:
     ways = {
-        Endpoint("pytorch-http", "pytorch", "http", "jpeg", "gpu:1"): JpegHttp,
-        Endpoint("gateway-http", "gateway", "http", "jpeg", "gpu:2"): JpegHttp,
-        Endpoint("onnx-http", "onnx", "http", "fp32", "gpu:1", "m"): TritonHttp,
-        Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "gpu:1", "m"): TritonGrpc,
-        Endpoint("onnx-json-http", "onnx", "http", "json", "gpu:1", "m"): TritonJsonHttp,
-        Endpoint("trt-jpeg-http", "trt", "http", "jpeg", "gpu:1", "m_jpeg"): TritonHttp,
-        Endpoint("onnx-jpeg-grpc", "onnx", "grpc", "jpeg", "gpu:1", "m_jpeg"): TritonGrpc,
-        Endpoint("onnx-uint8-http", "onnx", "http", "uint8", "gpu:1", "m_uint8"): TritonHttp,
-        Endpoint("onnx-uint8-grpc", "onnx", "grpc", "uint8", "gpu:1", "m_uint8"): TritonGrpc,
+        Endpoint("pytorch-http", "pytorch", "http", "jpeg", "gpu:1"): Embed,
+        Endpoint("gateway-http", "gateway", "http", "jpeg", "gpu:2"): Embed,
+        Endpoint("onnx-http", "onnx", "http", "fp32", "gpu:1", "m"): V2Http,
+        Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "gpu:1", "m"): V2Grpc,
+        Endpoint("onnx-json-http", "onnx", "http", "json", "gpu:1", "m"): V2Json,
+        Endpoint("trt-jpeg-http", "trt", "http", "jpeg", "gpu:1", "m_jpeg"): V2Http,
+        Endpoint("onnx-jpeg-grpc", "onnx", "grpc", "jpeg", "gpu:1", "m_jpeg"): V2Grpc,
+        Endpoint("onnx-uint8-http", "onnx", "http", "uint8", "gpu:1", "m_uint8"): V2Http,
+        Endpoint("onnx-uint8-grpc", "onnx", "grpc", "uint8", "gpu:1", "m_uint8"): V2Grpc,
     }
-    assert {endpoint: transport_of(endpoint) for endpoint in ways} == ways
+    assert {endpoint: type(codec_of(endpoint)) for endpoint in ways} == ways
 
 
 def test_a_backend_that_nobody_registered_is_told_with_those_that_are_known() -> None:
-    with pytest.raises(LookupError, match="no backend is called 'mine'; they are pytorch, gateway, onnx,"):
-        transport_of(Endpoint("mine-http", "mine", "http", "fp32", "gpu:1"))
+    with pytest.raises(LookupError, match=r"no backend is called 'mine'; they are .*pytorch, gateway, onnx,"):
+        codec_of(Endpoint("mine-http", "mine", "http", "fp32", "gpu:1"))

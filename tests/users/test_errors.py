@@ -10,12 +10,12 @@ from geventhttpclient.response import HTTPConnectionClosed, HTTPParseError, HTTP
 from google.protobuf.message import DecodeError
 
 from tests.processes import free_port
-from tests.users.ways import sent_by
-from users.backends.embed_service import JpegHttp
-from users.endpoint import Endpoint
+from tests.users.ways import codec_at
+from users.codecs.base import Codec, PreparedRequest
+from users.codecs.embed import Embed
+from users.codecs.v2_grpc import V2Grpc
 from users.errors import GRPC_KINDS, ErrorKind, RequestError, kind_of, status_error, translated
-from users.transport.base import PreparedRequest
-from users.codecs.v2_grpc import TritonGrpc
+from users.transport.transports import client
 
 
 class FakeRpcError(grpc.RpcError, grpc.Call):
@@ -121,21 +121,20 @@ def closed_port() -> int:
     return free_port()
 
 
-@pytest.mark.parametrize("transport", [JpegHttp, TritonGrpc])
-def test_refused_for_real(transport: type[JpegHttp] | type[TritonGrpc], closed_port: int) -> None:
-    endpoint = Endpoint("x", "x", *sent_by(transport), f"127.0.0.1:{closed_port}", "m")
-    with transport(endpoint, timeout_s=5) as client, pytest.raises(RequestError) as caught:
-        client.send(PreparedRequest(b"{}", (0,)))
+@pytest.mark.parametrize("form", [Embed, V2Grpc])
+def test_refused_for_real(form: type[Codec], closed_port: int) -> None:
+    codec = codec_at(form, f"127.0.0.1:{closed_port}")
+    with client(codec, timeout_s=5) as user, pytest.raises(RequestError) as caught:
+        user.send(PreparedRequest(b"{}", (0,)))
     assert caught.value.kind is ErrorKind.REFUSED
 
 
-@pytest.mark.parametrize("transport", [JpegHttp, TritonGrpc])
-def test_a_silent_server_is_a_timeout(transport: type[JpegHttp] | type[TritonGrpc]) -> None:
+@pytest.mark.parametrize("form", [Embed, V2Grpc])
+def test_a_silent_server_is_a_timeout(form: type[Codec]) -> None:
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen()
-        address = f"127.0.0.1:{server.getsockname()[1]}"
-        endpoint = Endpoint("x", "x", *sent_by(transport), address, "m")
-        with transport(endpoint, timeout_s=0.2) as client, pytest.raises(RequestError) as caught:
-            client.send(PreparedRequest(b"{}", (0,)))
+        codec = codec_at(form, f"127.0.0.1:{server.getsockname()[1]}")
+        with client(codec, timeout_s=0.2) as user, pytest.raises(RequestError) as caught:
+            user.send(PreparedRequest(b"{}", (0,)))
     assert caught.value.kind is ErrorKind.TIMEOUT

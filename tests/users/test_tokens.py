@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from tests.stand_ins import stand_in
-from tests.users.ways import GRPC, IMAGES, LIBRARY, OWN, Way, ask, endpoint_of, sent_by
-from users.backends.embed_service import JpegHttp
+from tests.users.ways import GRPC, IMAGES, LIBRARY, OWN, Way, ask, endpoint_of
+from users.codecs.embed import Embed
+from users.codecs.v2_grpc import V2Grpc
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
 from users.redact import spellings
 from users.tls import TOKEN, Security
 from users.transport.connections import PER_REQUEST, SAME_ARGS, SHARED
-from users.codecs.v2_grpc import TritonGrpc
 
 pytestmark = pytest.mark.system
 
@@ -30,8 +30,8 @@ def guarded() -> Iterator[dict[str, str]]:
 
 
 WAYS = [
-    OWN, LIBRARY, (JpegHttp, SHARED, False), (JpegHttp, PER_REQUEST, False), GRPC,
-    (TritonGrpc, SHARED, False), (TritonGrpc, SAME_ARGS, False),
+    OWN, LIBRARY, (Embed, SHARED, False), (Embed, PER_REQUEST, False), GRPC,
+    (V2Grpc, SHARED, False), (V2Grpc, SAME_ARGS, False),
 ]  # fmt: skip
 
 
@@ -40,7 +40,7 @@ def test_every_request_carries_the_token(
     guarded: dict[str, str], way: Way, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(TOKEN, SECRET)
-    address = guarded[sent_by(way[0])[0]]
+    address = guarded[way[0].wire]
     assert ask(way, address, Security(token=TOKEN), tls=False, times=3).embeddings.shape == (1, 512)
 
 
@@ -51,7 +51,7 @@ def test_a_token_that_a_server_repeats_is_hidden(
     monkeypatch.setenv(TOKEN, "another-secret")
     spellings.cache_clear()
     with pytest.raises(RequestError) as caught:
-        ask(way, guarded[sent_by(way[0])[0]], Security(token=TOKEN), tls=False)
+        ask(way, guarded[way[0].wire], Security(token=TOKEN), tls=False)
     spellings.cache_clear()
     assert caught.value.kind is ErrorKind.REJECTED
     assert f"not for Bearer [{TOKEN}]" in str(caught.value)
@@ -61,7 +61,7 @@ def test_no_token_is_in_a_prepared_request_or_in_a_text(monkeypatch: pytest.Monk
     monkeypatch.setenv(TOKEN, SECRET)
     for way in (OWN, GRPC):
         kept = endpoint_of(way, "127.0.0.1:1", Security(token=TOKEN))
-        prepared = way[0].prepare(IMAGES, (0,), kept)
+        prepared = way[0](kept).prepare(IMAGES, (0,))
         assert SECRET not in repr((prepared, kept, kept.to_dict(), prepared.head))
         assert SECRET.encode() not in bytes(prepared.body)
 

@@ -15,12 +15,12 @@ from swarm.distributed.protocol import RECORDS
 from swarm.distributed.recorder import Recorder
 from swarm.distributed.shipper import RAW_AT_ONCE, SHIP_EVERY_S, Shipper
 from swarm.distributed.tcp_stats import Connections
+from tests.presets import preset
 from tests.swarm.fakes import FakeRunner
 from tests.swarm.kernel import Kernel, info_of
-from users.endpoint import Endpoint
+from users.backends.registry import codec_of
 from users.load.assignment import Assignment
 from users.result import Result
-from users.codecs.v2_grpc import TritonGrpc
 
 
 class ShippingRunner(FakeRunner):
@@ -43,10 +43,8 @@ class Ship:
     def __init__(self) -> None:
         self.runner, self.kernel = ShippingRunner(), Kernel()
         self.shipping = Shipper(self.runner, Recorder())  # type: ignore[arg-type]
-        endpoint = Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "h:8011", "m")
-        self.assignment = Assignment(
-            endpoint, TritonGrpc, [], 1.0, cell="onnx-grpc/b1/c2", repeat=3, connections=2
-        )
+        codec = codec_of(preset("onnx-grpc", "h:8011", "m"))
+        self.assignment = Assignment(codec, [], 1.0, cell="onnx-grpc/b1/c2", repeat=3, connections=2)
         self.shipping.assignment = self.assignment
 
     def path(self) -> list[dict[str, Any]]:

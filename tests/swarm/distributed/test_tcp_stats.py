@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import gevent
-import numpy as np
 import psutil
 import pytest
 from gevent import socket
@@ -16,18 +15,16 @@ from tritonclient.grpc import service_pb2
 from swarm.distributed.tcp_stats import ESTABLISHED, Connections, own_connections, standing
 from tests.processes import eventually
 from tests.stand_ins import stand_in
-from tests.users.ways import sent_by
-from users.backends.embed_service import JpegHttp
-from users.endpoint import Endpoint
-from users.inputs.images import ImageSet
+from tests.users.ways import IMAGES, codec_at
+from users.codecs.base import Codec
+from users.codecs.embed import Embed
+from users.codecs.v2_grpc import V2Grpc
 from users.transport.admin_connection import AdminConnection, is_marked, mark
-from users.transport.base import Transport
 from users.transport.connections import PER_USER, SHARED
+from users.transport.transports import TRANSPORTS, client
 from users.triton.api import triton_stub
-from users.codecs.v2_grpc import TritonGrpc
 
 USERS = 16
-IMAGES = ImageSet((b"one",), np.zeros((1, 3, 224, 224), dtype=np.float32), "test")
 
 pytestmark = [
     pytest.mark.system,
@@ -47,11 +44,6 @@ def grpc_address() -> Iterator[str]:
         yield address
 
 
-def endpoint_at(address: str, transport: type[Transport]) -> Endpoint:
-    model = "" if transport is JpegHttp else "m"
-    return Endpoint("x", "onnx", *sent_by(transport), address, model)
-
-
 def all_connections(port: int) -> int:
     """Every connection of this process to the port, marked or not, by another way of asking the kernel."""
     held = psutil.Process().net_connections("tcp")
@@ -59,21 +51,21 @@ def all_connections(port: int) -> int:
 
 
 @pytest.mark.parametrize(
-    ("transport", "channels", "expected"),
+    ("form", "channels", "expected"),
     [
-        *((JpegHttp, PER_USER, 16), (JpegHttp, SHARED, 1), (JpegHttp, "pool:4", 4)),
-        *((TritonGrpc, PER_USER, 16), (TritonGrpc, SHARED, 1), (TritonGrpc, "pool:4", 4)),
-        (TritonGrpc, "same-args", 1),
+        *((Embed, PER_USER, 16), (Embed, SHARED, 1), (Embed, "pool:4", 4)),
+        *((V2Grpc, PER_USER, 16), (V2Grpc, SHARED, 1), (V2Grpc, "pool:4", 4)),
+        (V2Grpc, "same-args", 1),
     ],
 )
 def test_connections_of_sixteen_users(
-    transport: type[Transport], channels: str, expected: int, http_address: str, grpc_address: str
+    form: type[Codec], channels: str, expected: int, http_address: str, grpc_address: str
 ) -> None:
-    endpoint = endpoint_at(http_address if transport is JpegHttp else grpc_address, transport)
-    prepared = transport.prepare(IMAGES, (0,), endpoint)
-    assert transport.connections(USERS, channels) == expected
+    codec = codec_at(form, http_address if form is Embed else grpc_address)
+    endpoint, prepared = codec.endpoint, codec.prepare(IMAGES, (0,))
+    assert TRANSPORTS[codec.wire].connections(USERS, channels) == expected
     with ExitStack() as stack:
-        users = [stack.enter_context(transport(endpoint, 30, channels)) for _ in range(USERS)]
+        users = [stack.enter_context(client(codec, 30, channels)) for _ in range(USERS)]
         for _ in range(2):
             asking = [gevent.spawn(user.send, prepared) for user in users]
             assert len(gevent.joinall(asking, timeout=60, raise_error=True)) == USERS
@@ -87,9 +79,9 @@ def test_connections_of_sixteen_users(
 
 
 def test_a_shared_channel_lives_until_its_last_user_has_gone(grpc_address: str) -> None:
-    endpoint = endpoint_at(grpc_address, TritonGrpc)
-    prepared = TritonGrpc.prepare(IMAGES, (0,), endpoint)
-    first, second = (TritonGrpc(endpoint, 30, SHARED) for _ in range(2))
+    codec = codec_at(V2Grpc, grpc_address)
+    endpoint, prepared = codec.endpoint, codec.prepare(IMAGES, (0,))
+    first, second = (client(codec, 30, SHARED) for _ in range(2))
     first.open()
     second.open()
     first.send(prepared)
@@ -100,31 +92,33 @@ def test_a_shared_channel_lives_until_its_last_user_has_gone(grpc_address: str) 
     assert list(own_connections(endpoint.port)) == [address]
     second.close()
     assert eventually(lambda: own_connections(endpoint.port) == {})
-    with TritonGrpc(endpoint, 30, SHARED) as third:
+    with client(codec, 30, SHARED) as third:
         assert third.send(prepared).embeddings.shape == (1, 512)
 
 
 def test_our_own_questions_over_http_are_not_counted(http_address: str) -> None:
-    endpoint = endpoint_at(http_address, JpegHttp)
+    codec = codec_at(Embed, http_address)
+    endpoint = codec.endpoint
     line = AdminConnection(http_address, 30)
     assert "ready" in line.get("/readyz")
     assert all_connections(endpoint.port) == 1
     assert own_connections(endpoint.port) == {}
-    with JpegHttp(endpoint, 30) as user:
-        user.send(JpegHttp.prepare(IMAGES, (0,), endpoint))
+    with client(codec, 30) as user:
+        user.send(codec.prepare(IMAGES, (0,)))
         assert all_connections(endpoint.port) == 2
         assert len(own_connections(endpoint.port)) == 1
     line.close()
 
 
 def test_our_own_questions_over_grpc_are_not_counted(grpc_address: str) -> None:
-    endpoint = endpoint_at(grpc_address, TritonGrpc)
+    codec = codec_at(V2Grpc, grpc_address)
+    endpoint = codec.endpoint
     with triton_stub(endpoint) as stub:
         assert stub.ServerReady(service_pb2.ServerReadyRequest(), timeout=30).ready
         assert all_connections(endpoint.port) == 1
         assert own_connections(endpoint.port) == {}
-        with TritonGrpc(endpoint, 30) as user:
-            user.send(TritonGrpc.prepare(IMAGES, (0,), endpoint))
+        with client(codec, 30) as user:
+            user.send(codec.prepare(IMAGES, (0,)))
             assert all_connections(endpoint.port) == 2
             assert len(own_connections(endpoint.port)) == 1
 

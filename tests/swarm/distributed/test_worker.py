@@ -7,6 +7,7 @@ import resource
 import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import gevent
@@ -19,16 +20,18 @@ from swarm.distributed.protocol import ASK, REPLY
 from swarm.distributed.worker import Worker, start_ns
 from swarm.distributed.worker_cell import YOUNG_OBJECTS
 from swarm.locust_patches.patches import three_digits
+from tests.pictures import image_set
+from tests.presets import preset
 from tests.swarm.fakes import FakeRunner
 from users.endpoint import Endpoint
-from users.inputs.images import ImageSet
+from users.inputs.images import POOL_BYTES
 from users.load.assignment import Assignment
 from users.load.user import InferenceUser
 
 S, MS = 1_000_000_000, 1_000_000
-IMAGES = ImageSet((b"one", b"two", b"three"), np.zeros((3, 3, 224, 224), dtype=np.float32), "test")
-ONNX = Endpoint("onnx-http", "onnx", "http", "fp32", "h:1", "m")
-EMULATED = Endpoint("emulated-http", "emulated", "http", "fp32", "h:1", "emulated")
+IMAGES = image_set(3)
+ONNX = preset("onnx-http", "h:1", "m")
+EMULATED = preset("emulated-http", "h:1")
 
 
 @pytest.mark.parametrize(
@@ -78,7 +81,7 @@ class WorkerRunner(FakeRunner):
 
 @pytest.fixture
 def runner(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerRunner]:
-    monkeypatch.setattr(worker, "load_images", lambda folder: IMAGES)
+    monkeypatch.setattr(worker, "load_images", lambda folder, texts, pool_bytes: IMAGES)
     monkeypatch.setattr(AnyUser, "assignment", None)
     made = WorkerRunner()
     Worker(Environment(user_classes=[AnyUser]), made)  # type: ignore[arg-type]
@@ -87,12 +90,18 @@ def runner(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerRunner]:
 
 
 def assigned(
-    runner: WorkerRunner, endpoint: Endpoint, golden: bytes, cell: Mapping[str, Any] = {}, **settings: Any
+    runner: WorkerRunner,
+    endpoint: Endpoint,
+    golden: bytes | Mapping[str, bytes],
+    cell: Mapping[str, Any] = {},
+    **settings: Any,
 ) -> Assignment:
-    """The assignment of a cell at `endpoint`."""
+    """The assignment of a cell at `endpoint`; `golden` embeddings by space, or those of its own."""
+    by_space = {endpoint.space: golden} if isinstance(golden, bytes) else golden
     study = {
-        "images": "", "sha256": IMAGES.sha256, "golden": golden, "min_cosine": 0.99, "timeout_s": 5.0,
-        "raw_results": 0, "trace": False, **settings,
+        "images": "", "texts": "", "pool_bytes": POOL_BYTES, "sha256": IMAGES.sha256,
+        "golden": by_space, "min_cosine": 0.99, "timeout_s": 5.0, "raw_results": 0,
+        "trace": False, **settings,
     }  # fmt: skip
     assert "error" not in runner.ask("study", **study)
     task = {
@@ -121,6 +130,39 @@ def test_answers_of_no_model_are_held_against_nothing(runner: WorkerRunner, endp
 def test_a_study_without_golden_embeddings(runner: WorkerRunner) -> None:
     assert assigned(runner, EMULATED, b"").golden is None
     assert assigned(runner, ONNX, b"").golden is None
+    assert assigned(runner, ONNX, {}).golden is None
+
+
+def test_golden_embeddings_are_those_of_its_own_space(runner: WorkerRunner) -> None:
+    ours, theirs = np.eye(3, 512, dtype=np.float32), np.ones((3, 768), dtype=np.float32)
+    golden = {ONNX.space: ours.tobytes(), "another": theirs.tobytes()}
+    wide = replace(ONNX, space="another", contract=replace(ONNX.contract, dimension=768))
+    for endpoint, expected in ((ONNX, ours), (wide, theirs)):
+        found = assigned(runner, endpoint, golden).golden
+        assert found is not None
+        assert np.array_equal(found, expected)
+    assert assigned(runner, replace(ONNX, space="a third"), golden).golden is None
+
+
+def test_other_pictures_or_texts_than_the_masters_are_refused(runner: WorkerRunner) -> None:
+    reply = runner.ask("study", images="", texts="", pool_bytes=POOL_BYTES, sha256="0" * 64)
+    assert reply["error"] == (
+        "its pictures or texts are not the master's; put the same files at the same path there"
+    )
+
+
+def test_a_codec_that_is_a_file_must_be_the_masters(runner: WorkerRunner, tmp_path: Path) -> None:
+    assigned(runner, ONNX, b"")
+    path = tmp_path / "mine.py"
+    path.write_text("raise AssertionError('nobody runs it')")
+    cell = {"cell": "x", "repeat": 1, "addresses": {}, "batch": 1, "users": 1, "client": "prepared"}
+    for codec, said in (
+        (path, f"the codec {path} is not the master's; put the same file there"),
+        (tmp_path / "none.py", f"the codec {tmp_path}/none.py cannot be read (No such file or directory)"),
+    ):
+        endpoint = replace(ONNX, codec=str(codec), codec_sha256="0" * 64).to_dict()
+        error = runner.ask("cell", **cell, endpoint=endpoint)["error"]
+        assert f"{ONNX.name}: {said}" in error
 
 
 def test_how_the_client_makes_and_carries_its_requests(runner: WorkerRunner) -> None:

@@ -84,7 +84,7 @@ def test_how_many_workers_are_enough() -> None:
 def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert commands.main(["--help"]) == 0
     told = capsys.readouterr().out
-    assert all(f"\n  {name} " in told for name in ("run", "hosts", "link"))
+    assert all(f"\n  {name} " in told for name in ("run", "probe", "hosts", "link"))
     assert commands.main([]) == 2
     assert commands.main(["fly"]) == 2
-    assert "fly is no command: give one of run, hosts, link" in capsys.readouterr().err
+    assert "fly is no command: give one of run, probe, hosts, link" in capsys.readouterr().err

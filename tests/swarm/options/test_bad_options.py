@@ -4,6 +4,7 @@ from locust.argument_parser import get_empty_argument_parser
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,7 @@ from swarm.hosts import command as hosts
 from swarm.options.model import flag, known_options
 from swarm.options.parse import add_options, resolve
 from swarm.plan.sweep import cross
-from swarm.targets.endpoints import chosen
-from swarm.targets.presets import FIVE
+from swarm.targets.endpoints import FIVE, chosen
 from tests.bad_input import Tally, is_clear, said_by, tried
 from users.backends.registry import url_options
 from users.inputs.images import ImageSetError, load_images
@@ -50,10 +50,16 @@ def parser() -> argparse.ArgumentParser:
 
 
 PARSER, OPTIONS = parser(), known_options()
+UNSET = resolve(PARSER.parse_args([]))
 NAMES = {
     flag(name)[2:].replace("-", "_"): flag(name) for name, one in OPTIONS.items() if name not in url_options()
 }
 TYPED = [name for name in NAMES if OPTIONS[name.replace("study", "size")].default is not False]
+
+
+def form_of(name: str, text: str) -> str | list[str]:
+    """As the parser has it."""
+    return [text] if OPTIONS[name.replace("study", "size")].repeated else text
 
 
 def refusal(parsed: argparse.Namespace) -> str:
@@ -70,7 +76,7 @@ def refusal(parsed: argparse.Namespace) -> str:
 @given(st.dictionaries(st.sampled_from(TYPED), VALUE, min_size=1, max_size=3))
 def test_fields_of_the_form(given_texts: dict[str, str]) -> None:
     parsed = PARSER.parse_args([])
-    vars(parsed).update(given_texts)
+    vars(parsed).update({name: form_of(name, text) for name, text in given_texts.items()})
     if said := refusal(parsed):
         named = [one for one in (*NAMES.values(), *map(flag, url_options())) if one in said]
         assert named, said
@@ -103,7 +109,7 @@ def test_what_is_typed(name: str, text: str) -> None:
 @given(VALUE)
 def test_endpoints(text: str) -> None:
     try:
-        found = chosen(FIVE, text, skip_trt=False)
+        found = chosen(FIVE, replace(UNSET, endpoints=text))
     except UsageError as error:
         said = str(error)
     else:

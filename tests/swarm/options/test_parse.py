@@ -10,12 +10,9 @@ import pytest
 from swarm.errors import UsageError
 from swarm.options.model import Options
 from swarm.options.parse import add_options, changes, resolve
-from swarm.targets.endpoints import chosen, endpoints_from_options, endpoints_from_ready
-from swarm.targets.presets import FIVE
+from swarm.targets.endpoints import FIVE, chosen, endpoints_from_options, endpoints_from_ready
 from users.backends.registry import facts_of
 from users.transport.connections import GIVE
-
-FIVE_WAYS = chosen(FIVE, "", skip_trt=False)
 
 
 def parsed(*arguments: str, **overrides: object) -> argparse.Namespace:
@@ -28,6 +25,9 @@ def parsed(*arguments: str, **overrides: object) -> argparse.Namespace:
 
 def options(*arguments: str) -> Options:
     return resolve(parsed(*arguments))
+
+
+FIVE_WAYS = chosen(FIVE, options())
 
 
 def test_defaults() -> None:
@@ -162,6 +162,49 @@ def test_clients_and_channels() -> None:
     assert (record["client"], record["channels"], record["link_mbit"]) == ("library", "shared", 940)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        *(
+            ((f"--{name}", "x=y"), f"--{name}: is of --endpoint; give that, too, or leave it out")
+            for name in ("prepare", "output", "shape", "space")
+        ),
+        (
+            ("--batches", "1,0"),
+            "--batches 1,0: give whole numbers of items in a request from 1 to 4,096, e.g. 1,8",
+        ),
+        (("--batches", "4097"), "--batches 4097: give whole numbers of items in a request from 1 to 4,096"),
+        (("--levels", "1.5"), "--levels 1.5: give whole numbers of users from 1 to 100,000, e.g. 1,8"),
+        (("--levels", ","), "--levels ,: give whole numbers of users"),
+        (("--pool-mb", "0"), "--pool-mb 0: give 1 to 1,048,576"),
+        (
+            ("--endpoint", "a=triton://gpu:1/m", "--trace"),
+            "--trace: is of embedded servers; leave the URLs out, or --trace",
+        ),
+        (
+            ("--endpoint", "a=triton://gpu:1/m", "--link", "lan"),
+            "--link lan: leads to embedded servers; leave the URLs out, or give --link none",
+        ),
+    ],
+)
+def test_endpoints_of_any_model_that_make_no_sense(arguments: tuple[str, ...], sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        options(*arguments)
+    assert str(caught.value).startswith(sentence)
+
+
+def test_endpoints_of_any_model() -> None:
+    assert (options().endpoint, options().batches, options().pool_bytes) == ((), (), 256_000_000)
+    given = ("--endpoint", "old=v2+http://gpu:1/m", "--endpoint", "new=mine.toml", "--space", "old=clip")
+    made = options(*given, "--batches", "8, 1,8", "--levels", "1,64", "--pool-mb", "2")
+    assert not made.embedded
+    assert made.endpoint == ("old=v2+http://gpu:1/m", "new=mine.toml")
+    assert (made.space, made.output) == (("old=clip",), ())
+    assert (made.batches, made.levels, made.pool_bytes) == ((8, 1), (1, 64), 2_000_000)
+    record = made.to_record()
+    assert (record["endpoint"], record["batches"]) == (made.endpoint, made.batches)
+
+
 def test_the_price_of_the_servers_is_kept_and_unknown_by_default() -> None:
     assert options().to_record()["usd_per_hour"] == 0
     assert options("--usd-per-hour", "0.894").to_record()["usd_per_hour"] == 0.894
@@ -199,6 +242,7 @@ def test_what_the_web_form_changes_is_typed_as_options() -> None:
     form = resolve(parsed("--iterations", "3", rates="30,60", arrivals="poisson", study="full"))
     assert changes(first, form) == ["--study", "full", "--rates", "30,60", "--arrivals", "poisson"]
     assert changes(first, first) == []
+    assert changes(first, resolve(parsed("--iterations", "3", levels="1,64"))) == ["--levels", "1,64"]
 
 
 def test_the_web_form_sends_text() -> None:
@@ -242,8 +286,8 @@ def test_an_emulated_model_of_our_own_is_no_compiled_engine() -> None:
             "emulated": {"http": "127.0.0.1:8030", "grpc": "127.0.0.1:8031", "model": "emulated"},
         }
     }
-    for skip_trt in (False, True):
-        made = endpoints_from_ready(ready, chosen(FIVE, "", skip_trt))
+    for given in ((), ("--skip-trt",)):
+        made = endpoints_from_ready(ready, chosen(FIVE, options(*given)))
         assert [(e.name, e.backend, e.model) for e in made] == [
             ("emulated-http", "emulated", "emulated"),
             ("emulated-grpc", "emulated", "emulated"),
@@ -251,7 +295,7 @@ def test_an_emulated_model_of_our_own_is_no_compiled_engine() -> None:
 
 
 def test_skip_trt() -> None:
-    left = chosen(FIVE, "", skip_trt=True)
+    left = chosen(FIVE, options("--skip-trt"))
     arguments = ("--onnx-http-url", "gpu:8010", "--trt-http-url", "gpu:8020")
     assert [endpoint.name for endpoint in endpoints_from_options(options(*arguments), left)] == ["onnx-http"]
     with pytest.raises(
@@ -276,4 +320,6 @@ def test_embedded_endpoints_are_named_for_what_they_are() -> None:
         ("openvino-http", "127.0.0.1:8020", "n"),
         ("openvino-grpc", "127.0.0.1:8021", "n"),
     ]
-    assert [e.name for e in endpoints_from_ready(ready, chosen(FIVE, "", skip_trt=True))][-1] == "onnx-grpc"
+    assert [e.name for e in endpoints_from_ready(ready, chosen(FIVE, options("--skip-trt")))][
+        -1
+    ] == "onnx-grpc"

@@ -8,13 +8,13 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from swarm.errors import UsageError
-from swarm.targets.endpoints import chosen, endpoints_from_options, endpoints_from_ready
-from swarm.targets.presets import FIVE
+from swarm.targets.endpoints import FIVE, chosen, endpoints_from_options, endpoints_from_ready
+from swarm.targets.servers import check_provable
 from tests.certificates import Certificates
 from tests.swarm.options.test_parse import options
 from users.tls import OPEN, TOKEN, Security
 
-FIVE_WAYS = chosen(FIVE, "", skip_trt=False)
+FIVE_WAYS = chosen(FIVE, options())
 NO_KEY = "holds no private key without a passphrase; name a file in PEM form"
 NO_SECRETS = (
     "has a name, a password or a query in it, which would be kept in the study's files; leave it out, and"
@@ -36,6 +36,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     (folder / "locked.key").write_bytes(locked)
     (folder / "text.pem").write_text("this is text")
     return found
+
+
+def provable(*arguments: str) -> None:
+    """Raises UsageError where targets by URL do not serve."""
+    check_provable(endpoints_from_options(options(*arguments), FIVE_WAYS))
 
 
 @pytest.mark.parametrize(
@@ -111,7 +116,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 )
 def test_what_does_not_serve(made: Certificates, arguments: tuple[str, ...], sentence: str) -> None:
     with pytest.raises(UsageError) as caught:
-        options(*(part.format(folder=made.folder) for part in arguments))
+        provable(*(part.format(folder=made.folder) for part in arguments))
     assert str(caught.value) == sentence.format(folder=made.folder)
 
 

@@ -7,8 +7,10 @@ from typing import Any
 from swarm.options.model import Options
 from swarm.options.parse import add_options, resolve
 from swarm.output.results_folder import about
-from swarm.targets.endpoints import chosen, endpoints_from_ready
-from swarm.targets.presets import FIVE
+from swarm.targets.endpoints import FIVE, chosen, endpoints_from_ready
+from users.contract import Contract, Input
+from users.endpoint import Endpoint
+from users.inputs.preparation import PRESETS
 
 READY: dict[str, Any] = {
     "model": "ViT-B-32",
@@ -31,13 +33,30 @@ EMULATED: dict[str, Any] = {
     },
 }
 
-FIVE_WAYS = chosen(FIVE, "", skip_trt=False)
+
+SPACE = {"space": "openclip_vit_b32", "dimension": 512}
+FILES = {
+    "codec": "embed",
+    "server": "pytorch",
+    "inputs": ["images BYTES [1] jpeg"],
+    "output": "embeddings",
+    **SPACE,
+}
+TENSORS = {
+    "inputs": ["input FP32 [3, 224, 224] picture"],
+    "prepare": "clip",
+    "output": "embedding",
+    **SPACE,
+}
 
 
 def options(*arguments: str) -> Options:
     parser = get_empty_argument_parser(default_config_files=[])
     add_options(parser)
     return resolve(parser.parse_args(list(arguments)))
+
+
+FIVE_WAYS = chosen(FIVE, options())
 
 
 def told(ready: dict[str, Any], name: str) -> dict[str, Any]:
@@ -51,6 +70,7 @@ def test_embedded_servers_tell_how_long_they_took() -> None:
         "model": "ViT-B-32",
         "weights": "random, seed 0",
         "embedded": True,
+        **FILES,
         "started_ns": 3,
         "loaded_ns": 2,
     }
@@ -59,6 +79,9 @@ def test_embedded_servers_tell_how_long_they_took() -> None:
         "model": "clip",
         "weights": "random, seed 0",
         "embedded": True,
+        "codec": "v2-grpc",
+        "server": "onnx",
+        **TENSORS,
         "started_ns": 5,
     }
 
@@ -69,6 +92,9 @@ def test_what_is_emulated_says_so_and_has_no_weights() -> None:
         "model": "emulated",
         "weights": "none",
         "embedded": True,
+        "codec": "v2-binary",
+        "server": "emulated",
+        **TENSORS,
         "started_ns": 7,
         "emulated": "a100: 3.11 ms + 1.29 ms an image",
     }
@@ -76,12 +102,14 @@ def test_what_is_emulated_says_so_and_has_no_weights() -> None:
 
 def test_a_floor_says_whose_it_is_and_nothing_of_its_servers_model() -> None:
     pytorch, onnx, _ = endpoints_from_ready(READY, FIVE_WAYS)
-    for endpoint in (pytorch, onnx):
+    http = {"codec": "v2-binary", "server": "onnx", **TENSORS}
+    for endpoint, asked in ((pytorch, FILES), (onnx, http)):
         assert about(endpoint.floor(), options(), READY, {}) == {
             "url": endpoint.address,
             "model": "null",
             "weights": "none",
             "embedded": True,
+            **asked,
             "floor_of": endpoint.name,
         }
     (emulated, _) = endpoints_from_ready(EMULATED, FIVE_WAYS)
@@ -94,7 +122,8 @@ def by_url(stated: dict[str, str]) -> dict[str, Any]:
 
 
 def test_a_server_by_url_need_not_tell() -> None:
-    assert by_url({}) == {"url": "gpu:8002", "model": "", "weights": "unknown", "embedded": False}
+    expected = {"url": "gpu:8002", "model": "", "weights": "unknown", "embedded": False}
+    assert by_url({}) == {**expected, **FILES}
 
 
 def test_a_server_by_url_that_tells() -> None:
@@ -103,5 +132,38 @@ def test_a_server_by_url_that_tells() -> None:
         "model": "ViT-B-32",
         "weights": "random, seed 0",
         "embedded": False,
+        **FILES,
         "emulated": "a100",
+    }
+
+
+def test_an_endpoint_of_any_model_says_what_it_takes_and_what_was_guessed() -> None:
+    contract = Contract(
+        (Input("pixel_values", "FP16", (384, 384, 3), "picture", "NHWC"),),
+        PRESETS["siglip"],
+        "image_embeds",
+        768,
+        max_batch=8,
+        guesses=("prepared as siglip",),
+    )
+    endpoint = Endpoint(
+        "new", "triton", "grpc", "fp16", "gpu:1", "siglip", codec="mine.py", codec_sha256="ab",
+        contract=contract, server="new server", space="siglip", stands_for="trt",
+    )  # fmt: skip
+    assert about(endpoint, options("--endpoint", "new=triton+grpc://gpu:1/siglip"), {}, {}) == {
+        "url": "gpu:1",
+        "model": "siglip",
+        "weights": "unknown",
+        "embedded": False,
+        "codec": "mine.py",
+        "codec_sha256": "ab",
+        "server": "new server",
+        "space": "siglip",
+        "inputs": ["pixel_values FP16 [384, 384, 3] picture"],
+        "prepare": "siglip",
+        "output": "image_embeds",
+        "dimension": 768,
+        "max_batch": 8,
+        "guesses": ["prepared as siglip"],
+        "stands_for": "trt",
     }

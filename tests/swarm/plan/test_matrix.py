@@ -10,7 +10,16 @@ from reports.summary.summary import Summary
 from swarm.errors import UsageError
 from swarm.plan import schedule
 from swarm.plan.cell import Cell, PlannedRun
-from swarm.plan.matrix import Size, at_rates, matching, order, serial_and_concurrent
+from swarm.plan.matrix import (
+    AMOUNTS,
+    Size,
+    at_rates,
+    every_batch_and_level,
+    matching,
+    order,
+    serial_and_concurrent,
+    taken,
+)
 from swarm.plan.schedule import Outcome
 from users.endpoint import Endpoint
 
@@ -34,8 +43,10 @@ def test_the_full_size_has_the_seeds_sixty_requests() -> None:
 
 
 def test_amounts_given_by_option_win() -> None:
-    assert QUICK.with_amounts(3, 0, 4, 5) == Size((1, 4, 8), (1, 8), 3, 2, 4, 5)
-    assert QUICK.with_amounts(0, 0.5, 0, 0) == Size((1, 4, 8), (1, 8), 10, 0.5, 10)
+    amounts = dict(zip(AMOUNTS, (3, 0, 4, 5), strict=True))
+    assert QUICK.given(**amounts) == Size((1, 4, 8), (1, 8), 3, 2, 4, 5)
+    assert QUICK.given(seconds=0.5) == Size((1, 4, 8), (1, 8), 10, 0.5, 10)
+    assert QUICK.given(batches=(2,), levels=()) == Size((2,), (1, 8), 10, 2, 10)
 
 
 def test_cells_by_pattern() -> None:
@@ -46,6 +57,35 @@ def test_cells_by_pattern() -> None:
         UsageError, match=r"--cells x: matches no cell of this study; they are a-http/b1/c1, "
     ):
         matching(cells, "x")
+
+
+def taking(most: int) -> Endpoint:
+    return replace(A, contract=replace(A.contract, max_batch=most))
+
+
+def test_batches_that_an_endpoint_does_not_take_are_left_out_and_told() -> None:
+    cells = serial_and_concurrent([taking(4), B], QUICK)
+    kept, said = taken(cells, ())
+    assert [cell.name for cell in kept] == [one.name for one in cells if one.name != "a-http/b8/c1"]
+    assert said == ["a-http takes 4 a request at most: batch 8 is left out"]
+    assert taken(serial_and_concurrent([A, B], QUICK), ()) == (serial_and_concurrent([A, B], QUICK), [])
+    _, said = taken(serial_and_concurrent([taking(1)], QUICK), ())
+    assert said == ["a-http takes 1 a request at most: batch 4, 8 is left out"]
+
+
+@pytest.mark.parametrize(("asked", "option"), [((4, 8), "--batches"), ((), "--cells")])
+def test_an_endpoint_that_takes_none_of_its_batches_is_refused(asked: tuple[int, ...], option: str) -> None:
+    cells = serial_and_concurrent([taking(2), B], QUICK.given(batches=(4, 8), levels=(1,)))
+    with pytest.raises(UsageError) as caught:
+        taken(cells, asked)
+    assert str(caught.value) == f"{option}: a-http takes 2 a request at most; give --batches 2, or fewer"
+
+
+def test_every_batch_with_every_number_of_users() -> None:
+    cells = every_batch_and_level([A], QUICK.given(batches=(1, 8), levels=(1, 4)))
+    assert [(cell.name, cell.requests) for cell in cells] == [
+        ("a-http/b1/c1", 10), ("a-http/b1/c4", 20), ("a-http/b8/c1", 10), ("a-http/b8/c4", 20),
+    ]  # fmt: skip
 
 
 def test_repeats_are_interleaved_and_seeded() -> None:
@@ -61,7 +101,10 @@ def test_repeats_are_interleaved_and_seeded() -> None:
 
 
 def test_a_run_as_the_ledger_lists_it() -> None:
-    cell = Cell(B, 4, 1, 10, 2.0, channels="shared", client="library", topology=Topology(4, 2), link="lan")
+    asked = replace(B, codec="v2-grpc", space="clip", server="new")
+    cell = Cell(
+        asked, 4, 1, 10, 2.0, channels="shared", client="library", topology=Topology(4, 2), link="lan"
+    )
     cell = replace(cell, queue_delay_us=5000, instances=2)
     assert PlannedRun(replace(cell, congestion="bbr", variant="shared/4w2h"), 2).to_record() == {
         "cell": "b-grpc/b4/c1/shared/4w2h",
@@ -87,7 +130,14 @@ def test_a_run_as_the_ledger_lists_it() -> None:
         "variant": "shared/4w2h",
         "profile": "",
         "repeat": 2,
+        "model": "m",
+        "codec": "v2-grpc",
+        "space": "clip",
+        "server": "new",
     }
+    assert PlannedRun(Cell(B, 4, 1, 10, 2.0), 1).to_record()["server"] == "b", (
+        "its backend, where none is named"
+    )
 
 
 def test_open_load_is_named_by_its_rate_and_carried_by_as_many_users_as_may_be_in_flight() -> None:
@@ -99,6 +149,7 @@ def test_open_load_is_named_by_its_rate_and_carried_by_as_many_users_as_may_be_i
         ("open", "poisson", 40, True)
     }
     assert Cell(A, 1, 8, 1, 1).users == 8
+    assert [cell.name for cell in at_rates([A], QUICK, (50,), (1, 8))] == ["a-http/b1/r50", "a-http/b8/r50"]
 
 
 def outcome(run: PlannedRun, failed: int = 0, dropped: int = 0, answered: bool = True) -> Outcome:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -119,6 +120,9 @@ def test_a_server_and_its_floor_are_one_and_others_are_unknown(tree: int) -> Non
     assert memory.read(ONNX.floor())["server"] == "onnx"
     assert memory.read(Endpoint("pytorch-http", "pytorch", "http", "jpeg", "127.0.0.1:8002")) == {}
     assert ServerMemory({}, dict).read(ONNX) == {}
+    named = ServerMemory({"endpoints": {"mine": {"pid": tree}}}, dict)
+    assert named.read(replace(ONNX, server="mine"))["server"] == "mine"
+    assert named.read(ONNX) == {}
 
 
 def test_gpu_memory_is_of_the_servers_own_processes(tree: int) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from locustfiles.step6b import Step6b
 from locustfiles.step7 import Step7
 from locustfiles.step8 import Step8
+from locustfiles.study import Study
 from swarm.errors import UsageError
 from swarm.launcher.launch_info import LaunchInfo
 from swarm.output.gate import Gate
@@ -119,3 +121,41 @@ def test_arrivals_are_an_axis_of_open_load() -> None:
         ("pytorch-http/b1/r50/poisson", "poisson", 9),
     ]
     assert {(cell.arrivals, cell.max_in_flight) for cell in cells(Step7())} == {("", 0)}, "closed load"
+
+
+def names(study: StudyShape, *given: str) -> set[str]:
+    return {cell.name for cell in cells(study, *given)}
+
+
+def test_batches_and_levels_of_options_are_those_of_any_study() -> None:
+    given = ("--batches", "2,3", "--levels", "5")
+    assert names(Step7(), *given) == {f"pytorch-http/{cell}" for cell in ("b2/c1", "b3/c1", "b1/c5")}
+    assert names(Study(), *given) == {f"pytorch-http/{cell}" for cell in ("b2/c5", "b3/c5")}
+    assert names(Study(), "--batches", "2,3", "--levels", "1") == {"pytorch-http/b2/c1", "pytorch-http/b3/c1"}
+
+
+def test_open_load_is_of_the_batches_that_are_asked_for() -> None:
+    assert names(Step7(), "--rates", "50") == {"pytorch-http/b1/r50"}
+    both = {"pytorch-http/b1/r50", "pytorch-http/b8/r50"}
+    assert names(Step7(), "--rates", "50", "--batches", "1,8") == both
+    assert names(Study(), "--rates", "50", "--batches", "1,8") == both
+    assert names(Study(), "--rates", "50") == {"pytorch-http/b1/r50"}
+
+
+def test_batches_that_an_endpoint_does_not_take_are_said_once() -> None:
+    said: list[str] = []
+    small = replace(HTTP, contract=replace(HTTP.contract, max_batch=4))
+    schedule, _ = schedule_of(
+        Study(),
+        [small],
+        options("--batches", "1,8", "--levels", "1,2"),
+        LaunchInfo(),
+        NO_GATE,
+        say=said.append,
+    )
+    assert {run.cell.batch for run in schedule.planned} == {1}
+    assert said == ["pytorch-http takes 4 a request at most: batch 8 is left out"]
+    with pytest.raises(
+        UsageError, match="--batches: pytorch-http takes 4 a request at most; give --batches 4"
+    ):
+        schedule_of(Study(), [small], options("--batches", "8"), LaunchInfo(), NO_GATE)

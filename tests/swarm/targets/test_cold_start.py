@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -143,12 +144,21 @@ def test_both_protocols_lead_to_one_model(server: Server) -> None:
         SERVICE.floor(),
         Endpoint("trt-http", "trt", "http", "fp32", "h:8020", "clip"),
         Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "elsewhere:8011", "clip"),
+        replace(HTTP, name="new", address="h:9010", server="new"),
     ],
 )
 def test_another_model_or_server_is_called_for_itself(server: Server, other: Endpoint) -> None:
     calls = FirstCalls(server.call)
     told(calls, cell(HTTP, 4))
     assert told(calls, cell(other, 4)) == [(other.name, 4, 160, 16)]
+
+
+def test_a_server_is_one_by_its_name_whatever_its_backend(server: Server) -> None:
+    calls = FirstCalls(server.call)
+    told(calls, cell(replace(HTTP, server="mine"), 4))
+    assert told(calls, cell(replace(HTTP, name="other", backend="triton", server="mine"), 4)) == []
+    assert [call.size for call in calls.forget(replace(GRPC, server="mine"))] == []
+    assert told(calls, cell(replace(HTTP, server="mine"), 4)) == [("onnx-http", 4, 16, 16)]
 
 
 def test_the_floors_of_both_protocols_are_one_model(server: Server) -> None:

@@ -5,15 +5,18 @@ import pytest
 from swarm.errors import UsageError
 from swarm.targets.embedded import arguments
 from swarm.targets.endpoints import (
+    EVERY,
+    FIVE,
     chosen,
     endpoints_from_options,
     endpoints_from_ready,
+    flag_of,
     servers_for,
     unasked,
 )
-from swarm.targets.presets import EVERY, FIVE
 from tests.swarm.output.test_results_folder import options
 from users.backends.registry import backends
+from users.endpoint import Endpoint
 
 READY = {
     "endpoints": {
@@ -24,7 +27,8 @@ READY = {
 
 
 def names(own=FIVE, asked="", skip_trt=False):
-    return [kind.name for kind in chosen(own, asked, skip_trt)]
+    given = [*(["--endpoints", asked] if asked else []), *(["--skip-trt"] if skip_trt else [])]
+    return [kind.name for kind in chosen(own, options(*given))]
 
 
 def test_names_say_backend_payload_and_protocol() -> None:
@@ -65,6 +69,37 @@ def test_a_pattern_that_names_nothing() -> None:
         names(asked="trt-*", skip_trt=True)
 
 
+OWN = [
+    Endpoint("old", "triton", "grpc", "fp32", "gpu:1", "siglip", codec="v2-grpc"),
+    Endpoint("new", "triton", "grpc", "fp32", "gpu:2", "siglip", codec="v2-grpc"),
+]
+
+
+def beside_own(*given):
+    """Which are asked where OWN are described."""
+    return [one.name for one in chosen(FIVE, options(*given), OWN)]
+
+
+def test_endpoints_of_ones_own_are_asked_alone_unless_others_are_named() -> None:
+    assert beside_own() == ["old", "new"]
+    assert beside_own("--onnx-grpc-url", "h:1") == [*names(), "old", "new"]
+    assert beside_own("--endpoints", "new") == ["new"]
+    assert beside_own("--endpoints", "onnx-grpc,n*") == ["onnx-grpc", "emulated-grpc", "new"]
+    assert beside_own("--endpoints", "onnx-http") == ["onnx-http", "emulated-http"]
+    with pytest.raises(UsageError, match=r"--endpoints x: names no endpoint; they are .*, old, new, or all"):
+        beside_own("--endpoints", "x")
+
+
+def test_endpoints_of_ones_own_have_an_address_already() -> None:
+    asked = options("--onnx-grpc-url", "h:1")
+    made = endpoints_from_options(asked, chosen(FIVE, asked, OWN))
+    assert [(one.name, one.address) for one in made] == [
+        ("onnx-grpc", "h:1"), ("old", "gpu:1"), ("new", "gpu:2"),
+    ]  # fmt: skip
+    assert made[1:] == OWN
+    assert [flag_of(one) for one in made] == ["--onnx-grpc-url", "--endpoint old", "--endpoint new"]
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -78,12 +113,12 @@ def test_a_pattern_that_names_nothing() -> None:
 def test_endpoints_that_servers_of_our_own_do_not_have(given: tuple[str, ...], said: str) -> None:
     asked = options(*given)
     with pytest.raises(UsageError, match=f"--endpoints: .*{said}"):
-        arguments(asked, chosen(FIVE, asked.endpoints, False))
+        arguments(asked, chosen(FIVE, asked))
 
 
 def by_urls(*given: str) -> tuple[list[str], str]:
     asked = options(*given)
-    made = endpoints_from_options(asked, chosen(FIVE, asked.endpoints, asked.skip_trt))
+    made = endpoints_from_options(asked, chosen(FIVE, asked))
     return [endpoint.name for endpoint in made], unasked(asked, made)
 
 
@@ -124,11 +159,12 @@ def test_a_url_that_no_endpoint_is_asked_of_is_told() -> None:
     ],
 )
 def test_servers_behind_them(asked: str, emulated: bool, servers: list[str], payloads: list[str]) -> None:
-    assert servers_for(chosen(FIVE, asked, False), emulated) == (servers, payloads)
+    made = options("--endpoints", asked) if asked else options()
+    assert servers_for(chosen(FIVE, made), emulated) == (servers, payloads)
 
 
 def test_endpoints_of_embedded_servers() -> None:
-    made = endpoints_from_ready(READY, chosen(FIVE, "gateway-http,onnx-*,trt-grpc", False))
+    made = endpoints_from_ready(READY, chosen(FIVE, options("--endpoints", "gateway-http,onnx-*,trt-grpc")))
     assert [(e.name, e.protocol, e.payload, e.address, e.model) for e in made] == [
         ("gateway-http", "http", "jpeg", "h:3", ""),
         ("onnx-http", "http", "fp32", "h:1", "clip"),

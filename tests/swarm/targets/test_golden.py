@@ -1,75 +1,109 @@
-"""Golden embeddings from a file: by space, and refused with a sentence where they are of none."""
+"""Golden embeddings by space: of the first endpoint that computes, or of a file."""
 
-import locust  # noqa: F401  (first: it patches sockets and threads)
+from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from swarm.errors import UsageError
-from swarm.targets.golden import from_file, golden_embeddings
-from users.backends.registry import backends
-from users.contract import Contract, Input
+from swarm.targets import golden
+from swarm.targets.golden import golden_embeddings
+from tests.pictures import image_set
+from tests.presets import preset
+from tests.swarm.targets.test_preflight import answering, each
 from users.endpoint import Endpoint
-from users.inputs.images import load_images
+from users.inputs.images import ImageSet
 
-JPEG = Input("image", "BYTES", (1,), "jpeg")
-ROWS = np.arange(12, dtype=np.float32).reshape(4, 3)
-
-
-def endpoint(name: str, space: str, dimension: int = 3) -> Endpoint:
-    contract = Contract((JPEG,), dimension=dimension, unit=False)
-    return Endpoint(name, "service", "http", "jpeg", "h:1", codec="embed", contract=contract, space=space)
+IMAGES = image_set(3)
+ONNX, SERVICE = preset("onnx-http", "gpu:1"), preset("pytorch-http", "gpu:2")
+SIGLIP = replace(ONNX, name="siglip", space="siglip", contract=replace(ONNX.contract, dimension=3))
+OURS = ONNX.space
 
 
-def saved(folder: Path, **arrays: np.ndarray) -> str:  # type: ignore[type-arg]
-    path = folder / "golden.npz"
-    np.savez(path, **arrays)
-    return str(path)
+def rows(dimension: int, number: float = 1) -> Any:
+    return np.full((2, dimension), number, dtype=np.float32)
 
 
-def test_each_space_has_its_own_rows(tmp_path: Path) -> None:
-    found = from_file(
-        saved(tmp_path, a=ROWS, b=ROWS[:2] + 1), [endpoint("x", "a"), endpoint("y", "b"), endpoint("z", "b")]
-    )
-    assert found["a"].tolist() == ROWS.tolist()
-    assert found["b"].tolist() == (ROWS[:2] + 1).tolist()
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The endpoints that were asked, each of which answers with ones."""
+    found: list[str] = []
+
+    def fetched(endpoint: Endpoint, images: ImageSet, timeout_s: float) -> Any:
+        found.append(endpoint.name)
+        return rows(endpoint.contract.dimension)
+
+    monkeypatch.setattr(golden, "fetched", fetched)
+    return found
 
 
-def test_the_only_space_need_not_be_named(tmp_path: Path) -> None:
-    assert from_file(saved(tmp_path, golden=ROWS), [endpoint("x", "a")])["a"].tolist() == ROWS.tolist()
+def test_the_first_endpoint_of_each_space_that_computes_is_asked(asked: list[str]) -> None:
+    endpoints = [ONNX.floor(), preset("emulated-http", "gpu:3"), SERVICE, ONNX, SIGLIP]
+    found = golden_embeddings(endpoints, IMAGES, 5, "")
+    assert {space: made.shape for space, made in found.items()} == {OURS: (2, 512), "siglip": (2, 3)}
+    assert asked == ["pytorch-http", "siglip"]
+
+
+def test_what_a_file_has_nobody_is_asked(asked: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "g.npz"
+    np.savez(path, siglip=rows(3, 7))
+    found = golden_embeddings([ONNX, SIGLIP], IMAGES, 5, str(path))
+    assert (found["siglip"] == 7).all()
+    assert asked == ["onnx-http"]
+    np.savez(path, golden=rows(512, 7).astype(np.float64))
+    found = golden_embeddings([ONNX, SERVICE], IMAGES, 5, str(path))
+    assert (found[OURS] == 7).all()
+    assert found[OURS].dtype == np.float32
 
 
 @pytest.mark.parametrize(
-    ("arrays", "sentence"),
+    ("arrays", "said"),
     [
-        ({"other": ROWS}, "'other' is no space of this study; they are a, b"),
-        ({"a": ROWS[:, :2]}, "'a' has shape [4, 2], and its endpoints answer with 3 numbers each"),
-        ({"a": ROWS[0]}, "'a' has shape [3], and its endpoints answer with 3 numbers each"),
-        ({"a": ROWS[:0]}, "'a' has shape [0, 3], and its endpoints answer with 3 numbers each"),
-        ({"golden": ROWS}, "'golden' is no space of this study; they are a, b"),
+        ({"clip": rows(3)}, f"'clip' is no space of this study; they are {OURS}, siglip"),
+        ({"golden": rows(3)}, f"'golden' is no space of this study; they are {OURS}, siglip"),
+        (
+            {"siglip": rows(4)},
+            "'siglip' has shape [2, 4], and its endpoints answer with 3 numbers each; give",
+        ),
+        ({"siglip": rows(3)[:0]}, "'siglip' has shape [0, 3], and its endpoints answer with 3 numbers each"),
+        ({"siglip": rows(3)[0]}, "'siglip' has shape [3], and its endpoints answer with 3 numbers each"),
+        ({"siglip": np.array([["a"]])}, "cannot be read (could not convert string to float"),
+        ({"siglip": np.array([None])}, "cannot be read ("),
+        (b"no archive", "cannot be read ("),
+        (None, "cannot be read ([Errno 2] No such file or directory"),
     ],
 )
-def test_what_fits_no_space_is_refused(tmp_path: Path, arrays: dict[str, object], sentence: str) -> None:
-    with pytest.raises(UsageError, match="--golden") as refused:
-        from_file(saved(tmp_path, **arrays), [endpoint("x", "a"), endpoint("y", "b")])  # type: ignore[arg-type]
-    assert sentence in str(refused.value)
+def test_a_file_that_does_not_serve(tmp_path: Path, arrays: Any, said: str) -> None:
+    path = tmp_path / "g.npz"
+    if isinstance(arrays, bytes):
+        path.write_bytes(arrays)
+    elif arrays:
+        np.savez(path, **arrays)
+    with pytest.raises(UsageError) as caught:
+        golden_embeddings([ONNX, SIGLIP], IMAGES, 5, str(path))
+    assert str(caught.value).startswith(f"--golden {path}: {said}")
 
 
-@pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04"])
-def test_what_is_no_npz_is_refused(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "golden.npz").write_bytes(content)
-    with pytest.raises(UsageError, match=r"--golden .*: cannot be read .*; give an .npz"):
-        from_file(str(tmp_path / "golden.npz"), [endpoint("x", "a")])
-    with pytest.raises(UsageError, match="cannot be read"):
-        from_file(str(tmp_path / "none.npz"), [endpoint("x", "a")])
+def test_they_are_asked_for_one_by_one_and_not_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(golden, "MOST", 2)
+    sizes: list[int] = []
+
+    def answer(images: list[str]) -> list[list[float]]:
+        sizes.append(len(images))
+        return each(images)
+
+    with answering(answer) as endpoint:
+        found = golden_embeddings([endpoint], IMAGES, 5, "")
+    assert found["any"].shape == (2, 3)
+    assert sizes == [1, 1]
 
 
-def test_nobody_is_asked_for_what_a_file_has_or_no_model_computes(tmp_path: Path) -> None:
-    emulated = replace(backends()["emulated"].preset("fp32", "http"), address="nowhere.invalid:1")
-    asked = [endpoint("x", "a"), emulated]
-    found = golden_embeddings(asked, load_images(""), 1.0, saved(tmp_path, a=ROWS))
-    assert list(found) == ["a"]
-    assert found["a"].tolist() == ROWS.tolist()
+def test_an_endpoint_that_does_not_answer_is_named() -> None:
+    with answering(lambda images: []) as endpoint, pytest.raises(UsageError) as caught:
+        golden_embeddings([endpoint], IMAGES, 5, "")
+    said = f"mine {endpoint.address}: no golden embeddings from it (rejected: HTTP 422"
+    assert str(caught.value).startswith(said)

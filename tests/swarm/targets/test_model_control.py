@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -221,6 +222,19 @@ def test_a_model_held_by_two_names_of_its_host_is_set_again_for_each() -> None:
         assert triton.configs["clip"]["dynamic_batching"]["max_queue_delay_microseconds"] == 0
         control.restore()
         assert triton.configs["clip"] == BATCHED
+
+
+def test_two_servers_of_one_host_and_backend_are_two() -> None:
+    with fake(BATCHED) as (old, one), fake(BATCHED) as (new, other):
+        other = replace(other, name="new", server="new")
+        control = ModelControl(lambda text: None)
+        assert control.apply(of(one, 0)) == [one]
+        assert control.apply(of(other, 0)) == [other], "it is another server's"
+        assert control.apply(of(one, 500)) == [one]
+        delays = [it.configs["clip"]["dynamic_batching"]["max_queue_delay_microseconds"] for it in (old, new)]
+        assert delays == [500, 0]
+        control.restore()
+        assert old.configs["clip"] == new.configs["clip"] == BATCHED
 
 
 def test_a_study_after_one_that_was_refused_finds_its_models_anew() -> None:

@@ -7,30 +7,24 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import gevent
-import numpy as np
 import pytest
 from gevent.server import StreamServer
 
 from swarm.errors import UsageError
-from swarm.targets.preflight import verdict
+from swarm.targets.preflight import First, verdict
 from tests.certificates import Certificates
+from tests.pictures import image_set
+from tests.presets import preset
 from tests.stand_ins import stand_in
 from tests.swarm.wsgi import serving
 from tests.tls_proxy import behind_tls
-from tests.users.ways import sent_by
-from users.backends.embed_service import JpegHttp
-from users.endpoint import Endpoint
-from users.inputs.images import ImageSet
 from users.tls import OPEN, TOKEN, Security
-from users.transport.base import Transport
-from users.codecs.v2_grpc import TritonGrpc
-from users.codecs.v2_http import TritonHttp
 
 pytestmark = pytest.mark.system
 
 SECRET = "hunter2-and-more"
-IMAGES = ImageSet((b"one",), np.zeros((1, 3, 224, 224), dtype=np.float32), "test")
-SERVICE, TRITON, TRITON_GRPC = JpegHttp, TritonHttp, TritonGrpc
+IMAGES = image_set(1)
+SERVICE, TRITON, TRITON_GRPC = "pytorch-http", "onnx-http", "onnx-grpc"
 NO_TOKEN = "demands a token; export it as INFERSWARM_TOKEN, or for this server alone as"
 NO_TRITON = "answers, but not as a Triton server; give Triton's"
 
@@ -99,15 +93,12 @@ def places(made: Certificates) -> Iterator[dict[str, str]]:
         }
 
 
-def ask(transport: type[Transport], address: str, tls: bool = False, security: Security = OPEN) -> None:
-    backend, model = ("pytorch", "") if transport is SERVICE else ("onnx", "m")
-    kind = sent_by(transport)
-    name = f"{backend}-{kind[0]}"
-    verdict(Endpoint(name, backend, *kind, address, model, tls, security), IMAGES, print)
+def ask(name: str, address: str, tls: bool = False, security: Security = OPEN) -> First:
+    return verdict(preset(name, address, tls=tls, security=security), IMAGES, print)
 
 
 @pytest.mark.parametrize(
-    ("place", "transport", "sentence"),
+    ("place", "name", "sentence"),
     [
         ("page", SERVICE, "answers, but does not embed a picture (bad-reply: "),
         ("page", TRITON, f"{NO_TRITON} HTTP port"),
@@ -134,8 +125,8 @@ def ask(transport: type[Transport], address: str, tls: bool = False, security: S
         ("tls triton mutual", TRITON_GRPC, "speaks TLS; give grpcs://{address}"),
     ],
 )  # fmt: skip
-def test_without_tls(places: dict[str, str], place: str, transport: type[Transport], sentence: str) -> None:
-    refused(places[place], transport, sentence)
+def test_without_tls(places: dict[str, str], place: str, name: str, sentence: str) -> None:
+    refused(places[place], name, sentence)
 
 
 NO_CERTIFICATE = "demands a client certificate; give --tls-client-cert and --tls-client-key"
@@ -144,7 +135,7 @@ MISNAMED = "its certificate is for another name (Hostname mismatch, certificate 
 
 
 @pytest.mark.parametrize(
-    ("place", "transport", "sentence"),
+    ("place", "name", "sentence"),
     [
         ("service", SERVICE, "speaks no TLS; give http://{address}, or the port that does"),
         ("triton", TRITON_GRPC, "speaks no TLS; give grpc://{address}, or the port that does"),
@@ -159,42 +150,41 @@ MISNAMED = "its certificate is for another name (Hostname mismatch, certificate 
         ("tls triton", SERVICE, "answers, but not over HTTP; give the service's HTTP port"),
     ],
 )  # fmt: skip
-def test_over_tls(
-    places: dict[str, str], made: Certificates, place: str, transport: type[Transport], sentence: str
-) -> None:
-    refused(places[place], transport, sentence, True, Security(made.ca))
+def test_over_tls(places: dict[str, str], made: Certificates, place: str, name: str, sentence: str) -> None:
+    refused(places[place], name, sentence, True, Security(made.ca))
 
 
-def refused(address: str, transport: type[Transport], sentence: str, *secured: Any) -> None:
+def refused(address: str, name: str, sentence: str, *secured: Any) -> None:
     with pytest.raises(UsageError) as caught:
-        ask(transport, address, *secured)
+        ask(name, address, *secured)
     _, _, said = str(caught.value).partition(f"{address}: ")
     assert said.startswith(sentence.format(address=address))
-    option = {SERVICE: "--pytorch-url", TRITON: "--onnx-http-url", TRITON_GRPC: "--onnx-grpc-url"}[transport]
+    option = {SERVICE: "--pytorch-url", TRITON: "--onnx-http-url", TRITON_GRPC: "--onnx-grpc-url"}[name]
     assert str(caught.value).startswith(option)
 
 
-@pytest.mark.parametrize(("place", "transport"), [("tls", SERVICE), ("tls triton", TRITON_GRPC)])
-def test_an_authority_that_is_not_trusted(places: dict[str, str], place: str, transport: Any) -> None:
+@pytest.mark.parametrize(("place", "name"), [("tls", SERVICE), ("tls triton", TRITON_GRPC)])
+def test_an_authority_that_is_not_trusted(places: dict[str, str], place: str, name: str) -> None:
     with pytest.raises(UsageError, match=r"not trusted \(.*\); give its authority's by --tls-ca$"):
-        ask(transport, places[place], True)
+        ask(name, places[place], True)
 
 
 def test_a_client_certificate_of_a_stranger(places: dict[str, str], made: Certificates) -> None:
     stranger = Security(made.ca, made.stranger.cert, made.stranger.key)
-    for place, transport in (("tls mutual", SERVICE), ("tls triton mutual", TRITON_GRPC)):
+    for place, name in (("tls mutual", SERVICE), ("tls triton mutual", TRITON_GRPC)):
         with pytest.raises(
             UsageError, match="signed the client certificate; give one that it knows by --tls-c"
         ):
-            ask(transport, places[place], True, stranger)
+            ask(name, places[place], True, stranger)
 
 
 def test_those_that_are_right(places: dict[str, str], made: Certificates, monkeypatch: Any) -> None:
     own = Security(made.ca, made.client.cert, made.client.key)
-    ask(SERVICE, places["service"])
-    ask(TRITON_GRPC, places["triton"])
-    for place, transport in (("tls", SERVICE), ("tls mutual", SERVICE), ("tls triton mutual", TRITON_GRPC)):
-        ask(transport, places[place], True, own)
+    for place, name in (("service", SERVICE), ("triton", TRITON_GRPC)):
+        first = ask(name, places[place])
+        assert (first.embedding.shape, first.endpoint.name) == ((512,), name)
+    for place, name in (("tls", SERVICE), ("tls mutual", SERVICE), ("tls triton mutual", TRITON_GRPC)):
+        ask(name, places[place], True, own)
     ask(SERVICE, places["tls misnamed"], True, Security(verify=False))
     monkeypatch.setenv(TOKEN, SECRET)
     ask(SERVICE, places["guarded"], False, Security(token=TOKEN))
@@ -203,9 +193,9 @@ def test_those_that_are_right(places: dict[str, str], made: Certificates, monkey
 
 def test_a_token_that_is_not_the_one(places: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(TOKEN, "another-secret")
-    for place, transport in (("guarded", SERVICE), ("guarded", TRITON), ("guarded triton", TRITON_GRPC)):
+    for place, name in (("guarded", SERVICE), ("guarded", TRITON), ("guarded triton", TRITON_GRPC)):
         with pytest.raises(UsageError) as caught:
-            ask(transport, places[place], False, Security(token=TOKEN))
+            ask(name, places[place], False, Security(token=TOKEN))
         assert "does not take the token of INFERSWARM_TOKEN; export the one that it takes" in str(
             caught.value
         )

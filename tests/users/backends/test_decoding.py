@@ -1,18 +1,23 @@
 """What users make of an answer's bytes: the numbers that the server sent, and nothing out of broken ones."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from users.backends.embed_service import JpegHttp, rows_of
-from users.endpoint import Endpoint
-from users.errors import ErrorKind, kind_of
-from users.transport.base import EMBEDDING_SIZE
+from tests.users.ways import codec_at
+from users.codecs.embed import Embed, rows_of
+from users.codecs.v2_http import HEADER_LENGTH, V2Http
+from users.contract import Contract
+from users.errors import ErrorKind, RequestError, kind_of
+from users.load.check import check_form
+from users.transport.base import Reply
 from users.transport.http_response import HttpResponse
-from users.codecs.v2_http import embeddings_of
 
+CODEC = codec_at(V2Http)
+EMBEDDING_SIZE = 512
 RNG = np.random.default_rng(9)
 ROWS = RNG.normal(size=(3, EMBEDDING_SIZE)).astype(np.float32)
 OTHER = np.arange(7, dtype=np.int64)
@@ -23,25 +28,26 @@ def output(name: str, tensor: np.ndarray[Any, Any], datatype: str) -> dict[str, 
     return {"name": name, "datatype": datatype, "shape": list(tensor.shape), "parameters": parameters}
 
 
-def answer(*outputs: dict[str, Any], raw: bytes = b"") -> tuple[bytes, int]:
+def answer(*outputs: dict[str, Any], raw: bytes = b"") -> HttpResponse:
     head = json.dumps({"model_name": "m", "outputs": outputs}).encode()
-    return head + raw, len(head)
+    return HttpResponse(200, {HEADER_LENGTH.lower(): str(len(head))}, head + raw, True, {})
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray])
 def test_a_binary_tensor_is_found_behind_others(kind: type[bytes] | type[bytearray]) -> None:
     outputs = [output("other", OTHER, "INT64"), output("embedding", ROWS, "FP32")]
-    body, head_bytes = answer(*outputs, raw=OTHER.tobytes() + ROWS.tobytes())
-    found = embeddings_of(kind(body), head_bytes)
+    told = answer(*outputs, raw=OTHER.tobytes() + ROWS.tobytes())
+    found = CODEC.vectors(replace(told, body=kind(told.body)))
     assert found.dtype == np.float32
     assert np.array_equal(found, ROWS)
 
 
 def test_numbers_in_json() -> None:
     told = {"name": "embedding", "datatype": "FP32", "shape": [3, 512], "data": ROWS.ravel().tolist()}
-    found = embeddings_of(*answer(told))
-    assert found.dtype == np.float32
-    assert np.array_equal(found, ROWS)
+    for named in (answer(told), replace(answer(told), headers={})):
+        found = CODEC.vectors(named)
+        assert found.dtype == np.float32
+        assert np.array_equal(found, ROWS)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +56,7 @@ def test_numbers_in_json() -> None:
         ([], b""),
         ([output("other", ROWS, "FP32")], ROWS.tobytes()),
         ([output("embedding", ROWS, "FP64")], ROWS.tobytes()),
+        ([output("embedding", ROWS, "INT32")], ROWS.tobytes()),
         ([output("embedding", ROWS, "FP32")], ROWS.tobytes()[:-4]),
         ([{"name": "embedding", "datatype": "FP32", "shape": [3, 512]}], b""),
         ([{**output("embedding", ROWS, "FP32"), "shape": [4, 512]}], ROWS.tobytes()),
@@ -61,7 +68,7 @@ def test_numbers_in_json() -> None:
 )
 def test_what_is_no_embedding_is_a_bad_reply(outputs: list[dict[str, Any]], raw: bytes) -> None:
     with pytest.raises((ValueError, KeyError, TypeError)) as caught:
-        embeddings_of(*answer(*outputs, raw=raw))
+        CODEC.vectors(answer(*outputs, raw=raw))
     assert kind_of(caught.value) is ErrorKind.BAD_REPLY
 
 
@@ -76,8 +83,11 @@ def test_other_rows_are_numpys_affair(rows: list[list[float]]) -> None:
         assert np.array_equal(rows_of(rows), np.array(rows, dtype=np.float32))
 
 
-def test_no_rows_have_a_shape() -> None:
-    assert rows_of([]).shape == (0, EMBEDDING_SIZE)
+@pytest.mark.parametrize("contract", [CODEC.endpoint.contract, Contract()])
+def test_no_rows_are_a_bad_reply(contract: Contract) -> None:
+    with pytest.raises(RequestError) as caught:
+        check_form(Reply(rows_of([]), 0), 1, contract)
+    assert caught.value.kind is ErrorKind.BAD_REPLY
 
 
 @pytest.mark.parametrize("rows", [[[1.0] * 512, [2.0]], [["a"] * 512], "no rows", [1.0, "b"]])
@@ -88,10 +98,8 @@ def test_what_are_no_rows_is_a_bad_reply(rows: Any) -> None:
 
 
 def test_both_clients_read_the_service_alike() -> None:
-    endpoint = Endpoint("x", "pytorch", "http", "jpeg", "h:1")
-    body = json.dumps({"embeddings": ROWS.tolist()}).encode()
-    seen = [
-        JpegHttp(endpoint, 1, by_library=by_library).embeddings(HttpResponse(200, {}, body, True, {}))
-        for by_library in (False, True)
-    ]
-    assert all(np.array_equal(found, ROWS) for found in seen)
+    codec = codec_at(Embed)
+    told = HttpResponse(200, {}, json.dumps({"embeddings": ROWS.tolist()}).encode(), True, {})
+    for found in (codec.vectors(told), codec.vectors_by_library(told)):
+        assert found.dtype == np.float32
+        assert np.array_equal(found, ROWS)

@@ -11,21 +11,19 @@ import pytest
 from tritonclient.grpc.service_pb2 import ModelInferRequest
 
 from tests.users.backends.test_library import IMAGES, recording
-from tests.users.ways import sent_by
-from users.backends.embed_service import JpegHttp
-from users.endpoint import Endpoint
+from tests.users.ways import codec_at
+from users.codecs.base import PLACEHOLDER, Codec, PreparedRequest
+from users.codecs.embed import Embed
+from users.codecs.v2_grpc import V2Grpc
+from users.codecs.v2_http import HEADER_LENGTH, V2Http
 from users.inputs.images import ImageSet
 from users.load.assignment import Assignment, prepare_pool
-from users.transport.base import PLACEHOLDER, PreparedRequest, Transport
-from users.codecs.v2_grpc import TritonGrpc
-from users.codecs.v2_http import HEADER_LENGTH, TritonHttp
 
 ID = "0123456789abcdef"
 
 
-def prepared(transport: type[Transport], request_id: str) -> PreparedRequest:
-    endpoint = Endpoint("x", "onnx", *sent_by(transport), "127.0.0.1:1", "a-model-0000")
-    return transport.prepare(IMAGES, (2, 0), endpoint, request_id)
+def prepared(form: type[Codec], request_id: str) -> PreparedRequest:
+    return codec_at(form, model="a-model-0000").prepare(IMAGES, (2, 0), request_id)
 
 
 def id_of(request: PreparedRequest) -> str:
@@ -36,36 +34,35 @@ def id_of(request: PreparedRequest) -> str:
     return str(ModelInferRequest.FromString(request.body).id)
 
 
-@pytest.mark.parametrize("transport", [TritonHttp, TritonGrpc])
-def test_a_renamed_request_equals_one_prepared_with_that_id(transport: type[Transport]) -> None:
-    placed = prepared(transport, PLACEHOLDER)
+@pytest.mark.parametrize("form", [V2Http, V2Grpc])
+def test_a_renamed_request_equals_one_prepared_with_that_id(form: type[Codec]) -> None:
+    placed = prepared(form, PLACEHOLDER)
     renamed = placed.renamed(ID)
-    assert renamed == prepared(transport, ID)
+    assert renamed == prepared(form, ID)
     assert (id_of(placed), id_of(renamed)) == (PLACEHOLDER, ID)
-    assert placed.body[placed.id_at : placed.id_at + 16].decode() == PLACEHOLDER
+    assert bytes(placed.body[placed.id_at : placed.id_at + 16]).decode() == PLACEHOLDER
 
 
-@pytest.mark.parametrize("transport", [TritonHttp, TritonGrpc])
-def test_without_an_id_there_is_no_place_for_one(transport: type[Transport]) -> None:
-    bare = prepared(transport, "")
+@pytest.mark.parametrize("form", [V2Http, V2Grpc])
+def test_without_an_id_there_is_no_place_for_one(form: type[Codec]) -> None:
+    bare = prepared(form, "")
     assert (bare.id_at, id_of(bare)) == (-1, "")
-    assert len(bare.body) < len(prepared(transport, ID).body)
+    assert len(bare.body) < len(prepared(form, ID).body)
 
 
 def test_the_services_requests_have_none() -> None:
-    assert prepared(JpegHttp, ID) == prepared(JpegHttp, "")
-    assert prepared(JpegHttp, ID).id_at == -1
+    assert prepared(Embed, ID) == prepared(Embed, "")
+    assert prepared(Embed, ID).id_at == -1
 
 
 @pytest.mark.parametrize("images", [None, IMAGES], ids=["prepared", "library"])
-@pytest.mark.parametrize("transport", [TritonHttp, TritonGrpc])
+@pytest.mark.parametrize("form", [V2Http, V2Grpc])
 def test_every_request_of_a_traced_pool_has_an_id_of_its_own(
-    transport: type[Transport], images: ImageSet | None
+    form: type[Codec], images: ImageSet | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    endpoint = Endpoint("x", "onnx", *sent_by(transport), "127.0.0.1:1", "m")
-    user_class, recorded, sent = recording(transport)
-    pool = prepare_pool(transport, IMAGES, 2, endpoint, PLACEHOLDER)
-    assignment = Assignment(endpoint, recorded, pool, 20, images=images)
+    codec = codec_at(form)
+    user_class, sent = recording(monkeypatch)
+    assignment = Assignment(codec, prepare_pool(codec, IMAGES, 2, PLACEHOLDER), 20, images=images)
     user_class.assignment = assignment
     user = user_class(Environment(user_classes=[user_class]))
     user.on_start()
@@ -78,11 +75,13 @@ def test_every_request_of_a_traced_pool_has_an_id_of_its_own(
     assert all(result.request_bytes == len(assignment.pool[0].body) for result in results)
 
 
-@pytest.mark.parametrize("transport", [JpegHttp, TritonHttp, TritonGrpc])
-def test_an_untraced_request_is_sent_as_it_was_prepared(transport: type[Transport]) -> None:
-    endpoint = Endpoint("x", "onnx", *sent_by(transport), "127.0.0.1:1", "m")
-    user_class, recorded, sent = recording(transport)
-    assignment = Assignment(endpoint, recorded, prepare_pool(transport, IMAGES, 2, endpoint), 20)
+@pytest.mark.parametrize("form", [Embed, V2Http, V2Grpc])
+def test_an_untraced_request_is_sent_as_it_was_prepared(
+    form: type[Codec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codec = codec_at(form)
+    user_class, sent = recording(monkeypatch)
+    assignment = Assignment(codec, prepare_pool(codec, IMAGES, 2), 20)
     user_class.assignment = assignment
     user = user_class(Environment(user_classes=[user_class]))
     user.on_start()
@@ -93,8 +92,7 @@ def test_an_untraced_request_is_sent_as_it_was_prepared(transport: type[Transpor
 
 def test_two_stages_name_their_requests_apart() -> None:
     made = PreparedRequest(b"", (0,))
-    endpoint = Endpoint("x", "onnx", "http", "fp32", "127.0.0.1:1", "m")
-    one, other = (Assignment(endpoint, TritonHttp, [made], 20) for _ in range(2))
+    one, other = (Assignment(codec_at(V2Http), [made], 20) for _ in range(2))
     assert len(one.new_id()) == len(PLACEHOLDER)
     assert one.token != other.token
 

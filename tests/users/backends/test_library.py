@@ -9,30 +9,27 @@ import time
 import numpy as np
 import pytest
 
-from tests.users.ways import sent_by
-from users.backends.embed_service import JpegHttp
-from users.endpoint import Endpoint
+from tests.pictures import image_set
+from tests.users.ways import codec_at
+from users.codecs.base import Codec, PreparedRequest
+from users.codecs.embed import Embed
+from users.codecs.v2_grpc import V2Grpc
+from users.codecs.v2_http import V2Http
 from users.errors import ErrorKind
-from users.inputs.images import ImageSet
+from users.load import user as user_module
 from users.load.assignment import Assignment
 from users.load.user import InferenceUser
-from users.transport.base import PreparedRequest, Reply, Transport
-from users.codecs.v2_grpc import TritonGrpc
-from users.codecs.v2_http import TritonHttp
+from users.transport.base import Reply, Transport
 
-IMAGES = ImageSet(
-    (b"one", b"two", b"three"), np.arange(3 * 3 * 224 * 224, dtype=np.float32).reshape(3, 3, 224, 224), "test"
-)
+IMAGES = image_set(3)
 EMBEDDING = [1.0, *[0.0] * 511]
 
 
-def recording(
-    transport: type[Transport],
-) -> tuple[type[InferenceUser], type[Transport], list[PreparedRequest]]:
-    """A user's class, this way of sending, which notes requests and sends none, and what it noted."""
+def recording(monkeypatch: pytest.MonkeyPatch) -> tuple[type[InferenceUser], list[PreparedRequest]]:
+    """A user's class, which notes requests and sends none, and what it noted."""
     sent: list[PreparedRequest] = []
 
-    class Recording(transport):  # type: ignore[misc, valid-type]
+    class Recording(Transport):
         def open(self) -> None:
             pass
 
@@ -40,18 +37,24 @@ def recording(
             sent.append(prepared)
             return Reply(np.array([EMBEDDING, EMBEDDING], dtype=np.float32), 0)
 
+        def close(self) -> None:
+            pass
+
     class RecordingUser(InferenceUser):
         pass
 
-    return RecordingUser, Recording, sent
+    monkeypatch.setattr(user_module, "client", Recording)
+    return RecordingUser, sent
 
 
-@pytest.mark.parametrize("transport", [JpegHttp, TritonHttp, TritonGrpc])
-def test_what_a_library_builds_equals_what_was_prepared(transport: type[Transport]) -> None:
-    user_class, recorded, sent = recording(transport)
-    endpoint = Endpoint("x", "onnx", *sent_by(transport), "127.0.0.1:1", "m")
-    prepared = transport.prepare(IMAGES, (2, 0), endpoint)
-    user_class.assignment = Assignment(endpoint, recorded, [prepared], 20, images=IMAGES)
+@pytest.mark.parametrize("form", [Embed, V2Http, V2Grpc])
+def test_what_a_library_builds_equals_what_was_prepared(
+    form: type[Codec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user_class, sent = recording(monkeypatch)
+    codec = codec_at(form)
+    prepared = codec.prepare(IMAGES, (2, 0))
+    user_class.assignment = Assignment(codec, [prepared], 20, images=IMAGES)
     user = user_class(Environment(user_classes=[user_class]))
     user.on_start()
     result = user.request(prepared, time.perf_counter_ns())
@@ -61,11 +64,10 @@ def test_what_a_library_builds_equals_what_was_prepared(transport: type[Transpor
     assert sent[0] is not prepared
 
 
-def test_a_request_that_cannot_be_built_has_failed() -> None:
-    user_class, recorded, sent = recording(TritonHttp)
-    endpoint = Endpoint("x", "onnx", "http", "fp32", "127.0.0.1:1", "m")
+def test_a_request_that_cannot_be_built_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    user_class, sent = recording(monkeypatch)
     prepared = PreparedRequest(b"never sent", (3,))
-    user_class.assignment = Assignment(endpoint, recorded, [prepared], 20, images=IMAGES)  # no fourth
+    user_class.assignment = Assignment(codec_at(V2Http), [prepared], 20, images=IMAGES)  # no fourth
     user = user_class(Environment(user_classes=[user_class]))
     user.on_start()
     result = user.request(prepared, time.perf_counter_ns())

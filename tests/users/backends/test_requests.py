@@ -2,6 +2,7 @@
 
 import base64
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,42 +10,44 @@ from tritonclient.grpc import InferInput, InferRequestedOutput
 from tritonclient.grpc._utils import _get_inference_request
 from tritonclient.grpc.service_pb2 import ModelInferRequest, ModelInferResponse
 
-from users.backends.embed_service import JpegHttp, server_timing
-from users.endpoint import Endpoint
+from tests.pictures import image_set
+from tests.users.ways import codec_at
+from users.codecs.base import rotation
+from users.codecs.embed import Embed
+from users.codecs.server_timing import server_timing
+from users.codecs.v2_grpc import V2Grpc
+from users.codecs.v2_http import HEADER_LENGTH, V2Http
 from users.errors import ErrorKind, RequestError
-from users.inputs.images import ImageSet
-from users.transport.base import rotation
-from users.codecs.v2_grpc import TritonGrpc, embeddings_of
-from users.codecs.v2_http import HEADER_LENGTH, TritonHttp
+from users.transport.grpc import CallAnswer
 
-ENDPOINT = Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "127.0.0.1:1", "openclip_vit_b32")
-IMAGES = ImageSet(
-    (b"one", b"two", b"three"), np.arange(3 * 3 * 224 * 224, dtype=np.float32).reshape(3, 3, 224, 224), "test"
-)
+IMAGES = image_set(3)
+CODEC = codec_at(V2Grpc, model="openclip_vit_b32")
+CONTRACT = CODEC.endpoint.contract
+TENSORS = IMAGES.tensor(CONTRACT.inputs[0], CONTRACT, (1, 2))
 
 
 def test_jpeg() -> None:
-    prepared = JpegHttp.prepare(IMAGES, (2, 0), ENDPOINT)
+    prepared = codec_at(Embed).prepare(IMAGES, (2, 0))
     sent = [base64.b64decode(image) for image in json.loads(prepared.body)["images"]]
-    assert sent == [b"three", b"one"]
+    assert sent == [IMAGES.jpegs[2], IMAGES.jpegs[0]]
 
 
 def test_triton_http_body_is_a_json_head_and_the_raw_tensor() -> None:
-    prepared = TritonHttp.prepare(IMAGES, (1, 2), ENDPOINT)
+    prepared = codec_at(V2Http).prepare(IMAGES, (1, 2))
     head_bytes = int(prepared.headers[HEADER_LENGTH])
     head = json.loads(prepared.body[:head_bytes])
     assert head["inputs"][0]["shape"] == [2, 3, 224, 224]
     assert head["inputs"][0]["datatype"] == "FP32"
-    assert prepared.body[head_bytes:] == IMAGES.tensors[1:3].tobytes()
+    assert prepared.body[head_bytes:] == TENSORS.tobytes()
     assert len(prepared.body) - head_bytes == 2 * 602_112
 
 
 def test_triton_grpc_request_equals_tritonclients() -> None:
-    prepared = TritonGrpc.prepare(IMAGES, (1, 2), ENDPOINT)
+    prepared = CODEC.prepare(IMAGES, (1, 2))
     tensor = InferInput("input", [2, 3, 224, 224], "FP32")
-    tensor.set_data_from_numpy(IMAGES.tensors[1:3])
+    tensor.set_data_from_numpy(TENSORS)
     theirs = _get_inference_request(
-        model_name=ENDPOINT.model,
+        model_name=CODEC.endpoint.model,
         inputs=[tensor],
         model_version="",
         request_id="",
@@ -59,17 +62,21 @@ def test_triton_grpc_request_equals_tritonclients() -> None:
     assert ModelInferRequest.FromString(prepared.body) == theirs
 
 
+def vectors(response: ModelInferResponse) -> np.ndarray[Any, Any]:
+    return CODEC.vectors(CallAnswer(response.SerializeToString()))
+
+
 def test_grpc_answer() -> None:
     response = ModelInferResponse()
-    response.outputs.add(name="embedding")
+    response.outputs.add(name="embedding", datatype="FP32", shape=(2, 512))
     response.raw_output_contents.append(np.arange(1024, dtype=np.float32).tobytes())
-    assert embeddings_of(response).shape == (2, 512)
-    assert embeddings_of(response)[1, 0] == 512
+    assert vectors(response).shape == (2, 512)
+    assert vectors(response)[1, 0] == 512
 
 
 def test_grpc_answer_without_the_output() -> None:
     with pytest.raises(RequestError) as caught:
-        embeddings_of(ModelInferResponse())
+        vectors(ModelInferResponse())
     assert caught.value.kind is ErrorKind.BAD_REPLY
 
 

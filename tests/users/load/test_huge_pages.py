@@ -4,9 +4,9 @@ import mmap
 
 import pytest
 
+from users.codecs.base import PreparedRequest
 from users.load import assignment
 from users.load.assignment import LINE_BYTES, settled
-from users.transport.base import PreparedRequest
 
 BODIES = [b"a" * 100, b"", b"b" * 64, bytes(range(256)) * 3000]
 

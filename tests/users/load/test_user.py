@@ -2,21 +2,28 @@
 
 from locust.env import Environment
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import gevent
 import numpy as np
 import pytest
 
+from tests.users.ways import codec_at
 from users import JpegHttpUser, TritonGrpcUser, TritonHttpUser
+from users.backends.registry import backends
+from users.codecs.base import PreparedRequest
+from users.codecs.v2_http import V2Http
+from users.contract import Contract
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
+from users.load import user as user_module
 from users.load.assignment import Assignment
 from users.load.user import InferenceUser
 from users.result import Result
-from users.transport.base import PreparedRequest, Reply, Transport
+from users.transport.base import Reply, Transport
 
-ENDPOINT = Endpoint("fake-http", "fake", "http", "fp32", "127.0.0.1:1")
+CODEC = codec_at(V2Http)
 
 
 def unit(index: int) -> np.ndarray[Any, Any]:
@@ -30,12 +37,6 @@ class Scripted(Transport):
 
     script: ClassVar[list[Any]] = []
     log: ClassVar[list[str]] = []
-
-    @classmethod
-    def prepare(
-        cls, images: Any, indices: tuple[int, ...], endpoint: Endpoint, request_id: str = ""
-    ) -> PreparedRequest:
-        raise NotImplementedError
 
     def open(self) -> None:
         self.log.append("open")
@@ -65,13 +66,12 @@ def fired() -> list[dict[str, Any]]:
 def user(fired: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> ScriptedUser:
     environment = Environment(user_classes=[ScriptedUser])
     environment.events.request.add_listener(lambda **event: fired.append(event))
-    assignment = Assignment(
-        ENDPOINT, Scripted, [PreparedRequest(b"12345", (3,))], 1.0, cell="fake-http/b1/c1", repeat=2
-    )
+    assignment = Assignment(CODEC, [PreparedRequest(b"12345", (3,))], 1.0, cell="fake-http/b1/c1", repeat=2)
     assignment.golden = np.eye(512, dtype=np.float32)
     assignment.enter("measure")
     monkeypatch.setattr(ScriptedUser, "assignment", assignment)
     monkeypatch.setattr(Scripted, "log", [])
+    monkeypatch.setattr(user_module, "client", Scripted)
     made = ScriptedUser(environment)
     made.on_start()
     return made
@@ -212,6 +212,44 @@ def test_without_golden_embeddings_only_the_form_is_checked(
     assert error.kind is ErrorKind.BAD_REPLY
 
 
+def test_length_1_and_a_dimension_are_demanded_only_where_they_are_known(
+    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contract = CODEC.endpoint.contract
+    for known, right in [
+        (contract, [True, False, False]),
+        (replace(contract, unit=None), [True, True, False]),
+        (replace(contract, unit=False), [True, True, False]),
+        (replace(contract, dimension=0), [True, False, True]),
+        (Contract(), [True, True, True]),
+    ]:
+        monkeypatch.setattr(user.mine, "golden", None)
+        monkeypatch.setattr(user.mine, "codec", V2Http(replace(CODEC.endpoint, contract=known)))
+        replies = (unit(9), unit(9) * 2, unit(9)[:, :511])
+        assert [send(user, monkeypatch, reply).ok for reply in replies] == right
+
+
+def test_a_golden_embedding_is_compared_by_its_direction(
+    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    longer = replace(CODEC.endpoint, contract=replace(CODEC.endpoint.contract, unit=False))
+    monkeypatch.setattr(user.mine, "codec", V2Http(longer))
+    assert send(user, monkeypatch, unit(3) * 20).ok
+    for phase, reply in [("warm-up", (unit(3) + unit(4)) * 20), ("measure", unit(3) * 0)]:
+        user.mine.enter(phase)  # whose first answer is compared
+        error = send(user, monkeypatch, reply).error
+        assert error is not None
+        assert error.kind is ErrorKind.WRONG_EMBEDDING
+
+
+def test_a_picture_without_a_golden_embedding_is_checked_for_its_form(
+    user: ScriptedUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user.mine.golden = np.eye(512, dtype=np.float32)[:3]  # of the first three, and it is the fourth
+    assert send(user, monkeypatch, unit(9)).ok
+    assert not send(user, monkeypatch, unit(9) * 2).ok
+
+
 def test_the_connection_is_opened_and_closed_once(user: ScriptedUser) -> None:
     user.on_stop()
     assert Scripted.log == ["open", "close"]
@@ -263,17 +301,17 @@ def test_without_stage_or_endpoint_it_says_what_is_missing(monkeypatch: pytest.M
         (
             JpegHttpUser,
             "http://gpu-host:8002/",
-            Endpoint("pytorch-http", "pytorch", "http", "jpeg", "gpu-host:8002"),
+            replace(backends()["pytorch"].preset("jpeg", "http"), address="gpu-host:8002"),
         ),
         (
             TritonHttpUser,
             "gpu-host:8000",
-            Endpoint("onnx-http", "onnx", "http", "fp32", "gpu-host:8000", "mine"),
+            replace(backends()["onnx"].preset("fp32", "http"), address="gpu-host:8000", model="mine"),
         ),
         (
             TritonGrpcUser,
             "grpcs://[::1]:8001",
-            Endpoint("onnx-grpc", "onnx", "grpc", "fp32", "[::1]:8001", "mine", tls=True),
+            replace(backends()["onnx"].preset("fp32", "grpc"), address="[::1]:8001", model="mine", tls=True),
         ),
     ],
 )
@@ -283,6 +321,7 @@ def test_a_plain_locustfile_needs_a_host_alone(of: type[InferenceUser], host: st
     user.on_start()
     user.on_stop()
     assert user.mine.endpoint == found
+    assert user.mine.codec.name == found.codec
     assert {len(request.indices) for request in user.mine.pool} == {3}
 
 

@@ -11,19 +11,18 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import gevent
-import numpy as np
 import psutil
 import pytest
 
 from tests.processes import eventually
 from tests.stand_ins import stand_in
-from users.backends.embed_service import JpegHttp
+from tests.users.ways import IMAGES, codec_at, preset_of
+from users.codecs.base import PreparedRequest
+from users.codecs.v2_grpc import V2Grpc
 from users.endpoint import Endpoint
-from users.inputs.images import ImageSet
-from users.transport.base import PreparedRequest
 from users.transport.connections import GIVE, Channels, parse
-from users.codecs.v2_grpc import TritonGrpc
-from users.codecs.v2_http import TritonHttp
+from users.transport.grpc import GrpcTransport
+from users.transport.http import HttpTransport
 
 pytestmark = pytest.mark.system
 
@@ -49,7 +48,6 @@ gevent.sleep(0.2)
 print(dict(collections.Counter(subprocess.run(["true"]).returncode for _ in range(80))))
 gevent.killall(calling)
 """
-IMAGES = ImageSet((b"one",), np.zeros((1, 3, 224, 224), dtype=np.float32), "test")
 
 
 @pytest.mark.parametrize(
@@ -76,7 +74,7 @@ def test_other_names_are_told_what_to_give(text: str) -> None:
         parse(text)
     assert str(caught.value) == GIVE
     with pytest.raises(ValueError, match="give per-user, per-request, shared, same-args or pool:N"):
-        TritonGrpc(Endpoint("x", "onnx", "grpc", "fp32", "127.0.0.1:1", "m"), 30, text)
+        GrpcTransport(codec_at(V2Grpc), 30, text)
 
 
 @pytest.mark.parametrize(
@@ -91,20 +89,24 @@ def test_other_names_are_told_what_to_give(text: str) -> None:
 def test_how_many_connections_there_should_be(
     channels: str, over_http: list[int], over_grpc: list[int]
 ) -> None:
-    for transport in (JpegHttp, TritonHttp):
-        assert [transport.connections(users, channels) for users in (0, 1, 3, 16)] == over_http
-    assert [TritonGrpc.connections(users, channels) for users in (0, 1, 3, 16)] == over_grpc
+    assert [HttpTransport.connections(users, channels) for users in (0, 1, 3, 16)] == over_http
+    assert [GrpcTransport.connections(users, channels) for users in (0, 1, 3, 16)] == over_grpc
 
 
 @pytest.fixture(scope="module")
-def endpoint() -> Iterator[Endpoint]:
+def codec() -> Iterator[V2Grpc]:
     with stand_in("fake_triton.py", "--delay-ms", "5") as address:
-        yield Endpoint("x", "onnx", "grpc", "fp32", address, "m")
+        yield V2Grpc(preset_of(V2Grpc, address))
 
 
 @pytest.fixture(scope="module")
-def prepared(endpoint: Endpoint) -> PreparedRequest:
-    return TritonGrpc.prepare(IMAGES, (0,), endpoint)
+def endpoint(codec: V2Grpc) -> Endpoint:
+    return codec.endpoint
+
+
+@pytest.fixture(scope="module")
+def prepared(codec: V2Grpc) -> PreparedRequest:
+    return codec.prepare(IMAGES, (0,))
 
 
 def served(port: int) -> int:
@@ -113,7 +115,7 @@ def served(port: int) -> int:
     return sum(c.laddr.port == port and c.status == psutil.CONN_ESTABLISHED for c in held)
 
 
-def send_all(users: list[TritonGrpc], prepared: PreparedRequest) -> None:
+def send_all(users: list[GrpcTransport], prepared: PreparedRequest) -> None:
     """A request of each, all at once; each must succeed."""
     asking = [gevent.spawn(user.send, prepared) for user in users]
     assert len(gevent.joinall(asking, timeout=60, raise_error=True)) == len(users)
@@ -124,11 +126,11 @@ def send_all(users: list[TritonGrpc], prepared: PreparedRequest) -> None:
     [("per-user", 16), ("shared", 1), ("pool:4", 4), ("same-args", 1), ("pool:32", 16)],
 )
 def test_what_a_server_sees_of_sixteen_users(
-    channels: str, expected: int, endpoint: Endpoint, prepared: PreparedRequest
+    channels: str, expected: int, codec: V2Grpc, endpoint: Endpoint, prepared: PreparedRequest
 ) -> None:
-    assert TritonGrpc.connections(16, channels) == expected
+    assert GrpcTransport.connections(16, channels) == expected
     with ExitStack() as stack:
-        users = [stack.enter_context(TritonGrpc(endpoint, 30, channels)) for _ in range(16)]
+        users = [stack.enter_context(GrpcTransport(codec, 30, channels)) for _ in range(16)]
         assert served(endpoint.port) == 0, "nobody has sent yet"
         for _ in range(3):
             send_all(users, prepared)
@@ -138,49 +140,53 @@ def test_what_a_server_sees_of_sixteen_users(
 
 @pytest.mark.parametrize("channels", ["per-user", "shared", "pool:4", "same-args"])
 def test_users_who_have_not_sent_count_for_nothing(
-    channels: str, endpoint: Endpoint, prepared: PreparedRequest
+    channels: str, codec: V2Grpc, endpoint: Endpoint, prepared: PreparedRequest
 ) -> None:
     with ExitStack() as stack:
-        users = [stack.enter_context(TritonGrpc(endpoint, 30, channels)) for _ in range(16)]
+        users = [stack.enter_context(GrpcTransport(codec, 30, channels)) for _ in range(16)]
         # Every fourth: had the users places from the start, these would be on one channel of four.
         send_all(users[::4], prepared)
-        assert served(endpoint.port) == TritonGrpc.connections(4, channels)
+        assert served(endpoint.port) == GrpcTransport.connections(4, channels)
     assert eventually(lambda: served(endpoint.port) == 0)
 
 
-def channels_in_use(users: list[TritonGrpc]) -> list[int]:
+def channels_in_use(users: list[GrpcTransport]) -> list[int]:
     """How many users each channel has, the fewest first."""
     return sorted(Counter(user._channel._channel for user in users).values())
 
 
-def test_a_pool_stays_even_when_users_leave_and_come(endpoint: Endpoint, prepared: PreparedRequest) -> None:
+def test_a_pool_stays_even_when_users_leave_and_come(
+    codec: V2Grpc, endpoint: Endpoint, prepared: PreparedRequest
+) -> None:
     with ExitStack() as stack:
-        users = [stack.enter_context(TritonGrpc(endpoint, 30, "pool:4")) for _ in range(16)]
+        users = [stack.enter_context(GrpcTransport(codec, 30, "pool:4")) for _ in range(16)]
         for user in users:
             user.send(prepared)
         for user in users[::4]:
             user.close()
         assert served(endpoint.port) == 4, "a channel that all have left stays for those to come"
-        users[::4] = [stack.enter_context(TritonGrpc(endpoint, 30, "pool:4")) for _ in range(4)]
+        users[::4] = [stack.enter_context(GrpcTransport(codec, 30, "pool:4")) for _ in range(4)]
         send_all(users, prepared)
         assert served(endpoint.port) == 4
         assert channels_in_use(users) == [4, 4, 4, 4]
     assert eventually(lambda: served(endpoint.port) == 0)
 
 
-def test_kinds_side_by_side_share_nothing(endpoint: Endpoint, prepared: PreparedRequest) -> None:
+def test_kinds_side_by_side_share_nothing(
+    codec: V2Grpc, endpoint: Endpoint, prepared: PreparedRequest
+) -> None:
     with ExitStack() as stack:
-        users = [stack.enter_context(TritonGrpc(endpoint, 30, kind)) for kind in KINDS * 2]
+        users = [stack.enter_context(GrpcTransport(codec, 30, kind)) for kind in KINDS * 2]
         send_all(users, prepared)
         assert served(endpoint.port) == 2 + 1 + 2 + 1
     assert eventually(lambda: served(endpoint.port) == 0)
 
 
 def test_closed_twice_or_unused_a_place_is_given_up_once(
-    endpoint: Endpoint, prepared: PreparedRequest
+    codec: V2Grpc, endpoint: Endpoint, prepared: PreparedRequest
 ) -> None:
-    before = TritonGrpc.users
-    first, second, unused = (TritonGrpc(endpoint, 30, "shared") for _ in range(3))
+    before = GrpcTransport.users
+    first, second, unused = (GrpcTransport(codec, 30, "shared") for _ in range(3))
     for user in (first, second, unused):
         user.open()
     send_all([first, second], prepared)
@@ -190,19 +196,16 @@ def test_closed_twice_or_unused_a_place_is_given_up_once(
     second.send(prepared)
     assert served(endpoint.port) == 1
     second.close()
-    assert TritonGrpc.users == before
+    assert GrpcTransport.users == before
     assert eventually(lambda: served(endpoint.port) == 0)
 
 
 RUN = """
 import os
 from users import Endpoint, InferenceUser
-import numpy as np
-from users.backends.registry import transport_of
-from users.inputs.images import ImageSet
+from tests.pictures import image_set
+from users.backends.registry import codec_of
 from users.load.assignment import Assignment, prepare_pool
-
-IMAGES = ImageSet((b"one",), np.zeros((1, 3, 224, 224), dtype=np.float32), "test")
 
 class OverGrpc(InferenceUser):
     endpoint = Endpoint("g", "onnx", "grpc", "fp32", os.environ["OVER_GRPC"], "m")
@@ -211,9 +214,9 @@ class OverHttp(InferenceUser):
     endpoint = Endpoint("h", "pytorch", "http", "jpeg", os.environ["OVER_HTTP"])
 
 def set_stage(user):
-    transport = transport_of(user.endpoint)
-    pool = prepare_pool(transport, IMAGES, 1, user.endpoint)
-    user.assignment = Assignment(user.endpoint, transport, pool, 30, channels=os.environ["CHANNELS"])
+    codec = codec_of(user.endpoint)
+    pool = prepare_pool(codec, image_set(1), 1)
+    user.assignment = Assignment(codec, pool, 30, channels=os.environ["CHANNELS"])
     user.assignment.enter("measure")
 
 set_stage(OverGrpc)

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from tests.users.slow_server import LARGE, Server, answer_of, serving
+from tests.users.ways import codec_at
+from users.codecs.base import PreparedRequest
+from users.codecs.v2_http import V2Http
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
-from users.transport.base import PreparedRequest, Transport
-from users.transport.http import HttpConnection
+from users.transport.http import HttpConnection, HttpTransport
 from users.transport.http_response import CHUNK_BYTES, parsed
-from users.codecs.v2_http import TritonHttp
 
 OK = "HTTP/1.1 200 OK\r\n"
 LONG = bytes(range(256)) * 2000
@@ -116,15 +117,17 @@ def test_a_body_that_ends_with_the_connection() -> None:
     ],
 )
 def test_what_is_no_answer_has_its_kind(pieces: list[bytes], kind: ErrorKind) -> None:
-    class Bare(TritonHttp):
-        """The way of sending, without what it makes of an answer."""
+    class Bare(V2Http):
+        """A codec, without what it makes of an answer."""
 
-        def embeddings(self, answer: Any) -> Any:
+        name = V2Http.name
+
+        def vectors(self, answer: Any) -> Any:
             raise AssertionError("no answer to decode")
 
     with serving(Says(pieces, then_hang_up=True)) as server:
-        made: Transport = Bare(Endpoint("x", "x", "http", "fp32", f"127.0.0.1:{server.port}", "m"), 10)
-        with made as user, pytest.raises(RequestError) as caught:
+        codec = codec_at(Bare, f"127.0.0.1:{server.port}")
+        with HttpTransport(codec, 10) as user, pytest.raises(RequestError) as caught:
             user.send(REQUEST)
     assert caught.value.kind is kind
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.pictures import image_set
 from tests.stand_ins import stand_in
 from tests.users.slow_server import (
     LARGE,
@@ -27,25 +28,23 @@ from tests.users.slow_server import (
     serving,
     waits,
 )
-from tests.users.ways import sent_by
+from tests.users.ways import codec_at
 from users import EmbeddingUser
-from users.backends.embed_service import JpegHttp
+from users.codecs.base import Codec, PreparedRequest
+from users.codecs.embed import Embed
+from users.codecs.v2_grpc import V2Grpc
+from users.codecs.v2_http import HEADER_LENGTH, V2Http
 from users.endpoint import Endpoint
-from users.inputs.images import ImageSet
 from users.load.assignment import Assignment
 from users.result import Result
-from users.transport.base import PreparedRequest, Transport
 from users.transport.http import HttpConnection
 from users.transport.http_library import LibraryConnection
 from users.transport.http_response import Connection, Stamps
-from users.codecs.v2_grpc import TritonGrpc
-from users.codecs.v2_http import HEADER_LENGTH, TritonHttp
+from users.transport.transports import client
 
 pytestmark = pytest.mark.system
 
-IMAGES = ImageSet(
-    (b"one", b"two", b"three"), np.arange(3 * 3 * 224 * 224, dtype=np.float32).reshape(3, 3, 224, 224), "test"
-)
+IMAGES = image_set(3)
 KINDS = [HttpConnection, LibraryConnection]
 EMBEDDING = [1.0, *[0.0] * 511]
 
@@ -144,7 +143,7 @@ def embeds(server: Server, peer: Any) -> None:
 
 def test_a_users_phases_are_within_its_service_time(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(embeds) as server:
-        results = requests_of(JpegHttp, f"127.0.0.1:{server.port}", monkeypatch)
+        results = requests_of(Embed, f"127.0.0.1:{server.port}", monkeypatch)
     assert [result.ok for result in results] == [True, True]
     for result, pause_ns in zip(results, server.pauses_ns, strict=True):
         assert set(result.phases_ns) == {"encode", "send", "wait", "receive", "decode"}
@@ -170,11 +169,11 @@ def triton(server: Server, peer: Any) -> None:
 
 def test_tritons_answer_is_decoded_after_its_last_byte() -> None:
     with serving(triton) as server:
-        endpoint = Endpoint("x", "onnx", "http", "fp32", f"127.0.0.1:{server.port}", "m")
-        prepared = TritonHttp.prepare(IMAGES, (0,), endpoint)
-        with TritonHttp(endpoint, 20) as client:
+        codec = codec_at(V2Http, f"127.0.0.1:{server.port}")
+        prepared = codec.prepare(IMAGES, (0,))
+        with client(codec, 20) as user:
             began_ns = time.perf_counter_ns()
-            reply = client.send(prepared)
+            reply = user.send(prepared)
             took_ns = time.perf_counter_ns() - began_ns
     assert reply.embeddings.tolist() == [EMBEDDING]
     assert set(reply.phases_ns) == {"send", "wait", "receive", "decode"}
@@ -182,10 +181,10 @@ def test_tritons_answer_is_decoded_after_its_last_byte() -> None:
     assert sum(reply.phases_ns.values()) <= took_ns
 
 
-def requests_of(transport: type[Transport], address: str, monkeypatch: pytest.MonkeyPatch) -> list[Result]:
+def requests_of(form: type[Codec], address: str, monkeypatch: pytest.MonkeyPatch) -> list[Result]:
     """A prepared request, and the same one built from its picture."""
-    endpoint = Endpoint("x", "onnx", *sent_by(transport), address, "m")
-    assignment = Assignment(endpoint, transport, [transport.prepare(IMAGES, (1,), endpoint)], 20)
+    codec = codec_at(form, address)
+    assignment = Assignment(codec, [codec.prepare(IMAGES, (1,))], 20)
     assignment.enter("measure")
     monkeypatch.setattr(EmbeddingUser, "assignment", assignment)
     user = EmbeddingUser(Environment(user_classes=[EmbeddingUser]))
@@ -199,7 +198,7 @@ def requests_of(transport: type[Transport], address: str, monkeypatch: pytest.Mo
 
 def test_grpc_shows_the_whole_flight_and_no_invented_split(monkeypatch: pytest.MonkeyPatch) -> None:
     with stand_in("fake_triton.py", "--delay-ms", "20") as address:
-        results = requests_of(TritonGrpc, address, monkeypatch)
+        results = requests_of(V2Grpc, address, monkeypatch)
     for result in results:
         assert result.ok
         assert set(result.phases_ns) == {"encode", "wait", "decode"}

@@ -15,10 +15,11 @@ from gevent.event import Event
 
 from tests.processes import eventually
 from tests.users.slow_server import Server, answer_of, serving
-from users.backends.embed_service import JpegHttp
-from users.endpoint import Endpoint
+from tests.users.ways import codec_at
+from users.codecs.base import PreparedRequest
+from users.codecs.embed import Embed
 from users.errors import ErrorKind, RequestError
-from users.transport.base import PreparedRequest, Reply
+from users.transport.base import Reply
 from users.transport.http import BorrowedConnections, HttpTransport
 
 ANSWER = answer_of(json.dumps({"embeddings": [[1.0, *[0.0] * 511]]}).encode())
@@ -45,8 +46,8 @@ def quick(server: Server, peer: Any) -> None:
         peer.sendall(ANSWER)
 
 
-def user_of(server: Server, channels: str, timeout_s: float = 30) -> JpegHttp:
-    return JpegHttp(Endpoint("x", "x", "http", "jpeg", f"127.0.0.1:{server.port}"), timeout_s, channels)
+def user_of(server: Server, channels: str, timeout_s: float = 30) -> HttpTransport:
+    return HttpTransport(codec_at(Embed, f"127.0.0.1:{server.port}"), timeout_s, channels)
 
 
 @pytest.fixture
@@ -81,7 +82,7 @@ def sending(user: HttpTransport, until: Callable[[], bool] | None = None) -> gev
 def test_sixteen_users_have_equal_turns(channels: str, connections: int) -> None:
     turns = Counter[int]()
 
-    def send_on(number: int, user: JpegHttp) -> None:
+    def send_on(number: int, user: HttpTransport) -> None:
         while turns.total() < USERS * 10:
             user.send(REQUEST)
             turns[number] += 1
@@ -95,7 +96,7 @@ def test_sixteen_users_have_equal_turns(channels: str, connections: int) -> None
                 raise_error=True,
             )
             assert server.open == server.connections == connections
-        assert JpegHttp.connections(USERS, channels) == connections
+        assert HttpTransport.connections(USERS, channels) == connections
         assert eventually(lambda: server.open == 0)
     assert len(turns) == USERS
     if connections < USERS:  # else nobody waits for anybody, and fairness is the server's affair

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import gevent
-import numpy as np
 import pytest
 from gevent import socket
 from gevent.server import StreamServer
-from PIL import Image
 
 from tests.certificates import Certificates, Identity
+from tests.pictures import jpegs
 from tests.stand_ins import stand_in
 from tests.tls_proxy import Proxy, behind_tls
-from tests.users.ways import GRPC, IMAGES, LIBRARY, OWN, Way, ask, endpoint_of, sent_by, user_of
-from users.backends.embed_service import JpegHttp
+from tests.users.ways import GRPC, IMAGES, LIBRARY, OWN, Way, ask, endpoint_of, user_of
+from users.codecs.base import PreparedRequest
+from users.codecs.embed import Embed
+from users.codecs.v2_grpc import V2Grpc
 from users.errors import ErrorKind, RequestError
 from users.inputs.images import ImageSet
 from users.tls import Security
-from users.transport.base import PreparedRequest
 from users.transport.connections import PER_REQUEST, PER_USER, SAME_ARGS, SHARED
+from users.transport.grpc import GrpcTransport
 from users.transport.http import HttpConnection
-from users.codecs.v2_grpc import TritonGrpc
 
 pytestmark = pytest.mark.system
 
@@ -38,7 +37,7 @@ def plain() -> Iterator[dict[str, str]]:
 
 @contextmanager
 def before(plain: dict[str, str], way: Way, identity: Identity, client_ca: str = "") -> Iterator[Proxy]:
-    with behind_tls(plain[sent_by(way[0])[0]], identity.server_context(client_ca)) as proxy:
+    with behind_tls(plain[way[0].wire], identity.server_context(client_ca)) as proxy:
         yield proxy
 
 
@@ -47,12 +46,12 @@ def before(plain: dict[str, str], way: Way, identity: Identity, client_ca: str =
     [
         (OWN, 1),
         (LIBRARY, 1),
-        ((JpegHttp, SHARED, False), 1),
-        ((JpegHttp, PER_REQUEST, False), 3),
-        ((JpegHttp, PER_REQUEST, True), 3),
+        ((Embed, SHARED, False), 1),
+        ((Embed, PER_REQUEST, False), 3),
+        ((Embed, PER_REQUEST, True), 3),
         (GRPC, 1),
-        ((TritonGrpc, SHARED, False), 1),
-        ((TritonGrpc, SAME_ARGS, False), 1),
+        ((V2Grpc, SHARED, False), 1),
+        ((V2Grpc, SAME_ARGS, False), 1),
     ],
 )
 def test_a_connection_is_kept_over_tls(
@@ -70,34 +69,27 @@ def test_a_connection_is_kept_over_tls(
 def test_channels_over_tls(
     made: Certificates, plain: dict[str, str], channels: str, connections: int
 ) -> None:
-    way: Way = (TritonGrpc, channels, False)
+    way: Way = (V2Grpc, channels, False)
     with before(plain, way, made.server) as proxy, ExitStack() as stack:
         endpoint = endpoint_of(way, proxy.address, Security(made.ca))
-        prepared = TritonGrpc.prepare(IMAGES, (0,), endpoint)
+        prepared = V2Grpc(endpoint).prepare(IMAGES, (0,))
         for user in [stack.enter_context(user_of(way, endpoint)) for _ in range(4)]:
             assert user.send(prepared).embeddings.shape == (1, 512)
-        assert proxy.connections == connections == TritonGrpc.connections(4, channels, tls=True)
+        assert proxy.connections == connections == GrpcTransport.connections(4, channels, tls=True)
 
 
 @pytest.mark.parametrize("way", [OWN, LIBRARY])
 def test_the_service_in_uvicorn(made: Certificates, way: Way) -> None:
-    images = ImageSet((jpeg(),), IMAGES.tensors, "test")
+    # Of some 50 KB, so that a batch of them is more than sockets hold.
+    images = ImageSet(jpegs(1, 224), "test")
     with stand_in("tls_service.py", "--cert", made.server.cert, "--key", made.server.key) as address:
         endpoint = endpoint_of(way, address, Security(made.ca))
         with user_of(way, endpoint) as user:
             # Batches whose requests are of one record of TLS and of many.
             for size in (1, 2, 30):
-                reply = user.send(way[0].prepare(images, (0,) * size, endpoint))
+                reply = user.send(user.codec.prepare(images, (0,) * size))
                 assert reply.embeddings.shape == (size, 512)
                 assert {"send", "wait", "receive", "decode"} <= set(reply.phases_ns)
-
-
-def jpeg() -> bytes:
-    """Some 50 KB, so that a batch of them is more than sockets hold."""
-    noise = np.random.default_rng(0).integers(0, 255, (224, 224, 3), dtype=np.uint8)
-    file = io.BytesIO()
-    Image.fromarray(noise).save(file, "JPEG")
-    return file.getvalue()
 
 
 @pytest.mark.parametrize("way", [OWN, LIBRARY, GRPC])
@@ -141,7 +133,7 @@ def test_a_client_certificate(made: Certificates, plain: dict[str, str], way: Wa
 @pytest.mark.parametrize("way", [OWN, LIBRARY, GRPC])
 def test_a_plain_server_behind_https(plain: dict[str, str], way: Way) -> None:
     with pytest.raises(RequestError) as caught:
-        ask(way, plain[sent_by(way[0])[0]])
+        ask(way, plain[way[0].wire])
     assert caught.value.kind in (ErrorKind.TLS, ErrorKind.RESET)
 
 
@@ -158,7 +150,7 @@ def test_the_deadline_covers_the_handshake() -> None:
         silent.listen()
         endpoint = endpoint_of(OWN, f"127.0.0.1:{silent.getsockname()[1]}")
         with user_of(OWN, endpoint, timeout_s=0.2) as user, pytest.raises(RequestError) as caught:
-            user.send(JpegHttp.prepare(IMAGES, (0,), endpoint))
+            user.send(user.codec.prepare(IMAGES, (0,)))
         assert caught.value.kind is ErrorKind.TIMEOUT
         peer, _ = silent.accept()
         with peer, gevent.Timeout(10):

@@ -1,0 +1,73 @@
+"""What options say of endpoints of any model, and which of these share a server."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from swarm.errors import UsageError
+from swarm.targets.discover import own_endpoints, per_endpoint, with_servers
+from tests.swarm.options.test_parse import options
+from users.endpoint import Endpoint
+
+OLD = Endpoint("old", "triton", "grpc", "fp32", "gpu:8001", "siglip")
+NEW = replace(OLD, name="new")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ((), {}),
+        (("clip",), {"old": "clip", "new": "clip"}),
+        (("new=siglip",), {"new": "siglip"}),
+        (("clip", "new=siglip"), {"old": "clip", "new": "siglip"}),
+        (("new=siglip", "clip"), {"old": "clip", "new": "siglip"}),
+        (("new=a=b",), {"new": "a=b"}),
+    ],
+)
+def test_a_value_for_one_or_for_all(given: tuple[str, ...], told: dict[str, str]) -> None:
+    assert per_endpoint("prepare", given, [OLD, NEW]) == told
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("odl=clip", "--prepare odl=clip: is of no --endpoint 'odl' that takes it; those are old, new"),
+        ("new=", "--prepare: says nothing of new; give NAME=VALUE"),
+        ("new= ", "--prepare: says nothing of new; give NAME=VALUE"),
+    ],
+)
+def test_a_value_for_nobody_and_nothing_for_somebody(given: str, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        per_endpoint("prepare", [given], [OLD, NEW])
+    assert str(caught.value) == said
+
+
+def servers(*endpoints: Endpoint) -> list[str]:
+    return [one.server for one in with_servers(endpoints)]
+
+
+def test_both_protocols_of_a_model_on_one_host_are_of_one_server() -> None:
+    http = replace(OLD, name="http", protocol="http", address="gpu:8000")
+    assert servers(OLD, http) == ["gpu siglip", "gpu siglip"]
+    assert servers(OLD, replace(http, address="other:8000")) == ["gpu:8001", "other:8000"]
+    assert servers(OLD, replace(http, model="clip")) == ["gpu:8001", "gpu:8000"]
+
+
+def test_others_are_told_apart_by_their_addresses() -> None:
+    http = replace(OLD, name="http", protocol="http", address="gpu:8000")
+    assert servers(OLD, replace(NEW, address="gpu:9001"), http) == ["gpu:8001", "gpu:9001", "gpu:8000"]
+    assert servers(OLD, replace(NEW, model="clip")) == ["gpu:8001", "gpu:8001"]
+    assert servers(replace(OLD, server="a"), replace(http, server="b")) == ["a", "b"]
+
+
+def test_two_endpoints_of_one_name_are_refused() -> None:
+    given = ("--endpoint", "a=triton+grpc://gpu:1/m", "--endpoint", "a=triton+grpc://gpu:2/m")
+    with pytest.raises(UsageError, match="--endpoint a: names 2 endpoints; give each a name of its own"):
+        own_endpoints(options(*given))
+
+
+def test_whose_vectors_must_agree_is_the_models_name_or_what_options_say() -> None:
+    given = ("--endpoint", "a=triton+grpc://gpu:1/m", "--endpoint", "b=v2+http://gpu:2/n", "--space", "b=m")
+    assert [one.space for one in own_endpoints(options(*given))] == ["m", "m"]

@@ -1,0 +1,145 @@
+"""What first answers show of an endpoint of any model, and the sentence where they do not fit it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from swarm.errors import UsageError
+from swarm.targets.preflight import First, check_agreement, check_pair, verdict
+from tests.pictures import image_set
+from tests.presets import preset
+from tests.swarm.wsgi import serving
+from users.contract import Contract, Input
+from users.endpoint import Endpoint
+
+IMAGES = image_set(3)
+FILES = Contract((Input("image", "BYTES", (1,), "jpeg"),))
+Rows = Callable[[list[str]], list[list[float]]]
+
+
+def vector(image: str) -> list[float]:
+    """Three numbers of no certain length, the same for the same picture."""
+    return [float(byte) for byte in hashlib.sha256(image.encode()).digest()[:3]]
+
+
+def each(images: list[str]) -> list[list[float]]:
+    return [vector(image) for image in images]
+
+
+def unit(images: list[str]) -> list[list[float]]:
+    return [[number / float(np.linalg.norm(row)) for number in row] for row in each(images)]
+
+
+@contextmanager
+def answering(rows: Rows, **more: Any) -> Iterator[Endpoint]:
+    """An endpoint that is described by nobody's preset, whose server answers so."""
+
+    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        images = json.loads(environ["wsgi.input"].read())["images"]
+        found = rows(images)
+        start("200 OK" if found else "422 Too many", [("Content-Type", "application/json")])
+        return [json.dumps({"embeddings": found}).encode()]
+
+    with serving(answer) as address:
+        made = Endpoint(
+            "mine", "service", "http", "jpeg", address, codec="embed", contract=FILES, space="any"
+        )
+        yield replace(made, **more)
+
+
+@pytest.mark.parametrize(("rows", "length_1"), [(each, False), (unit, True)])
+def test_dimension_and_length_are_learned_from_the_first_answer(rows: Rows, length_1: bool) -> None:
+    with answering(rows) as endpoint:
+        first = verdict(endpoint, IMAGES, print)
+    assert (first.endpoint.contract.dimension, first.endpoint.contract.unit) == (3, length_1)
+    assert replace(first.endpoint, contract=FILES) == endpoint, "all else is as it was"
+    assert first.embedding.shape == (3,)
+    assert first.took_ns > 0
+
+
+@pytest.mark.parametrize(
+    ("declared", "said"),
+    [
+        (replace(FILES, dimension=4), "shape (1, 3) for 1 images, not 4 numbers each"),
+        (replace(FILES, unit=True), "an embedding whose length is not 1"),
+    ],
+)
+def test_what_was_declared_must_be_so(declared: Contract, said: str) -> None:
+    with answering(each, contract=declared) as endpoint, pytest.raises(UsageError) as caught:
+        verdict(endpoint, IMAGES, print)
+    name = f"--endpoint mine {endpoint.address}"
+    assert str(caught.value) == f"{name}: answers, but does not embed a picture (bad-reply: {said})"
+
+
+def test_two_items_are_two_rows_in_their_order() -> None:
+    with answering(each) as endpoint:
+        assert check_pair(verdict(endpoint, IMAGES, print), IMAGES, print, 0.999) > 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (
+            lambda images: each(images)[:1],
+            "gives 1 row for two items in one request; set max_batch = 1, or mend how its file says that a"
+            " batch is sent",
+        ),
+        (
+            lambda images: each(images)[::-1],
+            "the first of two rows is not the first item's (cosine",
+        ),
+        (
+            lambda images: each(images) if len(images) == 1 else [],
+            "answers one item a request, but not two (rejected: HTTP 422",
+        ),
+    ],
+)
+def test_a_batch_that_is_answered_otherwise_is_refused(rows: Rows, said: str) -> None:
+    with answering(rows) as endpoint:
+        first = verdict(endpoint, IMAGES, print)
+        with pytest.raises(UsageError) as caught:
+            check_pair(first, IMAGES, print, 0.999)
+    assert str(caught.value).startswith(f"--endpoint mine {endpoint.address}: {said}")
+    assert "set max_batch = 1" in str(caught.value)
+
+
+def test_of_what_does_not_compute_the_order_of_rows_is_not_known() -> None:
+    with answering(lambda images: each(images)[::-1], computes=False) as endpoint:
+        assert check_pair(verdict(endpoint, IMAGES, print), IMAGES, print, 0.999) > 0
+
+
+ONE = preset("onnx-http", "gpu:1")
+OTHER = preset("pytorch-http", "gpu:2")
+
+
+def first_of(endpoint: Endpoint, *numbers: float) -> First:
+    return First(endpoint, np.array(numbers, dtype=np.float32), 1)
+
+
+def test_vectors_agree_by_their_direction_within_a_space() -> None:
+    elsewhere = replace(ONE, name="siglip", space="siglip")
+    check_agreement([], 0.999)
+    check_agreement([first_of(ONE, 1, 0), first_of(OTHER, 20, 0), first_of(elsewhere, 0, 1, 0)], 0.999)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        ((1, 1), "gives another embedding than onnx-http for the same item (cosine 0.7071): serve the same"),
+        ((0, 0), "gives another embedding than onnx-http for the same item (cosine nan): serve the same"),
+        ((1, 0, 0), "gives 3 numbers and onnx-http 2, but both are of the space 'openclip_vit_b32': give"),
+    ],
+)
+def test_endpoints_of_one_space_that_differ_are_refused(numbers: tuple[float, ...], said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        check_agreement([first_of(ONE, 1, 0), first_of(OTHER, *numbers)], 0.999)
+    assert str(caught.value).startswith(f"pytorch-http {said}")
+    assert "(space in a file, or --space pytorch-http=NAME)" in str(caught.value)

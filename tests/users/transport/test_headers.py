@@ -1,0 +1,123 @@
+"""Headers of an endpoint, whose values are in the environment: on every way of sending, and in no text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.stand_ins import stand_in
+from tests.users.slow_server import Server, answer_of, serving
+from tests.users.ways import GRPC, IMAGES, LIBRARY, OWN, Way, endpoint_of, user_of
+from users import redact
+from users.endpoint import Endpoint
+from users.errors import RequestError, status_error
+from users.redact import redacted, spellings
+from users.tls import TOKEN, Security, SecurityError
+from users.transport.admin_connection import AdminConnection
+from users.transport.headers import headers_of
+
+SECRET = "of-nobodys-business"
+KEY = ("X-Api-Key", "Key ${ANY_KEY}")
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("ANY_KEY", SECRET)
+    monkeypatch.setenv(TOKEN, "token-of-all")
+    monkeypatch.setattr(redact, "_others", set())
+    spellings.cache_clear()
+    yield
+    spellings.cache_clear()
+
+
+def with_headers(*headers: tuple[str, str], **more: Any) -> Endpoint:
+    return replace(endpoint_of(OWN, "gpu:1", tls=False), headers=headers, **more)
+
+
+def test_values_are_filled_in_where_they_are_sent() -> None:
+    endpoint = with_headers(KEY, ("X-Tenant", "a $$5 b"), security=Security(token=TOKEN))
+    assert headers_of(endpoint) == {
+        "authorization": "Bearer token-of-all",
+        "x-api-key": f"Key {SECRET}",
+        "x-tenant": "a $5 b",
+    }
+    assert SECRET not in repr(endpoint.to_dict())
+    assert Endpoint.from_dict(endpoint.to_dict()) == endpoint
+
+
+def test_its_own_authorization_goes_before_the_token() -> None:
+    endpoint = with_headers(("Authorization", "Basic ${ANY_KEY}"), security=Security(token=TOKEN))
+    assert headers_of(endpoint) == {"authorization": f"Basic {SECRET}"}
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("${NOBODYS_KEY}", "NOBODYS_KEY is not set, and the header X-Api-Key has it in it; export it"),
+        ("5$", "the header X-Api-Key has a $ that begins no variable; give ${NAME}, or $$ for a dollar"),
+        ("a\r\nx: y", "the header X-Api-Key is no header's value; give printable ASCII"),
+        ("${LINES_KEY}", "the header X-Api-Key is no header's value; give printable ASCII"),
+        ("", "the header X-Api-Key is no header's value; give printable ASCII"),
+    ],
+)
+def test_values_that_do_not_serve(value: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LINES_KEY", "secret\nx: y")
+    with pytest.raises(SecurityError) as caught:
+        headers_of(with_headers(("X-Api-Key", value)))
+    assert str(caught.value) == said
+
+
+def test_what_stands_in_a_header_is_hidden_from_then_on() -> None:
+    assert redacted(f"who has {SECRET}?") == f"who has {SECRET}?"
+    headers_of(with_headers(KEY))
+    assert redacted(f"who has {SECRET}?") == "who has [ANY_KEY]?"
+    assert status_error(401, f"not for {SECRET}".encode()).detail == "HTTP 401 not for [ANY_KEY]"
+
+
+def asked_over_http(ask: Callable[[Endpoint], object]) -> str:
+    """The head of the one request that is sent so, in small letters."""
+    heads: list[bytes] = []
+
+    def notes(server: Server, peer: Any) -> None:
+        heads.append(peer.recv(65_536).partition(b"\r\n\r\n")[0])
+        peer.sendall(answer_of(b"{}", Connection="close"))
+
+    with serving(notes) as server:
+        endpoint = with_headers(KEY, address=f"127.0.0.1:{server.port}", authority="clip.example")
+        ask(endpoint)
+    (head,) = heads
+    return head.decode().lower() + "\r\n"
+
+
+@pytest.mark.parametrize("way", [OWN, LIBRARY])
+def test_every_request_over_http_has_them_and_its_host(way: Way) -> None:
+    def ask(endpoint: Endpoint) -> None:
+        with user_of(way, endpoint) as user, pytest.raises(RequestError, match="bad-reply"):
+            user.send(user.codec.prepare(IMAGES, (0,)))
+
+    head = asked_over_http(ask)
+    assert f"\r\nx-api-key: key {SECRET}\r\n" in head
+    assert head.count("\r\nhost: ") == head.count("\r\nhost: clip.example\r\n") == 1
+
+
+def test_what_is_asked_beside_the_load_has_them_too() -> None:
+    head = asked_over_http(lambda endpoint: AdminConnection.to(endpoint, 5).get("/metrics"))
+    assert f"\r\nx-api-key: key {SECRET}\r\n" in head
+    assert head.count("\r\nhost: ") == head.count("\r\nhost: clip.example\r\n") == 1
+
+
+@pytest.mark.system
+def test_every_call_over_grpc_has_them() -> None:
+    with stand_in("fake_triton.py", "--token", SECRET) as address:
+        plain = endpoint_of(GRPC, address, tls=False)
+        for endpoint in (
+            replace(plain, headers=(("Authorization", "Bearer ${ANY_KEY}"),)),
+            replace(plain, headers=(("Authorization", "Bearer ${ANY_KEY}"),), authority="clip.example"),
+        ):
+            with user_of(GRPC, endpoint) as user:
+                assert user.send(user.codec.prepare(IMAGES, (0,))).embeddings.shape == (1, 512)
+        with user_of(GRPC, plain) as user, pytest.raises(RequestError, match="rejected"):
+            user.send(user.codec.prepare(IMAGES, (0,)))

@@ -22,6 +22,7 @@ from swarm.plan.matrix import StudyDefinition
 from swarm.redaction import redact_exceptions, redact_output
 from swarm.study.master import Master
 from swarm.targets.endpoints import FIVE
+from users.transport.headers import Sender
 
 
 class StudyShape(StudyDefinition, LoadTestShape):
@@ -65,6 +66,7 @@ def on_init(environment: Environment, runner: Runner, web_ui: Any, **_: Any) -> 
     if isinstance(runner, (WorkerRunner, LocalRunner)):
         worker = Worker(environment, runner)
     if isinstance(runner, WorkerRunner):
+        Sender.is_worker = True
         obey_signals_on_worker(environment, runner, worker)
         worker.hello()
     if isinstance(runner, (MasterRunner, LocalRunner)):

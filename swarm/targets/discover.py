@@ -57,12 +57,13 @@ def per_endpoint(option: str, given: Iterable[str], endpoints: Sequence[Endpoint
 
 
 def with_servers(endpoints: Sequence[Endpoint]) -> list[Endpoint]:
-    """Each with a server: of a model on one host HTTP and gRPC are of one, if there is no third of them."""
-    alike = Counter((one.host, one.model, one.protocol) for one in endpoints if not one.server)
+    """Each with a server: a host that has one address for HTTP and one for gRPC, or else its address."""
+    places = {(one.host, one.backend, one.protocol, one.address) for one in endpoints if not one.server}
+    alike = Counter(place[:3] for place in places)
 
     def server_of(one: Endpoint) -> str:
-        pair = [alike[one.host, one.model, protocol] for protocol in ("http", "grpc")]
-        return f"{one.host} {one.model}" if one.model and pair == [1, 1] else one.address
+        pair = [alike[one.host, one.backend, protocol] for protocol in ("http", "grpc")]
+        return one.host if pair == [1, 1] else one.address
 
     return [one if one.server else replace(one, server=server_of(one)) for one in endpoints]
 

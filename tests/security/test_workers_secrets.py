@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
+from swarm.distributed.worker_cell import check_secured
+from swarm.errors import StudyError
 from tests.pictures import image_set
 from tests.swarm.wsgi import serving
 from users.codecs.embed import Embed
 from users.endpoint import Endpoint
 from users.errors import RequestError
 from users.tls import Security, SecurityError, check_here
+from users.transport.headers import Sender
 from users.transport.transports import client
 
 NAMES = (
@@ -69,3 +72,42 @@ def test_those_meant_for_it_do(monkeypatch: pytest.MonkeyPatch) -> None:
             with client(codec, 5.0) as user, pytest.raises(RequestError):
                 user.send(codec.prepare(image_set(1), (0,)))
     assert asked == [f"Bearer {SECRET}"] * 2
+
+
+@pytest.fixture
+def worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This process is a worker whose master is another."""
+    monkeypatch.setattr(Sender, "is_worker", True)
+
+
+@pytest.mark.usefixtures("worker")
+@pytest.mark.parametrize("name", ["AWS_SECRET_ACCESS_KEY", "HOME", "INFERSWARM_MODEL_CONTROL"])
+def test_no_other_variable_leaves_a_worker_in_a_header(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, SECRET)
+    asked: list[str] = []
+    with serving(sent_to(asked)) as address:
+        codec = Embed(with_header(address, f"Bearer ${{{name}}}"))
+        with pytest.raises(StudyError, match=f"has {name} in it, which workers do not send unasked"):
+            check_secured(codec.endpoint)
+        with client(codec, 5.0) as user, pytest.raises(RequestError):
+            user.send(codec.prepare(image_set(1), (0,)))
+    assert SECRET not in "".join(asked)
+
+
+@pytest.mark.usefixtures("worker")
+@pytest.mark.parametrize("name", ["INFERSWARM_KEY_TOKEN", "CLIP_KEY"])
+def test_those_that_its_owner_names_leave_it_in_a_header(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, SECRET)
+    monkeypatch.setenv("INFERSWARM_HEADERS", "OTHER, CLIP_KEY")
+    asked: list[str] = []
+    with serving(sent_to(asked)) as address:
+        codec = Embed(with_header(address, f"Key ${{{name}}}"))
+        check_secured(codec.endpoint)
+        with client(codec, 5.0) as user, pytest.raises(RequestError):
+            user.send(codec.prepare(image_set(1), (0,)))
+    assert asked == [f"Key {SECRET}"]
+
+
+def with_header(address: str, value: str) -> Endpoint:
+    made = Endpoint("x", "pytorch", "http", "jpeg", address, headers=(("Authorization", value),))
+    return Endpoint.from_dict(json.loads(json.dumps(made.to_dict())))

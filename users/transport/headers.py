@@ -2,13 +2,22 @@
 
 import os
 import re
+from collections.abc import Sequence
 from string import Template
 
 from users.endpoint import Endpoint
-from users.redact import keep_secret
-from users.tls import SecurityError, authorization
+from users.redact import VARIABLE, keep_secret
+from users.tls import PREFIX, SUFFIX, SecurityError, authorization
 
+ALLOWED = "INFERSWARM_HEADERS"
+"""In a worker's own environment: names, between commas, of variables that it may send beside tokens."""
 FORM = re.compile(r"[!-~]+(?:[ \t]+[!-~]+)*")
+
+
+class Sender:
+    """Whether this process sends what another one names: a worker's master says what its headers are."""
+
+    is_worker = False
 
 
 def headers_of(endpoint: Endpoint) -> dict[str, str]:
@@ -20,10 +29,23 @@ def headers_of(endpoint: Endpoint) -> dict[str, str]:
     return {**authorization(endpoint.security), **own}
 
 
+def check_allowed(header: str, names: Sequence[str]) -> None:
+    """Raises SecurityError where a worker's owner has not said that a variable may be sent."""
+    allowed = [name.strip() for name in os.environ.get(ALLOWED, "").split(",")]
+    for name in names:
+        if not VARIABLE.fullmatch(name) and name not in allowed:
+            raise SecurityError(
+                f"the header {header} has {name} in it, which workers do not send unasked; call it"
+                f" {PREFIX}…_{SUFFIX}, or export {ALLOWED}={name} for each worker"
+            )
+
+
 def value_of(name: str, value: str) -> str:
     """A header's value, the variables in it filled in. Raises SecurityError where one is not set."""
     try:
         names = Template(value).get_identifiers()
+        if Sender.is_worker:
+            check_allowed(name, names)
         keep_secret(names)
         made = Template(value).substitute(os.environ)
     except KeyError as error:

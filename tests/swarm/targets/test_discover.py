@@ -48,11 +48,12 @@ def servers(*endpoints: Endpoint) -> list[str]:
     return [one.server for one in with_servers(endpoints)]
 
 
-def test_both_protocols_of_a_model_on_one_host_are_of_one_server() -> None:
+def test_both_protocols_of_a_host_are_of_one_server() -> None:
     http = replace(OLD, name="http", protocol="http", address="gpu:8000")
-    assert servers(OLD, http) == ["gpu siglip", "gpu siglip"]
+    assert servers(OLD, http) == ["gpu", "gpu"]
     assert servers(OLD, replace(http, address="other:8000")) == ["gpu:8001", "other:8000"]
-    assert servers(OLD, replace(http, model="clip")) == ["gpu:8001", "gpu:8000"]
+    assert servers(OLD, http, replace(http, model="clip")) == ["gpu", "gpu", "gpu"]
+    assert servers(OLD, replace(http, backend="v2")) == ["gpu:8001", "gpu:8000"]
 
 
 def test_others_are_told_apart_by_their_addresses() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tritonclient.grpc.service_pb2 import ModelInferRequest
 
-from tests.users.backends.test_library import IMAGES, recording
+from tests.users.codecs.test_library import IMAGES, recording
 from tests.users.ways import codec_at
 from users.codecs.base import PLACEHOLDER, Codec, PreparedRequest
 from users.codecs.embed import Embed

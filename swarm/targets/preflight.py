@@ -55,7 +55,7 @@ def verdict(endpoint: Endpoint, images: ImageSet, say: Callable[[str], None]) ->
     """
     try:
         return check_target(endpoint, images, say)
-    except (RequestError, grpc.RpcError, ValueError, KeyError, TypeError) as error:
+    except (RequestError, grpc.RpcError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise UsageError(
             f"{flag_of(endpoint)} {endpoint.shown}: answers, but not as it should ({type(error).__name__})"
         ) from error

@@ -36,6 +36,8 @@ def numbers_of(datatype: str) -> type:
 
 def rows(vector: NDArray[np.floating], shape: Sequence[int], batched: bool) -> NDArray[np.float32]:
     """float32 of shape [items, dimension] from an output's numbers, in whatever shape it says it has."""
+    if vector.ndim == 2 == len(shape) and batched and vector.dtype == np.float32:
+        return vector
     items = int(shape[0]) if batched and shape else 1
     made = vector.reshape(items, -1)
     return made if made.dtype == np.float32 else made.astype(np.float32)

@@ -13,7 +13,7 @@ import gevent
 from users.backends.registry import backends, codec_of
 from users.codecs.base import PreparedRequest
 from users.endpoint import Endpoint
-from users.errors import ErrorKind, RequestError, short
+from users.errors import ErrorKind, RequestError, request_error, short
 from users.inputs.images import load_images
 from users.load.assignment import Assignment, prepare_pool
 from users.load.check import SAMPLE_EVERY, check_embeddings, check_form
@@ -170,6 +170,8 @@ class InferenceUser(User):
                 check_embeddings(reply, prepared, self.mine.golden, self.mine.min_cosine)
         except RequestError as error:
             return error
+        except Exception as error:  # a codec of one's own may give anything
+            return request_error(error)
         return None
 
     def _report(self, result: Result) -> None:

@@ -25,6 +25,7 @@ from swarm.distributed.worker_cell import (
     user_class_of,
 )
 from swarm.errors import StudyError, SwarmError
+from swarm.redaction import redact_output
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet, ImageSetError, load_images
 from users.load.assignment import Assignment
@@ -32,6 +33,7 @@ from users.load.pacing import ClosedPacer, OpenPacer, Pacer, offsets_ns
 from users.load.user import InferenceUser
 from users.redact import redacted
 from users.result import Result
+from users.transport.headers import Sender
 from users.transport.sockets import resolved
 
 OF_PACER = ("due", "dropped", "overslept")
@@ -90,6 +92,8 @@ class Worker:
         except Exception as error:
             traceback.print_exc()
             reply = {"error": redacted(f"{type(error).__name__}: {error}")}
+        if Sender.is_worker:  # headers may have named further secrets
+            redact_output()
         self._runner.send_message(REPLY, {"seq": data["seq"], **reply})
 
     def _do_study(self, data: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from reports.ledger.axes import AXES
 from swarm.errors import StudyError
 from swarm.hosts.host import HOST_VARIABLE
-from swarm.redaction import redact_output
 from users.backends.registry import codec_of, facts_of
 from users.codecs.base import PLACEHOLDER, Codec, PreparedRequest, rotation
 from users.endpoint import Endpoint
@@ -144,7 +143,6 @@ def check_secured(endpoint: Endpoint) -> None:
     try:
         check_here(endpoint.security)
         headers_of(endpoint)
-        redact_output()
     except SecurityError as error:
         raise StudyError(f"host {own_host()}: {error}") from error
 

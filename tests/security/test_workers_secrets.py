@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from swarm.distributed.worker_cell import check_secured
 from swarm.errors import StudyError
 from tests.pictures import image_set
 from tests.swarm.wsgi import serving
+from users import redact
 from users.codecs.embed import Embed
 from users.endpoint import Endpoint
 from users.errors import RequestError
@@ -75,9 +76,12 @@ def test_those_meant_for_it_do(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This process is a worker whose master is another."""
+def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """This process is a worker whose master is another, and forgets its secrets with the test."""
     monkeypatch.setattr(Sender, "is_worker", True)
+    monkeypatch.setattr(redact, "_others", set())
+    yield
+    redact.spellings.cache_clear()
 
 
 @pytest.mark.usefixtures("worker")

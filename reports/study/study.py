@@ -79,7 +79,7 @@ class Study:
     @cached_property
     def of_the_seeds(self) -> bool:
         """Whether what was published, and supposed, of their model may stand beside its figures."""
-        real = (run for run in self.runs if run.facts.computes or run.facts.emulated)
+        real = (run for run in self.runs if not run.is_floor)
         return of_the_seeds(str(self.header["study"]), ((run.space, run.backend) for run in real))
 
     @cached_property

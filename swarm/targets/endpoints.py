@@ -40,6 +40,12 @@ def chosen(study: Sequence[str], options: Options, own: Sequence[Endpoint] = ())
         raise UsageError(
             "--skip-trt: leaves no endpoint of these; leave it out, or name others by --endpoints"
         )
+    for one in wanted:
+        if one.name in {preset.name for preset in left} and options.urls:
+            raise UsageError(
+                f"--endpoint {one.name}: a ready-made endpoint is called so, too, and its URL is given; give"
+                " yours another name"
+            )
     return [*left, *wanted]
 
 

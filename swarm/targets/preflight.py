@@ -114,6 +114,10 @@ def check_pair(first: First, images: ImageSet, say: Callable[[str], None], min_c
             f"{name}: gives {plural_rows(reply)} for two items in one request; set max_batch = 1, or mend how"
             " its file says that a batch is sent"
         )
+    try:
+        check_form(reply, 2, endpoint.contract)
+    except RequestError as error:
+        raise UsageError(f"{name}: two items in one request are not answered as one is ({error})") from error
     found = cosine(reply.embeddings[0], first.embedding)
     if facts_of(endpoint).computes and not found >= min_cosine:
         raise UsageError(

@@ -168,6 +168,8 @@ def two_text(found: Probed) -> str:
     rows = found.two.embeddings
     if len(rows) != 2 or found.second is None:
         return f"{plural(len(rows), 'row')}: set max_batch = 1"
+    if rows.shape[1] != found.endpoint.contract.dimension:
+        return f"rows of {rows.shape[1]} numbers; of one item alone {found.endpoint.contract.dimension}"
     here = [cosine(rows[at], single.embeddings[0]) for at, single in enumerate((found.one, found.second))]
     if min(here) >= SAME:
         bound = found.endpoint.contract.max_batch

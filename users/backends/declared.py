@@ -39,7 +39,8 @@ def counters(endpoint: Endpoint, timeout_s: float) -> Iterator[Read]:
             return
         parts = urlsplit(told["url"])
         # The token is for the endpoint's own host alone.
-        security = endpoint.security if parts.hostname == endpoint.host else OPEN
+        own = parts.hostname == endpoint.host and (parts.scheme == "https" or not endpoint.tls)
+        security = endpoint.security if own else OPEN
         place = (parts.netloc, timeout_s, parts.scheme == "https", security)
         connection = stack.enter_context(closing(AdminConnection(*place)))
         yield lambda: {"server": reading(connection.get(parts.path or "/metrics"), told)}

@@ -230,7 +230,7 @@ def check(endpoint: Endpoint, mend: str = "") -> None:
 
 def missing_model(endpoint: Endpoint, models: Collection[str] | None, mend: str = "") -> str:
     """The sentence for a Triton without the model; None: it does not tell us which ones it has."""
-    if step := STEPS.get(endpoint.payload) if STEPS_KNOWN not in endpoint.settings else None:
+    if step := STEPS.get(endpoint.payload) if not endpoint.settings else None:
         mend = (
             f"copy {step} and {endpoint.payload} of triton_repo/payloads into its repository, {TENSORS} "
             f"into the folder 1 of the former, the latter as {endpoint.model} with an empty folder 1, "

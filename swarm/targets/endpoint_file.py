@@ -34,10 +34,9 @@ from users.endpoint import FLOOR, Endpoint, Payload
 from users.errors import TargetError
 from users.inputs.preparation import CLIP, PRESETS, Preparation, preparation_of
 from users.tls import Security, SecurityError
-from users.transport.headers import value_of
+from users.transport.headers import SECRET, value_of
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
-SECRET = re.compile(r"authorization|cookie|key|token|secret|passw", re.IGNORECASE)
 """In the name of a header that may hold one."""
 RESERVED = ("host", "content-length", "transfer-encoding", "connection", "expect")
 """Headers that are the client's own."""

@@ -76,10 +76,10 @@ def test_what_is_asked_beside_the_presets_must_be_of_their_model(
     assert bool(published_figures(study)) is theirs
 
 
-def test_what_computes_nothing_may_be_of_any_space(tmp_path: Path) -> None:
+def test_what_computes_nothing_must_be_of_their_model_too(tmp_path: Path) -> None:
     book = presets(space=SPACE)
     run(book, "idle", stranger(book, "idle", {"computes": False}))
-    assert written(book, tmp_path).of_the_seeds
+    assert not written(book, tmp_path).of_the_seeds
 
 
 @pytest.mark.parametrize("study", ["study", "step6a", "step6b", "step7"])

@@ -57,7 +57,10 @@ def reading(page: str, told: Mapping[str, str]) -> dict[str, int]:
         if part == "url":
             continue
         name, _, unit = text.partition(" ")
-        total = sum(one.value for one in samples(page, {name}))
+        values = [one.value for one in samples(page, {name})]
+        if not values:
+            raise ValueError(f"no metric {name} on the page")
+        total = sum(values)
         found[part if part in COUNTS else f"{part}_ns"] = round(
             total * (NS[unit or "s"] if part not in COUNTS else 1)
         )

@@ -11,6 +11,8 @@ from users.tls import PREFIX, SUFFIX, SecurityError, authorization
 
 ALLOWED = "INFERSWARM_HEADERS"
 """In a worker's own environment: names, between commas, of variables that it may send beside tokens."""
+SECRET = re.compile(r"auth|cookie|key|token|secret|passw|credential|signature", re.IGNORECASE)
+"""In the names of headers whose values are secrets."""
 FORM = re.compile(r"[!-~]+(?:[ \t]+[!-~]+)*")
 
 
@@ -46,7 +48,8 @@ def value_of(name: str, value: str) -> str:
         names = Template(value).get_identifiers()
         if Sender.is_worker:
             check_allowed(name, names)
-        keep_secret(names)
+        # Others' values, such as a model's name, are words that stand in a study's files anyway.
+        keep_secret(names if SECRET.search(name) else ())
         made = Template(value).substitute(os.environ)
     except KeyError as error:
         raise SecurityError(

@@ -83,6 +83,10 @@ def described(endpoints: Sequence[Endpoint], options: Options) -> list[Endpoint]
             codec_of(one)
         except (TargetError, ValueError) as error:
             raise UsageError(f"--endpoint {one.name}: {error}") from error
+        except Exception as error:  # a codec of one's own
+            raise UsageError(
+                f"--endpoint {one.name}: its codec cannot be made ({type(error).__name__}: {error})"
+            ) from error
     return made
 
 

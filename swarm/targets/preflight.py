@@ -68,6 +68,8 @@ def check_target(endpoint: Endpoint, images: ImageSet, say: Callable[[str], None
     try:
         reply, took_ns = first_reply(endpoint, images, 1, say)
         check_form(reply, 1, codec_of(endpoint).endpoint.contract)
+        if facts_of(endpoint).computes and not reply.embeddings.any():
+            raise UsageError(f"{name}: answers with a vector of zeros alone; mend what it serves")
         return First(learned(endpoint, reply), reply.embeddings[0], took_ns)
     except RequestError as error:
         if refuses_token(error):
@@ -154,6 +156,9 @@ def first_reply(
         prepared = codec.prepare(images, tuple((start + index) % count for index in range(size)))
     except ValueError as error:
         raise UsageError(f"{flag_of(endpoint)}: {error}") from error
+    except Exception as error:  # a codec of one's own
+        told = f"{type(error).__name__}: {error}"
+        raise UsageError(f"{flag_of(endpoint)}: its codec prepares no request ({told})") from error
     text = f"{endpoint.name}: still waiting for its first answer at batch {size}" + (
         "" if endpoint.payload == "json" else "; an engine may be being built"
     )

@@ -71,7 +71,7 @@ def codec_in_file(path: str, sha256: str) -> type[Codec]:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise TargetError(f"the codec {path} cannot be imported ({type(error).__name__}: {error})") from error
     found = list(codecs_in(module))
     if len(found) != 1:

@@ -41,6 +41,8 @@ def facts_of(header: Mapping[str, Any], backend: str, endpoint: str = "") -> Bac
     # a sentence on what its backend stands for is none on what it stands for itself
     sentence = "" if own.get("stands_for") else facts.stand_in
     facts = replace(facts, **own, stand_in=sentence)
+    if about.get("emulated") and not facts.floor:  # its server says so, whatever it is asked as
+        facts = replace(facts, emulated=True, computes=False)
     return replace(facts, stand_in=_said(facts, about.get("emulated")))
 
 

@@ -75,4 +75,8 @@ def from_file(path: str, endpoints: Sequence[Endpoint]) -> dict[str, NDArray[np.
                 f"--golden {path}: {name!r} has shape {list(rows.shape)}, and its endpoints answer with"
                 f" {dimensions[name]} numbers each; give one row an item, in the order of the pictures"
             )
+        if not np.isfinite(rows).all() or not rows.any(axis=1).all():
+            raise UsageError(
+                f"--golden {path}: {name!r} has rows that are no vectors (zeros, or not finite); mend them"
+            )
     return found

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from users.codecs.v2 import FLOATS
 from users.contract import PICTURES, Contract, Input, Layout, Role
 from users.endpoint import Payload
 from users.errors import TargetError
@@ -27,7 +28,6 @@ from users.triton.shapes import (
     written,
 )
 
-VECTORS = ("FP32", "FP16", "FP64")
 """In what vectors are read: NumPy has no BF16."""
 IDS = ("INT32", "INT64")
 MASKS = frozenset(("BOOL", *(f"{sign}INT{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))))
@@ -252,11 +252,11 @@ def vector_of(outputs: Sequence[Tensor], name: str, batched: bool, model: str) -
         named = next((one for one in outputs if one.name == name), None)
         if named is None and outputs:
             raise TargetError(f"has no output {name!r} of model {model!r}; {mend}")
-        if named and named.dtype not in VECTORS:
-            kinds = ", ".join(VECTORS)
+        if named and named.dtype not in FLOATS:
+            kinds = ", ".join(FLOATS)
             raise TargetError(f"gives output {name} as {named.dtype}, and vectors are of {kinds}; {mend}")
         return named or Tensor(name, "", ())
-    likely = [one for one in outputs if one.dtype in VECTORS and len(item_of(one, batched)) == 1]
+    likely = [one for one in outputs if one.dtype in FLOATS and len(item_of(one, batched)) == 1]
     if len(likely) == 1:
         return likely[0]
     why = "several outputs that may be the vector" if likely else "no output that is plainly the vector"

@@ -83,9 +83,20 @@ class AnswerPath:
         return "finds nothing"
 
 
-def compile_path(text: str, field: str = "answer.vectors") -> Callable[[Any], list[Any]]:
-    """What finds the values at a path in a parsed answer. Raises ValueError where it is none."""
-    return AnswerPath(text, field)
+def check_told(told: Mapping[str, Any]) -> None:
+    """Raises ValueError where a table `answer` does not say where the vectors are."""
+    if "vectors" not in told:
+        raise ValueError("answer.vectors: is missing; give the path of the vectors, such as data[].embedding")
+
+
+def ordered(rows: Floats, places: Sequence[Any]) -> Floats:
+    """The rows by the place that each has. Raises ValueError."""
+    usual = list(range(len(rows)))
+    if places == usual:
+        return rows
+    if sorted(places) != usual:
+        raise ValueError(f"answer.order: says {places!r:.60}, and there are {len(rows)} rows")
+    return rows[np.argsort(places)]
 
 
 def taken(found: Sequence[Any], step: str | int) -> list[Any]:
@@ -136,10 +147,7 @@ class AnswerReader:
     """
 
     def __init__(self, told: Mapping[str, Any], dimension: int = 0) -> None:
-        if "vectors" not in told:
-            raise ValueError(
-                "answer.vectors: is missing; give the path of the vectors, such as data[].embedding"
-            )
+        check_told(told)
         self._path = AnswerPath(told["vectors"])
         self._order = AnswerPath(told["order"], "answer.order") if "order" in told else None
         self._encoding, self._dimension = told.get("encoding", "list"), dimension
@@ -170,15 +178,7 @@ class AnswerReader:
         ):
             found = found.reshape(-1, self._dimension)
         made: Floats = found if found.dtype == np.float32 else found.astype(np.float32)
-        return made if self._order is None else self._ordered(made, self._order(answer))
-
-    def _ordered(self, rows: Floats, places: list[Any]) -> Floats:
-        usual = list(range(len(rows)))
-        if places == usual:
-            return rows
-        if sorted(places) != usual:
-            raise ValueError(f"answer.order: says {places!r:.60}, and there are {len(rows)} rows")
-        return rows[np.argsort(places)]
+        return made if self._order is None else ordered(made, self._order(answer))
 
     def _lists(self, found: list[Any]) -> Floats:
         """Each a list of numbers, or one of lists of them."""

@@ -10,7 +10,7 @@ import numpy as np
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from users.codecs.declared.answer_path import FORM, STEP, AnswerReader, Floats
+from users.codecs.declared.answer_path import FORM, STEP, AnswerReader, Floats, check_told, ordered
 from users.codecs.embed import rows_of
 
 INTEGERS = (
@@ -173,10 +173,7 @@ class MessageReader:
     """
 
     def __init__(self, told: Mapping[str, Any], message: Descriptor, dimension: int = 0) -> None:
-        if "vectors" not in told:
-            raise ValueError(
-                "answer.vectors: is missing; give the path of the vectors, such as data[].embedding"
-            )
+        check_told(told)
         self._path = FieldPath(told["vectors"], message)
         self._order = FieldPath(told["order"], message, "answer.order") if "order" in told else None
         self._encoding, self._dimension = told.get("encoding", "list"), dimension
@@ -228,13 +225,3 @@ class MessageReader:
             return binascii.a2b_base64(data, strict_mode=True) if self._encoding == "base64" else data
         except binascii.Error as error:
             raise ValueError(f"{self._path.name}: is no base64 ({error}); mend answer.encoding") from None
-
-
-def ordered(rows: Floats, places: list[int]) -> Floats:
-    """The rows by the place that each has. Raises ValueError."""
-    usual = list(range(len(rows)))
-    if places == usual:
-        return rows
-    if sorted(places) != usual:
-        raise ValueError(f"answer.order: says {places!r:.60}, and there are {len(rows)} rows")
-    return rows[np.argsort(places)]

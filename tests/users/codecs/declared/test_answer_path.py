@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from users.codecs.declared.answer_path import AnswerPath, AnswerReader, compile_path
+from users.codecs.declared.answer_path import AnswerPath, AnswerReader
 
 ROWS = np.random.default_rng(0).normal(size=(3, 8)).astype(np.float32)
 LISTS = ROWS.astype(np.float64).tolist()
@@ -46,7 +46,7 @@ def read(answer: Any, vectors: str, dimension: int = 0, **more: Any) -> NDArray[
     ],
 )
 def test_a_path_finds(path: str, answer: Any, found: list[Any]) -> None:
-    assert compile_path(path)(answer) == found
+    assert AnswerPath(path, "answer.vectors")(answer) == found
 
 
 @pytest.mark.parametrize("path", ["a..b", "a[", "a[x]", "[-1]", "a.", "$.data[*]", "a[1]]", "[]x."])
@@ -54,7 +54,7 @@ def test_what_is_no_path(path: str) -> None:
     with pytest.raises(
         ValueError, match=r"^answer.vectors: '.*' is no path; give one such as data\[\].embedding"
     ):
-        compile_path(path)
+        AnswerPath(path, "answer.vectors")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from dataclasses import Field, dataclass, field, fields
 from typing import Any, TypeVar
 
 from server.errors import SetUpError
-from server.spec import ModelSpec
+from server.spec import FP32, PRECISIONS, ModelSpec
 
 PREFIX = "INFERSWARM_"
 MAX_TOKEN = 4096
@@ -55,6 +55,7 @@ class Settings:
     pretrained: str = ModelSpec.pretrained
     seed: int = _whole(ModelSpec.seed, 0)
     device: str = _setting("auto", str, _is_device, "auto, cpu, mps, cuda or cuda:N")
+    precision: str = _setting(FP32, str, PRECISIONS.__contains__, " or ".join(PRECISIONS))
     host: str = "127.0.0.1"
     port: int = _whole(8002, 1, 65535)
     max_batch: int = _whole(32, 1)

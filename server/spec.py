@@ -8,6 +8,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 IMAGE_SIZE = 224
 DIM = 512
+FP32, FP16 = "fp32", "fp16"
+PRECISIONS = (FP32, FP16)
+"""What PyTorch's models compute in; pixels come, and embeddings go, as float32 in any case."""
 
 
 @dataclass(frozen=True)

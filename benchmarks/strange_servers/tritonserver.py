@@ -18,7 +18,8 @@ from server.embedded import leftovers
 from server.embedded.events import Events
 from server.embedded.up import start_lock
 from server.net import choose_ports
-from server.triton.repository import FP32, TENSORS, make_repository
+from server.spec import FP32
+from server.triton.repository import TENSORS, make_repository
 from server.triton.tritonserver import (
     VARIABLE,
     find_wheel,

@@ -3,9 +3,11 @@
 import functools
 import hashlib
 import logging
+import time
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,18 +16,27 @@ from numpy.typing import NDArray
 from server.errors import SetUpError
 from server.models.preprocess import MEAN, STD
 from server.settings import Settings
-from server.spec import DIM, IMAGE_SIZE, ModelSpec
+from server.spec import DIM, FP16, FP32, IMAGE_SIZE, ModelSpec
+
+DTYPES = {FP32: torch.float32, FP16: torch.float16}
+PIXELS = (3, IMAGE_SIZE, IMAGE_SIZE)
+COMPILED_FOR = (1, 2)
+"""One image, which PyTorch compiles for by itself, and several, however many."""
+WARM_CALLS = 4
 
 
 class ImageTower(torch.nn.Module):
-    """The image half of a CLIP model: float32 [n, 3, 224, 224] to L2-normalised float32 [n, 512]."""
+    """The image half of a CLIP model: pixels [n, 3, 224, 224] to L2-normalised float32 [n, 512].
+
+    Pixels are of its weights' dtype; lengths are taken in float32, whatever that is.
+    """
 
     def __init__(self, visual: torch.nn.Module) -> None:
         super().__init__()
         self.visual = visual
 
     def forward(self, pixels: torch.Tensor) -> torch.Tensor:
-        return torch.nn.functional.normalize(self.visual(pixels), dim=-1)
+        return torch.nn.functional.normalize(self.visual(pixels).float(), dim=-1)
 
 
 def load_tower(spec: ModelSpec) -> ImageTower:
@@ -103,33 +114,88 @@ def _check_contract(spec: ModelSpec, visual: Any) -> None:
         )
 
 
+class Compiled(NamedTuple):
+    """What the first inference of so many images took a compiled model, and the least of those after it."""
+
+    images: int
+    first_ns: int
+    next_ns: int
+
+
 class ClipEmbedder:
-    """The Embedder that computes: one image tower on one device."""
+    """The Embedder that computes: one image tower on one device, as it is or `compiled` by torch.compile."""
 
     dim = DIM
     weights_sha256 = ""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, compiled: bool = False) -> None:
         self._spec = settings.spec
         self._threads = settings.threads
+        self._compiled = compiled
+        self._dtype = DTYPES[settings.precision]
+        self._tower: Callable[[torch.Tensor], torch.Tensor]
         self.model = self._spec.name
         self.weights = self._spec.weights
+        self.precision = settings.precision
         self.device = choose_device(settings.device)
+        self._max_batch = settings.max_batch
+        self._pinned: torch.Tensor | None = None
+        self.first_calls: list[Compiled] = []
+        """Of a compiled model: each of them compiles."""
 
     def load(self) -> None:
-        """Make the model, move it to its device and infer once."""
+        """Make the model, move it to its device and infer once, or compile it for every number of images."""
         if self._threads:
             torch.set_num_threads(self._threads)
         tower = load_tower(self._spec)
         self.weights_sha256 = weights_sha256(tower)
-        self._tower: ImageTower = tower.to(self.device)
-        self.embed(np.zeros((1, 3, IMAGE_SIZE, IMAGE_SIZE), np.float32))
+        self._tower = tower.to(self.device, self._dtype)
+        if self.device.startswith("cuda"):
+            # A GPU copies from pinned memory by itself; from any other the CPU copies first.
+            self._pinned = torch.empty(self._max_batch, *PIXELS, pin_memory=True)
+        if self._compiled:
+            self._compile()
+        else:
+            self._timed_ns(1)
 
     def embed(self, pixels: NDArray[np.float32]) -> NDArray[np.float32]:
         """Float32 [n, 3, 224, 224] to L2-normalised float32 [n, 512]; returns when the device is done."""
-        with torch.inference_mode():
-            embeddings = self._tower(torch.from_numpy(pixels).to(self.device))
-        return np.asarray(embeddings.float().cpu().numpy(), dtype=np.float32)
+        return np.asarray(self.compute([torch.from_numpy(pixels)]).numpy(), dtype=np.float32)
+
+    def compute(self, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
+        """Several inputs, float32 [n, 3, 224, 224], to all their embeddings, float32 [N, 512], on the CPU.
+
+        Inputs may be on the CPU or on the device. Returns when the device is done.
+        """
+        # No inference mode: to a compiled model, tensors made in it and outside of it are of two kinds.
+        with torch.no_grad():
+            return self._tower(self._together(inputs).to(self._dtype)).cpu()
+
+    def _together(self, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
+        """All inputs as one tensor on the device."""
+        images = sum(map(len, inputs))
+        if self._pinned is not None and images <= len(self._pinned) and all(one.is_cpu for one in inputs):
+            # What was copied from it before has arrived: `compute` waits for the device.
+            staged = torch.cat(list(inputs), out=self._pinned[:images])
+            return staged.to(self.device, non_blocking=True)
+        moved = [one.to(self.device) for one in inputs]
+        return moved[0].contiguous() if len(moved) == 1 else torch.cat(moved)
+
+    def _compile(self) -> None:
+        """Compile for one image and for any number of them.
+
+        From then on what would have to be compiled fails: no request that is measured can wait for it.
+        """
+        self._tower = torch.compile(self._tower, dynamic=True)
+        for images in COMPILED_FOR:
+            took_ns = [self._timed_ns(images) for _ in range(WARM_CALLS)]
+            self.first_calls.append(Compiled(images, took_ns[0], min(took_ns[1:])))
+        torch.compiler.set_stance("fail_on_recompile")
+
+    def _timed_ns(self, images: int) -> int:
+        began_ns = time.perf_counter_ns()
+        self.compute([torch.zeros(images, *PIXELS)])
+        return time.perf_counter_ns() - began_ns
 
 
 def choose_device(name: str) -> str:

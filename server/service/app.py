@@ -114,7 +114,8 @@ class Service:
         embedder, settings = self.embedder, self.settings
         upstream = {"address": settings.upstream, "model": settings.upstream_model}
         # A gateway loads nothing, and how many instances compute behind it is the upstream's to say.
-        own = {"instances": 1, **({"load_s": self.load_ns / 1e9} if self.ready else {})}
+        load = {"load_s": self.load_ns / 1e9} if self.ready else {}
+        own = {"instances": 1, "precision": settings.precision, **load}
         return {
             "status": "ready" if self.ready else "failed" if self.failure else "loading",
             **({} if self.ready else {"detail": self.failure or self.waiting}),

@@ -33,6 +33,7 @@ STATUS = _object(
         **dict.fromkeys(("detail", "model", "weights", "weights_sha256"), STRING),
         "dim": {"type": "integer"},
         "device": STRING,
+        "precision": STRING,
     },
     but="detail",
 )

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from server.cache import made_once
-from server.spec import ROOT
+from server.spec import FP32, ROOT
 
-FP32 = "fp32"
 STEPS = {"jpeg": "decode_jpeg", "uint8": "normalise_uint8"}
 """By payload: the model that makes float32 pixels of it."""
 PAYLOADS = (FP32, *STEPS)
@@ -21,6 +20,8 @@ TRITON_MODELS = {
     "onnx": "openclip_vit_b32",
     "openvino": "openclip_vit_b32_openvino",
     "trt": "openclip_vit_b32_trt",
+    "torch": "openclip_vit_b32_torch",
+    "inductor": "openclip_vit_b32_inductor",
     "emulated": "emulated",
 }
 """The model of each server; its endpoints begin with the server's name."""

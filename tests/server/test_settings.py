@@ -15,7 +15,9 @@ def test_an_empty_environment_gives_the_defaults():
 
 
 def test_settings_survive_the_environment():
-    settings = Settings("ViT-B-16", "tag", 7, "cpu", "0.0.0.0", 9000, 8, 1000, 2000, 3, "gpu:8001", "clip", 4)
+    settings = Settings(
+        *("ViT-B-16", "tag", 7, "cpu", "fp16", "0.0.0.0", 9000, 8, 1000, 2000, 3, "gpu:8001", "clip", 4)
+    )
     limits = {"max_queue": 0, "max_decode_s": 0.5, "max_receive_s": 1e-3, "max_drain_s": 9}
     settings = replace(settings, **limits, names="clip", token="secret", tls_cert="a.pem", tls_key="b.pem")
     assert Settings.from_env(settings.to_env()) == settings
@@ -47,6 +49,7 @@ def test_settings_survive_the_environment():
             )
             for value in ("0", "-1", "nan", "inf", "ten", "", "86401")
         ),
+        ("PRECISION", "bf16", "INFERSWARM_PRECISION is 'bf16': it takes fp32 or fp16."),
         ("DEVICE", "tpu", "INFERSWARM_DEVICE is 'tpu': it takes auto, cpu, mps, cuda or cuda:N."),
     ],
 )

@@ -35,6 +35,7 @@ def test_ready_only_once_the_model_is_loaded(embedder, serving, until):
             "dim": 3,
             "device": "cpu",
             "instances": 1,
+            "precision": "fp32",
             "load_s": status["load_s"],
         }
 

@@ -32,6 +32,8 @@ FAILED = re.compile(
     r"\"failed to load '([^']+)' version \d+: (?:Internal: )?(?:RuntimeError: )?(.+?)(?:\\n|\"$)",
     re.MULTILINE,
 )
+# What a model says that torch.compile compiled (triton_repo/torch).
+COMPILED = re.compile(r"\"compiled for (\d+) images: ([\d.]+) ms, then ([\d.]+) ms\"")
 # What a server never gets over: said by the shell that starts a model's process, the loader, or Python.
 FATAL = re.compile(
     r"^(bash: (?!warning: ).+|.*error while loading shared libraries: .+|Fatal Python error: .+)$",
@@ -129,8 +131,8 @@ class Plan:
     is_alive: Callable[[], bool]
     """Whether it answers at all; a tritonserver does so only once its models are loaded."""
     is_ready: Callable[[], bool]
-    loading_ns: Callable[[str], int | None]
-    """What loading its model took, given its log; None where that cannot be told."""
+    told: Callable[[str], Mapping[str, Any]]
+    """What it says of itself once it is ready, given its log; `loaded_ns` is what loading its model took."""
     shared_memory: str = ""
     """What the names of its shared memory begin with, if it has any."""
 
@@ -150,10 +152,9 @@ class Running:
         return self.started_ns is not None and self.plan.is_ready()
 
     def endpoint(self) -> dict[str, Any]:
-        """Where it is found, its process, and what its cold start took in nanoseconds."""
-        loaded_ns = self.plan.loading_ns(self.child.log.read_text(errors="replace"))
-        cold = {"started_ns": self.started_ns, "loaded_ns": loaded_ns}
-        return {**self.plan.endpoint, "pid": self.child.pid, **cold}
+        """Where it is found, its process, what its cold start took in nanoseconds, and what else it says."""
+        told = self.plan.told(self.child.log.read_text(errors="replace"))
+        return {**self.plan.endpoint, "pid": self.child.pid, "started_ns": self.started_ns, **told}
 
 
 class Fleet:
@@ -260,13 +261,24 @@ def triton_loading_ns(log: str, model: str) -> int | None:
     return (last - first) // timedelta(microseconds=1) * 1000 if last >= first else None
 
 
-def service_loading_ns(address: str) -> int | None:
-    """Nanoseconds that the PyTorch service says loading its model took; None where it does not say."""
+def triton_told(log: str, model: str) -> dict[str, Any]:
+    """What a tritonserver's log says of the load of its model, and of what was compiled in it."""
+    compiled = [
+        {"batch": int(images), "first_ns": round(float(first) * 1e6), "second_ns": round(float(then) * 1e6)}
+        for images, first, then in COMPILED.findall(log)
+    ]
+    return {"loaded_ns": triton_loading_ns(log, model), **({"compiled": compiled} if compiled else {})}
+
+
+def service_told(address: str) -> dict[str, Any]:
+    """What the PyTorch service says of its load, and of what it computes on and in."""
     reply = get(address, "/readyz")
     try:
-        return round(json.loads(reply[1])["load_s"] * 1e9) if reply else None
+        told = json.loads(reply[1]) if reply else {}
+        loaded = {"loaded_ns": round(told["load_s"] * 1e9)}
+        return {**loaded, "provider": f"PyTorch on {told['device']}", "precision": told["precision"]}
     except (ValueError, KeyError, TypeError):
-        return None
+        return {"loaded_ns": None}
 
 
 def fatal(log: str) -> str:

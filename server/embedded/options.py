@@ -6,17 +6,21 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from server.embedded.plans import GATEWAY, ONNX, TRITON_PORTS
+from server.embedded.plans import GATEWAY, INDUCTOR, ONNX, PYTORCH_ENGINES, TORCH, TRITON_PORTS
 from server.errors import SetUpError
-from server.hardware.device import COMPILED, DEVICES, TRT
-from server.spec import add_model_options
-from server.triton.repository import FP32, PAYLOADS
+from server.hardware.device import COMPILED, DEVICES, OPENVINO, TRT
+from server.spec import FP32, PRECISIONS, add_model_options
+from server.triton.repository import PAYLOADS
 from server.triton.tritonserver import VARIABLE
 
 EMULATED = "emulated"
 START_S, BUILD_S = 180.0, 900.0
 SERVERS = ("pytorch", *TRITON_PORTS, GATEWAY)
 DEFAULT = ("pytorch", ONNX, COMPILED)
+PYTORCHS = ("pytorch", *PYTORCH_ENGINES)
+"""Those that compute in what --precision says."""
+ALWAYS_FP32 = (ONNX, OPENVINO, COMPILED)
+"""Of `trt` the configuration says what it computes in."""
 LONGEST_MS = 60_000.0
 
 
@@ -87,13 +91,19 @@ class Wanted:
         """Those that are tritonservers and compute."""
         return tuple(name for name in (*TRITON_PORTS, COMPILED) if name in self.servers and name != EMULATED)
 
+    @property
+    def exported(self) -> tuple[str, ...]:
+        """Those of them that run the model's ONNX file."""
+        return tuple(name for name in self.engines if name not in PYTORCH_ENGINES)
+
 
 def wanted(options: argparse.Namespace) -> Wanted:
-    """What `--only` and `--emulate` ask for; SetUpError where one lacks the other.
+    """What `--only` and `--emulate` ask for; SetUpError where one lacks the other, or is not of --precision.
 
     A gateway brings its upstream with it.
     """
     servers = options.only or (DEFAULT if options.emulate is None else (EMULATED,))
+    check_precision(options.precision, servers)
     upstream = ""
     if GATEWAY in servers:
         upstream = ONNX if options.emulate is None or ONNX in servers else EMULATED
@@ -109,9 +119,23 @@ def wanted(options: argparse.Namespace) -> Wanted:
     return Wanted(servers, profile_of(options.emulate), upstream)
 
 
+def check_precision(precision: str, servers: tuple[str, ...]) -> None:
+    """SetUpError where servers would compute in something else, or none of them in this."""
+    if precision == FP32:
+        return
+    ours = ", ".join(PYTORCHS)
+    if others := [name for name in servers if name in ALWAYS_FP32]:
+        raise SetUpError(
+            f"--precision {precision}: {' and '.join(others)} can compute in {FP32} alone: leave "
+            f"{'them' if others[1:] else 'it'} out, and ask some of {ours}."
+        )
+    if not {*PYTORCHS} & {*servers}:
+        raise SetUpError(f"--precision {precision} is of {ours}: ask one of them, or leave it out.")
+
+
 def patience_s(options: argparse.Namespace, chosen: Wanted) -> float:
     """How long the servers may take to be ready, in seconds."""
-    return float(options.start_timeout_s or (BUILD_S if TRT in chosen.servers else START_S))
+    return float(options.start_timeout_s or (BUILD_S if {TRT, INDUCTOR} & {*chosen.servers} else START_S))
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
@@ -145,7 +169,8 @@ def _add_server_options(parser: argparse.ArgumentParser) -> None:
         type=_names,
         metavar="NAME,...",
         help=f"start some of {', '.join(SERVERS)} (default: {', '.join(DEFAULT)}; with --emulate: "
-        f"{EMULATED}); {COMPILED} is OpenVINO on the CPU, TensorRT on a GPU; {GATEWAY} stands before {ONNX}, "
+        f"{EMULATED}); {COMPILED} is OpenVINO on the CPU, TensorRT on a GPU; {TORCH} is the service's model "
+        f"behind Triton, {INDUCTOR} the same under torch.compile; {GATEWAY} stands before {ONNX}, "
         f"before {EMULATED} with --emulate, and brings it",
     )
     parser.add_argument(
@@ -158,6 +183,12 @@ def _add_server_options(parser: argparse.ArgumentParser) -> None:
         choices=DEVICES,
         default=DEVICES[0],
         help="what they compute on (default: CUDA where a GPU and onnxruntime-gpu are there, else the CPU)",
+    )
+    parser.add_argument(
+        "--precision",
+        choices=PRECISIONS,
+        default=FP32,
+        help=f"what {', '.join(PYTORCHS)} compute in (default: %(default)s)",
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
 
@@ -205,7 +236,8 @@ def _add_own_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--start-timeout-s",
         type=float,
-        help=f"give up after this (default: {START_S:.0f}; with TensorRT, which builds first, {BUILD_S:.0f})",
+        help=f"give up after this (default: {START_S:.0f}; with TensorRT or inductor, which build first, "
+        f"{BUILD_S:.0f})",
     )
     parser.add_argument("--json", action="store_true", help="speak in JSON lines, for programs")
     parser.add_argument("--until-stdin-closes", action="store_true", help="stop when standard input ends")

@@ -9,14 +9,16 @@ from typing import Any
 
 from server.cache import cache
 from server.embedded import leftovers
-from server.embedded.fleet import Plan, service_loading_ns, triton_loading_ns
+from server.embedded.fleet import Plan, service_told, triton_told
+from server.errors import SetUpError
+from server.hardware.compiler import compiler_lack
 from server.hardware.device import CPU, CPU_ALONE, CUDA, TENSORRT, TRT, Device
 from server.hardware.probe import with_libraries
 from server.models.export import onnx_path
 from server.net import choose_ports, get, reachable
 from server.settings import PREFIX, Settings
-from server.spec import ModelSpec
-from server.triton.repository import FP32, TRITON_MODELS, make_repository, served
+from server.spec import FP32, ROOT, ModelSpec
+from server.triton.repository import TRITON_MODELS, make_repository, served
 from server.triton.tritonserver import (
     VARIABLE,
     Wheel,
@@ -28,10 +30,12 @@ from server.triton.tritonserver import (
 )
 
 PYTORCH_PORT = 8002
-ONNX = "onnx"
+ONNX, TORCH, INDUCTOR = "onnx", "torch", "inductor"
+PYTORCH_ENGINES = (TORCH, INDUCTOR)
+"""The tritonservers whose models compute as the service does."""
 GATEWAY = "gateway"
 NAMED = (
-    *("MODEL", "PRETRAINED", "SEED", "DEVICE", "HOST", "PORT", "UPSTREAM", "UPSTREAM_MODEL"),
+    *("MODEL", "PRETRAINED", "SEED", "DEVICE", "PRECISION", "HOST", "PORT", "UPSTREAM", "UPSTREAM_MODEL"),
     *("TLS_CERT", "TLS_KEY", "MAX_DRAIN_S"),
 )
 """Settings that an embedded service is given; the others are those of the environment."""
@@ -45,6 +49,8 @@ TRITON_PORTS = {
     "openvino": (8020, 8021, 8022),
     "trt": (8020, 8021, 8022),
     "emulated": (8030, 8031, 8032),
+    TORCH: (8050, 8051, 8052),
+    INDUCTOR: (8060, 8061, 8062),
 }
 
 
@@ -58,6 +64,8 @@ class Hosting:
     trace_dir: Path | None = None
     payloads: tuple[str, ...] = (FP32,)
     device: Device = CPU_ALONE
+    precision: str = FP32
+    """What PyTorch's models compute in."""
     model_control: bool = False
     secret: str = ""
     """What those must send who change a tritonserver."""
@@ -65,11 +73,22 @@ class Hosting:
 
 def pytorch_plan(spec: ModelSpec, hosting: Hosting) -> Plan:
     """The PyTorch service."""
-    asked = os.environ.get("INFERSWARM_DEVICE", Settings.device)
-    # Of several GPUs the environment may name one, as cuda:1.
-    device = asked if asked.startswith(hosting.device.torch) else hosting.device.torch
-    settings = Settings(spec.name, spec.pretrained, spec.seed, device, hosting.host, PYTORCH_PORT)
+    settings = Settings(
+        spec.name,
+        spec.pretrained,
+        spec.seed,
+        torch_device(hosting.device),
+        hosting.precision,
+        hosting.host,
+        PYTORCH_PORT,
+    )
     return _service_plan("pytorch", settings, {})
+
+
+def torch_device(device: Device) -> str:
+    """What PyTorch computes on: of several GPUs the environment may name one, as cuda:1."""
+    asked = os.environ.get("INFERSWARM_DEVICE", Settings.device)
+    return asked if asked.startswith(device.torch) else device.torch
 
 
 def gateway_plan(engine: str, upstream: str, hosting: Hosting) -> Plan:
@@ -96,7 +115,7 @@ def _service_plan(name: str, settings: Settings, about: Mapping[str, str]) -> Pl
         {"url": f"http://{address}", **about},
         lambda: _answers(address, "/healthz"),
         lambda: _answers(address, "/readyz"),
-        lambda _: service_loading_ns(address),
+        lambda _: service_told(address),
     )
 
 
@@ -108,6 +127,33 @@ def model_parameters(spec: ModelSpec, weights_sha256: str) -> dict[str, str]:
         "model": spec.name,
         "weights": spec.weights,
         "weights_sha256": weights_sha256,
+    }
+
+
+def torch_parameters(engine: str, spec: ModelSpec, hosting: Hosting) -> dict[str, str]:
+    """What the copies of PyTorch's models are given; SetUpError where one is to be compiled and cannot be."""
+    if engine == INDUCTOR and (missing := compiler_lack()):
+        raise SetUpError(f"{missing}, or leave {INDUCTOR} out.")
+    device = torch_device(hosting.device)
+    return {
+        "sources": str(ROOT),
+        "model": spec.name,
+        "pretrained": spec.pretrained,
+        "seed": str(spec.seed),
+        "weights": spec.weights,
+        # On the CPU where no GPU is seen, as is announced.
+        "device": "cpu" if device == Settings.device else device,
+        "precision": hosting.precision,
+    }
+
+
+def compiling() -> dict[str, str]:
+    """The environment that torch.compile reads: where it keeps what it has made, and how it makes that."""
+    return {
+        "TORCHINDUCTOR_CACHE_DIR": str(cache("inductor")),
+        "TRITON_CACHE_DIR": str(cache("inductor/kernels")),
+        # In the model's own process: for others it would start the Python that a stub is not.
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",
     }
 
 
@@ -123,7 +169,7 @@ def engine_parameters(engine: str, given: Mapping[str, str], device: Device) -> 
 
 
 def triton_plan(engine: str, parameters: Mapping[str, str], wheel: Wheel, hosting: Hosting) -> Plan:
-    """A tritonserver with the model of `onnx`, `openvino` or `emulated`, given its parameters, and `null`."""
+    """A tritonserver with the model of an engine, or the emulated one, given its parameters, and `null`."""
     ports = choose_ports(hosting.host, list(TRITON_PORTS[engine]))
     http, grpc, metrics = (f"{reachable(hosting.host)}:{port}" for port in ports)
     model = TRITON_MODELS[engine]
@@ -140,19 +186,21 @@ def triton_plan(engine: str, parameters: Mapping[str, str], wheel: Wheel, hostin
         endpoint["emulated"] = parameters["emulated"]
     if engine in (ONNX, TRT):
         endpoint["provider"] = parameters.get("providers", CPU).split(",")[0]
+    if engine in PYTORCH_ENGINES:
+        endpoint |= {"provider": f"PyTorch on {parameters['device']}", "precision": parameters["precision"]}
     if hosting.trace_dir:
         trace = trace_file(hosting.trace_dir, engine)
         command += trace_options(trace)
         endpoint["trace"] = str(trace)
-    libraries = with_libraries(os.environ, hosting.device.folders)
+    environ = with_libraries(os.environ, hosting.device.folders) | (compiling() if engine == INDUCTOR else {})
     return Plan(
         engine,
         command,
-        {**triton_environment(wheel, backends, libraries), VARIABLE: hosting.secret},
+        {**triton_environment(wheel, backends, environ), VARIABLE: hosting.secret},
         endpoint,
         lambda: _answers(http, "/v2/health/live"),
         lambda: all(_answers(http, path) for path in ("/v2/health/ready", *asked)),
-        lambda log: triton_loading_ns(log, model),
+        lambda log: triton_told(log, model),
         prefix,
     )
 

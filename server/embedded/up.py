@@ -27,6 +27,7 @@ from server.embedded.plans import (
     gateway_plan,
     model_parameters,
     pytorch_plan,
+    torch_parameters,
     triton_plan,
 )
 from server.errors import SetUpError
@@ -149,7 +150,7 @@ def find_device(options: argparse.Namespace, chosen: Wanted, events: Events) -> 
     if not chosen.engines and "pytorch" not in chosen.servers:
         return Device()
     facts = DeviceFacts() if options.device == "cpu" else read_facts()
-    device = choose(options.device, facts, bool(chosen.engines))
+    device = choose(options.device, facts, bool(chosen.exported))
     events.progress(f"computing on {device.name}: {device.why}")
     return device
 
@@ -171,6 +172,7 @@ def start(
         trace_dir=options.trace_dir and options.trace_dir.resolve(),
         payloads=options.payloads,
         device=device,
+        precision=options.precision,
         model_control=options.model_control,
         secret=secret(os.environ),
     )
@@ -178,12 +180,13 @@ def start(
         fleet.start(pytorch_plan(spec, hosting))
     hashes = set()
     if wheel:
-        parameters = {}
-        if chosen.engines:
+        torch = (name for name in chosen.engines if name not in chosen.exported)
+        parameters = {name: torch_parameters(name, spec, hosting) for name in torch}
+        if chosen.exported:
             weights_sha256 = str(exported(spec, fleet, events)["weights_sha256"])
             hashes.add(weights_sha256)
             given = model_parameters(spec, weights_sha256)
-            parameters = {name: engine_parameters(name, given, device) for name in chosen.engines}
+            parameters |= {name: engine_parameters(name, given, device) for name in chosen.exported}
         if chosen.profile:
             parameters[EMULATED] = chosen.profile.parameters()
         plans = {name: triton_plan(name, given, wheel, hosting) for name, given in parameters.items()}
@@ -196,9 +199,9 @@ def start(
         hashes.add(service_weights(fleet.endpoints["pytorch"]["url"]))
     if len(hashes) > 1:
         raise SetUpError("PyTorch and ONNX hold different weights: run `python -m server export --force`.")
-    if not hashes:
+    if not chosen.engines and not hashes:
         return {"model": EMULATED, "weights": "none (emulated)", "weights_sha256": ""}
-    about = {"model": spec.name, "weights": spec.weights, "weights_sha256": hashes.pop()}
+    about = {"model": spec.name, "weights": spec.weights, "weights_sha256": "".join(hashes)}
     return {**about, "provider": device.provider}
 
 

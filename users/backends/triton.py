@@ -1,4 +1,4 @@
-"""Triton with ONNX Runtime, with TensorRT or what stands in for it, and with a model that only sleeps."""
+"""Triton with ONNX Runtime, TensorRT or what stands in for it, PyTorch, and with a model that only sleeps."""
 
 from dataclasses import replace
 from functools import partial
@@ -84,6 +84,8 @@ OPENVINO = triton(
     model="openclip_vit_b32_openvino",
     embedded="compiled",
 )
+TORCH = triton("torch", Facts(), model="openclip_vit_b32_torch", embedded="torch")
+INDUCTOR = triton("inductor", Facts(), model="openclip_vit_b32_inductor", embedded="inductor")
 EMULATED = triton(
     "emulated",
     Facts(computes=False, emulated=True, stands_for=ONNX.name),
@@ -104,4 +106,4 @@ ANY = replace(
     check=partial(check, mend="give the name of one that is ready"),
 )
 """A Triton whose endpoints say themselves what its models take."""
-BACKENDS = (ONNX, TRT, OPENVINO, EMULATED, ANY)
+BACKENDS = (ONNX, TRT, OPENVINO, TORCH, INDUCTOR, EMULATED, ANY)

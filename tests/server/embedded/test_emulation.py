@@ -63,7 +63,9 @@ def test_emulating_starts_that_server_alone_unless_others_are_named():
     assert emulated.engines == ()
     both = wanted(parse(["--emulate", "40+0", "--only", "onnx,emulated"]))
     assert both == Wanted(("onnx", "emulated"), EmulationProfile(40, 0))
-    assert both.engines == ("onnx",)
+    assert both.engines == both.exported == ("onnx",)
+    torch = wanted(parse(["--precision", "fp16", "--only", "pytorch,torch,inductor"]))
+    assert (torch.engines, torch.exported) == (("torch", "inductor"), ())
 
 
 @pytest.mark.parametrize(
@@ -76,6 +78,20 @@ def test_emulating_starts_that_server_alone_unless_others_are_named():
         (
             ["--only", "onnx", "--emulate", "a100"],
             "--emulate a100 has no server to set up: name emulated in --only, or leave it out.",
+        ),
+        (
+            ["--precision", "fp16"],
+            "--precision fp16: onnx and compiled can compute in fp32 alone: leave them out, and ask some of "
+            "pytorch, torch, inductor.",
+        ),
+        (
+            ["--precision", "fp16", "--only", "pytorch,openvino"],
+            "--precision fp16: openvino can compute in fp32 alone: leave it out, and ask some of "
+            "pytorch, torch, inductor.",
+        ),
+        (
+            ["--precision", "fp16", "--emulate", "a100"],
+            "--precision fp16 is of pytorch, torch, inductor: ask one of them, or leave it out.",
         ),
     ],
 )

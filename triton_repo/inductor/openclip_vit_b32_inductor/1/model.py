@@ -1,0 +1,1 @@
+../../../torch/openclip_vit_b32_torch/1/model.py

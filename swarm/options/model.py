@@ -25,6 +25,7 @@ from users.tls import Security
 from users.transport.connections import PER_USER, parse
 
 SIZES = ("quick", "full")
+PRECISIONS = ("fp32", "fp16")
 
 
 @dataclass(frozen=True)
@@ -251,6 +252,8 @@ class Options:
         help="Serve models that sleep: a100, rtx4080, rtx4090, or BASE+PER ms as 40+1.3; none: real ones")
     pretrained: str = text(OWN, "TAG|PATH", read=values.path_or_tag, unset="random, from a seed",
         help="Weights of the servers: a tag of open_clip, or a file")
+    precision: str = text(OWN, None, PRECISIONS[0], read=values.one_of(*PRECISIONS), choices=PRECISIONS,
+        help="What models in PyTorch compute in: fp32 or fp16")
     trace: bool = switch(OWN,
         help="Join Triton's own trace of each request to ours; costs time, and many users may crash Triton")
 

@@ -111,7 +111,7 @@ def contradictions(it: Options) -> Iterator[str]:
         yield "--repeat-until-decided: a search for a rate is not repeated; leave one of them out"
     if it.tls_no_verify and it.tls_ca:
         yield "--tls-no-verify: leaves --tls-ca nothing to do; leave one of them out"
-    for name in ("emulate", "trace"):
+    for name in ("emulate", "precision", "trace"):
         if not it.embedded and it.given(name):
             yield f"{flag(name)}: is of embedded servers; leave the URLs out, or {flag(name)}"
     if not it.embedded and any(it.links):

@@ -26,7 +26,7 @@ from users.backends.registry import FLOOR, backend_of, facts_of
 from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 
-TOLD = ("started_ns", "loaded_ns", "emulated", "provider", "upstream")
+TOLD = ("started_ns", "loaded_ns", "compiled", "emulated", "provider", "precision", "upstream")
 """What servers of our own say of themselves that a ledger keeps."""
 
 

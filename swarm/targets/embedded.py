@@ -51,6 +51,7 @@ def arguments(options: Options, asked: Iterable[Endpoint], model_control: bool =
     made = ["--pretrained", options.pretrained] if options.pretrained else []
     made += ["--emulate", options.emulate] if options.emulate else []
     made += ["--payloads", ",".join(payloads)] if payloads[1:] else []
+    made += ["--precision", options.precision] if options.given("precision") else []
     made += ["--model-control"] if model_control else []
     return [*made, "--only", ",".join(servers)]
 

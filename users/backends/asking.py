@@ -13,7 +13,7 @@ from users.tls import OPEN, Security
 from users.transport.admin_connection import PATIENCE_S, AdminConnection, Read
 
 SETTLE_S, SETTLE_TRIES = 0.05, 20
-STATED = ("model", "weights", "emulated")
+STATED = ("model", "weights", "emulated", "precision")
 MOST = 120
 """Characters of each."""
 

@@ -63,7 +63,8 @@ def _listed(value: object) -> str:
 def _server(about: Mapping[str, Any]) -> str:
     """Whose it is, and what it computes on or whom it asks, where it said so."""
     whose = "embedded" if about.get("embedded") else "given"
-    return ", ".join(str(text) for text in (whose, about.get("provider"), about.get("upstream")) if text)
+    told = (whose, *(about.get(name) for name in ("provider", "precision", "upstream")))
+    return ", ".join(str(text) for text in told if text)
 
 
 def links(study: Study) -> Table:

@@ -13,6 +13,7 @@ from reports.study.study import Study
 HEADS = ("endpoint", "start s", "load s", "batch", "first ms", "next ms")
 RELOADED = "after the study had loaded the model again: medians over {}"
 VERY_FIRST = "the first request to this server in this study"
+COMPILED = "compiled while the server started, within its load: for one image, and from two on for any number"
 
 
 def cold_starts(study: Study) -> Table:
@@ -36,7 +37,11 @@ def _rows(study: Study, endpoint: str, notes: StudyNotes) -> list[tuple[TableCel
     about = study.described.get(endpoint, {})
     told = [about.get(name) for name in ("started_ns", "loaded_ns")]
     found = [record for record in study.colds if record["endpoint"] == endpoint]
-    shapes = [*(record for record in found if not record.get("reloaded")), *_reloaded(found)]
+    shapes = [
+        *({**record, "compiled": True} for record in about.get("compiled") or ()),
+        *(record for record in found if not record.get("reloaded")),
+        *_reloaded(found),
+    ]
     if not shapes and told == [None, None]:
         return []
     head, starts = notes.head(endpoint, endpoint), [known(value_ns, 1e9) for value_ns in told]
@@ -51,6 +56,7 @@ def _shape(shapes: Sequence[Record], place: int, notes: Footnotes) -> tuple[Tabl
         return (MISSING,) * 3
     shape = shapes[place]
     said = [VERY_FIRST] if shape.get("opening") else []
+    said += [COMPILED] if shape.get("compiled") else []
     said += [RELOADED.format(plural(loads, "load"))] if (loads := shape.get("loads")) else []
     first = TableCell(ms(shape.get("first_ns")), notes.marks(said))
     return str(shape["batch"]), first, ms(shape.get("second_ns"))

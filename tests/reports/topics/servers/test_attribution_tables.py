@@ -131,6 +131,24 @@ def test_cold_starts_have_a_row_for_each_shape(tmp_path: Folder) -> None:
     assert notes_at(table, 2, 0) == [OPENVINO]
 
 
+def test_what_was_compiled_while_a_server_started_comes_first(tmp_path: Folder) -> None:
+    book = Book()
+    book.endpoint("onnx-http", "127.0.0.1:8010")
+    book.plan("onnx-http", 1, 1)
+    compiled = [{"batch": 1, "first_ns": 29_300 * MS, "second_ns": 80 * MS}]
+    book.header["endpoints"]["onnx-http"] |= {"loaded_ns": 30_000 * MS, "compiled": compiled}
+    book.cold("onnx-http", 1, 90 * MS, 85 * MS)
+    table = cold_starts(load_study(book.write(tmp_path)))
+    assert texts(table) == [
+        ["onnx-http", "–", "30.0", "1", "29,300", "80.0"],
+        ["onnx-http", "", "", "1", "90.0", "85.0"],
+    ]
+    assert [notes_at(table, row, 4) for row in range(2)] == [
+        ["compiled while the server started, within its load: for one image, and from two on for any number"],
+        [],
+    ]
+
+
 def test_a_servers_opening_request_is_marked_wherever_it_stands(tmp_path: Folder) -> None:
     """And none in ledgers that do not tell which it was."""
     book = Book()

@@ -24,14 +24,16 @@ HOMES = (
 )
 """The backends' own files, what theirs share, and what ledgers of old left unsaid."""
 FAMILY = "triton"
-AMBIGUOUS = ("service",)
-"""A backend, and a part of a request's time: it counts alone in programs that say how endpoints are asked."""
+AMBIGUOUS = ("service", "torch")
+"""Backends, and a part of a request's time or a package: they count in programs that say how endpoints are
+asked, and in no others."""
 ASKING = ("swarm/options/", "swarm/targets/")
 UNMISTAKABLE = ("onnx", "openvino", "pytorch", "trt")
 """Names that mean nothing else. Others, such as `emulated`, are words too: they count in a text that is one
 name, alone or before a hyphen or an underscore. Sentences may speak of ONNX and Triton, the products."""
 SCHEME = "the scheme of a URL that --endpoint takes, and the backend that it is of"
 FLAG, EXAMPLE = "a flag of the published studies", "an example in a sentence for a person"
+PACK = "the servers that are started on a GPU host"
 STATED = "what a server says that it emulates, a field of the header"
 ALLOWED = {
     ("swarm/targets/endpoints.py", name): "the endpoints of the published studies"
@@ -55,6 +57,7 @@ ALLOWED = {
     ("reports/gates/select.py", "null"): "what ledgers call a floor's backend",
     ("reports/cells_csv/sides.py", "null"): "JSON's word for nothing",
     ("reports/topics/published/hypotheses.py", "pytorch"): "what the published studies had supposed",
+    **{("swarm/gpu_pack/steps.py", name): PACK for name in ("pytorch", "inductor", "onnx", "trt")},
     **{
         (f"swarm/{place}.py", FAMILY): "the traces of a server that is started here with --trace"
         for place in ("study/master", "study/dependencies")

@@ -6,12 +6,12 @@ import platform
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from server.errors import SetUpError
-from server.hardware import device
+from server.hardware import device, gpu_host
 from server.hardware.device import TENSORRT, DeviceFacts
+from server.hardware.gpu_host import line, version_of
 from server.hardware.nvml import read_gpus
 from server.hardware.probe import read_facts
 from server.triton.tritonserver import find_wheel
@@ -118,7 +118,16 @@ def _numbers_of(text: str) -> tuple[int, ...]:
 
 def main(argv: list[str]) -> int:
     """Print what was found and what can be run, one line each; 2 where the servers cannot run on the CPU."""
-    argparse.ArgumentParser(prog="python -m server doctor", description=__doc__).parse_args(argv)
+    parser = argparse.ArgumentParser(prog="python -m server doctor", description=__doc__)
+    parser.add_argument(
+        "--gpu", action="store_true", help="what a GPU host with PyTorch alone can run of a GPU pack"
+    )
+    parser.add_argument("--json", action="store_true", help="of --gpu: as JSON, for programs")
+    options = parser.parse_args(argv)
+    if options.json and not options.gpu:
+        parser.error("--json is of --gpu: give that, too")
+    if options.gpu:
+        return gpu_host.main(options.json)
     host = look()
     print("\n".join([*findings(host), "", *verdicts(host)]))
     return 2 if cpu_lacks(host) else 0
@@ -141,8 +150,8 @@ def look() -> HostFinding:
 
 def installed() -> dict[str, str]:
     """The versions of the packages that are there; ONNX Runtime's is that of either of its packages."""
-    found = {name: _version(name) for name in (*PACKAGES, GPU_PACKAGE)}
-    if gpu_runtime := _version(GPU_RUNTIME):
+    found = {name: version_of(name) for name in (*PACKAGES, GPU_PACKAGE)}
+    if gpu_runtime := version_of(GPU_RUNTIME):
         found["onnxruntime"] = f"{gpu_runtime} ({GPU_RUNTIME})"
     return {name: text for name, text in found.items() if text}
 
@@ -181,21 +190,21 @@ def docker_of(said: Mapping[str, Any], error: str) -> Docker:
 
 def findings(host: HostFinding) -> Iterator[str]:
     """A line for each thing that was looked for."""
-    yield _line("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+    yield line("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     for name in PACKAGES:
-        yield _line(name, host.packages.get(name) or f"missing: {INSTALL}")
-    yield _line("tritonserver", host.tritonserver or "cannot run here: see below")
+        yield line(name, host.packages.get(name) or f"missing: {INSTALL}")
+    yield line("tritonserver", host.tritonserver or "cannot run here: see below")
     if host.libpython:
-        yield _line("libpython", host.libpython)
+        yield line("libpython", host.libpython)
     unseen = f"missing: {INSTALL}; until then no GPU is seen"
-    yield _line(GPU_PACKAGE, host.packages.get(GPU_PACKAGE) or unseen)
-    yield _line("GPU", ", ".join(host.gpu.gpus) or "none")
+    yield line(GPU_PACKAGE, host.packages.get(GPU_PACKAGE) or unseen)
+    yield line("GPU", ", ".join(host.gpu.gpus) or "none")
     if host.gpu.gpus:
         runs = "can be used" if host.gpu.runs(TENSORRT) else host.gpu.failed.get(TENSORRT, "not found")
-        yield _line("TensorRT", runs)
+        yield line("TensorRT", runs)
     docker = host.docker
     engine = f"engine {docker.engine}" if docker.engine else f"no engine ({docker.error})"
-    yield _line("docker", f"{docker.client}, {engine}" if docker.client else "none")
+    yield line("docker", f"{docker.client}, {engine}" if docker.client else "none")
 
 
 def verdicts(host: HostFinding) -> Iterator[str]:
@@ -205,14 +214,3 @@ def verdicts(host: HostFinding) -> Iterator[str]:
         first, *others = profile.lacks or (profile.how,)
         yield f"  {profile.name:14} {'no ' if profile.lacks else 'yes'}  {first}"
         yield from (f"{'':22}{lack}" for lack in others)
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""
-
-
-def _line(what: str, found: str) -> str:
-    return f"{what:15} {found}"

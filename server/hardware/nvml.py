@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -21,21 +23,31 @@ class Gpu:
 
 def read_gpus() -> list[Gpu]:
     """Every GPU that NVML can read now; one that has been lost is left out."""
+    found = _asked(lambda nvml: [_read(nvml, index) for index in range(nvml.nvmlDeviceGetCount())])
+    return [gpu for gpu in found or () if gpu is not None]
+
+
+def driver() -> str:
+    """The version of NVIDIA's driver; empty without one."""
+    return str(_asked(lambda nvml: nvml.nvmlSystemGetDriverVersion()) or "")
+
+
+def _asked(question: Callable[[Any], T]) -> T | None:
+    """What NVML answers; None where it does not, or is not there."""
     try:
         import pynvml
     except ImportError:
-        return []
+        return None
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError:
-        return []
+        return None
     try:
-        found = [_read(pynvml, index) for index in range(pynvml.nvmlDeviceGetCount())]
+        return question(pynvml)
     except pynvml.NVMLError:
-        return []
+        return None
     finally:
         pynvml.nvmlShutdown()
-    return [gpu for gpu in found if gpu is not None]
 
 
 def _read(nvml: Any, index: int) -> Gpu | None:

@@ -133,7 +133,7 @@ def test_a_missing_tritonserver_is_said_once():
 
 def test_either_onnx_runtime_will_do(monkeypatch):
     versions = {"onnxruntime-gpu": "1.31.1", "torch": "2.13.0"}
-    monkeypatch.setattr(doctor, "_version", lambda name: versions.get(name, ""))
+    monkeypatch.setattr(doctor, "version_of", lambda name: versions.get(name, ""))
     assert doctor.installed() == {"torch": "2.13.0", "onnxruntime": "1.31.1 (onnxruntime-gpu)"}
 
 

@@ -1,0 +1,59 @@
+"""Energy, clocks and memory of a GPU in each cell, read off what studies left."""
+
+import csv
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from statistics import fmean
+
+HEADS = ("step", "cell", "images/s", "p50 ms", "util %", "W", "J/image", "SM MHz", "memory GB")
+NONE = "no GPU told of its power, clock or memory"
+
+
+def rows(step: str, folder: Path) -> Iterator[tuple[str, ...]]:
+    """One row for each cell and repeat of a study in `folder` whose GPU told anything."""
+    clocks = clocks_of(read(folder / "timeline.csv"))
+    for cell in read(folder / "cells.csv"):
+        told = (
+            cell["gpu_util_pct"],
+            cell["gpu_power_w"],
+            cell["joules_per_image"],
+            clocks.get((cell["cell"], cell["repeat"]), ""),
+            scaled(cell["gpu_memory_bytes"], 1e-9),
+        )
+        if any(told):
+            yield (step, cell["cell"], cell["images_per_s"], cell["latency_p50_ms"], *told)
+
+
+def clocks_of(timeline: Iterable[Mapping[str, str]]) -> dict[tuple[str, str], str]:
+    """The mean SM clock in MHz of each run's measure phase."""
+    found = defaultdict[tuple[str, str], list[float]](list)
+    for second in timeline:
+        if second["phase"] == "measure" and second["gpu_sm_clock_mhz"]:
+            found[second["cell"], second["repeat"]].append(float(second["gpu_sm_clock_mhz"]))
+    return {run: f"{fmean(values):.0f}" for run, values in found.items()}
+
+
+def scaled(text: str, factor: float) -> str:
+    """A number in another unit; nothing for none."""
+    return f"{float(text) * factor:.2f}" if text else ""
+
+
+def read(file: Path) -> list[dict[str, str]]:
+    """A table's rows; none where there is no file."""
+    if not file.exists():
+        return []
+    with file.open(newline="") as text:
+        return list(csv.DictReader(text))
+
+
+def table(lines: Iterable[tuple[str, ...]]) -> str:
+    """All rows as text, in columns; a sentence where there are none."""
+    found = [HEADS, *lines]
+    if not found[1:]:
+        return NONE
+    widths = [max(map(len, column)) for column in zip(*found, strict=True)]
+    return "\n".join(
+        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+        for line in found
+    )

@@ -47,6 +47,7 @@ ALLOWED = {
     ("swarm/targets/discover.py", FAMILY): "what a model takes is asked by its API",
     ("swarm/options/model.py", FAMILY): EXAMPLE,
     ("swarm/targets/probe.py", FAMILY): EXAMPLE,
+    ("swarm/gpu_pack/build.py", FAMILY): "a file of requirements",
     ("swarm/options/model.py", "onnx"): EXAMPLE,
     ("reports/gates/require.py", "onnx"): EXAMPLE,
     ("swarm/output/results_folder.py", "emulated"): STATED,

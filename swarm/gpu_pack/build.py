@@ -54,7 +54,7 @@ def main(argv: Sequence[str]) -> int:
     if not 0 < options.part_mb <= MOST_MB:
         parser.error(f"--part-mb takes megabytes up to {MOST_MB}")
     try:
-        with tempfile.TemporaryDirectory(dir=options.out.parent) as scratch:
+        with tempfile.TemporaryDirectory(dir=options.out.parent, prefix="gpu-pack-") as scratch:
             made = build(Path(scratch), options.python, round(options.part_mb * 1e6))
             shutil.rmtree(options.out, ignore_errors=True)
             made.rename(options.out)

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -148,7 +149,9 @@ def run_step(
     step: PackStep, command: Sequence[str], places: Places, marks: Marks, now_s: Callable[[], float]
 ) -> None:
     """Run one, and keep its results whatever becomes of it."""
-    results = places.home / "results" / f"{step.name}-{now_s():.0f}"
+    results = places.home / "results" / step.name
+    # Of a run that failed or was cut, which this one takes the place of.
+    shutil.rmtree(results, ignore_errors=True)
     results.mkdir(parents=True)
     began_s = now_s()
     code: int | None = None
@@ -225,9 +228,7 @@ def write_summary(places: Places, marks: Marks) -> None:
     """The table of steps, and energy, clocks and memory, in `out`/summary.txt and on the terminal."""
     lines = ["", *table_of_steps(marks)]
     folders = (
-        (step.name, folder)
-        for step in STEPS
-        for folder in sorted((places.home / "results").glob(f"{step.name}-*/*/"))
+        (step.name, folder) for step in STEPS for folder in (places.home / "results" / step.name).glob("*/")
     )
     found = [row for name, folder in folders for row in energy.rows(name, folder)]
     lines += ["", "e-energy: energy, clocks and memory, by cell", energy.table(found)]

@@ -37,7 +37,7 @@ class PackError(Exception):
 
 
 def main(argv: Sequence[str]) -> int:
-    """Unpack, set up, and become swarm.gpu_pack.perform; 2 where pack or host is unfit, 3 while parts lack."""
+    """Unpack, set up, and become swarm.gpu_pack.perform; 2 where pack or host is unfit, 3 if parts lack."""
     began_s = time.time()
     options = parse(argv)
     pack = Path(__file__).resolve().parent
@@ -111,7 +111,7 @@ def check_host(manifest: dict[str, Any]) -> None:
     here = ".".join(map(str, sys.version_info[:2]))
     if here != manifest["python"]:
         raise PackError(
-            f"the pack is for Python {manifest['python']}, and {sys.executable} is {here}: run it by another, "
+            f"the pack is for Python {manifest['python']}, and {sys.executable} is {here}: run it by that, "
             f"or make one by `make gpu-pack ARGS='--python {here}'`."
         )
     if importlib.util.find_spec("torch") is None:
@@ -136,9 +136,9 @@ def arrive(pack: Path, parts: Iterable[Part], home: Path) -> None:
         print(f"{part['name']} has been unpacked", flush=True)
     if lacking:
         have, them = ("have", "them") if lacking[1:] else ("has", "it")
-        text = (
-            f"{' and '.join(lacking)} {have} not arrived: put {them} beside gpu-pack/run, and call it again."
-        )
+        *some, last = lacking
+        names = f"{', '.join(some)} and {last}" if some else last
+        text = f"{names} {have} not arrived: put {them} beside gpu-pack/run, and call it again."
         raise PackError(text, NOT_ALL)
 
 

@@ -1,0 +1,200 @@
+"""Steps in the time there is: each leaves its results, what is done is not run again, and the rest waits."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tarfile
+import time
+from pathlib import Path
+
+import pytest
+
+from swarm.gpu_pack import perform
+from swarm.gpu_pack.perform import Marks, Places, main, run_for
+from swarm.gpu_pack.steps import STEPS, LentHost, PackStep
+
+STUDY = """\
+import json, pathlib, sys, time
+folder = pathlib.Path(sys.argv[-1], "step7-x")
+folder.mkdir(parents=True)
+(folder / "cells.csv").write_text(sys.argv[1])
+(folder / "study.json").write_text(json.dumps({"findings": ["what " + sys.argv[1] + " found"]}))
+print("the log of", sys.argv[1])
+sys.exit(int(sys.argv[2]))
+"""
+WAITING = """\
+import pathlib, signal, sys, time
+folder = pathlib.Path(sys.argv[-1], "step7-x")
+folder.mkdir(parents=True)
+def end(*_):
+    (folder / "cells.csv").write_text("cut short")
+    sys.exit(130)
+signal.signal(signal.SIGINT, end)
+print("ready", flush=True)
+time.sleep(60)
+"""
+ALL = LentHost(dict.fromkeys(("pytorch", "torch", "inductor", "onnx", "trt", "links"), ""))
+
+
+def study(name: str, exit_code: int = 0, least_s: float = 1) -> PackStep:
+    return PackStep(name, name, least_s, lambda host: (sys.executable, "-c", STUDY, name, str(exit_code)))
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    (tmp_path / "out").mkdir()
+    return Places(tmp_path / "home", tmp_path / "out", time.time() + 300)
+
+
+@pytest.fixture
+def marks(tmp_path: Path) -> Marks:
+    return Marks(tmp_path / "home/steps", {"commit": "abc"})
+
+
+def states(marks: Marks, *steps: PackStep) -> list[str]:
+    return [str(marks.of(step)["state"]) for step in steps]
+
+
+def packed(places: Places, name: str) -> dict[str, str]:
+    with tarfile.open(places.out / f"{name}.tar.gz") as found:
+        members = [(member, found.extractfile(member)) for member in found.getmembers()]
+        return {member.name: file.read().decode() for member, file in members if file}
+
+
+def test_each_step_leaves_its_results_even_where_one_fails(places: Places, marks: Marks) -> None:
+    steps = [study("a", 1), study("b", 3), study("c")]
+    perform.perform(steps, ALL, places, marks)
+    assert states(marks, *steps) == ["failed", "done", "done"]
+    assert marks.of(steps[0])["said"] == "what a found"
+    for name in "abc":
+        assert packed(places, name) == {
+            f"{name}/{name}.log": f"the log of {name}\n",
+            f"{name}/cells.csv": name,
+            f"{name}/study.json": json.dumps({"findings": [f"what {name} found"]}),
+        }
+
+
+def test_a_step_that_says_nothing_is_told_by_the_end_of_its_log(places: Places, marks: Marks) -> None:
+    step = PackStep(
+        "a", "a", 1, lambda host: (sys.executable, "-c", "import sys; sys.exit('no such option')")
+    )
+    perform.perform([step], ALL, places, marks)
+    assert (states(marks, step), marks.of(step)["said"]) == (["failed"], "no such option")
+
+
+def test_what_is_done_is_not_run_again_and_what_failed_comes_last(places: Places, marks: Marks) -> None:
+    first, second = study("a", 1), study("b")
+    perform.perform([first, second], ALL, places, marks)
+    ran: list[str] = []
+
+    def noting(name: str) -> PackStep:
+        return study(name)._replace(options=lambda host: (ran.append(name), study(name).options(host))[1])  # type: ignore[func-returns-value]
+
+    again = [noting(name) for name in "abc"]
+    perform.perform(again, ALL, places, marks)
+    assert ran == ["c", "a"]
+    assert states(marks, *again) == ["done"] * 3
+    other = Marks(places.home / "steps", {"commit": "def"})
+    assert states(other, *again) == ["left"] * 3
+
+
+def test_a_step_without_the_time_it_needs_is_not_begun(places: Places, marks: Marks) -> None:
+    clock = iter(range(1000, 2000))
+    places.deadline_s = 1000 + perform.RESERVE_S + 60
+    steps = [study("long", least_s=100), study("short", least_s=10)]
+    perform.perform(steps, ALL, places, marks, lambda: float(next(clock)))
+    assert states(marks, *steps) == ["left", "done"]
+
+
+def test_a_study_at_the_end_of_its_time_is_told_to_end_and_keeps_what_it_has(
+    places: Places, marks: Marks, tmp_path: Path
+) -> None:
+    step = PackStep("a", "a", 1, lambda host: (sys.executable, "-c", WAITING))
+    places.deadline_s = time.time() + perform.RESERVE_S + 2
+    perform.perform([step], ALL, places, marks)
+    assert states(marks, step) == ["cut"]
+    assert packed(places, "a") == {"a/a.log": "ready\n", "a/cells.csv": "cut short"}
+
+
+def test_a_command_ends_with_all_that_it_started(tmp_path: Path) -> None:
+    child = "import subprocess, sys; print(subprocess.Popen(['sleep', '61']).pid, flush=True)"
+    assert run_for([sys.executable, "-c", child], tmp_path / "log", 30) == 0
+    pid = int((tmp_path / "log").read_text())
+    for _ in range(100):
+        if not Path(f"/proc/{pid}").exists() or "State:\tZ" in Path(f"/proc/{pid}/status").read_text():
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"process {pid} is still there")
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[PackStep]:
+    """The steps of a pack, in place of its own."""
+    steps = [study("a-one"), study("b-two")]
+    monkeypatch.setattr(perform, "STEPS", steps)
+    monkeypatch.setattr(perform, "ask_doctor", lambda small: ALL)
+    return steps
+
+
+def call(places: Places, *more: str) -> int:
+    given = [f"--home={places.home}", f"--out={places.out}", f"--began={time.time()}", "--minutes=2", *more]
+    return main(given)
+
+
+def test_the_call_says_what_was_done_and_what_is_left(
+    places: Places, asked: list[PackStep], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(places, "--steps=a") == 0
+    assert call(places) == 0
+    summary = (places.out / "summary.txt").read_text().splitlines()
+    assert [line.split()[:2] for line in summary[1:3]] == [["a-one", "done"], ["b-two", "done"]]
+    assert summary[1].endswith("what a-one found")
+    assert summary[-1] == "no GPU told of its power, clock or memory"
+    assert f"Results: {places.out}" in capsys.readouterr().out
+    assert call(places, "--small") == 0
+    assert json.loads((places.home / "steps/a-one.json").read_text())["small"] is True
+
+
+def test_steps_that_are_left_and_those_that_failed_have_codes_of_their_own(
+    places: Places, asked: list[PackStep]
+) -> None:
+    asked[1] = study("b-two", least_s=1_000)
+    assert call(places) == 3
+    asked[1] = study("b-two", 1)
+    assert call(places) == 1
+
+
+def test_an_unknown_step_is_refused(
+    places: Places, asked: list[PackStep], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        call(places, "--steps=a,z")
+    assert caught.value.code == 2
+    assert "'z' is no step; they are a-one, b-two" in capsys.readouterr().err
+
+
+def test_every_step_says_what_it_runs_or_why_it_cannot() -> None:
+    for small in (False, True):
+        for step in STEPS:
+            command = step.options(ALL._replace(small=small))
+            assert isinstance(command, tuple)
+            assert command[0] == sys.executable
+    alone = LentHost({**dict.fromkeys(ALL.lacks, "no tritonserver"), "pytorch": ""})
+    said = {step.name: step.options(alone) for step in STEPS}
+    assert [name for name, one in said.items() if isinstance(one, tuple)] == [
+        "a-timelines",
+        "b-fp32",
+        "b-fp16",
+    ]
+    assert said["c-saturation"] == "none of its servers can run here"
+    assert said["f-link"] == "no tritonserver"
+
+
+def test_what_can_run_is_asked_and_in_half_precision_no_onnx() -> None:
+    five = "pytorch-http,torch-http,torch-grpc,inductor-http,inductor-grpc"
+    steps = {step.name: step.options(ALL) for step in STEPS}
+    assert steps["b-fp32"][7] == f"{five},onnx-http,onnx-grpc,trt-http,trt-grpc"
+    assert steps["b-fp16"][7] == f"{five},trt-http,trt-grpc"
+    bare = LentHost({**ALL.lacks, "onnx": "no", "trt": "no"})
+    assert {step.name: step.options(bare) for step in STEPS}["b-fp32"][7] == five

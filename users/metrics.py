@@ -7,6 +7,20 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
+MIB = 2**20
+DCGM_FIELDS = {
+    "DCGM_FI_DEV_GPU_UTIL": ("util_pct", 1),
+    "DCGM_FI_DEV_FB_USED": ("memory_bytes", MIB),
+    "DCGM_FI_DEV_POWER_USAGE": ("power_w", 1),
+    "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION": ("energy_j", 1e-3),
+    "DCGM_FI_DEV_SM_CLOCK": ("sm_clock_mhz", 1),
+}
+"""Of dcgm-exporter's page, by the units of its etc/default-counters.csv: %, MiB, W, mJ, MHz."""
+IDS = ("UUID", "gpu", "gpu_uuid")
+"""Labels that say which GPU a sample is of, the first that is there: dcgm-exporter's `gpu` is a number."""
+PART_OF_GPU = "GPU_I_ID"
+"""dcgm-exporter's label of what it says of a MIG instance, and not of the whole GPU."""
+
 
 def samples(page: str, names: Collection[str]) -> Iterator[Sample]:
     """The samples of these names on a page. Raises ValueError if it is none.
@@ -27,7 +41,9 @@ def gpus_of(page: str, fields: Mapping[str, tuple[str, float]]) -> dict[str, Any
     told = []
     for sample in samples(page, fields):
         field, factor = fields[sample.name]
-        told.append((sample.labels.get("gpu") or sample.labels["gpu_uuid"], field, sample.value * factor))
+        if PART_OF_GPU not in sample.labels:
+            name = next(sample.labels[label] for label in IDS if label in sample.labels)
+            told.append((name, field, sample.value * factor))
     found = gpu_records(told)
     return {"gpus": found} if found else {}
 

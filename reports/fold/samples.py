@@ -51,6 +51,8 @@ class Readings:
     def __init__(self, samples: Iterable[Record] = ()) -> None:
         self._util, self._power, self._cpu = array("d"), array("d"), array("d")
         self._most_bytes, self._slowest_mhz = list[float](), list[float]()
+        self._energy = list[tuple[int, float]]()
+        """The first and the last reading of all GPUs' counters of energy: the second, and joules."""
         self._gpus = 0
         for sample in samples:
             self.add(sample)
@@ -60,6 +62,8 @@ class Readings:
         now, host = gpus_at(sample), sample.get("host") or {}
         self._util.extend(_known(now.util_pct))
         self._power.extend(_known(now.power_w))
+        if joules := _of_all(sample.get("gpus") or (), "energy_j"):
+            self._energy = [*self._energy[:1], (sample["second"], sum(joules))]
         self._cpu.extend(_known(host.get("cpu_pct")))
         self._most_bytes = [max(known)] if (known := [*self._most_bytes, *_known(now.memory_bytes)]) else []
         self._slowest_mhz = [min(known)] if (known := [*self._slowest_mhz, *_known(now.sm_clock_mhz)]) else []
@@ -69,7 +73,14 @@ class Readings:
     def over(self) -> Gpus:
         """Mean utilisation and power, most memory, slowest clock."""
         most_bytes, slowest_mhz = (next(iter(one), None) for one in (self._most_bytes, self._slowest_mhz))
-        return Gpus(_mean(self._util), most_bytes, _mean(self._power), slowest_mhz)
+        return Gpus(_mean(self._util), most_bytes, self._mean_power_w, slowest_mhz)
+
+    @property
+    def _mean_power_w(self) -> float | None:
+        """By counters of energy, which miss nothing between two readings; without these, by the readings."""
+        (began, before), (ended, after) = (*self._energy, (0, 0.0), (0, 0.0))[:2]
+        # A counter starts again with its driver.
+        return (after - before) / (ended - began) if ended > began and after > before else _mean(self._power)
 
     @property
     def host_cpu_pct(self) -> float | None:
@@ -192,7 +203,8 @@ class Cost:
 def costs(images_per_s: float | None, power_w: float | None, options: Mapping[str, Any]) -> Cost:
     """By the header's options, whose `usd_per_hour` is what the servers cost together.
 
-    `power_w` is the mean over the measure phase of all GPUs that were sampled, with what they draw idle.
+    `power_w` is the mean over the measure phase of all GPUs that were sampled, with what they draw idle: by
+    their counters of energy where they have these.
     """
     usd = options.get("usd_per_hour")
     return Cost(

@@ -194,14 +194,24 @@ def set_congestion_control(namespace: str, congestion_control: str) -> None:
 
 @contextmanager
 def _allowed(congestion_control: str) -> Iterator[None]:
-    """For this moment namespaces may choose the algorithm: the kernel asks when one is chosen, not later."""
+    """For this moment namespaces may choose the algorithm: the kernel asks when one is chosen, not later.
+
+    Raises LinkError where the list of those that may be chosen cannot be changed.
+    """
     listed = TCP / "tcp_allowed_congestion_control"
     with _locked(NAMESPACES):
         before = listed.read_text()
         if congestion_control in before.split():
             yield
             return
-        listed.write_text(f"{before.strip()} {congestion_control}\n")
+        try:
+            listed.write_text(f"{before.strip()} {congestion_control}\n")
+        except OSError as error:
+            # It is one list for all: only from the first namespace can it be written.
+            raise LinkError(
+                f"no namespace may choose {congestion_control} here, and {listed} cannot be written "
+                f"({error.strerror}): add it there as root, outside of any network namespace"
+            ) from error
         try:
             yield
         finally:

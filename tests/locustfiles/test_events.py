@@ -21,38 +21,14 @@ EXAMPLE = ROOT / "examples" / "timelines.py"
 SIZE = ("--iterations", "3", "--seconds", "2.5", "--warm-up", "1", "--cells", "*/b1/*")
 WHOLE = (0, 3)
 """Exit codes of a study that came to its end: 3 where this machine had too little time for it."""
-NVML = """
-import time
-from types import SimpleNamespace
-
-NVML_CLOCK_SM = 1
-
-
-class NVMLError(Exception):
-    pass
-
-
-def nvmlInit(): ...
-def nvmlShutdown(): ...
-def nvmlDeviceGetCount(): return 1
-def nvmlDeviceGetHandleByIndex(index): return index
-def nvmlDeviceGetUUID(handle): return f"GPU-{handle}"
-def nvmlDeviceGetName(handle): return "a stand-in"
-def nvmlDeviceGetUtilizationRates(handle): return SimpleNamespace(gpu=int(time.time()) % 100)
-def nvmlDeviceGetMemoryInfo(handle): return SimpleNamespace(used=1 << 30)
-def nvmlDeviceGetTotalEnergyConsumption(handle): return int(time.time() * 1000)
-def nvmlDeviceGetPowerUsage(handle): return 100_000 + int(time.time()) % 1_000
-def nvmlDeviceGetClockInfo(handle, clock): return 1980
-"""
-"""A GPU whose figures change with each second, for machines that have none."""
+REPLAYED = ROOT / "tests/replayed"
+"""A GPU for machines that have none: what it tells changes with each second (tests/replayed/README.md)."""
 
 
 @pytest.fixture
-def gpu(tmp_path_factory: pytest.TempPathFactory) -> str:
+def gpu() -> str:
     """The PYTHONPATH on which the stand-in for NVML is."""
-    folder = tmp_path_factory.mktemp("nvml")
-    (folder / "pynvml.py").write_text(NVML)
-    return os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    return os.pathsep.join([str(REPLAYED), os.environ.get("PYTHONPATH", "")])
 
 
 def locust(
@@ -137,8 +113,32 @@ def test_a_timeline_of_ones_own_is_the_reports(
     known = [row for row in rows if row["latency_p50_ms"] and row["gpu_util_pct"]]
     assert len({row["cell"] for row in known}) == 2
     assert len(known) >= 6
-    assert len({row["gpu_util_pct"] for row in known}) == len({row["t_s"] for row in known})
+    assert len({row["gpu_power_w"] for row in known}) == len({row["t_s"] for row in known})
     assert "missed events" not in console.text
+    assert_as_replayed(console)
+
+
+def assert_as_replayed(console: Console) -> None:
+    """Each second has a row of the recording; a cell's energy is what the counter gained in its seconds."""
+    rows = {row["power_w"]: row for row in read(REPLAYED / "nvml.csv")}
+    seconds = [row for row in read(console.result() / "timeline.csv") if row["gpu_power_w"]]
+    for second in seconds:
+        row = rows[second["gpu_power_w"]]
+        for name in ("util_pct", "sm_clock_mhz", "memory_bytes"):
+            assert float(second[f"gpu_{name}"]) == float(row[name])
+    for cell in read(console.result() / "cells.csv"):
+        own = [
+            (line["second"], line["gpus"][0]["energy_j"])
+            for line in console.ledger()
+            if line["kind"] == "sample" and line["cell"] == cell["cell"] and line["phase"] == "measure"
+        ]
+        (began, before), (ended, after) = own[0], own[-1]
+        power_w = (after - before) / (ended - began)
+        assert float(cell["gpu_power_w"]) == pytest.approx(power_w, rel=1e-6)
+        joules = power_w / float(cell["images_per_s"])
+        assert float(cell["joules_per_image"]) == pytest.approx(joules, rel=1e-6)
+    head = console.ledger()[0]
+    assert head["fingerprint"]["gpus"] == ["replayed H100 (no measurement)"]
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from users.endpoint import Endpoint
-from users.metrics import gpus_of, samples
+from users.metrics import DCGM_FIELDS, gpus_of, samples
 from users.transport.admin_connection import Read
 from users.triton.api import open_api, queues_of, steps_behind
 
@@ -110,8 +110,8 @@ def metrics_of(endpoint: Endpoint) -> Callable[[str], dict[str, Any]]:
 def parse(page: str, models: Sequence[str]) -> dict[str, Any]:
     """`{"pending_requests": n, "gpus": […]}`, either left out where the page does not tell.
 
-    What is pending is summed over the models and their versions.
+    What is pending is summed over the models and their versions. The page may be dcgm-exporter's as well.
     """
     pending = [one.value for one in samples(page, {PENDING}) if one.labels["model"] in models]
     told = {"pending_requests": int(sum(pending))} if pending else {}
-    return {**told, **gpus_of(page, GPU_FIELDS)}
+    return {**told, **gpus_of(page, {**DCGM_FIELDS, **GPU_FIELDS})}

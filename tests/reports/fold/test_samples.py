@@ -51,6 +51,37 @@ def test_over_a_phase_memory_is_the_most_and_the_rest_a_mean() -> None:
     assert Readings(readings).over == Gpus(65, 1_000, 110.0, 1_000)
 
 
+def at(second: int, joules: float, **stated: object) -> Record:
+    return {"second": second, "gpus": [gpu(0, energy_j=joules, **stated)]}
+
+
+def test_mean_power_is_what_counters_of_energy_gained() -> None:
+    """300 J in 2 s, though at its three readings the GPU drew 100 W."""
+    assert Readings([at(10, 5_000.0), at(11, 5_020.0), at(12, 5_300.0)]).over.power_w == 150.0
+    two = [
+        {"second": second, "gpus": [gpu(0, energy_j=joules), gpu(1, energy_j=7.0 + joules)]}
+        for second, joules in ((10, 0.0), (12, 100.0))
+    ]
+    assert Readings(two).over.power_w == 100.0
+
+
+@pytest.mark.parametrize(
+    "readings",
+    [
+        [at(10, 5_000.0)],
+        # A counter that began again, one that stands still, and one of two GPUs that has none.
+        [at(10, 5_000.0), at(11, 60.0)],
+        [at(10, 5_000.0), at(11, 5_000.0)],
+        [
+            {"second": second, "gpus": [gpu(0, energy_j=1e3 * second, power_w=40), gpu(1, power_w=60)]}
+            for second in (1, 2)
+        ],
+    ],
+)
+def test_without_a_gain_it_is_the_mean_of_readings(readings: list[Record]) -> None:
+    assert Readings(readings).over.power_w == 100.0
+
+
 def test_only_samples_of_the_measure_phase_count(tmp_path: Path) -> None:
     warm_up = sample_line({}, FIRST_SECOND - 1, phase="warm-up", gpus=[gpu(0, memory_bytes=9_000)])
     run = with_samples(tmp_path, warm_up, sample_line({}, gpus=[gpu(0)], server=triton(1_001, 1, MS)))

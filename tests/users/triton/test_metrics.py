@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from users.endpoint import Endpoint
 from users.errors import RequestError
 from users.triton.counters import parse
 
+REPLAYED = Path(__file__).parents[2] / "replayed"
 PAGE = """\
 # HELP nv_inference_count Number of inferences performed (does not include cached requests)
 # TYPE nv_inference_count counter
@@ -44,6 +46,34 @@ def test_pending_requests_of_one_model_and_every_gpu() -> None:
             {"id": "GPU-b", "power_w": 70.0},
         ],
     }
+
+
+def test_a_recorded_page_of_triton_tells_of_four_gpus() -> None:
+    gpus = parse((REPLAYED / "triton.prom").read_text(), [])["gpus"]
+    assert [gpu["id"][:12] for gpu in gpus] == [
+        "GPU-71ce41fd",
+        "GPU-8674351b",
+        "GPU-4bb61721",
+        "GPU-7a9c9f44",
+    ]
+    assert [gpu["power_w"] for gpu in gpus] == [58.954, 59.436, 60.32, 58.993]
+    assert [gpu["energy_j"] for gpu in gpus] == [205_620.582, 203_679.455, 205_479.234, 199_292.13]
+
+
+def test_a_recorded_page_of_dcgm_exporter_tells_of_a_gpu_and_not_of_its_instances() -> None:
+    """4,845 MiB, and 319,159,391 mJ."""
+    page = (REPLAYED / "dcgm.prom").read_text()
+    of_the_gpu = {
+        "id": "GPU-34319582-d595-d1c7-d1d2-179bcfa61660",
+        "sm_clock_mhz": 1215.0,
+        "power_w": 409.692,
+        "energy_j": 319_159.391,
+        "memory_bytes": 5_080_350_720,
+    }
+    assert parse(page, []) == {"gpus": [of_the_gpu]}
+    part = 'DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-34319582-d595-d1c7-d1d2-179bcfa61660",GPU_I_ID="13"} 7\n'
+    util = 'DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-34319582-d595-d1c7-d1d2-179bcfa61660"} 99\n'
+    assert parse(page + part + util, []) == {"gpus": [of_the_gpu | {"util_pct": 99.0}]}
 
 
 def test_what_the_page_does_not_tell_is_left_out() -> None:

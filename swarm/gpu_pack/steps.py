@@ -96,11 +96,12 @@ def payloads(host: LentHost) -> tuple[str, ...] | str:
 def link(host: LentHost) -> tuple[str, ...] | str:
     if lack := host.lacks.get(LINKS, "") or host.lacks.get("torch", ""):
         return lack
+    sizes = "--levels 16 --seconds 6 --warm-up 1 --repeats 1"
+    # The arms that end in per-user, shared, and shared/bbr.
+    few = "--levels 4 --seconds 1 --warm-up 1 --repeats 1 --iterations 8 --cells */c4/*[rd]"
     command = (sys.executable, "-m", "swarm", "run", "-f", "locustfiles/step7_contention.py")
-    users, seconds = ("4", "3") if host.small else ("16", "6")
-    sizes = ("--repeats", "1", "--seconds", seconds, "--warm-up", "1", "--levels", users)
     asked = ("--link", "wan-a100", "--emulate", "none", "--endpoints", "torch-http,torch-grpc")
-    return (*command, *asked, *sizes, "--cells", "*/process[s=]*" if host.small else "all")
+    return (*command, *asked, *(few if host.small else sizes).split())
 
 
 STEPS = (

@@ -80,7 +80,7 @@ def five(precision: str) -> Callable[[LentHost], tuple[str, ...] | str]:
 
 
 def saturation(host: LentHost) -> tuple[str, ...] | str:
-    sizes = "--batches 1,2,4,8,16,32 --levels 1,2,4,8,16,32,64,128 --iterations 10 --seconds 2 --warm-up 1"
+    sizes = "--batches 1,8,32 --levels 1,2,4,8,16,32,64,128 --iterations 10 --seconds 2 --warm-up 1"
     few = "--batches 1 --levels 1,2,4,8 --iterations 3 --seconds 1 --warm-up 1"
     wanted = "torch-http" if host.runs("torch") else ""
     return study("step7", wanted, few if host.small else sizes)
@@ -96,7 +96,7 @@ def payloads(host: LentHost) -> tuple[str, ...] | str:
 def link(host: LentHost) -> tuple[str, ...] | str:
     if lack := host.lacks.get(LINKS, "") or host.lacks.get("torch", ""):
         return lack
-    sizes = "--levels 16 --seconds 6 --warm-up 1 --repeats 1"
+    sizes = "--levels 16 --seconds 4 --warm-up 1 --repeats 1"
     # The arms that end in per-user, shared, and shared/bbr.
     few = "--levels 4 --seconds 1 --warm-up 1 --repeats 1 --iterations 8 --cells */c4/*[rd]"
     command = (sys.executable, "-m", "swarm", "run", "-f", "locustfiles/step7_contention.py")
@@ -108,7 +108,7 @@ STEPS = (
     PackStep("a-timelines", "the PyTorch service, with GPU timelines", 30, timelines),
     PackStep("b-fp32", "five endpoints, batches 1 to 32, 1 and 16 users, in float32", 100, five("fp32")),
     PackStep("b-fp16", "the same in half precision", 100, five("fp16")),
-    PackStep("c-saturation", "1 to 128 users behind the dynamic batcher, and every batch", 45, saturation),
+    PackStep("c-saturation", "1 to 128 users behind the dynamic batcher, and batches to 32", 45, saturation),
     PackStep("d-payloads", "JPEG files and uint8 pixels to Triton", 45, payloads),
     PackStep("f-link", "HTTP against gRPC over the emulated path wan-a100", 60, link),
 )

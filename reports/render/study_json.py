@@ -54,7 +54,7 @@ def render_json(study: Study, page: Page, verdicts: Sequence[Verdict]) -> str:
     verdict = {"inconclusive": bool(because), "inconclusive_because": because}
     said = {"findings": page.findings, "notices": page.notices}
     gates = {"verdicts": [asdict(verdict) for verdict in verdicts]}
-    colds = [{name: record.get(name) for name in _OF_COLD} for record in study.colds]
+    colds = [{name: cold.get(name) for name in _OF_COLD} for cold in study.colds]
     runs = {"cold": colds, "runs": [_run(run) for run in study.runs]}
     compared = {
         "contention": [record(verdict) for verdict in verdicts_on_arms(study)],

@@ -159,10 +159,17 @@ def run_step(
         log = places.home / f"{step.name}.log"
         code = run_for([*command, "--results-dir", str(results)], log, places.left_s(began_s))
     finally:
-        state = CUT if code is None else DONE if code in (0, INCONCLUSIVE) else FAILED
+        state = state_of(code, results)
         said = pack_results(step.name, results, log, places.out)
         marks.note(step, state, now_s() - began_s, said)
         say(f"{step.name}: {state} after {now_s() - began_s:.0f} s. {said}")
+
+
+def state_of(code: int | None, results: Path) -> str:
+    """What has become of a step, by its exit code; without a report nothing is done."""
+    if code is None:
+        return CUT
+    return DONE if code in (0, INCONCLUSIVE) and any(results.glob("*/report.html")) else FAILED
 
 
 def run_for(command: Sequence[str], log: Path, seconds: float) -> int | None:

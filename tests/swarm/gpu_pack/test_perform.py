@@ -19,6 +19,8 @@ import json, pathlib, sys, time
 folder = pathlib.Path(sys.argv[-1], "step7-x")
 folder.mkdir(parents=True)
 (folder / "cells.csv").write_text(sys.argv[1])
+if sys.argv[1] != "unreported":
+    (folder / "report.html").write_text("the report")
 (folder / "study.json").write_text(json.dumps({"findings": ["what " + sys.argv[1] + " found"]}))
 print("the log of", sys.argv[1])
 sys.exit(int(sys.argv[2]))
@@ -70,9 +72,17 @@ def test_each_step_leaves_its_results_even_where_one_fails(places: Places, marks
     for name in "abc":
         assert packed(places, name) == {
             f"{name}/{name}.log": f"the log of {name}\n",
+            f"{name}/report.html": "the report",
             f"{name}/cells.csv": name,
             f"{name}/study.json": json.dumps({"findings": [f"what {name} found"]}),
         }
+
+
+def test_a_study_without_a_report_has_failed(places: Places, marks: Marks) -> None:
+    """It ends with 3 as one that is inconclusive does."""
+    step = study("unreported", 3)
+    perform.perform([step], ALL, places, marks)
+    assert states(marks, step) == ["failed"]
 
 
 def test_a_step_that_says_nothing_is_told_by_the_end_of_its_log(places: Places, marks: Marks) -> None:

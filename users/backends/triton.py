@@ -60,7 +60,7 @@ ONNX = triton(
     urls={
         "http": "Triton with ONNX Runtime over HTTP, e.g. gpu-host:8010",
         "grpc": "the same over gRPC, e.g. gpu-host:8011, or grpcs://gpu-host:8011 for TLS",
-        "metrics": "its metrics, for GPU figures, e.g. http://gpu-host:8012/metrics",
+        "metrics": "its metrics, or dcgm-exporter's, for GPU figures, e.g. http://gpu-host:8012/metrics",
     },
 )
 TRT = triton(
@@ -71,7 +71,7 @@ TRT = triton(
     urls={
         "http": "Triton with the compiled engine over HTTP, e.g. gpu-host:8020",
         "grpc": "the same over gRPC, e.g. gpu-host:8021",
-        "metrics": "its metrics, for GPU figures, e.g. http://gpu-host:8022/metrics",
+        "metrics": "its metrics, or dcgm-exporter's, for GPU figures, e.g. http://gpu-host:8022/metrics",
     },
 )
 OPENVINO = triton(

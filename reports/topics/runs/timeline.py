@@ -55,6 +55,7 @@ PANELS: tuple[Panel[TimelineSecond], ...] = (
     ("GPU utilisation", "%", (line("GPU", "gpu_util_pct"),)),
     ("GPU memory", "GB", (line("memory", "gpu_memory_bytes", 1e9),)),
     ("GPU power", "W", (line("power", "gpu_power_w"),)),
+    ("GPU clock", "MHz", (line("SM clock", "gpu_sm_clock_mhz"),)),
     ("CPU", "%", (line("busiest worker, of a core", "worker_cpu_pct"), line("host, of all", "host_cpu_pct"))),
     (
         *("Master's network", "Mbit/s"),

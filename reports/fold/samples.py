@@ -13,6 +13,8 @@ from reports.fold.records import epoch_s
 from reports.ledger.ledger import Record
 
 HOUR_S = 3600
+COUNTED_S = 3
+"""Between the first and the last reading of a counter that a mean is taken by."""
 COUNTERS = ("server", "pending_requests", "host")
 """What of a sample is counted from a start on."""
 
@@ -79,8 +81,9 @@ class Readings:
     def _mean_power_w(self) -> float | None:
         """By counters of energy, which miss nothing between two readings; without these, by the readings."""
         (began, before), (ended, after) = (*self._energy, (0, 0.0), (0, 0.0))[:2]
-        # A counter starts again with its driver.
-        return (after - before) / (ended - began) if ended > began and after > before else _mean(self._power)
+        # A reading may come some tenths of a second late, and a counter starts again with its driver.
+        counted = ended - began >= COUNTED_S and after > before
+        return (after - before) / (ended - began) if counted else _mean(self._power)
 
     @property
     def host_cpu_pct(self) -> float | None:

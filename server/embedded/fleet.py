@@ -32,7 +32,8 @@ FAILED = re.compile(
     r"\"failed to load '([^']+)' version \d+: (?:Internal: )?(?:RuntimeError: )?(.+?)(?:\\n|\"$)",
     re.MULTILINE,
 )
-# What a model says that torch.compile compiled (triton_repo/torch).
+# What a model of PyTorch's says of itself, and of what torch.compile compiled (triton_repo/torch).
+COMPUTES = re.compile(r"\"computes on (\S+) in (\S+), weights ([0-9a-f]+)\"")
 COMPILED = re.compile(r"\"compiled for (\d+) images: ([\d.]+) ms, then ([\d.]+) ms\"")
 # What a server never gets over: said by the shell that starts a model's process, the loader, or Python.
 FATAL = re.compile(
@@ -262,12 +263,15 @@ def triton_loading_ns(log: str, model: str) -> int | None:
 
 
 def triton_told(log: str, model: str) -> dict[str, Any]:
-    """What a tritonserver's log says of the load of its model, and of what was compiled in it."""
+    """What a tritonserver's log says of its model: its load, and of PyTorch's what it is and was compiled."""
     compiled = [
         {"batch": int(images), "first_ns": round(float(first) * 1e6), "second_ns": round(float(then) * 1e6)}
         for images, first, then in COMPILED.findall(log)
     ]
-    return {"loaded_ns": triton_loading_ns(log, model), **({"compiled": compiled} if compiled else {})}
+    told: dict[str, Any] = {"loaded_ns": triton_loading_ns(log, model)}
+    if of := COMPUTES.search(log):
+        told |= {"provider": f"PyTorch on {of[1]}", "precision": of[2], "weights_sha256": of[3]}
+    return told | ({"compiled": compiled} if compiled else {})
 
 
 def service_told(address: str) -> dict[str, Any]:
@@ -276,7 +280,8 @@ def service_told(address: str) -> dict[str, Any]:
     try:
         told = json.loads(reply[1]) if reply else {}
         loaded = {"loaded_ns": round(told["load_s"] * 1e9)}
-        return {**loaded, "provider": f"PyTorch on {told['device']}", "precision": told["precision"]}
+        about = {name: told[name] for name in ("precision", "weights_sha256")}
+        return {**loaded, "provider": f"PyTorch on {told['device']}", **about}
     except (ValueError, KeyError, TypeError):
         return {"loaded_ns": None}
 

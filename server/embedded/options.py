@@ -182,7 +182,8 @@ def _add_server_options(parser: argparse.ArgumentParser) -> None:
         "--device",
         choices=DEVICES,
         default=DEVICES[0],
-        help="what they compute on (default: CUDA where a GPU and onnxruntime-gpu are there, else the CPU)",
+        help="what they compute on (default: CUDA where a GPU is there, and onnxruntime-gpu if it is needed, "
+        "else the CPU)",
     )
     parser.add_argument(
         "--precision",

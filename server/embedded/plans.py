@@ -134,16 +134,15 @@ def torch_parameters(engine: str, spec: ModelSpec, hosting: Hosting) -> dict[str
     """What the copies of PyTorch's models are given; SetUpError where one is to be compiled and cannot be."""
     if engine == INDUCTOR and (missing := compiler_lack()):
         raise SetUpError(f"{missing}, or leave {INDUCTOR} out.")
-    device = torch_device(hosting.device)
     return {
         "sources": str(ROOT),
         "model": spec.name,
         "pretrained": spec.pretrained,
         "seed": str(spec.seed),
         "weights": spec.weights,
-        # On the CPU where no GPU is seen, as is announced.
-        "device": "cpu" if device == Settings.device else device,
+        "device": torch_device(hosting.device),
         "precision": hosting.precision,
+        "threads": os.environ.get(f"{PREFIX}THREADS", "0"),
     }
 
 
@@ -186,8 +185,6 @@ def triton_plan(engine: str, parameters: Mapping[str, str], wheel: Wheel, hostin
         endpoint["emulated"] = parameters["emulated"]
     if engine in (ONNX, TRT):
         endpoint["provider"] = parameters.get("providers", CPU).split(",")[0]
-    if engine in PYTORCH_ENGINES:
-        endpoint |= {"provider": f"PyTorch on {parameters['device']}", "precision": parameters["precision"]}
     if hosting.trace_dir:
         trace = trace_file(hosting.trace_dir, engine)
         command += trace_options(trace)

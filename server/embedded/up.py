@@ -2,7 +2,6 @@
 
 import argparse
 import fcntl
-import json
 import os
 import select
 import signal
@@ -34,7 +33,7 @@ from server.errors import SetUpError
 from server.hardware.device import Device, DeviceFacts, choose
 from server.hardware.probe import read_facts
 from server.models.export import current_stamp
-from server.net import get, is_loopback
+from server.net import is_loopback
 from server.settings import Settings
 from server.spec import ModelSpec, model_of
 from server.triton.tritonserver import VARIABLE, Wheel, find_wheel, is_seen, secret
@@ -195,14 +194,13 @@ def start(
         for plan in plans.values():
             fleet.start(plan)
     fleet.wait_until_ready(options.start_timeout_s)
-    if "pytorch" in chosen.servers:
-        hashes.add(service_weights(fleet.endpoints["pytorch"]["url"]))
+    hashes |= {one["weights_sha256"] for one in fleet.endpoints.values() if one.get("weights_sha256")}
     if len(hashes) > 1:
-        raise SetUpError("PyTorch and ONNX hold different weights: run `python -m server export --force`.")
+        raise SetUpError("these servers hold different weights: run `python -m server export --force`.")
     if not chosen.engines and not hashes:
         return {"model": EMULATED, "weights": "none (emulated)", "weights_sha256": ""}
     about = {"model": spec.name, "weights": spec.weights, "weights_sha256": "".join(hashes)}
-    return {**about, "provider": device.provider}
+    return {**about, "provider": device.provider} if chosen.exported else about
 
 
 def exported(spec: ModelSpec, fleet: Fleet, events: Events) -> dict[str, object]:
@@ -215,14 +213,6 @@ def exported(spec: ModelSpec, fleet: Fleet, events: Events) -> dict[str, object]
     if stamp is None:
         raise SetUpError(f"{spec.name} changed while it was exported: start again.")
     return stamp
-
-
-def service_weights(url: str) -> str:
-    """The hash of the weights that the PyTorch service says it holds."""
-    reply = get(url.removeprefix("http://"), "/readyz")
-    if reply is None:
-        raise SetUpError("the PyTorch service stopped answering as soon as it was ready: see its log.")
-    return str(json.loads(reply[1])["weights_sha256"])
 
 
 def _pause(until_stdin_closes: bool) -> Callable[[], None]:

@@ -2,15 +2,15 @@
 
 import json
 import platform
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from server.errors import SetUpError
-from server.hardware.compiler import compiler_lack
+from server.hardware.compiler import compiler_lack, version_of
 from server.hardware.device import CUDA, TENSORRT, DeviceFacts
 from server.hardware.nvml import driver, read_gpus
 from server.hardware.probe import read_facts
@@ -18,7 +18,8 @@ from server.triton.tritonserver import find_wheel
 
 NAMESPACE = ("unshare", "--net", "true")
 NEEDED = ("torch", "open_clip_torch", "fastapi", "locust", "tritonclient")
-WITHOUT = "no GPU is seen: what runs computes on the CPU"
+WITHOUT = "NVML sees none: what runs computes on the CPU, or on what PyTorch finds by itself"
+LINK_PROGRAMS = ("unshare", "nsenter", "ip", "tc")
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,9 @@ def runtime_lack(gpu: DeviceFacts, provider: str) -> str:
 
 
 def links_lack(command: Sequence[str] = NAMESPACE) -> str:
-    """Why no network namespace can be made, which emulated links are made of."""
+    """Why no network namespace can be made, or set up, which emulated links are made of."""
+    if missing := [name for name in LINK_PROGRAMS if not shutil.which(name)]:
+        return f"{', '.join(missing)} not there: install iproute2 and util-linux"
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -110,14 +113,6 @@ def verdicts(host: GpuHost) -> Iterator[str]:
     yield "This host can run"
     for name, lack in host.lacks.items():
         yield f"  {name:10} {'no   ' + lack if lack else 'yes'}"
-
-
-def version_of(package: str) -> str:
-    """The installed version; empty where there is none."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""
 
 
 def line(what: str, found: str) -> str:

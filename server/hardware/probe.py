@@ -7,7 +7,8 @@ import subprocess
 import sys
 import sysconfig
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,22 @@ def read_facts() -> DeviceFacts:
     return DeviceFacts(gpus, tuple(said["listed"]), said["failed"], said["torch_cuda"], folders)
 
 
-def library_folders(packages: Path | None = None) -> tuple[str, ...]:
+def library_folders(packages: Sequence[Path] = ()) -> tuple[str, ...]:
     """Where wheels keep CUDA's and TensorRT's libraries, which the loader does not find by itself."""
-    packages = packages or Path(sysconfig.get_path("purelib"))
-    found = [*sorted(packages.glob("nvidia/*/lib")), packages / "tensorrt_libs"]
+    found = [
+        folder
+        for place in packages or package_folders()
+        for folder in (*sorted(place.glob("nvidia/*/lib")), place / "tensorrt_libs")
+    ]
     return tuple(str(folder) for folder in found if folder.is_dir())
+
+
+def package_folders() -> list[Path]:
+    """Where wheels are: here, and where PyTorch is, which another environment may hold (swarm/gpu_pack)."""
+    torch = find_spec("torch")
+    folders = [Path(sysconfig.get_path("purelib"))]
+    folders += [Path(torch.origin).parents[1]] if torch and torch.origin else []
+    return list(dict.fromkeys(folders))
 
 
 def with_libraries(environ: Mapping[str, str], folders: tuple[str, ...]) -> dict[str, str]:
@@ -63,7 +75,8 @@ def main() -> int:
     # ONNX Runtime first: PyTorch would load CUDA's libraries for it, and Triton's stub has no PyTorch.
     try:
         import onnxruntime
-    except ImportError:
+    except Exception:
+        # Whatever is wrong with it, PyTorch can do without.
         listed, failed = [], {}
     else:
         listed = onnxruntime.get_available_providers()

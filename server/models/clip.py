@@ -23,6 +23,7 @@ PIXELS = (3, IMAGE_SIZE, IMAGE_SIZE)
 COMPILED_FOR = (1, 2)
 """One image, which PyTorch compiles for by itself, and several, however many."""
 WARM_CALLS = 4
+"""The first compiles; the least of the others is what an inference takes."""
 
 
 class ImageTower(torch.nn.Module):
@@ -147,6 +148,8 @@ class ClipEmbedder:
         """Make the model, move it to its device and infer once, or compile it for every number of images."""
         if self._threads:
             torch.set_num_threads(self._threads)
+        # In float32 all of it: by itself PyTorch convolves in TF32 on GPUs that have it.
+        torch.backends.cudnn.allow_tf32 = False
         tower = load_tower(self._spec)
         self.weights_sha256 = weights_sha256(tower)
         self._tower = tower.to(self.device, self._dtype)

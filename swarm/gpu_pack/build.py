@@ -27,7 +27,6 @@ PART_MB = 56
 """By itself: beside a checkout of ours, a part then goes through a door of 64 MiB."""
 REQUIREMENTS = ("requirements-client.txt", "requirements-server.txt", "requirements-triton.txt")
 OF_CUDA = ("nvidia-cu", "nvidia-n", "cuda-")
-NOT_OF_CUDA = ("nvidia-ml-py",)
 GLIBC = (35, 34, 31, 28, 27, 24, 17, 12, 5)
 """pip matches each of these by itself; 2.35 is what tritonserver asks for."""
 
@@ -53,7 +52,10 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     if not 0 < options.part_mb <= MOST_MB:
         parser.error(f"--part-mb takes megabytes up to {MOST_MB}")
+    if options.out.exists() and not (options.out / MANIFEST).exists():
+        parser.error(f"--out {options.out}: is there and no pack; name another folder, or remove it")
     try:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=options.out.parent, prefix="gpu-pack-") as scratch:
             made = build(Path(scratch), options.python, round(options.part_mb * 1e6))
             shutil.rmtree(options.out, ignore_errors=True)
@@ -112,7 +114,7 @@ def without_cuda(text: str) -> str:
     kept, keep = [], True
     for line in text.splitlines():
         if not line.startswith(" "):
-            keep = line.startswith(NOT_OF_CUDA) or not line.startswith(OF_CUDA)
+            keep = not line.startswith(OF_CUDA)
         kept += [line] if keep else []
     return "\n".join(kept) + "\n"
 

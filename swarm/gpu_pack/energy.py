@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from statistics import fmean
 
-HEADS = ("step", "cell", "images/s", "p50 ms", "util %", "W", "J/image", "SM MHz", "memory GB")
+HEADS = ("step", "cell", "images/s", "p50 ms", "util %", "W", "J/image", "readings", "SM MHz", "memory GB")
 NONE = "no GPU told of its power, clock or memory"
 
 
@@ -18,20 +18,20 @@ def rows(step: str, folder: Path) -> Iterator[tuple[str, ...]]:
             cell["gpu_util_pct"],
             cell["gpu_power_w"],
             cell["joules_per_image"],
-            clocks.get((cell["cell"], cell["repeat"]), ""),
+            *clocks.get((cell["cell"], cell["repeat"]), ("", "")),
             scaled(cell["gpu_memory_bytes"], 1e-9),
         )
         if any(told):
             yield (step, cell["cell"], cell["images_per_s"], cell["latency_p50_ms"], *told)
 
 
-def clocks_of(timeline: Iterable[Mapping[str, str]]) -> dict[tuple[str, str], str]:
-    """The mean SM clock in MHz of each run's measure phase."""
+def clocks_of(timeline: Iterable[Mapping[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
+    """How many readings each run's measure phase has, and their mean SM clock in MHz."""
     found = defaultdict[tuple[str, str], list[float]](list)
     for second in timeline:
         if second["phase"] == "measure" and second["gpu_sm_clock_mhz"]:
             found[second["cell"], second["repeat"]].append(float(second["gpu_sm_clock_mhz"]))
-    return {run: f"{fmean(values):.0f}" for run, values in found.items()}
+    return {run: (str(len(values)), f"{fmean(values):.0f}") for run, values in found.items()}
 
 
 def scaled(text: str, factor: float) -> str:

@@ -1,6 +1,7 @@
 """Run the steps of a pack in the time there is; what is done is kept, and the next call does the others."""
 
 import argparse
+import io
 import json
 import os
 import shutil
@@ -9,14 +10,14 @@ import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from swarm.gpu_pack import energy
-from swarm.gpu_pack.steps import STEPS, LentHost, PackStep
+from swarm.gpu_pack.steps import RISKY, STEPS, LentHost, PackStep
 from swarm.hosts.facts import commit
 from swarm.hosts.host import ROOT
 
@@ -24,6 +25,8 @@ RESERVE_S = 20.0
 """Before the end of a call a running study is told to end, which then writes what it has."""
 TOO_LONG_S = 15.0
 """How long it may take for that."""
+DOCTOR_S = 180.0
+"""A GPU that has just woken up takes its time."""
 MOST_BYTES = 15_000_000
 KEPT = (
     "report.html",
@@ -37,7 +40,9 @@ KEPT = (
 """Of a study's folder, in the order they are kept until there is no more room."""
 DONE, FAILED, CUT, LEFT, SKIPPED = "done", "failed", "cut", "left", "skipped"
 SETTLED = (DONE, SKIPPED)
-INCONCLUSIVE = 3
+USAGE, INCONCLUSIVE = 2, 3
+LOG_BYTES = 1_000_000
+"""Of the end of each server's log."""
 
 
 @dataclass
@@ -59,14 +64,20 @@ def main(argv: Sequence[str]) -> int:
     places = Places(options.home, options.out, options.began + 60 * options.minutes)
     places.out.mkdir(parents=True, exist_ok=True)
     os.environ |= {"INFERSWARM_CACHE": str(options.home / "cache")}
-    host = ask_doctor(options.small)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+    wanted = [step for step in STEPS if not options.steps or step.name in options.steps]
+    try:
+        host = ask_doctor(options.small)
+    except KeyboardInterrupt:
+        return 130
     if host is None:
         return 2
-    wanted = [step for step in STEPS if not options.steps or step.name in options.steps]
-    states = Marks(options.home / "steps", {"commit": commit(ROOT), "small": options.small})
+    runs = sorted(name for name in host.lacks if host.runs(name))
+    states = Marks(options.home / "steps", {"commit": commit(ROOT), "small": options.small, "runs": runs})
     code = 130
     with suppress(KeyboardInterrupt):
-        perform(wanted, host, places, states)
+        perform(wanted, host, places, states, again=bool(options.steps))
         code = verdict([states.of(step)["state"] for step in wanted])
     write_summary(places, states)
     return code
@@ -74,7 +85,7 @@ def main(argv: Sequence[str]) -> int:
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """What gpu-pack/run hands on."""
-    parser = argparse.ArgumentParser(prog="python -m swarm.gpu_pack.perform", description=__doc__)
+    parser = argparse.ArgumentParser(prog="gpu-pack/run", usage=argparse.SUPPRESS)
     for name, kind in (("home", Path), ("out", Path), ("minutes", float), ("began", float)):
         parser.add_argument(f"--{name}", type=kind, required=True)
     parser.add_argument("--steps", type=names, default=())
@@ -95,7 +106,11 @@ def names(text: str) -> tuple[str, ...]:
 def ask_doctor(small: bool) -> LentHost | None:
     """What the host can run, which is printed; None where it cannot run any step."""
     command = [sys.executable, "-m", "server", "doctor", "--gpu", "--json"]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, timeout=DOCTOR_S)
+    except subprocess.TimeoutExpired:
+        print(f"doctor --gpu has not answered within {DOCTOR_S:.0f} s: run it by itself.", file=sys.stderr)
+        return None
     if done.returncode:
         return None
     told = json.loads(done.stdout)
@@ -130,39 +145,63 @@ def perform(
     places: Places,
     marks: Marks,
     now_s: Callable[[], float] = time.time,
+    again: bool = False,
 ) -> None:
-    """Run the steps that are not settled, those never tried before first, each if there is time for it."""
-    unsettled = [step for step in steps if marks.of(step)["state"] not in SETTLED]
-    for step in sorted(unsettled, key=lambda one: marks.of(one)["state"] != LEFT):
-        command = step.options(host)
-        if isinstance(command, str):
-            marks.note(step, SKIPPED, 0.0, command)
-            say(f"{step.name}: skipped, {command}")
-        elif places.left_s(now_s()) < step.least_s:
-            say(f"{step.name}: left for the next call, it needs {step.least_s:.0f} s")
-        else:
-            say(f"{step.name}: {step.what}...")
-            run_step(step, command, places, marks, now_s)
+    """Run the steps that are not done, those never tried before first, each if there is time for it.
+
+    `again`: those that are done, too. Where a step's servers do not start, it and those after it are run
+    without the one that is likeliest not to.
+    """
+    undone = [step for step in steps if again or marks.of(step)["state"] != DONE]
+    without = ""
+    for step in sorted(undone, key=lambda one: marks.of(one)["state"] != LEFT):
+        code = attempt(step, host, places, marks, now_s, without)
+        if code == USAGE and host.runs(RISKY) and RISKY in " ".join(step.options(host)):
+            without = f"Without {RISKY}, with which its servers did not start in {step.name}. "
+            host = host.without(RISKY, without)
+            attempt(step, host, places, marks, now_s, without)
+
+
+def attempt(
+    step: PackStep, host: LentHost, places: Places, marks: Marks, now_s: Callable[[], float], without: str
+) -> int | None:
+    """Run a step if it can run here, and there is time for it; its exit code, None where there is none."""
+    command, needed_s = step.options(host), step.needed_s(host.small)
+    if isinstance(command, str):
+        marks.note(step, SKIPPED, 0.0, command)
+        say(f"{step.name}: skipped, {command}")
+    elif places.left_s(now_s()) < needed_s:
+        say(f"{step.name}: left for the next call, it needs {needed_s:.0f} s")
+    else:
+        say(f"{step.name}: {step.what}...")
+        return run_step(step, command, places, marks, now_s, without)
+    return None
 
 
 def run_step(
-    step: PackStep, command: Sequence[str], places: Places, marks: Marks, now_s: Callable[[], float]
-) -> None:
-    """Run one, and keep its results whatever becomes of it."""
+    step: PackStep,
+    command: Sequence[str],
+    places: Places,
+    marks: Marks,
+    now_s: Callable[[], float],
+    without: str = "",
+) -> int | None:
+    """Run one, and keep its results whatever becomes of it; its exit code, None where it was cut."""
     results = places.home / "results" / step.name
     # Of a run that failed or was cut, which this one takes the place of.
     shutil.rmtree(results, ignore_errors=True)
     results.mkdir(parents=True)
     began_s = now_s()
     code: int | None = None
+    log = places.home / f"{step.name}.log"
     try:
-        log = places.home / f"{step.name}.log"
         code = run_for([*command, "--results-dir", str(results)], log, places.left_s(began_s))
     finally:
         state = state_of(code, results)
-        said = pack_results(step.name, results, log, places.out)
+        said = without * (code not in (None, USAGE)) + pack_results(step.name, results, log, places.out)
         marks.note(step, state, now_s() - began_s, said)
         say(f"{step.name}: {state} after {now_s() - began_s:.0f} s. {said}")
+    return code
 
 
 def state_of(code: int | None, results: Path) -> str:
@@ -174,7 +213,8 @@ def state_of(code: int | None, results: Path) -> str:
 
 def run_for(command: Sequence[str], log: Path, seconds: float) -> int | None:
     """The exit code of a command, or None where it was not done after so many seconds and was told to end."""
-    with log.open("wb") as output:
+    # Behind what it said the last time, which may be why it is run again.
+    with log.open("ab") as output:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT,
             start_new_session=True,
@@ -189,12 +229,14 @@ def run_for(command: Sequence[str], log: Path, seconds: float) -> int | None:
 
 def end(process: subprocess.Popen[bytes]) -> None:
     """Have a study end as by Ctrl-C, and what is left of it after a while be killed."""
-    if process.poll() is None:
-        process.send_signal(signal.SIGINT)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(TOO_LONG_S)
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+    try:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(TOO_LONG_S)
+    finally:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
@@ -205,11 +247,21 @@ def pack_results(name: str, results: Path, log: Path, out: Path) -> str:
     partial = out / f".{name}.partial"
     with tarfile.open(partial, "w:gz") as packed:
         packed.add(log, f"{name}/{log.name}")
+        for of_server in sorted((folder / "logs").glob("**/*.log")) if folder else ():
+            add_end(packed, of_server, f"{name}/logs/{of_server.name}")
         for file in (folder / kept for kept in KEPT) if folder else ():
             if file.exists() and partial.stat().st_size + file.stat().st_size <= MOST_BYTES:
                 packed.add(file, f"{name}/{file.name}")
     partial.replace(out / f"{name}.tar.gz")
     return first_finding(folder) or last_line(log)
+
+
+def add_end(packed: tarfile.TarFile, log: Path, name: str) -> None:
+    """Add the last LOG_BYTES of a log."""
+    end_of = log.read_bytes()[-LOG_BYTES:]
+    about = tarfile.TarInfo(name)
+    about.size = len(end_of)
+    packed.addfile(about, io.BytesIO(end_of))
 
 
 def first_finding(folder: Path | None) -> str:
@@ -232,22 +284,27 @@ def verdict(states: Sequence[str]) -> int:
 
 
 def write_summary(places: Places, marks: Marks) -> None:
-    """The table of steps, and energy, clocks and memory, in `out`/summary.txt and on the terminal."""
-    lines = ["", *table_of_steps(marks)]
+    """The table of steps, which is printed too, and energy, clocks and memory, in `out`/summary.txt."""
+    lines = table_of_steps(marks)
     folders = (
-        (step.name, folder) for step in STEPS for folder in (places.home / "results" / step.name).glob("*/")
+        (step.name, folder)
+        for step in STEPS
+        if marks.of(step)["state"] in (DONE, FAILED, CUT)
+        for folder in (places.home / "results" / step.name).glob("*/")
     )
     found = [row for name, folder in folders for row in energy.rows(name, folder)]
-    lines += ["", "e-energy: energy, clocks and memory, by cell", energy.table(found)]
-    (places.out / "summary.txt").write_text("\n".join(lines) + "\n")
-    print("\n".join([*lines[:-2], "", f"Results: {places.out}"]), flush=True)
+    of_energy = ["", "e: energy, clocks and memory, by cell", energy.table(found)]
+    (places.out / "summary.txt").write_text("\n".join([*lines, *of_energy]) + "\n")
+    print("\n".join(["", *lines, "", f"Results: {places.out}"]), flush=True)
 
 
-def table_of_steps(marks: Marks) -> Iterator[str]:
+def table_of_steps(marks: Marks) -> list[str]:
     """A line for each step."""
-    for step in STEPS:
-        mark = marks.of(step)
-        yield f"{step.name:13} {mark['state']:8} {mark['took_s']:6.1f} s  {mark['said']}".rstrip()
+    found = [(step.name, marks.of(step)) for step in STEPS]
+    return [
+        f"{name:13} {mark['state']:8} {mark['took_s']:6.1f} s  {mark['said']}".rstrip()
+        for name, mark in found
+    ]
 
 
 def say(text: str) -> None:

@@ -13,6 +13,7 @@ import importlib.util
 import json
 import os
 import shutil
+import site
 import subprocess
 import sys
 import tarfile
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 MANIFEST = "manifest.json"
-SOURCES = "sources.tar"
+SOURCES = "sources.tar.gz"
 SET_UP_ERROR, NOT_ALL = 2, 3
 Part = dict[str, Any]
 
@@ -44,11 +45,17 @@ def main(argv: Sequence[str]) -> int:
     try:
         manifest = read_manifest(pack)
         check_host(manifest)
+        options.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         arrive(pack, manifest["parts"], options.home)
         python = set_up(manifest, options.home)
+    except KeyboardInterrupt:
+        return 130
     except PackError as error:
         print(error, file=sys.stderr)
         return error.code
+    except (OSError, ValueError) as error:
+        print(f"--home {options.home} cannot be used ({error}): give another folder.", file=sys.stderr)
+        return SET_UP_ERROR
     return become(python, options, began_s)
 
 
@@ -64,13 +71,15 @@ def become(python: Path, options: argparse.Namespace, began_s: float) -> NoRetur
     given += ["--small"] if options.small else []
     os.chdir(options.home / "sources")
     sys.stdout.flush()
-    os.execv(python, [str(python), "-m", "swarm.gpu_pack.perform", *given])
+    # What they name would come before the pack's own packages.
+    environ = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+    os.execve(python, [str(python), "-m", "swarm.gpu_pack.perform", *given], environ)
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="gpu-pack/run", description=__doc__)
-    home = Path(tempfile.gettempdir(), "inferswarm-gpu-pack")
+    home = Path.home() / ".cache/inferswarm/gpu-pack"
     parser.add_argument(
         "--home", type=Path, default=home, metavar="DIR", help="where it lives (default: %(default)s)"
     )
@@ -126,7 +135,8 @@ def arrive(pack: Path, parts: Iterable[Part], home: Path) -> None:
     lacking = []
     for part in parts:
         marker = home / "parts" / part["name"]
-        if marker.exists() and marker.read_text() == part["sha256"]:
+        kept = all((home / "files" / name).exists() for name in part["files"])
+        if kept and marker.exists() and marker.read_text() == part["sha256"]:
             continue
         if not (pack / part["name"]).exists():
             lacking.append(part["name"])
@@ -196,12 +206,19 @@ def set_up(manifest: dict[str, Any], home: Path) -> Path:
             )
     packages = home / f"venv/lib/python{manifest['python']}/site-packages"
     # Behind our own: the host's PyTorch, and what it needs.
-    torch = importlib.util.find_spec("torch")
-    assert torch is not None
-    assert torch.origin is not None
-    (packages / "of_the_host.pth").write_text(f"{Path(torch.origin).parents[1]}\n")
-    marker.write_text(json.dumps(manifest))
+    (packages / "of_the_host.pth").write_text("".join(f"{folder}\n" for folder in host_packages()))
+    partial = marker.with_suffix(".partial")
+    partial.write_text(json.dumps(manifest))
+    partial.replace(marker)
     return python
+
+
+def host_packages() -> list[str]:
+    """Where this Python's packages lie, PyTorch's own folder first."""
+    torch = importlib.util.find_spec("torch")
+    assert torch is not None  # check_host has seen it
+    folders = [str(Path(str(torch.origin)).parents[1]), *site.getsitepackages(), site.getusersitepackages()]
+    return [folder for folder in dict.fromkeys(folders) if Path(folder).is_dir()]
 
 
 if __name__ == "__main__":

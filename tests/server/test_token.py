@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from server.embedded import up
+from server.embedded import fleet
 from server.errors import SetUpError
 from server.net import get
 from server.service import command
@@ -95,7 +95,7 @@ def test_the_supervisor_asks_only_what_needs_no_token(guarded, monkeypatch):
     monkeypatch.setenv("INFERSWARM_TOKEN", TOKEN)
     address = f"127.0.0.1:{guarded.port}"
     assert get(address, "/healthz")[0] == get(address, "/readyz")[0] == 200
-    assert up.service_weights(f"http://{address}") == "0"
+    assert fleet.service_told(address)["weights_sha256"] == "0"
 
 
 @pytest.fixture(scope="module")

@@ -56,11 +56,11 @@ def at(second: int, joules: float, **stated: object) -> Record:
 
 
 def test_mean_power_is_what_counters_of_energy_gained() -> None:
-    """300 J in 2 s, though at its three readings the GPU drew 100 W."""
-    assert Readings([at(10, 5_000.0), at(11, 5_020.0), at(12, 5_300.0)]).over.power_w == 150.0
+    """450 J in 3 s, though at its three readings the GPU drew 100 W."""
+    assert Readings([at(10, 5_000.0), at(11, 5_020.0), at(13, 5_450.0)]).over.power_w == 150.0
     two = [
         {"second": second, "gpus": [gpu(0, energy_j=joules), gpu(1, energy_j=7.0 + joules)]}
-        for second, joules in ((10, 0.0), (12, 100.0))
+        for second, joules in ((10, 0.0), (14, 200.0))
     ]
     assert Readings(two).over.power_w == 100.0
 
@@ -69,12 +69,13 @@ def test_mean_power_is_what_counters_of_energy_gained() -> None:
     "readings",
     [
         [at(10, 5_000.0)],
-        # A counter that began again, one that stands still, and one of two GPUs that has none.
-        [at(10, 5_000.0), at(11, 60.0)],
-        [at(10, 5_000.0), at(11, 5_000.0)],
+        # Too short for when they were read; a counter that began again, or stands still; one of two GPUs has none.
+        [at(10, 5_000.0), at(12, 5_900.0)],
+        [at(10, 5_000.0), at(15, 60.0)],
+        [at(10, 5_000.0), at(15, 5_000.0)],
         [
             {"second": second, "gpus": [gpu(0, energy_j=1e3 * second, power_w=40), gpu(1, power_w=60)]}
-            for second in (1, 2)
+            for second in (1, 5)
         ],
     ],
 )

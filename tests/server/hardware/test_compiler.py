@@ -7,6 +7,7 @@ import pytest
 from server.embedded import plans
 from server.embedded.plans import Hosting, torch_parameters
 from server.errors import SetUpError
+from server.hardware import compiler
 from server.hardware.compiler import compiler_lack
 from server.spec import ROOT, ModelSpec
 
@@ -37,8 +38,23 @@ def test_missing_headers_are_named(host):
     )
 
 
+@pytest.mark.parametrize(
+    ("installed", "said"), [("2.5.1+cu124", "2.5.1+cu124"), ("", "none"), ("1.13", "1.13")]
+)
+def test_a_pytorch_that_cannot_refuse_to_compile_is_named(host, monkeypatch, installed, said):
+    monkeypatch.setattr(compiler, "version_of", lambda name: installed)
+    assert compiler_lack({"PATH": str(host)}, host) == f"torch.compile needs PyTorch 2.6 or later, not {said}"
+
+
+@pytest.mark.parametrize("installed", ["2.6.0", "2.11.0+cu130", "3.0"])
+def test_later_ones_will_do(host, monkeypatch, installed):
+    monkeypatch.setattr(compiler, "version_of", lambda name: installed)
+    assert compiler_lack({"PATH": str(host)}, host) == ""
+
+
 def test_a_server_that_would_compile_is_refused_and_the_other_is_not(monkeypatch):
     monkeypatch.delenv("INFERSWARM_DEVICE", raising=False)
+    monkeypatch.setenv("INFERSWARM_THREADS", "7")
     monkeypatch.setattr(plans, "compiler_lack", lambda: "no compiler: install g++")
     hosting = Hosting("127.0.0.1", 0, precision="fp16")
     with pytest.raises(SetUpError, match=r"^no compiler: install g\+\+, or leave inductor out\.$"):
@@ -49,6 +65,7 @@ def test_a_server_that_would_compile_is_refused_and_the_other_is_not(monkeypatch
         "pretrained": "",
         "seed": "3",
         "weights": "random (seed 3)",
-        "device": "cpu",
+        "device": "auto",
         "precision": "fp16",
+        "threads": "7",
     }

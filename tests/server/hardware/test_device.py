@@ -249,7 +249,7 @@ def test_what_was_tried_is_read(monkeypatch):
 def test_libraries_are_found_where_wheels_keep_them(tmp_path):
     for name in ("nvidia/cu13/lib", "nvidia/cudnn/lib", "nvidia/other/include", "tensorrt_libs"):
         (tmp_path / name).mkdir(parents=True)
-    found = [folder.removeprefix(f"{tmp_path}/") for folder in probe.library_folders(tmp_path)]
+    found = [folder.removeprefix(f"{tmp_path}/") for folder in probe.library_folders([tmp_path])]
     assert found == ["nvidia/cu13/lib", "nvidia/cudnn/lib", "tensorrt_libs"]
     assert probe.with_libraries({"A": "b"}, ()) == {"A": "b"}
 

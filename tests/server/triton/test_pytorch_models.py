@@ -60,6 +60,7 @@ def test_pytorch_behind_triton_computes_what_onnx_runtime_does_in_fp32(tmp_path)
     with up("--only", "torch,onnx", log_dir=tmp_path) as running:
         torch, onnx = (running.endpoints[name] for name in ("torch", "onnx"))
         assert (torch["provider"], torch["precision"]) == ("PyTorch on cpu", "fp32")
+        assert torch["weights_sha256"] == running.ready["weights_sha256"]
         expected = embed_triton(tritonclient.http, onnx["http"], onnx["model"], pixels(6))
         for module, kind in WAYS:
             found = embed_triton(module, torch[kind], torch["model"], pixels(6))
@@ -83,7 +84,7 @@ def test_all_servers_in_pytorch_agree_and_nothing_compiles_while_they_serve(prec
             assert json.load(reply)["precision"] == precision
         assert {end["precision"] for end in ends.values()} == {precision}
         assert [one["batch"] for one in ends["inductor"]["compiled"]] == [1, 2]
-        assert all(one["first_ns"] > 5 * one["second_ns"] for one in ends["inductor"]["compiled"])
+        assert all(one["first_ns"] > one["second_ns"] for one in ends["inductor"]["compiled"])
         embeddings = {
             (name, kind): embed_triton(module, ends[name][kind], ends[name]["model"], pixels(5))
             for name in ("torch", "inductor")

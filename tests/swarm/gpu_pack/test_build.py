@@ -10,7 +10,7 @@ import pytest
 from swarm.errors import UsageError
 from swarm.gpu_pack import build
 from swarm.gpu_pack.build import binned, main, told, without_cuda, write_part
-from swarm.gpu_pack.run import SOURCES
+from swarm.gpu_pack.run import MANIFEST, SOURCES
 from swarm.hosts.facts import COMMIT_FILE
 from swarm.hosts.prepare import CheckoutArchive
 
@@ -112,10 +112,22 @@ def test_a_pack_that_cannot_be_made_leaves_the_last_one(
     out = tmp_path / "gpu-pack"
     out.mkdir()
     (out / "part-1.tar").write_text("the last one")
+    (out / MANIFEST).write_text("{}")
     assert main(["--out", str(out), "--part-mb", "0.05"]) == 2
     assert capsys.readouterr().err == "--part-mb: a.whl alone has 0.1 MB; give more, up to 60\n"
     assert (out / "part-1.tar").read_text() == "the last one"
     assert [file.name for file in tmp_path.iterdir() if file.is_dir()] == ["gpu-pack"]
+
+
+@pytest.mark.usefixtures("fetched")
+def test_a_folder_that_is_no_pack_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/letter").write_text("dear")
+    with pytest.raises(SystemExit) as caught:
+        main(["--out", str(tmp_path / "mine")])
+    assert caught.value.code == 2
+    assert f"--out {tmp_path / 'mine'}: is there and no pack; name another" in capsys.readouterr().err
+    assert (tmp_path / "mine/letter").read_text() == "dear"
 
 
 def test_parts_are_of_at_most_60_mb(capsys: pytest.CaptureFixture[str]) -> None:

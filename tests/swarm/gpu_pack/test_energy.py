@@ -24,10 +24,10 @@ def test_a_row_for_each_cell_of_which_a_gpu_told_something(tmp_path: Path) -> No
     (tmp_path / "cells.csv").write_text(CELLS)
     (tmp_path / "timeline.csv").write_text(TIMELINE)
     found = list(energy.rows("b", tmp_path))
-    assert found == [("b", "torch-http/b1/c1", "210", "4.5", "31", "180", "0.857", "1965", "1.50")]
+    assert found == [("b", "torch-http/b1/c1", "210", "4.5", "31", "180", "0.857", "2", "1965", "1.50")]
     assert energy.table(found).splitlines() == [
-        "step  cell              images/s  p50 ms  util %  W    J/image  SM MHz  memory GB",
-        "b     torch-http/b1/c1  210       4.5     31      180  0.857    1965    1.50",
+        "step  cell              images/s  p50 ms  util %  W    J/image  readings  SM MHz  memory GB",
+        "b     torch-http/b1/c1  210       4.5     31      180  0.857    2         1965    1.50",
     ]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 import sys
 import tarfile
 import time
@@ -13,6 +15,8 @@ import pytest
 from swarm.gpu_pack import perform
 from swarm.gpu_pack.perform import Marks, Places, main, run_for
 from swarm.gpu_pack.steps import STEPS, LentHost, PackStep
+from swarm.hosts.host import ROOT
+from tests.processes import wait_until
 
 STUDY = """\
 import json, pathlib, sys, time
@@ -105,8 +109,52 @@ def test_what_is_done_is_not_run_again_and_what_failed_comes_last(places: Places
     perform.perform(again, ALL, places, marks)
     assert ran == ["c", "a"]
     assert states(marks, *again) == ["done"] * 3
+    perform.perform(again[1:2], ALL, places, marks, again=True)
+    assert ran == ["c", "a", "b"]
     other = Marks(places.home / "steps", {"commit": "def"})
     assert states(other, *again) == ["left"] * 3
+
+
+def test_what_was_skipped_is_tried_again_once_it_can_run(places: Places, marks: Marks) -> None:
+    lacking = study("a")._replace(options=lambda host: "no libpython")
+    perform.perform([lacking], ALL, places, marks)
+    assert (states(marks, lacking), marks.of(lacking)["said"]) == (["skipped"], "no libpython")
+    perform.perform([study("a")], ALL, places, marks)
+    assert states(marks, lacking) == ["done"]
+
+
+def test_a_step_that_fails_with_what_compiles_is_run_without_it(places: Places, marks: Marks) -> None:
+    def options(host: LentHost) -> tuple[str, ...]:
+        name = "a inductor" if host.runs("inductor") else "a"
+        return (sys.executable, "-c", STUDY, name, "2" if host.runs("inductor") else "0")
+
+    steps = [PackStep(name, name, 1, options) for name in ("one", "two")]
+    perform.perform(steps, ALL, places, marks)
+    assert states(marks, *steps) == ["done", "done"]
+    assert packed(places, "one")["one/cells.csv"] == packed(places, "two")["two/cells.csv"] == "a"
+    assert packed(places, "one")["one/one.log"] == "the log of a inductor\nthe log of a\n"
+    why = "Without inductor, with which its servers did not start in one. what a found"
+    assert [marks.of(step)["said"] for step in steps] == [why, why]
+
+
+def test_requests_that_failed_are_not_blamed_on_what_compiles(places: Places, marks: Marks) -> None:
+    options = (sys.executable, "-c", STUDY, "a inductor", "1")
+    step = PackStep("a", "a", 1, lambda host: options)
+    perform.perform([step], ALL, places, marks)
+    assert (states(marks, step), packed(places, "a")["a/a.log"]) == (["failed"], "the log of a inductor\n")
+
+
+def test_the_end_of_each_servers_log_is_kept(
+    places: Places, marks: Marks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(perform, "LOG_BYTES", 5)
+    script = (
+        STUDY + "(folder / 'logs').mkdir(); (folder / 'logs/torch.log').write_text('0123456789')\nsys.exit(0)"
+    )
+    script = script.replace("sys.exit(int(sys.argv[2]))\n", "")
+    step = PackStep("a", "a", 1, lambda host: (sys.executable, "-c", script, "a", "0"))
+    perform.perform([step], ALL, places, marks)
+    assert packed(places, "a")["a/logs/torch.log"] == "56789"
 
 
 def test_a_step_without_the_time_it_needs_is_not_begun(places: Places, marks: Marks) -> None:
@@ -158,8 +206,8 @@ def test_the_call_says_what_was_done_and_what_is_left(
     assert call(places, "--steps=a") == 0
     assert call(places) == 0
     summary = (places.out / "summary.txt").read_text().splitlines()
-    assert [line.split()[:2] for line in summary[1:3]] == [["a-one", "done"], ["b-two", "done"]]
-    assert summary[1].endswith("what a-one found")
+    assert [line.split()[:2] for line in summary[:2]] == [["a-one", "done"], ["b-two", "done"]]
+    assert summary[0].endswith("what a-one found")
     assert summary[-1] == "no GPU told of its power, clock or memory"
     assert f"Results: {places.out}" in capsys.readouterr().out
     assert call(places, "--small") == 0
@@ -173,6 +221,27 @@ def test_steps_that_are_left_and_those_that_failed_have_codes_of_their_own(
     assert call(places) == 3
     asked[1] = study("b-two", 1)
     assert call(places) == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_the_study_and_keeps_what_it_has(places: Places, number: signal.Signals) -> None:
+    code = f"""
+import sys
+from swarm.gpu_pack import perform
+from tests.swarm.gpu_pack.test_perform import ALL, WAITING, PackStep
+perform.STEPS = [PackStep("a", "a", 1, lambda host: (sys.executable, "-c", WAITING))]
+perform.ask_doctor = lambda small: ALL
+sys.exit(perform.main(["--home={places.home}", "--out={places.out}", "--minutes=2", "--began={time.time()}"]))
+"""
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    wait_until(
+        lambda: (places.home / "a.log").exists() and (places.home / "a.log").read_text() == "ready\n", 30
+    )
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert packed(places, "a")["a/cells.csv"] == "cut short"
+    assert "a             cut" in out
 
 
 def test_an_unknown_step_is_refused(
@@ -192,19 +261,17 @@ def test_every_step_says_what_it_runs_or_why_it_cannot() -> None:
             assert command[0] == sys.executable
     alone = LentHost({**dict.fromkeys(ALL.lacks, "no tritonserver"), "pytorch": ""})
     said = {step.name: step.options(alone) for step in STEPS}
-    assert [name for name, one in said.items() if isinstance(one, tuple)] == [
-        "a-timelines",
-        "b-fp32",
-        "b-fp16",
-    ]
-    assert said["c-saturation"] == "none of its servers can run here"
-    assert said["f-link"] == "no tritonserver"
+    runs = [name for name, one in said.items() if isinstance(one, tuple)]
+    assert runs == ["a-timelines", "b-fp32", "b-fp16", "h-repeats"]
+    assert said["c-saturation"] == said["f-link"] == said["g-runtimes"] == "no tritonserver"
 
 
-def test_what_can_run_is_asked_and_in_half_precision_no_onnx() -> None:
+def test_what_can_run_is_asked() -> None:
     five = "pytorch-http,torch-http,torch-grpc,inductor-http,inductor-grpc"
     steps = {step.name: step.options(ALL) for step in STEPS}
-    assert steps["b-fp32"][7] == f"{five},onnx-http,onnx-grpc,trt-http,trt-grpc"
-    assert steps["b-fp16"][7] == f"{five},trt-http,trt-grpc"
-    bare = LentHost({**ALL.lacks, "onnx": "no", "trt": "no"})
-    assert {step.name: step.options(bare) for step in STEPS}["b-fp32"][7] == five
+    assert steps["b-fp32"][7] == steps["b-fp16"][7] == steps["h-repeats"][7] == five
+    assert steps["g-runtimes"][7] == "onnx-http,onnx-grpc,trt-http,trt-grpc"
+    bare = ALL.without("inductor", "it failed").without("trt", "no TensorRT")
+    steps = {step.name: step.options(bare) for step in STEPS}
+    assert steps["b-fp32"][7] == "pytorch-http,torch-http,torch-grpc"
+    assert steps["g-runtimes"][7] == "onnx-http,onnx-grpc"

@@ -114,6 +114,35 @@ def test_a_python_without_pytorch_is_refused(pack: Path) -> None:
     assert done.stderr.endswith(" has no PyTorch: run it by the Python that has, `PYTHON gpu-pack/run`.\n")
 
 
+def test_a_home_that_cannot_be_is_one_sentence(pack: Path) -> None:
+    (pack.parent / "file").touch()
+    answer = call(pack, f"--home={pack.parent / 'file'}")
+    assert (answer.code, answer.out, answer.err.count("\n")) == (2, [], 1)
+    assert answer.err.startswith(f"--home {pack.parent / 'file'} cannot be used (")
+
+
+def test_what_was_unpacked_and_is_gone_is_asked_for_again(pack: Path) -> None:
+    assert call(pack).code == 0
+    (pack.parents[1] / "home/files/numpy-2-py3-none-any.whl").unlink()
+    (part,) = (
+        part["name"]
+        for part in json.loads((pack / MANIFEST).read_text())["parts"]
+        if "numpy-2-py3-none-any.whl" in part["files"]
+    )
+    (pack / part).unlink()
+    assert call(pack).err == f"{part} has not arrived: put it beside gpu-pack/run, and call it again.\n"
+
+
+def test_nothing_of_the_hosts_path_comes_before_the_packs_own(
+    pack: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(pack.parent / "tree"))
+    sources = pack.parents[1] / "home/sources/swarm/gpu_pack/perform.py"
+    assert call(pack).code == 0
+    sources.write_text("import os, sys; print(os.environ.get('PYTHONPATH'))")
+    assert call(pack).out == ["None"]
+
+
 def test_a_home_with_a_space_is_refused(pack: Path) -> None:
     answer = call(pack, "--home=/tmp/my home")
     assert answer.code == 2

@@ -14,13 +14,15 @@ class TritonPythonModel:
     """Pixels, FP32 [n, 3, 224, 224], to embeddings, FP32 [n, 512]."""
 
     def initialize(self, args: dict[str, str]) -> None:
-        """Load the model by the service's own code, infer or compile, and log what compiling took."""
+        """Load the model by the service's own code, infer or compile, and log what became of it."""
         # Of Python in Triton it is C, and torch.compile reads files of its own, which are no ASCII, by it.
         locale.setlocale(locale.LC_CTYPE, "C.UTF-8")
         given = json.loads(args["model_config"])["parameters"]
         parameters = {name: value["string_value"] for name, value in given.items()}
         self._embedder = embedder(parameters)
         self._embedder.load()
+        of = self._embedder
+        pb_utils.Logger.log_info(f"computes on {of.device} in {of.precision}, weights {of.weights_sha256}")
         for call in self._embedder.first_calls:
             times = f"{call.first_ns / 1e6:.3f} ms, then {call.next_ns / 1e6:.3f} ms"
             pb_utils.Logger.log_info(f"compiled for {call.images} images: {times}")
@@ -40,6 +42,6 @@ def embedder(parameters: dict[str, str]) -> Any:
     from server.models.clip import ClipEmbedder
     from server.settings import Settings
 
-    names = ("model", "pretrained", "seed", "device", "precision")
+    names = ("model", "pretrained", "seed", "device", "precision", "threads")
     settings = Settings.from_env({f"INFERSWARM_{name.upper()}": parameters[name] for name in names})
     return ClipEmbedder(settings, compiled="compiled" in parameters)

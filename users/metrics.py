@@ -20,6 +20,8 @@ IDS = ("UUID", "gpu", "gpu_uuid")
 """Labels that say which GPU a sample is of, the first that is there: dcgm-exporter's `gpu` is a number."""
 PART_OF_GPU = "GPU_I_ID"
 """dcgm-exporter's label of what it says of a MIG instance, and not of the whole GPU."""
+BLANK = 2.0**47
+"""From here on DCGM's numbers say why there is none (dcgm_structs.h); older exporters write them out."""
 
 
 def samples(page: str, names: Collection[str]) -> Iterator[Sample]:
@@ -41,8 +43,8 @@ def gpus_of(page: str, fields: Mapping[str, tuple[str, float]]) -> dict[str, Any
     told = []
     for sample in samples(page, fields):
         field, factor = fields[sample.name]
-        if PART_OF_GPU not in sample.labels:
-            name = next(sample.labels[label] for label in IDS if label in sample.labels)
+        name = next((sample.labels[label] for label in IDS if label in sample.labels), None)
+        if name is not None and PART_OF_GPU not in sample.labels and sample.value < BLANK:
             told.append((name, field, sample.value * factor))
     found = gpu_records(told)
     return {"gpus": found} if found else {}

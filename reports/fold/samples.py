@@ -53,8 +53,10 @@ class Readings:
     def __init__(self, samples: Iterable[Record] = ()) -> None:
         self._util, self._power, self._cpu = array("d"), array("d"), array("d")
         self._most_bytes, self._slowest_mhz = list[float](), list[float]()
-        self._energy = list[tuple[int, float]]()
-        """The first and the last reading of all GPUs' counters of energy: the second, and joules."""
+        self._energy = list[tuple[int, dict[Any, float]]]()
+        """The first and the last reading of all GPUs' counters of energy: the second, and joules by GPU."""
+        self._counts = True
+        """Whether each of these came after the one before, of the same GPUs, and was more for each."""
         self._gpus = 0
         for sample in samples:
             self.add(sample)
@@ -64,12 +66,18 @@ class Readings:
         now, host = gpus_at(sample), sample.get("host") or {}
         self._util.extend(_known(now.util_pct))
         self._power.extend(_known(now.power_w))
-        if joules := _of_all(sample.get("gpus") or (), "energy_j"):
-            self._energy = [*self._energy[:1], (sample["second"], sum(joules))]
+        if _of_all(gpus := sample.get("gpus") or (), "energy_j"):
+            self._add_energy(sample["second"], {gpu.get("id"): gpu["energy_j"] for gpu in gpus})
         self._cpu.extend(_known(host.get("cpu_pct")))
         self._most_bytes = [max(known)] if (known := [*self._most_bytes, *_known(now.memory_bytes)]) else []
         self._slowest_mhz = [min(known)] if (known := [*self._slowest_mhz, *_known(now.sm_clock_mhz)]) else []
         self._gpus = max(self._gpus, len(sample.get("gpus") or ()))
+
+    def _add_energy(self, second: int, joules: dict[Any, float]) -> None:
+        for at, before in self._energy[-1:]:
+            same = second > at and joules.keys() == before.keys()
+            self._counts = self._counts and same and all(joules[gpu] > before[gpu] for gpu in joules)
+        self._energy = [*self._energy[:1], (second, joules)]
 
     @property
     def over(self) -> Gpus:
@@ -79,11 +87,16 @@ class Readings:
 
     @property
     def _mean_power_w(self) -> float | None:
-        """By counters of energy, which miss nothing between two readings; without these, by the readings."""
-        (began, before), (ended, after) = (*self._energy, (0, 0.0), (0, 0.0))[:2]
-        # A reading may come some tenths of a second late, and a counter starts again with its driver.
-        counted = ended - began >= COUNTED_S and after > before
-        return (after - before) / (ended - began) if counted else _mean(self._power)
+        """By counters of energy, which miss nothing between two readings; without these, by the readings.
+
+        A counter that stands still is of a page that is renewed more seldom than read: its steps are not
+        of these seconds. One that falls began again. GPUs come and go, each with its own counter.
+        """
+        (began, before), (ended, after) = (*self._energy, (0, {}), (0, {}))[:2]
+        # A reading may come some tenths of a second late.
+        if not self._counts or ended - began < COUNTED_S:
+            return _mean(self._power)
+        return (sum(after.values()) - sum(before.values())) / (ended - began)
 
     @property
     def host_cpu_pct(self) -> float | None:

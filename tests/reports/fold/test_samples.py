@@ -69,10 +69,16 @@ def test_mean_power_is_what_counters_of_energy_gained() -> None:
     "readings",
     [
         [at(10, 5_000.0)],
-        # Too short for when they were read; a counter that began again, or stands still; one of two GPUs has none.
+        # Too short a time; a counter that began again, or stands still; one of two GPUs has none.
         [at(10, 5_000.0), at(12, 5_900.0)],
         [at(10, 5_000.0), at(15, 60.0)],
         [at(10, 5_000.0), at(15, 5_000.0)],
+        # One that began again and has overtaken itself, and a page that is renewed every 30 s, at a step.
+        [at(10, 5_000.0), at(12, 60.0), at(15, 9_000.0)],
+        [at(10, 5_000.0), at(12, 8_000.0), at(15, 8_000.0)],
+        # A GPU that could not be read at first, and one that is lost.
+        [at(10, 5_000.0), {"second": 15, "gpus": [gpu(n, energy_j=9e6, power_w=50) for n in (0, 1)]}],
+        [{"second": 10, "gpus": [gpu(n, energy_j=7.0, power_w=50) for n in (0, 1)]}, at(15, 5_000.0)],
         [
             {"second": second, "gpus": [gpu(0, energy_j=1e3 * second, power_w=40), gpu(1, power_w=60)]}
             for second in (1, 5)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import runpy
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +16,8 @@ from gevent.monkey import get_original
 from swarm.sampling.machine import LocalGpus, find_nvml, gpu_names
 from users.endpoint import Endpoint, is_loopback
 from users.metrics import gpu_records
+
+REPLAYED = Path(__file__).parents[2] / "replayed/pynvml.py"
 
 
 class NVMLError(Exception):
@@ -116,6 +120,22 @@ def test_a_slow_driver_does_not_hold_up_the_event_loop() -> None:
     gevent.sleep(0.05)
     assert not reading.ready()
     assert len(reading.get(timeout=5)["gpus"]) == 2
+
+
+def test_a_replay_tells_a_row_each_second_and_then_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the third row to the fifth the counter gains 1,000,927.53 - 1,000,397.15 J: 265.19 W."""
+    now = [1000.9]
+    monkeypatch.setattr("time.time", lambda: now[0])
+    gpus = LocalGpus(SimpleNamespace(**runpy.run_path(str(REPLAYED))))
+    found = []
+    for at_s in (1000.9, 1002.0, 1004.5, 1089.0, 2000.0):
+        now[0] = at_s
+        found += gpus.read()["gpus"]
+    idle = {"util_pct": 0.0, "memory_bytes": 1_914_699_776, "power_w": 69.65, "sm_clock_mhz": 345.0}
+    last = {"util_pct": 66.0, "memory_bytes": 3_103_784_960, "power_w": 253.44, "sm_clock_mhz": 1980.0}
+    assert found[0] == {"id": "GPU-replayed", "energy_j": 1_000_069.65, **idle}
+    assert [gpu["energy_j"] for gpu in found[1:3]] == [1_000_397.15, 1_000_927.53]
+    assert found[3:] == [{"id": "GPU-replayed", "energy_j": 1_023_178.55, **last}] * 2
 
 
 def test_the_real_module_answers_with_or_without_a_driver() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import gevent
@@ -22,10 +23,10 @@ from users.backends.asking import read_counters
 from users.backends.registry import backend_of
 from users.endpoint import Endpoint
 from users.errors import ErrorKind, RequestError
-from users.metrics import samples
+from users.metrics import DCGM_FIELDS, gpus_of, samples
 from users.transport.admin_connection import AdminConnection
 from users.triton import api as of_triton
-from users.triton.counters import triton_batches
+from users.triton.counters import GPU_FIELDS, triton_batches
 
 pytestmark = pytest.mark.system
 
@@ -276,6 +277,31 @@ def test_samples_are_chosen_by_their_whole_name() -> None:
     ]
     assert [s.value for s in samples(page, {"a"})] == [1.0]
     assert list(samples("", {"a"})) == []
+
+
+REPLAYED = Path(__file__).parents[2] / "replayed"
+
+
+def test_dcgms_names_beside_tritons_are_of_the_same_gpus() -> None:
+    """The recorded page of Triton, and a clock of its first GPU."""
+    page = (REPLAYED / "triton.prom").read_text()
+    clock = 'DCGM_FI_DEV_SM_CLOCK{gpu="0", UUID="GPU-71ce41fd-3ac0-afe7-c995-21119f1e984a"} 1380\n'
+    gpus = gpus_of(page + clock, {**DCGM_FIELDS, **GPU_FIELDS})["gpus"]
+    assert gpus[0] == {
+        "id": "GPU-71ce41fd-3ac0-afe7-c995-21119f1e984a",
+        "util_pct": 0.0, "memory_bytes": 7_451_181_056, "power_w": 58.954, "energy_j": 205_620.582,
+        "sm_clock_mhz": 1380.0,
+    }  # fmt: skip
+    assert [len(gpu) for gpu in gpus[1:]] == [5, 5, 5]
+
+
+@pytest.mark.parametrize("blank", ["9223372036854775794", "140737488355330.000000"])
+def test_what_dcgm_says_that_it_does_not_know_is_left_out(blank: str) -> None:
+    """Not supported, as an integer and as a fraction: dcgm-exporter's README has one on its page."""
+    page = "".join(f'{name}{{gpu="0", UUID="GPU-604ac76c"}} {blank}\n' for name in DCGM_FIELDS)
+    assert gpus_of(page, DCGM_FIELDS) == {}
+    known = 'DCGM_FI_DEV_SM_CLOCK{gpu="0", UUID="GPU-604ac76c"} 139\n'
+    assert gpus_of(page + known, DCGM_FIELDS) == {"gpus": [{"id": "GPU-604ac76c", "sm_clock_mhz": 139.0}]}
 
 
 def test_a_gateway_does_not_count_executions() -> None:

@@ -3,6 +3,7 @@
 import json
 import locale
 import sys
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -16,7 +17,8 @@ class TritonPythonModel:
     def initialize(self, args: dict[str, str]) -> None:
         """Load the model by the service's own code, infer or compile, and log what became of it."""
         # Of Python in Triton it is C, and torch.compile reads files of its own, which are no ASCII, by it.
-        locale.setlocale(locale.LC_CTYPE, "C.UTF-8")
+        with suppress(locale.Error):
+            locale.setlocale(locale.LC_CTYPE, "C.UTF-8")
         given = json.loads(args["model_config"])["parameters"]
         parameters = {name: value["string_value"] for name, value in given.items()}
         self._embedder = embedder(parameters)

@@ -125,7 +125,8 @@ def runtimes(host: LentHost) -> tuple[str, ...] | str:
 
 def repeated(host: LentHost) -> tuple[str, ...] | str:
     small = f"--batches 1 --levels 1 --repeats 2 {FEW}"
-    return study(host, FIVE, f"--batches 1,8,32 --levels 1,16 --repeats 3 {SHORT}", small)
+    among = FIVE[:2] if host.small else FIVE
+    return study(host, among, f"--batches 1,8,32 --levels 1,16 --repeats 3 {SHORT}", small)
 
 
 STEPS = (

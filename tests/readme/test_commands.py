@@ -23,7 +23,8 @@ def test_no_command_is_left_out() -> None:
         "--processes", "--master ", "--worker", "reports show", "--arrivals", "--find-rate",
         "--prometheus-port", "benchmarks/accuracy.py", "--emulate", "swarm run", "hosts prepare",
         "hosts check", "swarm link wan-a100", "reports compare", "--gate thresholds.toml", "reports gate",
-        "reports baseline", "reports calibrate", "server profile", "--endpoints", "swarm probe",
+        "reports baseline", "reports calibrate", "server profile", "--endpoints onnx-grpc", "swarm probe",
+        "--endpoints pytorch-http",
         "--endpoint siglip=", "--endpoint mine=", "--endpoint old=",
     }  # fmt: skip
     assert len(commands()) == len(known) + 1, "and `swarm link`, which another one begins with"
@@ -74,14 +75,22 @@ def test_emulated_servers_and_their_floors(tmp_path: Path) -> None:
 
 
 def test_payloads(tmp_path: Path) -> None:
-    arguments = [*command("--endpoints"), *SHORT, "--cells", "*/b1/c1", "--results-dir", str(tmp_path)]
-    rows = {row["endpoint"]: row for row in run(arguments, tmp_path).cells()}
+    arguments = [*command("--endpoints onnx-grpc"), *SHORT, "--cells", "*/b1/c1"]
+    found = run([*arguments, "--results-dir", str(tmp_path)], tmp_path).cells()
+    rows = {row["endpoint"]: row for row in found}
     assert set(rows) == {"onnx-grpc", "onnx-jpeg-grpc", "onnx-uint8-grpc", "gateway-http"}
     assert all((row["failures"], row["batch"]) == ("0", "1") for row in rows.values())
     sizes = {name: float(row["request_bytes"]) for name, row in rows.items()}
     assert 5_000 < sizes["onnx-jpeg-grpc"] < sizes["gateway-http"] < 25_000
     assert 150_528 < sizes["onnx-uint8-grpc"] < 151_000
     assert sizes["onnx-grpc"] > 602_112
+
+
+def test_pytorch_alone(tmp_path: Path) -> None:
+    arguments = [*command("--endpoints pytorch-http"), *SHORT, "--cells", "*/b1/c1"]
+    rows = run([*arguments, "--results-dir", str(tmp_path)], tmp_path).cells()
+    assert {row["endpoint"] for row in rows} == {"pytorch-http", "torch-http", "torch-grpc"}
+    assert all((row["failures"], row["batch"]) == ("0", "1") for row in rows)
 
 
 def test_the_operators_of_the_model(tmp_path: Path) -> None:

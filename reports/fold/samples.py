@@ -58,6 +58,8 @@ class Readings:
         self._counts = True
         """Whether each of these came after the one before, of the same GPUs, and was more for each."""
         self._gpus = 0
+        self._came_or_went = False
+        """Whether one second had readings of fewer GPUs than another that had some."""
         for sample in samples:
             self.add(sample)
 
@@ -66,12 +68,14 @@ class Readings:
         now, host = gpus_at(sample), sample.get("host") or {}
         self._util.extend(_known(now.util_pct))
         self._power.extend(_known(now.power_w))
-        if _of_all(gpus := sample.get("gpus") or (), "energy_j"):
+        gpus = sample.get("gpus") or ()
+        if _of_all(gpus, "energy_j"):
             self._add_energy(sample["second"], {gpu.get("id"): gpu["energy_j"] for gpu in gpus})
         self._cpu.extend(_known(host.get("cpu_pct")))
         self._most_bytes = [max(known)] if (known := [*self._most_bytes, *_known(now.memory_bytes)]) else []
         self._slowest_mhz = [min(known)] if (known := [*self._slowest_mhz, *_known(now.sm_clock_mhz)]) else []
-        self._gpus = max(self._gpus, len(sample.get("gpus") or ()))
+        self._came_or_went |= bool(gpus) and self._gpus not in (0, len(gpus))
+        self._gpus = max(self._gpus, len(gpus))
 
     def _add_energy(self, second: int, joules: dict[Any, float]) -> None:
         for at, before in self._energy[-1:]:
@@ -90,8 +94,10 @@ class Readings:
         """By counters of energy, which miss nothing between two readings; without these, by the readings.
 
         A counter that stands still is of a page that is renewed more seldom than read: its steps are not
-        of these seconds. One that falls began again. GPUs come and go, each with its own counter.
+        of these seconds. One that falls began again. Where a GPU came or went, it is unknown what all drew.
         """
+        if self._came_or_went:
+            return None
         (began, before), (ended, after) = (*self._energy, (0, {}), (0, {}))[:2]
         # A reading may come some tenths of a second late.
         if not self._counts or ended - began < COUNTED_S:

@@ -76,9 +76,6 @@ def test_mean_power_is_what_counters_of_energy_gained() -> None:
         # One that began again and has overtaken itself, and a page that is renewed every 30 s, at a step.
         [at(10, 5_000.0), at(12, 60.0), at(15, 9_000.0)],
         [at(10, 5_000.0), at(12, 8_000.0), at(15, 8_000.0)],
-        # A GPU that could not be read at first, and one that is lost.
-        [at(10, 5_000.0), {"second": 15, "gpus": [gpu(n, energy_j=9e6, power_w=50) for n in (0, 1)]}],
-        [{"second": 10, "gpus": [gpu(n, energy_j=7.0, power_w=50) for n in (0, 1)]}, at(15, 5_000.0)],
         [
             {"second": second, "gpus": [gpu(0, energy_j=1e3 * second, power_w=40), gpu(1, power_w=60)]}
             for second in (1, 5)
@@ -87,6 +84,21 @@ def test_mean_power_is_what_counters_of_energy_gained() -> None:
 )
 def test_without_a_gain_it_is_the_mean_of_readings(readings: list[Record]) -> None:
     assert Readings(readings).over.power_w == 100.0
+
+
+@pytest.mark.parametrize("numbers", [((0,), (0, 1), (0, 1)), ((0, 1), (), (0,)), ((0, 1), (0,), (0, 1))])
+def test_where_a_gpu_came_or_went_power_is_unknown(numbers: tuple[tuple[int, ...], ...]) -> None:
+    """The readings that there are would be a mean of one GPU's and of two's."""
+    readings = [
+        {"second": 4 * second, "gpus": [gpu(number, energy_j=1e3 * second) for number in those]}
+        for second, those in enumerate(numbers)
+    ]
+    assert Readings(readings).over.power_w is None
+
+
+def test_seconds_without_any_reading_do_not_matter() -> None:
+    two = {"second": 1, "gpus": [gpu(0), gpu(1)]}
+    assert Readings([two, {"second": 2}, {"second": 3, "gpus": []}, two]).over.power_w == 200.0
 
 
 def test_only_samples_of_the_measure_phase_count(tmp_path: Path) -> None:

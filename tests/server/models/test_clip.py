@@ -105,7 +105,7 @@ def stance():
 
 
 @pytest.mark.skipif(bool(compiler_lack()), reason=compiler_lack())
-@pytest.mark.filterwarnings("default")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_compiled_tower_takes_any_number_of_images_and_is_compiled_no_more(embedder, stance):
     made = embedder(compiled=True)
     assert all(call.first_ns > call.next_ns for call in made.first_calls)

@@ -192,6 +192,6 @@ audit: PIP_AUDIT := $(VENV)/supply/bin/pip-audit --requirement $(VENV)/pins.txt 
 
 clean: ## remove built models and caches; results stay
 	@# What servers build, by its names: the folder may be one of yours.
-	cache=$$($(PYTHON) -m server.cache) && cd "$$cache" && rm -rf triton openvino tensorrt inductor gpu-pack libpython weights logs strangers
+	cache=$$($(PYTHON) -m server.cache) && cd "$$cache" && rm -rf triton openvino tensorrt inductor libpython weights logs strangers
 	rm -rf .cache .mypy_cache .ruff_cache .pytest_cache
 	rm -rf triton_repo/weights

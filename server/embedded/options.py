@@ -17,7 +17,7 @@ EMULATED = "emulated"
 START_S, BUILD_S = 180.0, 900.0
 SERVERS = ("pytorch", *TRITON_PORTS, GATEWAY)
 DEFAULT = ("pytorch", ONNX, COMPILED)
-PYTORCHS = ("pytorch", *PYTORCH_ENGINES)
+IN_PYTORCH = ("pytorch", *PYTORCH_ENGINES)
 """Those that compute in what --precision says."""
 ALWAYS_FP32 = (ONNX, OPENVINO, COMPILED)
 """Of `trt` the configuration says what it computes in."""
@@ -123,13 +123,13 @@ def check_precision(precision: str, servers: tuple[str, ...]) -> None:
     """SetUpError where servers would compute in something else, or none of them in this."""
     if precision == FP32:
         return
-    ours = ", ".join(PYTORCHS)
+    ours = ", ".join(IN_PYTORCH)
     if others := [name for name in servers if name in ALWAYS_FP32]:
         raise SetUpError(
             f"--precision {precision}: {' and '.join(others)} can compute in {FP32} alone: leave "
             f"{'them' if others[1:] else 'it'} out, and ask some of {ours}."
         )
-    if not {*PYTORCHS} & {*servers}:
+    if not {*IN_PYTORCH} & {*servers}:
         raise SetUpError(f"--precision {precision} is of {ours}: ask one of them, or leave it out.")
 
 
@@ -189,7 +189,7 @@ def _add_server_options(parser: argparse.ArgumentParser) -> None:
         "--precision",
         choices=PRECISIONS,
         default=FP32,
-        help=f"what {', '.join(PYTORCHS)} compute in (default: %(default)s)",
+        help=f"what {', '.join(IN_PYTORCH)} compute in (default: %(default)s)",
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
 

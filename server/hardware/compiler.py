@@ -6,8 +6,9 @@ import shlex
 import shutil
 import sysconfig
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+from server.hardware.packages import version_of
 
 DEFAULT = "g++"
 LEAST = (2, 6)
@@ -27,11 +28,3 @@ def compiler_lack(environ: Mapping[str, str] = os.environ, headers: Path | None 
         python = sysconfig.get_python_version()
         return f"torch.compile needs Python's headers, and {headers} has none: install python{python}-dev"
     return ""
-
-
-def version_of(package: str) -> str:
-    """The installed version; empty where there is none."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""

@@ -10,10 +10,10 @@ from typing import Any
 
 from server.errors import SetUpError
 from server.hardware import device, gpu_host
-from server.hardware.compiler import version_of
 from server.hardware.device import TENSORRT, DeviceFacts
 from server.hardware.gpu_host import line
 from server.hardware.nvml import read_gpus
+from server.hardware.packages import version_of
 from server.hardware.probe import read_facts
 from server.triton.tritonserver import find_wheel
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from server.errors import SetUpError
-from server.hardware.compiler import compiler_lack, version_of
+from server.hardware.compiler import compiler_lack
 from server.hardware.device import CUDA, TENSORRT, DeviceFacts
 from server.hardware.nvml import driver, read_gpus
+from server.hardware.packages import version_of
 from server.hardware.probe import read_facts
 from server.triton.tritonserver import find_wheel
 

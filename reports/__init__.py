@@ -14,7 +14,7 @@ def load(directory: Path | str, usd_per_hour: float | None = None) -> Frames:
 
     They are made from its ledger, finished or not, by what makes its CSV files, which need not be there.
     `usd_per_hour`, where given, is taken as the servers' price instead of what the study was told. Raises
-    LedgerError, with one sentence that names the file and the mend, where there is no ledger to be read.
+    LedgerError, with one sentence that names the file and the fix, where there is no ledger to be read.
 
     >>> study = load("results/step7-20260101T120000Z")
     >>> study.cells[["cell", "images_per_s", "latency_p95_ms", "limit", "caveats"]]

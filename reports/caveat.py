@@ -9,9 +9,9 @@ class Trait(Flag):
     """What holds of a kind of caveat, for its run and for whoever draws conclusions from it."""
 
     TAINTS = auto()
-    """It disqualifies the numbers, so that no conclusion may rest on them."""
+    """It invalidates the numbers, so that no conclusion may rest on them."""
     IS_BOUNDED = auto()
-    """A bound of its own judges it, so that it disqualifies the run for no other bound."""
+    """A bound of its own judges it, so that it invalidates the run for no other bound."""
     OF_CLIENT = auto()
     """The client is at its limit, so that failures and drops may be its own."""
     VOIDS = auto()
@@ -30,7 +30,7 @@ _VOID = Trait.TAINTS | Trait.VOIDS
 
 @dataclass(frozen=True)
 class CaveatKind:
-    """What to do about a caveat, what holds of it, and, where it disqualifies a run, in short why."""
+    """What to do about a caveat, what holds of it, and, where it invalidates a run, in short why."""
 
     advice: str
     traits: Trait = _NONE
@@ -47,7 +47,7 @@ class Caveat:
 
     @property
     def tainted(self) -> bool:
-        """Whether this disqualifies the number, so that no conclusion may rest on it."""
+        """Whether this invalidates the number, so that no conclusion may rest on it."""
         return self.has(Trait.TAINTS)
 
     def has(self, trait: Trait) -> bool:
@@ -72,7 +72,7 @@ KINDS = {
         _VOID | Trait.SPOILS_SEARCH | Trait.BY_STOPPING,
         "unfinished",
     ),
-    "failed": CaveatKind("Read the run's note and the logs, mend the cause, run again.", _VOID, "failed"),
+    "failed": CaveatKind("Read the run's note and the logs, fix the cause, run again.", _VOID, "failed"),
     "worker-lost": CaveatKind(
         "Look at the worker's log; run the cell again with all workers.",
         _VOID | Trait.SPLITS | Trait.SPOILS_SEARCH,
@@ -165,7 +165,7 @@ KINDS = {
         "Raise --max-in-flight, or see the workers' CPU and lag; latency holds the delay."
     ),
     "link-differs": CaveatKind(
-        "Read its figures as of the link that was measured; free its cores, or mend the profile."
+        "Read its figures as of the link that was measured; free its cores, or fix the profile."
     ),
     "out-of-range": CaveatKind(
         "Look for a clock that jumped or a request that hung; such values were clamped."
@@ -195,7 +195,7 @@ KINDS = {
         "Look at the server's log: its answers failed before the measuring began."
     ),
 }
-"""Every kind of caveat by its code: those that disqualify, the gravest first, then all others."""
+"""Every kind of caveat by its code: those that invalidate, the gravest first, then all others."""
 
 
 def caveat(code: str, text: str) -> Caveat:
@@ -204,5 +204,5 @@ def caveat(code: str, text: str) -> Caveat:
 
 
 def gravest(codes: Container[str]) -> str:
-    """In short why the gravest of these disqualifies a run; empty where none does."""
+    """In short why the gravest of these invalidates a run; empty where none does."""
     return next((kind.why for code, kind in KINDS.items() if code in codes), "")

@@ -1,8 +1,11 @@
 """Numbers and foreign text as a reader sees them: the only place where units are turned into words."""
 
+from datetime import datetime
 from math import floor, log10
 
 NS_PER_MS = 1e6
+FINEST_MS = 0.1
+"""Of a latency: finer digits are noise, and cells.csv has them."""
 LONGEST = 400
 """Characters of a sentence that quotes what somebody gave."""
 MISSING = "–"
@@ -25,9 +28,36 @@ def counted(count: int | None) -> str:
     return MISSING if count is None else f"{count:,}"
 
 
+def milliseconds(value_ms: float) -> str:
+    """Three significant digits, but no finer than 0.1: 5,270; 41.9; 0.4; <0.1."""
+    if 0 < abs(value_ms) < FINEST_MS / 2:
+        return f"<{FINEST_MS}"
+    rounded = float(f"{value_ms:.2e}")
+    return f"{rounded:,.0f}" if abs(rounded) >= 100 else f"{rounded:,.1f}"
+
+
 def ms(value_ns: float | None) -> str:
     """Nanoseconds as milliseconds, without the unit; a dash for None."""
-    return known(value_ns, NS_PER_MS)
+    return MISSING if value_ns is None else milliseconds(value_ns / NS_PER_MS)
+
+
+def duration(seconds: float) -> str:
+    """As people write it: 45 s, 4 min 20 s, 2 h 5 min."""
+    whole = round(seconds)
+    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
+    if hours:
+        return f"{hours} h {minutes} min"
+    if minutes >= 10 or (minutes and not rest):
+        return f"{minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def moment(utc: str) -> str:
+    """2026-11-25T09:04:20.384Z as 25 Nov 2026, 09:04 UTC; what is no such time stays as it is."""
+    try:
+        return f"{datetime.fromisoformat(utc):%-d %b %Y, %H:%M} UTC"
+    except ValueError:
+        return utc
 
 
 def plain(text: object) -> str:
@@ -41,7 +71,7 @@ def plain_lines(text: object) -> str:
 
 
 def one_line(sentence: str) -> str:
-    """A sentence on what somebody gave, whatever that is: its end, which says the mend, stays.
+    """A sentence on what somebody gave, whatever that is: its end, which says the fix, stays.
 
     What no terminal should be told is escaped, and the middle left out where it is long.
     """

@@ -1,1 +1,1 @@
-"""When a number is doubted, and which doubts disqualify it."""
+"""When a number is doubted, and which doubts invalidate it."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from reports.caveat import Caveat, caveat
-from reports.format import digits, ms
+from reports.format import NS_PER_MS, digits, known
 from reports.summary.summary import Summary
 
 COLD_SHARE = 0.05
@@ -53,12 +53,17 @@ def _unexplained(run: Summary) -> Iterator[Caveat]:
     if left_ns is None or not whole_ns or run.network_ns is None or run.server.total_ns is None:
         return
     if left_ns > UNEXPLAINED_SHARE * whole_ns:
-        share = f"{ms(left_ns)} ms of {ms(whole_ns)} ms ({digits(100 * left_ns / whole_ns)} %)"
+        share = f"{_ms(left_ns)} of {_ms(whole_ns)} ({digits(100 * left_ns / whole_ns)} %)"
         yield caveat("unexplained", f"{share} belong to no part that was measured")
     if left_ns < -UNEXPLAINED_SHARE * whole_ns:
         yield caveat(
-            "unexplained", f"the parts come to {ms(-left_ns)} ms more than the {ms(whole_ns)} ms measured"
+            "unexplained", f"the parts come to {_ms(-left_ns)} more than the {_ms(whole_ns)} measured"
         )
+
+
+def _ms(value_ns: float) -> str:
+    """To three digits, however small: two times that both read <0.1 ms would be no evidence."""
+    return f"{known(value_ns, NS_PER_MS)} ms"
 
 
 def axis_caveats(run: Summary, links: Iterable[Mapping[str, Any]]) -> Iterator[Caveat]:

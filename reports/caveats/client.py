@@ -79,7 +79,7 @@ def lags(lag_ns: float | None, latency_ns: float | None) -> bool:
 
 
 def _tardy(sent: int, kept: Arrivals, latency: Distribution, send_delay: Distribution) -> Iterator[str]:
-    """Requests of an open load that began late although users were free: the generator's own delay."""
+    """Requests of an open-loop load that began late although users were free: the generator's own delay."""
     latency_ns, delay_ns = latency.p95_ns, send_delay.p95_ns or 0
     many = (kept.overslept or 0) > OVERSLEPT_SHARE * sent
     if latency_ns and many and delay_ns > LAG_SHARE * latency_ns:

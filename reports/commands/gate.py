@@ -77,7 +77,7 @@ def gate(arguments: argparse.Namespace) -> int:
     page = _page(studies, verdicts, arguments.all)
     place = place_in_repository(_original(thresholds, studies[-1][1]), os.environ)
     markdown = gates_markdown(verdicts, page.title, _command(arguments))
-    with writing(folder, "mend that, or give --out"):
+    with writing(folder, "fix that, or give --out"):
         _write(folder, studies, verdicts, place, markdown)
     if not arguments.quiet:
         with commands_stopped(os.environ):

@@ -30,6 +30,7 @@ def add_show(commands: Any) -> None:
         type=price,
         help="what the servers cost together (default: what the study was told, if it was)",
     )
+    shown.add_argument("--brief", action="store_true", help="print the first screen only, without tables")
     shown.add_argument("--quiet", action="store_true", help="write the files and print nothing")
     shown.set_defaults(run=show)
 
@@ -51,8 +52,8 @@ def show(arguments: argparse.Namespace) -> int:
     verdicts = kept_in(directory)
     study = load_study(directory, arguments.usd_per_hour)
     page = build_page(study, public_path(directory, Path.cwd()), arguments.usd_per_hour, verdicts)
-    with writing(directory, "mend that, then show it again"):
+    with writing(directory, "fix that, then show it again"):
         write_report(directory, study, page, verdicts)
     if not arguments.quiet:
-        print_page(page, f"The whole report: {directory / 'report.html'}")
+        print_page(page, f"Report: {directory / 'report.html'}", tables=not arguments.brief)
     return OK

@@ -9,7 +9,7 @@ from reports.fold.records import epoch_s, every_second, iso
 from reports.fold.run_records import RunRecords, Second
 from reports.fold.samples import gpus_at
 from reports.fold.server import ServerSide, between
-from reports.fold.windows import Results
+from reports.fold.windows import MILLI, Results
 from reports.histogram.buckets import percentiles_ns, together
 from reports.ledger.ledger import Record
 
@@ -120,14 +120,17 @@ def _phase(begins: Sequence[tuple[float, str]], end: int, here: set[str]) -> str
 
 
 def _requests(here: Second, width_s: int) -> dict[str, Any]:
-    """What ended in the second: nothing where a worker lived and has no window, else that is unknown."""
+    """What ended in the second: nothing where a worker lived and has no window, else that is unknown.
+
+    Its images are those that were worked on in it: a request's are spread over the seconds it was under way.
+    """
     if not here.results and not here.shown.told:
         return {}
     ended = here.results.values()
     p50, p95, p99 = percentiles_of(ended, "latency")
     return {
         "requests_per_s": _per_s(sum(one.ok for one in ended), width_s),
-        "images_per_s": _per_s(sum(one.images for one in ended), width_s),
+        "images_per_s": _per_s(_images(sum(one.spread_milli_images for one in ended)), width_s),
         "failures_per_s": _per_s(sum(one.failures for one in ended), width_s),
         "latency_p50_ns": p50,
         "latency_p95_ns": p95,
@@ -168,6 +171,11 @@ def _grown(before: Record, host: Mapping[str, int], name: str, width_s: int) -> 
     return _per_s(new - old, width_s) if old is not None and new is not None and new >= old else None
 
 
-def _per_s(count: int, width_s: int) -> float:
+def _images(milli: int) -> float:
+    """A whole number where they are whole."""
+    return milli / MILLI if milli % MILLI else milli // MILLI
+
+
+def _per_s(count: float, width_s: int) -> float:
     """A whole number where the second is one."""
     return count if width_s == 1 else count / width_s

@@ -14,6 +14,7 @@ from reports.histogram.buckets import EMPTY, Buckets, compact, mean_ns, percenti
 from reports.ledger.ledger import Record
 
 PERCENTS = (50.0, 90.0, 95.0, 99.0, 99.9, 100.0)
+MILLI = 1_000
 PHASES = ("encode", "send", "wait", "receive", "decode")
 """Of the service time on the client; an endpoint measures those that it can tell apart."""
 
@@ -22,12 +23,15 @@ PHASES = ("encode", "send", "wait", "receive", "decode")
 class Results:
     """What came back in some windows; `names` are the histograms that are kept of them, all where it is None.
 
-    Images belong to successes only. `late` is None where a window does not tell.
+    Images belong to successes only. `spread_milli_images` are thousandths of them by when they were worked on
+    rather than by when their requests ended: a request's images are spread evenly over its time. Windows that
+    do not tell have them where they ended. `late` is None where a window does not tell.
     """
 
     names: Set[str] | None = None
     ok: int = 0
     images: int = 0
+    spread_milli_images: int = 0
     late: int | None = 0
     failure_kinds: Counter[str] = field(default_factory=Counter)
     histograms: dict[str, Buckets] = field(default_factory=dict)
@@ -56,6 +60,7 @@ class Results:
         """Takes in what came back elsewhere."""
         self.ok += other.ok
         self.images += other.images
+        self.spread_milli_images += other.spread_milli_images
         self.late = _plus(self.late, other.late)
         self.failure_kinds.update(other.failure_kinds)
         self._merge([other.histograms])
@@ -63,6 +68,8 @@ class Results:
     def _count(self, window: Record) -> None:
         self.ok += window["ok"]
         self.images += window["images"]
+        spread = window.get("spread_milli_images")
+        self.spread_milli_images += MILLI * window["images"] if spread is None else spread
         self.late = _plus(self.late, window.get("late"))
         _count_in(self.failure_kinds, window["failures"])
 
@@ -216,13 +223,13 @@ def _per_s(total: int, elapsed_ns: float | None) -> float | None:
 def measure_ns(load: str, workers: Iterable[Windows], drained: Sequence[Record]) -> int | None:
     """The longest span of a worker, from the start of its first request to the end of its last.
 
-    In open load it is at least the longest phase of a worker: n arrivals span n - 1 gaps, so that their span
-    alone would say 1.25 a second of 5 requests at 1 a second.
+    Under open-loop load it is at least the longest phase of a worker: n arrivals span n - 1 gaps, so that
+    their span alone would say 1.25 a second of 5 requests at 1 a second.
 
-    In closed load a rate over it is exact for a serial run and for a server that queues, which is busy until
-    the last reply. For a server that works in parallel it is slightly low: while the last replies come in,
-    others idle, which costs at most one request's time in the whole span. Workers' clocks are never compared
-    with each other, so it is high by as much as workers began apart.
+    Under closed-loop load a rate over it is exact for a serial run and for a server that queues, which is
+    busy until the last reply. For a server that works in parallel it is slightly low: while the last
+    replies come in, others idle, which costs at most one request's time in the whole span. Workers' clocks
+    are never compared with each other, so it is high by as much as workers began apart.
     """
     phases = [int(line.get("phase_ns") or 0) for line in drained] if load == "open" else []
     return max([*(worker.span_ns for worker in workers), *phases], default=0) or None
@@ -235,7 +242,7 @@ def undrained(workers: Iterable[str], drained: Sequence[Record]) -> list[str]:
 
 @dataclass(frozen=True)
 class Offered:
-    """What an open load sent: the sum of the workers' rates, how many they are, their phase's mean length."""
+    """What open-loop load sent: the sum of the workers' rates, their number, their phase's mean length."""
 
     per_s: float
     workers: int
@@ -244,7 +251,7 @@ class Offered:
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Counts of the measure phase; None where the ledger does not say, and but for `late` in closed load.
+    """Counts of the measure phase; None where the ledger does not say, and but for `late` under closed-loop.
 
     `due` are the arrivals whose time came, `dropped` those of them that were never sent, `overslept` those
     that were sent late though a user was free.

@@ -20,7 +20,7 @@ from reports.stats.repeats import grouped
 LEAST_STUDIES = 3
 """Of a baseline that was not measured in turns: fewer do not tell how much the machine changes in between."""
 APART = "not measured in turns: judged by how much the baseline's studies differ among themselves"
-MEND = "more repeats would not decide, measuring the two in turns may"
+FIX = "more repeats would not decide, measuring the two in turns may"
 BASELINES = "the baseline's"
 Key = TypeVar("Key")
 NEARLY = {"workers": 0.0, "hosts": 0.0, "request_bytes": 0.02}
@@ -85,7 +85,7 @@ def _apart(threshold: Threshold, cell: str, now: Sequence[float], then: Sequence
         )
         return unknown(threshold, cell, why, len(then))
     whole = "; ".join(filter(None, (APART, note)))
-    return replace(_claim(threshold, cell, apart_of(now, then), whole), mend=MEND)
+    return replace(_claim(threshold, cell, apart_of(now, then), whole), fix=FIX)
 
 
 def _in_pairs(threshold: Threshold, name: str, logs: Sequence[float], each: str, note: str) -> Claim:
@@ -168,8 +168,8 @@ def what_varies(source: GateSource, cell: str, may_differ: Sequence[str]) -> str
 def unlike(source: GateSource, may_differ: Sequence[str]) -> Mapping[str, str]:
     """By cell, why what its studies measured is not of one thing; those of one thing are left out."""
     found = {cell: what_varies(source, cell, may_differ) for cell in source.runs}
-    mend = "judge each directory alone, or let may_differ of [baseline] allow that"
-    return {cell: f"its studies differ in {what}: {mend}" for cell, what in found.items() if what}
+    fix = "judge each directory alone, or let may_differ of [baseline] allow that"
+    return {cell: f"its studies differ in {what}: {fix}" for cell, what in found.items() if what}
 
 
 def _differences(

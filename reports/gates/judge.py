@@ -21,7 +21,7 @@ from reports.ledger.records import LATER
 
 TOLD = 4
 """Values of the study in a sentence."""
-MEND = "run it too, or choose the cells in the threshold"
+FIX = "run it too, or choose the cells in the threshold"
 OPTION = "--max-failure-ratio"
 
 
@@ -123,10 +123,10 @@ def lost(threshold: Threshold, source: GateSource, baseline: GateSource | None) 
         cells, before = source.cells, baseline.cells.items()
         gone = {name: _as_planned(name, row, cells) for name, row in before if name not in cells}
         for cell in cells_of(threshold, gone):
-            yield unknown(threshold, cell, f"the baseline has it, and the study has not: {MEND}")
+            yield unknown(threshold, cell, f"the baseline has it, and the study has not: {FIX}")
     for over, under in unpaired(threshold, source.cells):
         there, absent = (over, under) if over in source.cells else (under, over)
-        why = f"the study has {there}, and not {absent}: {MEND}"
+        why = f"the study has {there}, and not {absent}: {FIX}"
         yield unknown(threshold, f"{over} / {under}", why)
 
 

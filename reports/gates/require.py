@@ -31,7 +31,7 @@ _ENDINGS = {"_ms": " ms", "_pct": " %", "_per_s": "/s", "_bytes": " bytes", "_w"
 
 
 class GateError(Exception):
-    """Thresholds, or a baseline, that make no sense; one sentence naming the place and the mend."""
+    """Thresholds, or a baseline, that make no sense; one sentence naming the place and the fix."""
 
 
 class JudgedBy(Enum):

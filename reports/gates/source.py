@@ -22,7 +22,7 @@ from reports.study.study import Study
 OF_FAILURES = frozenset({FAILURE_RATIO, "failures", "abandoned"})
 """They are known of a run of which no request succeeded, too."""
 OF_THE_RATE = frozenset({"requests_per_s", "images_per_s", "offered_per_s"})
-"""With open load they are what was asked for, however slow the server is."""
+"""With open-loop load they are what was asked for, however slow the server is."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class Counting:
 
     def _against(self, run: Taken, planned: Planned, column: str, least: int) -> Iterator[str]:
         if planned["load"] == "open" and column in OF_THE_RATE:
-            yield f"{column} of open load is what was asked: bound a latency"
+            yield f"{column} of open-loop load is what was asked: bound a latency"
         excused, had = coded(Trait.IS_BOUNDED), run.row.succeeded
         if column in OF_FAILURES:
             excused, had = excused | {"no-data"}, run.row.numbers.get("requests")

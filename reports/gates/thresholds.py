@@ -121,7 +121,7 @@ def parse_gates(written: str, place: str, beside: Path = Path()) -> Gates:
     try:
         found = parsed_toml(written)
     except ValueError as error:
-        raise GateError(f"{place}: is no TOML ({error}): mend that line.") from error
+        raise GateError(f"{place}: is no TOML ({error}): fix that line.") from error
     _only(found, ("threshold", "baseline"), place)
     entries, about = found.get("threshold"), found.get("baseline", {})
     if not isinstance(entries, list) or not entries or not all(isinstance(one, dict) for one in entries):

@@ -26,7 +26,7 @@ class Claim:
     """Either `evidence`, which is weighed with that of others, or an outcome that is settled, and why.
 
     `cell` is a cell's name, or two with a / between them; `note` is what a reader must know of an outcome;
-    `more_repeats` would bring the evidence that is missing, `mend` says what may where repeats would not.
+    `more_repeats` would bring the evidence that is missing, `fix` says what may where repeats would not.
     `value` is what was found without an estimate.
     """
 
@@ -39,11 +39,11 @@ class Claim:
     note: str = ""
     runs: int = 0
     more_repeats: int | None = None
-    mend: str = "no number of repeats like these would decide"
+    fix: str = "no number of repeats like these would decide"
 
 
 def unknown(threshold: Threshold, cell: str, why: str, runs: int = 0, more: int | None = None) -> Claim:
-    """Nothing can be said, and why; `more` repeats would mend it."""
+    """Nothing can be said, and why; `more` repeats would fix it."""
     return Claim(threshold=threshold, cell=cell, settled=INCONCLUSIVE, why=why, runs=runs, more_repeats=more)
 
 
@@ -142,7 +142,7 @@ def _sentence(claim: Claim, outcome: str, more: int | None) -> str:
         return f"{told}."
     if more:
         return f"{told}; {plural(more, 'more repeat')} would decide, if like these."
-    return f"{told}; {claim.mend}." if claim.evidence else f"{told}."
+    return f"{told}; {claim.fix}." if claim.evidence else f"{told}."
 
 
 def measured(claim: Claim) -> str:
@@ -185,8 +185,8 @@ def kept_in(directory: Path) -> tuple[Verdict, ...]:
     try:
         return tuple(map(_verdict, parsed(whole_file(path))["verdicts"]))
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        mend = "remove it, or judge the study again with `python -m reports gate`."
-        raise GateError(f"{path}: is not what gates leave ({error}): {mend}") from error
+        fix = "remove it, or judge the study again with `python -m reports gate`."
+        raise GateError(f"{path}: is not what gates leave ({error}): {fix}") from error
 
 
 def _verdict(kept: dict[str, Any]) -> Verdict:

@@ -68,12 +68,12 @@ _APART: Mapping[str, Any] = {"column": False, "gated": False, "condition": False
 class Axes:
     """What the load's own settings are, and what else a study varies.
 
-    `arrivals` of an open load are constant or poisson, carried by at most `max_in_flight` users; `profile` is
-    its course. `channels` as users.transport.connections reads them; `client` prepared or library; `link` by
-    its profile's name, empty for the path as it is; `congestion` is the client's congestion control where it
-    is not the profile's. `queue_delay_us` is how long Triton lets a request wait for others, `instances` how
-    many executions of the model it can run at once; None and 0: as it was started. `variant` names what the
-    study varies of them.
+    `arrivals` of an open-loop load are constant or poisson, carried by at most `max_in_flight` users;
+    `profile` is its course. `channels` as users.transport.connections reads them; `client` prepared or
+    library; `link` by its profile's name, empty for the path as it is; `congestion` is the client's
+    congestion control where it is not the profile's. `queue_delay_us` is how long Triton lets a request wait
+    for others, `instances` how many executions of the model it can run at once; None and 0: as it was
+    started. `variant` names what the study varies of them.
     """
 
     arrivals: str = axis("", rank=None, column=False, gated=False)

@@ -42,7 +42,7 @@ SHAPES = {
 
 
 class LedgerError(Exception):
-    """A ledger that cannot be read; the message is one sentence naming the file and the mend."""
+    """A ledger that cannot be read; the message is one sentence naming the file and the fix."""
 
 
 class LedgerWriter:
@@ -158,7 +158,7 @@ def tag_of(record: Record) -> Tag:
 
 def refused_line(path: Path | str, number: int, why: str) -> LedgerError:
     """That a line cannot be true, as a sentence."""
-    return LedgerError(f"{path}: line {number}: {why}: mend or delete that line, then show it again.")
+    return LedgerError(f"{path}: line {number}: {why}: fix or delete that line, then show it again.")
 
 
 def _of_run(record: Record) -> bool:
@@ -214,7 +214,7 @@ def _checked_header(record: Record | None, path: Path | str) -> Record:
 
 def _whole(record: Record | None, number: int, path: Path | str) -> Record:
     if record is None:
-        raise LedgerError(f"{path}: line {number} is broken: mend or delete that line, then show it again.")
+        raise LedgerError(f"{path}: line {number} is broken: fix or delete that line, then show it again.")
     return record
 
 
@@ -251,7 +251,7 @@ def check_header(header: Record, path: Path | str) -> None:
         value = header.get(name)
         if not (_is(value, shape) or (value is None and name not in REQUIRED)):
             raise LedgerError(
-                f"{path}: the header's {name} is not {shape}: mend line 1, or run the study again."
+                f"{path}: the header's {name} is not {shape}: fix line 1, or run the study again."
             )
 
 

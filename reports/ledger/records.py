@@ -11,7 +11,7 @@ DURATIONS = ("latency", "service_time", "send_delay")
 WHOLE = {
     "window": (
         *("second", "ok", "abandoned", "late", "images", "request_bytes", "response_bytes"),
-        *("server_count", "first_start_ns", "last_end_ns"),
+        *("server_count", "first_start_ns", "last_end_ns", "spread_milli_images"),
     ),
     "drained": ("users", "finished", "abandoned", "sent", "due", "dropped", "overslept", "phase_ns"),
     "health": ("second", "span_ns", "in_flight", "users"),

@@ -36,7 +36,7 @@ SHORT_NS = 2_000_000
 HANDLING_NS, HANDLING_BYTES_PER_S = 2_000_000, 500_000_000
 """What taking a request in and passing it on may cost unseen: that it is unexplained is no wonder."""
 DELAYED_SHARE = 0.2
-"""Of the latency, before a request of an open load was sent: no user was free for it."""
+"""Of the latency, before a request of an open-loop load was sent: no user was free for it."""
 SILENT_ADVICE = (
     "The server states no times of its own: where its answers or metrics do, say so in the endpoint's file "
     "([times]); else see how its rate grows with users."
@@ -50,7 +50,7 @@ def nothing_measured(run: Summary) -> Limit | None:
     why = next(_flaws(run), None)
     if why is None and run.profile:
         return Limit("inconclusive", VARIED, "Measure its peak by itself: --rates without --load-profile.")
-    return None if why is None else Limit("inconclusive", why, "Mend this or measure longer, then run again.")
+    return None if why is None else Limit("inconclusive", why, "Fix this or measure longer, then run again.")
 
 
 def failed_time_share(run: Summary) -> float:
@@ -85,9 +85,9 @@ def server_unread(run: Summary) -> Limit | None:
     if run.server.total_ns is not None:
         return None
     if run.server.silent:
-        return Limit("inconclusive", "neither client nor path is seen in the way", SILENT_ADVICE)
+        return Limit("inconclusive", "neither client nor path is seen to limit it", SILENT_ADVICE)
     gaps = [caveat.text for caveat in run.caveats if caveat.code == "probe-gap"]
-    why = "; ".join(["the server's parts could not be read", *gaps, "nothing else is seen in the way"])
+    why = "; ".join(["the server's parts could not be read", *gaps, "nothing else is seen to limit it"])
     advice = "Let the server's statistics be read (their address and extension), then run again."
     return Limit("inconclusive", why, advice)
 
@@ -151,7 +151,7 @@ def host_full(run: Summary) -> Limit | None:
 
 
 def not_kept_up(run: Summary) -> Limit | None:
-    """An open load was not carried, though nothing that was measured was full."""
+    """An open-loop load was not carried, though nothing that was measured was full."""
     if run.load == "closed":
         return None
     delay, latency = run.send_delay.mean_ns, run.latency.mean_ns

@@ -1,6 +1,6 @@
 """What the rules for a limit compare: parts of a request's time, None where they were not measured.
 
-Shares are of the service time, not of the latency: in an open load that is too much for the server, most of
+Shares are of the service time, not of the latency: under open-loop load beyond the server's capacity, most of
 the latency is the wait for a free user, which says nothing about where the others are held up.
 """
 
@@ -10,7 +10,7 @@ from reports.summary.summary import Summary, mean_in_flight
 SATURATED = 0.8
 """Of its instances' time: between two executions a server takes and answers requests, so 1 is never seen."""
 MOST = 0.5
-"""Of the service time: what takes less is not what to mend first."""
+"""Of the service time: what takes less is not what to fix first."""
 DELAYED_ACK_NS = 40_000_000
 """So long may a receiver hold an acknowledgement back; until it comes, the connection counts as busy."""
 
@@ -70,7 +70,7 @@ def path_share(run: Summary) -> float | None:
 
 
 def in_flight(run: Summary) -> float | None:
-    """Requests under way at once, on average: in a closed load never more than it has users."""
+    """Requests under way at once, on average: in a closed-loop load never more than it has users."""
     mean = mean_in_flight(run)
     if run.load != "closed":
         return mean

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+from reports.page.answer import AnswerRow
 from reports.page.table import Table
 
-LONG = 24
+LONG = 8
 """Rows; a table with more is opened on demand."""
 
 
@@ -14,7 +15,8 @@ LONG = 24
 class Chart:
     """A drawing under a title: `kind` names the script's function that draws `data`, which JSON can hold.
 
-    `notes` are sentences below it. Its numbers stand in the tables beside it, or in timeline.csv.
+    `notes` are sentences below it. Its numbers stand in the tables beside it, or in timeline.csv. A folded
+    one opens on demand.
     """
 
     title: str
@@ -22,13 +24,14 @@ class Chart:
     kind: str
     data: Mapping[str, Any]
     notes: tuple[str, ...] = ()
+    folded: bool = False
 
 
 @dataclass(frozen=True)
 class Section:
-    """Charts and tables under one heading; the tables of a brief one are also printed on the console.
+    """Charts, sentences and tables under one heading; a brief one's tables are also printed on the console.
 
-    Where a section is paired, its narrow tables stand side by side.
+    Where a section is paired, its narrow tables stand side by side. A folded one is for looking things up.
     """
 
     heading: str
@@ -36,17 +39,24 @@ class Section:
     brief: bool = True
     charts: tuple[Chart, ...] = ()
     paired: bool = False
+    folded: bool = False
+    sentences: tuple[str, ...] = ()
 
     @property
     def empty(self) -> bool:
         """Whether it has nothing to show."""
-        return not self.tables and not self.charts
+        return not self.tables and not self.charts and not self.sentences
 
     def of(self, shown: Iterable[Table | Chart | None]) -> Self:
-        """The same with those tables and charts that have something to show."""
+        """The same with what has something to show; a table of one number becomes a sentence."""
         every = list(shown)
-        tables = tuple(it for it in every if isinstance(it, Table) and it.rows)
-        return replace(self, tables=tables, charts=tuple(it for it in every if isinstance(it, Chart)))
+        tables = [it for it in every if isinstance(it, Table) and it.rows]
+        return replace(
+            self,
+            tables=tuple(table for table in tables if not table.sentence),
+            sentences=tuple(table.sentence for table in tables if table.sentence),
+            charts=tuple(it for it in every if isinstance(it, Chart)),
+        )
 
     @property
     def long_folded(self) -> Self:
@@ -57,7 +67,11 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A study as readers see it, in reading order."""
+    """A study as readers see it, in reading order.
+
+    `banner` says what stands in for something else, once; `answers` and `charts` are the first screen. A
+    comparison has `findings` in their place.
+    """
 
     title: str
     facts: str
@@ -65,6 +79,9 @@ class Page:
     findings: tuple[str, ...]
     sections: tuple[Section, ...]
     commands: tuple[str, ...]
+    banner: tuple[str, ...] = ()
+    answers: tuple[AnswerRow, ...] = ()
+    charts: tuple[Chart, ...] = ()
 
 
 def rounded(value: float | None) -> float | None:

@@ -1,9 +1,10 @@
-"""A question of the report: where its tables and charts stand, and the finding that answers it."""
+"""A question of the report: where its tables and charts stand, and its row on the first screen."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum, auto
 
+from reports.page.answer import AnswerRow
 from reports.page.page import Chart
 from reports.page.table import Table
 from reports.study.study import Study
@@ -12,17 +13,20 @@ Shown = Table | Chart | None
 
 
 class Theme(IntEnum):
-    """What a finding is about, in the order in which findings are told."""
+    """What an answer is about, in the order of the first screen."""
 
     CAUSE = auto()
-    RATE = auto()
     SPEED = auto()
+    SATURATION = auto()
     PROTOCOLS = auto()
     PAYLOADS = auto()
     SERIALISATION = auto()
     SETTINGS = auto()
+    COST = auto()
     OTHER = auto()
+    CONFIDENCE = auto()
     LIMITS = auto()
+    NEXT = auto()
 
 
 @dataclass(frozen=True)
@@ -30,15 +34,15 @@ class Question:
     """What a module of `reports.topics` answers; the report is all that there are.
 
     What `shows` makes of a study stands under the heading `section`, by `place` among others; what is empty
-    is left out. `finds` makes its finding, empty where there is none: it is told with others of its `theme`,
-    and not at all where one of the questions that `unless` names has one. Only studies that it `applies` to
-    are asked.
+    is left out. `finds` makes its row of the first screen, None where it has no answer: rows stand in the
+    order of their `theme`, without one where a question that `unless` names has one. Only studies that it
+    `applies` to are asked.
     """
 
     name: str
     section: str
     shows: tuple[Callable[[Study], Shown | Iterable[Shown]], ...] = ()
-    finds: Callable[[Study], str] = lambda _: ""
+    finds: Callable[[Study], AnswerRow | None] = lambda _: None
     theme: Theme = Theme.OTHER
     unless: tuple[str, ...] = ()
     place: int = 0

@@ -1,43 +1,31 @@
-"""Tables of a study: columns that each say what they show, and what every such table tells of its rows."""
+"""Tables of a study: columns that each say what they show."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from reports.caveats.run import ENOUGH
-from reports.format import MISSING, digits, plural
-from reports.page.disclosures import disclosures
+from reports.format import MISSING, digits, milliseconds
 from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.stats.repeats import Runs, Value, absence, resting_on, spread_of, taints
 from reports.study.study import Study
 from reports.summary.summary import Summary, percentile_ms
 
+Form = Callable[[float], str]
 Thing = TypeVar("Thing")
 """What a row is of: a run, the repeats of a cell, or whatever else a table lists."""
 
 
 class StudyNotes(Footnotes):
-    """The footnotes of one table of a study, and the endpoints that its rows are of."""
+    """The footnotes of one table of a study."""
 
     def __init__(self, study: Study) -> None:
         super().__init__()
         self.study = study
-        self.endpoints: list[str] = []
-
-    def head(self, name: str, *endpoints: str, doubts: Iterable[str] = ()) -> TableCell:
-        """A row's first cell, marked where it stands in for something else, and with doubts."""
-        self.endpoints.extend(endpoints)
-        known = self.study.stand_ins
-        said = (known[endpoint] for endpoint in endpoints if endpoint in known)
-        return TableCell(name, self.marks([*said, *doubts]))
-
-    def unmarked(self) -> Iterator[str]:
-        """What is to be disclosed of the endpoints of the rows, as far as no note says so."""
-        return (text for text in disclosures(self.study, self.endpoints) if text not in self.texts)
 
     def way(self, run: Summary) -> TableCell:
-        """The same with the way of a run for a name."""
-        return self.head(self.study.named(run.way), run.endpoint)
+        """A row's first cell: the way of a run."""
+        return TableCell(self.study.named(run.way))
 
 
 @dataclass(frozen=True)
@@ -65,8 +53,9 @@ def text(head: str, said: Callable[[Thing], str], numeric: bool = True) -> Colum
 
 
 def figure(head: str, value: Value) -> Columns[Runs]:
-    """One column of medians over repeats."""
-    return cell(head, lambda runs, notes: number(runs, value, notes))
+    """One column of medians over repeats; they are milliseconds where the head ends in ms."""
+    form = milliseconds if head.endswith(" ms") else digits
+    return cell(head, lambda runs, notes: number(runs, value, notes, form))
 
 
 ENDPOINT: Columns[Runs] = cell("endpoint", lambda runs, notes: notes.way(runs[0]), numeric=False)
@@ -79,19 +68,11 @@ def study_table(
     columns: Sequence[Columns[Thing]],
     things: Iterable[Thing],
     *,
-    shared: Sequence[str] = (),
-    endpoints: Iterable[str] | None = None,
-    disclosed: bool = True,
     folded: bool = False,
 ) -> Table:
-    """One row for each thing.
-
-    It shares with others `shared`, and what is `disclosed` of its endpoints, by default those of its rows, as
-    far as no note says that.
-    """
+    """One row for each thing."""
     notes = StudyNotes(study)
     rows = [[shown for column in columns for shown in column.row(thing, notes)] for thing in things]
-    notes.endpoints = notes.endpoints if endpoints is None else list(endpoints)
     numeric = [column.numeric for column in columns for _ in column.heads]
     return table_of(
         title,
@@ -100,46 +81,48 @@ def study_table(
         caption=caption,
         notes=notes,
         numeric=(at for at, is_numeric in enumerate(numeric) if is_numeric),
-        shared=(*shared, *(notes.unmarked() if disclosed else ())),
         folded=folded,
     )
 
 
-def number(runs: Runs, value: Value, notes: Footnotes) -> TableCell:
+def number(runs: Runs, value: Value, notes: Footnotes, form: Form = digits) -> TableCell:
     """The median over repeats, marked where it rests on tainted ones; a dash and the reason without any."""
     cell = measured(runs, value, notes)
-    return cell if cell.value is None else replace(cell, text=digits(cell.value))
+    return cell if cell.value is None else replace(cell, text=form(cell.value))
 
 
-def measured(runs: Runs, value: Value, notes: Footnotes) -> TableCell:
+def measured(runs: Runs, value: Value, notes: Footnotes, form: Form = digits) -> TableCell:
     """The same with the lowest and highest of the repeats that it rests on."""
     behind = resting_on(runs, value)
     found = spread_of(behind, value)
     if found is None:
         return TableCell(MISSING, notes.marks([absence(runs)]))
-    return TableCell(str(found), notes.marks(taints(behind)), found.median)
+    return TableCell(found.said(form), notes.marks(taints(behind)), found.median)
 
 
-def few_samples(percentile: str, results: int) -> list[str]:
-    """The doubt in a percentile that rests on so few results; none where they suffice."""
-    enough = ENOUGH[percentile]
-    return [] if results >= enough else [f"few-samples: {percentile} needs {plural(enough, 'result')}"]
+FEW = "*"
+"""Behind a percentile that rests on too few results; what it means is said once a page."""
+
+
+def few_samples(percentile: str, results: int) -> str:
+    """The mark of a percentile that rests on so few results; empty where they suffice."""
+    return FEW if results < ENOUGH[percentile] else ""
 
 
 def percentile_cell(runs: Runs, percentile: str, notes: Footnotes, spread: bool = False) -> TableCell:
     """A percentile in milliseconds, with a `spread` its lowest and highest over the repeats too.
 
-    Marked for disqualified runs and for too few results behind it.
+    Marked for invalidated runs and for too few results behind it.
     """
 
     def value(run: Summary) -> float | None:
         return percentile_ms(run, percentile)
 
-    cell = (measured if spread else number)(runs, value, notes)
+    cell = (measured if spread else number)(runs, value, notes, milliseconds)
     if cell.value is None:
         return cell
-    doubts = few_samples(percentile, min(run.succeeded for run in resting_on(runs, value)))
-    return replace(cell, marks=tuple(sorted({*cell.marks, *notes.marks(doubts)})))
+    few = few_samples(percentile, min(run.succeeded for run in resting_on(runs, value)))
+    return replace(cell, text=cell.text + few)
 
 
 def percentile(name: str) -> Columns[Runs]:

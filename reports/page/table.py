@@ -3,12 +3,16 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+def letters(mark: int) -> str:
+    """A footnote's name, as spreadsheets name columns: a, b, …, z, aa. A digit could be read as a power."""
+    before, at = divmod(mark - 1, 26)
+    return (letters(before) if before else "") + chr(ord("a") + at)
 
 
 @dataclass(frozen=True)
 class TableCell:
-    """Text with its footnote numbers; `value` is what was formatted, `share` its part of the greatest.
+    """Text with its footnotes, counted from 1; `value` is what was formatted, `best` of its column.
 
     `heat` shades a ratio's cell: from -1, much less, over 0, equal, to 1, much more.
     """
@@ -16,13 +20,18 @@ class TableCell:
     text: str
     marks: tuple[int, ...] = ()
     value: float | None = None
-    share: float | None = None
+    best: bool = False
     heat: float | None = None
 
     @property
-    def superscript(self) -> str:
-        """The footnote numbers as superscripts, empty without any."""
-        return ",".join(str(mark) for mark in self.marks).translate(_SUPERSCRIPTS)
+    def names(self) -> str:
+        """Those of its footnotes: a,c; empty without any."""
+        return ",".join(map(letters, self.marks))
+
+    @property
+    def reference(self) -> str:
+        """The same where there are no superscripts: [a,c]."""
+        return f" [{self.names}]" if self.marks else ""
 
 
 Rows = tuple[tuple[TableCell, ...], ...]
@@ -32,7 +41,6 @@ Rows = tuple[tuple[TableCell, ...], ...]
 class Table:
     """Rows of cells under heads; the first column names the row, `numeric` are the columns of numbers.
 
-    `caption` is of this table alone, `shared` are the sentences that hold for others of the study too.
     A folded table is for looking things up, and opens on demand where the medium can do that.
     """
 
@@ -42,18 +50,20 @@ class Table:
     rows: Rows
     notes: tuple[str, ...] = ()
     numeric: frozenset[int] = frozenset()
-    shared: tuple[str, ...] = ()
     folded: bool = False
 
     @property
-    def whole_caption(self) -> str:
-        """The caption for where the table stands alone, empty without any."""
-        return " ".join(text for text in (self.caption, *self.shared) if text)
+    def named_notes(self) -> list[str]:
+        """Each footnote behind its name: [a] one run per cell."""
+        return [f"[{letters(mark)}] {text}" for mark, text in enumerate(self.notes, 1)]
 
     @property
-    def numbered_notes(self) -> list[tuple[TableCell, str]]:
-        """Each footnote with a cell that holds its mark alone."""
-        return [(TableCell("", (mark,)), text) for mark, text in enumerate(self.notes, 1)]
+    def sentence(self) -> str:
+        """What a table of one number says; empty for a larger one."""
+        if len(self.rows) != 1 or len(self.heads) != 2 or self.numeric != {1}:
+            return ""
+        name, cell = self.rows[0]
+        return f"{self.title}, {name.text}, {self.heads[1]}: {cell.text}."
 
 
 class Footnotes:
@@ -74,13 +84,25 @@ class Footnotes:
         return tuple(self._texts)
 
 
-def with_bars(rows: Rows) -> Rows:
-    """The same rows, each number with its share of the greatest."""
-    greatest = max((cell.value for row in rows for cell in row if cell.value is not None), default=0.0)
-    if greatest <= 0:
-        return rows
-    shares = (((cell, None if cell.value is None else cell.value / greatest) for cell in row) for row in rows)
-    return tuple(tuple(replace(cell, share=share) for cell, share in row) for row in shares)
+def with_best(rows: Rows, least: bool = False) -> Rows:
+    """The same rows, the greatest number of each column marked, or the least.
+
+    Numbers with a footnote are not ranked, and nothing is the best of one number.
+    """
+    columns = [[_ranked(cell) for cell in column] for column in zip(*rows, strict=True)]
+    found = [[value for value in column if value is not None] for column in columns]
+    best = [(min(values) if least else max(values)) if len(values) > 1 else None for values in found]
+    return tuple(
+        tuple(
+            replace(cell, best=most is not None and _ranked(cell) == most)
+            for cell, most in zip(row, best, strict=True)
+        )
+        for row in rows
+    )
+
+
+def _ranked(cell: TableCell) -> float | None:
+    return None if cell.marks else cell.value
 
 
 def table_of(
@@ -91,7 +113,6 @@ def table_of(
     caption: str = "",
     notes: Footnotes | None = None,
     numeric: Iterable[int] = (),
-    shared: Iterable[str] = (),
     folded: bool = False,
 ) -> Table:
     """A table of cells, and of whatever else is shown as text."""
@@ -99,4 +120,4 @@ def table_of(
         tuple(item if isinstance(item, TableCell) else TableCell(str(item)) for item in row) for row in rows
     )
     texts = notes.texts if notes else ()
-    return Table(title, caption, tuple(heads), cells, texts, frozenset(numeric), tuple(shared), folded)
+    return Table(title, caption, tuple(heads), cells, texts, frozenset(numeric), folded)

@@ -47,7 +47,7 @@ def published_figures(study: Study) -> Figures:
 
     None for a study of anything else than theirs.
     """
-    if not study.of_the_seeds:
+    if not study.of_published_study:
         return {}
     named = {str(link.get("name")): str(link.get("published") or "") for link in study.links}
     used = {run.link for run in study.runs}
@@ -74,6 +74,6 @@ def sourced(value: float | None, it: Row, notes: Footnotes) -> TableCell:
 
 def of_three_backends(study: Study) -> Figures:
     """The published studies of the three backends by name; none for a study of something else."""
-    if study.header["study"] != THREE_BACKENDS or not study.of_the_seeds:
+    if study.header["study"] != THREE_BACKENDS or not study.of_published_study:
         return {}
     return {name: read_published(name) for name in published_files() if name.startswith(f"{THREE_BACKENDS}-")}

@@ -1,7 +1,8 @@
-"""The brief sections of the page on a terminal, sized to it; what is for looking things up is only named."""
+"""The first screen and the brief sections on a terminal, sized to it; long tables are only named."""
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich import box
@@ -10,8 +11,9 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from reports.format import one_line, plain, plural
-from reports.page.page import Page
-from reports.page.table import Table
+from reports.page.answer import AnswerRow
+from reports.page.page import Page, Section
+from reports.page.table import Table, TableCell
 
 OK, USAGE_ERROR, NOT_TOLD = 0, 2, 3
 """How a command that judges nothing ends."""
@@ -19,23 +21,44 @@ WIDE = 7
 """Columns; tables with more get narrower gaps."""
 
 
-def render_console(page: Page, console: Console) -> None:
-    """Prints what was found, the short tables of the brief sections, and the names of the long ones."""
-    console.print(Text(plain(page.title), style="bold"))
-    console.print(Text(plain(page.facts), style="dim"))
+def render_console(page: Page, console: Console, tables: bool = True) -> None:
+    """Prints the first screen, then the short tables of the brief sections and the names of the long ones."""
+    console.print(Text(plain(page.title), style="bold"), Text(plain(page.facts), style="dim"))
+    if page.banner:
+        console.print(Text(plain(" ".join(page.banner)), style="dim"))
     for notice in page.notices:
         console.print(Text(f"Note: {plain(notice)}", style="yellow"))
+    if page.answers:
+        console.print(_rows(page.answers))
     for sentence in page.findings:
         console.print(Text(f"• {plain(sentence)}"))
-    every = [table for section in page.sections if section.brief for table in section.tables]
-    tables = [table for table in every if not table.folded]
-    shared = dict.fromkeys(text for table in tables for text in table.shared)
-    if unsaid := [text for text in shared if not any(text in finding for finding in page.findings)]:
-        console.print()
-        console.print(Text(plain(" ".join(unsaid)), style="dim"))
-    for table in tables:
-        _print_table(table, console)
-    folded = [table for table in every if table.folded]
+    if tables:
+        _print_sections([section for section in page.sections if section.brief], console)
+
+
+def _rows(answers: Sequence[AnswerRow]) -> RichTable:
+    """A row for each answer, behind what it answers."""
+    grid = RichTable.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for answer in answers:
+        said = Text(plain(answer.said), style="bold")
+        if answer.detail:
+            said.append(f" {plain(answer.detail)}", style="not bold")
+        grid.add_row(Text(plain(answer.question), style="cyan"), said)
+        if answer.command:
+            grid.add_row("", Text(plain(answer.command), style="green"))
+    return grid
+
+
+def _print_sections(sections: Sequence[Section], console: Console) -> None:
+    for section in sections:
+        for sentence in section.sentences:
+            console.print(Text(f"\n{plain(sentence)}"))
+        for table in section.tables:
+            if not table.folded:
+                _print_table(table, console)
+    folded = [table for section in sections for table in section.tables if table.folded]
     if long := [f"{plain(table.title)} ({plural(len(table.rows), 'row')})" for table in folded]:
         console.print()
         console.print(Text(f"Only in the files: {', '.join(long)}.", style="dim"))
@@ -47,8 +70,8 @@ def _print_table(table: Table, console: Console) -> None:
     if table.caption:
         console.print(Text(plain(table.caption), style="dim"))
     console.print(_rich_table(table))
-    for mark, text in table.numbered_notes:
-        console.print(Text(f"{mark.superscript} {plain(text)}", style="dim"))
+    for note in table.named_notes:
+        console.print(Text(plain(note), style="dim"))
 
 
 def _rich_table(table: Table) -> RichTable:
@@ -59,16 +82,20 @@ def _rich_table(table: Table) -> RichTable:
         # Folded rather than cut: half a number is worse than an ugly table.
         rich_table.add_column(Text(plain(head)), justify=justify, no_wrap=index == 0, overflow="fold")
     for row in table.rows:
-        rich_table.add_row(*(Text(plain(cell.text) + cell.superscript) for cell in row))
+        rich_table.add_row(*map(_cell, row))
     return rich_table
 
 
-def print_page(page: Page, ending: str = "") -> None:
+def _cell(cell: TableCell) -> Text:
+    return Text(plain(cell.text) + cell.reference, style="bold" if cell.best else "")
+
+
+def print_page(page: Page, ending: str = "", tables: bool = True) -> None:
     """Prints it on standard output, and after it where more is."""
     console = PatientConsole(highlight=False)
-    render_console(page, console)
+    render_console(page, console, tables)
     if ending:
-        console.print(f"\n{ending}", markup=False, soft_wrap=True)
+        console.print(f"\n{ending}" if tables else ending, markup=False, soft_wrap=True)
 
 
 def public_path(directory: Path, here: Path) -> str:

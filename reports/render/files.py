@@ -16,16 +16,16 @@ from reports.study.study import Study
 
 
 class WriteError(Exception):
-    """What cannot be written, in a sentence with the mend."""
+    """What cannot be written, in a sentence with the fix."""
 
 
 @contextmanager
-def writing(place: Path, mend: str) -> Iterator[None]:
+def writing(place: Path, fix: str) -> Iterator[None]:
     """Around what writes there: WriteError where the system lets nobody."""
     try:
         yield
     except OSError as error:
-        raise WriteError(f"{place}: cannot be written ({error.strerror}): {mend}.") from error
+        raise WriteError(f"{place}: cannot be written ({error.strerror}): {fix}.") from error
 
 
 def write_report(directory: Path, study: Study, page: Page, verdicts: Sequence[Verdict]) -> None:

@@ -15,7 +15,10 @@ from reports.format import plain, plural
 from reports.page.page import Page
 
 HERE = Path(__file__).parent
-CHARTS = ("theme.js", "breakdown.js", "curves.js", "gates.js", "timeline.js", "start.js")
+CHARTS = (
+    *("theme.js", "points.js", "breakdown.js", "curves.js", "distribution.js", "gates.js", "timeline.js"),
+    "figure.js",
+)
 _ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 

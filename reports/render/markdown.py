@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from reports.format import plain, plural
 from reports.gates.verdict import PASS, SYMBOLS, Verdict, headline, not_passed, outcome_of
+from reports.page.answer import AnswerRow
 from reports.page.page import Page, Section
-from reports.page.table import Table
+from reports.page.table import Table, TableCell
 from reports.topics.gates import JUDGED, gate_table
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|#~$!])")
@@ -39,9 +40,12 @@ def joined(lines: Iterator[str]) -> str:
 
 def _lines(page: Page, long_tables: bool) -> Iterator[str]:
     yield from (f"# {escaped(page.title)}", "", escaped(page.facts), "")
+    yield from (escaped(" ".join(page.banner)), "") if page.banner else ()
     for notice in page.notices:
         yield from (f"> **Note:** {escaped(notice)}", "")
-    yield from ("## What was found", "")
+    if page.answers:
+        yield from ("| | |", "| --- | --- |")
+    yield from (_answer(answer) for answer in page.answers)
     yield from (f"- {escaped(sentence)}" for sentence in page.findings)
     for section in page.sections:
         yield from _section(section, long_tables)
@@ -49,10 +53,19 @@ def _lines(page: Page, long_tables: bool) -> Iterator[str]:
     yield from (f"    {plain(command)}" for command in page.commands)
 
 
+def _answer(answer: AnswerRow) -> str:
+    detail = f" {escaped(answer.detail)}" if answer.detail else ""
+    # A backtick in it would end a code span.
+    command = f" <code>{escaped(answer.command)}</code>" if answer.command else ""
+    return f"| {escaped(answer.question)} | **{escaped(answer.said)}**{detail}{command} |"
+
+
 def _section(section: Section, long_tables: bool) -> Iterator[str]:
-    if not section.tables:
+    if not section.tables and not section.sentences:
         return
     yield from ("", f"## {section.heading}")
+    for sentence in section.sentences:
+        yield from ("", escaped(sentence))
     for table in section.tables:
         title, rows = escaped(table.title), plural(len(table.rows), "row")
         if not table.folded:
@@ -67,14 +80,19 @@ def _section(section: Section, long_tables: bool) -> Iterator[str]:
 
 def table_lines(table: Table) -> Iterator[str]:
     """The table with its caption above and its footnotes below."""
-    if table.whole_caption:
-        yield from (escaped(table.whole_caption), "")
+    if table.caption:
+        yield from (escaped(table.caption), "")
     yield _row(escaped(head) for head in table.heads)
     yield _row("--:" if index in table.numeric else "---" for index in range(len(table.heads)))
-    yield from (_row(escaped(cell.text) + cell.superscript for cell in row) for row in table.rows)
+    yield from (_row(map(_cell, row)) for row in table.rows)
     if table.notes:
         yield ""
-    yield from (f"- {mark.superscript} {escaped(text)}" for mark, text in table.numbered_notes)
+    yield from (f"- {escaped(note)}" for note in table.named_notes)
+
+
+def _cell(cell: TableCell) -> str:
+    text = escaped(cell.text) + escaped(cell.reference)
+    return f"**{text}**" if cell.best else text
 
 
 def _row(cells: Iterator[str]) -> str:
@@ -109,7 +127,7 @@ def _table(verdicts: Sequence[Verdict], most: int) -> Iterator[str]:
     """The first of some verdicts, and how many are left out."""
     left_out = len(verdicts) - most
     if most:
-        yield from table_lines(replace(gate_table("", verdicts[:most]), shared=()))
+        yield from table_lines(replace(gate_table("", verdicts[:most]), caption=""))
     if left_out > 0:
         yield ""
         yield f"{plural(left_out, 'more gate')} did not fit here: junit.xml and gates.json have all."

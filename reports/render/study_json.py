@@ -52,7 +52,8 @@ def render_json(study: Study, page: Page, verdicts: Sequence[Verdict]) -> str:
     ended = {"status": study.status, "reason": study.reason, "cut_line": study.cut_line}
     because = inconclusive_because(study)
     verdict = {"inconclusive": bool(because), "inconclusive_because": because}
-    said = {"findings": page.findings, "notices": page.notices}
+    told = [answer.text for answer in page.answers]
+    said = {"answers": [asdict(answer) for answer in page.answers], "findings": told, "notices": page.notices}
     gates = {"verdicts": [asdict(verdict) for verdict in verdicts]}
     colds = [{name: cold.get(name) for name in _OF_COLD} for cold in study.colds]
     runs = {"cold": colds, "runs": [_run(run) for run in study.runs]}

@@ -12,7 +12,7 @@ Pairs = dict[str, tuple[Way, Way]]
 
 
 def fastest_cell(cells: Iterable[Runs]) -> Runs:
-    """The repeats of that cell; of those with a run that is not disqualified, where there are any."""
+    """The repeats of that cell; of those with a run that is not invalidated, where there are any."""
     every = list(cells)
     sound = [runs for runs in every if any(images_per_s(run) and not run.tainted for run in runs)]
     return max(sound or every, key=lambda runs: typical(runs, images_per_s) or 0.0, default=[])

@@ -83,3 +83,34 @@ def half_width(errors: Sequence[float], sizes: Sequence[int], known: float = 0.0
 def errors_wide(freedom: float) -> float:
     """How many standard errors a 95 % interval reaches to each side, by Student's t."""
     return float(stdtrit(freedom, UPPER))
+
+
+@dataclass(frozen=True)
+class GeometricMean:
+    """A geometric mean of repeats and its 95 % interval, None of a single one."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+    def said(self, unit: str) -> str:
+        """21.7 images/s (95 % CI 20.9–22.4); 21.7 images/s of a single value."""
+        told = f"{digits(self.value)} {unit}"
+        if self.low is None or self.high is None:
+            return told
+        return f"{told} (95 % CI {digits(self.low)}–{digits(self.high)})"
+
+
+def geometric_mean(values: Sequence[float]) -> GeometricMean:
+    """Of values above 0, with Student's interval of the mean of their logs, no narrower than RESOLUTION.
+
+    Raises ValueError where there is no value, or one that is not above 0.
+    """
+    logs = [log(value) for value in values]
+    if not logs:
+        raise ValueError("a mean takes a value")
+    middle = fmean(logs)
+    if len(logs) < 2:
+        return GeometricMean(exp(middle))
+    half = max(half_width([variance(logs) / len(logs)], [len(logs)]), log(RESOLUTION))
+    return GeometricMean(exp(middle), exp(middle - half), exp(middle + half))

@@ -40,11 +40,11 @@ def by_batch(study: Study, runs: Iterable[Summary]) -> dict[tuple[Way, int], lis
 
 
 def repeats(study: Study) -> str:
-    """How many runs are behind each number, in a sentence."""
+    """How many runs are behind each number of a table, in a sentence; empty where it is one."""
     most = max((run.repeat for run in study.started), default=1)
     if most == 1:
-        return "One run per cell."
-    return f"Median of up to {most} repeats; disqualified ones count only where there is no other."
+        return ""
+    return f"Tables show medians of up to {most} repeats; invalidated ones count only where all are."
 
 
 def values(runs: Runs, value: Value) -> list[float]:
@@ -59,7 +59,7 @@ def typical(runs: Runs, value: Value) -> float | None:
 
 
 def resting_on(runs: Runs, value: Value) -> Runs:
-    """The repeats that have the value and no disqualifying caveat, or all that have it where each has one."""
+    """The repeats that have the value and no invalidating caveat, or all that have it where each has one."""
     known = [run for run in runs if value(run) is not None]
     return [run for run in known if not run.tainted] or known
 
@@ -67,15 +67,15 @@ def resting_on(runs: Runs, value: Value) -> Runs:
 def scarcity(counts: Collection[int]) -> str:
     """What a comparison cannot tell when it rests on so many runs of each cell; empty where they suffice."""
     if max(counts) < COMPARABLE_RUNS:
-        return "inconclusive: one run per cell; --repeats 5 would tell"
+        return "inconclusive: one run per cell; rerun with --repeats 5 to confirm"
     if min(counts) < COMPARABLE_RUNS:
-        return "inconclusive where a cell has one run; --repeats 5 would tell"
+        return "inconclusive where a cell has one run; rerun with --repeats 5 to confirm"
     return hedge(min(counts))
 
 
 def taints(runs: Runs) -> Iterator[str]:
-    """The advice of each caveat that disqualifies one of the runs."""
-    return (f"{caveat.code}: {caveat.advice}" for run in runs for caveat in run.caveats if caveat.tainted)
+    """Each caveat that invalidates one of the runs; what to do about it is said once, under Caveats."""
+    return (f"invalidated: {caveat.code}" for run in runs for caveat in run.caveats if caveat.tainted)
 
 
 def absence(runs: Runs) -> str:
@@ -108,9 +108,12 @@ class Spread:
         """So many times as much."""
         return Spread(factor * self.median, factor * self.low, factor * self.high, self.runs)
 
-    def __str__(self) -> str:
-        around = "" if self.runs == 1 else f" ({digits(self.low)}–{digits(self.high)})"
-        return f"{digits(self.median)}{around}"
+    def said(self, form: Callable[[float], str] = digits) -> str:
+        """The median, and where there are several runs their range: 21.7 (20.9–22.4)."""
+        around = "" if self.runs == 1 else f" ({form(self.low)}–{form(self.high)})"
+        return f"{form(self.median)}{around}"
+
+    __str__ = said
 
     @property
     def times(self) -> str:
@@ -136,7 +139,7 @@ def over(top: Spread, bottom: Spread) -> Spread | None:
 def hedge(fewest: int) -> str:
     """What so few runs of each side leave open; empty where they suffice."""
     if fewest < COMPARABLE_RUNS:
-        return "one run is behind a figure, so this may be chance; --repeats 5 would tell"
+        return "one run is behind a figure, so this may be chance; rerun with --repeats 5 to confirm"
     if fewest < ENOUGH_RUNS:
         return f"with fewer than {ENOUGH_RUNS} runs per cell, small differences may be chance"
     return ""

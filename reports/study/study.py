@@ -14,6 +14,8 @@ from reports.fold.run_records import Bins, planned_runs, whole_plan
 from reports.fold.server_facts import OperatorProfile, operator_profile
 from reports.fold.timeline import TimelineSecond, timeline
 from reports.format import plural
+from reports.histogram.buckets import Buckets
+from reports.histogram.codec import Room
 from reports.ledger.axes import ranks
 from reports.ledger.ledger import (
     FILE_NAME,
@@ -26,7 +28,7 @@ from reports.ledger.ledger import (
     tag_of,
 )
 from reports.ledger.records import OF_RUNS, OF_STUDIES
-from reports.seeds import of_the_seeds
+from reports.published_study import of_published_study
 from reports.study.summarise import summarise
 from reports.summary.summary import Summary, Way
 
@@ -42,7 +44,7 @@ class Study:
     profile of the servers' model, None where the study had none made. `coarse` says how many
     seconds of the load one of the timeline is. `scalings` are of runs whose load had a course. `strange` are
     kinds of records that this program does not know. `footer` is empty without one. `missed` says which
-    listeners of the study's events missed some.
+    listeners of the study's events missed some. `latencies` are of the successes of each run that has any.
     """
 
     header: Record
@@ -59,6 +61,7 @@ class Study:
     strange: tuple[str, ...] = ()
     footer: Record = field(default_factory=dict)
     missed: tuple[str, ...] = ()
+    latencies: Mapping[Tag, Buckets] = field(default_factory=dict)
 
     @property
     def started(self) -> tuple[Summary, ...]:
@@ -77,10 +80,10 @@ class Study:
         return {run.endpoint: run.stand_in for run in self.runs if run.stand_in}
 
     @cached_property
-    def of_the_seeds(self) -> bool:
+    def of_published_study(self) -> bool:
         """Whether what was published, and supposed, of their model may stand beside its figures."""
         real = (run for run in self.runs if not run.is_floor)
-        return of_the_seeds(str(self.header["study"]), ((run.space, run.backend) for run in real))
+        return of_published_study(str(self.header["study"]), ((run.space, run.backend) for run in real))
 
     @cached_property
     def floors(self) -> Mapping[str, str]:
@@ -136,6 +139,8 @@ def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
     runs: dict[Tag, Summary] = {}
     seconds: dict[Tag, tuple[TimelineSecond, ...]] = {}
     scalings: dict[Tag, AutoscaledRun] = {}
+    latencies: dict[Tag, Buckets] = {}
+    room = Room(sum(extent.size for extent in found.runs.values()))
     kinds = {str(record["kind"]) for record in found.others}
     for run in planned_runs(found, Bins(coarse, began)):
         kinds |= run.kinds.keys()
@@ -144,6 +149,9 @@ def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
         seconds[tag] = tuple(timeline(run, began))
         if found_scaling := scaling_of(run):
             scalings[tag] = found_scaling
+        if run.windows.ok:
+            latencies[tag] = run.windows.histogram("latency")
+            room.take([latencies[tag]])
     return Study(
         header=found.header,
         status=footer.get("status", "unfinished"),
@@ -159,6 +167,7 @@ def _folded(found: Outline, given: Mapping[str, Any]) -> Study:
         strange=tuple(sorted(kinds - OF_RUNS - OF_STUDIES)),
         footer=footer,
         missed=tuple(map(str, footer.get("events") or ())),
+        latencies=latencies,
     )
 
 
@@ -214,7 +223,7 @@ def inconclusive_because(study: Study) -> tuple[str, ...]:
     """Why a study allows no verdict, each reason once; empty where it allows one.
 
     The reasons are `study-` and the study's status where it is not complete, `no-data` where no request of it
-    succeeded, and the codes of its runs' caveats that disqualify. Those of floors do not count: no verdict
+    succeeded, and the codes of its runs' caveats that invalidate. Those of floors do not count: no verdict
     rests on them, and without a model the client is easily the limit.
     """
     ended = [] if study.status == "complete" else [f"study-{study.status}"]

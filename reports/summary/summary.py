@@ -53,8 +53,8 @@ class Summary(CellFields, Axes):
     """One cell and repeat: what was planned of it, then in parts what came of it.
 
     `status` is done, aborted, failed, unfinished or not-run. `facts` are of its backend. `level` is users in
-    closed load; in open load it is the asked arrivals per second. Its axes are as planned, such as
-    `topology`; `workers` and `hosts` are those that were there. `stages` is the `profile` of an open load as
+    closed-loop load; in open-loop load it is the asked arrivals per second. Its axes are as planned, such as
+    `topology`; `workers` and `hosts` are those that were there. `stages` is an open-loop `profile` as
     name, seconds, first and last rate of each: `level` is then its peak. `link_bytes_per_s` is the rate of
     the emulated `link`, or without one the rate that --link-mbit gave.
 
@@ -144,7 +144,7 @@ class Summary(CellFields, Axes):
 
     @property
     def tainted(self) -> bool:
-        """Whether any caveat disqualifies these numbers."""
+        """Whether any caveat invalidates these numbers."""
         return any(caveat.tainted for caveat in self.caveats)
 
 
@@ -154,7 +154,7 @@ def codes(run: Summary, separator: str = ", ") -> str:
 
 
 def tainting(run: Summary) -> set[str]:
-    """The codes of what disqualifies a run."""
+    """The codes of what invalidates a run."""
     return {caveat.code for caveat in run.caveats if caveat.tainted}
 
 

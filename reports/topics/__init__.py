@@ -1,1 +1,1 @@
-"""The report's questions, one module for each: tables, chart, finding."""
+"""The report's questions, one module for each: tables, chart, answer."""

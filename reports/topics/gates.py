@@ -19,6 +19,7 @@ from reports.gates.verdict import (
     tolerated_said,
     why_said,
 )
+from reports.page.answer import AnswerRow
 from reports.page.page import Chart, rounded
 from reports.page.table import Footnotes, Table, TableCell
 
@@ -52,7 +53,7 @@ def gate_table(title: str, verdicts: Sequence[Verdict]) -> Table:
     """One row for each verdict, with why in the notes."""
     notes = Footnotes()
     rows = tuple(tuple(_row(verdict, notes)) for verdict in verdicts)
-    return Table(title, "", HEADS, rows, notes.texts, NUMERIC, shared=(JUDGED,))
+    return Table(title, JUDGED, HEADS, rows, notes.texts, NUMERIC)
 
 
 def _row(verdict: Verdict, notes: Footnotes) -> Iterator[TableCell]:
@@ -63,13 +64,11 @@ def _row(verdict: Verdict, notes: Footnotes) -> Iterator[TableCell]:
     yield TableCell(str(verdict.runs), value=verdict.runs)
 
 
-def gates_finding(verdicts: Sequence[Verdict]) -> str:
-    """What came of all, and of the worst of them in full; empty where nothing was judged."""
-    if not verdicts:
-        return ""
+def gates_answer(verdicts: Sequence[Verdict]) -> AnswerRow:
+    """What came of all, and of the worst of them in full."""
     worst = [sentence_said(it) for it in not_passed(verdicts) if it.serious]
     more = "The table of gates has the others." if len(worst) > 1 else ""
-    return " ".join(text for text in (f"{headline(verdicts)}.", *worst[:1], more) if text)
+    return AnswerRow("Gates", f"{headline(verdicts)}.", " ".join(text for text in (*worst[:1], more) if text))
 
 
 def gates_chart(verdicts: Sequence[Verdict]) -> Chart | None:

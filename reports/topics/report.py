@@ -11,32 +11,36 @@ from importlib import import_module
 from pkgutil import walk_packages
 
 from reports import topics
-from reports.format import plural
+from reports.format import duration, moment, plural
 from reports.gates.verdict import Verdict
-from reports.page.disclosures import guessed
-from reports.page.page import LONG, Page, Section
+from reports.page.answer import AnswerRow
+from reports.page.disclosures import disclosures, guessed, silent_said
+from reports.page.page import LONG, Chart, Page, Section
 from reports.page.question import Question
-from reports.stats.repeats import grouped
+from reports.stats.repeats import grouped, repeats
 from reports.study.study import Study, notices
-from reports.topics.gates import gate_tables, gates_chart, gates_finding
+from reports.topics.gates import gate_tables, gates_answer, gates_chart
+from reports.topics.load.saturation import explores_load
 
+LOAD = "Load and cost"
 SECTIONS = (
     Section("Results", paired=True),
     Section("Serialisation"),
-    Section("Operators", brief=False, paired=True),
-    Section("Where the time goes"),
-    Section("Load and cost", brief=False),
     Section("HTTP against gRPC"),
     Section("Payloads"),
     Section("Autoscaling"),
-    Section("Over time", brief=False),
-    Section("Workers and connections", brief=False),
-    Section("Cold starts", brief=False),
-    Section("Memory", brief=False),
-    Section("Doubts"),
-    Section("Hypotheses", brief=False),
-    Section("Every run", brief=False),
-    Section("What it ran on", brief=False),
+    Section("Operators", brief=False, paired=True, folded=True),
+    Section("Latency breakdown"),
+    Section(LOAD, brief=False),
+    Section("Caveats"),
+    Section("Latency distribution", brief=False, folded=True),
+    Section("Timeline", brief=False, folded=True),
+    Section("Workers and connections", brief=False, folded=True),
+    Section("Cold starts", brief=False, folded=True),
+    Section("Memory", brief=False, folded=True),
+    Section("Hypotheses", brief=False, folded=True),
+    Section("Runs", brief=False, folded=True),
+    Section("Environment", brief=False, folded=True),
 )
 """In reading order; those of questions that stand under another heading come after them."""
 
@@ -60,35 +64,46 @@ def build_page(
 ) -> Page:
     """Everything a report of the study in `place` says; empty charts, tables and sections are left out."""
     judged = bool(verdicts)
+    every = answers(study)
     return Page(
         title=str(study.header["title"]),
         facts=facts(study),
+        banner=(*disclosures(study, study.endpoints), *silent_said(study)),
         notices=(*notices(study), *guessed(study)),
-        findings=(*([gates_finding(verdicts)] if judged else []), *findings(study)),
+        answers=(*([gates_answer(verdicts)] if judged else []), *every),
+        findings=(),
+        charts=tuple(chart for one in questions_of(study) for chart in overview(one, study)),
         sections=(*([gates_section(verdicts)] if judged else []), *sections(study)),
         commands=(*commands(study, place, usd_per_hour), *([gate_command(place)] if judged else [])),
     )
 
 
-def findings(study: Study) -> tuple[str, ...]:
-    """Those of each theme together; one saying that nothing can be said where no request succeeded."""
-    if not any(run.succeeded for run in study.started):
-        return ("No run left a successful request, so nothing can be said about speed.",)
+def answers(study: Study) -> tuple[AnswerRow, ...]:
+    """The rows of the first screen, in the order of their themes."""
     asked = sorted(questions_of(study), key=lambda it: it.theme)
-    told = {it.name: said for it in asked if (said := it.finds(study))}
-    heard = [it for it in asked if it.name in told and not told.keys() & it.unless]
-    themes = grouped(heard, lambda it: it.theme).values()
-    return tuple(" ".join(told[it.name] for it in alike) for alike in themes)
+    told = {it.name: found for it in asked if (found := it.finds(study))}
+    return tuple(told[it.name] for it in asked if it.name in told and not told.keys() & it.unless)
+
+
+def overview(asked: Question, study: Study) -> Iterator[Chart]:
+    """The charts of a question that stands under no heading: those of the first screen."""
+    if not asked.section:
+        yield from (it for it in asked.shown(study) if isinstance(it, Chart))
 
 
 def sections(study: Study) -> Iterator[Section]:
     """What questions show, in reading order: what came out, why, what to doubt, what it ran on."""
     known = {section.heading: section for section in SECTIONS}
-    for heading, asked in grouped(questions_of(study), lambda it: it.section).items():
+    asked_under = grouped((it for it in questions_of(study) if it.section), lambda it: it.section)
+    once = tuple(filter(None, [repeats(study)]))
+    for heading, asked in asked_under.items():
         shown = (it for one in asked for it in one.shown(study))
         section = known.get(heading, Section(heading)).of(shown).long_folded
+        if heading == LOAD and not explores_load(study):
+            section = replace(section, folded=True)
         if not section.empty:
-            yield section
+            yield replace(section, sentences=(*once, *section.sentences))
+            once = ()
 
 
 def gates_section(verdicts: Sequence[Verdict]) -> Section:
@@ -100,12 +115,15 @@ def gates_section(verdicts: Sequence[Verdict]) -> Section:
 
 
 def facts(study: Study) -> str:
-    """Which study, what size, when, and how much of it was run."""
-    header = study.header
-    runs = f"{len(study.started)} of {plural(len(study.runs), 'run')}"
-    return (
-        f"{header['study']}, size {header['size']}, started {header['started_utc']}, {study.status}, {runs}"
+    """Which study, when, how long it took, and how much of it was run."""
+    header, made = study.header, len(study.started)
+    runs = plural(made, "run") if made == len(study.runs) else f"{made} of {plural(len(study.runs), 'run')}"
+    took = duration(study.timeline[-1].t_s + 1) if study.timeline else ""
+    told = (
+        *(f"{header['study']} ({header['size']})", moment(str(header["started_utc"]))),
+        *(runs, f"{study.status} in {took}" if took else study.status),
     )
+    return ", ".join(told)
 
 
 def commands(study: Study, place: str, usd_per_hour: float | None) -> Iterator[str]:
@@ -127,7 +145,8 @@ def gates_page(study: Study, place: str, verdicts: Sequence[Verdict]) -> Page:
         title=str(study.header["title"]),
         facts=facts(study),
         notices=tuple(notices(study)),
-        findings=(gates_finding(verdicts),),
+        findings=(),
+        answers=(gates_answer(verdicts), *answers(study)),
         sections=(gates_section(verdicts),),
         commands=(gate_command(place),),
     )

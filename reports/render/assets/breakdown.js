@@ -18,7 +18,7 @@ kinds.breakdown = (data, look, width, state) => {
   const span = width / columns;
   const left = Math.min(columns === 1 ? 210 : 160, span * 0.34);
   const legend = narrow ? 96 : 56;
-  const heights = data.panels.map((panel) => 58 + ROW * panel.bars.length);
+  const heights = data.panels.map((panel) => 76 + ROW * panel.bars.length);
   const rows = data.panels.map((_, index) => Math.floor(index / columns));
   const tallest = [];
   heights.forEach((height, index) => { tallest[rows[index]] = Math.max(tallest[rows[index]] || 0, height); });
@@ -26,12 +26,14 @@ kinds.breakdown = (data, look, width, state) => {
   const option = { ...base(look), title: [], grid: [], xAxis: [], yAxis: [], series: [], legend: {
     data: data.parts.map((part) => part.label), left: 0, top: 0, itemWidth: 14, itemHeight: 10, itemGap: 12,
     textStyle: { color: look.ink, fontSize: 12 }, inactiveColor: look.rule, type: "plain", width: width - 8 } };
+  const scale = scaleOf(data, state);
   data.panels.forEach((panel, index) => {
     const at = { left: (index % columns) * span, top: topOf(rows[index]) };
     option.title.push(heading(look, panel.title, at.left, at.top));
-    option.grid.push({ left: at.left + left, top: at.top + 20, width: span - left - 58, height: ROW * panel.bars.length });
-    option.xAxis.push({ type: "value", gridIndex: index, ...axisLook(look), splitNumber: 3,
-      max: state.share && !hasNegative(panel) ? 100 : undefined });
+    option.grid.push({ left: at.left + left, top: at.top + 20, width: span - left - 64, height: ROW * panel.bars.length });
+    option.xAxis.push({ type: "value", gridIndex: index, ...axisLook(look), ...scale,
+      ...named(look, state.share ? "share of the mean, %" : "ms", 22),
+      axisLabel: { ...axisLook(look).axisLabel, customValues: scale.ticks } });
     option.yAxis.push({ type: "category", gridIndex: index, inverse: true, ...axisLook(look), splitLine: { show: false },
       data: panel.bars.map((bar) => bar.name + (bar.doubted ? "*" : "")), axisTick: { show: false },
       axisLabel: { color: look.ink, fontSize: 12, width: left - 10, overflow: "break", lineHeight: 12 } });
@@ -43,28 +45,43 @@ kinds.breakdown = (data, look, width, state) => {
   return { option, height };
 };
 
+// One for all panels, so that bars can be compared across them; a hair wider than its last tick, where labels stand.
+function scaleOf(data, state) {
+  const ends = data.panels.flatMap((panel) => panel.bars).map((bar) => {
+    const parts = Object.values(bar.parts);
+    const per = state.share ? 100 / totalOf(bar) : 1;
+    return [per * sumOf(parts.filter((ms) => ms < 0)), per * sumOf(parts.filter((ms) => ms > 0))];
+  });
+  const [low, high] = [Math.min(0, ...ends.map(([end]) => end)), Math.max(1e-6, ...ends.map(([, end]) => end))];
+  const step = state.share ? 25 : roundStep((high - low) / 5);
+  const [first, last] = [Math.floor(low / step + 1e-6), Math.ceil(high / step - 1e-6)];
+  const ticks = Array.from({ length: last - first + 1 }, (_, at) => (first + at) * step);
+  return { min: first * step, max: last * step * (1 + 1e-9), interval: step, ticks };
+}
+
+const sumOf = (values) => values.reduce((sum, value) => sum + value, 0);
+const totalOf = (bar) => sumOf(Object.values(bar.parts));
+
 function barsOf(panel, index, parts, look, state) {
-  const totals = panel.bars.map((bar) => Object.values(bar.parts).reduce((sum, ms) => sum + ms, 0));
+  const totals = panel.bars.map(totalOf);
   const scale = (ms, at) => (state.share && totals[at] ? (100 * ms) / totals[at] : ms);
   const of = { type: "bar", stack: `panel-${index}`, xAxisIndex: index, yAxisIndex: index, barWidth: 15 };
   const drawn = parts.map((part) => ({ ...of, name: part.label,
     itemStyle: { color: look.colour(`part-${part.name}`), decal: DECALS[PATTERNS[part.name]] },
     data: panel.bars.map((bar, at) => (part.name in bar.parts ? scale(bar.parts[part.name], at) : null)) }));
   const label = { show: true, position: "right", color: look.ink, fontSize: 11,
-    formatter: ({ dataIndex }) => digits(totals[dataIndex]) };
+    formatter: ({ dataIndex }) => `${milliseconds(totals[dataIndex])} ms` };
   // Next to nothing, so that the label stands at the end of the parts above 0.
-  return [...drawn, { ...of, name: "", silent: true, data: totals.map(() => 1e-9), label }];
+  return [...drawn, { ...of, name: "", silent: true, data: totals.map(() => 1e-12), label }];
 }
-
-const hasNegative = (panel) => panel.bars.some((bar) => Object.values(bar.parts).some((ms) => ms < 0));
 
 function tipOf(data, look, shown) {
   const panel = data.panels[shown[0].axisIndex];
   const bar = panel.bars[shown[0].dataIndex];
-  const total = Object.values(bar.parts).reduce((sum, ms) => sum + ms, 0);
+  const total = totalOf(bar);
   const rows = data.parts.filter((part) => part.name in bar.parts).map((part) => [look.colour(`part-${part.name}`),
-    part.label, `${digits(bar.parts[part.name])} ms, ${digits((100 * bar.parts[part.name]) / total)} %`]);
-  return tooltip(`${bar.name}, ${panel.title}: ${digits(total)} ms`, rows);
+    part.label, `${milliseconds(bar.parts[part.name])} ms, ${((100 * bar.parts[part.name]) / total).toFixed(1)} %`]);
+  return tooltip(`${bar.name}, ${panel.title}: ${milliseconds(total)} ms`, rows);
 }
 
 kinds.breakdown.controls = (data, state) => [["milliseconds", false], ["share of each, %", true]].map(([text, share]) => {
@@ -78,3 +95,7 @@ kinds.breakdown.controls = (data, state) => [["milliseconds", false], ["share of
   });
   return button;
 });
+
+kinds.breakdown.rows = (data) => [["batch and load", "name", ...data.parts.map((part) => `${part.label}, ms`), "mean, ms"],
+  ...data.panels.flatMap((panel) => panel.bars.map((bar) => [panel.title, bar.name,
+    ...data.parts.map((part) => bar.parts[part.name] ?? null), Number(totalOf(bar).toPrecision(6))]))];

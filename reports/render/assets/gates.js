@@ -24,7 +24,7 @@ kinds.gates = (data, look, width) => {
   const ticks = ticksIn(from, to, narrow);
   const axis = axisLook(look);
   option.xAxis = { type: "value", ...axis, position: "bottom", min: from, max: to, splitLine: { show: false },
-    axisLine: { ...axis.axisLine, onZero: false },
+    axisLine: { ...axis.axisLine, onZero: false }, ...named(look, "times the bound"),
     axisTick: { customValues: ticks }, axisLabel: { ...axis.axisLabel, customValues: ticks,
       formatter: (value) => `${tick(Math.exp(value))}×` } };
   option.yAxis = [labels(rows, below, look, "left", left - 10, (row) => row.name),
@@ -35,7 +35,7 @@ kinds.gates = (data, look, width) => {
   option.series[0].markArea = { silent: true, itemStyle: { color: look.colour("shade") },
     data: rows.map((row) => beyond(row, from, to, step)) };
   option.tooltip = { ...option.tooltip, trigger: "item", formatter: ({ data: mark }) => gateTip(mark.row, look) };
-  return { option, height: legend + below + 34 };
+  return { option, height: legend + below + 50 };
 };
 
 function ticksIn(from, to, narrow) {
@@ -89,3 +89,9 @@ function gateTip(row, look) {
   return tooltip(row.name, [[look.colour(colour), row.threshold, row.said], [look.paper, "measured", row.measured],
     [look.paper, "bound", row.bound], [look.paper, "runs", String(row.runs)]]);
 }
+
+kinds.gates.rows = (data) => [
+  ["threshold", "name", "outcome", "times the bound", "low", "high", "measured", "bound", "runs"],
+  ...data.groups.flatMap((group) => group.rows.map((row) => [group.title, row.name, row.outcome, row.value, row.low,
+    row.high, row.measured, row.bound, row.runs])),
+];

@@ -43,16 +43,9 @@ function makeSortable(table) {
   });
 }
 
-// A text that a spreadsheet would run as a formula is kept from that by a quote before it.
-function field(text) {
-  const runs = /^[=+@\t\r]/.test(text) || (text.startsWith("-") && !/^-[\d,.]+$/.test(text));
-  const safe = runs ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
-
 // The footnotes of a row, since a doubt must not be lost on the way into a spreadsheet.
 function notesOf(row, notes) {
-  const marks = [...row.querySelectorAll("sup")].flatMap((mark) => mark.textContent.split(","));
+  const marks = [...row.querySelectorAll("sup")].flatMap((mark) => mark.dataset.notes.split(","));
   return [...new Set(marks)].map((mark) => notes[Number(mark) - 1]).join(" | ");
 }
 
@@ -62,7 +55,7 @@ function csvOf(table) {
   const more = (text) => (notes.length ? [text] : []);
   const lines = [[...[...heads.cells].map((cell) => cell.textContent.trim()), ...more("notes")],
     ...bodyRows(table).map((row) => [...[...row.cells].map(cellText), ...more(notesOf(row, notes))])];
-  return lines.map((line) => line.map(field).join(",")).join("\n") + "\n";
+  return csvText(lines);
 }
 
 function makeSavable(table) {
@@ -71,17 +64,43 @@ function makeSavable(table) {
   link.title = `save “${table.dataset.title}” as CSV`;
   link.setAttribute("aria-label", link.title);
   link.addEventListener("click", () => {
-    const address = URL.createObjectURL(new Blob([csvOf(table)], { type: "text/csv" }));
-    const anchor = element("a");
-    anchor.href = address;
-    anchor.download = `${table.dataset.title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "")}.csv`;
-    anchor.click();
-    setTimeout(() => URL.revokeObjectURL(address), 1000);
+    download(table.dataset.title, "csv", new Blob([csvOf(table)], { type: "text/csv" }));
   });
   table.closest(".scroll").after(link);
+}
+
+const LONG = 8;
+
+// A long table shows the rows that hold every word that is looked for.
+function makeSearchable(table) {
+  if (bodyRows(table).length <= LONG) return;
+  const field = element("input", "find");
+  field.type = "search";
+  field.placeholder = "Search rows";
+  field.setAttribute("aria-label", `search “${table.dataset.title}”`);
+  field.addEventListener("input", () => {
+    const words = field.value.toLowerCase().split(/\s+/);
+    for (const row of bodyRows(table)) {
+      const text = row.textContent.toLowerCase();
+      row.hidden = !words.every((word) => text.includes(word));
+    }
+  });
+  table.closest(".scroll").before(field);
 }
 
 for (const table of document.querySelectorAll("table")) {
   makeSortable(table);
   makeSavable(table);
+  makeSearchable(table);
 }
+
+// A link to a folded section opens it.
+function openTarget() {
+  const target = location.hash && document.getElementById(location.hash.slice(1));
+  const folded = target && target.closest("details");
+  if (folded) folded.open = true;
+  if (target) target.scrollIntoView();
+}
+
+addEventListener("hashchange", openTarget);
+openTarget();

@@ -7,7 +7,7 @@ from reports.caveats.run import ENOUGH
 from reports.fold.autoscaling import AutoscaledRun, Change, Moment, StageSeen
 from reports.format import MISSING, NS_PER_MS, counted, digits, known, ms, plural
 from reports.histogram.buckets import percentiles_ns
-from reports.page.disclosures import disclosures
+from reports.page.answer import answered
 from reports.page.page import Chart
 from reports.page.question import Question, Theme
 from reports.page.study_table import few_samples
@@ -48,7 +48,7 @@ def stages_table(study: Study) -> Table:
         "that the autoscaler saw, of a pod's request.",
         f"Seconds are taken {study.coarse} at a time, at a stage's edges too." if study.coarse > 1 else "",
         UNWATCHED if unwatched else "",
-        PUBLISHED if study.header["study"] == "step8" and study.of_the_seeds else "",
+        PUBLISHED if study.header["study"] == "step8" and study.of_published_study else "",
     ]
     return table_of(
         "Stages of the load",
@@ -57,7 +57,6 @@ def stages_table(study: Study) -> Table:
         caption=" ".join(filter(None, said)),
         notes=notes,
         numeric=range(2, len(STAGES)),
-        shared=disclosures(study, (one.endpoint for one in study.scalings)),
     )
 
 
@@ -69,8 +68,8 @@ def _stage(
         TableCell(run_name(scaling), notes.marks(taints(run_of(study, scaling)))),
         *(stage.name, f"{round(stage.seconds, 1):g}", _range(stage.first_per_s, stage.last_per_s)),
         digits(seen.ok / stage.seconds),
-        _percentile("p50", seen.p50_ns, seen.ok, notes),
-        _percentile("p95", seen.p95_ns, seen.ok, notes),
+        _percentile("p50", seen.p50_ns, seen.ok),
+        _percentile("p95", seen.p95_ns, seen.ok),
         *(
             counted(seen.failures),
             counted(seen.dropped),
@@ -80,9 +79,8 @@ def _stage(
     )
 
 
-def _percentile(name: str, value_ns: float | None, behind: int, notes: Footnotes) -> TableCell:
-    few = few_samples(name, behind) if value_ns is not None else []
-    return TableCell(ms(value_ns), notes.marks(few))
+def _percentile(name: str, value_ns: float | None, behind: int) -> TableCell:
+    return TableCell(ms(value_ns) + (few_samples(name, behind) if value_ns is not None else ""))
 
 
 def events_table(study: Study) -> Table:
@@ -166,7 +164,7 @@ def autoscaling_finding(study: Study) -> str:
 
 def _name(study: Study, scaling: AutoscaledRun) -> str:
     spoilt = any(run.tainted for run in run_of(study, scaling))
-    return f"{run_name(scaling)} (disqualified)" if spoilt else run_name(scaling)
+    return f"{run_name(scaling)} (invalidated)" if spoilt else run_name(scaling)
 
 
 def _said(scaling: AutoscaledRun) -> Iterator[str]:
@@ -307,7 +305,7 @@ AUTOSCALING = Question(
     "autoscaling",
     "Autoscaling",
     (stages_table, events_table, effects_table, autoscaling_charts),
-    autoscaling_finding,
+    answered("Did scaling help", autoscaling_finding),
     Theme.SPEED,
     unless=("rate-search", "open-load"),
 )

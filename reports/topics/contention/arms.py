@@ -11,7 +11,7 @@ from reports.study.study import Study
 from reports.summary.summary import Summary, tainting
 
 STILL_EVIDENCE = frozenset({"client-bound"})
-"""Disqualifies a figure as the server's; here the client may be the very cause that is looked for."""
+"""Invalidates a figure as the server's; here the client may be the very cause that is looked for."""
 PROTOCOLS = {"http": "HTTP", "grpc": "gRPC"}
 BASE_ARMS = (
     ("R0", "own connections", "http", "per-user"),
@@ -174,7 +174,7 @@ def arms_of(runs: Sequence[Summary]) -> Arms:
 
 
 def is_evidence(run: Summary) -> bool:
-    """Whether its images per second tell something: done, with successes, and not disqualified."""
+    """Whether its images per second tell something: done, with successes, and not invalidated."""
     return run.started and run.succeeded > 0 and not tainting(run) - STILL_EVIDENCE
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reports.format import MISSING, digits
+from reports.page.answer import AnswerRow
 from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
 from reports.page.table import Table, TableCell, table_of
@@ -173,7 +174,7 @@ def _why_none(arm: ArmRuns) -> str:
     if not any(run.started for run in arm.planned):
         return "not run"
     codes = dict.fromkeys(caveat.code for run in arm.planned for caveat in run.caveats if caveat.tainted)
-    return f"disqualified by {', '.join(codes)}" if codes else "no request succeeded"
+    return f"invalidated by {', '.join(codes)}" if codes else "no request succeeded"
 
 
 def doubts(arms: Arms) -> Iterator[str]:
@@ -185,17 +186,36 @@ def doubts(arms: Arms) -> Iterator[str]:
         yield f"the kernel's count of TCP connections is missing for: {'; '.join(uncounted)}"
 
 
-def contention_finding(study: Study) -> str:
-    """The verdict on each case; empty without any."""
-    return " ".join(map(verdict_said, verdicts(study)))
+CAUSES = {
+    NONE: "nothing slows it",
+    INCONCLUSIVE: "the cause is not known",
+    CONNECTIONS: "too few TCP connections",
+    CPU: "the client's CPU",
+    LOOP: "the client's event loop",
+}
+"""In words; other causes are limits by their names."""
+
+
+def contention_answer(study: Study) -> AnswerRow | None:
+    """The cause in each case, and why; None without any."""
+    found = verdicts(study)
+    if not found:
+        return None
+    each = [f"{cause_said(verdict)}{f' ({verdict.case})' if found[1:] else ''}" for verdict in found]
+    said = "; ".join(each)
+    return AnswerRow("What slows gRPC", f"{said[:1].upper()}{said[1:]}.", " ".join(map(verdict_said, found)))
+
+
+def cause_said(verdict: Conclusion) -> str:
+    """The cause in a few words."""
+    return CAUSES.get(verdict.cause, verdict.cause.replace("-", " "))
 
 
 def verdict_said(verdict: Conclusion) -> str:
-    """The verdict in a sentence or two, with its doubts."""
-    cause = "nothing" if verdict.cause == NONE else verdict.cause
+    """Why, with its doubts, and what to do where a cause was found."""
     told = "; ".join([verdict.why, *verdict.doubts])
     begun = told if told.startswith("gRPC") else told[:1].upper() + told[1:]
-    return f"What slows gRPC here ({verdict.case}): {cause}. {begun}."
+    return f"{begun}." if verdict.cause in (NONE, INCONCLUSIVE) else f"{begun}. {verdict.advice}"
 
 
 def contention_tables(study: Study) -> Iterator[Table]:
@@ -215,7 +235,7 @@ def arms_table(study: Study, verdict: Conclusion, figures: Figures) -> Table:
     columns: Sequence[Columns[ArmRuns]] = (
         cell("arm", _named, numeric=False),
         cell("images/s", _rate),
-        *([published] if study.of_the_seeds else []),
+        *([published] if study.of_published_study else []),
         text("over HTTP", lambda arm: f"{digits(it.median)}×" if (it := ratios[arm.code]) else MISSING),
         text("TCP", lambda arm: MISSING if arm.connections is None else str(arm.connections)),
         text("channels", lambda arm: arm.planned[0].channels or MISSING, numeric=False),
@@ -227,7 +247,7 @@ def arms_table(study: Study, verdict: Conclusion, figures: Figures) -> Table:
         f"HTTP against gRPC: {verdict.case}",
         "The same load; what varies is how many TCP connections carry it, and from how many processes. Own: "
         "one for each user; equal: channels of equal arguments; processes: one channel in each. Images/s are "
-        "medians (lowest–highest of the repeats) of runs that are not disqualified, or only as client-bound; "
+        "medians (lowest–highest of the repeats) of runs that are not invalidated, or only as client-bound; "
         "TCP are the connections that the kernel saw.",
         columns,
         verdict.arms.values(),
@@ -236,7 +256,7 @@ def arms_table(study: Study, verdict: Conclusion, figures: Figures) -> Table:
 
 def _named(arm: ArmRuns, notes: StudyNotes) -> TableCell:
     endpoint = arm.planned[0].endpoint
-    return notes.head(f"{endpoint}, {arm.words}", endpoint)
+    return TableCell(f"{endpoint}, {arm.words}")
 
 
 def _rate(arm: ArmRuns, notes: StudyNotes) -> TableCell:
@@ -294,5 +314,5 @@ def _arm(verdict: Conclusion, arm: ArmRuns) -> dict[str, Any]:
 
 
 CONTENTION = Question(
-    "contention", "HTTP against gRPC", (contention_tables,), contention_finding, Theme.CAUSE, place=1
+    "contention", "HTTP against gRPC", (contention_tables,), contention_answer, Theme.CAUSE, place=1
 )

@@ -4,13 +4,15 @@ from collections.abc import Sequence
 
 from reports.fold.records import ratio
 from reports.fold.samples import Cost
-from reports.format import MISSING
-from reports.page.question import Question
+from reports.format import MISSING, digits
+from reports.page.answer import AnswerRow
+from reports.page.question import Question, Theme
 from reports.page.study_table import ENDPOINT, Columns, cell, figure, number, study_table, text
 from reports.page.table import Table, TableCell
 from reports.stats.figures import fastest_cell, images_per_s
-from reports.stats.repeats import Runs, Value, by_cell, by_way, repeats
+from reports.stats.repeats import Runs, Value, by_cell, by_way, typical
 from reports.study.study import Study
+from reports.summary.summary import Summary
 
 DECLARED = (
     "The price is the one declared with --usd-per-hour, not measured; it is taken to buy every server of the "
@@ -42,10 +44,25 @@ COLUMNS: Sequence[Columns[Runs]] = (
     ENDPOINT,
     text("cheapest cell", lambda runs: runs[0].cell, numeric=False),
     figure("images/s", images_per_s),
-    _declared("$ per 1,000 images", lambda run: ratio(1_000, run.cost.images_per_usd)),
-    _declared("images per $", lambda run: run.cost.images_per_usd),
+    _declared("$ per million images", lambda run: usd_per_million(run)),
     _declared("joules per image", lambda run: run.cost.joules_per_image),
 )
+
+
+def usd_per_million(run: Summary) -> float | None:
+    """US dollars for a million images at the rate of a run, by the declared price."""
+    return ratio(1_000_000, run.cost.images_per_usd)
+
+
+def cost_answer(study: Study) -> AnswerRow | None:
+    """The cheapest cell by the declared price; None without one."""
+    runs = [run for run in study.started if not run.is_floor and not run.tainted and usd_per_million(run)]
+    if not runs:
+        return None
+    cheapest = fastest_cell(by_cell(runs).values())
+    price = digits(typical(cheapest, usd_per_million) or 0.0)
+    said = f"${price} per million images at the cheapest, {cheapest[0].cell}."
+    return AnswerRow("Cost", said, "By the price that --usd-per-hour declared.")
 
 
 def cost_table(study: Study) -> Table:
@@ -65,8 +82,7 @@ def cost_table(study: Study) -> Table:
         f"{priced} {powered}",
         COLUMNS,
         cheapest,
-        shared=(repeats(study),),
     )
 
 
-COST = Question("cost", "Load and cost", (cost_table,), place=2)
+COST = Question("cost", "Load and cost", (cost_table,), cost_answer, Theme.COST, place=2)

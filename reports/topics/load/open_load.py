@@ -1,4 +1,4 @@
-"""Open load: what was offered and how long it took, which rate was kept, and what a search for one found."""
+"""Open-loop load: what was offered, how long it took, which rate was kept, what a search for one found."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,8 @@ from itertools import groupby
 from reports.caveat import gravest
 from reports.caveats.rate_bound import RateBound
 from reports.caveats.run import ENOUGH
-from reports.format import MISSING, counted, digits, known
+from reports.format import MISSING, counted, known, milliseconds
+from reports.page.answer import answered
 from reports.page.question import Question, Theme
 from reports.page.study_table import (
     ENDPOINT,
@@ -22,7 +23,7 @@ from reports.page.study_table import (
 )
 from reports.page.table import Footnotes, Table, TableCell
 from reports.stats.figures import images_per_s
-from reports.stats.repeats import Runs, Value, by_cell, repeats, taints, typical
+from reports.stats.repeats import Runs, Value, by_cell, taints, typical
 from reports.study.study import Study
 from reports.summary.summary import Summary, Way, percentile_ms, tainting
 
@@ -33,7 +34,7 @@ Rates = Sequence[Runs]
 
 
 def open_cells(study: Study) -> list[Runs]:
-    """The repeats of each cell with open load at one rate but floors, by endpoint, batch, arrivals, rate."""
+    """The repeats of each open-loop cell at one rate but floors, by endpoint, batch, arrivals, rate."""
     runs = [run for run in study.runs if run.load == "open" and not run.is_floor and not run.profile]
     return list(by_cell(study.ordered(runs, lambda run: (*_kind(run), run.level))).values())
 
@@ -70,26 +71,25 @@ COLUMNS: Sequence[Columns[Runs]] = (
 
 
 def open_load(study: Study) -> Table:
-    """One row for each cell with open load, medians over its repeats."""
+    """One row for each cell with open-loop load, medians over its repeats."""
     return study_table(
         study,
-        "Open load",
-        "Requests are sent at a rate, whatever becomes of them; latency counts from the intended start.",
+        "Open-loop load",
+        "Requests are sent at a fixed rate, however slow the reply; latency counts from the intended start.",
         COLUMNS,
         open_cells(study),
-        shared=(repeats(study),),
     )
 
 
 def open_finding(study: Study) -> str:
-    """What was found of each endpoint, batch and kind of arrivals; empty where no open load was begun."""
+    """What was found of each endpoint, batch and kind of arrivals; empty where none was begun."""
     cells = begun_cells(study)
     if not cells:
         return ""
     ways = [list(group) for _, group in groupby(cells, key=lambda runs: _kind(runs[0]))]
     said = [f"{_name(study, rates[0][0], cells)} {_rates_said(rates)}" for rates in ways]
     kept = [runs for rates in ways if (runs := _kept(rates))]
-    return f"Open load: {'; '.join([*said, *_hedges(kept, 'be kept', 'p95')])}."
+    return f"{'; '.join([*said, *_hedges(kept, 'be kept', 'p95')])}."
 
 
 def _name(study: Study, run: Summary, cells: Rates) -> str:
@@ -114,11 +114,11 @@ def _best(rates: Rates) -> str:
     some = "" if len(clean) == len(whole) else f" in {len(clean)} of {len(whole)} runs"
     name = "p99" if min(run.succeeded for run in clean) >= ENOUGH["p99"] else "p95"
     found_ms = typical(clean, lambda run: percentile_ms(run, name)) or 0.0
-    return f"kept {clean[0].level:g}/s{some} ({name} {digits(found_ms)} ms)"
+    return f"kept {clean[0].level:g}/s{some} ({name} {milliseconds(found_ms)} ms)"
 
 
 def _kept(rates: Rates) -> Runs:
-    """The runs that nothing disqualifies at the highest rate that has one; none where no rate has."""
+    """The runs that nothing invalidates at the highest rate that has one; none where no rate has."""
     clean = [[run for run in runs if not run.tainted] for runs in rates]
     return next((runs for runs in reversed(clean) if runs), [])
 
@@ -129,7 +129,7 @@ def _rate(runs: Runs) -> str:
 
 
 def _reasons(runs: Runs) -> str:
-    """The codes of what disqualifies some runs; for one that did not end well, how it ended says enough."""
+    """The codes of what invalidates some runs; for one that did not end well, how it ended says enough."""
     codes = (
         [run.status] if run.status != "done" else [caveat.code for caveat in run.caveats if caveat.tainted]
         for run in runs
@@ -178,7 +178,7 @@ class SearchResult:
 
 
 def searches(study: Study, bound: RateBound) -> Iterator[SearchResult]:
-    """What was found for each way and batch that has runs with open load."""
+    """What was found for each way and batch that has runs with open-loop load."""
     for _, group in groupby(begun_cells(study), key=lambda runs: (runs[0].way, runs[0].batch)):
         yield search(sorted(group, key=lambda runs: runs[0].level), bound)
 
@@ -216,7 +216,7 @@ def shortfall(missed: Runs, bound: RateBound) -> str:
     """Why a rate did not meet the bound: its latency, or where that was within it, what went wrong."""
     found_ms = [percentile_ms(run, bound.percentile) or 0.0 for run in missed if bound.exceeded_by(run)]
     if found_ms:
-        return digits(max(found_ms))
+        return milliseconds(max(found_ms))
     return CAPPED if any(run.sent.dropped for run in missed) else "requests failed"
 
 
@@ -227,7 +227,7 @@ def highest_rates(study: Study) -> Table | None:
         return None
     name = f"{bound.percentile} ms"
     columns: Sequence[Columns[SearchResult]] = (
-        cell("endpoint", lambda it, notes: notes.head(study.named(it.way), it.way.endpoint), numeric=False),
+        cell("endpoint", lambda it, _: TableCell(study.named(it.way)), numeric=False),
         text("batch", lambda it: str(it.batch)),
         Columns(("rate/s", name, "images/s"), lambda it, notes: _met(it, bound, notes)),
         Columns(("not met at", f"its {name}, or why"), lambda it, notes: _missed(it, bound, notes)),
@@ -236,7 +236,7 @@ def highest_rates(study: Study) -> Table | None:
     return study_table(
         study,
         f"Highest rate that meets {bound}",
-        "Nothing failed, was dropped or is disqualified there; beside it the next rate that missed it.",
+        "Nothing failed, was dropped or is invalidated there; beside it the next rate that missed it.",
         columns,
         searches(study, bound),
     )
@@ -268,9 +268,7 @@ def rate_finding(study: Study) -> str:
         return ""
     said = [_said(study.named(search.way), search, bound) for search in found]
     met = [search.met for search in found if search.met]
-    return (
-        f"Highest rate that meets {bound}: {'; '.join([*said, *_hedges(met, 'meet it', bound.percentile)])}."
-    )
+    return f"With {bound}: {'; '.join([*said, *_hedges(met, 'meet it', bound.percentile)])}."
 
 
 def _said(name: str, search: SearchResult, bound: RateBound) -> str:
@@ -279,7 +277,7 @@ def _said(name: str, search: SearchResult, bound: RateBound) -> str:
     if not search.met:
         return f"{name} {'none' if search.missed else NOT_KNOWN} {batch} ({higher})"
     found_ms = typical(search.met, lambda run: percentile_ms(run, bound.percentile)) or 0.0
-    return f"{name} {search.met[0].level:g}/s {batch} ({digits(found_ms)} ms; {higher})"
+    return f"{name} {search.met[0].level:g}/s {batch} ({milliseconds(found_ms)} ms; {higher})"
 
 
 def _higher(search: SearchResult, bound: RateBound) -> Iterator[str]:
@@ -296,7 +294,15 @@ def _higher(search: SearchResult, bound: RateBound) -> Iterator[str]:
         yield "no higher rate was tried"
 
 
-RATE_SEARCH = Question("rate-search", "Results", (highest_rates,), rate_finding, Theme.SPEED, place=5)
+RATE_SEARCH = Question(
+    "rate-search", "Results", (highest_rates,), answered("Highest rate", rate_finding), Theme.SPEED, place=5
+)
 OPEN_LOAD = Question(
-    "open-load", "Results", (open_load,), open_finding, Theme.SPEED, unless=("rate-search",), place=6
+    "open-load",
+    "Results",
+    (open_load,),
+    answered("Rates kept", open_finding),
+    Theme.SPEED,
+    unless=("rate-search",),
+    place=6,
 )

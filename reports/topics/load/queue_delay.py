@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from reports.caveats.run import ENOUGH
 from reports.fold.records import ratio
-from reports.format import MISSING, digits, plural
+from reports.format import MISSING, digits, milliseconds, plural
 from reports.ledger.axes import delay_name
+from reports.page.answer import answered
 from reports.page.question import Question, Theme
 from reports.page.study_table import (
     Columns,
@@ -29,7 +30,6 @@ from reports.stats.repeats import (
     Value,
     grouped,
     hedge,
-    repeats,
     resting_on,
     typical,
     values,
@@ -37,7 +37,7 @@ from reports.stats.repeats import (
 from reports.study.study import Study
 from reports.summary.summary import Summary, percentile_ms
 
-NOTHING_SOUND = "each delay is disqualified or has no success"
+NOTHING_SOUND = "each delay is invalidated or has no success"
 ONE_RUN = "one run"
 MOST_SAID = 3
 """Loads that the finding names one by one."""
@@ -76,7 +76,7 @@ class Best:
         """What repeats leave open; empty where they tell it from every other."""
         if not self.compared:
             return hedge(1)
-        return f"not told apart from {', '.join(self.alike)}" if self.alike else ""
+        return f"indistinguishable from {', '.join(self.alike)}" if self.alike else ""
 
 
 def fastest(sweep: Sweep, bound_ms: float | None = None) -> Best | None:
@@ -116,7 +116,7 @@ def best(delays: Sequence[Runs], value: Value, sign: int) -> Best | None:
 def unranked(run: Summary) -> str:
     """Why no delay has the most images/s: the rate is asked for, or nobody is there to share with."""
     if run.load == "open":
-        return "open load: the rate is asked for, and no setting's speed"
+        return "open-loop load: the rate is asked for, and no setting's speed"
     return "one user has nobody to share an execution with" if run.level == 1 else ""
 
 
@@ -159,7 +159,7 @@ def _heads(of: Callable[[Thing], Summary]) -> tuple[Columns[Thing], ...]:
         return f"{run.level:g}/s" if run.load == "open" else f"users {run.level:g}"
 
     return (
-        cell("endpoint", lambda it, notes: notes.head(_name(of(it)), of(it).endpoint), numeric=False),
+        cell("endpoint", lambda it, _: TableCell(_name(of(it))), numeric=False),
         text("batch", lambda thing: str(of(thing).batch)),
         text("load", load, numeric=False),
     )
@@ -185,7 +185,6 @@ def queue_delays(study: Study) -> Table:
         "execution, and executions for each request, 1 where none was shared.",
         COLUMNS,
         (runs for sweep in sweeps(study) for runs in sweep),
-        shared=(repeats(study),),
     )
 
 
@@ -204,10 +203,9 @@ def best_delays(study: Study) -> Table:
     return study_table(
         study,
         "Best queue delay",
-        "Of those tested; what lies between them is not known. Disqualified runs are left out." + within,
+        "Of those tested; what lies between them is not known. Invalidated runs are left out." + within,
         columns,
         sweeps(study),
-        shared=(repeats(study),),
     )
 
 
@@ -244,7 +242,7 @@ def delay_finding(study: Study) -> str:
     said = [_said(sweep, bound, mixed) for sweep in named]
     left = len(found) - len(said)
     more = f"; {plural(left, 'more load')} in the table" if left else ""
-    return " ".join([f"Best queue delay of those tested: {'; '.join(said)}{more}.", *_hedges(bests)])
+    return " ".join([f"Of those tested, {'; '.join(said)}{more}.", *_hedges(bests)])
 
 
 def _hedges(bests: Sequence[Best]) -> Iterator[str]:
@@ -259,26 +257,33 @@ def _hedges(bests: Sequence[Best]) -> Iterator[str]:
 def _said(sweep: Sweep, bound: float | None, mixed: bool) -> str:
     run = sweep[0][0]
     many = f"{run.level:g} requests/s" if run.load == "open" else plural(round(run.level), "user")
-    where = f"{_name(run)} at batch {run.batch} and {many}"
+    where = f"{_name(run)} at batch {run.batch} and {many}:"
     most, low = fastest(sweep, bound), quickest(sweep)
     if low is None:
         return f"{where} not known ({NOTHING_SOUND})"
-    lowest = f"{low.name} ({_figure(low, p95_ms, 'ms', mixed)})"
+    p95 = f"{milliseconds(typical(low.runs, p95_ms) or 0.0)} ms"
+    lowest = f"{low.name} ({_figure(low, p95, mixed)})"
     if unranked(run):
         return f"{where} lowest p95 with {lowest}"
     if most is None:
         return f"{where} none keeps p95 at {bound:g} ms, the lowest is with {lowest}"
     within = f"of those with p95 at most {bound:g} ms, " if bound else ""
-    said = f"{where} {within}most images/s with {most.name} ({_figure(most, images_per_s, '', mixed)})"
+    rate = digits(typical(most.runs, images_per_s) or 0.0)
+    said = f"{where} {within}most images/s with {most.name} ({_figure(most, rate, mixed)})"
     return said if bound else f"{said}, lowest p95 with {lowest}"
 
 
-def _figure(best: Best, value: Value, unit: str, mixed: bool) -> str:
-    """412, not told apart from 1 ms; where others have repeats (`mixed`), one run is said of each."""
+def _figure(best: Best, figure: str, mixed: bool) -> str:
+    """412, indistinguishable from 1 ms; where others have repeats (`mixed`), one run is said of each."""
     doubt = best.doubt if best.compared else ONE_RUN if mixed else ""
-    return ", ".join(filter(None, (f"{digits(typical(best.runs, value) or 0.0)} {unit}".rstrip(), doubt)))
+    return ", ".join(filter(None, (figure, doubt)))
 
 
 QUEUE_DELAY = Question(
-    "queue-delay", "Results", (queue_delays, best_delays), delay_finding, Theme.SETTINGS, place=4
+    "queue-delay",
+    "Results",
+    (queue_delays, best_delays),
+    answered("Best queue delay", delay_finding),
+    Theme.SETTINGS,
+    place=4,
 )

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reports.format import plural
-from reports.page.disclosures import disclosures
+from reports.format import digits, milliseconds, plural
+from reports.page.answer import AnswerRow
 from reports.page.page import Chart, rounded
 from reports.stats.figures import images_per_s
 from reports.stats.repeats import Runs, Spread, by_batch, grouped, resting_on, spread_of
@@ -15,7 +15,8 @@ from reports.summary.summary import Way, percentile_ms
 
 KNEE_SHARE = 0.95
 """Of the highest median: from there on, more users gain at most 5 %."""
-LEAST_LEVELS = 2
+LEAST_LEVELS, EXPLORED = 2, 3
+MOST_SAID = 3
 STEPS = 40
 TITLE = "Throughput and p95 against users"
 CAPTION = (
@@ -23,7 +24,7 @@ CAPTION = (
     "users that reach 95 % of the highest throughput. Dotted: the Universal Scalability Law, where the data "
     "carry it."
 )
-HOLLOW = "Hollow points rest on disqualified runs; neither knee nor law rests on them."
+HOLLOW = "Hollow points rest on invalidated runs; neither knee nor law rests on them."
 PANELS = ({"key": "rate", "title": "Throughput, images/s"}, {"key": "p95", "title": "p95 latency, ms"})
 
 
@@ -31,7 +32,7 @@ PANELS = ({"key": "rate", "title": "Throughput, images/s"}, {"key": "p95", "titl
 class Point:
     """One level: images per second and p95 latency in ms over the repeats they rest on.
 
-    `tainted`: each of those is disqualified, so that neither knee nor fit rests on it.
+    `tainted`: each of those is invalidated, so that neither knee nor fit rests on it.
     """
 
     users: float
@@ -77,16 +78,46 @@ class Curve:
 
     @property
     def highest(self) -> Point:
-        """The point with the highest median, of those that are not disqualified where there are any."""
+        """The point with the highest median, of those that are not invalidated where there are any."""
         return max(sound(self.points) or self.points, key=lambda point: point.rate.median)
 
 
 def curves(study: Study) -> tuple[Curve, ...]:
-    """Each way and batch, floors left out, that has successes at two or more levels of closed load."""
+    """Each way and batch, floors left out, that has successes at two or more levels of closed-loop load."""
     runs = [run for run in study.started if run.load == "closed" and not run.is_floor]
     found = by_batch(study, runs).items()
     every = (curve(study.named(way), way, batch, of) for (way, batch), of in found)
     return tuple(curve for curve in every if len(curve.points) >= LEAST_LEVELS)
+
+
+def explores_load(study: Study) -> bool:
+    """Whether some way has three levels or more: with two there is a slope, and no saturation to look for."""
+    return any(len(curve.points) >= EXPLORED for curve in curves(study))
+
+
+def saturation(study: Study) -> AnswerRow | None:
+    """Where the fastest ways saturate, with the rate and p95 there; None where no load was explored."""
+    if not explores_load(study):
+        return None
+    fastest = sorted(curves(study), key=lambda one: -one.highest.rate.median)
+    told = [_saturates(curve) for curve in fastest[:MOST_SAID]]
+    left = len(fastest) - MOST_SAID
+    more = f"{plural(left, 'other')} in the table under Load and cost." if left > 0 else ""
+    return AnswerRow(
+        "Saturation", f"{told[0]}.", " ".join([*(f"{text}." for text in told[1:]), more]).strip()
+    )
+
+
+def _saturates(curve: Curve) -> str:
+    """onnx-grpc saturates at 8 users: 24.1 images/s, p95 412 ms."""
+    if isinstance(curve.knee, NoKnee):
+        users, rate = f"{curve.highest.users:g} users", f"{digits(curve.highest.rate.median)} images/s"
+        rising = f"{curve.name} is not saturated at {users}: {rate} and rising"
+        return rising if curve.knee.rising else f"{curve.name}: {curve.knee.reason}"
+    at = curve.knee.at
+    p95 = f", p95 {milliseconds(at.p95_ms.median)} ms" if at.p95_ms else ""
+    users = plural(round(at.users), "user")
+    return f"{curve.name} saturates at {users}: {digits(at.rate.median)} images/s{p95}"
 
 
 def curve(name: str, way: Way, batch: int, runs: Runs) -> Curve:
@@ -117,7 +148,7 @@ def knee(points: Sequence[Point], lost: Sequence[float] = ()) -> Knee | NoKnee:
     """The saturation point of some points by users, `lost` being levels without a success; or why none."""
     usable = sound(points)
     if len(usable) < LEAST_LEVELS:
-        return NoKnee(f"of {len(points)} levels, {len(usable)} not disqualified: it takes {LEAST_LEVELS}")
+        return NoKnee(f"unknown: {len(usable)} of {len(points)} levels valid, {LEAST_LEVELS} needed")
     enough = KNEE_SHARE * max(point.rate.median for point in usable)
     place = next(at for at, point in enumerate(usable) if point.rate.median >= enough)
     doubts = tuple(_doubts(usable, place, points, lost))
@@ -134,9 +165,9 @@ def _doubts(
     if not place and usable[0].users > 1:
         yield f"there is no lower level than {usable[0].users:g} users: it may lie below"
     if min(len(point.runs) for point in usable) == 1:
-        yield "one run at a level: a difference of some percent may be chance; --repeats 5 would tell"
+        yield "one run at a level: a few percent may be chance; rerun with --repeats 5 to confirm"
     if out := [point.users for point in points if point.tainted]:
-        yield f"disqualified, and so left out: {_users(out)}"
+        yield f"invalidated, and so left out: {_users(out)}"
     if lost:
         yield f"no request succeeded at {_users(lost)}"
 
@@ -155,8 +186,7 @@ def curves_chart(study: Study) -> Chart | None:
     knees = (f"Knee of {'; '.join(map(_name, those))}: {said}." for said, those in by_knee)
     notes = (*([HOLLOW] if doubted else []), *knees)
     data = {"panels": PANELS, "series": [_series(curve) for curve in found]}
-    caption = " ".join((CAPTION, *disclosures(study, [curve.way.endpoint for curve in found])))
-    return Chart(TITLE, caption, "curves", data, notes=notes)
+    return Chart(TITLE, CAPTION, "curves", data, notes=notes)
 
 
 def _name(curve: Curve) -> str:

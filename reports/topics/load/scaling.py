@@ -3,16 +3,24 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from reports.format import MISSING, digits
-from reports.page.question import Question
+from reports.format import MISSING, digits, milliseconds
+from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
 from reports.page.table import Table, TableCell
 from reports.stats.figures import images_per_s
-from reports.stats.repeats import Runs, Spread, grouped, over, repeats, resting_on, scarcity, taints, values
+from reports.stats.repeats import Runs, Spread, grouped, over, resting_on, scarcity, taints, values
 from reports.stats.usl import Fit, NoFit, Peak
 from reports.study.study import Study
 from reports.summary.summary import Summary
-from reports.topics.load.saturation import Curve, Knee, NoKnee, curves, curves_chart
+from reports.topics.load.saturation import (
+    Curve,
+    Knee,
+    NoKnee,
+    curves,
+    curves_chart,
+    explores_load,
+    saturation,
+)
 from reports.topics.published.step6b import SCALING, of_growth
 
 UNITS = ("instances", "GPUs", "workers")
@@ -100,7 +108,7 @@ def _else(run: Summary, unit: str) -> tuple[object, ...]:
 
 def _endpoint(curve: Curve, notes: StudyNotes) -> TableCell:
     notes.marks(taints(curve.highest.runs))  # the first of a row's notes
-    return notes.head(curve.name, curve.way.endpoint)
+    return TableCell(curve.name)
 
 
 def _saturation(knee: Knee | NoKnee, notes: StudyNotes) -> tuple[TableCell, ...]:
@@ -108,11 +116,15 @@ def _saturation(knee: Knee | NoKnee, notes: StudyNotes) -> tuple[TableCell, ...]
         return (TableCell(NOT_REACHED if knee.rising else MISSING, notes.marks([knee.reason])),)
     begins = "" if knee.before is None else f" (above {knee.before:g})"
     users = TableCell(f"{knee.at.users:g}{begins}", notes.marks(knee.doubts), knee.at.users)
-    return users, _spread(knee.at.p95_ms), _spread(knee.after.p95_ms)
+    return users, _p95(knee.at.p95_ms), _p95(knee.after.p95_ms)
 
 
 def _spread(found: Spread | None, marks: tuple[int, ...] = ()) -> TableCell:
     return TableCell(MISSING) if found is None else TableCell(str(found), marks, found.median)
+
+
+def _p95(found: Spread | None) -> TableCell:
+    return TableCell(MISSING) if found is None else TableCell(found.said(milliseconds), (), found.median)
 
 
 def _law(fit: Fit | NoFit, notes: StudyNotes) -> tuple[TableCell, ...]:
@@ -140,22 +152,27 @@ COLUMNS: Sequence[Columns[Curve]] = (
         "highest images/s",
         lambda curve, notes: _spread(curve.highest.rate, notes.marks(taints(curve.highest.runs))),
     ),
-    Columns(("σ", "κ", "peak users", "peak images/s", "R²"), lambda curve, notes: _law(curve.fit, notes)),
+)
+LAW: Columns[Curve] = Columns(
+    ("σ", "κ", "peak users", "peak images/s", "R²"), lambda curve, notes: _law(curve.fit, notes)
+)
+SATURATED = "Saturated: the fewest users with 95 % of the highest images/s."
+FITTED = (
+    "By the Universal Scalability Law, σ is the serial share of the work and κ the cost of each pair of "
+    "users, with 95 % CIs; beyond the peak, more users make it slower. docs/analysis.md says when there is "
+    "no fit."
 )
 
 
-def usl_table(study: Study) -> Table:
-    """One row for each way and batch that was run at two or more levels of closed load."""
-    return study_table(
-        study,
-        "Growth with users",
-        "Saturated: the fewest users with 95 % of the highest images/s. By the Universal Scalability Law, σ "
-        "is the share of the work that is done one at a time, κ what each pair of users costs, with 95 % "
-        "intervals; beyond the peak, more users make it slower. docs/analysis.md says when there is no fit.",
-        COLUMNS,
-        curves(study),
-        shared=(repeats(study),),
-    )
+def usl_table(study: Study) -> Table | None:
+    """One row for each way and batch that was run at two or more levels; None where no load was explored."""
+    if not explores_load(study):
+        return None
+    found = curves(study)
+    fitted = any(isinstance(curve.fit, Fit) for curve in found)
+    caption = f"{SATURATED} {FITTED}" if fitted else SATURATED
+    columns = (*COLUMNS, LAW) if fitted else COLUMNS
+    return study_table(study, "Saturation", caption, columns, found)
 
 
 def _behind(scaling: Scaling, units: int) -> Runs:
@@ -196,13 +213,17 @@ def scaling_table(study: Study) -> Table:
         "Scaling efficiency",
         "Images/s over what the fewest units promise: n times as much for n times as many. Medians, and in "
         "brackets the least and the most that the repeats of both allow. Workers make the same users' "
-        "requests: with more of them the rate grows only where the client was in the way. The limit is what "
-        "kept each from going faster: only where that is the server does this say how servers grow.",
+        "requests: more of them help only where the client was the bottleneck. Only where the bottleneck is "
+        f"the server does this say how servers scale. {SCALING if of_growth(study) else ''}".rstrip(),
         STEP_COLUMNS,
         ((scaling, step) for scaling in found for step in scaling.steps),
-        shared=(SCALING,) if of_growth(study) and found else (),
-        disclosed=False,
     )
 
 
-GROWTH = Question("growth", "Load and cost", (usl_table, scaling_table, curves_chart))
+GROWTH = Question(
+    "growth",
+    "Load and cost",
+    (usl_table, scaling_table, curves_chart),
+    saturation,
+    Theme.SATURATION,
+)

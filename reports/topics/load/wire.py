@@ -113,4 +113,10 @@ def wire_ceilings(study: Study) -> Table:
     return study_table(study, "Bytes on the wire", caption, columns, found)
 
 
-WIRE = Question("wire", "Load and cost", (wire_ceilings,), place=1)
+def asks_of_the_wire(study: Study) -> bool:
+    """Whether a link's rate is known, or payloads are compared: else nobody asks what travels."""
+    runs = [run for run in study.runs if not run.is_floor]
+    return any(run.link_bytes_per_s for run in runs) or len({run.payload for run in runs if run.shares}) > 1
+
+
+WIRE = Question("wire", "Load and cost", (wire_ceilings,), place=1, applies=asks_of_the_wire)

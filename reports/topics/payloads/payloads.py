@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import log2
 
 from reports.format import MISSING
+from reports.page.answer import AnswerRow, answered
 from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
 from reports.page.table import Footnotes, Table, TableCell
@@ -20,25 +21,16 @@ NO_PICTURES = frozenset({"text", "random"})
 """Payloads that are nothing in place of a picture's tensor."""
 FULL_HEAT = 2.0
 """The ratio, or one over it, that is shaded fully."""
-ONE_RUN = "one run on a side: no interval, so this may be chance"
+ONE_RUN = "one run on a side, so there is no 95 % CI"
 MORE, LESS = "▲", "▼"
-METHOD = (
-    "Ratio of images per second (geometric means of the repeats), and in brackets where it lies with 95 % "
-    "confidence (Welch's t of the logs)."
-)
-TOLD = "each with an interval that leaves 1 out; without either mark the two were not told apart."
-SHADED = "Shaded, by the ratio, where they were."
+METHOD = "Ratio of images/s, geometric means of the repeats, with its 95 % CI (Welch's t of the logs)."
+SHADED = "where the CI excludes 1, and shaded by the ratio."
 PAYLOADS = (
-    "Other payloads over float32 tensors, with the interval",
-    f"The same model by the same protocol. {METHOD} {MORE}: the other payload is faster, {LESS}: the tensor "
-    f"is faster, {TOLD} {SHADED}",
+    "Payloads over float32 tensors",
+    f"Same model, same protocol. {METHOD} {MORE} the payload, {LESS} the tensor is faster, {SHADED}",
     "payload",
 )
-PROTOCOLS = (
-    "gRPC over HTTP, with its interval",
-    f"{METHOD} {MORE}: gRPC is faster, {LESS}: HTTP is faster, {TOLD} {SHADED}",
-    "backend",
-)
+PROTOCOLS = ("gRPC over HTTP", f"{METHOD} {MORE} gRPC, {LESS} HTTP is faster, {SHADED}", "backend")
 """Title, caption and what the rows are of."""
 Pair = tuple[Way, Way]
 """What stands under the ratio, and what over it."""
@@ -52,17 +44,17 @@ def payloads_map(study: Study) -> Table:
 
 
 def protocols_map(study: Study) -> Table:
-    """One row for each pair of protocols and number of users in closed load, one column for each batch."""
+    """One row for each pair of protocols and number of users, one column for each batch."""
     return ratio_map(study, PROTOCOLS, protocol_pairs(study, closed_runs(study)))
 
 
 def closed_runs(study: Study) -> list[Summary]:
-    """What can be compared: closed load, no floors."""
+    """What can be compared: closed-loop load, no floors."""
     return [run for run in study.runs if run.load == "closed" and not run.is_floor]
 
 
 def ratio_map(study: Study, about: tuple[str, str, str], pairs: Mapping[str, Pair]) -> Table:
-    """One row for each pair of ways and number of users in closed load, one column for each batch."""
+    """One row for each pair of ways and number of users in closed-loop load, one column for each batch."""
     title, caption, head = about
     paired = [run for run in closed_runs(study) if any(run.way in pair for pair in pairs.values())]
     batches = sorted({run.batch for run in paired})
@@ -72,12 +64,11 @@ def ratio_map(study: Study, about: tuple[str, str, str], pairs: Mapping[str, Pai
         return (_cell([run for run in runs if run.batch == batch], pair, notes) for batch in batches)
 
     columns: Sequence[Columns[Row]] = (
-        cell(head, lambda row, notes: notes.head(row[0], *(way.endpoint for way in row[1])), numeric=False),
+        cell(head, lambda row, _: TableCell(row[0]), numeric=False),
         text("users", lambda row: f"{row[2][0].level:g}"),
         Columns(tuple(f"batch {batch}" for batch in batches), ratios),
     )
-    said = [run.endpoint for run in paired]
-    return study_table(study, title, caption, columns, _rows(pairs, paired), endpoints=said)
+    return study_table(study, title, caption, columns, _rows(pairs, paired))
 
 
 def _rows(pairs: Mapping[str, Pair], runs: Runs) -> Iterator[Row]:
@@ -158,24 +149,57 @@ def _asked(run: Summary) -> tuple[str, str, str, str]:
     return run.facts.passes_to or run.shares or run.backend, run.space, run.protocol, run.variant
 
 
-def protocols_finding(study: Study) -> str:
-    """gRPC over HTTP with one user; each batch by itself: a range over batches would read as a doubt."""
-    clean = [run for run in closed_runs(study) if run.succeeded and run.serial and not run.tainted]
-    said, counts = [], []
-    for backend, pair in protocol_pairs(study, clean).items():
-        batches = sorted({run.batch for run in clean})
-        ratios = {at: compared([run for run in clean if run.batch == at], pair) for at in batches}
-        known = {at: found for at, found in ratios.items() if found}
-        told = ", ".join(f"{found.times} at batch {batch}" for batch, found in known.items())
-        said += [f"{backend} {told}"] if known else []
-        counts += [found.runs for found in known.values()]
-    if not said:
-        return ""
-    grain = scarcity(counts)
-    return f"gRPC over HTTP, images per second with one user: {'; '.join([*said, grain] if grain else said)}."
+def protocols_answer(study: Study) -> AnswerRow | None:
+    """gRPC over HTTP: each batch with one user, and batch 1 with the most users that both had."""
+    clean = [run for run in closed_runs(study) if run.succeeded and not run.tainted]
+    pairs = protocol_pairs(study, clean)
+    found = {backend: known for backend, pair in pairs.items() if (known := _compared_at(clean, pair))}
+    if not found:
+        return None
+    told = "; ".join(f"{backend} {_ratios_said(ratios)}" for backend, ratios in found.items())
+    detail = f"gRPC over HTTP, images/s: {told}."
+    if all(ratio.low is None for ratios in found.values() for ratio in ratios.values()):
+        return AnswerRow("HTTP or gRPC", "Not settled: 1 run per cell.", detail)
+    said = "; ".join(f"{backend}: {_faster(ratios)}" for backend, ratios in found.items())
+    return AnswerRow("HTTP or gRPC", f"{said}.", detail)
+
+
+def _compared_at(runs: Sequence[Summary], pair: Pair) -> dict[str, LogRatio]:
+    """By load in words; a range over batches would read as a doubt."""
+    serial = sorted({run.batch for run in runs if run.serial})
+    cells = [(f"batch {at}", [run for run in runs if run.serial and run.batch == at]) for at in serial]
+    single = [run for run in runs if run.batch == 1]
+    levels = [{run.level for run in single if run.way == way} for way in pair]
+    most = max(levels[0] & levels[1], default=1)
+    if most > 1:
+        cells.append((f"{most:g} users", [run for run in single if run.level == most]))
+    return {name: found for name, of in cells if (found := compared(of, pair))}
+
+
+def _ratios_said(ratios: Mapping[str, LogRatio]) -> str:
+    return ", ".join(f"{found.times} at {where}" for where, found in ratios.items())
+
+
+def _faster(ratios: Mapping[str, LogRatio]) -> str:
+    """Which is faster where: gRPC faster at batch 1 and batch 4, no difference shown at 8 users."""
+    words = {True: "gRPC faster", False: "HTTP faster", None: "no difference shown"}
+    groups = grouped(ratios, lambda at: ratios[at].ratio > 1 if ratios[at].significant else None)
+    return ", ".join(f"{words[which]} at {_and(those)}" for which, those in groups.items())
+
+
+def _and(names: Sequence[str]) -> str:
+    *some, last = names
+    return f"{', '.join(some)} and {last}" if some else last
 
 
 PROTOCOLS_ASKED = Question(
-    "protocols", "HTTP against gRPC", (protocols_map,), protocols_finding, Theme.PROTOCOLS, ("contention",)
+    "protocols",
+    "HTTP against gRPC",
+    (protocols_map,),
+    protocols_answer,
+    Theme.PROTOCOLS,
+    ("contention",),
 )
-PAYLOADS_ASKED = Question("payloads", "Payloads", (payloads_map,), payloads_finding, Theme.PAYLOADS)
+PAYLOADS_ASKED = Question(
+    "payloads", "Payloads", (payloads_map,), answered("Payload", payloads_finding), Theme.PAYLOADS
+)

@@ -7,6 +7,7 @@ from math import floor, log10, prod
 
 from reports.cells_csv.rows import Row, read_published
 from reports.format import MISSING, digits, known
+from reports.page.answer import answered
 from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, StudyNotes, cell, measured, study_table, text
 from reports.page.table import Footnotes, Table, TableCell
@@ -18,7 +19,6 @@ from reports.stats.repeats import (
     Value,
     absence,
     grouped,
-    repeats,
     resting_on,
     spread_of,
     typical,
@@ -111,7 +111,7 @@ def numbers_in(study: Study, pair: EncodingPair) -> int:
     shapes = [found[1] for text in inputs if (found := PICTURE.search(str(text)))]
     if shapes:
         return prod(map(int, shapes[0].split(", ")))
-    return NUMBERS if study.of_the_seeds else 0
+    return NUMBERS if study.of_published_study else 0
 
 
 def serialisation_finding(study: Study) -> str:
@@ -196,12 +196,12 @@ def serialisation_tables(study: Study) -> Iterator[Table]:
         yield _table(study, ENCODING, found)
         yield _table(study, PAYLOAD, found, lambda pair: bytes_per_number(study, pair))
         yield _table(study, END_TO_END, found)
-        if study.of_the_seeds:
+        if study.of_published_study:
             yield local_cpu(study, found)
 
 
 def _head(pair: EncodingPair, notes: StudyNotes) -> TableCell:
-    return notes.head(pair.name, (pair.binary or pair.json)[0].endpoint)
+    return TableCell(pair.name)
 
 
 BATCH: Columns[EncodingPair] = text("batch", lambda pair: str(pair.batch))
@@ -213,7 +213,7 @@ def _table(
     found: Sequence[EncodingPair],
     each: Callable[[EncodingPair], str] | None = None,
 ) -> Table:
-    theirs = read_published(THEIRS) if study.of_the_seeds else ()
+    theirs = read_published(THEIRS) if study.of_published_study else ()
 
     def head(pair: EncodingPair, notes: StudyNotes) -> TableCell:
         _ours(pair, kind, notes)  # what these cells note is the first of a row's notes
@@ -234,9 +234,7 @@ def _table(
         *([published] if theirs else []),
     )
     caption = kind.caption if theirs else kind.caption.replace(OF_THEIRS, "")
-    sent = [run.endpoint for pair in found for runs in pair.sides for run in runs]
-    shared = (repeats(study),)
-    return study_table(study, kind.title, caption, columns, found, shared=shared, endpoints=sent)
+    return study_table(study, kind.title, caption, columns, found)
 
 
 def _ours(pair: EncodingPair, kind: EncodingTable, notes: Footnotes) -> tuple[TableCell, ...]:
@@ -260,7 +258,7 @@ def _side(runs: Runs, kind: EncodingTable, notes: Footnotes) -> TableCell:
 
 
 def doubts_of(runs: Runs, kind: EncodingTable) -> Iterator[str]:
-    """What disqualifies a figure; that the client was slow does so only where it is not the client's own."""
+    """What invalidates a figure; that the client was slow does so only where it is not the client's own."""
     for run in runs:
         if kind.varies and run.succeeded < ENOUGH_REQUESTS:
             yield FEW
@@ -321,11 +319,13 @@ def local_cpu(study: Study, found: Sequence[EncodingPair]) -> Table:
         "Milliseconds per request, one user, encoding included; published is of another machine.",
         columns,
         found,
-        shared=(repeats(study),),
-        disclosed=False,
     )
 
 
 SERIALISATION = Question(
-    "serialisation", "Serialisation", (serialisation_tables,), serialisation_finding, Theme.SERIALISATION
+    "serialisation",
+    "Serialisation",
+    (serialisation_tables,),
+    answered("Cost of JSON", serialisation_finding),
+    Theme.SERIALISATION,
 )

@@ -1,4 +1,4 @@
-"""The seeds' hypotheses, judged again from a study's own figures."""
+"""The published study's hypotheses, judged again from a study's own figures."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +15,7 @@ LESS, MORE = 0.9, 1.1
 """Between them two figures are about equal, where the repeats allow no more than the next two."""
 LEAST, MOST = 0.8, 1.25
 LARGE_BATCH, MANY_USERS = 16, 8
+ASKED_BY = ("step7", "step7_contention")
 TRUE, FALSE, PARTLY, INCONCLUSIVE, NOT_TESTED = "true", "false", "partly", "inconclusive", "not tested"
 CLAIMS = {
     "H1": "gRPC lowers per-call overhead at batch 1",
@@ -30,7 +31,7 @@ PUBLISHED = {
     "H4": "confirmed",
     "H5": "confirmed (11–17 % on the RTX 4090)",
 }
-"""What the seeds had concluded."""
+"""What the published study concluded."""
 NEEDS = {
     "H1": "needs gRPC and HTTP of one backend at batch 1 with one user",
     "H2": f"needs gRPC and HTTP of one backend at batch {LARGE_BATCH} or more with one user",
@@ -132,7 +133,7 @@ def _best(runs: Iterable[Summary]) -> Spread | None:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One of the seeds' claims: what this study makes of it, by which figures, and what they concluded."""
+    """One of the published claims: what this study makes of it, by which figures, and what they concluded."""
 
     code: str
     claim: str
@@ -186,7 +187,7 @@ def judged(study: Study) -> tuple[Hypothesis, ...]:
 
     None for a study of anything else than theirs.
     """
-    if not study.of_the_seeds:
+    if not study.of_published_study:
         return ()
     elsewhere = "" if published_figures(study) else ELSEWHERE
     return tuple(
@@ -203,7 +204,7 @@ def hypotheses_table(study: Study) -> Table:
         (it.code, it.claim, TableCell(it.verdict, marks), it.published, it.figures) for it, marks in doubts
     ]
     return table_of(
-        "The seeds' hypotheses",
+        "The published study's hypotheses",
         ("", "hypothesis", "here", "they (published)", "figures"),
         rows if study.started else (),
         caption="Judged from this study's figures; “they” is what the published studies concluded. About "
@@ -213,4 +214,9 @@ def hypotheses_table(study: Study) -> Table:
     )
 
 
-HYPOTHESES = Question("hypotheses", "Hypotheses", (hypotheses_table,))
+def asks_them(study: Study) -> bool:
+    """Whether a study is of protocols and payloads, as theirs was that supposed this."""
+    return str(study.header["study"]) in ASKED_BY
+
+
+HYPOTHESES = Question("hypotheses", "Hypotheses", (hypotheses_table,), applies=asks_them)

@@ -19,7 +19,7 @@ from reports.published_figures.figures import (
     their_endpoint,
 )
 from reports.stats.figures import images_per_s, latency_ms, protocol_pairs
-from reports.stats.repeats import Runs, Value, by_cell, over, repeats, resting_on, spread_of
+from reports.stats.repeats import Runs, Value, by_cell, over, resting_on, spread_of
 from reports.study.study import Study
 
 CAPTION = (
@@ -65,9 +65,7 @@ def _beside(
         Columns((words[1], "published", "ratio"), compared),
     )
     twins = [(runs, it) for runs, it in _twins(study, figures) if published(it) is not None]
-    said = [run.endpoint for run in study.runs if run.link in figures]
-    title, shared = f"Beside the published figures: {words[0]}", (repeats(study),)
-    return study_table(study, title, CAPTION, columns, twins, shared=shared, endpoints=said)
+    return study_table(study, f"Beside the published figures: {words[0]}", CAPTION, columns, twins)
 
 
 def _twins(study: Study, figures: Figures) -> list[Twins]:
@@ -99,8 +97,6 @@ def serial_ratios(study: Study, figures: Figures) -> Table:
         "Images per second with one user, medians; in brackets what the repeats allow.",
         columns,
         (pair for link in figures for pair in _pairs(study, link, figures[link])),
-        shared=(repeats(study),),
-        endpoints=[run.endpoint for run in study.runs if run.link in figures],
     )
 
 

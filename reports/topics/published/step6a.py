@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from reports.caveats.run import ENOUGH
 from reports.cells_csv.rows import Row
 from reports.format import MISSING, digits
+from reports.page.answer import answered
 from reports.page.question import Question, Theme
 from reports.page.study_table import Columns, StudyNotes, cell, number, study_table
 from reports.page.table import Footnotes, Table, TableCell
@@ -21,7 +22,7 @@ from reports.published_figures.figures import (
     their_endpoint,
 )
 from reports.stats.figures import images_per_s, in_ms, not_told_apart
-from reports.stats.repeats import COMPARABLE_RUNS, Runs, Value, by_way, repeats, resting_on, typical
+from reports.stats.repeats import COMPARABLE_RUNS, Runs, Value, by_way, resting_on, typical
 from reports.study.study import Study
 from reports.topics.servers.memory import by_server, most_resident
 
@@ -69,10 +70,7 @@ def _table(study: Study, title: str, columns: Sequence[Columns[Shown]], groups: 
         cell("endpoint", _endpoint, numeric=False),
         cell("whose", lambda row, _: TableCell(f"published {row[1]}" if row[1] else "ours"), numeric=False),
     )
-    shared, said = (repeats(study),), study.endpoints
-    return study_table(
-        study, title, BACKENDS_CAPTION, [*heads, *columns], rows, shared=shared, endpoints=said
-    )
+    return study_table(study, title, BACKENDS_CAPTION, [*heads, *columns], rows)
 
 
 def _endpoint(row: Shown, notes: StudyNotes) -> TableCell:
@@ -153,7 +151,7 @@ def _best(runs: Runs, study: Study) -> str:
         return ""
     best = max(rates, key=lambda way: rates[way])
     alike = [study.named(way) for way in rates if way != best and not_told_apart(ways[best], ways[way])]
-    apart = f" (not told apart from {' and '.join(alike)})" if alike else ""
+    apart = f" (indistinguishable from {' and '.join(alike)})" if alike else ""
     return f"{study.named(best)} {digits(rates[best])} at batch {runs[0].batch}{apart}"
 
 
@@ -161,7 +159,7 @@ STEP6A = Question(
     "step6a",
     "Results",
     (single_images_beside, batches_beside),
-    backends_finding,
+    answered("Backends", backends_finding),
     Theme.PROTOCOLS,
     unless=("contention", "protocols"),
     place=2,

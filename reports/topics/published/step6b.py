@@ -9,7 +9,7 @@ from reports.page.study_table import Columns, StudyNotes, cell, figure, study_ta
 from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.published_figures.figures import P50, RATE, Figure, sourced
 from reports.stats.figures import compute_ms, images_per_s, in_ms, latency_ms
-from reports.stats.repeats import Runs, grouped, repeats
+from reports.stats.repeats import Runs, grouped
 from reports.study.study import Study
 from reports.summary.summary import Summary
 
@@ -27,16 +27,16 @@ SCALING = (
     "and what limited either is not known."
 )
 COSTS = (
-    ("1 × RTX 4080", "0.092", "24.3", "0.001"),
-    ("1 × A100", "0.85", "64.3", "0.004"),
-    ("4 × RTX 4080", "0.30–2.00", "43.2", "0.002–0.013"),
+    ("1 × RTX 4080", "0.092", "24.3", "1"),
+    ("1 × A100", "0.85", "64.3", "4"),
+    ("4 × RTX 4080", "0.30–2.00", "43.2", "2–13"),
 )
-"""As they were published with step 6B: hardware, $ an hour, images/s, $ for 1,000 images."""
+"""As published with step 6B, its $ for 1,000 images times 1,000: hardware, $ an hour, images/s, $."""
 
 
 def of_growth(study: Study) -> bool:
     """Whether it is the study that has this published twin."""
-    return str(study.header["study"]) == GROWTH and study.of_the_seeds
+    return str(study.header["study"]) == GROWTH and study.of_published_study
 
 
 def shared_pct(run: Summary) -> float | None:
@@ -76,9 +76,7 @@ COLUMNS: Sequence[Columns[Runs]] = (
 def growth_beside(study: Study) -> Table:
     """One row for each way and number of users, medians over its repeats, beside theirs of as many users."""
     cells = _cells(study) if of_growth(study) else ()
-    return study_table(
-        study, "Beside step 6B: users", GROWTH_CAPTION, COLUMNS, cells, shared=(repeats(study),)
-    )
+    return study_table(study, "Beside step 6B: users", GROWTH_CAPTION, COLUMNS, cells)
 
 
 def _cells(study: Study) -> Iterable[Runs]:
@@ -89,7 +87,7 @@ def _cells(study: Study) -> Iterable[Runs]:
 
 def costs_beside(study: Study) -> Table:
     """What was published of costs, beside the costs by a declared price; none for another study."""
-    heads = ("published hardware", "$ an hour", "images/s", "$ per 1,000 images")
+    heads = ("published hardware", "$ an hour", "images/s", "$ per million images")
     rows = COSTS if of_growth(study) else ()
     return table_of("Beside step 6B: costs as published", heads, rows, numeric=(1, 2, 3))
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reports.cells_csv.sides import flat
-from reports.format import MISSING, known, ms
+from reports.format import MISSING, NS_PER_MS, known
 from reports.page.question import Question
 from reports.page.table import Footnotes, Table, TableCell, table_of
 from reports.study.study import Study
@@ -23,7 +23,7 @@ HOST_HEADS = (
 def origins(study: Study) -> Iterator[Table]:
     """Endpoints, what they take, the images sent, links, hosts, the options as resolved, the fingerprint."""
     yield endpoints(study)
-    if not study.of_the_seeds:
+    if not study.of_published_study:
         yield contracts(study)
     yield table_of("Images", _PAIR, flat(study.header.get("images") or {}))
     yield from (links(study), hosts(study))
@@ -116,9 +116,14 @@ def _host_row(host: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def clock(offset_ns: float | None, doubt_ns: float | None) -> str:
-    """How far a host's clock is from ours in milliseconds, and by how much that may be wrong."""
-    doubt = "" if doubt_ns is None else f" ± {ms(doubt_ns)}"
-    return MISSING if offset_ns is None else f"{'−' if offset_ns < 0 else ''}{ms(abs(offset_ns))}{doubt}"
+    """How far a host's clock is from ours in milliseconds, and by how much that may be wrong.
+
+    To three digits, however small: on a LAN both are below 0.1 ms.
+    """
+    if offset_ns is None:
+        return MISSING
+    doubt = "" if doubt_ns is None else f" ± {known(doubt_ns, NS_PER_MS)}"
+    return f"{'−' if offset_ns < 0 else ''}{known(abs(offset_ns), NS_PER_MS)}{doubt}"
 
 
 def _text(tree: Mapping[str, Any], name: str) -> str:
@@ -126,4 +131,4 @@ def _text(tree: Mapping[str, Any], name: str) -> str:
     return MISSING if value is None or value == "" else str(value)
 
 
-ORIGINS = Question("origins", "What it ran on", (origins,))
+ORIGINS = Question("origins", "Environment", (origins,))

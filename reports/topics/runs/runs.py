@@ -28,7 +28,12 @@ def run_name(run: Repeated) -> str:
 
 def run_head(run: Summary, notes: StudyNotes) -> TableCell:
     """The run's name, marked with what stands in for something else."""
-    return notes.head(run_name(run), run.endpoint)
+    return TableCell(run_name(run))
+
+
+def by_name(study: Study) -> list[Summary]:
+    """The runs that were begun, cell by cell: by endpoint, batch, load and repeat."""
+    return study.ordered(study.started, lambda run: (run.batch, run.load, run.level, run.repeat))
 
 
 RUN: Columns[Summary] = cell("run", run_head, numeric=False)
@@ -47,14 +52,9 @@ COLUMNS: Sequence[Columns[Summary]] = (
 
 
 def every_run(study: Study) -> Table:
-    """One row for each run that was begun, in run order."""
-    return study_table(
-        study,
-        "Runs, in the order they were made",
-        "Latency counts from the intended start and covers successes only.",
-        COLUMNS,
-        study.started,
-    )
+    """One row for each run that was begun, cell by cell."""
+    caption = "Latency counts from the intended start and covers successes only."
+    return study_table(study, "Every run", caption, COLUMNS, by_name(study))
 
 
 def caveats_by_code(study: Study) -> Table:
@@ -65,12 +65,12 @@ def caveats_by_code(study: Study) -> Table:
         (code, counts[code], "yes" if advice[code].tainted else "no", advice[code].advice)
         for code in sorted(counts, key=lambda code: (-counts[code], code))
     )
-    return table_of("Caveats", ("caveat", "runs", "disqualifies", "what to do"), rows, numeric=[1])
+    return table_of("Caveats", ("caveat", "runs", "invalidates", "what to do"), rows, numeric=[1])
 
 
 def caveats_by_run(study: Study) -> Table:
     """Every caveat with what happened."""
-    rows = ((run_name(run), caveat.code, caveat.text) for run in study.started for caveat in run.caveats)
+    rows = ((run_name(run), caveat.code, caveat.text) for run in by_name(study) for caveat in run.caveats)
     return table_of("Caveats, run by run", ("run", "caveat", "what happened"), rows, folded=True)
 
 
@@ -84,5 +84,5 @@ def failures_by_kind(study: Study) -> Table:
     return table_of("Failures by kind", ("endpoint", "kind", "requests"), rows, numeric=[2])
 
 
-DOUBTS = Question("doubts", "Doubts", (caveats_by_code, failures_by_kind, caveats_by_run))
-RUNS = Question("runs", "Every run", (every_run,))
+CAVEATS = Question("caveats", "Caveats", (caveats_by_code, failures_by_kind, caveats_by_run))
+RUNS = Question("runs", "Runs", (every_run,))

@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 from reports.fold.timeline import TimelineSecond
 from reports.format import NS_PER_MS
-from reports.page.disclosures import disclosures
 from reports.page.page import Chart, rounded
 from reports.page.question import Question
 from reports.study.study import Study
@@ -18,7 +17,8 @@ MOST_POINTS = 4_000
 TITLE = "Second by second"
 CAPTION = (
     "Every run of the study on one time axis; what is shaded is warm-up or drain and in no other figure. "
-    "Breaks are where nothing was under way. timeline.csv beside this file has the numbers."
+    "Breaks are where nothing was under way. A request's images are spread over the seconds that it took. "
+    "timeline.csv beside this file has the numbers."
 )
 
 
@@ -27,6 +27,8 @@ Line = tuple[str, Callable[[Moment], float | None]]
 """Its label, and its value at a moment."""
 Panel = tuple[str, str, tuple[Line[Moment], ...]]
 """Its title, the unit and its lines."""
+Panelled = dict[str, Any]
+"""The same with its values, as a drawing has it."""
 
 
 def line(label: str, name: str, unit: float = 1.0) -> Line[TimelineSecond]:
@@ -46,12 +48,12 @@ PANELS: tuple[Panel[TimelineSecond], ...] = (
     ),
     ("Throughput", "images/s", (line("images/s", "images_per_s"),)),
     ("Failures", "requests/s", (line("failures/s", "failures_per_s"),)),
-    ("Requests in flight", "", (line("in flight", "in_flight"), line("users", "users"))),
+    ("In flight", "requests", (line("requests", "in_flight"), line("users", "users"))),
     (
-        *("Server", "ms a request"),
+        *("Server", "ms per request"),
         (line("queue", "server_queue_ns", NS_PER_MS), line("compute", "server_compute_ns", NS_PER_MS)),
     ),
-    ("Executed batch", "images", (line("executed batch", "executed_batch"),)),
+    ("Mean executed batch", "images", (line("mean executed batch", "executed_batch"),)),
     ("GPU utilisation", "%", (line("GPU", "gpu_util_pct"),)),
     ("GPU memory", "GB", (line("memory", "gpu_memory_bytes", 1e9),)),
     ("GPU power", "W", (line("power", "gpu_power_w"),)),
@@ -73,20 +75,29 @@ def timeline_chart(study: Study) -> Chart | None:
     width = -(-len(study.timeline) // MOST_POINTS)
     points = list(_points(study.timeline, width))
     found = [drawn_panel(points, *panel) for panel in PANELS]
-    panels = [panel for panel in found if panel["lines"]]
-    lacking = [panel["title"] for panel in found if not panel["lines"]]
+    panels = [panel for panel in found if panel["lines"] and not _is_zero(panel)]
     runs = list(_runs(study.timeline))
     data = {"t_s": [point[0].t_s if point else None for point in points], "panels": panels, "runs": runs}
-    said = (_caption(width, study.coarse, lacking), *disclosures(study, study.endpoints))
-    return Chart(TITLE, " ".join(said), "timeline", data)
+    said = (CAPTION, _behind_a_point(width, study.coarse), *_not_drawn(found))
+    return Chart(TITLE, " ".join(filter(None, said)), "timeline", data)
 
 
-def _caption(width: int, coarse_s: int, lacking: Sequence[str]) -> str:
-    """With how many of the timeline's rows, and so seconds, are behind a point."""
+def _not_drawn(panels: Sequence[Panelled]) -> Iterator[str]:
+    """A sentence on those that nothing is known of, and one on those that have nothing but zeros to show."""
+    unknown = [panel["title"] for panel in panels if not panel["lines"]]
+    zero = [panel["title"] for panel in panels if panel["lines"] and _is_zero(panel)]
+    yield f"Not known here: {', '.join(unknown)}." if unknown else ""
+    yield f"0 throughout: {', '.join(zero)}." if zero else ""
+
+
+def _is_zero(panel: Panelled) -> bool:
+    return not any(value for line in panel["lines"] for value in line["values"])
+
+
+def _behind_a_point(width: int, coarse_s: int) -> str:
+    """How many of the timeline's rows, and so seconds, are behind a point; empty where it is one."""
     spans = "seconds" if coarse_s == 1 else f"spans of {coarse_s} seconds"
-    coarse = f"Each point is the highest of {width} {spans}. " if width > 1 else ""
-    unknown = f" Not known here: {', '.join(lacking)}." if lacking else ""
-    return f"{CAPTION} {coarse}".rstrip() + unknown
+    return f"Each point is the highest of {width} {spans}." if width > 1 else ""
 
 
 def _points(seconds: Sequence[TimelineSecond], width: int) -> Iterator[Sequence[TimelineSecond]]:
@@ -128,4 +139,4 @@ def _runs(seconds: Sequence[TimelineSecond]) -> Iterator[dict[str, Any]]:
         before = _end(here[-1])
 
 
-TIMELINE = Question("timeline", "Over time", (timeline_chart,))
+TIMELINE = Question("timeline", "Timeline", (timeline_chart,))

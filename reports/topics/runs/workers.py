@@ -64,7 +64,7 @@ def _numbers(run: Summary, place: int, notes: StudyNotes) -> tuple[TableCell | s
 def hints(load: str, share: WorkerShare, others: Sequence[WorkerShare]) -> Iterator[str]:
     """What sets a worker apart from the others of its run, which may be trouble on the client's side.
 
-    In closed load requests are compared by user, where the users are known: some workers have one more.
+    In closed-loop load requests are compared by user, where the users are known: some workers have one more.
     """
     peers = [other for other in others if other.requests]
     if not peers:

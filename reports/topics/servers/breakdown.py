@@ -1,24 +1,21 @@
-"""Where the time went and what was in the way: a row for each run, and a bar for each way."""
+"""Where the time went: a bar for each way, and a row for each run."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from math import floor, log10
 from statistics import fmean
 from typing import Any
 
 from reports.fold.server_facts import PARTS as SERVER_PARTS
 from reports.fold.server_facts import Trace
-from reports.format import MISSING, NS_PER_MS, ms, plural
-from reports.limit import Limit
-from reports.page.disclosures import disclosures, silent_said
+from reports.format import MISSING, NS_PER_MS, ms
 from reports.page.page import Chart, rounded
-from reports.page.question import Question, Theme
+from reports.page.question import Question
 from reports.page.study_table import Columns, StudyNotes, cell, study_table, text
 from reports.page.table import Table, TableCell
+from reports.stats.conditions import Condition, condition
 from reports.stats.repeats import Runs, by_cell, resting_on
 from reports.study.study import Study
-from reports.summary.summary import PARTS, Part, Summary, parts_of, tainting
-from reports.topics.runs.runs import RUN, run_head
+from reports.summary.summary import PARTS, Part, Summary, parts_of
+from reports.topics.runs.runs import RUN, by_name, run_head
 
 HEADS = {
     "send_delay": ("delay", "send delay"),
@@ -33,53 +30,35 @@ HEADS = {
     "unexplained": ("unexpl", "unexplained"),
 }
 """The head of each part's column, short since there are many, and what the caption calls it."""
-UNKNOWN = "inconclusive"
+COARSE_MS = 1_000
+"""From such a mean on, its parts are whole milliseconds; below, 0.1 ms is the finest."""
 PERCENTS = ("p50", "p95", "p99")
 NO_SERVER = "the server's parts are not known: unexplained holds its time"
 NO_PATH = "the connections were not looked at: unexplained holds the network's time"
 TITLE = "Latency by its parts"
 CAPTION = (
-    "Mean milliseconds of a request, endpoint by endpoint; a panel for each batch and load, each with a "
-    "scale of its own. The parts of a bar add up to its mean latency; docs/attribution.md defines them."
+    "Mean milliseconds of a request, endpoint by endpoint; a panel for each batch and load, all on one "
+    "scale. The parts of a bar add up to its mean latency; docs/attribution.md defines them."
 )
 PARTIAL = "Of some cells, repeats that know fewer parts than others are left out."
 NEGATIVE = "A part below 0, where the others overlap, is drawn to the left of the axis."
 LOST = "Not drawn, as no request succeeded"
-DOUBTED = "*: rests on disqualified runs alone; the table says why."
-
-
-def in_the_way(study: Study) -> Table:
-    """One row for each run that has a limit, with the evidence; the advice is a note, since many share it."""
-    columns: Sequence[Columns[tuple[Summary, Limit]]] = (
-        cell("run", lambda row, notes: run_head(row[0], notes), numeric=False),
-        cell("limit", lambda row, notes: TableCell(row[1].code, notes.marks([row[1].advice])), numeric=False),
-        text("evidence", lambda row: row[1].evidence, numeric=False),
-    )
-    return study_table(
-        study,
-        "What is in the way",
-        "The one thing that keeps each run from going faster, by what was measured; below, what would help.",
-        columns,
-        ((run, run.limit) for run in study.started if run.limit),
-        endpoints=[run.endpoint for run in study.started],
-    )
+DOUBTED = "*: rests on invalidated runs alone; the table says why."
 
 
 def where_the_time_goes(study: Study) -> Table:
     """One row for each run with a success: its mean latency and the parts that add up to it."""
-    runs = [run for run in study.started if run.latency.mean_ns is not None]
+    runs = [run for run in by_name(study) if run.latency.mean_ns is not None]
     names = _measured(map(parts_of, runs))
     legend = [f"{head}: {said}" for head, said in map(HEADS.__getitem__, names) if head != said]
     heads = ("mean", *(HEADS[name][0] for name in names), "%")
     return study_table(
         study,
-        "Where the time goes",
+        "Mean latency by its parts, run by run",
         "Milliseconds of a request's mean latency; a row's parts add up to it. "
         f"{'; '.join([*legend, '%: the unexplained share'])}.",
         (RUN, Columns(heads, lambda run, notes: _numbers(run, names, notes))),
         runs,
-        shared=silent_said(study),
-        endpoints=[run.endpoint for run in study.started],
     )
 
 
@@ -101,51 +80,18 @@ def _numbers(run: Summary, names: Sequence[str], notes: StudyNotes) -> list[Tabl
 
 
 def aligned_ms(value_ns: float | None, mean_ns: float) -> str:
-    """Milliseconds with the decimals of the mean they are a part of: four digits of it, at most to the µs.
-
-    So the numbers of a row can be added up by eye.
-    """
+    """Milliseconds with the decimals of the mean they are a part of, so that a row adds up by eye."""
     if value_ns is None:
         return MISSING
-    mean_ms = mean_ns / NS_PER_MS
-    decimals = min(3, max(0, 3 - floor(log10(mean_ms)))) if mean_ms > 0 else 0
-    rounded = round(value_ns / NS_PER_MS, decimals) + 0.0  # no -0.00
+    decimals = 0 if mean_ns / NS_PER_MS >= COARSE_MS else 1
+    rounded = round(value_ns / NS_PER_MS, decimals) + 0.0  # no -0.0
     return f"{rounded:,.{decimals}f}"
-
-
-def against(study: Study) -> str:
-    """What most often stood in the way, how many runs are disqualified, and what is no real thing."""
-    runs = [run for run in study.started if not run.is_floor]
-    doubts = Counter(code for run in runs for code in tainting(run))
-    spoilt = sum(run.tainted for run in runs)
-    said = [
-        _held_back(runs),
-        f"Disqualified: {spoilt} of {plural(len(runs), 'run')} ({_counted(doubts)})." if spoilt else "",
-        *disclosures(study, (run.endpoint for run in study.started)),
-    ]
-    return " ".join(text for text in said if text)
-
-
-def _held_back(runs: Runs) -> str:
-    """Each limit with how many runs have it; empty where none is known of any."""
-    limits = Counter(run.limit.code for run in runs if run.limit)
-    unknown = limits.pop(UNKNOWN, 0)
-    if not limits:
-        return ""
-    others = f", not known {unknown}" if unknown else ""
-    return f"What held back {plural(limits.total() + unknown, 'run')}: {_counted(limits)}{others}."
-
-
-def _counted(codes: Counter[str]) -> str:
-    """server-compute 14, client-cpu 2."""
-    ranked = sorted(codes.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{code} {count}" for code, count in ranked)
 
 
 def breakdown_chart(study: Study) -> Chart | None:
     """The chart; None where no request of any run succeeded."""
     cells = list(_cells(study))
-    panels = [_panel(study, key, cells) for key in sorted({_key(runs[0]) for runs in cells})]
+    panels = [_panel(study, key, cells) for key in sorted({condition(runs[0]) for runs in cells})]
     shown = [
         name for name in PARTS if any(bar["parts"].get(name) for panel in panels for bar in panel["bars"])
     ]
@@ -161,8 +107,7 @@ def breakdown_chart(study: Study) -> Chart | None:
     drawn = {runs[0].cell for runs in cells}
     lost = dict.fromkeys(run.cell for run in study.started if not run.is_floor and run.cell not in drawn)
     notes += [f"{LOST}: {', '.join(lost)}."] if lost else []
-    caption = " ".join((CAPTION, *disclosures(study, study.endpoints)))
-    return Chart(TITLE, caption, "breakdown", {"parts": parts, "panels": panels}, notes=tuple(notes))
+    return Chart(TITLE, CAPTION, "breakdown", {"parts": parts, "panels": panels}, notes=tuple(notes))
 
 
 def _cells(study: Study) -> Iterable[Runs]:
@@ -171,17 +116,9 @@ def _cells(study: Study) -> Iterable[Runs]:
     return by_cell(study.ordered(known)).values()
 
 
-def _key(run: Summary) -> tuple[bool, str, float, int]:
-    """What a panel is for: serial ones first, then closed and open loads by level, batch by batch."""
-    return not run.serial, run.load, run.level, run.batch
-
-
-def _panel(study: Study, key: tuple[bool, str, float, int], cells: Sequence[Runs]) -> dict[str, Any]:
-    here = [runs for runs in cells if _key(runs[0]) == key]
-    _, load, level, batch = key
-    users = "1 user" if level == 1 else f"{level:g} users"
-    title = f"batch {batch}, {users if load == 'closed' else f'{level:g} requests/s'}"
-    return {"title": title, "bars": [_bar(study, runs) for runs in here]}
+def _panel(study: Study, key: Condition, cells: Sequence[Runs]) -> dict[str, Any]:
+    here = [runs for runs in cells if condition(runs[0]) == key]
+    return {"title": str(key), "bars": [_bar(study, runs) for runs in here]}
 
 
 def _bar(study: Study, runs: Runs) -> dict[str, Any]:
@@ -222,7 +159,6 @@ def traced_requests(study: Study) -> Table:
         "Tracing costs the server time: compare these runs with traced ones only.",
         columns,
         ((run, run.trace, percent) for run in study.started if run.trace for percent in PERCENTS),
-        disclosed=False,
         folded=True,
     )
 
@@ -237,11 +173,5 @@ def _parts(row: Percentile, _: StudyNotes) -> Iterator[str]:
     return (MISSING if part is None else ms(getattr(part, f"{row[2]}_ns")) for part in found)
 
 
-BREAKDOWN = Question(
-    "breakdown",
-    "Where the time goes",
-    (in_the_way, where_the_time_goes, breakdown_chart),
-    against,
-    Theme.LIMITS,
-)
-TRACE = Question("trace", "Every run", (traced_requests,), place=1)
+BREAKDOWN = Question("breakdown", "Latency breakdown", (breakdown_chart, where_the_time_goes), place=1)
+TRACE = Question("trace", "Runs", (traced_requests,), place=1)

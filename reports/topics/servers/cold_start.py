@@ -28,7 +28,6 @@ def cold_starts(study: Study) -> Table:
         "load, the first request of each batch shape, and the least of those that followed at once.",
         notes=notes,
         numeric=range(1, len(HEADS)),
-        shared=notes.unmarked(),
     )
 
 
@@ -44,7 +43,7 @@ def _rows(study: Study, endpoint: str, notes: StudyNotes) -> list[tuple[TableCel
     ]
     if not shapes and told == [None, None]:
         return []
-    head, starts = notes.head(endpoint, endpoint), [known(value_ns, 1e9) for value_ns in told]
+    head, starts = TableCell(endpoint), [known(value_ns, 1e9) for value_ns in told]
     return [
         (head, *(("", "") if place else starts), *_shape(shapes, place, notes))
         for place in range(max(1, len(shapes)))

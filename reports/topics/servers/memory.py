@@ -40,9 +40,8 @@ def memory_table(study: Study) -> Table:
     heads = ("server", "processes", AT_FIRST, *(f"after batch {batch}" for batch in ends), "most", "on GPU")
     rows = [_row(runs, ends, notes) for runs in groups]
     rows += _published(study, len(heads), notes) if rows else ()
-    shared = notes.unmarked()
     numeric = range(1, len(heads))
-    return table_of(TITLE, heads, rows, caption=CAPTION, notes=notes, numeric=numeric, shared=shared)
+    return table_of(TITLE, heads, rows, caption=CAPTION, notes=notes, numeric=numeric)
 
 
 def memory_by_run(study: Study) -> Table:
@@ -84,7 +83,7 @@ def _row(runs: Runs, ends: Sequence[int], notes: StudyNotes) -> tuple[TableCell 
     assert first is not None
     mapped = [RSS] if any(held.how == "rss" for held in readings) else []
     return (
-        notes.head(first.server, runs[0].endpoint, doubts=mapped),
+        TableCell(first.server, notes.marks(mapped)),
         str(max(held.processes for held in readings)),
         _mb(first.before.resident_bytes if first.before else None),
         *(_after(runs, batch, notes) for batch in ends),

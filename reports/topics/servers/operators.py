@@ -39,7 +39,7 @@ def operator_tables(study: Study) -> Iterator[Table]:
 
     Beside the published, where those are of the model.
     """
-    found, theirs = study.operators, published() if study.of_the_seeds else {}
+    found, theirs = study.operators, published() if study.of_published_study else {}
     if found is not None and not found.error:
         tables = (make(found, theirs) for make in (by_operator, of_the_session, by_batch))
         yield from tables if theirs else map(alone, tables)

@@ -10,7 +10,7 @@ SPACE = "openclip_vit_b32"
 """Of the embeddings of their model."""
 
 
-def of_the_seeds(study: str, ways: Iterable[tuple[str, str]]) -> bool:
+def of_published_study(study: str, ways: Iterable[tuple[str, str]]) -> bool:
     """Whether it is one of their studies, and its spaces, each told with a backend, are that of their model.
 
     Older ledgers and files tell no space: there it is by the backend.

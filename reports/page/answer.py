@@ -1,0 +1,35 @@
+"""What a reader asks first of a study, and the answer to it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+Asked = TypeVar("Asked")
+
+
+@dataclass(frozen=True)
+class AnswerRow:
+    """One row of the first screen: `said` is the answer in a few words, `detail` what it rests on.
+
+    `command` is what to run next, empty where that is nothing.
+    """
+
+    question: str
+    said: str
+    detail: str = ""
+    command: str = ""
+
+    @property
+    def text(self) -> str:
+        """All of it on one line."""
+        return " ".join(text for text in (f"{self.question}: {self.said}", self.detail) if text)
+
+
+def answered(question: str, finding: Callable[[Asked], str]) -> Callable[[Asked], AnswerRow | None]:
+    """What answers with a finding: its first sentence is what is said, the others are the detail."""
+
+    def answer(asked: Asked) -> AnswerRow | None:
+        said, stop, detail = finding(asked).partition(". ")
+        return AnswerRow(question, said + ("." if stop else ""), detail) if said else None
+
+    return answer

@@ -1,1 +1,0 @@
-for (const figure of document.querySelectorAll("figure[data-kind]")) mount(figure);

@@ -1,0 +1,129 @@
+"""What limits the runs of a study, grouped, and what to do about it."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reports.caveat import KINDS
+from reports.format import plural
+from reports.limit import Limit
+from reports.page.answer import AnswerRow
+from reports.page.question import Question, Theme
+from reports.page.study_table import Columns, study_table, text
+from reports.page.table import Table
+from reports.stats.repeats import Runs, grouped
+from reports.study.study import Study
+from reports.summary.summary import Summary, tainting
+from reports.topics.answer.contenders import contenders
+from reports.topics.answer.evidence import in_short, ranged
+from reports.topics.runs.runs import RUN, by_name
+
+UNKNOWN = "inconclusive"
+MOST_NAMED, MOST_CELLS = 3, 4
+
+
+@dataclass(frozen=True)
+class LimitedRuns:
+    """Runs with one limit, of which the same would help."""
+
+    limit: Limit
+    runs: Runs
+
+    @property
+    def evidence(self) -> str:
+        """That of all, numbers as ranges."""
+        return ranged([run.limit.evidence for run in self.runs if run.limit])
+
+    @property
+    def cells(self) -> str:
+        """The names of the cells, the first few of many."""
+        names = list(dict.fromkeys(run.cell for run in self.runs))
+        more = f" and {len(names) - MOST_CELLS} more" if names[MOST_CELLS:] else ""
+        return ", ".join(names[:MOST_CELLS]) + more
+
+
+def limited(runs: Runs) -> list[LimitedRuns]:
+    """By limit and advice, the most frequent first."""
+    known = [(run, run.limit) for run in runs if run.limit]
+    groups = grouped(known, lambda pair: (pair[1].code, pair[1].advice)).values()
+    found = [LimitedRuns(group[0][1], [run for run, _ in group]) for group in groups]
+    return sorted(found, key=lambda one: -len(one.runs))
+
+
+def words(code: str) -> str:
+    """A limit's code as readers have it: server compute."""
+    return "unknown" if code == UNKNOWN else code.replace("-", " ")
+
+
+def bottleneck(study: Study) -> AnswerRow | None:
+    """The row: each limit with its runs, and the evidence of the most frequent."""
+    runs = [run for run in study.started if not run.is_floor]
+    counts = Counter(run.limit.code for run in runs if run.limit)
+    unknown = counts.pop(UNKNOWN, 0)
+    if not counts:
+        return _unknown(runs) if unknown else None
+    total = counts.total() + unknown
+    told = [f"{words(code)} in {count}" for code, count in counts.most_common(MOST_NAMED)]
+    rest = sum(count for _, count in counts.most_common()[MOST_NAMED:])
+    told += [f"others in {rest}"] if rest else []
+    told += [f"unknown in {unknown}"] if unknown else []
+    (most, _), *_ = counts.most_common()
+    evidence = in_short([run.limit.evidence for run in runs if run.limit and run.limit.code == most])
+    said = f"{', '.join(told)} of {plural(total, 'run')}."
+    return AnswerRow("Bottleneck", said[0].upper() + said[1:], f"{_sentence(evidence)}.")
+
+
+def _unknown(runs: Runs) -> AnswerRow:
+    return AnswerRow("Bottleneck", f"Unknown in all runs: {limited(runs)[0].evidence}.")
+
+
+def next_step(study: Study) -> AnswerRow | None:
+    """What would help the fastest endpoint, or what must be fixed before anything is known."""
+    runs = [run for run in study.started if not run.is_floor]
+    spoilt = Counter(code for run in runs for code in tainting(run))
+    if spoilt and 2 * sum(run.tainted for run in runs) >= len(runs):
+        (code, _), *_ = spoilt.most_common()
+        return AnswerRow("Next step", _sentence(KINDS[code].advice), f"{code} invalidates most runs here.")
+    sound = [one for one in contenders(study) if not one.tainted]
+    behind = (sound[0].runs if sound else runs) if runs else ()
+    helped = limited(behind)
+    if not helped:
+        return None
+    limit = helped[0].limit
+    named = sound and limit.code != UNKNOWN
+    whose = f"This is for {sound[0].name}, limited by {words(limit.code)}." if named else ""
+    return AnswerRow("Next step", _sentence(limit.advice), whose)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def bottlenecks(study: Study) -> Table:
+    """One row for each limit and what would help."""
+    columns: Sequence[Columns[LimitedRuns]] = (
+        text("bottleneck", lambda it: it.limit.code, numeric=False),
+        text("runs", lambda it: str(len(it.runs))),
+        text("cells", lambda it: it.cells, numeric=False),
+        text("evidence", lambda it: it.evidence, numeric=False),
+        text("what would help", lambda it: it.limit.advice, numeric=False),
+    )
+    caption = "What keeps each run from going faster; ranges are over its runs."
+    return study_table(study, "Bottlenecks", caption, columns, limited(study.started))
+
+
+def bottlenecks_by_run(study: Study) -> Table:
+    """One row for each run that has a limit, with its own evidence."""
+    columns: Sequence[Columns[Summary]] = (
+        RUN,
+        text("bottleneck", lambda run: run.limit.code if run.limit else "", numeric=False),
+        text("evidence", lambda run: run.limit.evidence if run.limit else "", numeric=False),
+    )
+    runs = [run for run in by_name(study) if run.limit]
+    return study_table(study, "Bottlenecks, run by run", "", columns, runs, folded=True)
+
+
+BOTTLENECK = Question(
+    "bottleneck", "Latency breakdown", (bottlenecks, bottlenecks_by_run), bottleneck, Theme.LIMITS
+)
+NEXT = Question("next-step", "", finds=next_step, theme=Theme.NEXT)

@@ -40,7 +40,7 @@ class Row(CellFields):
 
 
 class SideError(LedgerError):
-    """A side that cannot be compared; the message is one sentence naming it and the mend."""
+    """A side that cannot be compared; the message is one sentence naming it and the fix."""
 
 
 def rows_of(lines: Iterable[str], place: str) -> list[Row]:
@@ -56,7 +56,7 @@ def _row(record: Mapping[str, str | None], where: str) -> Row:
     since = {name: record.get(column) or "" for column, name in SINCE.items()}
     numbers = {name: _number(text, name, where) for name in NUMBERS if (text := record.get(name))}
     if missing := [name for name in ("batch", "level") if name not in numbers]:
-        raise SideError(f"{where}: has no {missing[0]}: mend or remove the line.")
+        raise SideError(f"{where}: has no {missing[0]}: fix or remove the line.")
     codes = tuple(code for code in (record.get("caveats") or "").split(";") if code)
     return Row(
         **texts,
@@ -83,7 +83,7 @@ def _number(text: str, name: str, where: str) -> float:
     except ValueError:
         value = float("nan")
     if not isfinite(value):
-        raise SideError(f"{where}: {name} is {text!r}, which is no number: mend or remove the line.")
+        raise SideError(f"{where}: {name} is {text!r}, which is no number: fix or remove the line.")
     return value
 
 

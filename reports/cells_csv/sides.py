@@ -21,6 +21,7 @@ from reports.stats.repeats import grouped
 from reports.study.study import Study, load_study, notices
 
 STUDY, PUBLISHED, CSV = "study", "published", "cells.csv"
+BASE, CANDIDATE = "base", "candidate"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 # Where things were written, what judges them, and what never changes a number.
 IDLE_OPTIONS = frozenset(
@@ -45,11 +46,12 @@ MUST = (
 class Side:
     """What is compared: its rows, endpoint by endpoint, and what is known of where they come from.
 
-    `name` is as readers see it, `place` as the command line takes it; `header` is empty without a ledger.
-    `stand_ins` says by endpoint what stands in for something else, `said` what holds for all of it.
+    `role` is base, candidate, or candidate A where there are several. `name` is as readers see it, `place` as
+    the command line takes it; `header` is empty without a ledger. `stand_ins` says by endpoint what stands in
+    for something else, `said` what holds for all of it.
     """
 
-    letter: str = ""
+    role: str = ""
     name: str
     kind: str
     place: str
@@ -67,8 +69,13 @@ class Side:
 
     @property
     def label(self) -> str:
-        """Letter and name, as sentences have it; a name that was told from another's holds the letter."""
-        return self.name if self.name.endswith(f"({self.letter})") else f"{self.letter} ({self.name})"
+        """Role and name, as sentences have it; a name that was told from another's holds the role."""
+        return self.name if self.name.endswith(f"({self.role})") else f"{self.role} ({self.name})"
+
+    @property
+    def short(self) -> str:
+        """The role as the heads of tables have it: base, candidate, or the letter of one of several."""
+        return self.role.rpartition(" ")[2]
 
     @property
     def known(self) -> bool:
@@ -87,24 +94,30 @@ class Side:
 
 
 def load_sides(places: Sequence[str]) -> tuple[Side, ...]:
-    """The sides in the order they were named; SideError, or LedgerError, where one cannot be used."""
+    """The base, then candidates, as they were named; SideError or LedgerError where one cannot be used."""
     if len(places) < 2:
         raise SideError(
-            "compare: takes two sides or more: name another directory, published study or CSV file."
+            "compare: takes a base and one candidate or more: "
+            "name another directory, published study or CSV file."
         )
-    if len(places) > len(LETTERS):
-        raise SideError(f"compare: takes at most {len(LETTERS)} sides: leave some out.")
+    if len(places) > len(LETTERS) + 1:
+        raise SideError(f"compare: takes at most {len(LETTERS)} candidates: leave some out.")
     sides = [load_side(place) for place in places]
     counts = Counter(side.name for side in sides)
-    named = zip(LETTERS, sides, strict=False)
     return tuple(
-        replace(side, letter=letter, name=f"{side.name} ({letter})" if counts[side.name] > 1 else side.name)
-        for letter, side in named
+        replace(side, role=role, name=f"{side.name} ({role})" if counts[side.name] > 1 else side.name)
+        for role, side in zip(roles(len(sides)), sides, strict=True)
     )
 
 
+def roles(count: int) -> list[str]:
+    """What so many sides are called: base and candidate, or base, candidate A, candidate B and so on."""
+    several = [f"{CANDIDATE} {letter}" for letter in LETTERS[: count - 1]]
+    return [BASE, *(several if count > 2 else [CANDIDATE])]
+
+
 def load_side(place: str) -> Side:
-    """One side, without letter: a directory with a ledger, a CSV file, or the name of a published study."""
+    """One side, without a role: a directory with a ledger, a CSV file, or the name of a published study."""
     path = Path(place)
     if os.path.isfile(path / FILE_NAME):
         with damage_refused(path / FILE_NAME):

@@ -1,4 +1,4 @@
-"""compare.csv: one row for each measure, cell and other side."""
+"""compare.csv: one row for each measure, cell and candidate."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

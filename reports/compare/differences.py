@@ -1,4 +1,4 @@
-"""What differs between the sides besides their numbers: what they ran on, sent, and went over."""
+"""What differs between base and candidates besides their numbers: what they ran on, sent, and went over."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,11 +13,11 @@ from reports.stats.repeats import grouped
 TOLD = 3
 # What a difference in some name does to the comparison.
 SPOILS = {
-    "images.sha256": "The sides were sent different images.",
-    "endpoints.*.model": "Different models answered, so the ratios compare models too.",
+    "images.sha256": "Different images were sent.",
+    "endpoints.*.model": "Different models answered, so the ratios also compare models.",
     "endpoints.*.weights": "The weights differ, so it is not the same model.",
-    "endpoints.*.emulated": "The emulated service times differ, so the ratios show what was asked for.",
-    "link.*": "The sides went over different links.",
+    "endpoints.*.emulated": "The emulated service times differ, so the ratios show what was configured.",
+    "link.*": "The links differ.",
 }
 MODEL = re.compile(r"\b(?:[GR]TX [A-Z]?\d{4}|[ABHLPTV]\d{1,3}S?)\b")
 """A GPU's name in a source's text: an A100, an RTX 4090, 4 x RTX 4080."""
@@ -37,7 +37,7 @@ class Difference:
 
 
 def listed(sides: Sequence[Side], found: Sequence[Difference]) -> str:
-    """The first few with their values, and how many more there are: images.sha256 (ab12 in A, cd34 in B)."""
+    """The first few with their values, and how many more: images.sha256 (base: ab12, candidate: cd34)."""
     first = list(grouped(found, lambda it: it.values).items())[:TOLD]
     told = [f"{' and '.join(it.what for it in those)} ({_valued(sides, values)})" for values, those in first]
     more = len(found) - sum(len(those) for _, those in first)
@@ -45,10 +45,10 @@ def listed(sides: Sequence[Side], found: Sequence[Difference]) -> str:
 
 
 def _valued(sides: Sequence[Side], values: Sequence[str | None]) -> str:
-    """Each value with the letters of the sides that state it."""
+    """Each value behind the sides that state it."""
     found = grouped(zip(values, sides, strict=True), lambda one: one[0] or "not stated")
-    letters = {value: " and ".join(side.letter for _, side in those) for value, those in found.items()}
-    return ", ".join(f"{value} in {those}" for value, those in letters.items())
+    told = {value: " and ".join(side.short for _, side in those) for value, those in found.items()}
+    return ", ".join(f"{those}: {value}" for value, those in told.items())
 
 
 def differences(sides: Sequence[Side]) -> tuple[Difference, ...]:
@@ -67,7 +67,7 @@ def differences(sides: Sequence[Side]) -> tuple[Difference, ...]:
 
 def differences_table(sides: Sequence[Side], found: Sequence[Difference]) -> Table:
     """One row for each."""
-    heads = ("what", *(f"{side.letter}: {side.name}" for side in sides))
+    heads = ("what", *(f"{side.short}: {side.name}" for side in sides))
     rows = ((it.what, *(value or MISSING for value in it.values)) for it in found)
     return table_of("What differs", heads, rows)
 
@@ -80,8 +80,8 @@ def warnings(sides: Sequence[Side], found: Sequence[Difference]) -> Iterator[str
     if theirs:
         verb = "was" if len(theirs) == 1 else "were"
         yield (
-            f"{' and '.join(theirs)} {verb} published by others, who measured with a client, servers and a "
-            "path of theirs: a ratio mixes all that differs, not only the hardware that is named."
+            f"{' and '.join(theirs)} {verb} published by others, with their own client, servers and network: "
+            "a ratio includes everything that differs, not only the hardware that is named."
         )
 
 
@@ -94,13 +94,15 @@ def gpus(side: Side) -> tuple[str, ...]:
 def no_other_gpu(base: Side, other: Side) -> str:
     """Why two sides test nothing of two GPUs, in a sentence; empty where both state one, and they differ."""
     ours, theirs = gpus(base), gpus(other)
-    silent = " and ".join(side.letter for side, names in ((base, ours), (other, theirs)) if not names)
+    silent = " and ".join(side.role for side, names in ((base, ours), (other, theirs)) if not names)
     if silent:
-        return f"No GPU is stated for {silent}: whether it is the GPU that differs is not known."
+        return f"No GPU is stated for {silent}, so it is not known whether the GPU differs."
     if _differ(ours, theirs):
         return ""
-    told = (f"{side.letter} ({', '.join(names)})" for side, names in ((base, ours), (other, theirs)))
-    return f"{' and '.join(told)} state no two GPUs that differ, and the claim is of two."
+    told = " and ".join(
+        f"{side.role} ({', '.join(names)})" for side, names in ((base, ours), (other, theirs))
+    )
+    return f"The GPUs stated for {told} are the same, and the claim needs two different ones."
 
 
 def _differ(ours: Iterable[str], theirs: Iterable[str]) -> bool:

@@ -6,7 +6,7 @@ from statistics import fmean, variance
 
 from reports.cells_csv.rows import Row
 from reports.cells_csv.sides import Side
-from reports.compare.matching import INCONCLUSIVE, NONE_SHOWN, Figure
+from reports.compare.matching import INCONCLUSIVE, NONE_SHOWN, UNCONFIRMED, Figure
 from reports.compare.tables import verdict_head
 from reports.format import MISSING, digits
 from reports.page.table import Table, table_of
@@ -40,6 +40,11 @@ class Failures:
         if abs(apart) <= self.reach:
             return NONE_SHOWN
         return MORE if apart > 0 else FEWER
+
+    @property
+    def said(self) -> str:
+        """The verdict as readers meet it: open only where a side has one run."""
+        return f"{UNCONFIRMED}: 1 run" if self.verdict == INCONCLUSIVE else self.verdict
 
     @property
     def reach(self) -> float:
@@ -77,22 +82,22 @@ def failures_table(base: Side, others: Sequence[Side]) -> Table:
     """One row for each cell in which a request failed on some side."""
     by_side = [{it.cell: it for it in failures(base, side)} for side in others]
     cells = [cell for cell in base.cells if any(cell in of and of[cell].any for of in by_side)]
-    heads = ["cell", f"{base.letter} %"]
+    heads = ["cell", f"{base.short} %"]
     for side in others:
-        heads += [f"{side.letter} %", verdict_head(base, side, others)]
+        heads += [f"{side.short} %", verdict_head(base, side, others)]
     return table_of(
         "Failed requests",
         heads,
         (_failure_row(cell, [of.get(cell) for of in by_side]) for cell in cells),
-        caption="Percent of the requests, the mean of all repeats; lower is better. A verdict takes two runs "
-        "on each side, and compares by the 95 % interval of the difference, by how the repeats vary and by "
-        "how few requests there were. Cells without a failure are left out.",
+        caption="Percent of the requests, mean of all repeats; lower is better. A verdict needs two runs on "
+        "each side and rests on the 95 % CI of the difference, which allows for how much the repeats vary "
+        "and for how few requests there were. Cells without a failure are left out.",
         numeric=(1, *(2 + 2 * at for at in range(len(others)))),
     )
 
 
 def _failure_row(cell: str, found: Sequence[Failures | None]) -> tuple[str, ...]:
-    shown = [(digits(mean_pct(it.other)), it.verdict) if it else (MISSING, MISSING) for it in found]
+    shown = [(digits(mean_pct(it.other)), it.said) if it else (MISSING, MISSING) for it in found]
     base = next(it.base for it in found if it)
     return cell, digits(mean_pct(base)), *(text for texts in shown for text in texts)
 

@@ -1,17 +1,25 @@
-"""The cells of one side beside those of another: both values, their ratio with its interval, a verdict."""
+"""The cells of a candidate beside those of the base: both values, their ratio with its 95 % CI, a verdict."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from reports.caveats.run import ENOUGH
 from reports.cells_csv.rows import Row
 from reports.cells_csv.sides import Side
+from reports.format import digits, milliseconds
 from reports.stats.log_ratio import LogRatio, log_ratio
 from reports.stats.repeats import COMPARABLE_RUNS
 
 FASTER, SLOWER, NONE_SHOWN, INCONCLUSIVE = "faster", "slower", "no difference shown", "inconclusive"
-VERDICTS = (FASTER, SLOWER, NONE_SHOWN, INCONCLUSIVE)
+"""Contract: the values of compare.csv."""
+UNCONFIRMED, INVALID = "unconfirmed", "invalid"
+"""How readers meet what is inconclusive: with a magnitude, or not at all."""
+ALIKE = "about the same"
+MAGNITUDES = ((1.05, ALIKE), (1.25, "small"), (2.0, "medium"))
+"""How large a ratio is, up to and including so many times; above the last it is large."""
+LARGE = "large"
+RERUN = "rerun with --repeats 5 to confirm"
 
 
 @dataclass(frozen=True)
@@ -29,11 +37,21 @@ class Measure:
     instead_of: str = ""
 
     @property
+    def spoken(self) -> str:
+        """As sentences have it."""
+        return {"images_per_s": "images per second"}.get(self.column, self.title.rpartition(" ")[2])
+
+    @property
+    def form(self) -> Callable[[float], str]:
+        """How its values are written."""
+        return digits if self.more_is_faster else milliseconds
+
+    @property
     def direction(self) -> str:
         """What its ratio means, in a sentence."""
         if self.more_is_faster:
-            return "Higher is better: a ratio above 1 means faster than the base."
-        return "Lower is better: a ratio above 1 means slower than the base."
+            return "Higher is better: a ratio above 1 means that the candidate is faster."
+        return "Lower is better: a ratio above 1 means that the candidate is slower."
 
     def of(self, row: Row) -> float | None:
         """The row's value; None where it is unknown, not above 0, or only what was asked for."""
@@ -53,6 +71,21 @@ TAILS = (
 MEASURES = (*MAIN, *TAILS)
 
 
+def magnitude(ratio: float) -> str:
+    """How large a ratio is in a word, whichever way round it was taken."""
+    times = max(ratio, 1 / ratio)
+    return next((word for most, word in MAGNITUDES if times <= most), LARGE)
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Why a verdict is inconclusive: in a word or two, in a sentence, and whether the number is invalid."""
+
+    short: str
+    text: str
+    invalid: bool = False
+
+
 @dataclass(frozen=True)
 class Figure:
     """What one side has of a cell: the repeats that count, and their values."""
@@ -70,7 +103,7 @@ class Figure:
 class Match:
     """One measure of one cell on two sides; `ratio` is other over base, of the repeats' geometric means.
 
-    `doubts` are the reasons why the verdict is inconclusive.
+    `verdict` is a value of compare.csv; `doubts` are the reasons why it is inconclusive.
     """
 
     cell: str
@@ -79,7 +112,48 @@ class Match:
     other: Figure
     ratio: LogRatio
     verdict: str
-    doubts: tuple[str, ...]
+    doubts: tuple[Doubt, ...]
+
+    @property
+    def invalid(self) -> tuple[str, ...]:
+        """The caveats that invalidate its numbers."""
+        return tuple(doubt.short for doubt in self.doubts if doubt.invalid)
+
+    @property
+    def direction(self) -> str:
+        """Which way the other side came out, whether or not that is confirmed."""
+        if magnitude(self.ratio.ratio) == ALIKE:
+            return ALIKE
+        return FASTER if (self.ratio.ratio > 1) == self.measure.more_is_faster else SLOWER
+
+    @property
+    def kind(self) -> str:
+        """The verdict as it is counted: what repeats confirm, or else which way it came out."""
+        if self.invalid:
+            return INVALID
+        return f"{self.direction}, {UNCONFIRMED}" if self.doubts else self.verdict
+
+    @property
+    def said(self) -> str:
+        """The verdict as readers meet it: faster; faster, large, unconfirmed: 1 run; invalid: failures."""
+        if self.invalid:
+            return f"{INVALID}: {', '.join(self.invalid)}"
+        if not self.doubts:
+            return self.verdict
+        size = magnitude(self.ratio.ratio)
+        told = ALIKE if size == ALIKE else f"{self.direction}, {size}"
+        return f"{told}, {UNCONFIRMED}: {', '.join(doubt.short for doubt in self.doubts)}"
+
+    @property
+    def speedup(self) -> LogRatio:
+        """How many times as fast the other side is: the ratio, or for a latency one over it."""
+        return self.ratio if self.measure.more_is_faster else inverse(self.ratio)
+
+
+def inverse(it: LogRatio) -> LogRatio:
+    """One over a ratio, with its interval."""
+    low, high = (None if end is None else 1 / end for end in (it.high, it.low))
+    return LogRatio(1 / it.ratio, low, high, it.runs)
 
 
 def matches(base: Side, other: Side, measures: Sequence[Measure] = MEASURES) -> Iterator[Match]:
@@ -111,19 +185,21 @@ def figure(rows: Sequence[Row], measure: Measure) -> Figure:
     return Figure(tuple(kept), tuple(value for row in kept if (value := measure.of(row)) is not None))
 
 
-def doubts_of(measure: Measure, figures: Sequence[Figure]) -> Iterator[str]:
+def doubts_of(measure: Measure, figures: Sequence[Figure]) -> Iterator[Doubt]:
     """Why no verdict can rest on them, reasons that come again included."""
     rows = [row for found in figures for row in found.rows]
-    yield from (f"{caveat.code}: {caveat.advice}" for row in rows for caveat in row.disqualified)
+    for caveat in (caveat for row in rows for caveat in row.disqualified):
+        yield Doubt(caveat.code, f"{caveat.code}: {caveat.advice}", invalid=True)
     if any(row.succeeded is not None and row.succeeded < measure.least for row in rows):
-        yield f"inconclusive: fewer than {measure.least:,} results in a run are too few for this percentile"
+        text = f"fewer than {measure.least:,} results in a run are too few for this percentile"
+        yield Doubt("few results", f"{UNCONFIRMED}: {text}")
     if single := [found for found in figures if len(found.values) < COMPARABLE_RUNS]:
-        # Repeats would tell, save where a run was published by others.
-        mend = "" if any(row.source for found in single for row in found.rows) else "; --repeats 5 would tell"
-        yield f"inconclusive: with one run on a side, a difference may be chance{mend}"
+        # A rerun would tell, except where a run was published by others.
+        fix = "" if any(row.source for found in single for row in found.rows) else f"; {RERUN}"
+        yield Doubt("1 run", f"{UNCONFIRMED}: with 1 run on a side, a difference may be chance{fix}")
 
 
-def _verdict(measure: Measure, ratio: LogRatio, doubts: Sequence[str]) -> str:
+def _verdict(measure: Measure, ratio: LogRatio, doubts: Sequence[Doubt]) -> str:
     if doubts:
         return INCONCLUSIVE
     if not ratio.significant:

@@ -1,4 +1,4 @@
-"""The seeds' fifth hypothesis, that on a slower GPU gRPC's penalty at batch 1 differs, between two sides."""
+"""The published study's H5, that on a slower GPU gRPC's penalty at batch 1 differs, between two sides."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,9 +9,8 @@ from reports.cells_csv.sides import Side
 from reports.compare.differences import no_other_gpu
 from reports.compare.matching import P50, Figure, doubts_of, figure
 from reports.compare.tables import stand_ins
-from reports.format import digits
 from reports.page.table import Footnotes, Table, TableCell, table_of
-from reports.seeds import of_the_seeds
+from reports.published_study import of_published_study
 from reports.stats.figures import pair_name, pairing, stems
 from reports.stats.log_ratio import LogRatio, log_ratio
 from reports.stats.repeats import grouped
@@ -30,10 +29,10 @@ from reports.topics.published.hypotheses import (
 Key = tuple[str, str, str]
 """Backend, as pairs of endpoints are named, payload, and what follows the users in a cell's name."""
 CAPTION = (
-    f"H5 of the published studies: {CLAIMS['H5']}. gRPC's serial p50 at batch 1 over HTTP's on each side, "
-    "with 95 % intervals, and the one ratio over the other. True where its interval leaves 1 out, false "
-    f"where it lies within {LESS:g} to {MORE:g}, not tested where the sides do not state two different GPUs. "
-    "The claim is of the GPU alone; what else differs stands above."
+    "Shown is gRPC's p50 over HTTP's at batch 1 with one user, on each side with its 95 % CI, and one ratio "
+    "over the other. The claim is true where the CI of that excludes 1, false where it lies within "
+    f"{LESS:g} to {MORE:g}, and not tested where the two do not state different GPUs. It is about the GPU "
+    "alone: see What differs for the rest."
 )
 
 
@@ -41,8 +40,8 @@ CAPTION = (
 class Penalty:
     """gRPC's p50 over HTTP's for one backend on two sides, `change` being the other's over the base's.
 
-    `endpoint` is that of gRPC on the base. `untested` says why the sides do not test the claim, which is of
-    two GPUs; empty where they do.
+    `endpoint` is that of gRPC on the base. `untested` says why the sides do not test the claim, which is
+    about two GPUs; empty where they do.
     """
 
     backend: str
@@ -82,7 +81,7 @@ def penalties(base: Side, other: Side) -> Iterator[Penalty]:
     ours, theirs, untested = _pairs(base), _pairs(other), no_other_gpu(base, other)
     for key in [key for key in ours if key in theirs]:
         below, above = (log_ratio(grpc.values, http.values) for http, grpc in (ours[key], theirs[key]))
-        doubts = tuple(dict.fromkeys(doubts_of(P50, (*ours[key], *theirs[key]))))
+        doubts = tuple(dict.fromkeys(it.text for it in doubts_of(P50, (*ours[key], *theirs[key]))))
         endpoint = ours[key][1].rows[0].endpoint
         yield Penalty(key[0], key[2], endpoint, below, above, over(above, below), doubts, untested)
 
@@ -91,7 +90,7 @@ def _of_their_model(side: Side) -> bool:
     """Whether it is one of their studies, or one of those that were published."""
     own = [row for row in side.rows if row.study not in published_files()]
     each = grouped(own, lambda row: row.study).items()
-    return all(of_the_seeds(study, ((row.space, row.backend) for row in rows)) for study, rows in each)
+    return all(of_published_study(study, ((row.space, row.backend) for row in rows)) for study, rows in each)
 
 
 def _pairs(side: Side) -> dict[Key, tuple[Figure, Figure]]:
@@ -136,32 +135,35 @@ def penalty_table(base: Side, others: Sequence[Side]) -> Table:
     rows = (
         (
             TableCell(found.name, notes.marks(stand_ins((base, side), found.endpoint))),
-            side.letter,
+            side.short,
             *(ratio.times for ratio in (found.base, found.other, found.change)),
             TableCell(found.verdict, notes.marks([found.untested] if found.untested else found.doubts)),
         )
         for side in others
         for found in penalties(base, side)
     )
-    ratios = (f"gRPC/HTTP in {base.letter}", "in the side", f"side/{base.letter}")
-    heads = ("backend", "side", *ratios, "differs")
+    name = "candidate"
+    ratios = (f"gRPC/HTTP, {base.short}", f"gRPC/HTTP, {name}", "ratio")
     title = "Hypothesis H5: gRPC's penalty at batch 1"
-    return table_of(title, heads, rows, caption=CAPTION, notes=notes, numeric=(2, 3, 4))
+    told = " ".join(text for side in others if (text := penalty_said(base, side)))
+    return table_of(
+        title,
+        ("backend", name, *ratios, "differs"),
+        rows,
+        caption=f"{told} {CAPTION}" if told else CAPTION,
+        notes=notes,
+        numeric=(2, 3, 4),
+    )
 
 
 def penalty_said(base: Side, other: Side) -> str:
-    """What becomes of the hypothesis between two sides; empty where they have no figures of it."""
+    """The verdict on the hypothesis between two sides; empty where they have no figures of it."""
     found = list(penalties(base, other))
     if not found:
         return ""
     told = {it.verdict for it in found}
     clear = told - {INCONCLUSIVE}
     verdict = PARTLY if len(clear) > 1 else told.pop() if len(told) == 1 else INCONCLUSIVE
-    figures = "; ".join(
-        f"{it.name} {digits(it.base.ratio)}× in {base.letter} and {digits(it.other.ratio)}× in {other.letter}"
-        for it in found
-    )
-    head = f"H5 ({CLAIMS['H5']}), {other.letter} against {base.letter}: {verdict}."
     why = [found[0].untested] if found[0].untested else []
-    published = f"Published as: {PUBLISHED['H5']}."
-    return " ".join([head, *why, f"gRPC's p50 over HTTP's: {figures}.", published])
+    head = f"H5 ({CLAIMS['H5']}), {other.role} against {base.role}: {verdict}."
+    return " ".join([head, *why, f"Published as: {PUBLISHED['H5']}."])

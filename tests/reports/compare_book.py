@@ -1,9 +1,11 @@
 """Two made-up studies to set beside each other: what changes from one to the other is chosen."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from reports.cells_csv.sides import load_sides
+from reports.compare.mapping import mapped, rules_of
 from reports.compare.page import compare_page
 from reports.page.page import Page
 from tests.reports.builder import Book
@@ -74,6 +76,8 @@ def written(folder: Path) -> tuple[str, str]:
     return str(before().write(folder / "before")), str(after().write(folder / "after"))
 
 
-def page_of(*places: str) -> Page:
-    """Of their comparison."""
-    return compare_page(load_sides(places), lambda place: f"results/{Path(place).name}")
+def page_of(*places: str, maps: Sequence[str] = ()) -> Page:
+    """Of their comparison, with endpoints mapped as `--map` says."""
+    return compare_page(
+        mapped(load_sides(places), rules_of(maps)), lambda place: f"results/{Path(place).name}"
+    )

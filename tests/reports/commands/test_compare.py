@@ -71,14 +71,14 @@ def test_nothing_in_common_is_said_and_ends_with_3(
     other = str(book.write(tmp_path / "other"))
     assert run("step6b", other, "--out", str(tmp_path / "out")) == NOTHING_IN_COMMON
     said = " ".join(capsys.readouterr().out.split())
-    assert "B (other) against A (step6b): no cell in common, so nothing can be compared." in said
+    assert "Candidate (other) cannot be compared with base (step6b): no cell in common." in said
     assert "OpenVINO: a stand-in" in (tmp_path / "out" / "compare.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
     ("sides", "sentence"),
     [
-        (["step7-a100"], "compare: takes two sides or more: name another directory"),
+        (["step7-a100"], "compare: takes a base and one candidate or more: name another directory"),
         (["step7-a100", "step9"], "step9: is neither a directory with a ledger.jsonl, a CSV file"),
         (
             ["step9", "step7-a100"],
@@ -145,7 +145,7 @@ def test_the_default_folder_is_named_after_the_sides(tmp_path: Path, monkeypatch
     folder = tmp_path / "results" / "compare-step7-a100-vs-step7-rtx4090"
     assert sorted(path.name for path in folder.iterdir()) == sorted(FILES)
     sides = load_sides(("step6b", "step6b"))
-    assert default_folder(sides) == Path("results/compare-step6b-A-vs-step6b-B")
+    assert default_folder(sides) == Path("results/compare-step6b-base-vs-step6b-candidate")
 
 
 def test_text_from_outside_shows_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.cells_csv.rows import Row, rows_of
+from reports.cells_csv.rows import Row, SideError, rows_of
 from reports.cells_csv.sides import load_sides
 from reports.compare.differences import differences
 from reports.compare.failures import FEWER, MORE, Failures, failures
@@ -15,8 +15,10 @@ from reports.compare.matching import (
     P50,
     RATE,
     SLOWER,
+    Doubt,
     Figure,
     Match,
+    magnitude,
     matches,
 )
 from reports.stats.log_ratio import RESOLUTION
@@ -49,8 +51,10 @@ def test_a_study_against_itself_has_ratios_of_1_and_shows_nothing(tmp_path: Path
     assert not [it for it in found if it.ratio.significant]
     assert {it.verdict for it in failures(base, other)} <= {NONE_SHOWN, INCONCLUSIVE}
     assert differences((base, other)) == ()
-    assert (base.name, other.name, other.label) == ("x (A)", "x (B)", "x (B)")
-    assert "All ratios of B over A are 1." in page_of(folder, folder).findings
+    assert (base.name, other.name, other.label) == ("x (base)", "x (candidate)", "x (candidate)")
+    told = {answer.question: answer.said for answer in page_of(folder, folder).answers}
+    assert told["Verdict"] == "No difference shown between x (candidate) and x (base)."
+    assert told["Difference"] == "None, all values are equal."
 
 
 def test_the_published_ratios_come_out_and_single_runs_show_nothing() -> None:
@@ -59,9 +63,11 @@ def test_the_published_ratios_come_out_and_single_runs_show_nothing() -> None:
     assert {it.verdict for it in found.values()} == {INCONCLUSIVE}
     assert {(it.ratio.low, it.ratio.high) for it in found.values()} == {(None, None)}
     assert found["onnx-http/b1/c1"].doubts == (
-        "inconclusive: with one run on a side, a difference may be chance",
+        Doubt("1 run", "unconfirmed: with 1 run on a side, a difference may be chance"),
     )
-    assert found["trt-http/b1/c1"].doubts[0].startswith("cold-shape: ")
+    assert found["onnx-http/b1/c1"].said == "slower, medium, unconfirmed: 1 run"
+    cold = found["trt-http/b1/c1"]
+    assert (cold.doubts[0].invalid, cold.invalid, cold.said) == (True, ("cold-shape",), "invalid: cold-shape")
 
 
 def test_verdicts_follow_the_interval_and_the_direction(pair: tuple[str, str]) -> None:
@@ -82,11 +88,13 @@ def test_one_run_and_disqualified_runs_are_inconclusive(pair: tuple[str, str]) -
     found = between(*pair, "latency_p50_ms")
     single, failed = found["pytorch-http/b1/c1"], found["onnx-grpc/b8/c1"]
     assert (single.verdict, len(single.base.rows), len(single.other.rows)) == (INCONCLUSIVE, REPEATS, 1)
-    assert single.doubts == (
-        "inconclusive: with one run on a side, a difference may be chance; --repeats 5 would tell",
-    )
+    assert [doubt.text for doubt in single.doubts] == [
+        "unconfirmed: with 1 run on a side, a difference may be chance; rerun with --repeats 5 to confirm",
+    ]
+    assert single.said == "faster, medium, unconfirmed: 1 run"
     assert (failed.verdict, failed.ratio.significant) == (INCONCLUSIVE, True)
-    assert failed.doubts[0].startswith("failures: ")
+    assert (failed.said, failed.kind) == ("invalid: failures", "invalid")
+    assert failed.doubts[0].text.startswith("failures: ")
 
 
 def test_a_clean_repeat_counts_and_a_disqualified_one_does_not(tmp_path: Path) -> None:
@@ -102,8 +110,11 @@ def test_a_clean_repeat_counts_and_a_disqualified_one_does_not(tmp_path: Path) -
 def test_too_few_results_behind_a_percentile_are_inconclusive(pair: tuple[str, str]) -> None:
     p95, p99 = (between(*pair, f"latency_{name}_ms")["onnx-http/b1/c1"] for name in ("p95", "p99"))
     assert (p95.verdict, p99.verdict) == (INCONCLUSIVE, INCONCLUSIVE)
-    assert p95.doubts == ("inconclusive: fewer than 200 results in a run are too few for this percentile",)
-    assert "fewer than 1,000 results" in p99.doubts[0]
+    assert p95.doubts == (
+        Doubt("few results", "unconfirmed: fewer than 200 results in a run are too few for this percentile"),
+    )
+    assert p95.said == "faster, large, unconfirmed: few results"
+    assert "fewer than 1,000 results" in p99.doubts[0].text
 
 
 def test_a_difference_within_the_buckets_of_histograms_is_none(tmp_path: Path) -> None:
@@ -180,6 +191,33 @@ def failing(failed: int, requests: int) -> Row:
     return row
 
 
-def test_a_comparison_without_a_change_names_no_greatest_one() -> None:
-    said = page_of("step7-a100", "step7-rtx4090").findings
-    assert not [sentence for sentence in said if "farthest" in sentence or "biggest" in sentence]
+@pytest.mark.parametrize(
+    ("ratio", "word"),
+    [
+        *((1.0, "about the same"), (1.05, "about the same"), (1.051, "small"), (1.25, "small")),
+        *((1.26, "medium"), (2.0, "medium"), (2.01, "large"), (0.5, "medium"), (0.49, "large")),
+        *((0.96, "about the same"), (0.8, "small")),
+    ],
+)
+def test_a_magnitude_is_the_same_whichever_way_round(ratio: float, word: str) -> None:
+    assert magnitude(ratio) == magnitude(1 / ratio) == word
+
+
+def test_a_speedup_is_above_1_where_the_candidate_is_faster(pair: tuple[str, str]) -> None:
+    rate, p50 = (between(*pair, column)["onnx-http/b1/c1"] for column in (RATE.column, P50.column))
+    assert rate.speedup == rate.ratio
+    assert p50.speedup.ratio == pytest.approx(2.0, rel=1e-3)
+    assert (p50.speedup.low, p50.speedup.high) == pytest.approx((rate.ratio.low, rate.ratio.high), rel=1e-3)
+    assert p50.said == FASTER
+
+
+def test_the_roles_have_letters_only_where_there_are_several_candidates(pair: tuple[str, str]) -> None:
+    two, three = load_sides(pair), load_sides((*pair, "step6b"))
+    assert [(side.role, side.short) for side in two] == [("base", "base"), ("candidate", "candidate")]
+    assert [(side.role, side.short) for side in three] == [
+        *(("base", "base"), ("candidate A", "A"), ("candidate B", "B")),
+    ]
+    assert [side.label for side in three][1:] == ["candidate A (after)", "candidate B (step6b)"]
+    assert load_sides(("step6b",) * 27)[-1].role == "candidate Z"
+    with pytest.raises(SideError, match="at most 26 candidates"):
+        load_sides(("step6b",) * 28)

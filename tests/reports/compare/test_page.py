@@ -1,17 +1,21 @@
-"""The page of a comparison: what differs said first, what was found, tables and lone cells."""
+"""The page of a comparison: the answers, what differs, tables, and cells without a counterpart."""
 
 import json
 from pathlib import Path
+
+import pytest
 
 from reports.cells_csv.columns import render_csv
 from reports.cells_csv.sides import load_side, load_sides
 from reports.compare.differences import differences
 from reports.compare.matching import NONE_SHOWN
+from reports.page.page import Page
 from reports.study.study import load_study
-from tests.reports.compare_book import page_of
+from tests.reports.builder import Book
+from tests.reports.compare_book import page_of, serial
 
 
-def test_what_differs_comes_first_and_what_spoils_is_a_notice(pair: tuple[str, str]) -> None:
+def test_what_differs_is_told_and_what_spoils_is_a_notice(pair: tuple[str, str]) -> None:
     page = page_of(*pair)
     found = {it.what: it.values for it in differences(load_sides(pair))}
     assert found == {
@@ -21,49 +25,145 @@ def test_what_differs_comes_first_and_what_spoils_is_a_notice(pair: tuple[str, s
         "cpu.model": ("Example CPU", "Other CPU"),
         "options.seconds": ("10", "20"),
     }
-    assert page.sections[0].heading == "What differs"
-    assert page.findings[0].startswith(
-        "What differs: endpoints.onnx-http.weights and endpoints.onnx-grpc.weights "
-        "(random (seed 0) in A, laion2b in B); "
+    assert [section.heading for section in page.sections][:2] == ["Cell by cell", "What differs"]
+    told = answers_of(page)["What differs"]
+    assert told.startswith(
+        "5 facts, 3 of which the notes above explain. endpoints.onnx-http.weights and "
+        "endpoints.onnx-grpc.weights (base: random (seed 0), candidate: laion2b); "
     )
-    assert page.findings[0].endswith("cpu.model (Example CPU in A, Other CPU in B); and 1 more.")
+    assert told.endswith("cpu.model (base: Example CPU, candidate: Other CPU); and 1 more.")
     assert (
-        "The sides were sent different images. Differing: images.sha256 (ab12 in A, cd34 in B)."
-        in page.notices
+        "Different images were sent. Differing: images.sha256 (base: ab12, candidate: cd34)." in page.notices
     )
-    assert "B (after): The study ended as interrupted: Ctrl-C." in page.notices
+    assert "Candidate (after): The study ended as interrupted: Ctrl-C." in page.notices
+    assert page.banner == ("Base: Random weights: timings are real, embeddings mean nothing.",)
 
 
-def test_the_findings_count_the_verdicts_and_name_the_biggest_change(pair: tuple[str, str]) -> None:
-    findings = page_of(*pair).findings
-    assert findings[1] == (
-        "B (after) against A (before): 5 cells in common, 1 only in A and 1 only in B. "
-        "Images per second: 1 faster, 1 slower, 1 no difference shown, 2 inconclusive. "
-        "Latency, p50: 1 faster, 1 slower, 1 no difference shown, 2 inconclusive."
+def answers_of(page: Page) -> dict[str, str]:
+    return {answer.question: f"{answer.said} {answer.detail}".strip() for answer in page.answers}
+
+
+def test_the_answers_say_whether_it_is_faster_by_how_much_and_what_to_do(pair: tuple[str, str]) -> None:
+    page = page_of(*pair)
+    told = answers_of(page)
+    assert list(told) == ["Verdict", "Difference", "Failed requests", "Next step", "What differs"]
+    assert told["Verdict"] == (
+        "Candidate (after) is faster than base (before) in some cells and slower in others. Of 5 cells "
+        "compared, by images per second: 1 faster, 1 slower, 1 no difference shown, 1 faster but "
+        "unconfirmed, 1 invalid."
     )
-    assert findings[2].startswith("The biggest change of B: ")
-    assert "B has 1 cell with more failures." in findings
+    assert told["Difference"] == (
+        "onnx-http/b1/c1 2.00× faster, 95 % CI 1.91–2.09 (100 against 50.0 images/s); "
+        "onnx-grpc/b1/c1 2.00× slower, 95 % CI 1.91–2.09 (22.7 against 45.5 images/s). "
+        "The largest confirmed each way."
+    )
+    assert told["Failed requests"] == "More failures in 1 cell."
+    assert told["Next step"] == (
+        "Fix what invalidates runs of the candidate (failures); rerun the candidate with --repeats 5 to "
+        "confirm."
+    )
+
+
+def two(folder: Path, ms: tuple[float, float], repeats: int, command: str = "") -> tuple[str, str]:
+    """Two studies of one cell, which takes so many milliseconds in each."""
+    places = []
+    for name, latency in zip(("a", "b"), ms, strict=True):
+        book = Book(options={"command": command} if command else {})
+        serial(book, "onnx-http", 1, latency, repeats)
+        places.append(str(book.write(folder / name)))
+    return places[0], places[1]
+
+
+@pytest.mark.parametrize(
+    ("ms", "repeats", "verdict", "how_much", "step"),
+    [
+        (
+            *((27, 10), 1, "Not confirmed whether candidate (b) is faster than base (a)."),
+            "onnx-http/b1/c1 2.70× faster, large, unconfirmed: 1 run (100 against 37.0 ",
+            "Rerun both with --repeats 5 to confirm.",
+        ),
+        (
+            *((20, 10), 3, "Candidate (b) is faster than base (a)."),
+            "onnx-http/b1/c1 2.00× faster, 95 % CI 1.91–2.09 (100 against 50.0 ",
+            "None needed: every cell has a 95 % CI, and more repeats would narrow it.",
+        ),
+        (
+            *((10, 20), 3, "Candidate (b) is slower than base (a)."),
+            "onnx-http/b1/c1 2.00× slower, 95 % CI 1.91–2.09 (50.0 against 100 ",
+            "None needed: every cell has a 95 % CI, and more repeats would narrow it.",
+        ),
+        (
+            *((20, 20.1), 3, "No difference shown between candidate (b) and base (a)."),
+            "At most 1.05× either way, by the 95 % CIs.",
+            "None needed: every cell has a 95 % CI, and more repeats would narrow it.",
+        ),
+    ],
+)
+def test_the_verdict_is_what_the_repeats_allow(
+    *,
+    ms: tuple[float, float],
+    repeats: int,
+    verdict: str,
+    how_much: str,
+    step: str,
+    tmp_path: Path,
+) -> None:
+    page = page_of(*two(tmp_path, ms, repeats))
+    assert page.answers[0].said == verdict
+    told = answers_of(page)
+    assert told["Difference"].startswith(how_much)
+    assert told["Next step"] == step
+    assert len(page.answers) <= 5
+
+
+def test_the_next_step_has_the_command_that_is_missing_repeats(tmp_path: Path) -> None:
+    few = page_of(*two(tmp_path / "few", (20, 10), 1, "locust -f locustfiles/step7.py"))
+    enough = page_of(*two(tmp_path / "enough", (20, 10), 3, "locust -f locustfiles/step7.py"))
+    assert [answer.command for answer in few.answers if answer.command] == [
+        "locust -f locustfiles/step7.py --repeats 5"
+    ]
+    assert not [answer for answer in enough.answers if answer.command]
+
+
+def test_published_runs_are_not_told_to_be_repeated() -> None:
+    told = answers_of(page_of("step7-a100", "step7-rtx4090"))
+    assert told["Next step"] == (
+        "The base and the candidate have 1 published run a cell, which cannot be repeated."
+    )
+    assert "2 faster but unconfirmed, 16 slower but unconfirmed, 1 about the same but" in told["Verdict"]
+    assert told["What differs"].endswith("The environment of base and candidate is not known.")
 
 
 def test_chance_is_counted_in_the_caption(pair: tuple[str, str]) -> None:
     table = next(t for s in page_of(*pair).sections for t in s.tables if t.title == "Images per second")
     assert (
-        "3 comparisons allow a verdict: at 95 % about 1 in 20 shows a difference by chance" in table.caption
+        "3 comparisons have enough valid runs for a verdict: at 95 %, about 1 in 20 shows a difference "
+        "by chance" in table.caption
     ), "a fourth has an interval, and failures that leave it open"
-    assert table.heads == ("cell", "A images/s", "B images/s", "B/A", "verdict")
+    heads = ("cell", "base images/s", "candidate images/s", "ratio", "verdict")
+    assert table.heads == heads
+    assert table.rows[4][4].text == "faster, medium, unconfirmed: 1 run"
     assert [cell.text for cell in table.rows[0]][:3] == ["onnx-http/b1/c1", "50.0", "100"]
 
 
 def test_three_sides_stand_in_one_row(pair: tuple[str, str]) -> None:
     page = page_of(*pair, pair[0])
     table = next(t for s in page.sections for t in s.tables if t.title == "Latency, p50")
-    assert table.heads[5:] == ("C p50 ms", "C/A", "C against A")
+    assert table.heads[:5] == ("cell", "base p50 ms", "A p50 ms", "A/base", "A against base")
+    assert table.heads[5:] == ("B p50 ms", "B/base", "B against base")
     assert [cell.text for cell in table.rows[0]][4:] == ["faster", "20.0", "1.00× (0.956–1.05)", NONE_SHOWN]
-    assert page.facts == "Base A: before (A), B: after, C: before (C); 5 cells in common"
+    assert page.facts == (
+        "Base: before (base), candidate A: after, candidate B: before (candidate B); "
+        "5 cells in common, 1 only in A"
+    )
+    assert {"Verdict, A", "Verdict, B"} < set(answers_of(page))
+    assert answers_of(page)["Next step, A"].startswith("Fix what invalidates runs of candidate A (")
 
 
 def test_cells_of_one_side_are_listed(pair: tuple[str, str]) -> None:
-    table = next(t for s in page_of(*pair).sections for t in s.tables if t.title == "Cells that a side lacks")
+    table = next(
+        t for s in page_of(*pair).sections for t in s.tables if t.title == "Cells without a counterpart"
+    )
     assert [[cell.text for cell in row] for row in table.rows] == [
         ["pytorch-http/b8/c1", "yes", "no"],
         ["trt-http/b1/c1", "no", "yes"],
@@ -77,12 +177,14 @@ def test_a_cells_csv_compares_as_its_ledger_does(pair: tuple[str, str], tmp_path
     side = load_side(str(file))
     assert (side.name, side.header) == ("before/cells.csv", {})
     assert side.rows == load_side(pair[0]).rows
-    assert "Nothing else is known of what B ran on." in page_of(pair[0], str(file)).findings[0]
+    assert answers_of(page_of(pair[0], str(file)))["What differs"].endswith(
+        "The environment of candidate is not known."
+    )
 
 
 def test_findings_and_facts_hold_no_paths(pair: tuple[str, str]) -> None:
     page = page_of(*pair)
     assert str(Path(pair[0]).parent) not in json.dumps(
-        [page.facts, page.findings, page.notices, page.commands]
+        [page.facts, answers_of(page), page.notices, page.banner, page.commands]
     )
     assert page.commands == ("python -m reports compare results/before results/after",)

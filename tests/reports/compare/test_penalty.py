@@ -1,4 +1,4 @@
-"""The seeds' fifth hypothesis between two sides: true, false, inconclusive, and by which figures."""
+"""The published study's H5 between two sides: true, false, inconclusive, and by which figures."""
 
 from dataclasses import replace
 from math import exp, log, sqrt
@@ -9,7 +9,7 @@ import pytest
 from reports.cells_csv.sides import Side, load_side, load_sides
 from reports.compare.differences import gpus, no_other_gpu
 from reports.compare.penalty import over, penalties, penalty_said, penalty_table
-from reports.seeds import SPACE
+from reports.published_study import SPACE
 from reports.stats.log_ratio import LogRatio
 from tests.reports.builder import Book
 from tests.reports.compare_book import serial
@@ -57,11 +57,10 @@ def test_the_published_studies_leave_it_open() -> None:
     assert [round(it.ratio, 3) for it in (onnx.base, onnx.other, trt.base, trt.other)] == [
         *(1.042, 1.171, 1.168, 1.158),
     ]
-    assert onnx.doubts == ("inconclusive: with one run on a side, a difference may be chance",)
+    assert onnx.doubts == ("unconfirmed: with 1 run on a side, a difference may be chance",)
     assert trt.doubts[0].startswith("cold-shape: ")
     assert penalty_said(base, other) == (
-        "H5 (on a slower GPU gRPC's batch-1 penalty differs), B against A: inconclusive. "
-        "gRPC's p50 over HTTP's: onnx 1.04× in A and 1.17× in B; trt 1.17× in A and 1.16× in B. "
+        "H5 (on a slower GPU gRPC's batch-1 penalty differs), candidate against base: inconclusive. "
         "Published as: confirmed (11–17 % on the RTX 4090)."
     )
 
@@ -77,24 +76,33 @@ def test_the_interval_of_the_change_is_that_of_both_in_quadrature() -> None:
 def test_the_table_marks_why_a_verdict_is_open(tmp_path: Path) -> None:
     base, other = sides(tmp_path, (200, 210), (300, 420), 1)
     table = penalty_table(base, [other])
-    assert [cell.text for cell in table.rows[0]] == ["onnx", "B", "1.05×", "1.40×", "1.33×", "inconclusive"]
+    assert [cell.text for cell in table.rows[0]] == [
+        "onnx",
+        "candidate",
+        "1.05×",
+        "1.40×",
+        "1.33×",
+        "inconclusive",
+    ]
     assert table.notes == (
-        "inconclusive: with one run on a side, a difference may be chance; --repeats 5 would tell",
+        "unconfirmed: with 1 run on a side, a difference may be chance; rerun with --repeats 5 to confirm",
     )
 
 
 @pytest.mark.parametrize(
     ("gpus", "reason"),
     [
-        (("", ""), "No GPU is stated for A and B: whether it is the GPU that differs is not known."),
-        (("NVIDIA L4", ""), "No GPU is stated for B: whether it is the GPU that differs is not known."),
+        (("", ""), "No GPU is stated for base and candidate, so it is not known whether the GPU differs."),
+        (("NVIDIA L4", ""), "No GPU is stated for candidate, so it is not known whether the GPU differs."),
         (
             ("NVIDIA L4", "NVIDIA L4"),
-            "A (NVIDIA L4) and B (NVIDIA L4) state no two GPUs that differ, and the claim is of two.",
+            "The GPUs stated for base (NVIDIA L4) and candidate (NVIDIA L4) are the same, and the claim "
+            "needs two different ones.",
         ),
         (
             ("A100", "NVIDIA A100-SXM4-80GB"),
-            "A (A100) and B (NVIDIA A100-SXM4-80GB) state no two GPUs that differ, and the claim is of two.",
+            "The GPUs stated for base (A100) and candidate (NVIDIA A100-SXM4-80GB) are the same, and the "
+            "claim needs two different ones.",
         ),
     ],
 )
@@ -107,7 +115,7 @@ def test_it_is_not_tested_without_two_gpus_that_differ(
     table = penalty_table(base, [other])
     assert (table.rows[0][-1].text, table.rows[0][-1].marks, table.notes) == ("not tested", (1,), (reason,))
     assert penalty_said(base, other).startswith(
-        f"H5 (on a slower GPU gRPC's batch-1 penalty differs), B against A: not tested. {reason} gRPC's p50"
+        f"H5 (on a slower GPU gRPC's batch-1 penalty differs), candidate against base: not tested. {reason} "
     )
 
 

@@ -71,7 +71,7 @@ written(Path(sys.argv[1]), entries)
 shown = " ".join(PARSER.format_help().split())
 told = {
     "imported": axes.__file__,
-    "help": shown[shown.index("--think-ms MS[,…] H") :].partition(" --")[0].partition(" Open load")[0],
+    "help": shown[shown.index("--think-ms MS[,…] H") :].partition(" --")[0].partition(" Load: open-loop")[0],
     "in_form": "think_ms" in PARSER.args_included_in_web_ui,
     "refused": refusal("1s"),
     "planned": [[entry["cell"], entry["think_ms"]] for entry in entries],

@@ -67,19 +67,21 @@ class Option:
         return "" if self.default is False else self.unset or said
 
 
-STUDY, LOAD, VARIED = "The study", "Open load", "Axes, whose values between commas are compared"
-FAILURES, GATES, KNOWN = "Failures", "Gates", "What only you know"
-TARGETS, TLS, KUBERNETES = "Servers of yours", "TLS", "Kubernetes"
-DESCRIBED = "Endpoints of any model"
-OWN, OUTPUT = "Servers that are started where no URL is given", "Output"
+STUDY, CLOSED, LOAD = "Study", "Load: closed-loop", "Load: open-loop"
+VARIED = "Sweeps: several values, separated by commas, are compared"
+FAILURES, GATES, KNOWN = "Failures", "Gates", "Report inputs"
+DESCRIBED, TARGETS = "Targets: endpoints of any model", "Targets: server addresses"
+TLS, KUBERNETES, OUTPUT = "TLS", "Kubernetes", "Output"
+OWN = "Embedded servers, started where no URL is given"
 OF_SERVERS: Mapping[str, Any] = {"applies": attrgetter("adjustable"), "of": "Triton's models"}
-OF_LOAD: Mapping[str, Any] = {"applies": attrgetter("open"), "of": "open load"}
-OPEN, JUDGED = ("open load", "rates", "find_rate"), ("gates", "gate")
+OF_LOAD: Mapping[str, Any] = {"applies": attrgetter("open"), "of": "open-loop load"}
+OPEN, JUDGED = ("open-loop load", "rates", "find_rate"), ("gates", "gate")
 WATCHED = ("the Kubernetes API", "kube_url")
 ABOVE_0, ANY = (math.ulp(0.0), MOST, "give more than 0"), (-MOST, MOST, "give a whole number")
 QUEUE_DELAY = (0, 10_000_000, "give whole microseconds up to 10,000,000, e.g. 0,1000,10000")
 INSTANCES = (1, 64, "give whole numbers from 1 to 64, e.g. 1,2,4")
-SIZE, NONE, UNKNOWN, AS_STARTED = "the size's", "none", "unknown", "as it was started"
+SIZE, NONE, UNKNOWN, AS_STARTED = "set by --study", "none", "unknown", "as the server was started"
+BY_STUDY = "set by the study"
 
 
 def text(group: str, metavar: str | None = None, default: Any = "", **more: Any) -> Any:
@@ -110,7 +112,10 @@ def place(group: str, metavar: str, **more: Any) -> Any:
 def addresses() -> dict[str, Option]:
     """Where the servers of each backend are."""
     told = {name: backend.urls[of] for name, (backend, of) in url_options().items()}
-    return {name: Option(TARGETS, "URL", "", f"Address of {what}", unset=NONE) for name, what in told.items()}
+    return {
+        name: Option(TARGETS, "URL", "", f"Set the address of {what}", unset=NONE)
+        for name, what in told.items()
+    }
 
 
 def model_names() -> dict[str, Option]:
@@ -139,132 +144,136 @@ class Options:
 
     # fmt: off
     size: str = asked(STUDY, None, "quick", flag="--study", read=values.one_of(*SIZES), choices=SIZES,
-        env_var="STUDY", help="Size of the study: quick or full; also STUDY in the environment")
+        env_var="STUDY",
+        help="Choose the size of the study: quick or full; also read from STUDY in the environment")
     cells: str = asked(STUDY, "GLOB", unset="all",
-        help="Run only the cells with such names, e.g. 'onnx-*/b1/*'")
-    endpoints: str = text(STUDY, "NAME[,…]", unset="the study's",
-        help="Ask these endpoints, by shell patterns, e.g. 'onnx-*', or all that are known")
-    batches: tuple[int, ...] = asked(STUDY, "N[,…]", (), read=values.wholes("items in a request", 4_096),
-        unset=SIZE, help="Items in a request, e.g. 1,8,32: of serial cells; in study.py and at rates of all")
-    levels: tuple[int, ...] = asked(STUDY, "N[,…]", (), read=values.wholes("users", 100_000), unset=SIZE,
-        help="Users at once, e.g. 1,8,64: at batch 1; in study.py at each batch")
+        help="Run only the cells whose names match this shell pattern, e.g. 'onnx-*/b1/*'")
+    endpoints: str = text(STUDY, "NAME[,…]", unset=BY_STUDY,
+        help="Test only these endpoints, by name or shell pattern, e.g. 'onnx-*'; all tests every known one")
+    batches: tuple[int, ...] = asked(CLOSED, "N[,…]", (), read=values.wholes("items in a request", 4_096),
+        unset=SIZE,
+        help="Set the items per request, e.g. 1,8,32: with 1 user; in study.py and with --rates, always")
+    levels: tuple[int, ...] = asked(CLOSED, "N[,…]", (), read=values.wholes("users", 100_000), unset=SIZE,
+        help="Set the numbers of concurrent users, e.g. 1,8,64: at batch 1, or in study.py at each batch")
     iterations: int = number(STUDY, int, 0, 1, unset=SIZE,
-        help="Least requests measured in a serial cell")
+        help="Measure at least this many requests in each cell with 1 user")
     seconds: float = number(STUDY, float, 0, *ABOVE_0, unit="s", unset=SIZE,
-        help="Least time measured in a cell, however many requests that is")
+        help="Measure each cell for at least this long, however many requests that is")
     warm_up: float = number(STUDY, float, 0, *ABOVE_0, unit="s", unset=SIZE,
-        help="Most time of warm-up; 5 or more to be steady")
+        help="Limit the time of each warm-up; a steady state needs 5 or more")
     repeats: int = number(STUDY, int, 0, 1, 10_000, unset=SIZE,
-        help="Times every cell is run, in a seeded order")
+        help="Run every cell this many times, in a seeded random order")
     seed: int = number(STUDY, int, 0, *ANY,
-        help="Seed of the order of the runs and of arrivals")
+        help="Seed the order of the runs and the arrivals")
     floor: bool = switch(STUDY,
-        help="Run every cell against the servers' null model, too: the floor beneath its figures")
-    images: str = place(STUDY, "DIR", unset="crops of photographs",
-        help="Folder of JPEG or PNG files to send; on every host")
-    texts: str = place(STUDY, "FILE", unset="a list of captions",
-        help="File of lines to send to text models; on every host")
-    golden: str = place(STUDY, "FILE", unset="first answers",
-        help="Right embeddings as .npz: by space an array with a row for each item sent")
+        help="Also run every cell against the servers' null model, to show the time spent outside the model")
+    images: str = place(STUDY, "DIR", unset="built-in photographs",
+        help="Send the JPEG or PNG files in this folder, which every host must have")
+    texts: str = place(STUDY, "FILE", unset="built-in captions",
+        help="Send the lines of this file to text models; every host must have it")
+    golden: str = place(STUDY, "FILE", unset="the first answers",
+        help="Check answers against this .npz file of embeddings: an array per space, a row per item sent")
     pool_mb: int = number(STUDY, int, 256, 1, 1_048_576, unit="MB", in_form=False,
-        help="Most memory of a worker for the requests that it has prepared of an endpoint")
+        help="Limit the memory that each worker uses for the prepared requests of one endpoint")
 
     channels: str = axis("HOW[,…]", AxisOption(lambda text: str(parse(text))), PER_USER,
-        help="TCP connections of users: per-user, per-request, shared, pool:N, same-args (gRPC joins these)")
+        help="Choose how users share TCP connections: per-user, per-request, shared, pool:N, same-args")
     client: str = axis("HOW[,…]", AxisOption(values.one_of(PREPARED, LIBRARY)), PREPARED,
-        help="Send prepared requests, or build each from its array by tritonclient: prepared or library")
-    topology: str = axis("W[@H][,…]", AxisOption(values.topology), unset="all there are",
-        help="Worker processes W that share the load, on H hosts, e.g. 1,4,4@2")
+        help="Choose who builds requests: prepared (before any load) or library (tritonclient, one by one)")
+    topology: str = axis("W[@H][,…]", AxisOption(values.topology), unset="all available",
+        help="Set the number of worker processes W that share the load, on H hosts, e.g. 1,4,4@2")
     link: str = axis("NAME[,…]", AxisOption(sweep.link), NO_LINK, in_form=False,
-        help="Emulated links to the servers, e.g. lan,wan-a100; of `python -m swarm run`, which makes them")
+        help="Emulate these links to the servers, e.g. lan,wan-a100; only with `python -m swarm run`")
     queue_delay_us: str = axis("US[,…]", unit="µs", unset=AS_STARTED,
         how=AxisOption(values.number(int, *QUEUE_DELAY), **OF_SERVERS),
-        help="How long Triton lets a request wait for others, e.g. 0,1000,10000")
+        help="Set how long Triton holds a request to batch it with others, e.g. 0,1000,10000")
     instances: str = axis("N[,…]", unset=AS_STARTED,
         how=AxisOption(values.number(int, *INSTANCES), **OF_SERVERS),
-        help="Executions of a Triton model at once, e.g. 1,2,4: its instances, over its GPUs")
+        help="Set the number of instances of each Triton model over all GPUs, e.g. 1,2,4")
 
     rates: tuple[float, ...] = asked(LOAD, "R[,R…]", (), read=values.rates, unit="requests/s", unset=NONE,
-        help="Open load, not users: at batch 1, or --batches; with --find-rate, where to start")
+        help="Send requests at these rates instead of with users; at batch 1, or --batches")
     arrivals: str = axis("HOW[,…]", AxisOption(values.one_of(CONSTANT, POISSON), **OF_LOAD), CONSTANT, LOAD,
         needs=OPEN,
-        help="How the requests of an open load arrive: constant or poisson")
+        help="Choose the arrival process: constant or poisson")
     max_in_flight: int = number(LOAD, int, 100, 1, 100_000, needs=OPEN,
         axis=AxisOption(int, **OF_LOAD),
-        help="Most requests in flight under open load, all workers together")
-    load_profile: str = asked(LOAD, "STAGES", read=values.checked(seconds_of), unit="s", unset="the study's",
-        help="Let the open load climb to each of --rates, stay and fall, e.g. ramp:20,hold:40,cool:20")
+        help="Limit the requests in flight, summed over all workers")
+    load_profile: str = asked(LOAD, "STAGES", read=values.checked(seconds_of), unit="s", unset=BY_STUDY,
+        help="Ramp the rate up to each of --rates, hold it and ramp it down, e.g. ramp:20,hold:40,cool:20")
     find_rate: str = asked(LOAD, "BOUND", read=values.checked(RateBound.parse), unit="ms", unset=NONE,
-        help="Find the highest rate that keeps a latency bound, e.g. 'p99<=100', from --rates or 8 on")
+        help="Find the highest rate that keeps a latency bound, e.g. 'p99<=100'; start at --rates, or at 8/s")
 
     request_timeout: float = number(FAILURES, float, 60.0, *ABOVE_0, unit="s",
-        help="Time until a request has failed")
+        help="Count a request as failed after this time")
     min_cosine: float = number(FAILURES, float, 0.999, -1, 1,
-        help="Least cosine with the golden embedding")
+        help="Count an answer as failed below this cosine similarity with the golden embedding")
     max_failure_ratio: float = number(FAILURES, float, 0.0, 0, 1,
-        help="Failed share above which the exit code is 1")
+        help="Exit with code 1 where more than this share of the requests fails, from 0 to 1")
 
     gate: str = place(GATES, "FILE",
-        help="Thresholds to judge the study by, e.g. thresholds.toml; the exit code is theirs")
-    baseline: str = place(GATES, "PLACE", unset="the file's", needs=JUDGED,
-        help="What --gate compares with: a results directory, or a file of `python -m reports baseline`")
+        help="Judge the study by the thresholds in this file, e.g. thresholds.toml, which set the exit code")
+    baseline: str = place(GATES, "PLACE", unset="set by the file", needs=JUDGED,
+        help="Let --gate compare with this: a results directory, or a file of `python -m reports baseline`")
     repeat_until_decided: int = number(GATES, int, 0, 0, 10_000, in_form=False, needs=JUDGED,
-        help="Most repeats while a verdict of --gate is open and more would decide; 0 adds none")
+        help="Repeat up to this many times while a verdict of --gate is open; 0 adds no repeats")
 
     link_mbit: float = number(KNOWN, float, 0, 0, unit="Mbit/s", unset=UNKNOWN,
-        help="Rate of the link to the servers")
-    usd_per_hour: float = number(KNOWN, float, 0, 0, unit="US dollars an hour", unset=UNKNOWN,
-        help="What the servers cost together")
+        help="State the bandwidth of the link to the servers")
+    usd_per_hour: float = number(KNOWN, float, 0, 0, unit="US dollars per hour", unset=UNKNOWN,
+        help="State what all servers together cost")
     p95_bound: float = number(KNOWN, float, 0, 0, unit="ms", unset=NONE,
-        help="p95 latency that the best queue delay must keep")
+        help="Choose the best queue delay among those that keep p95 at or below this")
 
-    endpoint: tuple[str, ...] = several(DESCRIBED, "NAME=TARGET", unset="the study's",
-        help="An endpoint of yours, under your name: a URL such as triton+grpc://gpu:8001/siglip, triton+http://,"
-        " v2+grpc:// or v2+http://, or a TOML file that describes it; may be repeated")
-    prepare: tuple[str, ...] = several(DESCRIBED, "[NAME=]HOW", unset="guessed",
-        help="How its pictures are prepared: clip, siglip, dinov2, imagenet, caffe, pixels, or a TOML file")
-    output: tuple[str, ...] = several(DESCRIBED, "[NAME=]TENSOR", unset="the only one",
-        help="Which of its outputs is the embedding")
-    shape: tuple[str, ...] = several(DESCRIBED, "INPUT=SHAPE", unset="the server's",
-        help="Shape of an input that the server leaves open, B for the batch: pixel_values=B,3,384,384")
+    endpoint: tuple[str, ...] = several(DESCRIBED, "NAME=TARGET", unset=BY_STUDY,
+        help="Add an endpoint under a name of your own: a URL such as triton+grpc://gpu:8001/siglip, triton+http://,"
+        " v2+grpc:// or v2+http://, or a TOML file that describes it; repeatable")
+    prepare: tuple[str, ...] = several(DESCRIBED, "[NAME=]HOW", unset="inferred",
+        help="Preprocess images in this way: clip, siglip, dinov2, imagenet, caffe, pixels, or a TOML file")
+    output: tuple[str, ...] = several(DESCRIBED, "[NAME=]TENSOR", unset="the only output",
+        help="Name the output that holds the embedding")
+    shape: tuple[str, ...] = several(DESCRIBED, "INPUT=SHAPE", unset="stated by the server",
+        help="Set the shape of an input that the server leaves open, B for batch: pixel_values=B,3,384,384")
     space: tuple[str, ...] = several(DESCRIBED, "NAME=SPACE", unset="the model's name",
-        help="Whose embeddings must agree: those of endpoints of one space")
+        help="Name the embedding space of an endpoint; embeddings of one space must agree")
     urls: Mapping[str, str] = of_backends(addresses)
     skip_trt: bool = switch(TARGETS,
-        help="Leave the compiled engine out")
+        help="Leave out the compiled engine")
     models: Mapping[str, str] = of_backends(model_names)
     tls_ca: str = place(TLS, "FILE", read=values.certificates, unset="the system's",
-        help="Authorities to trust over TLS, in place of the system's: their certificates in PEM form")
+        help="Trust the certificate authorities in this PEM file instead of the system's")
     tls_client_cert: str = place(TLS, "FILE", read=values.certificates,
-        help="This client's own certificate in PEM form, where servers demand one")
+        help="Present the client certificate in this PEM file, where servers require one")
     tls_client_key: str = place(TLS, "FILE", read=values.readable,
-        help="The private key of --tls-client-cert, in PEM form and without a passphrase")
+        help="Use the private key of --tls-client-cert in this PEM file, which has no passphrase")
     tls_no_verify: bool = switch(TLS,
-        help="Take any server's certificate (HTTP only): answers may be anybody's; reports say so")
+        help="Accept any server certificate (HTTP only): answers may come from anybody, and reports say so")
     kube_url: str = text(KUBERNETES, "URL", unset=NONE,
-        help="Record replicas: the address at which `kubectl proxy` serves, e.g. http://127.0.0.1:8001")
+        help="Record replicas through `kubectl proxy` at this address, e.g. http://127.0.0.1:8001")
     kube_namespace: str = text(KUBERNETES, "NAME", "inferswarm-server", read=values.kubernetes_name,
-        needs=WATCHED, help="Namespace of --kube-deployment")
+        needs=WATCHED, help="Look for --kube-deployment in this namespace")
     kube_deployment: str = text(KUBERNETES, "NAME", "inferswarm-server", read=values.kubernetes_name,
-        needs=WATCHED, help="Deployment behind the service's URL")
+        needs=WATCHED, help="Watch this deployment, which is behind the service's URL")
 
-    emulate: str = text(OWN, "PROFILE", unset="the study's",
-        help="Serve models that sleep: a100, rtx4080, rtx4090, or BASE+PER ms as 40+1.3; none: real ones")
-    pretrained: str = text(OWN, "TAG|PATH", read=values.path_or_tag, unset="random, from a seed",
-        help="Weights of the servers: a tag of open_clip, or a file")
+    emulate: str = text(OWN, "PROFILE", unset=BY_STUDY,
+        help="Serve models that sleep: a100, rtx4080, rtx4090, or BASE+PER ms as 40+1.3; none: real models")
+    pretrained: str = text(OWN, "TAG|PATH", read=values.path_or_tag, unset="random, from a fixed seed",
+        help="Load these weights: a tag of open_clip, or a file")
     precision: str = text(OWN, None, PRECISIONS[0], read=values.one_of(*PRECISIONS), choices=PRECISIONS,
-        help="What models in PyTorch compute in: fp32 or fp16")
+        help="Compute PyTorch models in this precision: fp32 or fp16")
     trace: bool = switch(OWN,
-        help="Join Triton's own trace of each request to ours; costs time, and many users may crash Triton")
+        help="Join Triton's own trace to each request; slows Triton down, and may crash it with many users")
 
     results_dir: str = text(OUTPUT, "DIR", "results",
-        help="Folder that gets one folder a study")
+        help="Write each study to its own folder in this one")
     raw_results: int = number(OUTPUT, int, 100_000, 0,
-        help="Most single results kept in results.parquet; 0 keeps none")
+        help="Keep up to this many single results in results.parquet; 0 keeps none")
+    tables: bool = switch(OUTPUT,
+        help="Print the report's tables at the end, below the summary")
     prometheus_port: int = number(OUTPUT, int, 0, 0, 65_535, "give 0 to 65535", in_form=False, unset=NONE,
-        help="Port of live figures for Prometheus")
+        help="Serve live metrics to Prometheus on this port")
     prometheus_host: str = text(OUTPUT, "HOST", "127.0.0.1",
-        help="Address that --prometheus-port listens on")
+        help="Listen on this address for --prometheus-port")
     # fmt: on
 
     @property

@@ -49,7 +49,7 @@ def add(group: Any, name: str, option: Option) -> None:
 
 
 def resolve(parsed: argparse.Namespace | None) -> Options:
-    """Options checked for sense. Raises UsageError naming the option and the mend."""
+    """Options checked for sense. Raises UsageError naming the option and the fix."""
     assert parsed is not None, "Locust parses options before it fires init"
     values = {
         name: value_of(name, option, getattr(parsed, parsed_as(name)))
@@ -96,7 +96,9 @@ def check(options: Options) -> None:
     for name, option in known_options().items():
         what, *others = option.needs or ("",)
         if others and options.given(name) and not any(map(options.given, others)):
-            raise UsageError(f"{flag(name)}: is of {what}; give {' or '.join(map(flag, others))}, too")
+            raise UsageError(
+                f"{flag(name)}: applies only to {what}; also give {' or '.join(map(flag, others))}"
+            )
     if sentence := next(contradictions(options), ""):
         raise UsageError(sentence)
 
@@ -104,23 +106,23 @@ def check(options: Options) -> None:
 def contradictions(it: Options) -> Iterator[str]:
     """What cannot be asked for at once, and what to do about it."""
     if it.load_profile and it.find_rate:
-        yield "--load-profile: a search needs a rate that stays; leave it or --find-rate out"
+        yield "--load-profile: a search needs a constant rate; leave out --load-profile or --find-rate"
     if it.find_rate and (it.repeats > 1 or len(it.rates) > 1):
-        yield "--find-rate: searches once, from one rate; leave --repeats or further --rates out"
+        yield "--find-rate: searches once, from one rate; leave out --repeats and further --rates"
     if it.find_rate and it.repeat_until_decided:
-        yield "--repeat-until-decided: a search for a rate is not repeated; leave one of them out"
+        yield "--repeat-until-decided: a search for a rate is not repeated; leave out one of them"
     if it.tls_no_verify and it.tls_ca:
-        yield "--tls-no-verify: leaves --tls-ca nothing to do; leave one of them out"
+        yield "--tls-no-verify: ignores --tls-ca; leave out one of them"
     for name in ("emulate", "precision", "trace"):
         if not it.embedded and it.given(name):
-            yield f"{flag(name)}: is of embedded servers; leave the URLs out, or {flag(name)}"
+            yield f"{flag(name)}: applies only to embedded servers; leave out the URLs, or {flag(name)}"
     if not it.embedded and any(it.links):
-        yield f"--link {it.link}: leads to embedded servers; leave the URLs out, or give --link none"
+        yield f"--link {it.link}: applies only to embedded servers; leave out the URLs, or give --link none"
     for name in ("prepare", "output", "shape", "space"):
         if it.given(name) and not it.endpoint:
-            yield f"{flag(name)}: is of --endpoint; give that, too, or leave it out"
+            yield f"{flag(name)}: applies only to --endpoint; also give that, or leave out {flag(name)}"
     if it.kube_url and it.embedded:
-        yield "--kube-url: watches a service of yours; give its URL, too"
+        yield "--kube-url: watches a service of yours; also give its URL"
 
 
 def check_tls(options: Options) -> None:
@@ -131,18 +133,18 @@ def check_tls(options: Options) -> None:
     for name, option in known_options().items():
         if option.group == TLS and options.given(name) and not secure:
             raise UsageError(
-                f"{flag(name)}: is of TLS; give a target as https://host:port or grpcs://host:port, too"
+                f"{flag(name)}: applies only to TLS; also give a target as https://host:port or grpcs://host:port"
             )
     if options.tls_no_verify and (over_grpc := [name for name in secure if name.endswith("_grpc_url")]):
         raise UsageError(
-            "--tls-no-verify: gRPC cannot leave verification out; give --tls-ca in its place, or leave"
-            f" {flag(over_grpc[0])} out"
+            "--tls-no-verify: gRPC always verifies certificates; give --tls-ca instead, or leave out"
+            f" {flag(over_grpc[0])}"
         )
     cert, key = options.tls_client_cert, options.tls_client_key
     if bool(cert) != bool(key):
         one, other = ("cert", "key") if cert else ("key", "cert")
         raise UsageError(
-            f"--tls-client-{one}: a certificate and its key belong together; give --tls-client-{other}, too"
+            f"--tls-client-{one}: a certificate and its key belong together; also give --tls-client-{other}"
         )
     wrong = fault(Security(cert=cert, key=key, verify=False)) if cert else ""
     if "MISMATCH" in wrong:

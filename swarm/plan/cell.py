@@ -13,7 +13,7 @@ from users.load.load_profile import LoadProfile, parse
 class Cell(Axes):
     """endpoint × batch × load × level, measured for at least `requests` and `seconds`.
 
-    Closed load: `level` users. Open load: `level` requests a second. With a `profile`, as
+    Closed loop: `level` users. Open loop: `level` requests a second. With a `profile`, as
     users.load.load_profile reads it, `level` is its peak, and the measure phase is as long as the profile,
     whatever `requests` and `seconds` say. The axes stand empty until `swarm.plan.sweep` has filled in what
     the study's options say.

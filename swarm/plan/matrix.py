@@ -7,22 +7,24 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar, Self
 
+from reports.format import plural
+from swarm.closest import closest, some
 from swarm.errors import UsageError
 from swarm.plan.cell import Cell, PlannedRun
 from users.endpoint import Endpoint
 from users.load.load_profile import BASE_SHARE, base_per_s, parse
 
 PROFILE = "profile"
-"""Names a cell whose load has a course."""
+"""Names a cell whose load follows a profile."""
 AMOUNTS = ("iterations", "seconds", "warm_up", "repeats")
-"""What options may give in place of a size's own, and batches and levels."""
+"""What options may override of a size, besides batches and levels."""
 LEAST_BASE_PER_S = 0.05
 
 
 @dataclass(frozen=True)
 class Size:
     """How large a study is: batches at one user, users at batch 1, the least each cell measures, the longest
-    it may warm up in seconds, and how often it is run; the load profile of its open load, and the peaks.
+    it may warm up in seconds, and how often it is run; the load profile of its open-loop load, and the peaks.
     """
 
     batches: tuple[int, ...]
@@ -46,21 +48,21 @@ class StudyDefinition:
     title: ClassVar[str]
     sizes: ClassVar[Mapping[str, Size]]
     endpoints: ClassVar[Sequence[str]]
-    """Shell patterns of those it asks where --endpoints does not say."""
+    """Shell patterns of the endpoints it tests without --endpoints."""
     emulate: ClassVar[str] = ""
-    """What embedded servers emulate where --emulate does not say."""
+    """What embedded servers emulate without --emulate."""
     all_batches: ClassVar[bool] = False
-    """Whether its open load, too, is of all batches of its size, and not of single items."""
+    """Whether its open-loop load, too, uses all batches of its size, and not single items."""
     operators: ClassVar[bool] = False
-    """Whether the report has the operator profile of the embedded ONNX engine, made before any load."""
+    """Whether the report has an operator profile of the embedded ONNX engine, made before any load."""
 
     def cells(self, endpoints: Sequence[Endpoint], size: Size) -> list[Cell]:
-        """The cells to measure; the seeds' serial and concurrent matrix unless overridden."""
+        """The cells to measure; the published study's serial and concurrent matrix unless overridden."""
         return serial_and_concurrent(endpoints, size)
 
 
 def serial_and_concurrent(endpoints: Iterable[Endpoint], size: Size) -> list[Cell]:
-    """The seeds' matrix: each endpoint serial at every batch, then with more users at batch 1."""
+    """The published study's matrix: each endpoint serial at every batch, then with more users at batch 1."""
     cells = []
     for endpoint in endpoints:
         cells += [Cell(endpoint, batch, 1, size.iterations, size.seconds) for batch in size.batches]
@@ -69,7 +71,7 @@ def serial_and_concurrent(endpoints: Iterable[Endpoint], size: Size) -> list[Cel
 
 
 def concurrent(endpoint: Endpoint, level: int, size: Size, batch: int = 1, **axes: Any) -> Cell:
-    """So many users at a batch: twice the iterations, as in the seeds, and at least five requests a user."""
+    """So many users at a batch: twice the published iterations, and at least five requests a user."""
     return Cell(endpoint, batch, level, max(2 * size.iterations, 5 * level), size.seconds, **axes)
 
 
@@ -90,7 +92,7 @@ def at_rates(
     batches: Iterable[int] = (1,),
     **axes: Any,
 ) -> list[Cell]:
-    """Open load: each endpoint at each rate, in requests a second, or with the size's profile."""
+    """Open-loop load: each endpoint at each rate, in requests a second, or with the size's profile."""
     cells = [
         Cell(endpoint, batch, rate, size.iterations, size.seconds, "open", **axes)
         for endpoint, batch, rate in itertools.product(endpoints, batches, rates)
@@ -105,7 +107,9 @@ def profiled(cell: Cell, profile: str) -> Cell:
     """
     if base_per_s(cell.level) < LEAST_BASE_PER_S:
         least = LEAST_BASE_PER_S / BASE_SHARE
-        raise UsageError(f"--rates {cell.level:g}: with a load profile, give {least:g} a second or more")
+        raise UsageError(
+            f"--rates {cell.level:g}: with a load profile, the rate must be at least {least:g} requests/s"
+        )
     course = parse(profile, cell.level)
     return replace(cell, requests=course.arrivals, seconds=course.seconds, profile=profile, variant=PROFILE)
 
@@ -125,11 +129,13 @@ def taken(cells: Sequence[Cell], asked: Sequence[int]) -> tuple[list[Cell], list
         if left and not fit:
             option = "--batches" if asked else "--cells"
             raise UsageError(
-                f"{option}: {name} takes {most} a request at most; give --batches {most}, or fewer"
+                f"{option}: {name} takes at most {plural(most, 'item')} per request; give --batches up"
+                f" to {most}"
             )
         if left:
             said.append(
-                f"{name} takes {most} a request at most: batch {', '.join(map(str, left))} is left out"
+                f"{name} takes at most {plural(most, 'item')} per request: batch"
+                f" {', '.join(map(str, left))} is left out"
             )
         kept |= {cell.name for cell in fit}
     return [cell for cell in cells if cell.name in kept], said
@@ -143,9 +149,16 @@ def matching(cells: list[Cell], pattern: str) -> list[Cell]:
     """The cells whose names match a shell pattern; all for an empty one. Raises UsageError where none is."""
     found = [cell for cell in cells if is_meant(cell, pattern)]
     if not found:
-        names = ", ".join(cell.name for cell in cells)
-        raise UsageError(f"--cells {pattern}: matches no cell of this study; they are {names}")
+        raise UsageError(f"--cells {pattern:.80}: matches no cell of this study; {_known(cells, pattern)}")
     return found
+
+
+def _known(cells: Iterable[Cell], pattern: str) -> str:
+    """The names most like a pattern, and then which names there are, short enough for one sentence."""
+    names = {cell.name: cell.endpoint.name for cell in cells}
+    tails = some(name.removeprefix(f"{endpoint}/") for name, endpoint in names.items())
+    like = closest(pattern, [*(f"{endpoint}/*" for endpoint in names.values()), *names])
+    return f"{like}there are {tails} of {some(names.values())}"
 
 
 def is_meant(cell: Cell, pattern: str) -> bool:

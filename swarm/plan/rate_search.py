@@ -14,7 +14,7 @@ from swarm.plan.schedule import Outcome, Schedule
 
 START_PER_S = 8.0
 PRECISION = 1.05
-"""Done when the lowest rate that misses the bound is at most this many times the highest that meets it."""
+"""Done when the lowest rate that misses the bound is at most this multiple of the highest that meets it."""
 MOST_STEPS = 16
 LEAST_PER_S = 0.1
 

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from reports.format import digits, duration, ms
 from reports.summary.summary import Summary
 from swarm.plan.cell import Cell, PlannedRun
 from swarm.plan.matrix import one_repeat, order
 
+NAME_WIDTH = 24
 FIXED = 60
-"""A run's fixed cost (spawning, warm-up, least seconds), in images; only the estimate rests on it."""
+"""A run's fixed cost (spawning, warm-up, minimum duration), in images; used only for the estimate."""
 
 
 class Schedule(ABC):
     """Which run comes next; it may depend on what came of the last one."""
 
     planned: Sequence[PlannedRun] = ()
-    """The runs that are certain to come, for the header and for the time left; empty where none is.
+    """The runs that are certain to come, for the header and for the time left; empty if none.
 
-    They may become more, at the end.
+    More may be added at the end.
     """
 
     @abstractmethod
@@ -82,7 +85,8 @@ class Pace:
     def announcement(self, run: PlannedRun) -> str:
         """What a run of a search is about to do: its many requests at a low rate take minutes."""
         cell = run.cell
-        return f"trying {cell.name}: {clock(max(cell.seconds, cell.requests / cell.level))} after its warm-up"
+        takes = duration(max(cell.seconds, cell.requests / cell.level))
+        return f"trying {cell.name}: {takes} after its warm-up"
 
     def line(self, outcome: Outcome) -> str:
         """What one more run came to, and the time left if the rest goes at the pace so far."""
@@ -90,7 +94,8 @@ class Pace:
         costs = [cost_of(run.cell.batch, run.cell.requests) for run in self._planned]
         done, to_do = sum(costs[: self._done]), sum(costs[self._done :])
         left_s = (self._clock() - self._began) * to_do / max(1, done)
-        return line(self._done, len(self._planned), outcome, left_s)
+        names = [len(run.cell.name) for run in self._planned]
+        return line(self._done, len(self._planned), outcome, left_s, max(names, default=NAME_WIDTH))
 
 
 def cost_of(batch: int, requests: int) -> int:
@@ -98,29 +103,51 @@ def cost_of(batch: int, requests: int) -> int:
     return FIXED + batch * requests
 
 
-def clock(seconds: float) -> str:
-    """`42 s`, `3 min 05 s`, `2 h 10 min`.
+def remaining(seconds: float) -> str:
+    """`42s`, `3m05s`, `2h10m`.
 
-    >>> clock(185)
-    '3 min 05 s'
+    >>> remaining(185)
+    '3m05s'
     """
     whole = round(seconds)
     if whole < 60:
-        return f"{whole} s"
+        return f"{whole}s"
     if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+        return f"{whole // 60}m{whole % 60:02d}s"
+    return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
 
 
-def line(number: int, total: int, outcome: Outcome, left_s: float) -> str:
-    """`[ 3/20] onnx-grpc/b4/c1         10 requests   p50 211 ms   about 2 min 10 s left`."""
+def line(number: int, total: int, outcome: Outcome, left_s: float, name_width: int = NAME_WIDTH) -> str:
+    """`[ 3/20] onnx-grpc/b4/c1  13.3 img/s  p50 71.0  p95 123 ms  server-compute  2m53s left`."""
     width = len(str(total))
     count = f"{number:{width}}/{total}" if total else f"{number:3}"
-    found, name = outcome.summary, outcome.run.cell.name
-    p50_ns = found.latency.p50_ns if found else None
-    p50 = f"p50 {p50_ns / 1e6:7.1f} ms" if p50_ns is not None else "no figures    "
-    failures = f"   {found.counts.failures} FAILED" if found and found.counts.failures else ""
-    dropped = f"   {found.sent.dropped} DROPPED" if found and found.sent.dropped else ""
-    requests = found.counts.requests if found else None
-    left = f"   about {clock(left_s)} left" if number < total else ""
-    return f"[{count}] {name:<24} {requests or 0:5d} requests   {p50}{failures}{dropped}{left}"
+    told = [f"[{count}] {outcome.run.cell.name:<{name_width}}", *_figures(outcome.summary)]
+    return "  ".join([*told, f"{remaining(left_s)} left"] if number < total else told)
+
+
+def _figures(found: Summary | None) -> Iterator[str]:
+    """Throughput, latency, what went wrong, and the bottleneck."""
+    if found is None or not found.succeeded:
+        yield "no successful request"
+    else:
+        p50, p95 = ms(found.latency.p50_ns), ms(found.latency.p95_ns)
+        yield f"{digits(found.counts.images_per_s or 0.0):>5} img/s  p50 {p50:>5}  p95 {p95:>5} ms"
+    if found and found.counts.failures:
+        yield f"{found.counts.failures} FAILED"
+    if found and found.sent.dropped:
+        yield f"{found.sent.dropped} DROPPED"
+    if found and found.limit:
+        yield found.limit.code
+
+
+RED, YELLOW, DIM, RESET = "\x1b[31m", "\x1b[33m", "\x1b[2m", "\x1b[0m"
+_FAULT = re.compile(r"\d+ (?:FAILED|DROPPED)|no successful request")
+_LIMIT = re.compile(r"(?<=  )(?:client|server)-[a-z]+|(?<=  )(?:connections|link|inconclusive)(?=  |$)")
+_LEFT = re.compile(r"\S+ left$")
+
+
+def painted(text: str) -> str:
+    """A line of progress for a terminal: faults red, the bottleneck yellow, the time left dim."""
+    for pattern, colour in ((_FAULT, RED), (_LIMIT, YELLOW), (_LEFT, DIM)):
+        text = pattern.sub(rf"{colour}\g<0>{RESET}", text)
+    return text

@@ -41,31 +41,43 @@ def schedule_of(
         say(sentence)
     for name, axis in AXES.items():
         if options.given(name) and not any(axis.applies(cell) for cell in cells):
-            raise UsageError(f"{flag(name)}: is of {axis.of}, and no cell asks one of them; leave it out")
+            raise UsageError(f"{flag(name)}: applies to {axis.of}, and no cell uses one; leave it out")
     launch.check(cells, workers)
     check_servers(cells)
     most = options.repeat_until_decided or size.repeats
     each = MOST_STEPS if bound else most
     if each * len(cells) > MOST_RUNS:
         raise UsageError(
-            f"--cells: {len(cells):,} cells, {each} times each, are {each * len(cells):,} runs, and a study"
-            f" has {MOST_RUNS:,} at most; name fewer of them, or give fewer --repeats"
+            f"--cells: {len(cells):,} cells, {each} times each, are {each * len(cells):,} runs, and a"
+            f" study may"
+            f" have {MOST_RUNS:,} at most; select fewer cells, or give fewer --repeats"
         )
     gate.check(cells, endpoints, each * len(cells))
     if bound:
         return RateSearch(cells, bound), size
     if most < size.repeats:
         raise UsageError(
-            f"--repeat-until-decided {most}: every cell is run {size.repeats} times anyway; give"
-            f" {size.repeats} or more"
+            f"--repeat-until-decided {most}: every cell is run {size.repeats} times anyway; it must"
+            f" be at least {size.repeats}"
         )
     return RepeatingSchedule(cells, size.repeats, most, options.seed, gate.wants), size
 
 
+def check_cells(study: StudyDefinition, possible: Sequence[Endpoint], options: Options) -> None:
+    """Raises UsageError where --cells matches no cell of the possible endpoints: before servers start."""
+    if options.cells:
+        matching(crossed(study, possible, options), options.cells)
+
+
 def varies_servers(study: StudyDefinition, asked: Sequence[Endpoint], options: Options) -> bool:
     """Whether some cell sets its server otherwise: asked before there are servers. Raises UsageError."""
-    cells = cross(own_cells(study, asked, options, size_of(study, options)[0]), options.axes)
+    cells = crossed(study, asked, options)
     return any(cell.adjustable and wants(cell) and is_meant(cell, options.cells) for cell in cells)
+
+
+def crossed(study: StudyDefinition, endpoints: Sequence[Endpoint], options: Options) -> list[Cell]:
+    """All cells of a study of these endpoints, --cells aside. Raises UsageError."""
+    return cross(own_cells(study, endpoints, options, size_of(study, options)[0]), options.axes)
 
 
 def size_of(study: StudyDefinition, options: Options) -> tuple[Size, RateBound | None]:
@@ -81,21 +93,21 @@ def size_of(study: StudyDefinition, options: Options) -> tuple[Size, RateBound |
 def own_cells(
     study: StudyDefinition, endpoints: Sequence[Endpoint], options: Options, size: Size
 ) -> Sequence[Cell]:
-    """The study's cells, or those of open load that the options ask for in their place. Raises UsageError.
+    """The study's cells, or the open-loop ones that the options ask for instead. Raises UsageError.
 
     A search begins at the one rate given, or a low one.
     """
     for name in ("iterations", "seconds"):
         if size.profile and getattr(options, name):
-            raise UsageError(f"--{name}: the load profile says how much is measured; leave it out")
+            raise UsageError(f"--{name}: the load profile sets how long to measure; leave it out")
     if study.sizes[options.size].profile and size.profile:
-        # Its own cells are of open load: the options say of which.
+        # Its own cells are open-loop: the options say which.
         cells = study.cells(endpoints, replace(size, peaks=options.rates or size.peaks))
     elif options.rates or options.find_rate:
         batches = size.batches if study.all_batches else options.batches or (1,)
         return at_rates(endpoints, size, options.rates or (START_PER_S,), batches)
     elif options.load_profile:
-        raise UsageError("--load-profile: is of open load; give --rates, its peaks, too")
+        raise UsageError("--load-profile: needs open-loop load; give --rates, its peaks, too")
     else:
         cells = study.cells(endpoints, size)
     check_own_axes(cells, options)
@@ -107,4 +119,4 @@ def check_own_axes(cells: Sequence[Cell], options: Options) -> None:
     for name, axis in AXES.items():
         fit = [cell for cell in cells if axis.applies(cell)]
         if options.given(name) and fit and all(axis.settled(cell, name) for cell in fit):
-            raise UsageError(f"{flag(name)}: this study settles it itself; leave it out")
+            raise UsageError(f"{flag(name)}: this study sets it itself; leave it out")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from locust.argument_parser import get_parser
 
+import os
 import re
 import subprocess
 import sys
@@ -31,7 +32,7 @@ def table(group: str) -> str:
     """The rows of a group as docs/options.md has them."""
     rows = [row(name, option) for name, option in OPTIONS.items() if option.group == group]
     return "\n".join(
-        (f"## {group}\n", "| option | default | unit | what it says |", "|---|---|---|---|", *rows)
+        (f"## {group}\n", "| option | default | unit | what it does |", "|---|---|---|---|", *rows)
     )
 
 
@@ -64,11 +65,50 @@ def test_help_has_every_option_by_group_with_default_and_unit(program: tuple[str
             assert f"{option.help} {said}{option.otherwise})".replace("- ", "-") in text
 
 
-def test_the_readme_has_the_options_of_the_launcher() -> None:
+@pytest.mark.parametrize("by_variable", [False, True])
+def test_help_of_a_study_is_the_same_from_anywhere(tmp_path: Path, *, by_variable: bool) -> None:
+    study = str(ROOT / "locustfiles/step7.py")
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment |= {"LOCUST_LOCUSTFILE": study} if by_variable else {}
+    named = [] if by_variable else ["-f", study]
+    words = [str(Path(sys.executable).with_name("locust")), *named, "--help"]
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert [group for group in GROUPS if f"\n{group}:\n" in done.stdout] == list(GROUPS)
+    assert list(tmp_path.iterdir()) == []
+
+
+VERBS = (
+    *("Accept", "Add", "Also", "Check", "Choose", "Compute", "Count", "Emulate", "Exit", "Find", "Join"),
+    *("Judge", "Keep", "Leave", "Let", "Limit", "Listen", "Load", "Look", "Measure", "Name", "Preprocess"),
+    *(
+        "Present",
+        "Print",
+        "Ramp",
+        "Record",
+        "Repeat",
+        "Run",
+        "Seed",
+        "Send",
+        "Serve",
+        "Set",
+        "State",
+        "Test",
+        "Trust",
+    ),
+    *("Use", "Watch", "Write"),
+)
+
+
+def test_help_is_in_the_imperative() -> None:
+    assert {option.help.partition(" ")[0] for option in OPTIONS.values()} == {*VERBS}
+
+
+def test_docs_run_has_the_options_of_the_launcher() -> None:
     words = [sys.executable, "-m", "swarm", "run", "--help"]
     text = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     own = re.findall(r"^  (?:-\w.*, )?(--[a-z-]+)", text.partition(f"\n{GROUPS[0]}:")[0], re.MULTILINE)
-    rows = (ROOT / "README.md").read_text().partition("any option of a study")[2]
+    rows = (ROOT / "docs/run.md").read_text(encoding="utf-8").partition("any option of a study")[2]
     told = re.findall(r"^\| `(--?[a-z-]+)`", rows.partition("\n\n`")[0], re.MULTILINE)
     assert sorted(told) == sorted({*own, "-f"} - {"--help", "--locustfile"})
     assert len(told) == 7

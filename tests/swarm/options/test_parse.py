@@ -64,12 +64,12 @@ def test_nonsense_is_named(arguments: tuple[str, ...], sentence: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--baseline", "b.json"), "--baseline: is of gates; give --gate, too"),
-        (("--repeat-until-decided", "5"), "--repeat-until-decided: is of gates; give --gate, too"),
+        (("--baseline", "b.json"), "--baseline: applies only to gates; also give --gate"),
+        (("--repeat-until-decided", "5"), "--repeat-until-decided: applies only to gates; also give --gate"),
         (("--gate", "t.toml", "--repeat-until-decided", "-1"), "--repeat-until-decided -1: give 0 to 10,000"),
         (
             ("--gate", "t.toml", "--repeat-until-decided", "5", "--find-rate", "p99<=100"),
-            "--repeat-until-decided: a search for a rate is not repeated; leave one of them out",
+            "--repeat-until-decided: a search for a rate is not repeated; leave out one of them",
         ),
     ],
 )
@@ -99,14 +99,23 @@ def test_numbers_that_are_none(value: str) -> None:
         (("--rates", "5,0"), "--rates 5,0: give"),
         (("--rates", "1e9"), "--rates 1e9: give"),
         (("--rates", "nan"), "--rates nan: give"),
-        (("--arrivals", "poisson"), "--arrivals: is of open load; give --rates or --find-rate, too"),
-        (("--max-in-flight", "3"), "--max-in-flight: is of open load"),
+        (
+            ("--arrivals", "poisson"),
+            "--arrivals: applies only to open-loop load; also give --rates or --find-rate",
+        ),
+        (("--max-in-flight", "3"), "--max-in-flight: applies only to open-loop load"),
         (("--find-rate", "p99<=5", "--repeats", "2"), "--find-rate: searches once, from one rate"),
         (("--find-rate", "p99<=5", "--rates", "5,6"), "--find-rate: searches once, from one rate"),
         (("--load-profile", "up:5"), "--load-profile up:5: give seconds of ramp, hold and cool"),
-        (("--load-profile", "hold:5", "--find-rate", "p99<=5"), "--load-profile: a search needs a rate"),
-        (("--kube-namespace", "mine"), "--kube-namespace: is of the Kubernetes API; give --kube-url, too"),
-        (("--kube-url", "http://h:1"), "--kube-url: watches a service of yours; give its URL"),
+        (
+            ("--load-profile", "hold:5", "--find-rate", "p99<=5"),
+            "--load-profile: a search needs a constant rate",
+        ),
+        (
+            ("--kube-namespace", "mine"),
+            "--kube-namespace: applies only to the Kubernetes API; also give --kube-url",
+        ),
+        (("--kube-url", "http://h:1"), "--kube-url: watches a service of yours; also give its URL"),
         (
             ("--pytorch-url", "h:1", "--kube-url", "http://h:1", "--kube-deployment", "a/b"),
             "--kube-deployment a/b: give a Kubernetes name",
@@ -131,7 +140,7 @@ def test_loads_that_make_no_sense(arguments: tuple[str, ...], sentence: str) -> 
         (("--rates", "5", "--arrivals", "bursts"), "--arrivals bursts: give one of constant, poisson"),
         (
             ("--link", "lan", "--onnx-http-url", "h:1"),
-            "--link lan: leads to embedded servers; leave the URLs out, or give --link none",
+            "--link lan: applies only to embedded servers; leave out the URLs, or give --link none",
         ),
         (("--link-mbit", "-1"), "--link-mbit -1: give 0 or more"),
         (("--link-mbit", "nan"), "--link-mbit nan: give 0 or more"),
@@ -139,11 +148,11 @@ def test_loads_that_make_no_sense(arguments: tuple[str, ...], sentence: str) -> 
         (("--usd-per-hour", "inf"), "--usd-per-hour inf: give 0 or more"),
         (
             ("--emulate", "a100", "--onnx-http-url", "gpu:8010"),
-            "--emulate: is of embedded servers; leave the URLs out, or --emulate",
+            "--emulate: applies only to embedded servers; leave out the URLs, or --emulate",
         ),
         (
             ("--trace", "--pytorch-url", "gpu:8002"),
-            "--trace: is of embedded servers; leave the URLs out, or --trace",
+            "--trace: applies only to embedded servers; leave out the URLs, or --trace",
         ),
     ],
 )
@@ -166,7 +175,10 @@ def test_clients_and_channels() -> None:
     ("arguments", "sentence"),
     [
         *(
-            ((f"--{name}", "x=y"), f"--{name}: is of --endpoint; give that, too, or leave it out")
+            (
+                (f"--{name}", "x=y"),
+                f"--{name}: applies only to --endpoint; also give that, or leave out --{name}",
+            )
             for name in ("prepare", "output", "shape", "space")
         ),
         (
@@ -179,11 +191,11 @@ def test_clients_and_channels() -> None:
         (("--pool-mb", "0"), "--pool-mb 0: give 1 to 1,048,576"),
         (
             ("--endpoint", "a=triton://gpu:1/m", "--trace"),
-            "--trace: is of embedded servers; leave the URLs out, or --trace",
+            "--trace: applies only to embedded servers; leave out the URLs, or --trace",
         ),
         (
             ("--endpoint", "a=triton://gpu:1/m", "--link", "lan"),
-            "--link lan: leads to embedded servers; leave the URLs out, or give --link none",
+            "--link lan: applies only to embedded servers; leave out the URLs, or give --link none",
         ),
     ],
 )

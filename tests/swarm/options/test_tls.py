@@ -48,19 +48,19 @@ def provable(*arguments: str) -> None:
     [
         (
             ("--tls-ca", "{folder}/ca.pem", "--onnx-http-url", "gpu:8010"),
-            "--tls-ca: is of TLS; give a target as https://host:port or grpcs://host:port, too",
+            "--tls-ca: applies only to TLS; also give a target as https://host:port or grpcs://host:port",
         ),
         (
             ("--tls-no-verify",),
-            "--tls-no-verify: is of TLS; give a target as https://host:port or grpcs://host:port, too",
+            "--tls-no-verify: applies only to TLS; also give a target as https://host:port or grpcs://host:port",
         ),
         (
             ("--tls-client-cert", "{folder}/client.pem", *HTTPS),
-            "--tls-client-cert: a certificate and its key belong together; give --tls-client-key, too",
+            "--tls-client-cert: a certificate and its key belong together; also give --tls-client-key",
         ),
         (
             ("--tls-client-key", "{folder}/client.key", *HTTPS),
-            "--tls-client-key: a certificate and its key belong together; give --tls-client-cert, too",
+            "--tls-client-key: a certificate and its key belong together; also give --tls-client-cert",
         ),
         (
             ("--tls-ca", "{folder}/none.pem", *HTTPS),
@@ -97,12 +97,12 @@ def provable(*arguments: str) -> None:
         ),
         (
             ("--tls-no-verify", "--tls-ca", "{folder}/ca.pem", *HTTPS),
-            "--tls-no-verify: leaves --tls-ca nothing to do; leave one of them out",
+            "--tls-no-verify: ignores --tls-ca; leave out one of them",
         ),
         (
             ("--tls-no-verify", *HTTPS, *GRPCS),
-            "--tls-no-verify: gRPC cannot leave verification out; give --tls-ca in its place, or leave"
-            " --onnx-grpc-url out",
+            "--tls-no-verify: gRPC always verifies certificates; give --tls-ca instead, or leave out"
+            " --onnx-grpc-url",
         ),
         (
             ("--trt-http-url", "https://me:hunter2@gpu:1", *HTTPS),
@@ -156,7 +156,7 @@ def test_tokens_that_are_none_are_not_quoted(token: str, monkeypatch: pytest.Mon
     with pytest.raises(UsageError) as caught:
         endpoints_from_options(options("--pytorch-url", "gpu:1"), FIVE_WAYS)
     assert str(caught.value) == (
-        "INFERSWARM_PYTORCH_TOKEN is no token: give printable ASCII without blanks, at most 4,096 characters"
+        "INFERSWARM_PYTORCH_TOKEN is not a token: give printable ASCII without spaces, at most 4,096 characters"
     )
 
 

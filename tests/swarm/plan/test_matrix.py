@@ -6,6 +6,7 @@ import pytest
 
 from reports.fold.windows import Arrivals, Distribution, RequestCounts
 from reports.ledger.axes import Topology
+from reports.limit import Limit
 from reports.summary.summary import Summary
 from swarm.errors import UsageError
 from swarm.plan import schedule
@@ -53,10 +54,34 @@ def test_cells_by_pattern() -> None:
     cells = serial_and_concurrent([A, B], QUICK)
     assert [cell.name for cell in matching(cells, "*-grpc/b1/*")] == ["b-grpc/b1/c1", "b-grpc/b1/c8"]
     assert matching(cells, "") == cells
-    with pytest.raises(
-        UsageError, match=r"--cells x: matches no cell of this study; they are a-http/b1/c1, "
-    ):
-        matching(cells, "x")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "closest"),
+    [
+        ("x", ""),
+        ("a-http", "closest: a-http/*, a-http/b8/c1, a-http/b4/c1; "),
+        ("b-grcp/b4/c1", "closest: b-grpc/b4/c1, b-grpc/b8/c1, b-grpc/b1/c1; "),
+    ],
+)
+def test_a_pattern_of_no_cell_is_refused_with_those_that_are_like_it(pattern: str, closest: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        matching(serial_and_concurrent([A, B], QUICK), pattern)
+    assert str(refused.value) == (
+        f"--cells {pattern}: matches no cell of this study; {closest}there are b1/c1, b4/c1, b8/c1, b1/c8 of "
+        "a-http, b-grpc"
+    )
+
+
+def test_of_many_cells_only_some_are_listed_and_the_sentence_stays_whole() -> None:
+    many = [replace(A, name=f"endpoint-of-a-long-name-{at}") for at in range(30)]
+    cells = serial_and_concurrent(many, QUICK)
+    with pytest.raises(UsageError) as refused:
+        matching(cells, "nonsense" * 30)
+    said = str(refused.value)
+    assert said.startswith("--cells nonsensenonsense")
+    assert said.endswith("name-7 and 22 more")
+    assert " … " not in said
 
 
 def taking(most: int) -> Endpoint:
@@ -67,10 +92,10 @@ def test_batches_that_an_endpoint_does_not_take_are_left_out_and_told() -> None:
     cells = serial_and_concurrent([taking(4), B], QUICK)
     kept, said = taken(cells, ())
     assert [cell.name for cell in kept] == [one.name for one in cells if one.name != "a-http/b8/c1"]
-    assert said == ["a-http takes 4 a request at most: batch 8 is left out"]
+    assert said == ["a-http takes at most 4 items per request: batch 8 is left out"]
     assert taken(serial_and_concurrent([A, B], QUICK), ()) == (serial_and_concurrent([A, B], QUICK), [])
     _, said = taken(serial_and_concurrent([taking(1)], QUICK), ())
-    assert said == ["a-http takes 1 a request at most: batch 4, 8 is left out"]
+    assert said == ["a-http takes at most 1 item per request: batch 4, 8 is left out"]
 
 
 @pytest.mark.parametrize(("asked", "option"), [((4, 8), "--batches"), ((), "--cells")])
@@ -78,7 +103,7 @@ def test_an_endpoint_that_takes_none_of_its_batches_is_refused(asked: tuple[int,
     cells = serial_and_concurrent([taking(2), B], QUICK.given(batches=(4, 8), levels=(1,)))
     with pytest.raises(UsageError) as caught:
         taken(cells, asked)
-    assert str(caught.value) == f"{option}: a-http takes 2 a request at most; give --batches 2, or fewer"
+    assert str(caught.value) == f"{option}: a-http takes at most 2 items per request; give --batches up to 2"
 
 
 def test_every_batch_with_every_number_of_users() -> None:
@@ -157,9 +182,10 @@ def outcome(run: PlannedRun, failed: int = 0, dropped: int = 0, answered: bool =
     about = {"endpoint": run.cell.endpoint.name, "batch": run.cell.batch, "load": "closed", "level": 1}
     summary = Summary(
         **{**cell, **about, "cell": run.cell.name, "repeat": 1, "status": "done"},
-        counts=RequestCounts(requests=10, failures=failed),
+        counts=RequestCounts(requests=10, failures=failed, images_per_s=53.3),
         sent=Arrivals(dropped=dropped),
-        latency=Distribution(p50_ns=211_040_000 if answered else None),
+        latency=Distribution(p50_ns=211_040_000, p95_ns=233_000_000) if answered else Distribution(),
+        limit=Limit("server-compute", "the server took 98 % of the time", "Use a faster device."),
     )
     return Outcome(run, summary)
 
@@ -167,7 +193,7 @@ def outcome(run: PlannedRun, failed: int = 0, dropped: int = 0, answered: bool =
 def test_a_run_of_which_nothing_is_known_has_a_line_without_figures() -> None:
     run = PlannedRun(Cell(A, 4, 1, 10, 1), 1)
     assert schedule.line(20, 20, Outcome(run, None), 0) == (
-        "[20/20] a-http/b4/c1                 0 requests   no figures    "
+        "[20/20] a-http/b4/c1              no successful request"
     )
 
 
@@ -176,30 +202,35 @@ def test_time_left_follows_the_work_left() -> None:
     now = iter([0.0, 10.0, 25.0])
     pace = schedule.Pace([small, large], lambda: next(now))
     costs = {run: schedule.cost_of(run.cell.batch, run.cell.requests) for run in (large, small)}
-    left = schedule.clock(10 * costs[large] / costs[small])
-    assert pace.line(outcome(small)).endswith(f"about {left} left")
+    left = schedule.remaining(10 * costs[large] / costs[small])
+    assert pace.line(outcome(small)).endswith(f"  {left} left")
     assert pace.line(outcome(large)).startswith("[2/2]")
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0, "0 s"), (59.6, "1 min 00 s"), (185, "3 min 05 s"), (7800, "2 h 10 min")]
-)
-def test_clock(seconds: float, text: str) -> None:
-    assert schedule.clock(seconds) == text
+@pytest.mark.parametrize(("seconds", "text"), [(0, "0s"), (59.6, "1m00s"), (185, "3m05s"), (7800, "2h10m")])
+def test_the_time_that_remains(seconds: float, text: str) -> None:
+    assert schedule.remaining(seconds) == text
 
 
 def test_progress_lines() -> None:
     run = PlannedRun(Cell(A, 4, 1, 10, 1), 1)
     assert schedule.line(3, 20, outcome(run), 130) == (
-        "[ 3/20] a-http/b4/c1                10 requests   p50   211.0 ms   about 2 min 10 s left"
+        "[ 3/20] a-http/b4/c1               53.3 img/s  p50   211  p95   233 ms  server-compute  2m10s left"
     )
-    assert schedule.line(20, 20, outcome(run, failed=4, answered=False), 0) == (
-        "[20/20] a-http/b4/c1                10 requests   no figures       4 FAILED"
+    assert schedule.line(20, 20, outcome(run, failed=10, answered=False), 0) == (
+        "[20/20] a-http/b4/c1              no successful request  10 FAILED  server-compute"
     )
     (rate,) = at_rates([A], QUICK, (50,), arrivals="constant", max_in_flight=8)
     assert schedule.line(3, 0, outcome(PlannedRun(rate, 1), dropped=7), 0) == (
-        "[  3] a-http/b1/r50               10 requests   p50   211.0 ms   7 DROPPED"
+        "[  3] a-http/b1/r50              53.3 img/s  p50   211  p95   233 ms  7 DROPPED  server-compute"
     )
+
+
+def test_a_terminal_gets_faults_in_red_the_bottleneck_in_yellow_and_the_time_left_dim() -> None:
+    run = PlannedRun(Cell(A, 4, 1, 10, 1), 1)
+    shown = schedule.painted(schedule.line(3, 20, outcome(run, failed=4), 130))
+    assert shown.endswith("\x1b[31m4 FAILED\x1b[0m  \x1b[33mserver-compute\x1b[0m  \x1b[2m2m10s left\x1b[0m")
+    assert schedule.painted("servers: starting onnx...") == "servers: starting onnx..."
 
 
 def test_a_profile_makes_cells_as_long_and_as_many() -> None:
@@ -214,5 +245,7 @@ def test_a_profile_makes_cells_as_long_and_as_many() -> None:
         ["hold", 40.0, 6, 6],
         ["cool-down", 20.0, pytest.approx(0.6), pytest.approx(0.6)],
     ]
-    with pytest.raises(UsageError, match=r"--rates 0\.4: with a load profile, give 0.5 a second or more"):
+    with pytest.raises(
+        UsageError, match=r"--rates 0\.4: with a load profile, the rate must be at least 0.5 requests/s"
+    ):
         at_rates([A], size, (0.4,), arrivals="constant", max_in_flight=100)

@@ -39,7 +39,7 @@ INSTANCES = "give whole numbers from 1 to 64, e.g. 1,2,4"
 
 
 @pytest.mark.parametrize(
-    ("name", "texts", "mend"),
+    ("name", "texts", "fix"),
     [
         ("topology", ("0", "x", "2@4", "4@", "-1", "4@2@1", ",", "9" * 5000), TOPOLOGIES),
         ("channels", ("pool", "pool:0", "one", "shared,one", ","), GIVE),
@@ -48,11 +48,11 @@ INSTANCES = "give whole numbers from 1 to 64, e.g. 1,2,4"
         ("instances", ("0", "65", "two", "1;2"), INSTANCES),
     ],
 )
-def test_values_that_make_no_sense(name: str, texts: tuple[str, ...], mend: str) -> None:
+def test_values_that_make_no_sense(name: str, texts: tuple[str, ...], fix: str) -> None:
     for text in texts:
         with pytest.raises(ValueError) as refused:
             values(name, text)
-        assert str(refused.value) == mend
+        assert str(refused.value) == fix
 
 
 def test_one_value_of_each_names_nothing() -> None:

@@ -15,7 +15,7 @@ from swarm.errors import UsageError
 from swarm.launcher.launch_info import LaunchInfo
 from swarm.output.gate import Gate
 from swarm.plan.cell import Cell
-from swarm.study.build_schedule import schedule_of
+from swarm.study.build_schedule import check_cells, schedule_of
 from swarm.study.shape import StudyShape
 from tests.swarm.output.test_results_folder import options
 from users.endpoint import Endpoint
@@ -65,9 +65,9 @@ def test_the_header_states_the_course_that_is_run() -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (("--seconds", "5"), "--seconds: the load profile says how much is measured; leave it out"),
-        (("--channels", "shared"), "--channels: this study settles it itself; leave it out"),
-        (("--rates", "0.1"), "--rates 0.1: with a load profile, give 0.5 a second or more"),
+        (("--seconds", "5"), "--seconds: the load profile sets how long to measure; leave it out"),
+        (("--channels", "shared"), "--channels: this study sets it itself; leave it out"),
+        (("--rates", "0.1"), "--rates 0.1: with a load profile, the rate must be at least 0.5 requests/s"),
     ],
 )
 def test_what_a_course_settles(given: tuple[str, ...], sentence: str) -> None:
@@ -86,7 +86,9 @@ def test_a_search_is_at_rates_that_stay() -> None:
 def test_any_study_takes_a_course_with_rates() -> None:
     (cell,) = cells(Step7(), "--rates", "30", "--load-profile", "hold:5", "--channels", "per-request")
     assert (cell.name, cell.seconds, cell.channels) == ("pytorch-http/b1/r30/profile", 5, "per-request")
-    with pytest.raises(UsageError, match="--load-profile: is of open load; give --rates, its peaks, too"):
+    with pytest.raises(
+        UsageError, match="--load-profile: needs open-loop load; give --rates, its peaks, too"
+    ):
         cells(Step7(), "--load-profile", "hold:5")
 
 
@@ -96,8 +98,8 @@ ONNX = Endpoint("onnx-http", "onnx", "http", "fp32", "h:1", "clip")
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("--instances", "2"), "--instances: is of Triton's models, and no cell asks one of them"),
-        (("--queue-delay-us", "0"), "--queue-delay-us: is of Triton's models"),
+        (("--instances", "2"), "--instances: applies to Triton's models, and no cell uses one"),
+        (("--queue-delay-us", "0"), "--queue-delay-us: applies to Triton's models"),
     ],
 )
 def test_settings_that_no_server_would_take_are_refused(given: tuple[str, str], said: str) -> None:
@@ -107,7 +109,7 @@ def test_settings_that_no_server_would_take_are_refused(given: tuple[str, str], 
 
 def test_a_floor_does_not_hide_that_a_study_settles_its_instances() -> None:
     asked = [ONNX, ONNX.floor()]
-    with pytest.raises(UsageError, match="--instances: this study settles it itself"):
+    with pytest.raises(UsageError, match="--instances: this study sets it itself"):
         schedule_of(Step6b(), asked, options("--instances", "2"), LaunchInfo(), NO_GATE)
     schedule, _ = schedule_of(Step6b(), asked, options("--queue-delay-us", "0"), LaunchInfo(), NO_GATE)
     found = {(run.cell.endpoint.name, run.cell.queue_delay_us) for run in schedule.planned}
@@ -154,8 +156,29 @@ def test_batches_that_an_endpoint_does_not_take_are_said_once() -> None:
         say=said.append,
     )
     assert {run.cell.batch for run in schedule.planned} == {1}
-    assert said == ["pytorch-http takes 4 a request at most: batch 8 is left out"]
+    assert said == ["pytorch-http takes at most 4 items per request: batch 8 is left out"]
     with pytest.raises(
-        UsageError, match="--batches: pytorch-http takes 4 a request at most; give --batches 4"
+        UsageError, match="--batches: pytorch-http takes at most 4 items per request; give --batches up to 4"
     ):
         schedule_of(Study(), [small], options("--batches", "8"), LaunchInfo(), NO_GATE)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--cells", "nonsense"), "there are b1/c1, b4/c1, b8/c1, b1/c8 of pytorch-http"),
+        (("--cells", "pytorch-http"), "closest: pytorch-http/*, "),
+        (("--cells", "*/b16/c1"), "there are b1/c1, b4/c1"),
+        (("--cells", "*/c1", "--rates", "5"), "there are b1/r5 of pytorch-http"),
+    ],
+)
+def test_a_pattern_of_no_cell_is_refused_before_there_are_servers(given: tuple[str, ...], said: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        check_cells(Step7(), [HTTP], options(*given))
+    assert str(refused.value).startswith(f"--cells {given[1]}: matches no cell of this study; {said}")
+
+
+def test_a_pattern_of_some_cell_is_taken_whatever_else_decides() -> None:
+    check_cells(Step7(), [HTTP], options("--cells", "*/b16/c1", "--batches", "16"))
+    check_cells(Step7(), [HTTP], options("--cells", "*/b1/c1/shared", "--channels", "shared,per-user"))
+    check_cells(Step7(), [], options())

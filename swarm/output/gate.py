@@ -51,7 +51,8 @@ class Gate:
             return cls(say, gates, options.baseline or own)
         if options.baseline:
             raise UsageError(
-                f"--baseline {options.baseline}: no threshold in {options.gate} is to a baseline; leave it"
+                f"--baseline {options.baseline}: no threshold in {options.gate} refers to a baseline;"
+                f" leave it"
                 " out, or add one such as latency_p95_ms / baseline <= 1"
             )
         return cls(say, gates)
@@ -87,7 +88,7 @@ class Gate:
         try:
             (folder / THRESHOLDS).write_text(self._gates.written, encoding="utf-8", newline="")
         except OSError as error:
-            text = f"--gate {self._gates.place}: cannot be kept in {folder} ({error.strerror}); mend that"
+            text = f"--gate {self._gates.place}: cannot be copied to {folder} ({error.strerror}); fix that"
             raise UsageError(text) from error
 
     def on_second(self, second: LiveSecond) -> None:
@@ -99,7 +100,9 @@ class Gate:
         except Exception as error:
             # The ledger goes on, and the study is judged at its end.
             self._early_stop = None
-            self._say(f"inferswarm: no threshold stops this study any more ({type(error).__name__}: {error})")
+            self._say(
+                f"inferswarm: thresholds can no longer stop this study ({type(error).__name__}: {error})"
+            )
 
     def stopped(self) -> str:
         """Why a threshold stops the study, or nothing."""
@@ -111,9 +114,9 @@ class Gate:
         stop = self._early_stop.stop if self._early_stop is not None else None
         return {"gate": vars(stop)} if stop else {}
 
-    def judge(self) -> tuple[str, int | None]:
+    def judge(self, tables: bool = False) -> tuple[str, int | None]:
         """Make verdicts and report: what is printed, and the exit code, None where it took too long."""
-        return report_process.gate(self._folder, self._folder / THRESHOLDS, self.baseline)
+        return report_process.gate(self._folder, self._folder / THRESHOLDS, self.baseline, tables=tables)
 
     def wants(self, repeat: int, left: int) -> bool:
         """Whether the repeats left, from this number on, would decide a verdict, if like those so far."""
@@ -122,7 +125,7 @@ class Gate:
             try:
                 verdicts = json.loads(Path(place, VERDICTS).read_text())["verdicts"]
             except (OSError, ValueError) as error:
-                self._say(f"inferswarm: whether repeats would decide cannot be told: {text or error}")
+                self._say(f"inferswarm: cannot tell whether repeats would decide: {text or error}")
                 return False
         needed = [one["more_repeats"] for one in verdicts if one["severity"] != WARN and one["more_repeats"]]
         if not needed:
@@ -139,12 +142,12 @@ class Gate:
 def check_baseline(place: str, named: str) -> None:
     """Raises UsageError where there is no baseline at this place, which is empty where none is named."""
     if not place:
-        raise UsageError("--gate: a threshold is to a baseline, and none is named; give --baseline")
+        raise UsageError("--gate: a threshold refers to a baseline, and none is given; give --baseline")
     found = Path(place, FILE_NAME) if os.path.isdir(place) else Path(place)
     if not found.is_file() or not os.access(found, os.R_OK):
         raise UsageError(
-            f"{named} {place}: is neither a directory with a {FILE_NAME} nor a file that can be read; name"
-            " what a study left, or what `python -m reports baseline` made"
+            f"{named} {place}: is neither a directory with a {FILE_NAME} nor a readable file; give a"
+            " study's results folder, or what `python -m reports baseline` made"
         )
     if not os.path.isdir(place):
         try:

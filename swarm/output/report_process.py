@@ -16,20 +16,24 @@ ANNOUNCED = "GITHUB_ACTIONS"
 """The variable by which verdicts are told to GitHub Actions."""
 
 
-def show(folder: Path) -> tuple[str, int | None]:
-    """Make the report of a folder: what is printed, or what went wrong; its exit code, None out of time."""
-    return _run(["show", str(folder.resolve())], patience_s(folder), os.environ)
+def show(folder: Path, tables: bool = False) -> tuple[str, int | None]:
+    """Make the report of a folder: what is printed, or what went wrong; its exit code, None out of time.
+
+    Printed is the first screen, and with `tables` the tables below it.
+    """
+    words = ["show", str(folder.resolve()), *([] if tables else ["--brief"])]
+    return _run(words, patience_s(folder), os.environ)
 
 
 def gate(
-    folder: Path, thresholds: Path, baseline: str, quietly_to: Path | None = None
+    folder: Path, thresholds: Path, baseline: str, quietly_to: Path | None = None, tables: bool = False
 ) -> tuple[str, int | None]:
     """The same of a report with verdicts; or only the verdicts, as files elsewhere that nobody is told of."""
     words = ["gate", str(folder.resolve()), "--thresholds", str(thresholds.resolve())]
     words += ["--baseline", baseline] if baseline else []
     patience = patience_s(folder) + (patience_s(Path(baseline)) if baseline else 0)
     if quietly_to is None:
-        return _run([*words, "--all"], patience, os.environ)
+        return _run([*words, *(["--all"] if tables else [])], patience, os.environ)
     silent = {name: value for name, value in os.environ.items() if name != ANNOUNCED}
     return _run([*words, "--quiet", "--out", str(quietly_to)], patience, silent)
 

@@ -54,11 +54,11 @@ class Dependencies:
     utc: Callable[[], str] = wall_clock.utc_now
     step_s: Callable[[], float] = wall_clock.step_s
     set_up: Callable[[Cell], Sequence[Endpoint]] = lambda cell: ()
-    """Sets a cell's server as the cell says; the endpoints whose models were loaded again for it."""
+    """Configures a cell's server; returns the endpoints whose models were reloaded for it."""
     caveats_of: Callable[[Endpoint], Iterable[tuple[str, str]]] = lambda endpoint: ()
     """Caveats, as code and text, of every run of an endpoint."""
     memory: Callable[[Endpoint], dict[str, Any]] = lambda endpoint: {}
-    """What a server holds in memory; nothing for those that were not started here."""
+    """A server's memory in use; nothing for servers that were not started here."""
 
 
 class Users:

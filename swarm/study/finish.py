@@ -36,6 +36,8 @@ class StudyEnd:
     events: Dispatcher
     worker_logs: str = ""
     """The folder of what the workers have written, if it is here."""
+    tables: bool = False
+    """Whether the report's tables are printed below its first screen."""
 
     def close(self, status: str, reason: str) -> tuple[str, int]:
         """End the run under way, close the ledger, write the report: what to print, and the exit code."""
@@ -60,7 +62,7 @@ class StudyEnd:
 
     def _shown(self) -> tuple[str, int]:
         """By the share of failures; without all the data there is neither a pass nor a fail."""
-        text, code = report_process.show(self.folder)
+        text, code = report_process.show(self.folder, self.tables)
         requests, failures = self.collector.requests, self.collector.failures
         if code != PASSED or self._inconclusive() or not requests:
             return text, INCONCLUSIVE
@@ -68,12 +70,12 @@ class StudyEnd:
 
     def _judged(self) -> tuple[str, int]:
         """By the gate; where that cannot be done, the report without it."""
-        text, code = self.gate.judge()
+        text, code = self.gate.judge(self.tables)
         if code in (PASSED, FAILED, INCONCLUSIVE):
             return text, code
-        report, _ = report_process.show(self.folder)
-        mend = f"mend that, and judge it again with python -m reports gate {self.folder}"
-        return f"{report}\n{text}\ninferswarm: there are no verdicts on this study; {mend}", INCONCLUSIVE
+        report, _ = report_process.show(self.folder, self.tables)
+        fix = f"fix that, and judge it again with python -m reports gate {self.folder}"
+        return f"{report}\n{text}\ninferswarm: there are no verdicts on this study; {fix}", INCONCLUSIVE
 
     def _write_raw(self) -> None:
         """The single requests; without them the study is as good as with them."""

@@ -3,25 +3,28 @@
 from locust.env import Environment
 from locust.runners import MasterRunner, Runner
 
+import argparse
 import atexit
 import functools
 import logging
 import os
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import gevent
 
-from reports.format import plain_lines
+from reports.format import plain_lines, plural
 from reports.ledger.ledger import LedgerWriter
 from swarm.distributed.collector import Collector
 from swarm.distributed.workers import Workers
 from swarm.errors import SwarmError, TimeIsOverError, UsageError
 from swarm.events import StudyEnded
 from swarm.launcher.launch_info import LaunchInfo
-from swarm.locust_patches.patches import hush_locust
+from swarm.locust_patches.patches import follow_study, hush_locust
 from swarm.locust_patches.signals import MasterSignals, to_the_end
 from swarm.options.model import Options
 from swarm.options.parse import changes, resolve
@@ -30,14 +33,15 @@ from swarm.output.gate import Gate
 from swarm.output.prometheus import Live, start_exporter
 from swarm.output.results_folder import header, make_folder, new_folder, open_ledger
 from swarm.output.run_fold import RunFold
+from swarm.plan.estimate import in_words
 from swarm.plan.matrix import Size, StudyDefinition
-from swarm.plan.schedule import Schedule
+from swarm.plan.schedule import Schedule, painted
 from swarm.redaction import redact_output
 from swarm.sampling.kubernetes import NO_COUNTERS, cluster_of
 from swarm.sampling.machine import ServerMemory
 from swarm.sampling.sampler import Sampler, open_sources
 from swarm.sampling.triton_trace import TraceReader
-from swarm.study.build_schedule import schedule_of, varies_servers
+from swarm.study.build_schedule import check_cells, schedule_of, varies_servers
 from swarm.study.conductor import Conductor
 from swarm.study.dependencies import Dependencies, Users
 from swarm.study.finish import INCONCLUSIVE, USAGE, StudyEnd
@@ -45,7 +49,7 @@ from swarm.study.handout import check_reach, hand_out, wait_for_workers
 from swarm.study.run_phases import Terms
 from swarm.targets.discover import own_endpoints
 from swarm.targets.embedded import profile_argv, profile_operators, wants_profile
-from swarm.targets.endpoints import check_metrics, chosen, metrics_addresses
+from swarm.targets.endpoints import check_metrics, chosen, metrics_addresses, possible
 from swarm.targets.golden import from_file
 from swarm.targets.model_settings import ModelControl
 from swarm.targets.servers import Servers, caveats_of, elsewhere
@@ -54,11 +58,12 @@ from users.inputs.images import ImageSet, ImageSetError, load_images
 
 if TYPE_CHECKING:
     # A headless study imports nothing of the page.
+    from swarm.web.form import StartForm
     from swarm.web.page import LivePage
 
 logger = logging.getLogger("inferswarm")
 NOTHING = "none"
-"""Of --emulate: real models, where a study emulates by itself."""
+"""A value of --emulate: real models, for a study that emulates by default."""
 
 
 def emulation(asked: str, own: str) -> str:
@@ -83,13 +88,16 @@ class Master:
         self._live = Live()
         self._closing_text = ""
         self._elsewhere: dict[str, str] = {}
-        """Endpoints that are somewhere else for some workers, and where."""
+        """Endpoints with another address for some workers, and that address."""
         self._page = live_page(web_ui)
+        if self._page:
+            self._page.form = self._start_form()
         self._gate = Gate(self._say)
         self._fold = RunFold()
         self._fold.listeners.append(lambda second: self._gate.on_second(second))
         self._events = Dispatcher(self._fold, self._say)
         self._collector.listeners.append(self._events.on_record)
+        follow_study(environment, self._collector.listeners)
         self._signals = MasterSignals(environment, runner, web_ui)
         atexit.register(self._servers.embedded.stop)
         environment.events.quit.add_listener(self._show_closing_text)
@@ -112,6 +120,8 @@ class Master:
         if options.prometheus_port:
             start_exporter(options.prometheus_host, options.prometheus_port, self._live)
         check_metrics(options.urls, options.security)
+        if self._environment.web_ui is None:
+            check_cells(self._study, possible(asked, options), options)
         # From the page, another study's settings may be asked for at any time.
         varied = self._environment.web_ui is not None or varies_servers(self._study, asked, options)
         self._cluster = cluster_of(options, self._say)
@@ -127,11 +137,31 @@ class Master:
         sources = functools.partial(open_sources, metrics=metrics, namespace=place, cluster=self._cluster)
         self._sampler = Sampler(self._collector.write, sources)
         if self._page:
-            self._say(f"live page: {self._page.place} below the web UI's address")
+            self._say(f"plan, start and follow the study at {self._page.url}")
 
-    def _resolved(self) -> Options:
-        """The options as they stand now; embedded servers emulate what the study says. Raises UsageError."""
-        options = resolve(self._environment.parsed_options)
+    def _start_form(self) -> "StartForm":
+        """What the page's form asks for, and the plan of a filled one."""
+        from swarm.web.form import OUTPUT, TARGETS, StartForm
+
+        def facts() -> dict[str, list[str]]:
+            targets = [f"{endpoint.name} at {endpoint.shown}" for endpoint in self._servers.endpoints]
+            return {TARGETS: targets, OUTPUT: [f"results and report in {self._options.results_dir}/"]}
+
+        return StartForm(lambda: self._environment.parsed_options, facts, self._plan)
+
+    def _plan(self, form: Mapping[str, str]) -> tuple[str, Size]:
+        """What a study with these options would do. Raises UsageError; servers are asked nothing."""
+        options = self._resolved(form)
+        gate = Gate.of(options, self._say)
+        schedule, size = self._schedule(replace(options, baseline=gate.baseline), gate)
+        return in_words(schedule.planned, size.warm_up), size
+
+    def _resolved(self, form: Mapping[str, str] = MappingProxyType({})) -> Options:
+        """The options as they stand, or a form changes them; embedded servers emulate what the study says.
+
+        Raises UsageError.
+        """
+        options = resolve(argparse.Namespace(**{**vars(self._environment.parsed_options), **form}))
         stand_in = self._study.emulate if options.embedded else ""
         return replace(options, emulate=emulation(options.emulate, stand_in))
 
@@ -153,7 +183,9 @@ class Master:
         )
         own, logs, ratio = self._servers.embedded, self._launch.logs, options.max_failure_ratio
         end = StudyEnd(
-            conductor, self._collector, ledger, folder, own, self._say, ratio, self._gate, self._events, logs
+            *(conductor, self._collector, ledger, folder, own, self._say, ratio, self._gate, self._events),
+            worker_logs=logs,
+            tables=options.tables,
         )
         status, reason = "interrupted", "stopped before its end"
         try:
@@ -178,10 +210,15 @@ class Master:
         options = self._resolved()
         gate = self._gate = Gate.of(options, self._say)
         options = replace(options, baseline=gate.baseline)
+        return options, *self._schedule(options, gate, self._control.check, self._say)
+
+    def _schedule(
+        self, options: Options, gate: Gate, *check_and_say: Callable[..., None]
+    ) -> tuple[Schedule, Size]:
+        """As `schedule_of`, with this process's workers and servers. Raises UsageError."""
         workers = self._launch.workers if isinstance(self._runner, MasterRunner) else 1
-        study, endpoints, launch = self._study, self._servers.endpoints, self._launch
-        check, say = self._control.check, self._say
-        return options, *schedule_of(study, endpoints, options, launch, gate, workers, check, say)
+        endpoints = self._servers.endpoints
+        return schedule_of(self._study, endpoints, options, self._launch, gate, workers, *check_and_say)
 
     def _dependencies(self) -> Dependencies:
         """What the conductor acts through; several replicas have no counters in common."""
@@ -207,7 +244,7 @@ class Master:
 
     def _new_ledger(self, folder: Path, options: Options, schedule: Schedule, size: Size) -> LedgerWriter:
         """A ledger with its header. Raises UsageError."""
-        began = self._launch.command or ["locust", *sys.argv[1:]]
+        began = self._launch.command or [as_typed(sys.argv[0]), *sys.argv[1:]]
         command = [*began, *changes(self._options, options)]
         about, runs = options.resolved(size), schedule.planned
         head = header(self._study, about, command, runs, self.images, self._servers)
@@ -225,8 +262,10 @@ class Master:
         self._launch.tell_begun()
         # From here on Locust's state says that a test is on, so that Stop and Ctrl-C reach this greenlet.
         self._users.spawn(0)
-        runs = f"{len(schedule.planned)} runs" if schedule.planned else "runs as the search needs"
-        size = f"{runs} ({options.size}), {count} worker(s)"
+        runs = (
+            plural(len(schedule.planned), "run") if schedule.planned else "as many runs as the search needs"
+        )
+        size = f"{runs} ({options.size}), {plural(count, 'worker')}"
         self._say(f"{self._study.title}: {size}, results in {folder}/")
         hand_out(self._workers, self._servers.endpoints, self.images, options)
         told = check_reach(self._workers, self._servers.endpoints, self._launch.ways(options.links))
@@ -271,9 +310,16 @@ class Master:
         Servers' and workers' own words may be in it, and terminals obey characters.
         """
         if self._environment.web_ui is None:
-            print(plain_lines(text), flush=True)
+            shown = plain_lines(text)
+            print(painted(shown) if sys.stdout.isatty() else shown, flush=True)
         else:
             logger.info(plain_lines(text))
+
+
+def as_typed(program: str) -> str:
+    """How the program is called again from here: .venv/bin/locust, or its name where it is not below."""
+    below = os.path.relpath(program)
+    return program.rpartition("/")[2] if below.startswith("..") else below
 
 
 def live_page(web_ui: Any) -> "LivePage | None":

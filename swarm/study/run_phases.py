@@ -14,10 +14,10 @@ from users.load.load_profile import base_per_s
 
 ACKNOWLEDGE_S = 10.0
 STALL_S = 30.0
-"""A phase in which nothing has finished for this long beyond the request timeout is given up."""
+"""A phase in which nothing has finished for this long beyond the request timeout is abandoned."""
 POLL_S = 0.02
 LEAD_S = 0.05
-"""Time for the message that begins a phase of open load: all workers' schedules start at one moment."""
+"""Time for the message that begins an open-loop phase: all workers' schedules start at one moment."""
 
 
 class RunLog:
@@ -124,7 +124,7 @@ class RunPhases:
                 finished, moved = collector.ok + collector.failed, deps.clock()
             if deps.clock() > moved + self._terms.stall_s:
                 given_up = f"nothing finished for {self._terms.stall_s:g} s in the {phase}"
-                raise RunFailedError(f"{given_up}, so it was given up")
+                raise RunFailedError(f"{given_up}, so it was abandoned")
 
     def _whole_second(self) -> int:
         """A whole second of the wall clock that is LEAD_S away: windows and samples are of such seconds, and
@@ -137,7 +137,7 @@ class RunPhases:
         return start_ns
 
     def _orders(self, phase: str, start_utc_ns: int) -> dict[str, Any]:
-        """What workers must know of a phase; the schedule of an open load is the same for each."""
+        """What workers must know of a phase; an open-loop schedule is the same for each."""
         cell = self.run.cell
         seed = f"{self._terms.seed}/{cell.name}/{self.run.repeat}/{phase}"
         # A warm-up at the peak would have called the autoscaler before anybody looks.
@@ -173,12 +173,14 @@ class RunPhases:
         self.check()
         self._note_lost(self._run_workers.lost())
         for name in self._run_workers.joined():
-            self._caveat("worker-joined", f"worker {name} came in the middle")
+            self._caveat("worker-joined", f"worker {name} connected during the run")
         for name in self._deps.workers.keep_seats():
             self._short = True
-            self._caveat("worker-joined", f"worker {name} came in the middle of a cell for others: sent home")
+            self._caveat(
+                "worker-joined", f"worker {name} connected during a cell for other workers: dismissed"
+            )
         if not self._run_workers.ids:
-            raise self._nobody("every worker of it is gone")
+            raise self._nobody("all its workers are lost")
         if self._short:
             # The load goes on whole, on those that are left.
             self._short = False
@@ -188,8 +190,8 @@ class RunPhases:
     def _nobody(self, text: str) -> RunFailedError | StudyError:
         """The end of the run where others have no part in it and may carry the next ones, or of the study."""
         if self._deps.workers.alive():
-            return RunFailedError(f"{text}; look at their consoles")
-        return StudyError(f"{text}, and there is no other; look at their consoles")
+            return RunFailedError(f"{text}; check their consoles")
+        return StudyError(f"{text}, and there is no other; check their consoles")
 
     def check(self) -> None:
         """Raises StudyError where the ledger cannot be written or a threshold stops the study, RunFailedError
@@ -199,7 +201,9 @@ class RunPhases:
             raise RunFailedError(self._missing)
         cell, workers = self.run.cell, len(self._run_workers.ids)
         if cell.open and cell.users < workers:
-            raise RunFailedError(f"--max-in-flight {cell.users}: give at least one each to {workers} workers")
+            raise RunFailedError(
+                f"--max-in-flight {cell.users}: must be at least 1 for each of {workers} workers"
+            )
         if self._deps.collector.fault:
             raise StudyError(self._deps.collector.fault)
         if stopped := self._deps.stopped():

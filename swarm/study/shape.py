@@ -34,7 +34,7 @@ class StudyShape(StudyDefinition, LoadTestShape):
     abstract = True
     endpoints: ClassVar[Sequence[str]] = FIVE
     workers: ClassVar[int] = 1
-    """How many worker processes `python -m swarm run` starts where --workers does not say."""
+    """How many worker processes `python -m swarm run` starts without --workers."""
     master: Master | None = None
 
     def tick(self) -> None:
@@ -43,7 +43,7 @@ class StudyShape(StudyDefinition, LoadTestShape):
         Locust polls a shape each second to adjust users. Walking the cells inside one call instead costs no
         second at each change of cell, and ends the study before Locust tears the workers down.
         """
-        assert self.master is not None, "the init event sets the master up"
+        assert self.master is not None, "the init event sets up the master"
         self.master.conduct()
 
 

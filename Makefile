@@ -12,7 +12,7 @@ BY_HASH := --require-hashes --no-deps -r requirements.lock
 SUPPLY := $(VENV)/supply/.set-up
 
 .DEFAULT_GOAL := help
-.PHONY: help setup step7 web servers drills check soak lock licences audit clean bench gpu-pack test-fresh \
+.PHONY: help setup step7 web servers drills check soak lock licences audit clean bench gpu-pack pictures test-fresh \
   quick quick-reports quick-patched quick-unpatched test test-patched test-studies test-unpatched test-reports \
   test-slow slow-soak slow-others slow-studies slow-readme slow-patched slow-unpatched
 
@@ -129,6 +129,9 @@ slow-unpatched:
 
 gpu-pack: setup ## what a GPU host without a network lacks, in parts: docs/gpu_host.md (ARGS=--python 3.13)
 	$(BIN)/python -m swarm.gpu_pack.build $(ARGS)
+
+pictures: setup ## the pictures of README.md and docs/report.md, of a study in results/ (ARGS=results/NAME)
+	$(BIN)/python docs/pictures/make.py $(ARGS)
 
 bench: setup ## every benchmark that has a bound, and which of them broke (ARGS=NAME… for some)
 	$(BIN)/python -m benchmarks $(ARGS)

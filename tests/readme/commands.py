@@ -1,4 +1,4 @@
-"""The commands of the README, as they stand there but for host names, and how tests run them."""
+"""The commands of the README and its pages, as they stand there but for host names; how tests run them."""
 
 from __future__ import annotations
 
@@ -10,37 +10,34 @@ from pathlib import Path
 
 from tests.locustfiles.console import ROOT, Console, few_pictures
 
+PAGES = tuple(f"docs/{name}.md" for name in ("studies", "run", "results", "report", "development"))
+"""Where the README leads: a command stands on one of these pages or in the README, and only once."""
 SHORT = ["--iterations", "2", "--seconds", "0.1", "--warm-up", "0.5", *few_pictures()]
 EIGHT = ["--cells", "*/b1/c8"]
 
 
 def commands() -> list[str]:
-    """The lines after `$` in the README's console blocks."""
-    blocks = re.findall(r"```console\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    return [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
+    """The lines after `$` in the console blocks."""
+    lines = [line for text in blocks("console") for line in text.splitlines()]
+    return [line[2:] for line in lines if line.startswith("$ ")]
 
 
 def command(*parts: str) -> list[str]:
-    """The one README command that has all these parts, its host names replaced by this machine's."""
+    """The one command that has all these parts, its host names replaced by this machine's."""
     (found,) = [line for line in commands() if all(part in line for part in parts)]
     return shlex.split(found.replace("gpu-host", "127.0.0.1").replace("10.0.0.5", "127.0.0.1"))
 
 
 def toml_block(start: str) -> str:
-    """The README's one TOML file that begins so."""
-    return block("toml", start)
+    """The one TOML file that begins so."""
+    (found,) = [text for text in blocks("toml") if text.startswith(start)]
+    return found
 
 
-def text_block(start: str) -> str:
-    """The README's one excerpt of what a program prints that begins so."""
-    return block("text", start)
-
-
-def block(kind: str, start: str) -> str:
-    """The one block of a kind that begins so."""
-    blocks = re.findall(rf"```{kind}\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    (found,) = [text for text in blocks if text.startswith(start)]
-    return str(found)
+def blocks(kind: str) -> list[str]:
+    """The blocks of a kind, page by page."""
+    pages = [(ROOT / name).read_text(encoding="utf-8") for name in ("README.md", *PAGES)]
+    return [text for page in pages for text in re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL)]
 
 
 def run(arguments: list[str], folder: Path, seconds: float = 240) -> Console:

@@ -1,4 +1,4 @@
-"""Every command of the README is run somewhere in this folder; here, those that need no servers."""
+"""Every command of the README and its pages is run somewhere in this folder; here, those without servers."""
 
 from __future__ import annotations
 

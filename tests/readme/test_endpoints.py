@@ -1,4 +1,4 @@
-"""The README's commands that ask endpoints of any model: a Triton that others made, and an HTTP service."""
+"""The commands that ask endpoints of any model: a Triton that others made, and an HTTP service."""
 
 from __future__ import annotations
 
@@ -16,26 +16,27 @@ from benchmarks.strange_servers.tritonserver import triton
 from server.models.export import export, onnx_path, weights_folder
 from server.spec import ModelSpec
 from tests.locustfiles.console import ROOT, Console
-from tests.readme.commands import SHORT, command, run, text_block, toml_block
+from tests.readme.commands import SHORT, command, run, toml_block
 from tests.stand_ins import stand_in
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 PLACES = ("127.0.0.1:8001", "127.0.0.1:9001")
-"""Where the README has its Tritons."""
+"""Where README and docs/results.md have their Tritons."""
+ENDPOINTS = (ROOT / "docs/endpoints.md").read_text(encoding="utf-8")
 MS = re.compile(r"\d+\.\d ms")
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """The gRPC address of a tritonserver with the model that the README asks."""
+    """The gRPC address of a tritonserver with the model that the README measures."""
     export(ModelSpec(), weights_folder())
     with triton(onnx_path(ModelSpec())) as found:
         yield found.grpc
 
 
 def at(words: list[str], address: str) -> list[str]:
-    """A command with that address in place of the README's."""
+    """A command with that address in place of the written one."""
     for place in PLACES:
         words = [word.replace(place, address) for word in words]
     return words
@@ -51,9 +52,11 @@ def measured(words: list[str], folder: Path, *more: str) -> Console:
     return console
 
 
-def test_what_the_probe_prints_is_what_the_readme_shows(tmp_path: Path, address: str) -> None:
-    said = run(at(command("swarm probe"), address), tmp_path, 60).text.replace(address, "gpu-host:8001")
-    shown = text_block("siglip: triton+grpc://")
+def test_the_probe_prints_what_docs_endpoints_shows(tmp_path: Path, address: str) -> None:
+    asked = command("swarm probe")
+    assert " ".join(asked[1:]) in ENDPOINTS.replace("gpu-host", "127.0.0.1")
+    said = run(at(asked, address), tmp_path, 60).text.replace(address, "gpu-host:8001")
+    (shown,) = re.findall(r"```text\n(siglip: .*?)```", ENDPOINTS, re.DOTALL)
     assert len(shown.splitlines()) == 10
     assert MS.sub("ms", said).startswith(MS.sub("ms", shown))
 

@@ -136,16 +136,16 @@ def test_the_codec_is_one(tmp_path: Path, address: str) -> None:
 
 
 CASES = {
-    "`name one by --output NAME`": ("triton+http://{address}/siglip",),
-    "`serve a model before it that takes 3`": ("triton+http://{address}/depth",),
+    "`choose one with --output NAME`": ("triton+http://{address}/siglip",),
+    "`put a model in front of it that takes 3`": ("triton+http://{address}/depth",),
     "`give --shape pixel_values=B,3,384,384`": ("triton+http://{address}/plain",),
     "`describe it in a TOML file`": ("http://{address}/v1/embeddings",),
     "`no 'data' in the answer, which has object, result`": ("/wordy",),
     "`send the picture as $data_url, or set body.fetched_by_server = true`": ("https://cdn.example/cat.jpg",),
-    "`CLIP_KEY is not set, and the header x-api-key has it in it; export it`": ("no key",),
+    "`CLIP_KEY is not set, and the header x-api-key uses it; export it`": ("no key",),
     "`set max_batch = 1`": ("/one",),
     "`rows come in another order; give answer.order`": ("no order",),
-    "`give them spaces of their own`": ("$data_url", "$jpeg_base64"),
+    "`give them different spaces`": ("$data_url", "$jpeg_base64"),
 }
 """By what the page quotes, which targets lead to it: URLs, or what is other in FILE."""
 

@@ -57,7 +57,7 @@ def test_make_step7(tmp_path: Path) -> None:
     assert "Serial throughput" in again.text
     beside = command("reports compare")
     compared = run([*beside[:-1], folder, "--out", str(tmp_path / "beside")], tmp_path, 60)
-    assert "Base A: step7-a100" in compared.text
+    assert "Base: step7-a100" in compared.text
     assert (tmp_path / "beside" / "compare.html").stat().st_size > 0
 
 

@@ -1,4 +1,4 @@
-"""The README's commands that make network namespaces, or ask hosts by ssh."""
+"""The commands of docs/run.md and docs/studies.md that make network namespaces, or ask hosts by ssh."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_what_slows_grpc(tmp_path: Path) -> None:
 
 @needs_sshd
 def test_hosts(tmp_path: Path) -> None:
-    """The README's hosts, of which the one by ssh is this machine, with a git checkout of its own."""
+    """The hosts of docs/run.md, of which the one by ssh is this machine, with a git checkout of its own."""
     text = toml_block("[[host]]")
     with Sshd(tmp_path) as sshd:
         there = checkout_at(tmp_path / "load-2")
@@ -56,4 +56,4 @@ def test_hosts(tmp_path: Path) -> None:
             words += ["--ssh-config", str(sshd.config)]
             said = run(words, tmp_path, 120).text
             assert re.search(r"far +ssh +yes", said), said
-            assert re.search(r"near +netns +made when it runs", said), said
+            assert re.search(r"near +netns +created when the study runs", said), said

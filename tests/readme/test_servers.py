@@ -1,4 +1,4 @@
-"""The README's commands that ask servers of one's own: those of `make servers`, on the ports it names."""
+"""The commands that ask servers of one's own: those of `make servers`, on the ports in docs/run.md."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from tests.readme.commands import EIGHT, SHORT, command, run, toml_block
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 COMPILED = ["--trt-model", "openclip_vit_b32_openvino"]
-"""The embedded servers that stand for the README's gpu-host have OpenVINO's model in the compiled slot."""
+"""The embedded servers that stand for gpu-host have OpenVINO's model in the compiled slot."""
 
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
-    """`make servers`, on the ports that the README names."""
+    """`make servers`, on the ports in docs/run.md."""
     console = Console(command("make servers"), tmp_path_factory.mktemp("servers"))
     try:
         console.wait_for("Ctrl-C stops them", 240)
         for port in ("8002", "8010", "8011", "8020", "8021"):
-            assert f"127.0.0.1:{port}" in console.text, "the README's ports are taken by something else"
+            assert f"127.0.0.1:{port}" in console.text, "its ports are taken by something else"
         yield console
     finally:
         if console.process.poll() is None:

@@ -79,12 +79,12 @@ KINDS = {
         "a worker was lost",
     ),
     "worker-joined": CaveatKind(
-        "Run the cell again: its users were spread anew while it was measured.",
+        "Run the cell again: its users were redistributed while it was measured.",
         _VOID,
         "a worker joined",
     ),
     "users-missing": CaveatKind(
-        "Look at the workers' consoles; run the cell again with all its users.",
+        "Check the workers' consoles; run the cell again with all its users.",
         _VOID,
         "users were missing",
     ),
@@ -99,12 +99,12 @@ KINDS = {
         "results were lost",
     ),
     "cut-short": CaveatKind(
-        "Run the cell again: what was done at its end is not known.",
+        "Run the cell again: its end was not recorded.",
         _VOID | Trait.BY_STOPPING,
         "cut short",
     ),
     "cold-shape": CaveatKind(
-        "Let the server meet this batch size before measuring it, by a longer warm-up; run again.",
+        "Use a longer warm-up, so that the server has run this batch size before it is measured; run again.",
         _VOID,
         "the server was cold",
     ),
@@ -122,7 +122,7 @@ KINDS = {
         "Keep connections (--channels per-user), raise `ulimit -n` and the range of local "
         "ports, or add hosts: these failures are not the server's.",
         Trait.TAINTS | Trait.OF_CLIENT,
-        "the client had no port or file left",
+        "the client ran out of ports or file descriptors",
     ),
     "rate-missed": CaveatKind(
         "Add workers or lower the rate: the numbers belong to the rate that was offered.",
@@ -137,12 +137,12 @@ KINDS = {
     "settings-differ": CaveatKind(
         "Keep others from loading the model while the study runs, then run the cell again.",
         Trait.TAINTS,
-        "the server was set otherwise",
+        "the server's settings differed",
     ),
     "topology-differs": CaveatKind(
         "Start as many workers and hosts as the cell asks for, then run it again.",
         Trait.TAINTS,
-        "other workers or hosts took part",
+        "the workers or hosts differed",
     ),
     "dropped-arrivals": CaveatKind(
         "Lower the rate, or raise --max-in-flight: as many as it allows were in use.",
@@ -155,45 +155,43 @@ KINDS = {
         "requests failed",
     ),
     "clock-stepped": CaveatKind(
-        "Read times of day as of the clock before it was set; durations are not touched by it."
+        "Times of day follow the clock as it was before the step; durations are not affected."
     ),
     "connections-differ": CaveatKind(
-        "Look for a proxy or a pool: what is said of connections rests on those seen."
+        "Look for a proxy or a pool: figures on connections use those that were seen."
     ),
     "few-samples": CaveatKind("Measure longer, or leave the high percentiles out of any conclusion."),
     "late-arrivals": CaveatKind(
-        "Raise --max-in-flight, or see the workers' CPU and lag; latency holds the delay."
+        "Raise --max-in-flight, or check the workers' CPU and lag; the latency includes the delay."
     ),
     "link-differs": CaveatKind(
-        "Read its figures as of the link that was measured; free its cores, or fix the profile."
+        "The figures apply to the link as measured; free its cores, or fix the profile."
     ),
     "out-of-range": CaveatKind(
         "Look for a clock that jumped or a request that hung; such values were clamped."
     ),
     "path-gap": CaveatKind(
-        "Connections were closed between the looks at them: turn keep-alive on, or read the path as unknown."
+        "Connections were closed between readings: turn keep-alive on, or treat the path as unknown."
     ),
     "probe-gap": CaveatKind(
         "Let the server's statistics, configuration and metrics be read from the master."
     ),
     "random-input": CaveatKind(
-        "Read its figures as of random numbers: the load is real, and the embeddings mean nothing."
+        "The inputs are random numbers: the load is real, the embeddings mean nothing."
     ),
-    "targets-differ": CaveatKind("Give IP addresses, or let the name stand for the same ones on every host."),
-    "tls-unverified": CaveatKind("Give the server's authority by --tls-ca in place of --tls-no-verify."),
+    "targets-differ": CaveatKind(
+        "Use IP addresses, or make the name resolve to the same ones on every host."
+    ),
+    "tls-unverified": CaveatKind("Use --tls-ca with the server's CA certificate instead of --tls-no-verify."),
     "trace-gap": CaveatKind(
-        "Read the trace as of the requests found alone; for all of them, raise --raw-results."
+        "The trace covers only the requests that were found; raise --raw-results to cover all."
     ),
     "unexplained": CaveatKind(
-        "See docs/attribution.md for what can hide there; do not read the parts as the whole."
+        "See docs/attribution.md for possible causes; the known parts do not add up to the whole."
     ),
     "unsteady": CaveatKind("Warm up longer, or find out what else the server is doing."),
-    "varying-load": CaveatKind(
-        "Read its stages under Autoscaling: figures of the whole run belong to no one rate."
-    ),
-    "warm-up-failures": CaveatKind(
-        "Look at the server's log: its answers failed before the measuring began."
-    ),
+    "varying-load": CaveatKind("Read its stages under Autoscaling: the run as a whole has no single rate."),
+    "warm-up-failures": CaveatKind("Look at the server's log: requests failed during the warm-up."),
 }
 """Every kind of caveat by its code: those that invalidate, the gravest first, then all others."""
 

@@ -86,12 +86,12 @@ def _settings(run: Summary) -> Iterator[str]:
     if told is None:
         return
     if run.instances and told.instances not in (None, run.instances):
-        yield f"instances asked for: {run.instances}, by the server's word: {told.instances}"
+        yield f"instances asked for: {run.instances}, according to the server: {told.instances}"
     asked, delay_ns = run.queue_delay_us, told.batching_delay_ns
     if asked is not None and told.batching and delay_ns not in (None, asked * NS_PER_US):
-        yield f"queue delay asked for: {asked} us, by the server's word: {(delay_ns or 0) // NS_PER_US} us"
+        yield f"queue delay asked for: {asked} us, according to the server: {(delay_ns or 0) // NS_PER_US} us"
 
 
 def _other(name: str, asked: int, seen: int | None) -> Iterator[str]:
     if asked and seen is not None and asked != seen:
-        yield f"{name} asked for: {asked}, that took part: {seen}"
+        yield f"{name} asked for: {asked}, used: {seen}"

@@ -42,7 +42,9 @@ def client_caveats(
         few = f"{kept.dropped:,} of {kept.due or 0:,} arrivals were never sent"
         yield caveat("dropped-arrivals", f"{few}: the slowest are missing from the percentiles")
     if count := counts.failure_kinds[EXHAUSTED]:
-        yield caveat("client-exhausted", f"{count:,} of {sent:,} requests found no port or open file left")
+        yield caveat(
+            "client-exhausted", f"{count:,} of {sent:,} requests found no free port or file descriptor"
+        )
     yield from _rate_missed(planned, kept.offered)
     if outside := [f"{name} {count:,}" for name, count in sorted(counts.out_of_range.items()) if count]:
         yield caveat("out-of-range", f"values below 0 or above an hour: {', '.join(outside)}")

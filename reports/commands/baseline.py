@@ -57,7 +57,7 @@ def _useless(path: Path, study: Study) -> str:
     if why := incomplete(study.status):
         return f"{path}: {why}"
     if not any(_counting(source_of([(path, study)]))):
-        return f"{path}: has no run that counts: read its caveats, mend their causes, and run it again."
+        return f"{path}: has no run that counts: read its caveats, fix their causes, and run it again."
     return ""
 
 

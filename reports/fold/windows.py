@@ -31,10 +31,10 @@ class Results:
     names: Set[str] | None = None
     ok: int = 0
     images: int = 0
-    spread_milli_images: int = 0
     late: int | None = 0
     failure_kinds: Counter[str] = field(default_factory=Counter)
     histograms: dict[str, Buckets] = field(default_factory=dict)
+    spread_milli_images: int = 0
 
     @property
     def failures(self) -> int:

@@ -154,7 +154,7 @@ def measured(claim: Claim) -> str:
     what = require.column if require.absolute else f"ratio of {require.column}"
     if require.to_baseline:
         what += " to the baseline"
-    interval = "" if found.certain else f" (95 % interval {text(found.low)} to {text(found.high)})"
+    interval = "" if found.certain else f" (95 % CI {text(found.low)} to {text(found.high)})"
     return f"{what} {text(found.value)}{interval}, {allowed(threshold)}"
 
 

@@ -23,7 +23,7 @@ from reports.summary.summary import Summary
 FULL_SHARE = 0.85
 """Of the rate that was told: dips after a loss and pauses between requests take the rest."""
 QUEUE_TIMES, QUEUE_NS = 2.0, 5_000_000
-"""Round trip over its least where a queue stands on the way: a buffer holds about a round trip's worth of
+"""Round trip over its least where a queue builds up on the path: a buffer holds about a round trip's worth of
 bytes or more. The second bound keeps out loopbacks and local networks, where scheduling alone doubles it."""
 QUEUE_WINDOW_USE = 0.2
 """Of the windows: without much under way, a long round trip is a held-back acknowledgement."""
@@ -91,7 +91,7 @@ def _full_queue(run: Summary) -> Limit | None:
     if use is not None and use < QUEUE_WINDOW_USE:
         return None
     rate = "" if path.wire_bytes_per_s is None else f" at {_mbit(path.wire_bytes_per_s)} Mbit/s sent"
-    said = f"{round_trips_said(path)}: a queue stands on the way{rate}"
+    said = f"{round_trips_said(path)}: a queue builds up on the path{rate}"
     more = "" if run.link_bytes_per_s else " With --link-mbit the rate itself can be judged."
     return Limit("link", f"{said}; {_path_said(run)}", LESS + more)
 
@@ -130,7 +130,7 @@ def _evidence(run: Summary, path: Path, held: str) -> str:
         said.append(round_trips_said(path))
     lost = loss_share(path)
     if lost and path.retransmits:
-        said.append(f"{path.retransmits:,} segments ({digits(100 * lost)} %) were sent again")
+        said.append(f"{path.retransmits:,} segments ({digits(100 * lost)} %) were retransmitted")
     return "; ".join([*said, _path_said(run)])
 
 

@@ -30,7 +30,7 @@ FAILED_SHARE = 0.1
 server too."""
 LEAST_SUCCESSES = 10
 """Behind any mean: of fewer, one slow request moves it by more than a tenth."""
-VARIED = "the rate changed during the run, so no one thing holds all of it back"
+VARIED = "the rate changed during the run, so no single limit applies to all of it"
 SHORT_NS = 2_000_000
 """Between client and server: so little is no long path, even where the connections were not looked at."""
 HANDLING_NS, HANDLING_BYTES_PER_S = 2_000_000, 500_000_000
@@ -97,7 +97,7 @@ def upstream_untold(run: Summary) -> Limit | None:
     if not at_least(upstream_share(run), MOST):
         return None
     took = f"{ms(run.server.parts['upstream'])} of {ms(service_ns(run))} ms"
-    why = f"the gateway waited {took} for its upstream: in its queue, for its work or on the way is not told"
+    why = f"the gateway waited {took} for its upstream: in its queue, its work or the network is not known"
     advice = "Measure the upstream's own endpoint, whose counters tell these apart, at the same load."
     return Limit("inconclusive", why, advice)
 
@@ -108,7 +108,7 @@ def unexplained(run: Summary) -> Limit | None:
     if left is None or whole is None or run.network_ns is None:
         return None
     said = f"{ms(abs(left))} ms beside a latency of {ms(whole)} ms"
-    advice = "See docs/attribution.md for what can hide there; look at proxies and at the server's front end."
+    advice = "See docs/attribution.md for possible causes; look at proxies and at the server's front end."
     if left < -UNEXPLAINED_SHARE * whole:
         return Limit("inconclusive", f"the parts come to more than was measured: {said}", advice)
     handling = HANDLING_NS + 1e9 * (run.counts.request_bytes or 0) / HANDLING_BYTES_PER_S
@@ -125,7 +125,7 @@ def path_unseen(run: Summary) -> Limit | None:
     if seen or not at_least(path_share(run), MOST) or (path_ns(run) or 0) <= SHORT_NS:
         return None
     why = f"the path took {ms(path_ns(run))} of {ms(service_ns(run))} ms, and its connections were not seen"
-    advice = "Run the workers on Linux, whose kernel tells of connections, and with keep-alive."
+    advice = "Run the workers on Linux, whose kernel reports connections, with keep-alive on."
     return Limit("inconclusive", why, advice)
 
 
@@ -137,7 +137,7 @@ def queue_or_loss(run: Summary) -> Limit | None:
     if near_least(path) or shows_room(path) or not fills_windows(run, path):
         return None
     why = f"{round_trips_said(path)}, with full windows: a full link or few connections"
-    return Limit("inconclusive", why, "Say the link's rate with --link-mbit, then run again.")
+    return Limit("inconclusive", why, "Give the link's rate with --link-mbit, then run again.")
 
 
 def host_full(run: Summary) -> Limit | None:
@@ -171,8 +171,12 @@ def offered_load(run: Summary) -> Limit:
     """What holds where no other rule does: nothing was found full, and the time is explained."""
     said = "; ".join([_load(run), *_room(run)])
     if run.load == "closed":
-        return Limit("offered-load", said, "Add users: nothing was full, so more of them would give more.")
-    return Limit("offered-load", said, "Ask for a higher rate: the server kept up with this one.")
+        return Limit(
+            "offered-load",
+            said,
+            "Add users: nothing was saturated, so more users would raise the throughput.",
+        )
+    return Limit("offered-load", said, "Raise the rate: the server kept up with this one.")
 
 
 def _load(run: Summary) -> str:

@@ -13,7 +13,7 @@ SILENT = (
     "state no times of their own: the queue and the compute time of each",
 )
 """Of one endpoint, and of several."""
-UNTOLD = "are not told apart, and are in unexplained with whatever else was not measured"
+UNTOLD = "are unknown, and are part of unexplained"
 
 
 def disclosures(study: Study, endpoints: Iterable[str]) -> tuple[str, ...]:

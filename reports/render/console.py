@@ -23,7 +23,8 @@ WIDE = 7
 
 def render_console(page: Page, console: Console, tables: bool = True) -> None:
     """Prints the first screen, then the short tables of the brief sections and the names of the long ones."""
-    console.print(Text(plain(page.title), style="bold"), Text(plain(page.facts), style="dim"))
+    console.print(Text(plain(page.title), style="bold"))
+    console.print(Text(plain(page.facts), style="dim"))
     if page.banner:
         console.print(Text(plain(" ".join(page.banner)), style="dim"))
     for notice in page.notices:

@@ -67,9 +67,9 @@ def resting_on(runs: Runs, value: Value) -> Runs:
 def scarcity(counts: Collection[int]) -> str:
     """What a comparison cannot tell when it rests on so many runs of each cell; empty where they suffice."""
     if max(counts) < COMPARABLE_RUNS:
-        return "inconclusive: one run per cell; rerun with --repeats 5 to confirm"
+        return "unconfirmed: one run per cell; rerun with --repeats 5 to confirm"
     if min(counts) < COMPARABLE_RUNS:
-        return "inconclusive where a cell has one run; rerun with --repeats 5 to confirm"
+        return "unconfirmed where a cell has one run; rerun with --repeats 5 to confirm"
     return hedge(min(counts))
 
 
@@ -139,7 +139,7 @@ def over(top: Spread, bottom: Spread) -> Spread | None:
 def hedge(fewest: int) -> str:
     """What so few runs of each side leave open; empty where they suffice."""
     if fewest < COMPARABLE_RUNS:
-        return "one run is behind a figure, so this may be chance; rerun with --repeats 5 to confirm"
+        return "one run behind a figure, so this may be chance; rerun with --repeats 5 to confirm"
     if fewest < ENOUGH_RUNS:
         return f"with fewer than {ENOUGH_RUNS} runs per cell, small differences may be chance"
     return ""

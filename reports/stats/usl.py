@@ -149,7 +149,7 @@ def _peak(
         return None, "κ may be 0: the curve need not fall again"
     where = _peak_users(found[1], found[2])
     if where > FAR_TIMES * highest:
-        return None, f"beyond twice the {highest:g} users tested: an extrapolation"
+        return None, f"beyond twice the {highest:g} users tested: extrapolated"
     users = _estimate(where, np.array([_peak_users(sigma, kappa) for _, sigma, kappa in drawn if kappa > 0]))
     rate = found[0] * where / slowdown(where, found[1], found[2])
     return Peak(users, float(rate), not lowest <= where <= highest), ""

@@ -187,7 +187,7 @@ def notices(study: Study) -> Iterator[str]:
     if study.cut_line:
         yield "The ledger's last line is cut off; it was left out, and everything before it was read."
     for sentence in study.missed:
-        yield f"{sentence} No figure here rests on that."
+        yield f"{sentence} No figure here depends on it."
     if missing := len(study.runs) - len(study.started):
         yield f"Not started: {missing} of {plural(len(study.runs), 'planned run')}."
     if said := built_anew(study.started):
@@ -196,13 +196,13 @@ def notices(study: Study) -> Iterator[str]:
         yield f"The operators were not profiled: {study.operators.error}."
     if study.strange:
         yield (
-            f"Left out, since this program knows no such records: {', '.join(study.strange)}. The inferswarm "
-            "that wrote the ledger does."
+            f"Left out, because this version does not know such records: {', '.join(study.strange)}. "
+            "The inferswarm that wrote the ledger does."
         )
     if study.coarse > 1:
         yield (
             f"Seconds were merged by {study.coarse} for the timeline: there are too many to show each. "
-            "All other numbers are of every one."
+            "All other numbers use every second."
         )
 
 
@@ -214,8 +214,8 @@ def built_anew(runs: Sequence[Summary]) -> str:
     some = built < len(runs)
     whose = f" of {built} of {plural(len(runs), 'run')}" if some else ""
     return (
-        f"Requests{whose} were built anew while measuring and sent by the client library (client: library): "
-        f"both are in {'their latencies' if some else 'every latency'}."
+        f"Requests{whose} were built while measuring and sent by the client library (client: library): "
+        f"both count in {'their latencies' if some else 'every latency'}."
     )
 
 

@@ -26,7 +26,7 @@ from reports.page.table import Footnotes, Table, TableCell
 HEADS = ("outcome", "threshold", "cell", "measured", "runs")
 NUMERIC = frozenset({3, 4})
 JUDGED = (
-    "In brackets is the 95 % interval. A gate fails where its bound is shown to be broken by more than is "
+    "In brackets is the 95 % CI. A gate fails where its bound is shown to be broken by more than is "
     "tolerated, and passes where it is shown that it is not; all else is inconclusive. docs/gates.md says "
     "how."
 )
@@ -35,7 +35,7 @@ WIDEST = 20.0
 """Times the bound, to both sides: what lies farther out is drawn at the edge."""
 TITLE = "Gates: measured over bound"
 CAPTION = (
-    "Each mark is what was measured, divided by its bound, with its 95 % interval. The line at 1 is the "
+    "Each mark is what was measured, divided by its bound, with its 95 % CI. The line at 1 is the "
     "bound; shaded is what lies beyond what is tolerated."
 )
 

@@ -6,9 +6,11 @@ const groupOf = (data, state) => data.groups[state.group ?? 0];
 const nines = (percent) => -Math.log10(1 - percent / 100);
 const NINES = [0, 50, 75, 90, 95, 99, 99.9, 99.99, 99.999];
 
+const pointsOf = (data, one) => one.ms.map((ms, at) => [data.percents[at], ms]);
+
 kinds.percentiles = (data, look, width, state) => {
   const narrow = width < NARROW;
-  const { lines } = groupOf(data, state);
+  const lines = groupOf(data, state).lines.map((one) => ({ ...one, points: pointsOf(data, one) }));
   const { legend, height: above } = lineLegend(look, width, lines.map(labelOf));
   const height = narrow ? 240 : 300;
   const axis = axisLook(look);
@@ -48,7 +50,7 @@ function percentileTip(lines, shown, look) {
 }
 
 kinds.percentiles.rows = (data) => [["batch and load", "name", "requests", "percentile, %", "latency, ms"],
-  ...data.groups.flatMap(({ title, lines }) => lines.flatMap((one) => one.points.map(([percent, ms]) =>
+  ...data.groups.flatMap(({ title, lines }) => lines.flatMap((one) => pointsOf(data, one).map(([percent, ms]) =>
     [title, one.name, one.requests, percent, ms])))];
 
 const SHAPE_HEIGHT = 44;

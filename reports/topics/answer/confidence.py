@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 
 from reports.caveats.run import ENOUGH
 from reports.format import duration, plural
@@ -15,6 +16,8 @@ from reports.summary.summary import tainting
 _REPEATS = re.compile(r" --repeats[ =]\d+")
 MANY = 5
 """Runs of a cell that are advised."""
+_REPEATS = re.compile(r" --repeats[ =]\d+")
+"""An option of the study's own command, for which another number stands."""
 
 
 def confidence(study: Study) -> AnswerRow | None:
@@ -23,9 +26,10 @@ def confidence(study: Study) -> AnswerRow | None:
     if not runs:
         return None
     sound = [run for run in runs if not run.tainted]
-    fewest = min((len(of) for of in by_cell(sound).values()), default=0)
+    counts = [len(of) for of in by_cell(sound).values()]
+    fewest = min(counts, default=0)
     detail = [_settled_by(study, fewest), _few(runs)]
-    said = [_graded(study, fewest), _invalidated(runs)]
+    said = [_graded(study, counts), _invalidated(runs)]
     return AnswerRow(
         "Confidence",
         f"{'; '.join(text for text in said if text)}.",
@@ -34,14 +38,16 @@ def confidence(study: Study) -> AnswerRow | None:
     )
 
 
-def _graded(study: Study, fewest: int) -> str:
+def _graded(study: Study, counts: Sequence[int]) -> str:
+    """The grade, by the cell that has the fewest of these runs that count."""
     if study.status != "complete":
         return f"Incomplete: the study ended as {study.status}"
-    if fewest == 0:
+    if not counts:
         return "None: no run is free of invalidating caveats"
-    each = f"{plural(fewest, 'run')} per cell"
+    fewest, even = min(counts), len(set(counts)) == 1
+    each = f"{'' if even else 'as few as '}{plural(fewest, 'run')} per cell"
     if fewest < COMPARABLE_RUNS:
-        return f"Unconfirmed: {each}, so there is no 95 % CI"
+        return f"Unconfirmed: {each}, so {'there is' if even else 'some have'} no 95 % CI"
     if fewest < ENOUGH_RUNS:
         return f"Low: {each}"
     return f"{'Moderate' if fewest < MANY else 'Good'}: {each}"
@@ -78,7 +84,7 @@ def again_s(study: Study, repeats: int) -> float:
 
 def again(study: Study, fewest: int) -> str:
     """The study's own command, with more repeats where it was whole; empty where no option states it."""
-    command = str((study.header.get("options") or {}).get("command") or "")
+    command = _REPEATS.sub("", str((study.header.get("options") or {}).get("command") or ""))
     if not command or study.status != "complete":
         return command
     return f"{_REPEATS.sub('', command)} --repeats {repeats_advised(fewest)}"

@@ -86,7 +86,7 @@ def _percentile(name: str, value_ns: float | None, behind: int) -> TableCell:
 def events_table(study: Study) -> Table:
     """One row for each time that other numbers of replicas were asked for."""
     return table_of(
-        "What the autoscaler did",
+        "Autoscaler events",
         EVENTS,
         (_event(one, change) for one in study.scalings for change in one.desired),
         caption="Seconds count from the load's beginning, to the second. Its own look at CPU is up to half a "
@@ -111,11 +111,11 @@ def effects_table(study: Study) -> Table:
     """One row for each step of ready replicas."""
     notes = Footnotes()
     return table_of(
-        "Did other numbers of replicas help?",
+        "Did more or fewer replicas help?",
         EFFECTS,
         (_effect(study, one, effect, notes) for one in study.scalings for effect in effects(one)),
         caption=f"Blocks of {BLOCK_S} s or more right before and after the step, in which the asked rate was "
-        f"within {100 * SAME_RATE:g} % of that after it; ratios of their means with 95 % intervals. What had "
+        f"within {100 * SAME_RATE:g} % of that after it; ratios of their means with 95 % CIs. What had "
         "piled up before a step counts against it. Blocks are taken as independent: where what varies lasts "
         "longer than a block, an interval is too narrow. Two figures of each step are looked at.",
         notes=notes,
@@ -283,7 +283,7 @@ def autoscaling_charts(study: Study) -> Iterator[Chart]:
     notes = (f"{left_out} more runs are not drawn.",) if left_out > 0 else ()
     for scaling in study.scalings[:MOST_RUNS]:
         if scaling.moments:
-            title = f"Over the load's course: {scaling.cell}, run {scaling.repeat}"
+            title = f"Load profile: {scaling.cell}, run {scaling.repeat}"
             yield Chart(title, CHART_CAPTION, "timeline", _data(scaling), notes)
 
 

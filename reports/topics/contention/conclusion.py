@@ -91,7 +91,7 @@ def _alike(verdict: Conclusion) -> Conclusion:
     arms, found = verdict.arms, ratio_of(verdict.arms, "R2", "R0")
     share = f"gRPC on one connection gets {found} of HTTP's images/s"
     if found and found.low < UNSURE:
-        return replace(verdict, why=f"{share}: its repeats do not agree")
+        return replace(verdict, why=f"{share}: the repeats disagree")
     http, grpc = arms["R0"].limit or INCONCLUSIVE, arms["R2"].limit or INCONCLUSIVE
     limit = f"the limit of both is {http}" if http == grpc else f"HTTP's limit is {http}, gRPC's {grpc}"
     # Where nothing is slower, nothing speaks for a cause of it.
@@ -112,7 +112,7 @@ def _explained(verdict: Conclusion) -> Conclusion:
     if said == FOR:
         return _concluded(verdict, CONNECTIONS, ADVICE[CONNECTIONS])
     if said != AGAINST:
-        rest = f"what limits it then is {arms['R4'].limit or 'not known'}"
+        rest = f"its limit is then {arms['R4'].limit or 'not known'}"
         share = f"{ratio_of(arms, 'R4', 'R0')} of HTTP's images/s"
         return replace(verdict, why=f"a connection for each user brings gRPC to {share} only; {rest}")
     by_limits = [

@@ -29,7 +29,7 @@ LIBRARY = 0.75
 CLOSED = (0.25, 0.5)
 """Of the gap between HTTP and gRPC on one connection: closing less is no help, closing more is."""
 ONE_HTTP = "Does HTTP fall on one connection?"
-PROCESSES = "Do as many processes carry more?"
+PROCESSES = "Do as many processes help?"
 MUST_FIT = (ONE_HTTP, PROCESSES)
 """Questions whose answers must speak for connections where those are the cause."""
 UNTELLING = ("", "inconclusive", "offered-load", "server-cold")
@@ -197,7 +197,7 @@ def _as_many(pool: ArmRuns, spread: ArmRuns) -> bool:
     return pool_size(pool.axes) * pool.axes.workers == spread.axes.workers
 
 
-@asks("Does tritonclient's building slow it?")
+@asks("Does building requests in tritonclient slow it?")
 def by_the_library(arms: Arms) -> Found | None:
     """Does it matter who builds the requests?"""
     if not (found := ratio_of(arms, "R8", "R2")):
@@ -216,7 +216,7 @@ def other_congestion(arms: Arms) -> Found | None:
     return said, {CONNECTIONS: FOR} if helps(arms, "R12") else {}
 
 
-@asks("What holds the one connection up?", decides=False)
+@asks("What limits the one connection?", decides=False)
 def kernel(arms: Arms) -> Found | None:
     """By the kernel's own account of gRPC's one connection."""
     paths = [run.path for run in arms["R2"].runs if run.path]
@@ -226,12 +226,12 @@ def kernel(arms: Arms) -> Found | None:
     if not held or lost is None:
         return None
     said = f"its congestion window {digits(100 * median(held))} % of the busy time"
-    said += f"; {again:,} segments ({digits(100 * lost)} %) were sent again"
+    said += f"; {again:,} segments ({digits(100 * lost)} %) were retransmitted"
     shown = lost >= LOSS_SHARE and median(held) >= LIMITED_SHARE
     return said, {CONNECTIONS: FOR} if shown else {}
 
 
-@asks("Has the client CPU to spare?", decides=False)
+@asks("Does the client have CPU to spare?", decides=False)
 def health(arms: Arms) -> Found | None:
     """Had the client's process room?"""
     used = [pct for run in arms["R2"].runs if (pct := used_pct(run)) is not None]

@@ -15,17 +15,17 @@ from reports.study.study import Study
 from reports.summary.summary import Summary
 
 DECLARED = (
-    "The price is the one declared with --usd-per-hour, not measured; it is taken to buy every server of the "
-    "study, and the hour to be full of such load."
+    "The price is the one declared with --usd-per-hour, not measured. It is taken to pay for every server of "
+    "the study, under this load for the whole hour."
 )
 AT_ANY_NUMBER = (
     "It is the same for every number of instances: where each is a GPU that is paid for, multiply it by how "
     "many there are."
 )
-NO_PRICE = "No price was declared; --usd-per-hour gives it."
+NO_PRICE = "No price was declared (--usd-per-hour)."
 POWER = (
-    "Joules are of all sampled GPUs over the measure phase, with what they draw idle; the host's own power "
-    "is not in them."
+    "Joules are those of all sampled GPUs over the measure phase, idle power included and the host's power "
+    "not."
 )
 NO_POWER = "No GPU's power was sampled."
 

@@ -86,29 +86,29 @@ def charts(study: Study) -> Iterator[Chart]:
     if not groups:
         return
     notes = (DOUBTED,) if any(one.doubted for group in groups.values() for one in group) else ()
-    drawn = (
-        ("Latency by percentile", CURVE, "percentiles", percentile_lines),
-        ("Latency histogram", SHAPE, "distribution", histogram),
-    )
-    for title, caption, kind, of in drawn:
-        data = {"groups": [{"title": str(key), **of(group)} for key, group in groups.items()]}
-        yield Chart(title, caption, kind, data, notes, folded=True)
+    curve = {
+        "percents": PERCENTS,
+        "groups": [named(key, percentile_lines(group)) for key, group in groups.items()],
+    }
+    yield Chart("Latency by percentile", CURVE, "percentiles", curve, notes, folded=True)
+    shape = {"groups": [named(key, histogram(group)) for key, group in groups.items()]}
+    yield Chart("Latency histogram", SHAPE, "distribution", shape, notes, folded=True)
+
+
+def named(key: Condition, group: dict[str, Any]) -> dict[str, Any]:
+    """What is drawn of a batch and load, under its title."""
+    return {"title": str(key), **group}
 
 
 def percentile_lines(group: Sequence[Latencies]) -> dict[str, Any]:
-    """Each cell's latency in ms at every percentile that enough results lie beyond."""
-    return {"lines": [one.label | {"points": points(one.values)} for one in group]}
+    """Each cell's latency in ms at the first of PERCENTS: those that enough results lie beyond."""
+    return {"lines": [one.label | {"ms": percentiles_ms(one.values)} for one in group]}
 
 
-def points(values: Buckets) -> list[tuple[float, float]]:
-    """Percentiles and their latencies in ms, to the ledger's own precision."""
+def percentiles_ms(values: Buckets) -> list[float]:
+    """To the ledger's own precision."""
     percents = [percent for percent in PERCENTS if values.total * (100 - percent) >= 100 * BEYOND - 1e-6]
-    found = percentiles_ns(values, percents)
-    return [
-        (percent, round(ns / NS_PER_MS, 4))
-        for percent, ns in zip(percents, found, strict=True)
-        if ns is not None
-    ]
+    return [round(ns / NS_PER_MS, 4) for ns in percentiles_ns(values, percents) if ns is not None]
 
 
 def histogram(group: Sequence[Latencies]) -> dict[str, Any]:

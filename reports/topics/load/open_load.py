@@ -27,7 +27,7 @@ from reports.stats.repeats import Runs, Value, by_cell, taints, typical
 from reports.study.study import Study
 from reports.summary.summary import Summary, Way, percentile_ms, tainting
 
-CAPPED = "as many as --max-in-flight allows were in use"
+CAPPED = "--max-in-flight was reached"
 NONE_MET, NOT_KNOWN = "none met it", "not known"
 Rates = Sequence[Runs]
 """The repeats of each rate, lowest rate first."""
@@ -75,7 +75,8 @@ def open_load(study: Study) -> Table:
     return study_table(
         study,
         "Open-loop load",
-        "Requests are sent at a fixed rate, however slow the reply; latency counts from the intended start.",
+        "Requests are sent at a fixed rate, however slow the replies; latency counts from the intended "
+        "start.",
         COLUMNS,
         open_cells(study),
     )
@@ -236,7 +237,8 @@ def highest_rates(study: Study) -> Table | None:
     return study_table(
         study,
         f"Highest rate that meets {bound}",
-        "Nothing failed, was dropped or is invalidated there; beside it the next rate that missed it.",
+        "At this rate nothing failed, was dropped or was invalidated; beside it, the next rate that missed "
+        "the bound.",
         columns,
         searches(study, bound),
     )

@@ -116,8 +116,8 @@ def best(delays: Sequence[Runs], value: Value, sign: int) -> Best | None:
 def unranked(run: Summary) -> str:
     """Why no delay has the most images/s: the rate is asked for, or nobody is there to share with."""
     if run.load == "open":
-        return "open-loop load: the rate is asked for, and no setting's speed"
-    return "one user has nobody to share an execution with" if run.level == 1 else ""
+        return "open-loop load: the rate is given, so it ranks no setting"
+    return "one user shares no execution" if run.level == 1 else ""
 
 
 def sweeps(study: Study) -> list[Sweep]:
@@ -180,9 +180,10 @@ def queue_delays(study: Study) -> Table:
     return study_table(
         study,
         "Queue delay",
-        "How long Triton lets a request wait for others to share an execution with, set for each run. "
-        "Executed batch and executions are Triton's own count over the measure phase: images in an "
-        "execution, and executions for each request, 1 where none was shared.",
+        "How long Triton lets a request wait for others to share an execution with "
+        "(max_queue_delay_microseconds), set for each run. Executed batch and executions are Triton's own "
+        "count over the measure phase: images in an execution, and executions for each request, 1 where "
+        "none was shared.",
         COLUMNS,
         (runs for sweep in sweeps(study) for runs in sweep),
     )
@@ -203,7 +204,7 @@ def best_delays(study: Study) -> Table:
     return study_table(
         study,
         "Best queue delay",
-        "Of those tested; what lies between them is not known. Invalidated runs are left out." + within,
+        "Of the delays tested. Invalidated runs are left out." + within,
         columns,
         sweeps(study),
     )

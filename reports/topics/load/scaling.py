@@ -25,7 +25,7 @@ from reports.topics.published.step6b import SCALING, of_growth
 
 UNITS = ("instances", "GPUs", "workers")
 NO_FIT, NOT_REACHED, NO_PEAK = "no fit", "not reached", "no peak"
-EXTRAPOLATED = "outside the levels that were tested: an extrapolation"
+EXTRAPOLATED = "outside the levels that were tested: extrapolated"
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ Sources: RFC 894 (1,500), RFC 791, RFC 9293, RFC 7323 (timestamps, 12 with paddi
 SEGMENT_BYTES + HEADER_BYTES = 1,514.
 """
 OVERHEAD = (SEGMENT_BYTES + HEADER_BYTES) / SEGMENT_BYTES
-ABOVE = "above 100 %: the link is faster than it was said to be, or does not count headers"
+ABOVE = "above 100 %: the link is faster than declared, or its rate does not count headers"
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def wire_ceilings(study: Study) -> Table:
     linked = any(wire.ceiling for wire in found)
     told = (
         "The link's images/s are what its rate could carry in the busier direction: full TCP segments over "
-        f"IPv4 and Ethernet ({digits(100 * OVERHEAD - 100)} % headers), and nothing lost or else under way."
+        f"IPv4 and Ethernet ({digits(100 * OVERHEAD - 100)} % headers), with no loss and no other traffic."
         if linked
         else "No link's rate is known; --link-mbit gives it."
     )

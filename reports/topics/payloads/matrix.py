@@ -107,7 +107,7 @@ def floors(study: Study) -> Table:
     by_key = grouped(ordered, lambda run: (*run.way, run.batch, run.load, run.arrivals, run.level))
     twins = {key: (study.floors.get(key[0], ""), *key[1:]) for key in by_key}
     pairs = [(runs, by_key[twins[key]]) for key, runs in by_key.items() if twins[key] in by_key]
-    caption = f"Each cell beside the same requests with no model behind them. {FLOOR}"
+    caption = f"Each cell next to the same requests to a model that does nothing. {FLOOR}"
     return study_table(study, "Floor", caption, COLUMNS, pairs)
 
 

@@ -153,12 +153,10 @@ class EncodingTable:
 
 OF_THEIRS = "Published are p50 at batch 1 and means at others. "
 """Of a caption where theirs stand beside ours."""
-RATIOS = (
-    "Ratios are of the repeats' geometric means, in brackets their 95 % interval (Welch's t of the logs)."
-)
+RATIOS = "Ratios are of the repeats' geometric means, in brackets their 95 % CI (Welch's t of the logs)."
 ENCODING = EncodingTable(
     "Encoding: JSON against binary",
-    "Milliseconds from the pictures' array to the request's body on the client, means per request, one user. "
+    "Milliseconds from the images' array to the request's body on the client, means per request, one user. "
     "Both hold the same: taking the batch out of all pictures, writing it, joining the body, in memory that "
     "the process has used before. Kept to 1 µs. "
     f"{RATIOS}",

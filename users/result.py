@@ -7,6 +7,22 @@ from typing import NamedTuple
 from users.errors import RequestError
 
 NONE: Mapping[str, int] = MappingProxyType({})
+MEASURE = "measure"
+"""The phase whose requests count; those of others stand apart in Locust's statistics."""
+
+
+def row_of(cell: str, phase: str) -> str:
+    """The row of a cell in Locust's statistics.
+
+    >>> row_of("onnx-grpc/b1/c1", "measure"), row_of("onnx-grpc/b1/c1", "warm-up")
+    ('onnx-grpc/b1/c1', 'onnx-grpc/b1/c1 (warm-up)')
+    """
+    return cell if phase == MEASURE else f"{cell} ({phase})"
+
+
+def is_measured(row: str) -> bool:
+    """Whether a row of Locust's statistics has requests that count, and not those of a warm-up."""
+    return not row.endswith((" (warm-up)", " (drain)"))
 
 
 class Result(NamedTuple):

@@ -1,4 +1,4 @@
-"""Who may connect to this process: this machine unless told otherwise, and loud words where others may."""
+"""Who may connect to this process: this machine unless told otherwise, with a warning where others may."""
 
 from locust.argument_parser import LocustArgumentParser
 
@@ -19,7 +19,7 @@ BOUND = {
 
 
 def bind_loopback(parser: LocustArgumentParser) -> None:
-    """Locust binds every interface by default; options, LOCUST_… variables and its files win as ever."""
+    """Locust binds every interface by default; options, LOCUST_… variables and its files still win."""
     parser.set_defaults(**dict.fromkeys(BOUND, LOOPBACK))
     for action in parser._actions:
         action.help = BOUND.get(action.dest, action.help)
@@ -29,23 +29,23 @@ def open_listeners(options: argparse.Namespace) -> Iterator[str]:
     """A sentence for each way in from other machines that asks for no password; `options` are Locust's."""
     if not options.headless and not options.web_login and not only_here(options.web_host):
         yield (
-            f"--web-host {shown(options.web_host)}: whoever reaches port {options.web_port} can start and"
-            " stop studies, change their load and read their results, without a login; leave the option out"
-            f" and take an ssh tunnel (ssh -L {options.web_port}:127.0.0.1:{options.web_port} HOST), or give"
-            " --web-login"
+            f"--web-host {shown(options.web_host)}: anyone who reaches port {options.web_port} can start"
+            " and stop studies, change their load and read their results, without a login; leave the"
+            f" option out and use a tunnel (ssh -L {options.web_port}:127.0.0.1:{options.web_port} HOST),"
+            " or give --web-login"
         )
     if options.master and not only_here(options.master_bind_host):
         yield (
-            f"--master-bind-host {shown(options.master_bind_host)}: whoever reaches port"
+            f"--master-bind-host {shown(options.master_bind_host)}: anyone who reaches port"
             f" {options.master_bind_port} can join as a worker, read the study's options and send false"
-            " results: Locust's link has neither login nor encryption; take `python -m swarm run` with ssh"
-            " hosts, an ssh tunnel, or a network that is yours alone"
+            " results: Locust's link has neither login nor encryption; use `python -m swarm run` with ssh"
+            " hosts, an ssh tunnel, or a network that only you use"
         )
     if options.prometheus_port not in ("", "0") and not only_here(options.prometheus_host):
         yield (
-            f"--prometheus-host {shown(options.prometheus_host)}: whoever reaches port"
+            f"--prometheus-host {shown(options.prometheus_host)}: anyone who reaches port"
             f" {options.prometheus_port} can read the study's figures, without a login; leave the option out"
-            " and scrape through a tunnel, or let a firewall decide who may"
+            " and scrape through a tunnel, or restrict the port with a firewall"
         )
 
 
@@ -60,7 +60,7 @@ def only_here(host: str) -> bool:
     try:
         found = {host} if is_address(host) else {str(it[4][0]) for it in socket.getaddrinfo(host, None)}
     except (OSError, UnicodeError):
-        # Nothing can listen there: whoever binds it says so.
+        # Nothing can listen there, and binding it fails with an error.
         return True
     return all(map(is_loopback, found))
 
@@ -80,7 +80,7 @@ def shown(host: str) -> str:
 
 
 def for_other_machines(options: argparse.Namespace) -> str:
-    """What the person is told who starts a master that only this machine's workers reach, or nothing."""
+    """What a master that only this machine's workers reach says at its start, or nothing."""
     if not options.master or options.processes or not only_here(options.master_bind_host):
         return ""
     return (

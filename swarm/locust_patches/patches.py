@@ -1,14 +1,14 @@
 """What we change in Locust: its statistics, the master's socket, a worker's wait for a master, what it logs.
 
-Requests are counted in batches: one by one they cost a worker a tenth of a request. And its console is kept
-to what a study's reader needs: one line a cell, and the tables at the end.
+Requests are counted in batches: one by one they cost a worker a tenth of a request. Those of warm-ups have
+rows of their own and are not in the total. And its console is kept to what a study's reader needs.
 """
 
 from locust import env, runners, stats
 from locust.env import Environment
 from locust.rpc import zmqrpc
 from locust.runners import WorkerRunner
-from locust.stats import RequestStats, StatsCSV, StatsEntry
+from locust.stats import RequestStats, StatsCSV, StatsEntry, StatsError
 
 import functools
 import logging
@@ -20,11 +20,13 @@ from collections.abc import Callable
 from typing import Any
 
 from swarm.distributed.master_socket import MasterSocket
+from swarm.locust_patches.rates import Rates, correct_rates
+from users.result import is_measured
 
 LOADED_BY = os.getpid()
 """The process that loaded the locustfile, from which Locust forks the workers of `--processes`."""
 MASTER_PATIENCE_S = 15
-"""A worker whose master is silent for so long goes home; Locust's minute would be load for nobody."""
+"""A worker whose master is silent for so long ends; Locust's own minute would be load for nothing."""
 MOST_TALLIED = 64
 """To count so many takes a tenth of a millisecond, in which no request is sent and no answer is heard."""
 
@@ -47,6 +49,7 @@ def tune_locust() -> None:
     env.RequestStats = BatchedStats  # type: ignore[attr-defined]
     stats.bucket_response_time = three_digits  # type: ignore[assignment]
     StatsCSV._percentile_fields = percentile_fields  # type: ignore[method-assign,assignment]
+    correct_rates()
     runners.MASTER_HEARTBEAT_TIMEOUT = MASTER_PATIENCE_S
     zmqrpc.Server = MasterSocket  # type: ignore[misc]
     if not hasattr(WorkerRunner.connect_to_master, "__wrapped__"):
@@ -59,9 +62,9 @@ def is_orphan(own: int, parent: int) -> bool:
 
 
 def telling(connect: Callable[[WorkerRunner], None]) -> Callable[[WorkerRunner], None]:
-    """Locust's way to the master, which calls itself; after a try in vain it says what it waits for.
+    """Locust's `connect_to_master`, which calls itself; after a failed try it says what it waits for.
 
-    A worker of `--processes` whose master has gone meanwhile waits for nobody, and ends.
+    A worker of `--processes` whose master has gone meanwhile ends.
     """
 
     @functools.wraps(connect)
@@ -151,18 +154,20 @@ def current(name: str) -> Any:
 class BatchedStats(RequestStats):
     """As Locust's own, figure for figure: who reads `total` or `entries` finds every request in them.
 
-    They are to be read each time: an entry that was kept lacks what came since.
+    But `total` is of what was measured, without the warm-ups. They are to be read each time: an entry that
+    was kept lacks what came since.
     """
 
     _total: StatsEntry
     _entries: dict[tuple[str, str], StatsEntry]
     total = current("_total")
-    """Of all requests."""
+    """Of all requests that were measured."""
     entries = current("_entries")
     """By name and method."""
 
     def __init__(self, use_response_times_cache: bool = True) -> None:
         self._tally = Tally(None)
+        self.rates = Rates()
         super().__init__(use_response_times_cache)
 
     def log_request(self, method: str, name: str, response_time: float | None, content_length: int) -> None:
@@ -181,8 +186,35 @@ class BatchedStats(RequestStats):
         tally, self._tally = self._tally, Tally(None)
         if tally.key is not None:
             name, method, _ = tally.key
-            for entry in (self._total, self._entries[name, method]):
-                tally.count(entry)
+            tally.count(self._entries[name, method])
+            if is_measured(name):
+                tally.count(self._total)
+
+    def log_error(self, method: str, name: str, error: Exception | str | None) -> None:
+        """One of a warm-up is listed, and not in the total."""
+        if is_measured(name):
+            super().log_error(method, name, error)
+            return
+        self.entries[name, method].log_error(error)
+        key = StatsError.create_key(method, name, error)
+        self.errors.setdefault(key, StatsError(method, name, error)).occurred()
+
+    def reset_all(self) -> None:
+        """All rows from zero."""
+        super().reset_all()
+        self.rates.clear()
+
+    def clear_all(self) -> None:
+        """No rows."""
+        super().clear_all()
+        self.rates.clear()
+
+
+def follow_study(environment: Environment, listeners: list[Callable[[dict[str, Any]], None]]) -> None:
+    """Let the statistics hear the records of studies, through those who hear each as it is written."""
+    if isinstance(environment.stats, BatchedStats):
+        environment.stats.rates.followed = True
+        listeners.append(environment.stats.rates.on_record)
 
 
 def keep_run_time_out(record: logging.LogRecord) -> bool:
@@ -197,10 +229,16 @@ def keep_run_time_out(record: logging.LogRecord) -> bool:
     return True
 
 
+def nothing(*_: Any, **__: Any) -> None:
+    """Print no table: the study ends with a summary of its own."""
+
+
 def hush_locust(environment: Environment) -> None:
-    """Drop a line for every change of users, and the statistics table every two seconds, unless asked for."""
+    """Drop a line for every change of users, and Locust's tables, unless asked for."""
     options = environment.parsed_options
     if options is None or options.loglevel == "DEBUG":
         return
-    options.only_summary = options.only_summary or not options.print_stats
+    if not options.print_stats and not options.only_summary:
+        options.only_summary = True  # no table every two seconds, and none at the end
+        stats.print_stats = stats.print_percentile_stats = nothing
     logging.getLogger("locust.runners").addFilter(lambda record: not str(record.msg).startswith(NOISE))

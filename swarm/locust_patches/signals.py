@@ -1,7 +1,7 @@
 """Ctrl-C and SIGTERM: finish what is in flight, keep what was measured, leave nothing behind.
 
 Locust installs its SIGTERM handler only after a headless shape has ended, and lets Ctrl-C raise inside
-whatever greenlet runs; so both are taken here, from before the servers start.
+the greenlet that is running; so both are handled here, from before the servers start.
 """
 
 from locust.env import Environment

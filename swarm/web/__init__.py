@@ -1,1 +1,1 @@
-"""The live page in Locust's web UI: cells as they finish, and charts of the one that is running."""
+"""The page in Locust's web UI that plans, starts and shows a study: cells as they finish, and charts."""

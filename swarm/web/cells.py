@@ -7,14 +7,14 @@ from reports.summary.summary import Summary
 
 TAB = (
     *(("cell", "Cell"), ("repeat", "Repeat"), ("rate", "Images/s"), ("p50", "p50 (ms)")),
-    *(("p95", "p95 (ms)"), ("p99", "p99 (ms)"), ("failures", "Failures"), ("limit", "Limit")),
+    *(("p95", "p95 (ms)"), ("p99", "p99 (ms)"), ("failures", "Failures"), ("limit", "Bottleneck")),
     ("caveats", "Caveats"),
 )
 """Key and head of the columns of the table in Locust's page."""
 
 
 def cell_of(run: Summary) -> dict[str, Any]:
-    """A finished run in words and figures: limit and caveats with what to do about them."""
+    """A finished run in words and figures: bottleneck and caveats with what to do about them."""
     limit = run.limit
     return {
         "cell": run.cell,

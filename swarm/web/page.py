@@ -1,4 +1,4 @@
-"""The live page and its tab in Locust's own: the study that is on, and those before it in this process.
+"""The page of the study and its tab in Locust's own: a form that starts one, the running one, earlier ones.
 
 Its routes are all behind Locust's login where that is on; what other pages ask for is refused.
 """
@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from flask import Blueprint, Response, current_app, make_response, render_template, request, send_file
+from markupsafe import escape
 
 from swarm.output.allowed_hosts import refusal
 from swarm.web.cells import TAB
-from swarm.web.state import COLUMNS, StudyState
+from swarm.web.form import StartForm
+from swarm.web.state import COLUMNS, RUNNING, StudyState
 from users.redact import redacted, spellings
 
 MOST_STUDIES = 50
@@ -27,6 +29,7 @@ FILES = {
     "live.js": (HERE / "static" / "live.js", "text/javascript"),
     "charts.js": (HERE / "static" / "charts.js", "text/javascript"),
     "tables.js": (HERE / "static" / "tables.js", "text/javascript"),
+    "form.js": (HERE / "static" / "form.js", "text/javascript"),
     "live.css": (HERE / "static" / "live.css", "text/css"),
     "report.css": (REPORT / "templates" / "report.css", "text/css"),
     "echarts.min.js": (REPORT / "assets" / "echarts.min.js", "text/javascript"),
@@ -39,6 +42,11 @@ STUDY = (
 )
 """A report is one file with its scripts in it; it is shown apart from this origin and asks it for nothing."""
 MOST_DIGITS = 18
+LINK = (
+    '<p style="margin:0;padding:0.6rem 1.5rem;background:#14532d;font:16px system-ui,sans-serif">'
+    '<a style="color:#fff" href="{}">inferswarm: plan and start a study here, and follow it live</a></p>'
+)
+"""At the head of Locust's page."""
 
 
 class LivePage:
@@ -46,6 +54,10 @@ class LivePage:
 
     place = ""
     """Where people can look, below the web UI's own address."""
+    url = ""
+    """The same with that address."""
+    form: StartForm | None = None
+    """That starts a study from here."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -69,6 +81,12 @@ class LivePage:
     def refused(self, sentence: str) -> None:
         """Shown until a study begins."""
         self._refused = sentence
+
+    def refusal(self, asked: Mapping[str, str]) -> str:
+        """Why no study is begun with these options; empty where one may."""
+        if any(study.status == RUNNING for study in self._studies[-1:]):
+            return "A study is running: stop it, or wait for its report."
+        return self.form.refusal(asked) if self.form else ""
 
     @property
     def next(self) -> int:
@@ -105,9 +123,35 @@ def open_page(web_ui: Any) -> LivePage:
     page = LivePage()
     base = str(web_ui.app.blueprints["locust"].url_prefix or "").rstrip("/")
     page.place = f"{base}/inferswarm"
+    scheme = "https" if web_ui.tls_cert and web_ui.tls_key else "http"
+    page.url = f"{scheme}://{web_ui.host or 'localhost'}:{web_ui.port}{page.place}"
     add_routes(web_ui, base, page)
     add_tab(web_ui, base, page)
+    add_start(web_ui, base, page)
     return page
+
+
+def add_start(web_ui: Any, base: str, live: LivePage) -> None:
+    """What is asked for is judged before Locust starts anything, and its page leads to ours."""
+
+    start = web_ui.app.view_functions["locust.swarm"]
+
+    def judge() -> Any:
+        """Locust's form and ours show the message beside their button."""
+        if refused := live.refusal(request.form):
+            return Response(json.dumps({"success": False, "message": refused}), mimetype="application/json")
+        return start()
+
+    web_ui.app.view_functions["locust.swarm"] = web_ui.auth_required_if_enabled(judge)
+
+    @web_ui.app.after_request  # type: ignore[untyped-decorator]
+    def add_link(response: Response) -> Response:
+        """Locust's start page has no tabs and groups nothing."""
+        is_page = request.path == f"{base}/" and response.status_code == 200
+        if is_page and response.mimetype == "text/html" and not response.direct_passthrough:
+            link = LINK.format(escape(live.place))
+            response.set_data(response.get_data(as_text=True).replace("<body>", f"<body>{link}", 1))
+        return response
 
 
 def add_tab(web_ui: Any, base: str, live: LivePage) -> None:
@@ -115,8 +159,8 @@ def add_tab(web_ui: Any, base: str, live: LivePage) -> None:
     structure = [{"key": key, "title": title} for key, title in TAB]
     cells = f"{live.place}/cells.csv"
     links = [
-        {"href": live.place, "title": "inferswarm: live charts, limits and advice"},
-        {"href": cells, "title": "inferswarm: cells.csv of the last study that has ended"},
+        {"href": live.place, "title": "inferswarm: live charts, bottlenecks and advice"},
+        {"href": cells, "title": "inferswarm: cells.csv of the last finished study"},
     ]
     extend(web_ui.template_args, "extended_tabs", [{"title": KEY, "key": KEY}])
     extend(web_ui.template_args, "extended_tables", [{"key": KEY, "structure": structure}])
@@ -143,7 +187,13 @@ def add_routes(web_ui: Any, base: str, live: LivePage) -> None:
     ours = Blueprint("inferswarm", __name__, url_prefix=live.place, template_folder="templates")
 
     def page() -> Response:
-        return make_response(render_template("inferswarm.html", place=live.place, locust=f"{base}/"))
+        parts = live.form.parts() if live.form else []
+        about = {"place": live.place, "locust": f"{base}/", "parts": parts}
+        return make_response(render_template("inferswarm.html", **about))
+
+    def plan() -> Response:
+        told = live.form.judge(request.form) if live.form else {}
+        return Response(json.dumps(told), mimetype="application/json")
 
     def news() -> Response:
         since = request.args.get("since", "0")
@@ -175,6 +225,7 @@ def add_routes(web_ui: Any, base: str, live: LivePage) -> None:
         guarded = web_ui.auth_required_if_enabled(answer)
         for rule in rules:
             ours.add_url_rule(rule, answer.__name__, guarded, strict_slashes=False)
+    ours.add_url_rule("/plan", "plan", web_ui.auth_required_if_enabled(plan), methods=["POST"])
     ours.after_request(guard)
     web_ui.app.register_blueprint(ours)
 
@@ -186,7 +237,7 @@ def left_by(live: LivePage, study: str, name: str, mimetype: str) -> Response:
         found.headers["Content-Security-Policy"] = STUDY
         return found
     if study:
-        return sentence(404, f"{study}: no study of this process that has ended has this name and a {name}.")
+        return sentence(404, f"{study}: no finished study of this process has this name and a {name}.")
     return sentence(404, f"There is no {name} yet: it is written when a study ends.")
 
 
@@ -236,7 +287,7 @@ def of_another_page(headers: Mapping[str, str], host: str) -> bool:
 
 
 def redact_response(response: Response) -> Response:
-    """Without tokens, whatever a server or a library has put into an error; files of studies have none."""
+    """Remove tokens, which an error of a server or a library may contain; files of studies have none."""
     is_text = response.is_json or str(response.mimetype).startswith("text/")
     if spellings() and is_text and not response.direct_passthrough:
         text = response.get_data(as_text=True)

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from reports.format import duration, moment
 from reports.ledger.ledger import Record
 from swarm.events import PhaseStarted, RunEnded, RunStarted, SampleEvent, WindowEvent
-from swarm.plan.schedule import clock, cost_of
+from swarm.plan.schedule import cost_of
 from swarm.web.cells import cell_of, tab_row
 
 KEPT_S = 900
@@ -25,9 +26,9 @@ COLUMNS = (
     *("t_s", "cell", "repeat", "phase", "images_per_s", "failures_per_s"),
     *("latency_p50_ms", "latency_p95_ms", "latency_p99_ms", "in_flight", "users", "worker_cpu_pct"),
     *("loop_lag_ms", "server_queue_ms", "server_compute_ms", "executed_batch", "pending_requests"),
-    *("gpu_util_pct", "gpu_memory_bytes", "gpu_power_w"),
+    *("gpu_util_pct", "gpu_memory_bytes", "gpu_power_w", "run"),
 )
-"""Of each second: timeline.csv's names, but that `t_s` is Unix time."""
+"""Of each second: timeline.csv's names, but that `t_s` is Unix time, and `run` counts the runs from 1."""
 
 
 class StudyState:
@@ -39,6 +40,8 @@ class StudyState:
         self.folder, self.header, self.name = folder, header, folder.name
         self.status, self.reason, self.code = RUNNING, "", 0
         self.progress = Progress(header["plan"], clock())
+        self.numbers: dict[tuple[str, int], int] = {}
+        """Of the runs that have begun, by cell and repeat."""
         self.seconds: dict[tuple[int, str, int], tuple[int, list[Any]]] = {}
         """By second, cell and repeat, in the order of their numbers."""
         self.cells: list[tuple[int, dict[str, Any]]] = []
@@ -53,6 +56,7 @@ class StudyState:
         """The next run."""
         self.progress.plan = list(run.plan)
         self.progress.begun(run.planned)
+        self.numbers[run.cell, run.repeat] = self.progress.run
 
     def on_phase_started(self, phase: PhaseStarted, **_: Any) -> None:
         """A phase of it."""
@@ -69,7 +73,8 @@ class StudyState:
     def _show(self, event: WindowEvent | SampleEvent) -> None:
         key = (event.second, event.cell, event.repeat)
         _, known = self.seconds.pop(key, (0, [None] * len(COLUMNS)))
-        own = (value_of(event, column) for column in COLUMNS)
+        run = self.numbers[event.cell, event.repeat]
+        own = (run if column == "run" else value_of(event, column) for column in COLUMNS)
         row = [old if value is None else value for value, old in zip(own, known, strict=True)]
         self.seconds[key] = (next(self._count), row)
         if len(self.seconds) > KEPT_S:
@@ -80,7 +85,7 @@ class StudyState:
         """Its numbers are those of the report."""
         self.progress.ended(run.status, self._clock())
         if run.summary is not None:
-            cell = cell_of(run.summary)
+            cell = {"run": self.numbers[run.cell, run.repeat], **cell_of(run.summary)}
             self.cells.append((next(self._count), cell))
             self.tab.append(tab_row(cell, len(self.cells)))
 
@@ -112,7 +117,7 @@ class StudyState:
             "id": self.name,
             "title": str(self.header.get("title", "")),
             "size": str(self.header.get("size", "")),
-            "started_utc": str(self.header.get("started_utc", "")),
+            "started": moment(str(self.header.get("started_utc", ""))),
             "folder": str(self.folder),
             "status": self.status,
             "reason": self.reason,
@@ -149,18 +154,18 @@ class Progress:
         """Whether all runs are known beforehand."""
         self._over = False
         self._began, self._ended = now, now
-        self._begun = self._done = 0
+        self.run = self._done = 0
         self._entry: Record = {}
 
     def begun(self, entry: Record) -> None:
         """The next run."""
         self._entry, self.phase = entry, "preparing"
-        self._begun += 1
+        self.run += 1
 
     def ended(self, status: str, now: float) -> None:
         """The run is over; one that the study's end cut off is not done."""
         if status != "aborted":
-            self._done, self._ended = self._begun, now
+            self._done, self._ended = self.run, now
         self._entry, self.phase = {}, ""
 
     def over(self) -> None:
@@ -173,13 +178,13 @@ class Progress:
         done, to_do = sum(costs[: self._done]), sum(costs[self._done :])
         if self._over or not self._certain or not done or not to_do:
             return ""
-        return clock((self._ended - self._began) * to_do / done)
+        return duration((self._ended - self._began) * to_do / done)
 
     def told(self) -> dict[str, Any]:
         """`runs` is None where nobody knows how many there will be; a `run` beyond `done` has not ended."""
         return {
             "done": self._done,
-            "run": self._begun,
+            "run": self.run,
             "runs": len(self.plan) if self._certain else None,
             "cell": self._entry.get("cell", ""),
             "repeat": self._entry.get("repeat"),

@@ -1,10 +1,10 @@
 """Look at a page with a real browser, in a process of its own: Locust's patches and Playwright do not mix.
 
-    python tests/locustfiles/browser.py CHROMIUM URL SELECTOR COUNT [--start URL | --blocked FILE]
+    python tests/locustfiles/browser.py CHROMIUM URL SELECTOR COUNT [--start | --blocked FILE]
 
 Opens the page at 1280 and 390 px, waits for so many elements there, reloads it and waits again; what was seen
-comes out as JSON, by width. With --start: a study is started there once the page has been seen without one.
-With --blocked: what the page does without that file, and out of sight.
+comes out as JSON, by width. With --start: a study is started by the page's form, once that has refused a bad
+option. With --blocked: what the page does without that file, and out of sight.
 """
 
 from __future__ import annotations
@@ -22,9 +22,17 @@ HIDDEN = """hidden => {
     document.dispatchEvent(new Event("visibilitychange"));
 }"""
 WIDTHS = (1280, 390)
+DRAWN = """() => Object.fromEntries([...document.querySelectorAll(".charts figure:not([hidden])")].map(
+    figure => [
+    figure.querySelector("h3").textContent,
+    window.echarts.getInstanceByDom(figure.querySelector(".plot")).getOption().series.map(one => ({
+        name: one.name, points: one.data, bands: (one.markArea?.data ?? []).map(([band]) => band.name),
+    })),
+]))"""
+"""The series of each chart in sight, by its title."""
 
 
-def look(browser: Browser, url: str, selector: str, count: int, width: int, start: str) -> dict[str, Any]:
+def look(browser: Browser, url: str, selector: str, count: int, width: int, start: bool) -> dict[str, Any]:
     """What the page shows, what it said on its console, and whom it asked."""
     page = browser.new_page(viewport={"width": width, "height": 900})
     said: list[str] = []
@@ -36,17 +44,31 @@ def look(browser: Browser, url: str, selector: str, count: int, width: int, star
     page.goto(url)
     seen: dict[str, Any] = {"at once": page.locator(selector).count()}
     if start:
-        seen["started"] = page.request.post(start, form={"user_count": "1", "spawn_rate": "1"}).json()[
-            "success"
-        ]
+        seen |= started(page)
     seen["first"] = rows(page, selector, count)
     page.reload()
     seen |= {"again": rows(page, selector, count), "text": page.locator("body").inner_text()}
     page.wait_for_timeout(1500)  # charts have been drawn, and drawn again
     wide = page.evaluate("document.documentElement.scrollWidth > window.innerWidth")
     canvases = page.locator("canvas").count()
+    seen["drawn"] = page.evaluate(DRAWN)
     page.close()
     return {**seen, "said": said, "asked": sorted(asked), "wide": wide, "canvases": canvases}
+
+
+def started(page: Page) -> dict[str, Any]:
+    """Fill the form with a bad option, correct it, and press Start: what stood beside the button."""
+    plan = page.locator("#plan")
+    plan.get_by_text("about").wait_for(timeout=PATIENCE_MS)
+    seen: dict[str, Any] = {"plan": plan.inner_text()}
+    page.fill("#option-levels", "0")
+    plan.get_by_text("--levels").wait_for(timeout=PATIENCE_MS)
+    seen |= {"refused": plan.inner_text(), "may start": page.locator("#go").is_enabled()}
+    page.fill("#option-levels", "")
+    plan.get_by_text("about").wait_for(timeout=PATIENCE_MS)
+    page.click("#go")
+    page.locator("#stop").wait_for(timeout=PATIENCE_MS)
+    return {**seen, "form in sight": page.locator("#start").is_visible()}
 
 
 def hindered(browser: Browser, url: str, selector: str, count: int, blocked: str) -> dict[str, Any]:
@@ -80,7 +102,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     for name, kind in (("chromium", str), ("url", str), ("selector", str), ("count", int)):
         parser.add_argument(name, type=kind)
-    parser.add_argument("--start", default="")
+    parser.add_argument("--start", action="store_true")
     parser.add_argument("--blocked", default="")
     asked = parser.parse_args()
     page = (asked.url, asked.selector, asked.count)
@@ -89,7 +111,7 @@ def main() -> None:
         if asked.blocked:
             print(json.dumps(hindered(browser, *page, asked.blocked)))
         else:
-            starts = (asked.start, "")
+            starts = (asked.start, False)
             print(json.dumps({w: look(browser, *page, w, s) for w, s in zip(WIDTHS, starts, strict=True)}))
         browser.close()
 

@@ -19,7 +19,7 @@ from tests.locustfiles.conftest import StartService
 from tests.locustfiles.console import CELLS, LOCUST, SHORT, Console, all_gone, few_pictures
 from tests.processes import free_port, is_listening, wait_until
 from tests.reports.builder import Book
-from tests.reports.lines import Record, phase_line, readings, triton
+from tests.reports.lines import FIRST_SECOND, Record, phase_line, readings, triton
 from tests.swarm.followed import Followed
 from tests.swarm.web_stand import MS, begun, second_of, web_ui
 from tests.swarm.wsgi import serving
@@ -38,9 +38,12 @@ class Page:
         self.port = port
         self.url = f"http://127.0.0.1:{port}{base}"
 
-    def start(self, **fields: str) -> None:
+    def start(self, **fields: str) -> str:
+        """Press Start; why nothing was started, or what Locust says."""
         form = {"user_count": "1", "spawn_rate": "1", **fields}
-        assert requests.post(f"{self.url}/swarm", form, timeout=5).json()["success"]
+        told = requests.post(f"{self.url}/swarm", form, timeout=5).json()
+        assert told["success"] == told["message"].startswith("Swarming started")
+        return str(told["message"])
 
     def stop(self) -> None:
         assert requests.post(f"{self.url}/stop", timeout=20).json()["success"]
@@ -99,11 +102,11 @@ def test_the_web_page_starts_stops_and_starts_again(start_service: StartService,
     console.wait_for("results in", 20)
     page.stop()
     wait_until(lambda: page.state() == "stopped", 20, lambda: console.text)
-    page.start(iterations="nope")
+    assert page.start(iterations="nope") == "--iterations nope: give 1 or more"
     console.wait_for("--iterations nope: give 1 or more", 10)
-    page.start(iterations="3", seconds="0.2")
+    page.start(iterations="3", seconds="0.2", warm_up="0.3")
     console.wait_for("[4/4]", 30)
-    wait_until(lambda: console.text.count("The whole report:") == 2, 20, lambda: console.text)
+    wait_until(lambda: console.text.count("report.html") == 2, 20, lambda: console.text)
     folders = sorted(path for path in tmp_path.iterdir() if path.is_dir())
     footers = [(path / "ledger.jsonl").read_text().splitlines()[-1] for path in folders]
     assert ["interrupted" in footer for footer in footers] == [True, False]
@@ -121,12 +124,15 @@ def test_cells_arrive_in_the_live_page_and_in_locusts_tab(
 ) -> None:
     service = start_service("--delay-ms", "20")
     console, page = opened(tmp_path, service, "/load", *SHORT)
-    wide, narrow = seen(f"{page.url}/inferswarm", "#cells tr", 4, "--start", f"{page.url}/swarm")
-    assert (wide["at once"], wide["started"]) == (0, True)
+    wide, narrow = seen(f"{page.url}/inferswarm", "#cells tr", 4, "--start")
+    assert (wide["at once"], wide["plan"]) == (0, "4 runs, about 10 s.")
+    assert wide["refused"].startswith("--levels 0: give whole numbers of users")
+    assert (wide["may start"], wide["form in sight"]) == (False, False)
     assert {text.split()[0] for text in wide["first"]} == CELLS
     assert all("few-samples" in text for text in wide["first"])
     assert narrow["first"] == wide["first"]
-    assert wide["canvases"] >= 5
+    assert wide["canvases"] == 0, "cells of a third of a second have no whole one"
+    assert "No whole second" in wide["text"]
     wait_until(lambda: page.state() == "stopped", 20, lambda: console.text)
     for look in seen(f"{page.url}/?tab=inferswarm", "table tbody tr", 4):
         assert {text.split()[0] for text in look["first"]} == CELLS
@@ -135,7 +141,11 @@ def test_cells_arrive_in_the_live_page_and_in_locusts_tab(
     report = requests.get(f"{page.url}/inferswarm/report/{data['study']['id']}", timeout=5)
     assert report.text == (console.result() / "report.html").read_text()
     shown = {cell["cell"]: cell["images_per_s"] for cell in data["cells"]}
+    own = {row["name"]: row for row in requests.get(f"{page.url}/stats/requests", timeout=5).json()["stats"]}
+    assert set(own) == {*CELLS, *(f"{cell} (warm-up)" for cell in CELLS), "Aggregated"}
+    assert own["Aggregated"]["num_requests"] == sum(int(row["requests"]) for row in console.cells())
     for row in console.cells():
+        assert own[row["cell"]]["total_rps"] == pytest.approx(float(row["requests_per_s"]), rel=1e-3)
         assert float(shown[row["cell"]].replace(",", "")) == pytest.approx(
             float(row["images_per_s"]), rel=5e-3
         )
@@ -158,10 +168,26 @@ def test_markup_from_outside_shows_as_text_and_a_gpu_has_its_charts(tmp_path: Pa
             assert look["first"][0].startswith(f"{INJECTED}/b1/c2 (failed)")
             for text in (f"Of {INJECTED}", f"The study failed after 1 of 1 run: {INJECTED}."):
                 assert text in look["text"]
-            assert all(
-                name in look["text"] for name in ("GPU utilisation", "GPU power", "Waiting in the server")
-            )
+            assert all(name in look["text"] for name in ("GPU utilisation", "GPU power", "Pending requests"))
             assert look["canvases"] == 11
+            assert f"{INJECTED}/b1/c2, repeat 1" in look["text"], "the names of the numbered bands"
+
+
+@needs_browser
+def test_seconds_that_are_partly_of_a_phase_are_not_drawn(tmp_path: Path) -> None:
+    ui = web_ui()
+    live = open_page(ui)
+    book = Book()
+    tag = book.plan("onnx-grpc", 1, 2)
+    Followed(book.header, live.begun(tmp_path, book.header)).tell(*whole_run(tag))
+    with serving(ui.app) as address:
+        for look in seen(f"http://{address}/inferswarm", "#cells tr", 1):
+            images, failures = look["drawn"]["Throughput per second"]
+            drawn = {round(at_ms / 1000) - FIRST_SECOND: value for at_ms, value in images["points"]}
+            whole = {at: value for at, value in drawn.items() if value is not None}
+            assert whole == dict.fromkeys([*range(1, 5), *range(6, 20)], 50)
+            assert (images["name"], images["bands"]) == ("images", ["warm-up", "measure"])
+            assert {value for _, value in failures["points"]} == {0, None}
 
 
 @needs_browser
@@ -173,7 +199,7 @@ def test_a_page_that_cannot_draw_says_so_and_asks_on_while_it_is_in_sight(tmp_pa
     Followed(book.header, live.begun(tmp_path, book.header)).tell(*whole_run(tag))
     with serving(ui.app) as address:
         found = browsed(f"http://{address}/inferswarm", "#cells tr", "1", "--blocked", "echarts.min.js")
-    assert "This page cannot draw what it was told: reload it." in found["text"]
+    assert "This page cannot draw its data: reload it." in found["text"]
     assert found["in sight"] > 0
     assert found["out of sight"] == 0
     assert found["in sight again"] > 0
@@ -181,7 +207,7 @@ def test_a_page_that_cannot_draw_says_so_and_asks_on_while_it_is_in_sight(tmp_pa
 
 
 def whole_run(tag: Record) -> Iterator[Record]:
-    """A run of twenty seconds with a GPU, which then fails."""
+    """A run of twenty seconds with a GPU, and a part of one, which then fails."""
     yield begun(tag)
     yield phase_line(tag, "warm-up", "2026-11-21T11:00:00Z")
     yield phase_line(tag, "measure", "2026-11-21T11:00:05Z")
@@ -196,5 +222,7 @@ def whole_run(tag: Record) -> Iterator[Record]:
         yield from second_of(
             tag, at, [(20 + at % 5) * MS] * 50, server=server, gpus=[gpu], pending_requests=at % 4
         )
+    yield phase_line(tag, "drain", "2026-11-21T11:00:20.100Z")
+    yield from second_of(tag, 20, [20 * MS] * 5)
     yield from readings(tag, triton(750, 1, 18 * MS))
     yield {"kind": "run", **tag, "event": "end", "utc": "then", "status": "failed", "note": INJECTED}

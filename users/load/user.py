@@ -17,17 +17,17 @@ from users.errors import ErrorKind, RequestError, request_error, short
 from users.inputs.images import load_images
 from users.load.assignment import Assignment, prepare_pool
 from users.load.check import SAMPLE_EVERY, check_embeddings, check_form
-from users.result import Result
+from users.result import Result, row_of
 from users.transport.base import Reply
 from users.transport.connections import PER_USER
 from users.transport.transports import client
 
 PAUSE_AFTER_FAILURE_S = 0.05
-"""A closed loop on a dead server would otherwise spin: a refused connection takes microseconds."""
+"""Otherwise a closed loop on a dead server would spin: a refused connection takes microseconds."""
 
 WAIT_FOR_ASSIGNMENT_S = 0.02
 ABANDONED = RequestError(ErrorKind.OTHER, "abandoned at a stop")
-"""What Locust's own statistics see of a killed request; ours count it apart."""
+"""How Locust's own statistics see a killed request; ours count it separately."""
 
 
 class InferenceUser(User):
@@ -46,7 +46,7 @@ class InferenceUser(User):
     abstract = True
     assignment: ClassVar[Assignment | None] = None
     assigned: ClassVar[bool] = False
-    """Whether a worker will set the assignment; a user who comes before it waits."""
+    """Whether a worker will set the assignment; users started before it wait."""
     asks: str = ""
     """The endpoint of a backend that is at `host`, by its name, such as `onnx-grpc`."""
     endpoint: Endpoint | None = None
@@ -54,7 +54,7 @@ class InferenceUser(User):
     batch: int = 1
     timeout_s: float = 60.0
     channels: str = PER_USER
-    """Of a plain locustfile; a study's assignment brings its own."""
+    """Of a plain locustfile; a study's assignment has its own."""
 
     def on_start(self) -> None:
         """Take a place in the assignment and open this user's connection, or its place among shared ones."""
@@ -177,10 +177,10 @@ class InferenceUser(User):
     def _report(self, result: Result) -> None:
         """Fire Locust's `request` event once; our Result rides along."""
         assignment = self.mine
-        name = assignment.cell if result.phase == "measure" else result.phase
+        name = assignment.cell or f"{assignment.endpoint.name}/b{result.images}"
         self.environment.events.request.fire(
             request_type=assignment.endpoint.protocol,
-            name=name or f"{assignment.endpoint.name}/b{result.images}",
+            name=row_of(name, result.phase),
             response_time=result.service_ns / 1e6,
             response_length=result.response_bytes,
             response=None,
@@ -203,7 +203,7 @@ class InferenceUser(User):
         if not self.asks or not re.fullmatch(r"\S+:[0-9]+", address):
             raise ValueError(
                 f"{type(self).__name__} needs a `host` with its port, e.g. gpu-host:8001, as a subclass of"
-                " TritonGrpcUser, TritonHttpUser or JpegHttpUser, or an `endpoint` of its own"
+                " TritonGrpcUser, TritonHttpUser or JpegHttpUser, or its own `endpoint`"
             )
         known = {endpoint.name: endpoint for one in backends().values() for endpoint in one.endpoints}
         own = known[self.asks]

@@ -9,9 +9,9 @@ const CHARTS = [
   ["Load", "count", ["in flight", "in_flight"], ["users", "users"]],
   ["Busiest worker's CPU", "% of a core", ["CPU", "worker_cpu_pct"]],
   ["Worst worker's loop lag", "ms, p99", ["lag", "loop_lag_ms"]],
-  ["Server", "ms per request", ["queue", "server_queue_ms"], ["compute", "server_compute_ms"]],
+  ["Server", "ms per request", ["queue wait", "server_queue_ms"], ["compute", "server_compute_ms"]],
   ["Executed batch", "images", ["batch", "executed_batch"]],
-  ["Waiting in the server", "requests", ["pending", "pending_requests"]],
+  ["Pending requests", "in the server", ["pending", "pending_requests"]],
   ["GPU utilisation", "%", ["GPUs", "gpu_util_pct"]],
   ["GPU memory", "GiB", ["GPUs", "gpu_memory_bytes", GIB]],
   ["GPU power", "W", ["GPUs", "gpu_power_w"]],
@@ -30,9 +30,9 @@ export const digits = (value) => {
 };
 
 // Counts are whole and shown so; on an axis, digits that say nothing are left out.
-const COUNTED = new Set(["per second", "count", "requests"]);
+const COUNTED = new Set(["per second", "count", "in the server"]);
 const shown = (unit) => (value) =>
-  COUNTED.has(unit) && value !== null ? value.toLocaleString("en") : digits(value);
+  COUNTED.has(unit) && Number.isInteger(value) ? value.toLocaleString("en") : digits(value);
 const onAxis = (value) => value.toLocaleString("en", { maximumSignificantDigits: 3 });
 
 const clock = (ms) => new Date(ms).toLocaleTimeString([], { hour12: false });
@@ -46,12 +46,21 @@ const sample = (index) => {
   return box;
 };
 
+const LOADED = new Set(["warm-up", "measure"]);
+
+// The seconds that are wholly under the load of one phase: others would be drawn as drops that were none.
+export const whole = (seconds) => seconds.filter((second, index) => {
+  const before = seconds[index - 1];
+  return LOADED.has(second.phase) && before && before.t_s === second.t_s - 1
+    && before.run === second.run && before.phase === second.phase;
+});
+
 // [ms, value] of each second; a hole where seconds or cells do not follow one another.
 const points = (seconds, column, scale) => {
   const found = [];
   seconds.forEach((second, index) => {
     const before = seconds[index - 1];
-    const follows = before && before.t_s === second.t_s - 1 && before.cell === second.cell;
+    const follows = before && before.t_s === second.t_s - 1 && before.run === second.run;
     if (before && !follows) found.push([second.t_s * 1000 - 500, null]);
     found.push([second.t_s * 1000, second[column] === null ? null : second[column] / scale]);
   });
@@ -62,10 +71,9 @@ const points = (seconds, column, scale) => {
 const spans = (seconds) => {
   const found = [];
   for (const second of seconds) {
-    const key = `${second.cell} ${second.repeat} ${second.phase}`;
-    const last = found.at(-1);
-    if (last && last.key === key) last.to = second.t_s * 1000 + 500;
-    else found.push({ key, phase: second.phase, from: second.t_s * 1000 - 500, to: second.t_s * 1000 + 500 });
+    const [from, to, last] = [second.t_s * 1000 - 500, second.t_s * 1000 + 500, found.at(-1)];
+    if (last && last.run === second.run && last.phase === second.phase) last.to = to;
+    else found.push({ run: second.run, first: last?.run !== second.run, phase: second.phase, from, to });
   }
   return found;
 };
@@ -117,7 +125,7 @@ class Chart {
     const colour = (name) => style.getPropertyValue(name).trim();
     const text = { color: colour("--soft"), fontSize: 11 };
     const line = { lineStyle: { color: colour("--rule") } };
-    const cells = new Map(seconds.map((second) => [second.t_s * 1000, `${second.cell}, ${second.phase}`]));
+    const cells = new Map(seconds.map((second) => [second.t_s * 1000, `run ${second.run}: ${second.cell}, ${second.phase}`]));
     return {
       animation: false,
       grid: { left: 46, right: 10, top: 12, bottom: 24 },
@@ -152,9 +160,9 @@ class Chart {
 
 const shaded = (seconds, wide, colour, text) => ({
   silent: true,
-  label: { ...text, show: !wide, position: "insideTopLeft", fontSize: 10 },
-  data: spans(seconds).filter(({ phase }) => SHADES[phase]).map(({ phase, from, to }) => [
-    { name: phase, xAxis: from, itemStyle: { color: colour(SHADES[phase]) } },
+  label: { ...text, position: "insideTopLeft", fontSize: 10 },
+  data: spans(seconds).map(({ run, first, phase, from, to }) => [
+    { name: wide ? (first ? String(run) : "") : phase, xAxis: from, itemStyle: { color: colour(SHADES[phase]) } },
     { xAxis: to },
   ]),
 });

@@ -1,7 +1,8 @@
 // Asks the server once a second for what is new. All state is the server's: a reload shows the same.
 
-import { Charts } from "./charts.js";
-import { cellRow, earlierItem } from "./tables.js";
+import { Charts, whole } from "./charts.js";
+import { offer } from "./form.js";
+import { cellRow, earlierItem, link, made } from "./tables.js";
 
 const KEPT = 900;
 const [BUSY_MS, QUIET_MS, LONGEST_MS, PATIENCE_MS] = [1000, 3000, 30000, 8000];
@@ -16,7 +17,7 @@ const at = (id) => document.getElementById(id);
 const charts = new Charts(at("charts"));
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const known = {
-  study: "", next: 0, seconds: [], cells: 0, wide: null, misses: 0, heard: "", timer: 0, asking: false, drawn: true,
+  study: "", next: 0, seconds: [], cells: 0, view: null, runs: new Map(), misses: 0, heard: "", timer: 0, asking: false, drawn: true,
 };
 
 const say = (id, text) => {
@@ -28,7 +29,7 @@ const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 const progressText = ({ study, progress, fault }) => {
   if (fault) return "This page cannot follow the study; Locust's Logs tab has a line for every run.";
-  if (study.status === "idle") return "Nothing has been started yet.";
+  if (study.status === "idle") return "No study has been started yet.";
   const [done, runs] = [progress.done, progress.runs];
   const of = runs === null ? counted(done, "run") : `${done} of ${counted(runs, "run")}`;
   const report = study.report ? "" : " Its report could not be made: see Locust's Logs tab.";
@@ -51,8 +52,10 @@ const progressText = ({ study, progress, fault }) => {
 const showHead = ({ study, progress, forgotten }) => {
   const begun = study.status !== "idle";
   say("title", begun ? study.title : "No study yet");
-  say("facts", begun ? `${study.size}, started ${study.started_utc}, results in ${study.folder}/` : "");
-  at("how").hidden = begun;
+  say("facts", begun ? `${study.size}, started ${study.started}, results in ${study.folder}/` : "");
+  offer(study.status !== "running");
+  at("another").hidden = !begun || study.status === "running";
+  at("stop").hidden = study.status !== "running" || !progress.cell;
   const left = study.status === "running" && progress.left;
   say("left", left ? `About ${left} left at the pace so far.` : "");
   at("bar").hidden = !(progress?.runs > 0);
@@ -65,32 +68,60 @@ const showHead = ({ study, progress, forgotten }) => {
   known.forgotten = forgotten;
 };
 
-const showTables = ({ cells = [], earlier }) => {
+const showTables = ({ study, cells = [], earlier }) => {
   at("cells").append(...cells.map(cellRow));
+  for (const cell of cells) known.runs.set(cell.run, named(cell));
   known.cells += cells.length;
   at("cells-section").hidden = !known.cells;
-  at("earlier-section").hidden = !earlier.length;
-  const list = earlier.map((study) => `${study.id} ${study.report}`).join();
+  const ended = [study, ...earlier].filter(({ status }) => status !== "running" && status !== "idle");
+  at("earlier-section").hidden = !ended.length;
+  const list = ended.map((one) => `${one.id} ${one.report}`).join();
   if (list !== known.earlier) {
-    at("earlier").replaceChildren(...earlier.map((study) => earlierItem(study, place)));
+    at("earlier").replaceChildren(...ended.map((one) => earlierItem(one, place)));
   }
   known.earlier = list;
+};
+
+const named = ({ cell, repeat }) => `${cell}, repeat ${repeat}`;
+
+// The numbers above the bands of the charts, with the names of their cells.
+const showBands = (seconds, wide) => {
+  const runs = wide ? new Map(seconds.map((second) => [second.run, named(second)])) : new Map();
+  at("bands").replaceChildren(...[...runs].map(([run, name]) => {
+    const item = made("li");
+    item.value = run;
+    item.append(link(name, `#run-${run}`));
+    return item;
+  }));
+};
+
+const pressed = (view, chosen) => {
+  for (const [id, name] of [["show-cell", "cell"], ["show-all", "all"], ["show-chosen", "chosen"]]) {
+    at(id).setAttribute("aria-pressed", String(view === name));
+  }
+  say("show-cell", known.status === "running" ? "The running cell" : "The last cell");
+  at("show-chosen").hidden = !chosen;
+  if (chosen) say("show-chosen", `Run ${chosen}: ${known.runs.get(chosen)}`);
 };
 
 const showCharts = () => {
   const last = known.seconds.at(-1);
   at("charts-section").hidden = !last;
   if (!last) return;
-  const wide = known.wide ?? known.status !== "running";
-  at("show-cell").setAttribute("aria-pressed", String(!wide));
-  at("show-all").setAttribute("aria-pressed", String(wide));
-  say("show-cell", known.status === "running" ? "The running cell" : "The last cell");
-  const ofCell = known.seconds.filter((second) => second.cell === last.cell && second.repeat === last.repeat);
-  const absent = charts.draw(wide ? known.seconds : ofCell, wide);
-  const older = known.forgotten ? " Older seconds are in timeline.csv at the study's end." : "";
-  const which = wide ? "All cells of the last 15 minutes of load" : `${last.cell}, repeat ${last.repeat}`;
-  say("showing", `${which}. Shaded: warm-up, then measure.${wide ? older : ""}`);
-  say("absent", absent.length ? `No data for: ${absent.join(", ")}.` : "");
+  const chosen = known.runs.has(known.chosen) ? known.chosen : 0;
+  const asked = known.view === "chosen" && !chosen ? null : known.view;
+  const view = asked ?? (known.status === "running" ? "cell" : "all");
+  pressed(view, chosen);
+  const run = view === "chosen" ? chosen : last.run;
+  const wide = view === "all";
+  const seconds = whole(wide ? known.seconds : known.seconds.filter((second) => second.run === run));
+  const absent = charts.draw(seconds, wide);
+  showBands(seconds, wide);
+  const older = known.forgotten ? " Older seconds are in timeline.csv when the study has ended." : "";
+  const what = wide ? "All runs of the last 15 minutes, by their numbers" : `Run ${run}: ${known.runs.get(run) ?? named(last)}`;
+  say("showing", `${what}. Whole seconds only; shaded: warm-up, then measure.${wide || !seconds.length ? older : ""}`);
+  const nothing = known.status === "running" ? "No whole second yet." : "No whole second.";
+  say("absent", !seconds.length ? nothing : absent.length ? `No data for: ${absent.join(", ")}.` : "");
 };
 
 const warn = (text, retry = false) => {
@@ -106,15 +137,17 @@ const put = (seconds, row) => {
   else seconds.splice(next, seconds[next].t_s === row.t_s ? 1 : 0, row);
 };
 
+const fragment = () => Number(/^#run-(\d+)$/.exec(window.location.hash)?.[1] ?? 0);
+
 const forget = (study) => {
-  Object.assign(known, { study, seconds: [], cells: 0, wide: null });
+  Object.assign(known, { study, seconds: [], cells: 0, view: null, runs: new Map(), chosen: fragment() });
   at("cells").replaceChildren();
 };
 
 const take = (data) => {
   if (data.study.id !== known.study) forget(data.study.id);
-  const named = (row) => Object.fromEntries(data.columns.map((name, index) => [name, row[index]]));
-  const rows = (data.seconds ?? []).map(named);
+  const read = (row) => Object.fromEntries(data.columns.map((name, index) => [name, row[index]]));
+  const rows = (data.seconds ?? []).map(read);
   for (const row of rows) put(known.seconds, row);
   known.seconds = known.seconds.slice(-KEPT);
   const changed = known.status !== data.study.status;
@@ -129,7 +162,7 @@ const take = (data) => {
   }
   const lost = `The live page cannot follow this study (${data.fault}); its report will have everything.`;
   const fault = data.fault && lost;
-  warn(data.refused ? `The study could not begin. ${data.refused}` : fault);
+  warn(data.refused ? `The study could not start. ${data.refused}` : fault);
 };
 
 const ask = async () => {
@@ -171,18 +204,37 @@ const turn = async () => {
   try {
     take(data);
   } catch {
-    warn("This page cannot draw what it was told: reload it.");
+    warn("This page cannot draw its data: reload it.");
   }
   wait(known.status === "running" ? BUSY_MS : QUIET_MS);
 };
 
-const choose = (wide) => {
-  known.wide = wide;
+const choose = (view) => {
+  known.view = view;
   showCharts();
 };
 
-at("show-cell").addEventListener("click", () => choose(false));
-at("show-all").addEventListener("click", () => choose(true));
+// A link to a run, on this page or from elsewhere: its charts, evidence and advice.
+const openRun = () => {
+  known.chosen = fragment();
+  if (!known.chosen) return;
+  choose("chosen");
+  for (const details of document.querySelectorAll(`#run-${known.chosen} details`)) details.open = true;
+};
+
+const stop = async () => {
+  at("stop").disabled = true;
+  await fetch(`${at("start").dataset.locust}stop`, { method: "POST" }).catch(() => null); // the page says what came of it
+  at("stop").disabled = false;
+  turn();
+};
+
+at("show-cell").addEventListener("click", () => choose("cell"));
+at("show-all").addEventListener("click", () => choose("all"));
+at("show-chosen").addEventListener("click", () => choose("chosen"));
+at("stop").addEventListener("click", stop);
+at("start").addEventListener("started", turn);
+window.addEventListener("hashchange", openRun);
 at("retry").addEventListener("click", turn);
 dark.addEventListener("change", showCharts);
 document.addEventListener("visibilitychange", () => document.hidden || turn());

@@ -72,22 +72,22 @@ def test_who_reaches_an_address(host: str, alone: bool) -> None:
     [
         ([], []),
         (["--headless", "--web-host", "*"], []),
-        (["--web-host", "*"], ["--web-host '*': whoever reaches port 8089"]),
+        (["--web-host", "*"], ["--web-host '*': anyone who reaches port 8089"]),
         (["--web-host", "10.0.0.7", "--web-login"], []),
         (["--headless", "--master"], []),
         (["--headless", "--master-bind-host", "*"], []),
         (
             ["--headless", "--master", "--master-bind-host", "10.0.0.7"],
-            ["--master-bind-host 10.0.0.7: whoever reaches port 5557"],
+            ["--master-bind-host 10.0.0.7: anyone who reaches port 5557"],
         ),
         (["--headless", "--prometheus-host", "0.0.0.0"], []),
         (
             ["--headless", "--prometheus-host", "0.0.0.0", "--prometheus-port", "9646"],
-            ["--prometheus-host 0.0.0.0: whoever reaches port 9646"],
+            ["--prometheus-host 0.0.0.0: anyone who reaches port 9646"],
         ),
         (
             ["--web-host", "", "--master", "--master-bind-host", "*", "--web-port", "1"],
-            ["--web-host '': whoever reaches port 1", "--master-bind-host '*': whoever reaches"],
+            ["--web-host '': anyone who reaches port 1", "--master-bind-host '*': anyone who reaches"],
         ),
     ],
 )

@@ -53,7 +53,7 @@ def test_nothing_runs_in_the_page_but_its_own_files() -> None:
     reply = client.get(page.place)
     assert "default-src 'self'" in reply.headers["Content-Security-Policy"]
     assert "unsafe" not in reply.headers["Content-Security-Policy"]
-    for name in ("live.js", "charts.js", "tables.js"):
+    for name in ("live.js", "charts.js", "tables.js", "form.js"):
         with client.get(f"{page.place}/file/{name}") as file:
             script = file.text
         assert not any(
@@ -130,9 +130,7 @@ def test_an_unknown_report_is_a_sentence(tmp_path: Path, study: str) -> None:
     assert reply.status_code == 404
     assert "step7-1</p>" not in reply.text
     if study == "step7-9":
-        assert reply.text == (
-            "step7-9: no study of this process that has ended has this name and a report.html.\n"
-        )
+        assert reply.text == ("step7-9: no finished study of this process has this name and a report.html.\n")
         assert reply.mimetype == "text/plain"
 
 

@@ -48,7 +48,7 @@ def test_a_finished_cell_has_the_reports_own_numbers(page: LivePage, tmp_path: P
     book.write(tmp_path)
     (run,) = load_study(tmp_path).runs
     (cell,) = told(page, book)["cells"]
-    assert cell == cell_of(run)
+    assert cell == {"run": 1, **cell_of(run)}
     assert (cell["cell"], cell["images_per_s"], cell["failures"]) == ("onnx-grpc/b1/c2", "50.0", "0")
     assert (cell["p50"], cell["p95"], cell["p99"]) == ("40.0", "40.0", "40.0")
     doubt = cell["caveats"][0]
@@ -92,6 +92,19 @@ def test_a_search_does_not_know_how_many_runs_there_will_be(page: LivePage) -> N
     Followed(header, page.begun(LIVE, header)).tell({"kind": "plan", "runs": plan}, *book.records)
     found = page.data(0)
     assert (found["progress"]["runs"], found["progress"]["done"], len(found["cells"])) == (None, 1, 1)
+
+
+def test_seconds_and_cells_bear_the_number_of_their_run(page: LivePage) -> None:
+    found = told(page, a_book(repeats=2))
+    runs = [dict(zip(found["columns"], row, strict=True)) for row in found["seconds"]]
+    assert [(row["repeat"], row["run"]) for row in runs] == [(1, 1), (1, 1), (2, 2), (2, 2)]
+    assert [(cell["repeat"], cell["run"]) for cell in found["cells"]] == [(1, 1), (2, 2)]
+
+
+def test_a_study_began_at_a_time_that_people_read(page: LivePage) -> None:
+    book = a_book()
+    book.header["started_utc"] = "2026-11-25T09:04:20.384Z"
+    assert told(page, book)["study"]["started"] == "25 Nov 2026, 09:04 UTC"
 
 
 def test_since_leaves_out_what_is_known(page: LivePage) -> None:
@@ -153,8 +166,7 @@ def test_a_record_that_cannot_be_read_ends_the_page_and_not_the_study(page: Live
     found = page.data(0)
     assert (found["fault"], found["progress"]["run"]) == ("ValueError: never/planned was not planned", 0)
     assert study.said == [
-        "inferswarm: no events, live figures or early stops any more "
-        "(ValueError: never/planned was not planned)"
+        "inferswarm: no more events, live figures or early stops (ValueError: never/planned was not planned)"
     ]
 
 

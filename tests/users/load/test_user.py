@@ -164,7 +164,7 @@ def test_the_gate_holds_users_until_the_phase_sends(
     assert fired == []
     user.mine.enter("warm-up")
     greenlet.join(timeout=5)
-    assert [event["name"] for event in fired] == ["warm-up"]
+    assert [event["name"] for event in fired] == [f"{user.mine.cell} (warm-up)"]
 
 
 def test_connections_are_asked_for_by_users_who_have_sent(

@@ -37,7 +37,6 @@ def compare_page(made: Mapped, place_of: Callable[[str], str]) -> Page:
         title=f"Comparison: {' and '.join(side.name for side in others)} against {base.name}",
         facts=_facts(sides),
         notices=(*warnings(sides, found), *mapping_said(made), *noted),
-        findings=(),
         sections=tuple(section for section in sections if not section.empty),
         commands=(f"python -m reports compare {shlex.join([*places, *mapping_options(made)])}",),
         banner=tuple(_disclosed(sides)),

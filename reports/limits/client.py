@@ -129,14 +129,22 @@ def _cpu_said(run: Summary) -> Iterator[str]:
 
 
 def _lag_said(run: Summary) -> list[str]:
-    if run.generator.loop_lag_p95_ns is None or run.latency.p95_ns is None:
+    """How late the loop was, the share that speaks against it first."""
+    fit, latency = run.generator, run.latency
+    if fit.loop_lag_p95_ns is None or latency.p95_ns is None:
         return []
-    lag, latency = ms(run.generator.loop_lag_p95_ns), ms(run.latency.p95_ns)
-    said = [f"a worker's event loop lagged {lag} ms at p95 beside a latency of {latency} ms"]
-    if _stops_long(run):
-        waited, mean = ms(run.generator.loop_delay_ns), ms(run.latency.mean_ns)
-        said.append(f"events waited {waited} ms for it on average, of a latency of {mean} ms")
-    return said
+    lagged = f"a worker's event loop lagged {ms(fit.loop_lag_p95_ns)} ms at p95"
+    beside = f"beside a latency of {ms(latency.p95_ns)} ms{_percent(fit.loop_lag_p95_ns, latency.p95_ns)}"
+    if not _stops_long(run):
+        return [f"{lagged} {beside}"]
+    waited = f"events waited {ms(fit.loop_delay_ns)} ms for a worker's event loop on average"
+    of_mean = f"of a latency of {ms(latency.mean_ns)} ms{_percent(fit.loop_delay_ns, latency.mean_ns)}"
+    return [f"{waited}, {of_mean}", f"{lagged} {beside}"]
+
+
+def _percent(part: float | None, whole: float | None) -> str:
+    share = ratio(part, whole)
+    return "" if share is None else f" ({digits(100 * share)} %)"
 
 
 def _advice(run: Summary) -> str:

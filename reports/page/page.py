@@ -70,17 +70,17 @@ class Page:
     """A study as readers see it, in reading order.
 
     `banner` says what stands in for something else, once; `answers` and `charts` are the first screen. A
-    comparison has `findings` in their place.
+    calibration has `findings` in their place.
     """
 
     title: str
     facts: str
     notices: tuple[str, ...]
-    findings: tuple[str, ...]
     sections: tuple[Section, ...]
     commands: tuple[str, ...]
     banner: tuple[str, ...] = ()
     answers: tuple[AnswerRow, ...] = ()
+    findings: tuple[str, ...] = ()
     charts: tuple[Chart, ...] = ()
 
 

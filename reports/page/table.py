@@ -59,11 +59,12 @@ class Table:
 
     @property
     def sentence(self) -> str:
-        """What a table of one number says; empty for a larger one."""
+        """What a table of one number says, with its unit and notes; empty for a larger one."""
         if len(self.rows) != 1 or len(self.heads) != 2 or self.numeric != {1}:
             return ""
         name, cell = self.rows[0]
-        return f"{self.title}, {name.text}, {self.heads[1]}: {cell.text}."
+        noted = f" ({'; '.join(self.notes)})" if self.notes else ""
+        return f"{self.title}, {name.text}, {self.heads[1]}: {cell.text}{noted}. {self.caption}".rstrip()
 
 
 class Footnotes:

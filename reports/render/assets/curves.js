@@ -124,15 +124,14 @@ function lineOf(one, at, key, index, look) {
     lineStyle: { color: colour, width: 1, type: "dotted" } });
   const knee = one.knee === null ? undefined : one.points.find((point) => point.users === one.knee);
   if (knee && knee[key] !== null) lines.push(...ringsAround([[knee.users, knee[key]]], of, colour,
-    { show: true, position: "top", formatter: "knee", color: look.ink, fontSize: 11 }));
+    { show: true, position: "top", formatter: "knee", color: look.ink, fontSize: 11, ...halo(look) }));
   return lines;
 }
 
 function pointTip({ of, colour, point, key }, look) {
   if (!point) return "";
-  const range = (name, unit) => valueText({ value: point[name], low: point[`${name}_low`], high: point[`${name}_high`] }, unit);
-  const rows = [[key === "rate" ? colour : look.paper, "images/s", range("rate", "images/s")],
-    [key === "p95" ? colour : look.paper, "p95 ms", range("p95", "ms")]];
+  const rows = [[key === "rate" ? colour : look.paper, "images/s", rangeText(point, "rate", "images/s")],
+    [key === "p95" ? colour : look.paper, "p95 ms", rangeText(point, "p95", "ms")]];
   if (point.doubted) rows.push([look.paper, "invalidated", "see the caveats"]);
   return tooltip(`${of}, ${point.users} ${point.users === 1 ? "user" : "users"}`, rows);
 }

@@ -19,7 +19,7 @@ kinds.dots = (data, look, width) => {
     xAxis: { type: "value", ...axis, ...named(look, data.unit), ...stepsTo(most, narrow ? 3 : 5) },
     yAxis: [
       { ...side, data: names, splitLine: { show: true, lineStyle: { color: look.rule, type: "dotted" } },
-        axisLabel: { interval: 0, fontSize: 12, width: left - 10, overflow: "truncate" } },
+        axisLabel: { interval: 0, fontSize: 12, lineHeight: 12, width: left - 10, overflow: "break" } },
       { ...side, data: values, position: "right", splitLine: { show: false },
         axisLabel: { interval: 0, fontSize: 12, width: right - 10, overflow: "truncate" } }],
     series: data.rows.flatMap((row, at) => dotOf(row, at, look)) };
@@ -37,6 +37,9 @@ function valueText(row, unit) {
   const range = ranged(row) ? ` (${inUnit(row.low, unit)}–${inUnit(row.high, unit)})` : "";
   return `${inUnit(row.value, unit)}${range}`;
 }
+
+const rangeText = (point, key, unit) =>
+  valueText({ value: point[key], low: point[`${key}_low`], high: point[`${key}_high`] }, unit);
 
 function dotOf(row, at, look) {
   const colour = row.best ? look.colour("series-2") : look.colour("bar");
@@ -66,8 +69,10 @@ kinds.tradeoff = (data, look, width) => {
   const p95s = all("p95");
   const log = Math.max(...p95s) > WIDE_SPAN * Math.min(...p95s);
   const { legend, height: above } = lineLegend(look, width, data.series.map((one) => one.name));
-  const grid = { left: 52, right: narrow ? 22 : 40, top: above + 26, height: narrow ? 260 : 300, outerBoundsMode: "none" };
-  const xAxis = { type: "value", ...axis, ...named(look, data.x, 26), ...stepsTo(Math.max(...all("rate")) * 1.02, narrow ? 4 : 6) };
+  const grid = { left: 52, right: narrow ? 22 : 40, top: above + 26, height: narrow ? 260 : 300,
+    outerBoundsMode: "none" };
+  const xAxis = { type: "value", ...axis, ...named(look, data.x, 26),
+    ...stepsTo(Math.max(...all("rate")) * 1.02, narrow ? 4 : 6) };
   const yAxis = { type: log ? "log" : "value", ...axis,
     ...(log ? powersAround(p95s) : stepsTo(Math.max(...p95s) * 1.04, 5)) };
   const labels = labelPlaces(points, placeIn(grid, xAxis, yAxis, width), look, width);
@@ -97,7 +102,8 @@ function labelPlaces(points, placeOf, look, width) {
     const [x, y] = placeOf(point);
     const half = textWidth(labelText(point), 11, look, 600) / 2 + 2;
     const reach = point.knee ? 14 : 9;
-    const places = { top: [x - half, y - reach - 13, x + half, y - reach], bottom: [x - half, y + reach, x + half, y + reach + 13],
+    const places = { top: [x - half, y - reach - 13, x + half, y - reach],
+      bottom: [x - half, y + reach, x + half, y + reach + 13],
       right: [x + reach, y - 6, x + reach + 2 * half, y + 6], left: [x - reach - 2 * half, y - 6, x - reach, y + 6] };
     const free = (box) => box[0] >= 0 && box[2] <= width && !boxes.some((other) => other !== box
       && box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3]);
@@ -128,7 +134,7 @@ function pathOf(one, at, labels, look) {
     ...(point.doubted ? { symbol: "emptyCircle" } : {}),
     label: { show: labels.has(point), position: labels.get(point), distance: point.knee ? 10 : 5,
       formatter: labelText(point), color: point.knee ? look.ink : look.soft, fontSize: 11,
-      fontWeight: point.knee ? 600 : 400 } }));
+      fontWeight: point.knee ? 600 : 400, ...halo(look) } }));
   const lines = [{ ...of, z: 3, symbol: SYMBOLS[at % SYMBOLS.length], symbolSize: 8, data: points,
     lineStyle: { color: colour, width: 2, type: DASHES[Math.floor(at / 8) % 3] } }];
   const cross = { ...of, silent: true, symbol: "none", lineStyle: { color: colour, width: 1, opacity: 0.6 } };
@@ -138,7 +144,8 @@ function pathOf(one, at, labels, look) {
     if (point.p95_low < point.p95_high) lines.push({ ...cross,
       data: [[point.rate, point.p95_low], [point.rate, point.p95_high]] });
   }
-  return [...lines, ...ringsAround(known.filter((point) => point.knee).map((point) => [point.rate, point.p95]), of, colour)];
+  const knees = known.filter((point) => point.knee).map((point) => [point.rate, point.p95]);
+  return [...lines, ...ringsAround(knees, of, colour)];
 }
 
 // The rings that mark knees.
@@ -149,8 +156,7 @@ function ringsAround(places, of, colour, label = { show: false }) {
 
 function pathTip({ of, colour, point }, data, look) {
   if (!point) return "";
-  const range = (key, unit) => valueText({ value: point[key], low: point[`${key}_low`], high: point[`${key}_high`] }, unit);
-  const rows = [[colour, data.x, range("rate", data.x)], [look.paper, data.y, range("p95", data.y)]];
+  const rows = [[colour, data.x, rangeText(point, "rate", data.x)], [look.paper, data.y, rangeText(point, "p95", data.y)]];
   if (point.knee) rows.push([look.paper, "knee", ""]);
   if (point.doubted) rows.push([look.paper, "invalidated", "see the caveats"]);
   return tooltip(`${of}, ${point.label}`, rows);

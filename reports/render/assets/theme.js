@@ -102,6 +102,9 @@ function axisLook(look) {
 const named = (look, name, gap = 24) => ({ name, nameLocation: "middle", nameGap: gap,
   nameTextStyle: { color: look.soft, fontSize: 11 } });
 
+// Around a label that lines may pass behind.
+const halo = (look) => ({ textBorderColor: look.paper, textBorderWidth: 3 });
+
 const measuring = document.createElement("canvas").getContext("2d");
 
 // How many px a text takes.

@@ -118,6 +118,10 @@ function asides(data, look, from, to) {
     data: seen.flatMap((run) => run.aside.map(([, begin, end]) => [{ xAxis: begin }, { xAxis: end }])) };
 }
 
+// Whether a line's own name says what is counted.
+const saysUnit = (panel, line) => panel.unit.split(" and ").includes(line.label);
+const momentText = (value, unit) => (Number.isInteger(value) && !isMs(unit) ? tick(value) : inUnit(value, unit));
+
 function momentTip(data, look, shown) {
   const [t_s] = shown[0].value;
   const row = data.t_s.indexOf(t_s);
@@ -125,7 +129,7 @@ function momentTip(data, look, shown) {
   const aside = run && run.aside.find(([, begin, end]) => begin <= t_s && t_s < end);
   const rows = data.panels.flatMap((panel) => panel.lines.map((line, at) => [lineLook(panel, at, look).color,
     line.label === panel.title.toLowerCase() ? line.label : `${panel.title}: ${line.label}`,
-    `${inUnit(line.values[row], panel.unit)} ${panel.unit === line.label ? "" : panel.unit}`]));
+    `${momentText(line.values[row], panel.unit)} ${saysUnit(panel, line) ? "" : panel.unit}`]));
   const where = run ? `${run.name}, ${aside ? aside[0] || "no phase" : "measure"}` : "between runs";
   return tooltip(`${clock(t_s)}: ${where}`, rows);
 }
@@ -146,8 +150,9 @@ kinds.timeline.controls = (data, state) => {
 
 kinds.timeline.rows = (data) => {
   const lines = data.panels.flatMap((panel) => panel.lines.map((line) => ({ line, head: `${panel.title}: ${line.label}`
-    + (panel.unit === line.label ? "" : `, ${panel.unit}`) })));
+    + (saysUnit(panel, line) ? "" : `, ${panel.unit}`) })));
   const nameAt = (t_s) => data.runs.find((run) => run.from <= t_s && t_s < run.to)?.name;
   return [["time since the study's start, s", "run", ...lines.map(({ head }) => head)],
-    ...data.t_s.flatMap((t_s, row) => (t_s === null ? [] : [[t_s, nameAt(t_s), ...lines.map(({ line }) => line.values[row])]]))];
+    ...data.t_s.map((t_s, row) => [t_s, nameAt(t_s), ...lines.map(({ line }) => line.values[row])])
+      .filter(([t_s]) => t_s !== null)];
 };

@@ -16,8 +16,6 @@ from reports.summary.summary import tainting
 _REPEATS = re.compile(r" --repeats[ =]\d+")
 MANY = 5
 """Runs of a cell that are advised."""
-_REPEATS = re.compile(r" --repeats[ =]\d+")
-"""An option of the study's own command, for which another number stands."""
 
 
 def confidence(study: Study) -> AnswerRow | None:

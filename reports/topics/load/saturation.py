@@ -7,6 +7,7 @@ from typing import Any
 from reports.format import digits, milliseconds, plural
 from reports.page.answer import AnswerRow
 from reports.page.page import Chart, rounded
+from reports.page.study_table import few_samples
 from reports.stats.figures import images_per_s
 from reports.stats.repeats import Runs, Spread, by_batch, grouped, resting_on, spread_of
 from reports.stats.usl import Fit, NoFit, fit_usl
@@ -115,7 +116,8 @@ def _saturates(curve: Curve) -> str:
         rising = f"{curve.name} is not saturated at {users}: {rate} and rising"
         return rising if curve.knee.rising else f"{curve.name}: {curve.knee.reason}"
     at = curve.knee.at
-    p95 = f", p95 {milliseconds(at.p95_ms.median)} ms" if at.p95_ms else ""
+    few = few_samples("p95", min(run.succeeded for run in at.runs))
+    p95 = f", p95 {milliseconds(at.p95_ms.median)}{few} ms" if at.p95_ms else ""
     users = plural(round(at.users), "user")
     return f"{curve.name} saturates at {users}: {digits(at.rate.median)} images/s{p95}"
 

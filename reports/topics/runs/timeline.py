@@ -48,7 +48,7 @@ PANELS: tuple[Panel[TimelineSecond], ...] = (
     ),
     ("Throughput", "images/s", (line("images/s", "images_per_s"),)),
     ("Failures", "requests/s", (line("failures/s", "failures_per_s"),)),
-    ("In flight", "requests", (line("requests", "in_flight"), line("users", "users"))),
+    ("In flight", "requests and users", (line("requests", "in_flight"), line("users", "users"))),
     (
         *("Server", "ms per request"),
         (line("queue", "server_queue_ns", NS_PER_MS), line("compute", "server_compute_ns", NS_PER_MS)),
@@ -87,7 +87,7 @@ def _not_drawn(panels: Sequence[Panelled]) -> Iterator[str]:
     unknown = [panel["title"] for panel in panels if not panel["lines"]]
     zero = [panel["title"] for panel in panels if panel["lines"] and _is_zero(panel)]
     yield f"Not known here: {', '.join(unknown)}." if unknown else ""
-    yield f"0 throughout: {', '.join(zero)}." if zero else ""
+    yield f"Zero throughout: {', '.join(zero)}." if zero else ""
 
 
 def _is_zero(panel: Panelled) -> bool:

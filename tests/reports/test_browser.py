@@ -92,6 +92,43 @@ def test_no_page_errs_asks_or_scrolls_sideways(
     assert visit.is_calm(path)
 
 
+@pytest.mark.parametrize("width", [1280, 1920])
+@pytest.mark.parametrize("name", PAGES)
+def test_no_table_is_clipped_on_a_wide_screen(
+    context: BrowserContext, folders: dict[str, Path], name: str, width: int
+) -> None:
+    page = Visit(context, folders[name] / "report.html", width).page
+    page.evaluate("document.querySelectorAll('details').forEach((it) => { it.open = true; })")
+    wider = """[...document.querySelectorAll(".scroll")].filter((it) => it.scrollWidth > it.clientWidth)
+        .map((it) => `${it.getAttribute("aria-label")} ${it.scrollWidth} > ${it.clientWidth}`)"""
+    assert page.evaluate(wider) == []
+    cells = """[...document.querySelectorAll("th, td")].filter((it) => it.scrollWidth > it.clientWidth)
+        .map((it) => it.textContent)"""
+    assert page.evaluate(cells) == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_long_table_is_folded_and_searched_by_every_word(
+    context: BrowserContext, folders: dict[str, Path], name: str
+) -> None:
+    page = Visit(context, folders[name] / "report.html").page
+    long = """[...document.querySelectorAll("table")].filter((it) => it.tBodies[0].rows.length > 8)"""
+    open_ones = f"{long}.filter((it) => !it.closest('details')).map((it) => it.dataset.title)"
+    assert set(page.evaluate(open_ones)) <= {"Gates that did not pass"}
+    page.evaluate("document.querySelectorAll('details').forEach((it) => { it.open = true; })")
+    fields = page.locator("input.find")
+    assert fields.count() == page.evaluate(f"{long}.length")
+    for field in fields.all():
+        table = field.locator("xpath=following-sibling::*[1]//table")
+        name_of_last = table.locator("tbody th").last.inner_text()
+        field.fill(name_of_last)
+        shown = table.locator("tbody tr:visible")
+        assert 0 < shown.count() <= table.locator("tbody tr").count()
+        assert name_of_last in shown.last.inner_text()
+        field.fill("no such words at all")
+        assert shown.count() == 0
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_every_chart_is_drawn_and_named(context: BrowserContext, folders: dict[str, Path], name: str) -> None:
     page = Visit(context, folders[name] / "report.html").opened()

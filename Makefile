@@ -40,7 +40,7 @@ $(SET_UP): requirements.lock requirements-server.txt
 	@if $(BIN)/python -m pip config list | grep -E '[.](index-url|no-index)' > /dev/null || \
 	  ! (set -x; $(BIN)/uv pip install --quiet --system-certs --python $(BIN)/python $(BY_HASH)); then (set -x; $(PIP) $(BY_HASH)); fi
 	$(PIP) $$(grep -E '^torch(vision)?==' requirements-server.txt)
-	@# Where no import may write bytecode, each would make it anew.
+	@# Where no import may write bytecode, each would make it again.
 	@[ -z "$$PYTHONDONTWRITEBYTECODE" ] || $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 	@# Of nvidia-pytriton only its tritonserver is used, and so not all that it asks for is there.
 	@! $(BIN)/python -m pip check | grep -v -e '^nvidia-pytriton ' -e '^No broken'
@@ -52,7 +52,7 @@ $(SET_UP): requirements.lock requirements-server.txt
 step7: setup ## run the five-endpoint study on embedded servers (STUDY=quick or full, ARGS=more options)
 	$(BIN)/locust -f locustfiles/step7.py --headless --study $(STUDY) $(ARGS)
 
-web: setup ## the same study from Locust's web UI at http://127.0.0.1:8089
+web: setup ## the same study in the web UI: plan and start it at http://127.0.0.1:8089/inferswarm
 	$(BIN)/locust -f locustfiles/step7.py --web-host 127.0.0.1 --study $(STUDY) $(ARGS)
 
 servers: setup ## start the embedded servers and keep them up until Ctrl-C
@@ -177,7 +177,7 @@ lock: setup ## pin what the requirements lead to, with hashes (ARGS=--upgrade ta
 # NAME==VERSION, a line each, of all that is pinned.
 PINS := { sed -nE 's/^([a-z0-9.-]+==[^ ]+).*/\1/p' requirements.lock; grep -E '^torch(vision)?==' requirements-server.txt; }
 
-licences: $(SUPPLY) ## write the table of LICENSES.md anew, from what is installed
+licences: $(SUPPLY) ## rewrite the table of LICENSES.md from what is installed
 	$(VENV)/supply/bin/pip-licenses --python $(BIN)/python --with-system --order license --format markdown \
 	  --packages $$($(PINS) | sed 's/==.*//') > $(VENV)/table.md
 	sed '/^## All/{G;q;}' LICENSES.md > $(VENV)/LICENSES.md
@@ -194,7 +194,7 @@ audit: $(SUPPLY) ## look the locked packages up in a database of vulnerabilities
 audit: PIP_AUDIT := $(VENV)/supply/bin/pip-audit --requirement $(VENV)/pins.txt --no-deps --disable-pip --progress-spinner off
 
 clean: ## remove built models and caches; results stay
-	@# What servers build, by its names: the folder may be one of yours.
+	@# What servers build, by its names: the folder may be your own.
 	cache=$$($(PYTHON) -m server.cache) && cd "$$cache" && rm -rf triton openvino tensorrt inductor libpython weights logs strangers
 	rm -rf .cache .mypy_cache .ruff_cache .pytest_cache
 	rm -rf triton_repo/weights

@@ -33,7 +33,6 @@ def simulated(
     quiet.add([_window(second, session.per_second) for second in range(session.seconds)])
     sides = tuple(
         Side(
-            letter="",
             name=f"step7-{number}",
             kind=STUDY,
             place="",

@@ -139,7 +139,7 @@ def over(top: Spread, bottom: Spread) -> Spread | None:
 def hedge(fewest: int) -> str:
     """What so few runs of each side leave open; empty where they suffice."""
     if fewest < COMPARABLE_RUNS:
-        return "one run behind a figure, so this may be chance; rerun with --repeats 5 to confirm"
+        return "with one run behind a figure, this may be chance; rerun with --repeats 5 to confirm"
     if fewest < ENOUGH_RUNS:
         return f"with fewer than {ENOUGH_RUNS} runs per cell, small differences may be chance"
     return ""

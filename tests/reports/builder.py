@@ -115,7 +115,7 @@ class Book:
         dropped: int = 0,
         **more: Any,
     ) -> Record:
-        """One run with open load, in a phase that fits the rate; `late` and `dropped` are of each worker."""
+        """One run with open-loop load, its phase fits the rate; `late` and `dropped` are of each worker."""
         count = sum(len(values) for values in latencies_ns.values())
         phase_ns = round((phase_s or count / rate) * 1e9)
         tag = self.add(endpoint, batch, rate, latencies_ns, arrivals=arrivals, **more)

@@ -1,4 +1,4 @@
-"""Runs with open load, and tables as tests look at them."""
+"""Runs with open-loop load, and tables as tests look at them."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The fixed study behind the golden files of open load: a search for a rate, with all that is sampled."""
+"""The fixed study behind the golden files of open-loop load: a rate search, with all that is sampled."""
 
 from tests.reports.builder import Book
 from tests.reports.example import MS, lognormal

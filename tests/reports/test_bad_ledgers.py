@@ -173,7 +173,7 @@ def test_records_of_a_later_program_are_named(tmp_path: Path) -> None:
     later: list[Record] = [{"kind": "moon", "cell": "onnx-http/b1/c1", "repeat": 1}, {"kind": "sun"}]
     (tmp_path / "ledger.jsonl").write_bytes(b"".join([*LINES, *lines_of(later)]))
     assert main(["show", str(tmp_path), "--quiet"]) == 0
-    assert "knows no such records: moon, sun." in (tmp_path / "summary.md").read_text()
+    assert "this version does not know such records: moon, sun." in (tmp_path / "summary.md").read_text()
 
 
 def test_enough_were_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from reports.__main__ import main
 from reports.published_figures.figures import of_three_backends, published_figures
-from reports.seeds import SPACE, STUDIES
+from reports.published_study import SPACE, STUDIES
 from reports.study.study import Study, load_study
 from reports.topics.contention.conclusion import contention_tables
 from reports.topics.published.hypotheses import judged
@@ -20,7 +20,7 @@ from tests.reports.example import MS
 from tests.reports.strangers import GRPC, a_book, run, stranger
 from tests.reports.topics.servers.test_operators import RECORD
 
-THEIRS = ("published", "hypothes", "A100", "RTX", "H1", "seed")
+THEIRS = ("published", "hypothes", "A100", "RTX", "H1")
 """Words of what the published studies found."""
 
 
@@ -53,12 +53,12 @@ def written(book: Book, folder: Path) -> Study:
 
 @pytest.mark.parametrize("study", sorted(STUDIES))
 def test_older_ledgers_of_their_studies_are_theirs(study: str, tmp_path: Path) -> None:
-    assert written(presets(study), tmp_path).of_the_seeds
+    assert written(presets(study), tmp_path).of_published_study
 
 
 def test_another_study_of_their_model_is_not_theirs(tmp_path: Path) -> None:
     study = written(presets("study"), tmp_path)
-    assert not study.of_the_seeds
+    assert not study.of_published_study
     assert (judged(study), published_figures(study)) == ((), {})
 
 
@@ -71,7 +71,7 @@ def test_what_is_asked_beside_the_presets_must_be_of_their_model(
     book = presets(space=SPACE)
     run(book, "mine", stranger(book, "mine", space=space))
     study = written(book, tmp_path)
-    assert study.of_the_seeds is theirs
+    assert study.of_published_study is theirs
     assert bool(judged(study)) is theirs
     assert bool(published_figures(study)) is theirs
 
@@ -79,7 +79,7 @@ def test_what_is_asked_beside_the_presets_must_be_of_their_model(
 def test_what_computes_nothing_must_be_of_their_model_too(tmp_path: Path) -> None:
     book = presets(space=SPACE)
     run(book, "idle", stranger(book, "idle", {"computes": False}))
-    assert not written(book, tmp_path).of_the_seeds
+    assert not written(book, tmp_path).of_published_study
 
 
 @pytest.mark.parametrize("study", ["study", "step6a", "step6b", "step7"])

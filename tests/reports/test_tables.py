@@ -7,8 +7,10 @@ from reports.page.table import Table
 from reports.render.markdown import escaped
 from reports.stats.repeats import scarcity
 from reports.study.study import Study, load_study
-from reports.topics.payloads.matrix import seed_tables
-from reports.topics.report import findings
+from reports.topics.payloads.matrix import matrix_tables
+from reports.topics.payloads.payloads import protocols_map
+from reports.topics.report import build_page
+from tests.reports.answers import row
 from tests.reports.builder import Book
 from tests.reports.example import example
 from tests.reports.lines import triton
@@ -17,7 +19,7 @@ MS = 1_000_000
 
 
 def tables(study: Study) -> dict[str, Table]:
-    return {table.title: table for table in seed_tables(study)}
+    return {table.title: table for table in matrix_tables(study)}
 
 
 def texts(table: Table) -> list[list[str]]:
@@ -46,18 +48,20 @@ def test_cells_are_medians_over_repeats_and_say_so(tmp_path: Path) -> None:
     found = tables(two_protocols(tmp_path))
     assert texts(found["Serial latency, p50"]) == [["onnx-grpc", "10.0", "40.0"], ["onnx-http", "15.0", "–"]]
     assert texts(found["Serial throughput"]) == [["onnx-grpc", "100", "100"], ["onnx-http", "66.7", "–"]]
-    assert found["Serial latency, p50"].whole_caption == (
-        "Milliseconds per request, one user; lower is better. "
-        "Median of up to 3 repeats; disqualified ones count only where there is no other."
-    )
-    assert texts(found["Server compute"]) == [["onnx-grpc", "5.00", "20.0"], ["onnx-http", "5.00", "–"]]
+    assert found["Serial latency, p50"].caption == "Milliseconds per request, one user; lower is better."
+    assert texts(found["Server compute"]) == [["onnx-grpc", "5.0", "20.0"], ["onnx-http", "5.0", "–"]]
     assert "Concurrent throughput, batch 1" not in found
+    first, *others = build_page(two_protocols(tmp_path), "x").sections
+    said = "Tables show medians of up to 3 repeats; invalidated ones count only where all are."
+    assert first.sentences[0] == said
+    assert [section.heading for section in others if said in section.sentences] == []
 
 
 def test_the_ratio_is_grpc_over_http(tmp_path: Path) -> None:
-    table = tables(two_protocols(tmp_path))["gRPC over HTTP"]
-    assert table.heads == ("backend", "batch 1", "batch 4")
-    assert texts(table) == [["onnx", "1.50×", "–"]]
+    table = protocols_map(two_protocols(tmp_path))
+    assert table.heads == ("backend", "users", "batch 1", "batch 4")
+    # Geometric means: 100, 500 and 33.3 images/s over 66.7.
+    assert texts(table) == [["onnx", "1", "1.78× (0.0603–52.4)", "–"]]
     assert table.notes == ("not in this study's plan",)
 
 
@@ -72,52 +76,24 @@ def both_protocols(folder: Path, repeats: int) -> Study:
 
 
 @pytest.mark.parametrize(
-    ("repeats", "note"),
+    ("repeats", "ratios", "note"),
     [
-        (1, "inconclusive: one run per cell; --repeats 5 would tell"),
-        (2, "with fewer than 3 runs per cell, small differences may be chance"),
-        (3, ""),
+        (1, ("0.800×", "1.25×"), "one run on a side, so there is no 95 % CI"),
+        (2, ("▼ 0.800× (0.798–0.802)", "▲ 1.25× (±0.200 %)"), ""),
     ],
 )
-def test_a_ratio_says_how_few_runs_it_rests_on(tmp_path: Path, repeats: int, note: str) -> None:
-    study = both_protocols(tmp_path, repeats)
-    table = tables(study)["gRPC over HTTP"]
-    assert texts(table) == [["onnx", "0.800×", "1.25×"]]
+def test_a_ratio_of_single_runs_has_no_interval_and_says_so(
+    tmp_path: Path, repeats: int, ratios: tuple[str, str], note: str
+) -> None:
+    table = protocols_map(both_protocols(tmp_path, repeats))
+    assert texts(table) == [["onnx", "1", *ratios]]
     assert table.notes == ((note,) if note else ())
-    assert [cell.marks for cell in table.rows[0][1:]] == [(1,) if note else ()] * 2
-    low, high = ("", "") if repeats == 1 else (" (0.798–0.802)", " (±0.200 %)")
-    ratios = f"onnx 0.800×{low} at batch 1, 1.25×{high} at batch 4"
-    said = f"gRPC over HTTP, images per second with one user: {ratios}{'; ' if note else ''}{note}."
-    assert findings(study)[1] == said
+    assert [cell.marks for cell in table.rows[0][2:]] == [(1,) if note else ()] * 2
 
 
 def test_where_some_cells_have_one_run_only_those_are_inconclusive() -> None:
-    assert scarcity([5, 1]) == "inconclusive where a cell has one run; --repeats 5 would tell"
+    assert scarcity([5, 1]) == "unconfirmed where a cell has one run; rerun with --repeats 5 to confirm"
     assert scarcity([5, 3]) == ""
-
-
-@pytest.mark.parametrize(
-    ("repeats", "sentence"),
-    [
-        (
-            1,
-            "Highest images per second seen, which is no ranking: with one user onnx-grpc, 500 at batch 4 "
-            "(as few as 1 run and 200 results per cell; --repeats 5 would tell).",
-        ),
-        (
-            2,
-            "Most images per second: with one user onnx-grpc, 500 at batch 4 "
-            "(as few as 2 runs and 200 results per cell: an indication, not a ranking).",
-        ),
-        (
-            3,
-            "Most images per second: with one user onnx-grpc, 500 at batch 4 "
-            "(as few as 3 runs and 200 results per cell).",
-        ),
-    ],
-)
-def test_the_fastest_is_hedged_by_its_runs(tmp_path: Path, repeats: int, sentence: str) -> None:
-    assert findings(both_protocols(tmp_path, repeats))[0] == sentence
 
 
 def with_tainted(folder: Path, each_ms: tuple[int, ...], tainted: tuple[int, ...]) -> Study:
@@ -133,12 +109,13 @@ def with_tainted(folder: Path, each_ms: tuple[int, ...], tainted: tuple[int, ...
 
 def test_tainted_repeats_are_left_out_where_clean_ones_exist(tmp_path: Path) -> None:
     study = with_tainted(tmp_path, (10, 25, 1_000, 1_000), tainted=(3, 4))
-    throughput, ratio = tables(study)["Serial throughput"], tables(study)["gRPC over HTTP"]
+    throughput, ratio = tables(study)["Serial throughput"], protocols_map(study)
     assert texts(throughput) == [["onnx-grpc", "70.0"], ["onnx-http", "100"]]
     assert throughput.notes == ()
-    assert texts(ratio) == [["onnx", "0.700×"]]
-    assert ratio.notes == ("with fewer than 3 runs per cell, small differences may be chance",)
-    assert "(as few as 2 runs and 200 results per cell: an indication" in findings(study)[0]
+    assert texts(ratio) == [["onnx", "1", "0.632× (0.00187–213)"]]
+    assert ratio.notes == ()
+    assert row(study, "Best").startswith("onnx-http: 100 images/s ")
+    assert "Next: onnx-grpc 0.632× (0.00187–213) of its images/s." in row(study, "Best")
 
 
 def test_where_every_repeat_is_tainted_all_count_and_are_marked(tmp_path: Path) -> None:
@@ -146,8 +123,9 @@ def test_where_every_repeat_is_tainted_all_count_and_are_marked(tmp_path: Path) 
     throughput = tables(study)["Serial throughput"]
     assert texts(throughput) == [["onnx-grpc", "70.0"], ["onnx-http", "100"]]
     assert [row[1].marks for row in throughput.rows] == [(1,), ()]
-    assert throughput.notes[0].startswith("client-bound: ")
-    assert not any("gRPC over HTTP" in sentence for sentence in findings(study))
+    assert throughput.notes == ("invalidated: client-bound",)
+    assert row(study, "HTTP or gRPC") == ""
+    assert "onnx-grpc" not in row(study, "Best")
 
 
 def test_rows_follow_the_header_whatever_the_run_order(study: Study, tmp_path: Path) -> None:
@@ -159,56 +137,39 @@ def test_rows_follow_the_header_whatever_the_run_order(study: Study, tmp_path: P
     }
 
 
-def test_findings_are_computed_and_hedged(tmp_path: Path) -> None:
-    assert findings(two_protocols(tmp_path)) == (
-        "Highest images per second seen, which is no ranking: with one user onnx-grpc, 100 at batch 1, "
-        "not told apart from onnx-http at batch 1 (as few as 1 run and 10 results per cell; --repeats 5 "
-        "would tell).",
-        "gRPC over HTTP, images per second with one user: onnx 1.78× (0.0603–52.4) at batch 1.",
-        "What held back 7 runs: offered-load 2, server-compute 1, not known 4.",
-    )
-
-
 def test_a_dash_says_why(study: Study) -> None:
     table = tables(study)["Concurrent throughput, batch 1"]
     by_endpoint = {row[0].text: row[2] for row in table.rows}
     assert [table.notes[mark - 1] for mark in by_endpoint["openvino-grpc"].marks] == ["not run"]
-    assert [table.notes[mark - 1][:11] for mark in by_endpoint["onnx-grpc"].marks] == [
-        "worker-lost",
-        "failures: L",
+    assert [table.notes[mark - 1] for mark in by_endpoint["onnx-grpc"].marks] == [
+        "invalidated: worker-lost",
+        "invalidated: failures",
     ]
     failed = next(row for row in tables(study)["Serial throughput"].rows if row[0].text == "openvino-http")[3]
     assert failed.text == "–"
     assert "no request succeeded (failed)" in tables(study)["Serial throughput"].notes
 
 
-def test_a_tainted_cell_wins_no_finding(study: Study) -> None:
-    assert not any("onnx-grpc" in sentence for sentence in findings(study)[:1])
+def test_stand_ins_and_random_weights_are_said_once_above_the_page_and_at_no_table(study: Study) -> None:
+    page = build_page(study, "x")
+    assert [sentence.partition(":")[0] for sentence in page.banner] == ["OpenVINO", "Floor", "Random weights"]
+    assert page.banner[2] == "Random weights: timings are real, embeddings mean nothing."
+    tables = [table for section in page.sections for table in section.tables]
+    said = [text for table in tables for text in (table.caption, *table.notes)]
+    assert len(tables) > 10
+    assert [text for text in said if "a stand-in" in text or "Random weights" in text] == []
 
 
-def test_where_every_cell_is_tainted_none_is_called_the_fastest(tmp_path: Path) -> None:
-    book = Book()
-    tag = book.add("onnx-http", 1, 1, {"w0": [MS] * 10}, counters=triton(10, 1, MS))
-    book.caveat(tag, "client-bound", "worker w0 at 98 % CPU")
-    assert findings(load_study(book.write(tmp_path))) == (
-        "No cell with closed load is free of disqualifying caveats, so none is called the fastest.",
-        "What held back 1 run: client-loop 1. Disqualified: 1 of 1 run (client-bound 1).",
-    )
+def best_of(table: Table) -> list[list[str]]:
+    """The names of the rows whose cell is marked as the best, column by column."""
+    return [[cells[0].text for cells in table.rows if cells[at].best] for at in range(1, len(table.heads))]
 
 
-def test_stand_ins_and_random_weights_are_named_at_every_table(study: Study) -> None:
-    for table in seed_tables(study):
-        rows = [row[0] for row in table.rows if row[0].text.startswith("openvino")]
-        assert all(table.notes[row.marks[0] - 1].startswith("OpenVINO: a stand-in") for row in rows)
-        assert "Random weights: timings are real, embeddings mean nothing." in table.shared
-
-
-def test_bars_are_shares_of_the_greatest(study: Study) -> None:
-    cells = [
-        cell for row in tables(study)["Serial throughput"].rows for cell in row if cell.value is not None
-    ]
-    best = max(cell.value for cell in cells if cell.value is not None)
-    assert all(cell.share == pytest.approx((cell.value or 0) / best) for cell in cells)
+def test_the_best_of_each_column_is_marked_the_most_images_and_the_least_time(study: Study) -> None:
+    rates, times = tables(study)["Serial throughput"], tables(study)["Serial latency, p50"]
+    assert best_of(rates) == [["pytorch-http"], ["pytorch-http"], ["openvino-grpc"]]
+    assert best_of(times) == best_of(rates)
+    assert [texts(times)[at][0:2] for at in range(2)] == [["pytorch-http", "12.0"], ["onnx-http", "20.1"]]
 
 
 @pytest.mark.parametrize(

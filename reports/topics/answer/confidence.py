@@ -82,7 +82,7 @@ def again_s(study: Study, repeats: int) -> float:
 
 def again(study: Study, fewest: int) -> str:
     """The study's own command, with more repeats where it was whole; empty where no option states it."""
-    command = _REPEATS.sub("", str((study.header.get("options") or {}).get("command") or ""))
+    command = str((study.header.get("options") or {}).get("command") or "")
     if not command or study.status != "complete":
         return command
     return f"{_REPEATS.sub('', command)} --repeats {repeats_advised(fewest)}"

@@ -60,7 +60,7 @@ def test_failures_for_want_of_ports_or_files_are_the_clients_own(tmp_path: Path)
     book = Book()
     book.add("onnx-http", 1, 8, {"w0": [20 * MS] * 600}, failures={"exhausted": 40, "reset": 2})
     run = folded(book, tmp_path)
-    assert texts(run)["client-exhausted"] == "40 of 642 requests found no port or open file left"
+    assert texts(run)["client-exhausted"] == "40 of 642 requests found no free port or file descriptor"
     assert run.tainted
 
 
@@ -79,7 +79,7 @@ def test_what_covers_less_than_a_second_counts_for_less(tmp_path: Path) -> None:
         (89.9, 0.1, None),
         (90.0, 0.1, "worker w1 used 90.0 % of a core"),
         (50.0, 3.9, None),
-        (50.0, 4.1, "worker w1's event loop lagged 4.10 ms at p95, beside a latency of 20.0 ms"),
+        (50.0, 4.1, "worker w1's event loop lagged 4.1 ms at p95, beside a latency of 20.0 ms"),
         (
             95.25,
             30.0,
@@ -294,7 +294,7 @@ def test_an_older_ledger_leaves_the_new_fields_unknown(tmp_path: Path) -> None:
 def test_requests_that_began_late_though_users_were_free_are_the_clients_doing(tmp_path: Path) -> None:
     free, busy = late_run(tmp_path / "a", 31), late_run(tmp_path / "b", 30)
     assert texts(free)["client-bound"] == (
-        "62 of 1,200 requests began late while users were free, 9.00 ms at p95 beside a latency of 20.0 ms"
+        "62 of 1,200 requests began late while users were free, 9.0 ms at p95 beside a latency of 20.0 ms"
     )
     assert "client-bound" not in texts(busy)
 

@@ -57,7 +57,7 @@ def test_without_a_name_it_lies_here_and_is_called_as_the_last_directory(
     ("book", "sentence"),
     [
         (interrupted(), "is interrupted, and what it would have measured is not known: name a complete one."),
-        (failing(), "has no run that counts: read its caveats, mend their causes, and run it again."),
+        (failing(), "has no run that counts: read its caveats, fix their causes, and run it again."),
     ],
 )
 def test_nothing_is_compared_with_half_a_study(

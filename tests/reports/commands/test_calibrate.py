@@ -48,7 +48,7 @@ def test_studies_are_taken_in_the_order_in_which_they_were_made(
         assert run(*map(str, places), "--measure", "images_per_s") == OK
         printed.append(capsys.readouterr().out)
     assert printed[0] == printed[1]
-    assert "2 cells, 20 runs that count" in printed[0]
+    assert "2 cells, 20 runs that count" in " ".join(printed[0].split())
 
 
 def test_cells_with_too_few_repeats_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -94,7 +94,7 @@ def test_what_did_not_pass_is_never_folded(here: Path) -> None:
     page = build_page(loaded, "a", verdicts=[FAILED] * (LONG + 1) + [MADE] * (LONG + 1))
     gates = page.sections[0]
     assert (gates.heading, gates.brief) == ("Gates", True)
-    assert [(len(table.rows), table.folded) for table in gates.tables] == [(25, False), (25, True)]
+    assert [(len(table.rows), table.folded) for table in gates.tables] == [(9, False), (9, True)]
 
 
 def test_actions_is_told_where_the_thresholds_that_people_edit_stand(
@@ -164,7 +164,7 @@ def damaged(here: Path) -> list[str]:
         (without_a_baseline, "a threshold is to a baseline, and none is named: give --baseline."),
         (no_study, "reports: nowhere"),
         (several, "reports: --out: name where the verdicts go, since several directories are judged as one."),
-        (unwritable, "reports: out: cannot be written (File exists): mend that, or give --out."),
+        (unwritable, "reports: out: cannot be written (File exists): fix that, or give --out."),
         (damaged, "reports: a/gates.json: is not what gates leave (threshold is None): remove it, or judge"),
     ],
 )

@@ -144,7 +144,7 @@ def all_failures() -> Book:
         (empty(), "The ledger has no footer: the study is still running, or it crashed."),
         (only_planned(), "Not started: 1 of 1 planned run."),
         (aborted(), "The study ended as interrupted: Ctrl-C."),
-        (all_failures(), "No run left a successful request, so nothing can be said about speed."),
+        (all_failures(), "No request succeeded, so nothing can be said about speed."),
     ],
 )
 def test_poor_studies_are_shown_too(tmp_path: Path, book: Book, sentence: str) -> None:
@@ -177,7 +177,7 @@ def test_what_cannot_be_written_is_one_sentence(tmp_path: Path, capsys: pytest.C
     folder = aborted().write(tmp_path)
     (folder / "cells.csv").mkdir()
     assert main(["show", str(folder)]) == 2
-    sentence = f"reports: {folder}: cannot be written (Is a directory): mend that, then show it again.\n"
+    sentence = f"reports: {folder}: cannot be written (Is a directory): fix that, then show it again.\n"
     assert capsys.readouterr().err == sentence
     assert not [path.name for path in folder.iterdir() if path.name.startswith(".")]
 
@@ -219,7 +219,7 @@ def test_a_reader_who_leaves_early_is_no_failure(shown: Path) -> None:
 def test_the_console_says_once_what_tables_share(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", str(example().write(tmp_path))]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert said.count("Median of up to 2 repeats") == 1
+    assert said.count("Tables show medians of up to 2 repeats") == 1
     assert said.count("Random weights") == 1
 
 

@@ -18,7 +18,7 @@ from tests.reports.open_load import notes_at, texts
 MS = 1_000_000
 LOADS = {"w0": [20 * MS] * 600, "w1": [20 * MS] * 600}
 LIBRARY, PREPARED = {"client": "library"}, {"client": "prepared"}
-BUILT = "were built anew while measuring and sent by the client library (client: library): both are in"
+BUILT = "were built while measuring and sent by the client library (client: library): both count in"
 
 
 def told(worker: str, at: int, cpu_pct: float, span_ms: int, **more: object) -> Record:

@@ -51,7 +51,7 @@ def throttled(book: Book, tag: Record) -> list[Record]:
 
 
 def overloaded(book: Book, tag: Record) -> list[Record]:
-    """Open load by workers without CPU left: requests start late, and the server is as fast as ever."""
+    """Open-loop load by workers without CPU left: requests start late, and the server is as fast as ever."""
     return run(book, tag, [20.0] * SECONDS, delay_ms=45.0, cpu_pct=98.0)
 
 

@@ -44,7 +44,7 @@ MADE = Verdict(
     severity="fail",
     cell="onnx-http/b1/c1",
     outcome="pass",
-    sentence="onnx-http/b1/c1: latency_p95_ms 100 ms (95 % interval 95.0 ms to 106 ms), at most 120 ms is "
+    sentence="onnx-http/b1/c1: latency_p95_ms 100 ms (95 % CI 95.0 ms to 106 ms), at most 120 ms is "
     "required.",
     note="",
     column="latency_p95_ms",
@@ -62,8 +62,7 @@ FAILED = replace(
     MADE,
     outcome="fail",
     cell="onnx-grpc/b1/c1",
-    sentence="onnx-grpc/b1/c1: latency_p95_ms 131 ms (95 % interval 128 ms to 134 ms), at most 120 ms is "
-    "required.",
+    sentence="onnx-grpc/b1/c1: latency_p95_ms 131 ms (95 % CI 128 ms to 134 ms), at most 120 ms is required.",
     value=131.0,
     low=128.0,
     high=134.0,
@@ -76,7 +75,7 @@ UNSURE = replace(
     require="onnx-grpc / onnx-http >= 0.95",
     outcome="inconclusive",
     cell="onnx-grpc/b1/c1 / onnx-http/b1/c1",
-    sentence="onnx-grpc/b1/c1 / onnx-http/b1/c1: ratio of images_per_s 0.93× (95 % interval 0.88× to "
+    sentence="onnx-grpc/b1/c1 / onnx-http/b1/c1: ratio of images_per_s 0.93× (95 % CI 0.88× to "
     "0.98×), at least 0.95× is required (0.905× tolerated); 4 more repeats would decide, if like these.",
     note="1 run left out (client-bound)",
     column="images_per_s",

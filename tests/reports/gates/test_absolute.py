@@ -50,7 +50,7 @@ def test_the_interval_of_a_percentile_is_woodruffs(tmp_path: Path) -> None:
     found = one(tmp_path, "latency_p50_ms <= 120", steady(20, each=5))
     assert (found.low, found.high) == (pytest.approx(9.0, rel=1e-3), pytest.approx(11.0, rel=1e-3))
     assert found.sentence == (
-        f"{CELL}: latency_p50_ms 10.0 ms (95 % interval 9.00 ms to 11.0 ms), at most 120 ms is required."
+        f"{CELL}: latency_p50_ms 10.0 ms (95 % CI 9.00 ms to 11.0 ms), at most 120 ms is required."
     )
 
 
@@ -125,7 +125,7 @@ def test_failures_above_a_share_are_estimated(tmp_path: Path) -> None:
     assert (kept.outcome, broken.outcome, near.outcome) == ("pass", "fail", "inconclusive")
     assert (kept.value, near.value) == (pytest.approx(2 / 202), pytest.approx(4 / 204))
     assert near.more_repeats is not None
-    assert "failure_ratio 1.96 % (95 % interval 1.6" in near.sentence
+    assert "failure_ratio 1.96 % (95 % CI 1.6" in near.sentence
     assert "at most 2.00 % is required" in near.sentence
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.gates.compared import APART, MEND
+from reports.gates.compared import APART, FIX
 from tests.reports.gates.book import a_book, a_study, add, at_other_times, repeats
 from tests.reports.gates.test_compared import BASELINE, CELL, one
 
@@ -27,8 +27,8 @@ def test_a_baseline_that_differs_by_as_much_tells_nothing_and_repeats_would_not(
 ) -> None:
     found = one(tmp_path, BASELINE, a_study(grpc), baseline=at_other_times(10.0, 11.5, 8.7))
     assert (found.outcome, found.more_repeats, found.note) == ("inconclusive", None, APART)
-    assert found.sentence.endswith(f"at most 1.00× is required (1.05× tolerated); {MEND}.")
-    assert "measuring the two in turns" in MEND
+    assert found.sentence.endswith(f"at most 1.00× is required (1.05× tolerated); {FIX}.")
+    assert "measuring the two in turns" in FIX
 
 
 def test_each_study_counts_once_however_many_repeats_it_has(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def source(values: list[float], requests: int = 1_000, codes: tuple[str, ...] = 
         )
         for repeat, value in enumerate(values, 1)
     )
-    side = Side(letter="", name="a", kind=STUDY, place="a", rows=rows, header={}, stand_ins={})
+    side = Side(name="a", kind=STUDY, place="a", rows=rows, header={}, stand_ins={})
     return GateSource(sides=(side,), cells={CELL: vars(rows[0])})
 
 
@@ -84,7 +84,7 @@ def test_rates_of_open_load_are_left_out() -> None:
     opened = replace(closed, sides=(replace(side, rows=rows),), cells={CELL: vars(rows[0])})
     rate, latency = alike(opened, [CELL], ["images_per_s", COLUMN])
     assert (rate.logs, len(latency.logs)) == ((), 2)
-    said = "2 runs left out (images_per_s of open load is what was asked: bound a latency)"
+    said = "2 runs left out (images_per_s of open-loop load is what was asked: bound a latency)"
     assert rate.left_out == said
 
 

@@ -53,7 +53,7 @@ def test_two_ways_are_compared_repeat_by_repeat(tmp_path: Path, grpc: float, out
 
 def test_a_ratio_is_said_in_one_sentence(tmp_path: Path) -> None:
     assert one(tmp_path, RATIO, swaying(1.15)).sentence == (
-        f"{PAIR}: ratio of latency_p95_ms 1.15× (95 % interval 1.14× to 1.17×), at most 1.00× is required "
+        f"{PAIR}: ratio of latency_p95_ms 1.15× (95 % CI 1.14× to 1.17×), at most 1.00× is required "
         "(1.05× tolerated)."
     )
 

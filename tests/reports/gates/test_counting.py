@@ -85,7 +85,7 @@ def test_a_rate_of_open_load_is_what_was_asked(tmp_path: Path, column: str) -> N
     (rate, latency) = (
         Counting().counted(found.runs[cell], found.cells[cell], name) for name in (column, "latency_p95_ms")
     )
-    assert rate.said == f"1 run left out ({column} of open load is what was asked: bound a latency)"
+    assert rate.said == f"1 run left out ({column} of open-loop load is what was asked: bound a latency)"
     assert (len(latency.runs), latency.said) == (1, "")
 
 

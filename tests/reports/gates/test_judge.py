@@ -126,7 +126,7 @@ def test_what_is_broken_alone_is_not_so_among_many_and_takes_more_repeats() -> N
     never = replace(claim, evidence=replace(an_evidence(0.02), beyond_then=None))
     said = verdict_of(never, 0.2, 0.025, 1).sentence
     assert said.endswith("; no number of repeats like these would decide.")
-    said = verdict_of(replace(never, mend="measure longer"), 0.2, 0.025, 1).sentence
+    said = verdict_of(replace(never, fix="measure longer"), 0.2, 0.025, 1).sentence
     assert said.endswith(" is required; measure longer.")
 
 

@@ -1,4 +1,4 @@
-"""Open load: its rates are what was asked for, and so say nothing of the server."""
+"""Open-loop load: its rates are what was asked for, and so say nothing of the server."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def opened() -> Book:
 def test_a_rate_that_was_asked_for_decides_nothing(tmp_path: Path, column: str) -> None:
     ratio = require("onnx-grpc / onnx-http >= 0.95", of=f"'{column}'")
     pair, *alone = own(judged(tmp_path, ratio + require(f"{column} >= 1"), opened()))
-    why = f"counts: 4 runs left out ({column} of open load is what was asked: bound a latency)."
+    why = f"counts: 4 runs left out ({column} of open-loop load is what was asked: bound a latency)."
     assert (pair.outcome, [one.outcome for one in alone]) == ("inconclusive", ["inconclusive"] * 2)
     assert pair.sentence.endswith(f"no run of onnx-grpc/b1/r50 {why}")
     assert alone[0].sentence == f"onnx-http/b1/r50: no run of it {why}"

@@ -12,7 +12,7 @@ HERE, THERE = ({"fingerprint": {"cpu": name}} for name in ("Example CPU", "Other
 KEPT = require("latency_p95_ms <= 45")
 MAY = "[baseline]\nmay_differ = ['cpu']\n"
 DIFFER = "differ in cpu (Example CPU or Other): "
-MEND = "judge each directory alone, or let may_differ of [baseline] allow that."
+FIX = "judge each directory alone, or let may_differ of [baseline] allow that."
 
 
 def test_nothing_is_told_of_studies_of_several_machines_as_if_they_were_of_one(tmp_path: Path) -> None:
@@ -20,8 +20,8 @@ def test_nothing_is_told_of_studies_of_several_machines_as_if_they_were_of_one(t
     found = judged(tmp_path / "a", text, a_study(**HERE), a_study(30.0, **THERE))
     assert {verdict.outcome for verdict in found} == {"inconclusive"}
     assert {verdict.more_repeats for verdict in found} == {None}
-    assert found[1].sentence == f"{CELL}: no run of it counts: its studies {DIFFER}{MEND}"
-    assert found[2].sentence.endswith(f"no run of {CELL} counts: its studies {DIFFER}{MEND}")
+    assert found[1].sentence == f"{CELL}: no run of it counts: its studies {DIFFER}{FIX}"
+    assert found[2].sentence.endswith(f"no run of {CELL} counts: its studies {DIFFER}{FIX}")
     allowed = judged(tmp_path / "b", KEPT + MAY, a_study(**HERE), a_study(30.0, **THERE))
     assert {verdict.outcome for verdict in allowed} == {"pass"}
 

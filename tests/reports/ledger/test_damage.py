@@ -91,7 +91,7 @@ def ledger(folder: Path, text: bytes) -> Path:
         ("caveat", edited(code=None), "line 17: code is None, and must be a text"),
         ("health", edited(cpu_pct=[40]), "a record is not what a ledger holds (TypeError("),
         ("window", edited(images=10**400), "line 6: images is 1000000000"),
-        ("header", edited(fingerprint=[1]), "the header's fingerprint is not an object: mend line 1, or run"),
+        ("header", edited(fingerprint=[1]), "the header's fingerprint is not an object: fix line 1, or run"),
         ("header", edited(images="64"), "the header's images is not an object"),
         ("header", edited(endpoints={"a": 1}), "the header's endpoints is not an object of objects"),
         ("header", edited(hosts={"name": "a"}), "the header's hosts is not a list of objects"),

@@ -62,7 +62,7 @@ def test_a_whole_last_line_without_its_newline_is_kept(tmp_path: Path) -> None:
         ('{"kind":"cold"}\n', "line 1 is no header"),
         ("PK\x03\x04", "line 1 is no header"),
         (HEADER.replace("1", "7", 1), "has version 7 and this program reads 1"),
-        (HEADER + "oops\n" + '{"kind":"cold"}\n', "line 2 is broken: mend or delete that line"),
+        (HEADER + "oops\n" + '{"kind":"cold"}\n', "line 2 is broken: fix or delete that line"),
         (HEADER + "[1]\n" + '{"kind":"cold"}\n', "line 2 is broken"),
         (HEADER + "[" * 100_000 + "\n" + '{"kind":"cold"}\n', "line 2 is broken"),
         (HEADER + '{"kind":"cold","n":NaN}\n' + '{"kind":"cold"}\n', "line 2 is broken"),
@@ -132,5 +132,5 @@ def test_a_line_that_was_written_since_the_first_look_is_not_read(tmp_path: Path
 
 def test_a_line_that_only_begins_as_a_runs_does_is_broken(tmp_path: Path) -> None:
     found = outline(ledger_file(tmp_path, HEADER + window("a", 1)[:-9] + "\n" + window("a", 2)))
-    with pytest.raises(LedgerError, match="line 2 is broken: mend or delete that line"):
+    with pytest.raises(LedgerError, match="line 2 is broken: fix or delete that line"):
         list(records_of_runs(found))

@@ -167,3 +167,17 @@ def test_a_broken_histogram_of_a_warm_up_is_one_sentence(tmp_path: Path) -> None
     broken = ended(0, "w0", [MS], phase="warm-up", histograms=dict.fromkeys(DURATIONS, "zzzz"))
     with pytest.raises(LedgerError, match=r"ledger\.jsonl: a record is not what a ledger holds"):
         seconds(tmp_path, broken)
+
+
+def test_images_are_of_the_seconds_in_which_they_were_worked_on(tmp_path: Path) -> None:
+    first, second, third = seconds(
+        tmp_path,
+        ended(0, "w0", [MS], spread_milli_images=0),
+        ended(1, "w0", [], spread_milli_images=1_500),
+        ended(2, "w0", [MS] * 2, spread_milli_images=4_500),
+        # a share that came late, and a worker of an older program
+        ended(0, "w0", [], spread_milli_images=250),
+        ended(0, "w1", [MS] * 2),
+    )
+    assert [one.images_per_s for one in (first, second, third)] == [4.25, 1.5, 4.5]
+    assert [one.requests_per_s for one in (first, second, third)] == [3, 0, 2]

@@ -42,7 +42,7 @@ def test_the_evidence_of_a_used_up_core() -> None:
     limit = cpu(a_run(worker_cpu_pct=97.3, loop_lag_p95_ns=9 * MS))
     assert limit.evidence == (
         "the busiest worker used 97.3 % of a core; a worker was ready to run and had no core 2.00 % "
-        "of the time; a worker's event loop lagged 9.00 ms at p95 beside a latency of 24.0 ms"
+        "of the time; a worker's event loop lagged 9.0 ms at p95 beside a latency of 24.0 ms (37.5 %)"
     )
     assert limit.advice == "Add workers (--processes) or hosts: each worker has one core."
 
@@ -85,9 +85,9 @@ def test_a_blocked_loop() -> None:
     assert limit is not None
     assert limit.code == "client-loop"
     assert limit.evidence == (
-        "a worker's event loop lagged 98.8 ms at p95 beside a latency of 115 ms; the busiest worker used "
-        "13.7 % of a core; a worker was ready to run and had no core 2.00 % of the time; so something else "
-        "blocks the loop"
+        "a worker's event loop lagged 98.8 ms at p95 beside a latency of 115 ms (85.9 %); the busiest worker "
+        "used 13.7 % of a core; a worker was ready to run and had no core 2.00 % of the time; "
+        "so something else blocks the loop"
     )
     assert "does not yield" in limit.advice
 
@@ -150,7 +150,10 @@ def test_a_loop_that_stops_seldom_and_for_long() -> None:
     limit = limit_of(a_run(**stops, worker_cpu_pct=12.0, cpu_wait_pct=3.0))
     assert limit is not None
     assert limit.code == "client-loop"
-    assert "events waited 89.0 ms for it on average, of a latency of 170 ms" in limit.evidence
+    assert (
+        "events waited 89.0 ms for a worker's event loop on average, of a latency of 170 ms (52.4 %)"
+        in limit.evidence
+    )
 
 
 def test_a_loop_that_builds_requests_meanwhile_is_not_blocked_by_something_else() -> None:

@@ -44,8 +44,8 @@ def test_sixteen_users_on_one_channel() -> None:
     limit = named(shared(), "connections")
     assert limit.evidence == (
         "16.0 requests under way on 1 connection, busy 98.0 % of the time and held by the congestion window "
-        "of 66.6 kB; round trips took 14.5 ms and at best 14.0 ms; 28 segments (0.0700 %) were sent again; "
-        "the path took 2,150 of 2,160 ms a request"
+        "of 66.6 kB; round trips took 14.5 ms and at best 14.0 ms; "
+        "28 segments (0.0700 %) were retransmitted; the path took 2,150 of 2,160 ms a request"
     )
     assert limit.advice == "Give each user its own channel: --channels per-user."
 
@@ -162,7 +162,7 @@ def test_a_full_link_is_not_what_holds_requests_up_that_are_at_the_server() -> N
 def test_a_queue_before_a_link_of_unknown_rate() -> None:
     limit = named(narrow(), "link")
     assert limit.evidence == (
-        "round trips took 60.0 ms and at best 14.0 ms: a queue stands on the way at 208 Mbit/s sent; "
+        "round trips took 60.0 ms and at best 14.0 ms: a queue builds up on the path at 208 Mbit/s sent; "
         "the path took 375 of 380 ms a request"
     )
     assert "--link-mbit" in limit.advice
@@ -202,7 +202,7 @@ def test_what_would_tell_a_queue_from_loss() -> None:
     assert limit.evidence == (
         "round trips took 24.0 ms and at best 14.0 ms, with full windows: a full link or few connections"
     )
-    assert limit.advice.startswith("Say the link's rate with --link-mbit")
+    assert limit.advice.startswith("Give the link's rate with --link-mbit")
 
 
 def test_a_held_back_acknowledgement_is_no_queue() -> None:

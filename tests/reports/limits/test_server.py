@@ -46,7 +46,7 @@ def test_sixteen_users_of_one_slow_instance() -> None:
 def test_one_user_of_one_slow_instance() -> None:
     limit = named(at_server(0.1, 120, 123, **ONE, server_busy=0.98, level=1, in_flight=1.0), "server-compute")
     assert limit.evidence == (
-        "compute took 120 of 123 ms a request; requests waited 0.100 ms; "
+        "compute took 120 of 123 ms a request; requests waited 0.1 ms; "
         "its one instance was executing 98.0 % of the time"
     )
 

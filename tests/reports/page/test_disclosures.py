@@ -10,14 +10,15 @@ from reports.caveat import caveat
 from reports.page.disclosures import RANDOM_WEIGHTS, disclosures, guessed, silent_said
 from reports.study.study import Study, load_study
 from reports.summary.summary import Summary
+from reports.topics.answer.bottleneck import bottlenecks
 from reports.topics.report import build_page
-from reports.topics.servers.breakdown import NO_SERVER, in_the_way, where_the_time_goes
+from reports.topics.servers.breakdown import NO_SERVER, where_the_time_goes
 from tests.reports.builder import Book
 from tests.reports.lines import FIRST_SECOND, Record, phase_line, readings, sample_line
 from tests.reports.open_load import notes_at
 from tests.reports.strangers import GRPC, MS, a_book, run, stranger
 
-PREPARED = "Pixels are prepared as for clip, since nobody said otherwise: --prepare says how."
+PREPARED = "Pixels are prepared as for clip, by default: --prepare says how."
 BATCH = "The first dimension is taken for the batch: --shape says how."
 
 
@@ -55,7 +56,7 @@ def test_a_server_that_fetches_the_pictures_is_named_wherever_its_figures_stand(
     said = "far: its server fetches the pictures itself, so its times have a download in them."
     assert disclosures(study, ["near"]) == ()
     assert disclosures(study, ["near", "far"]) == (said,)
-    assert said in where_the_time_goes(study).shared
+    assert said in build_page(study, "x").banner
 
 
 def test_weights_are_random_only_where_a_server_says_so(tmp_path: Path) -> None:
@@ -75,7 +76,7 @@ def test_what_is_sent_at_random_is_said_of_each_run_and_disqualifies_none(tmp_pa
     assert [found(run) for run in (first, again)] == [["what it is sent as scale is random"]] * 2
     assert [found(run) for run in others] == [[], []]
     assert not first.tainted
-    assert caveat("random-input", "").advice.endswith("the load is real, and the embeddings mean nothing.")
+    assert caveat("random-input", "").advice.endswith("the load is real, the embeddings mean nothing.")
 
 
 def found(run: Summary) -> list[str]:
@@ -114,28 +115,27 @@ def silent(*names: str) -> Book:
 def test_a_silent_server_is_said_once_and_doubts_no_run(tmp_path: Path) -> None:
     study = written(silent("old", "new"), tmp_path)
     said = (
-        "old and new state no times of their own: the queue and the compute time of each are not told apart, "
-        "and are in unexplained with whatever else was not measured."
+        "old and new state no times of their own: the queue and the compute time of each are unknown, "
+        "and are part of unexplained."
     )
     assert silent_said(study) == [said]
     assert {one.code for run in study.runs for one in run.caveats} == {"few-samples"}
-    table = where_the_time_goes(study)
-    assert said in table.shared
-    assert NO_SERVER not in table.notes
+    assert said in build_page(study, "x").banner
+    assert NO_SERVER not in where_the_time_goes(study).notes
     assert said in load(tmp_path).notices
     assert [run.limit.evidence for run in study.runs if run.limit] == [
-        "neither client nor path is seen in the way"
+        "neither client nor path is seen to limit it"
     ] * 4
-    (note,) = in_the_way(study).notes
-    assert note.startswith(
+    (row,) = bottlenecks(study).rows
+    assert row[-1].text.startswith(
         "The server states no times of its own: where its answers or metrics do, say so in"
     )
 
 
 def test_one_alone_is_said_in_the_singular(tmp_path: Path) -> None:
     assert silent_said(written(silent("mine"), tmp_path)) == [
-        "mine states no times of its own: its queue and its compute time are not told apart, and are in "
-        "unexplained with whatever else was not measured."
+        "mine states no times of its own: its queue and its compute time are unknown, "
+        "and are part of unexplained."
     ]
 
 

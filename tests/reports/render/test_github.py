@@ -17,7 +17,7 @@ def test_a_fail_is_an_error_and_all_else_that_did_not_pass_a_warning() -> None:
     assert [line.split()[0] for line in lines] == ["::error", "::warning", "::warning", "::warning"]
     assert lines[0] == (
         "::error file=ci/thresholds.toml,line=3,title=fail%3A latency_p95_ms <= 120::onnx-grpc/b1/c1: "
-        "latency_p95_ms 131 ms (95 %25 interval 128 ms to 134 ms), at most 120 ms is required."
+        "latency_p95_ms 131 ms (95 %25 CI 128 ms to 134 ms), at most 120 ms is required."
     )
     assert annotations([MADE], PLACE) == []
 

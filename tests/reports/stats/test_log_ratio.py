@@ -1,10 +1,10 @@
-"""Ratios of repeats: their intervals, the least width of these, and how they are told."""
+"""Ratios and means of repeats: their intervals, the least width of these, and how they are told."""
 
 from math import log
 
 import pytest
 
-from reports.stats.log_ratio import RESOLUTION, LogRatio, half_width, log_ratio
+from reports.stats.log_ratio import RESOLUTION, LogRatio, geometric_mean, half_width, log_ratio
 
 
 def test_the_interval_is_welchs() -> None:
@@ -46,6 +46,44 @@ def test_what_is_known_of_an_error_takes_no_freedom() -> None:
     assert half_width([0.0, 0.0], (2, 2), known=4.0) == pytest.approx(1.96 * 2, rel=1e-4)
     assert half_width([1.0, 0.0], (2, 2)) == pytest.approx(12.706, rel=1e-4)
     assert half_width([1.0, 0.0], (2, 2), known=1.0) == pytest.approx(2.776 * 2**0.5, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("values", "mean", "low", "high"),
+    [
+        # By hand: t(0.975; 1) = 12.7062 times |ln 10 - ln 11| / 2.
+        ([10.0, 11.0], 10.4881, 5.72432, 19.2165),
+        # t(0.975; 2) = 4.30265 times ln 1.25 / sqrt 3.
+        ([8.0, 10.0, 12.5], 10.0, 5.74478, 17.4071),
+    ],
+)
+def test_a_geometric_mean_has_students_interval_of_the_logs(
+    values: list[float], mean: float, low: float, high: float
+) -> None:
+    found = geometric_mean(values)
+    assert (found.value, found.low, found.high) == pytest.approx((mean, low, high), rel=1e-4)
+
+
+def test_a_mean_of_repeats_that_came_out_alike_is_no_sharper_than_the_histograms() -> None:
+    found = geometric_mean([50.0] * 3)
+    assert (found.value, found.low, found.high) == pytest.approx((50, 50 / RESOLUTION, 50 * RESOLUTION))
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([24.12], "24.1 images/s"),
+        ([50.0, 50.0], "50.0 images/s (95 % CI 49.9–50.1)"),
+        ([8.0, 10.0, 12.5], "10.0 images/s (95 % CI 5.74–17.4)"),
+    ],
+)
+def test_a_mean_is_told_with_its_unit_and_its_interval(values: list[float], said: str) -> None:
+    assert geometric_mean(values).said("images/s") == said
+
+
+def test_a_mean_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="a mean takes a value"):
+        geometric_mean([])
 
 
 @pytest.mark.parametrize(("top", "bottom"), [([], [1.0]), ([1.0], [])])

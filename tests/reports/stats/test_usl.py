@@ -130,7 +130,7 @@ def test_a_peak_above_the_levels_is_an_extrapolation_and_one_far_above_is_not_to
     assert near.peak.users.value == pytest.approx(np.sqrt(0.95e4), rel=0.1)
     far = fitted(fit_usl(points(0.05, 1e-4, 0.0005, 3, levels=(1, 2, 4, 8, 16, 32))))
     assert far.peak is None
-    assert far.no_peak == "beyond twice the 32 users tested: an extrapolation"
+    assert far.no_peak == "beyond twice the 32 users tested: extrapolated"
 
 
 def test_throughput_that_falls_from_the_first_user_on_peaks_there() -> None:

@@ -42,7 +42,7 @@ def test_listeners_that_missed_events_are_told_of_before_any_number(tmp_path: Pa
     assert list(notices(load_study(book.write(tmp_path / "heard")))) == []
     book.records[-1]["events"] = ["timelines.py missed events: 2 of 9 events dropped."]
     assert list(notices(load_study(book.write(tmp_path / "missed")))) == [
-        "timelines.py missed events: 2 of 9 events dropped. No figure here rests on that."
+        "timelines.py missed events: 2 of 9 events dropped. No figure here depends on it."
     ]
     book.records[-1]["events"] = 7
     with pytest.raises(LedgerError, match="is not what a ledger holds"):

@@ -55,9 +55,9 @@ def test_three_rows_for_each_traced_run(tmp_path: Path) -> None:
     assert table.heads[:4] == ("run", "joined", "of", "")
     unknown = ["–"] * 8
     assert texts(table) == [
-        ["onnx-http/b1/c1", "99", "100", "p50", "–", "50.0", "–", "5.00", "–", "–", "–", "0"],
-        ["", "", "", "p95", "–", "95.0", "–", "5.00", "–", "–", "–", "0"],
-        ["", "", "", "p99", "–", "99.0", "–", "5.00", "–", "–", "–", "0"],
+        ["onnx-http/b1/c1", "99", "100", "p50", "–", "50.0", "–", "5.0", "–", "–", "–", "0.0"],
+        ["", "", "", "p95", "–", "95.0", "–", "5.0", "–", "–", "–", "0.0"],
+        ["", "", "", "p99", "–", "99.0", "–", "5.0", "–", "–", "–", "0.0"],
         ["onnx-http-floor/b1/c1", "0", "20", "p50", *unknown],
         ["", "", "", "p95", *unknown],
         ["", "", "", "p99", *unknown],
@@ -74,5 +74,5 @@ def test_the_study_says_it_and_a_gap_disqualifies_nothing(tmp_path: Path) -> Non
     (gap,) = [doubt for doubt in study.runs[1].caveats if doubt.code == "trace-gap"]
     assert not gap.tainted
     assert "--raw-results" in gap.advice
-    (section,) = [section for section in page.sections if section.heading == "Every run"]
+    (section,) = [section for section in page.sections if section.heading == "Runs"]
     assert "Triton's trace, request by request" in [table.title for table in section.tables]

@@ -10,9 +10,10 @@ from reports.cells_csv.columns import render_csv
 from reports.study.study import Study, load_study
 from reports.summary.summary import Way
 from reports.topics.load.open_load import open_finding, open_load
-from reports.topics.payloads.matrix import floors, seed_tables
-from reports.topics.report import findings
+from reports.topics.payloads.matrix import floors, matrix_tables
+from reports.topics.payloads.payloads import protocols_map
 from reports.topics.runs.runs import failures_by_kind
+from tests.reports.answers import row, told
 from tests.reports.builder import Book
 from tests.reports.contention_book import axes_of
 from tests.reports.lines import Record
@@ -42,7 +43,7 @@ def both(folder: Path) -> Study:
 
 
 def table(study: Study, title: str) -> list[list[str]]:
-    return next(texts(found) for found in seed_tables(study) if found.title == title)
+    return next(texts(found) for found in matrix_tables(study) if found.title == title)
 
 
 def test_rows_are_per_endpoint_and_variant_in_an_order_no_seed_shuffles(tmp_path: Path) -> None:
@@ -58,10 +59,17 @@ def test_rows_are_per_endpoint_and_variant_in_an_order_no_seed_shuffles(tmp_path
 
 def test_protocols_are_paired_within_a_variant(tmp_path: Path) -> None:
     study = both(tmp_path)
-    assert table(study, "gRPC over HTTP") == [["onnx shared", "0.500×"], ["onnx per-user", "2.00×"]]
+    assert texts(protocols_map(study)) == [
+        ["onnx shared", "1", "▼ 0.500× (0.499–0.501)"],
+        ["onnx per-user", "1", "▲ 2.00× (±0.200 %)"],
+    ]
+    assert row(study, "HTTP or gRPC").startswith(
+        "onnx shared: HTTP faster at batch 1; onnx per-user: gRPC faster at batch 1. "
+    )
     each = "onnx shared 0.500× (0.499–0.501) at batch 1; onnx per-user 2.00× (±0.200 %) at batch 1"
-    assert each in findings(study)[1]
-    assert "with one user onnx-http shared, 100 at batch 1" in findings(study)[0]
+    assert each in row(study, "HTTP or gRPC")
+    assert row(study, "Best").startswith("onnx-http shared: 100 images/s (95 % CI 99.8–100), p50 10.0 ms")
+    assert "Next: onnx-grpc per-user 0.800× (0.798–0.802), onnx-grpc shared 0.500×" in row(study, "Best")
 
 
 def test_protocols_without_a_variant_in_common_are_no_pair(tmp_path: Path) -> None:
@@ -69,8 +77,8 @@ def test_protocols_without_a_variant_in_common_are_no_pair(tmp_path: Path) -> No
     serial(book, "onnx-http", 10, SHARED)
     serial(book, "onnx-grpc", 20, OWN)
     study = load_study(book.write(tmp_path))
-    assert "gRPC over HTTP" not in [found.title for found in seed_tables(study)]
-    assert not any("gRPC over HTTP" in sentence for sentence in findings(study))
+    assert protocols_map(study).rows == ()
+    assert row(study, "HTTP or gRPC") == ""
 
 
 def test_a_study_of_one_variant_has_the_labels_of_old(tmp_path: Path) -> None:
@@ -79,7 +87,7 @@ def test_a_study_of_one_variant_has_the_labels_of_old(tmp_path: Path) -> None:
     serial(book, "onnx-grpc", 20, SHARED)
     study = load_study(book.write(tmp_path))
     assert table(study, "Serial throughput") == [["onnx-grpc", "50.0"], ["onnx-http", "100"]]
-    assert table(study, "gRPC over HTTP") == [["onnx", "0.500×"]]
+    assert texts(protocols_map(study)) == [["onnx", "1", "0.500×"]]
 
 
 def test_failures_are_counted_by_variant(tmp_path: Path) -> None:
@@ -120,8 +128,10 @@ def test_open_load_and_searches_are_told_by_variant(tmp_path: Path) -> None:
     assert [row[0] for row in texts(open_load(study))] == ["onnx-grpc shared"] * 2 + [
         "onnx-grpc per-user"
     ] * 2
-    assert open_finding(study).startswith("Open load: onnx-grpc shared kept 100/s")
-    assert "onnx-grpc shared 50/s at batch 1" in findings(study)[0]
+    assert open_finding(study).startswith(
+        "onnx-grpc shared kept 100/s (p99 240 ms); onnx-grpc per-user kept 100/s"
+    )
+    assert "onnx-grpc shared 50/s at batch 1" in told(study)[0]
 
 
 def test_a_plan_fills_the_columns_of_its_axes(tmp_path: Path) -> None:

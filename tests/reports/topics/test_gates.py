@@ -6,7 +6,7 @@ import pytest
 
 from reports.gates.verdict import Verdict, bound_said, measured_said
 from reports.page.page import Chart
-from reports.topics.gates import MOST_ROWS, WIDEST, gate_table, gate_tables, gates_chart, gates_finding
+from reports.topics.gates import MOST_ROWS, WIDEST, gate_table, gate_tables, gates_answer, gates_chart
 from tests.reports.gates.outcomes import ALL, FAILED, MADE, MISSING, UNSURE, WARNED
 
 
@@ -32,7 +32,7 @@ def test_notes_say_why_and_what_would_decide_once_for_all_alike() -> None:
     assert table.notes == (
         "the study has none that it is of: batch 64.",
         "none.",
-        "ratio of images_per_s 0.93× (95 % interval 0.88× to 0.98×), at least 0.95× is required (0.905× "
+        "ratio of images_per_s 0.93× (95 % CI 0.88× to 0.98×), at least 0.95× is required (0.905× "
         "tolerated); 4 more repeats would decide, if like these.",
         "1 run left out (client-bound).",
         "Down to 0.905× is tolerated.",
@@ -64,7 +64,6 @@ def test_numbers_have_their_units(verdict: Verdict, measured: str, bound: str) -
 @pytest.mark.parametrize(
     ("verdicts", "said"),
     [
-        ([], ""),
         ([MADE, WARNED], "The gate passed; 1 warning."),
         ([MADE, FAILED], f"1 of 2 gates failed. {FAILED.sentence}"),
         (
@@ -75,7 +74,7 @@ def test_numbers_have_their_units(verdict: Verdict, measured: str, bound: str) -
     ],
 )
 def test_the_sentence_of_a_report(verdicts: list[Verdict], said: str) -> None:
-    assert gates_finding(verdicts) == said
+    assert gates_answer(verdicts).text == f"Gates: {said}"
 
 
 def drawn(verdicts: list[Verdict]) -> Chart:

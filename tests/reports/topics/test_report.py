@@ -10,18 +10,20 @@ import pytest
 from rich.console import Console
 
 from reports import topics
+from reports.page.answer import AnswerRow
 from reports.page.question import Question, Theme
 from reports.render.console import render_console
 from reports.render.html import render_html
 from reports.render.markdown import render_markdown
 from reports.study.study import Study, load_study
 from reports.topics import report
-from reports.topics.report import SECTIONS, build_page, findings, questions
+from reports.topics.report import SECTIONS, answers, build_page, questions
 from tests.reports.builder import Book
 from tests.reports.example import MS
 
 TOY = '''"""Which run was the last?"""
 
+from reports.page.answer import AnswerRow
 from reports.page.page import Chart
 from reports.page.question import Question
 from reports.page.table import Table, table_of
@@ -41,8 +43,8 @@ def chart(study: Study) -> Chart:
     return Chart("All runs", "A toy.", "curves", {"panels": [], "series": []})
 
 
-def finding(study: Study) -> str:
-    return f"The last run was {last_run(study)}."
+def finding(study: Study) -> AnswerRow:
+    return AnswerRow("Last run", f"The last run was {last_run(study)}.")
 
 
 QUESTION = Question(
@@ -88,30 +90,31 @@ def test_a_new_question_is_one_file_that_every_format_shows(tmp_path: Path) -> N
     assert "| onnx-http/b1/c1 | 1 |" in shown["markdown"]
     section = page.sections[-1]
     assert (section.heading, [chart.title for chart in section.charts]) == ("The end", ["All runs"])
-    assert page.findings[1:] == ("The last run was onnx-http/b1/c1.",)
+    assert AnswerRow("Last run", "The last run was onnx-http/b1/c1.") in page.answers
 
 
 @pytest.mark.usefixtures("toy")
 def test_a_question_is_asked_only_of_studies_it_applies_to(tmp_path: Path) -> None:
     page = build_page(study_of("step7", tmp_path), "DIR")
     assert "The end" not in [section.heading for section in page.sections]
-    assert not [text for text in page.findings if "last run" in text]
+    assert not [answer for answer in page.answers if answer.question == "Last run"]
 
 
 def test_every_question_has_a_name_and_a_known_place_of_its_own() -> None:
     every = questions()
     assert len(every) > 25
     assert max(Counter(it.name for it in every).values()) == 1
-    assert max(Counter((it.section, it.place) for it in every).values()) == 1
+    assert max(Counter((it.section, it.place) for it in every if it.section).values()) == 1
     assert {it.section for it in every} - {""} == {section.heading for section in SECTIONS}
     assert {name for it in every for name in it.unless} <= {it.name for it in every}
 
 
-def test_findings_come_by_theme_and_without_those_that_another_makes_needless(
+def test_answers_come_by_theme_and_without_those_that_another_makes_needless(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def asked(name: str, theme: Theme, finding: str, *unless: str) -> Question:
-        return Question(name, "", (), lambda _: finding, theme, unless)
+        made = AnswerRow(name, finding) if finding else None
+        return Question(name, "", (), lambda _: made, theme, unless)
 
     made = (
         asked("backends", Theme.PROTOCOLS, "Backends.", "cause", "protocols"),
@@ -122,7 +125,7 @@ def test_findings_come_by_theme_and_without_those_that_another_makes_needless(
     )
     study = study_of("step7", tmp_path)
     monkeypatch.setattr(report, "questions", lambda: made)
-    assert findings(study) == ("Rate. Fastest.", "Protocols.")
+    assert [answer.said for answer in answers(study)] == ["Rate.", "Fastest.", "Protocols."]
     known = (*made[:-1], asked("cause", Theme.CAUSE, "Cause."))
     monkeypatch.setattr(report, "questions", lambda: known)
-    assert findings(study) == ("Cause.", "Rate. Fastest.")
+    assert [answer.said for answer in answers(study)] == ["Cause.", "Rate.", "Fastest."]

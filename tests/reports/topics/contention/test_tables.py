@@ -8,7 +8,8 @@ from reports.published_figures.figures import published_figures
 from reports.study.study import load_study
 from reports.topics.contention.arms import cases
 from reports.topics.contention.conclusion import arms_table, evidence_table, record, verdict_said, verdicts
-from reports.topics.report import build_page, findings
+from reports.topics.report import build_page
+from tests.reports.answers import told
 from tests.reports.builder import Book
 from tests.reports.contention_book import BY_CONNECTIONS, a_study, arms, studied
 from tests.reports.open_load import notes_at, texts
@@ -27,28 +28,30 @@ def test_the_arms_table_has_the_kernels_count_and_what_was_published(tmp_path: P
     assert rows[2][1:] == ["7.40 (7.18–7.62)", "7.5", "0.176×", "1", "shared", "1", "connections"]
     assert rows[4][2] == "–"
     assert notes_at(table, 0, 2) == ["published: Step 7 results on an A100, 2026-02-20: 60 requests, one run"]
-    assert notes_at(table, 0, 0) == ["Emulated (a100): no model computes behind this endpoint."]
+    assert notes_at(table, 0, 0) == []
     assert evidence_table(verdict).caption.startswith("Verdict: connections. Give gRPC a connection")
 
 
 def test_the_verdict_comes_first_and_has_its_section_and_its_record(tmp_path: Path) -> None:
     study = studied(arms(a_study(), BY_CONNECTIONS), tmp_path)
     (verdict,) = verdicts(study)
-    assert findings(study)[0] == verdict_said(verdict)
+    assert told(study)[0] == f"What slows gRPC: Too few TCP connections. {verdict_said(verdict)}"
     page = build_page(study, "results/contention")
     (section,) = [it for it in page.sections if it.heading == "HTTP against gRPC"]
     assert (section.brief, len(section.tables)) == (True, 3)
     assert main(["show", str(tmp_path), "--quiet"]) == 0
-    (told,) = json.loads((tmp_path / "study.json").read_text(encoding="utf-8"))["contention"]
-    assert told == json.loads(json.dumps(record(verdict)))
-    assert (told["cause"], told["case"]["users"], told["arms"][2]["tcp_connections"]) == (
+    (kept,) = json.loads((tmp_path / "study.json").read_text(encoding="utf-8"))["contention"]
+    assert kept == json.loads(json.dumps(record(verdict)))
+    assert (kept["cause"], kept["case"]["users"], kept["arms"][2]["tcp_connections"]) == (
         "connections",
         16,
         1,
     )
-    assert told["evidence"][0]["says"] == {"connections": "for", "client-cpu": "against"}
+    assert kept["evidence"][0]["says"] == {"connections": "for", "client-cpu": "against"}
     for name in ("summary.md", "report.html"):
-        assert "connections. gRPC gets 7.40" in (tmp_path / name).read_text(encoding="utf-8")
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        assert "Too few TCP connections." in text
+        assert "gRPC gets 7.40 (7.18–7.62) images/s on one connection" in text
 
 
 def many(**endpoints: dict[str, str]) -> Book:

@@ -6,7 +6,7 @@ import pytest
 
 from reports.study.study import load_study
 from reports.topics.contention.arms import ArmAxes, arms_of, cases
-from reports.topics.contention.conclusion import verdict_said, verdicts
+from reports.topics.contention.conclusion import cause_said, contention_answer, verdict_said, verdicts
 from reports.topics.contention.experiments import ExperimentAnswer
 from reports.topics.report import build_page
 from tests.reports.builder import Book
@@ -36,10 +36,10 @@ def test_connections_are_the_cause_where_as_many_as_http_has_recover(tmp_path: P
     verdict = the_verdict(arms(a_study(), BY_CONNECTIONS), tmp_path)
     assert (verdict.cause, verdict.doubts, verdict.missing) == ("connections", (), ())
     assert verdict_said(verdict) == (
-        f"What slows gRPC here ({CASE}): connections. gRPC gets 7.40 (7.18–7.62) images/s on one connection, "
-        "41.8 (40.5–43.1) with one for each user, and HTTP 42.0 (40.7–43.3); HTTP on one connection gets "
-        "6.90 (6.69–7.11)."
+        "gRPC gets 7.40 (7.18–7.62) images/s on one connection, 41.8 (40.5–43.1) with one for each user, and "
+        f"HTTP 42.0 (40.7–43.3); HTTP on one connection gets 6.90 (6.69–7.11). {verdict.advice}"
     )
+    assert (str(verdict.case), cause_said(verdict)) == (CASE, "too few TCP connections")
     assert verdict.advice.startswith("Give gRPC a connection for each user (--channels per-user)")
     assert "grpc.use_local_subchannel_pool" in verdict.advice
 
@@ -74,7 +74,7 @@ def test_connections_are_the_cause_where_as_many_as_http_has_recover(tmp_path: P
             "for connections, against client-cpu",
         ),
         (
-            "Does tritonclient's",
+            "Does building requests",
             "7.20 (6.98–7.42) images/s on 1 TCP connection, 0.973 of prepared requests",
             "against client-cpu",
         ),
@@ -84,13 +84,13 @@ def test_connections_are_the_cause_where_as_many_as_http_has_recover(tmp_path: P
             "for connections",
         ),
         (
-            "What holds",
-            "its congestion window 100 % of the busy time; 138 segments (0.0691 %) were sent again",
+            "What limits",
+            "its congestion window 100 % of the busy time; 138 segments (0.0691 %) were retransmitted",
             "for connections",
         ),
         (
-            "Has the client",
-            "the busiest used 6.00 % of a core; its loop lagged 0.300 ms at p99",
+            "Does the client",
+            "the busiest used 6.00 % of a core; its loop lagged 0.3 ms at p99",
             "against client-cpu, against client-loop",
         ),
         (
@@ -123,7 +123,7 @@ def test_the_client_is_the_cause_where_processes_help_and_connections_do_not(tmp
 def test_a_verdict_on_the_client_is_doubted_where_its_cpu_was_idle(tmp_path: Path) -> None:
     verdict = the_verdict(arms(a_study(), BY_CPU), tmp_path)
     assert verdict.cause == "client-cpu"
-    assert verdict.doubts == ("yet the busiest used 6.00 % of a core; its loop lagged 0.300 ms at p99",)
+    assert verdict.doubts == ("yet the busiest used 6.00 % of a core; its loop lagged 0.3 ms at p99",)
 
 
 def test_a_server_that_is_slower_over_grpc_is_named_by_its_limit(tmp_path: Path) -> None:
@@ -142,9 +142,9 @@ def test_without_a_difference_the_true_limit_is_named(tmp_path: Path) -> None:
     verdict = the_verdict(arms(a_study(), even), tmp_path)
     assert verdict.cause == "none"
     assert verdict_said(verdict) == (
-        f"What slows gRPC here ({CASE}): nothing. gRPC on one connection gets 0.995 (0.937–1.06) of HTTP's "
-        "images/s; the limit of both is link."
+        "gRPC on one connection gets 0.995 (0.937–1.06) of HTTP's images/s; the limit of both is link."
     )
+    assert cause_said(verdict) == "nothing slows it"
     assert all("for" not in found.says.values() for found in verdict.evidence)
 
 
@@ -172,8 +172,8 @@ def test_the_arms_that_decide_suffice_and_the_rest_is_said_to_be_untested(tmp_pa
     [
         ({"R1": 41.0}, "Does HTTP fall on one connection? 41.0 (39.8–42.2) images/s on 1 TCP connection"),
         ({"R1": 15.0}, "Does HTTP fall on one connection? 15.0 (14.6–15.4) images/s on 1 TCP connection"),
-        ({"R5": 12.0, "R6": 30.0}, "Do as many processes carry more? 30.0 (29.1–30.9) images/s"),
-        ({"R8": 3.0}, "Does tritonclient's building slow it? 3.00 (2.91–3.09) images/s"),
+        ({"R5": 12.0, "R6": 30.0}, "Do as many processes help? 30.0 (29.1–30.9) images/s"),
+        ({"R8": 3.0}, "Does building requests in tritonclient slow it? 3.00 (2.91–3.09) images/s"),
     ],
 )
 def test_what_contradicts_the_cause_makes_it_inconclusive(
@@ -218,7 +218,7 @@ def test_channels_that_got_no_connections_of_their_own_are_no_test(tmp_path: Pat
 @pytest.mark.parametrize(
     ("repeats", "doubts"),
     [
-        (1, ("one run is behind a figure, so this may be chance; --repeats 5 would tell",)),
+        (1, ("with one run behind a figure, this may be chance; rerun with --repeats 5 to confirm",)),
         (2, ("with fewer than 3 runs per cell, small differences may be chance",)),
         (3, ()),
     ],
@@ -228,7 +228,7 @@ def test_a_verdict_says_how_few_runs_it_rests_on(
 ) -> None:
     verdict = the_verdict(arms(a_study(), BY_CONNECTIONS, repeats), tmp_path)
     assert (verdict.cause, verdict.doubts) == ("connections", doubts)
-    assert verdict_said(verdict).endswith("; ".join(["", *doubts]) + ".")
+    assert verdict_said(verdict) == f"{'; '.join([verdict.why, *doubts])}. {verdict.advice}"
 
 
 def test_disqualified_runs_are_no_evidence_save_where_the_client_is_bound(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_disqualified_runs_are_no_evidence_save_where_the_client_is_bound(tmp_pa
         tag = an_arm(book, code, rate)
         book.caveat(tag, "client-bound" if code != "R4" else "worker-lost", "seen")
     verdict = the_verdict(book, tmp_path)
-    assert verdict.missing == ("gRPC, own connections (--channels per-user): disqualified by worker-lost",)
+    assert verdict.missing == ("gRPC, own connections (--channels per-user): invalidated by worker-lost",)
     assert verdict.arms["R2"].rate is not None
 
 
@@ -287,6 +287,12 @@ def test_each_link_has_a_verdict_of_its_own(tmp_path: Path) -> None:
         ("wan-a100", "connections"),
         ("lan", "none"),
     ]
+    answer = contention_answer(load_study(tmp_path))
+    assert answer is not None
+    assert answer.said == (
+        "Too few TCP connections (emulated fp32, batch 1, 16 users over wan-a100); "
+        "nothing slows it (emulated fp32, batch 1, 16 users over lan)."
+    )
 
 
 def test_older_ledgers_have_ratios_and_no_arms(tmp_path: Path) -> None:
@@ -295,4 +301,4 @@ def test_older_ledgers_have_ratios_and_no_arms(tmp_path: Path) -> None:
         book.add(name, 1, 16, {"w0": [10 * MS] * 160})
     study = load_study(book.write(tmp_path))
     (found,) = [it for it in build_page(study, "x").sections if it.heading == "HTTP against gRPC"]
-    assert [table.title for table in found.tables] == ["gRPC over HTTP, with its interval"]
+    assert [table.title for table in found.tables] == ["gRPC over HTTP"]

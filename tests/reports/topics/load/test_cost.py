@@ -9,7 +9,7 @@ import pytest
 from reports.cells_csv.columns import render_csv
 from reports.fold.samples import Cost, Readings, costs
 from reports.study.study import Study, load_study
-from reports.topics.load.cost import cost_table
+from reports.topics.load.cost import cost_answer, cost_table
 from tests.reports.builder import Book
 from tests.reports.lines import FIRST_SECOND, sample_line
 from tests.reports.open_load import notes_at, texts
@@ -67,7 +67,7 @@ def test_cells_csv_has_both_where_they_are_known(tmp_path: Path) -> None:
 
 def test_the_table_has_each_ways_cheapest_cell(tmp_path: Path) -> None:
     table = cost_table(priced(tmp_path, (50.0,), usd_per_hour=0.36))
-    assert texts(table) == [["onnx-http", "onnx-http/b1/c8", "200", "0.000500", "2,000,000", "–"]]
+    assert texts(table) == [["onnx-http", "onnx-http/b1/c8", "200", "0.500", "–"]]
     assert "declared with --usd-per-hour, not measured" in table.caption
     assert table.caption.endswith("No GPU's power was sampled.")
 
@@ -77,10 +77,26 @@ def test_power_alone_is_told_without_a_price(tmp_path: Path) -> None:
     tag = book.add("onnx-http", 1, 1, {"w0": [10 * MS] * 200}, status="aborted")
     book.records.append(sample_line(tag, gpus=[{"power_w": 50.0}, {"power_w": 30.0}]))
     table = cost_table(load_study(book.write(tmp_path)))
-    assert texts(table) == [["onnx-http", "onnx-http/b1/c1", "100", "–", "–", "0.800"]]
-    assert "No price was declared; --usd-per-hour gives it." in table.caption
-    assert "with what they draw idle" in table.caption
-    assert notes_at(table, 0, 5) == ["aborted: Run the study again; what was measured until then is kept."]
+    assert texts(table) == [["onnx-http", "onnx-http/b1/c1", "100", "–", "0.800"]]
+    assert "No price was declared (--usd-per-hour)." in table.caption
+    assert "idle power included" in table.caption
+    assert notes_at(table, 0, 4) == ["invalidated: aborted"]
+
+
+def test_the_row_is_the_price_of_a_million_images_at_the_cheapest_cell(tmp_path: Path) -> None:
+    answer = cost_answer(priced(tmp_path, usd_per_hour=0.36))
+    assert answer is not None
+    assert answer.text == (
+        "Cost: $0.500 per million images at the cheapest, onnx-http/b1/c8. "
+        "By the price that --usd-per-hour declared."
+    )
+
+
+def test_without_a_price_or_a_sound_run_there_is_no_row(tmp_path: Path) -> None:
+    assert cost_answer(priced(tmp_path / "free", (50.0,))) is None
+    book = Book(options={"usd_per_hour": 0.36})
+    book.add("onnx-http", 1, 1, {"w0": [10 * MS] * 200}, status="aborted")
+    assert cost_answer(load_study(book.write(tmp_path / "aborted"))) is None
 
 
 def test_without_price_and_power_there_is_no_table(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
-"""What is said of open load that searched for no bound: the rates that were kept, and those that were not."""
+"""What is said of open-loop load that searched for no bound: which rates were kept, and which were not."""
 
 from pathlib import Path
 
 from reports.study.study import load_study
-from reports.topics.report import findings
+from tests.reports.answers import row
 from tests.reports.builder import Book
 from tests.reports.open_load import MS, at_rate
 
@@ -11,7 +11,7 @@ ONCE = "a rate that was run once may be kept by chance"
 
 
 def said(book: Book, folder: Path) -> str:
-    return findings(load_study(book.write(folder)))[0]
+    return row(load_study(book.write(folder)), "Rates kept")
 
 
 def test_the_highest_rate_that_was_kept_stands_beside_what_was_disqualified(tmp_path: Path) -> None:
@@ -21,11 +21,12 @@ def test_the_highest_rate_that_was_kept_stands_beside_what_was_disqualified(tmp_
     for rate in (100, 150):
         at_rate(book, rate, 90, "pytorch-http", dropped=7)
     book.add_open("pytorch-http", 200, {"w0": []}, phase_s=1, status="failed", note="it died")
-    assert findings(load_study(book.write(tmp_path))) == (
-        "Open load: pytorch-http kept 60/s (p99 24.1 ms); not 100/s and 150/s (dropped-arrivals), "
-        f"200/s (failed); {ONCE}.",
-        "Disqualified: 3 of 5 runs (dropped-arrivals 2, failed 1, no-data 1, rate-missed 1).",
+    study = load_study(book.write(tmp_path))
+    assert row(study, "Rates kept") == (
+        "pytorch-http kept 60/s (p99 24.1 ms); not 100/s and 150/s (dropped-arrivals), "
+        f"200/s (failed); {ONCE}."
     )
+    assert "3 of 5 runs invalidated (dropped-arrivals 2, " in row(study, "Confidence")
 
 
 def test_failures_below_all_and_endpoints_that_kept_nothing_are_told(tmp_path: Path) -> None:
@@ -33,12 +34,12 @@ def test_failures_below_all_and_endpoints_that_kept_nothing_are_told(tmp_path: P
     at_rate(book, 10, 20, failures={"timeout": 1})
     at_rate(book, 20, 20)
     at_rate(book, 10, 20, "openvino-grpc", status="aborted")
-    sentences = findings(load_study(book.write(tmp_path)))
-    assert sentences[0] == (
-        "Open load: onnx-http kept 20/s (p99 20.0 ms); not 10/s (failures); "
+    study = load_study(book.write(tmp_path))
+    assert row(study, "Rates kept") == (
+        "onnx-http kept 20/s (p99 20.0 ms); not 10/s (failures); "
         f"openvino-grpc kept none; not 10/s (aborted); {ONCE}."
     )
-    assert sentences[1].startswith("Disqualified: 2 of 3 runs (aborted 1, failures 1). OpenVINO: a stand-in")
+    assert "2 of 3 runs invalidated (" in row(study, "Confidence")
 
 
 def test_with_too_few_results_for_p99_it_is_p95(tmp_path: Path) -> None:
@@ -46,7 +47,7 @@ def test_with_too_few_results_for_p99_it_is_p95(tmp_path: Path) -> None:
     book.add_open("onnx-http", 10, {"w0": [20 * MS] * 200})
     book.add_open("pytorch-http", 10, {"w0": [30 * MS] * 199})
     assert said(book, tmp_path) == (
-        "Open load: onnx-http kept 10/s (p95 20.0 ms); pytorch-http kept 10/s (p95 30.0 ms); "
+        "onnx-http kept 10/s (p95 20.0 ms); pytorch-http kept 10/s (p95 30.0 ms); "
         f"{ONCE}; some have fewer than the 200 results that p95 needs."
     )
 
@@ -56,8 +57,7 @@ def test_repeats_that_differ_are_told_apart(tmp_path: Path) -> None:
     for repeat, dropped in ((1, 0), (2, 3), (3, 0)):
         at_rate(book, 50, 20 + repeat, repeat=repeat, dropped=dropped)
     assert said(book, tmp_path) == (
-        "Open load: onnx-http kept 50/s in 2 of 3 runs (p99 22.0 ms); "
-        "not 50/s in 1 of 3 runs (dropped-arrivals)."
+        "onnx-http kept 50/s in 2 of 3 runs (p99 22.0 ms); not 50/s in 1 of 3 runs (dropped-arrivals)."
     )
 
 
@@ -66,7 +66,7 @@ def test_batches_and_arrivals_are_named_where_there_are_several(tmp_path: Path) 
     at_rate(book, 50, 20)
     at_rate(book, 20, 30, batch=4, arrivals="poisson")
     assert said(book, tmp_path).startswith(
-        "Open load: onnx-http at batch 1 with constant arrivals kept 50/s (p99 20.0 ms); "
+        "onnx-http at batch 1 with constant arrivals kept 50/s (p99 20.0 ms); "
         "onnx-http at batch 4 with poisson arrivals kept 20/s (p99 30.0 ms); "
     )
 
@@ -75,8 +75,8 @@ def test_closed_load_beside_it_has_its_own_sentence(tmp_path: Path) -> None:
     book = Book()
     at_rate(book, 50, 20)
     book.add("onnx-http", 1, 1, {"w0": [10 * MS] * 300}, status="failed")
-    assert findings(load_study(book.write(tmp_path))) == (
-        f"Open load: onnx-http kept 50/s (p99 20.0 ms); {ONCE}. "
-        "No cell with closed load is free of disqualifying caveats, so none is called the fastest.",
-        "Disqualified: 1 of 2 runs (failed 1).",
+    study = load_study(book.write(tmp_path))
+    assert row(study, "Rates kept") == f"onnx-http kept 50/s (p99 20.0 ms); {ONCE}."
+    assert row(study, "Best") == (
+        "No endpoint can be called best: every run under closed-loop load is invalidated."
     )

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from reports.study.study import load_study
-from reports.topics.report import findings
+from tests.reports.answers import told
 from tests.reports.builder import Book
 from tests.reports.open_load import at_rate, notes_at, rates, searched, texts
 
-IN_USE = "as many as --max-in-flight allows were in use"
+IN_USE = "--max-in-flight was reached"
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_a_rate_with_failures_or_drops_has_not_met_it(
     at_rate(book, 40, 30, failures={"timeout": 1})
     table = rates(book, tmp_path)
     assert texts(table) == [["onnx-http", "1", "10", "30.0", "10.0", "20", why, "3"]]
-    assert f"onnx-http 10/s at batch 1 (30.0 ms; {said})" in findings(load_study(tmp_path))[0]
+    assert f"onnx-http 10/s at batch 1 (30.0 ms; {said})" in told(load_study(tmp_path))[0]
 
 
 NO_EVIDENCE: list[tuple[dict[str, Any], str, str]] = [
@@ -62,7 +62,7 @@ def test_a_run_that_says_nothing_of_the_server_leaves_it_unknown(
     row = ["onnx-http", "1", "80", "24.0", "80.0", "not known", f"{why} at 83.5/s", "3"]
     assert texts(rates(book, tmp_path)) == [row]
     sentence = f"onnx-http 80/s at batch 1 (24.0 ms; not known above: {why} at 83.5/s)"
-    assert sentence in findings(load_study(tmp_path))[0]
+    assert sentence in told(load_study(tmp_path))[0]
 
 
 def test_a_client_at_its_limit_has_missed_the_bound_where_it_exceeds_it(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_client_at_its_limit_has_missed_the_bound_where_it_exceeds_it(tmp_path
     with_doubt(book, 20, {"p99_ms": 130}, "client-bound")
     table = rates(book, tmp_path)
     assert texts(table)[0][5:7] == ["20", "130"]
-    assert notes_at(table, 0, 6)[0].startswith("client-bound: ")
+    assert "invalidated: client-bound" in notes_at(table, 0, 6)
 
 
 def test_an_unknown_rate_below_the_one_that_missed_is_told(tmp_path: Path) -> None:
@@ -93,8 +93,8 @@ def test_an_unknown_rate_below_the_one_that_missed_is_told(tmp_path: Path) -> No
         ["not known below: aborted at 10/s"],
         [],
     ]
-    assert findings(load_study(tmp_path))[0].startswith(
-        "Highest rate that meets p99 ≤ 100 ms: "
+    assert told(load_study(tmp_path))[0].startswith(
+        "Highest rate: With p99 ≤ 100 ms: "
         "onnx-http 80/s at batch 1 (24.0 ms; 100/s did not; not known between: failed at 90/s); "
         "pytorch-http none at batch 1 (20/s did not; not known below: aborted at 10/s); "
         "trt-http not known at batch 1 (failed at 10/s); "

@@ -6,13 +6,14 @@ from reports.stats.repeats import Spread
 from reports.stats.usl import Fit, NoFit
 from reports.study.study import Study, load_study
 from reports.summary.summary import Way
-from reports.topics.load.saturation import Curve, Knee, NoKnee, Point, curves, knee
+from reports.topics.load.saturation import Curve, Knee, NoKnee, Point, curves, explores_load, knee, saturation
 from reports.topics.load.scaling import usl_table
 from tests.reports.builder import Book
 from tests.reports.open_load import notes_at, texts
 
 MS = 1_000_000
 RISING = {1: 10.0, 2: 18.0, 4: 30.0, 8: 39.0, 16: 40.0, 32: 38.0}
+FEW_LEVELS = {1: 10.0, 4: 20.0, 8: 30.0}
 
 
 def point(users: float, rate: float, tainted: bool = False, repeats: int = 3) -> Point:
@@ -70,19 +71,19 @@ def test_no_knee_rests_on_disqualified_levels() -> None:
     points = [point(1, 10), point(8, 20), point(16, 60, tainted=True)]
     found = knee(points, lost=[32])
     assert found == NoKnee(
-        "not reached: still rising at 8 users; disqualified, and so left out: 16 users; "
+        "not reached: still rising at 8 users; invalidated, and so left out: 16 users; "
         "no request succeeded at 32 users",
         rising=True,
     )
-    assert knee(points[1:]) == NoKnee("of 2 levels, 1 not disqualified: it takes 2")
-    assert knee([]) == NoKnee("of 0 levels, 0 not disqualified: it takes 2")
+    assert knee(points[1:]) == NoKnee("unknown: 1 of 2 levels valid, 2 needed")
+    assert knee([]) == NoKnee("unknown: 0 of 0 levels valid, 2 needed")
 
 
 def test_one_run_at_a_level_is_said() -> None:
     found = knee([point(1, 10), point(8, 20, repeats=1), point(16, 20)])
     assert isinstance(found, Knee)
     assert found.doubts == (
-        "one run at a level: a difference of some percent may be chance; --repeats 5 would tell",
+        "one run at a level: a few percent may be chance; rerun with --repeats 5 to confirm",
     )
 
 
@@ -110,7 +111,7 @@ def test_floors_open_load_single_levels_and_failures_have_no_curve(tmp_path: Pat
     one_level(book, 8, 10)
     found = load_study(book.write(tmp_path / "odd"))
     assert curves(found) == ()
-    assert usl_table(found).rows == ()
+    assert usl_table(found) is None
     assert curves(load_study(Book().write(tmp_path / "empty"))) == ()
 
 
@@ -126,13 +127,14 @@ def test_levels_without_a_success_and_disqualified_ones_are_out_of_knee_and_fit(
     assert found.fit.levels == (1, 16)
     assert isinstance(found.knee, Knee)
     assert found.knee.doubts[1:] == (
-        "disqualified, and so left out: 32 users",
+        "invalidated, and so left out: 32 users",
         "no request succeeded at 64 users",
     )
 
 
 def test_the_table_has_the_knee_and_the_law(tmp_path: Path) -> None:
     table = usl_table(study(tmp_path, RISING))
+    assert table is not None
     (row,) = texts(table)
     assert row[:6] == ["onnx-http", "1", "8 (above 4)", "205 (203–207)", "400 (396–404)", "40.0 (39.6–40.4)"]
     assert row[6].startswith("0.1")
@@ -140,11 +142,69 @@ def test_the_table_has_the_knee_and_the_law(tmp_path: Path) -> None:
     assert [len(cells) for cells in table.rows] == [len(table.heads)]
 
 
-def test_the_table_says_why_there_is_no_fit(tmp_path: Path) -> None:
-    table = usl_table(study(tmp_path, {1: 10.0, 8: 30.0}))
-    assert texts(table)[0][2:] == ["not reached", "–", "–", "30.0 (29.7–30.3)", "no fit", "–", "–", "–", "–"]
-    assert notes_at(table, 0, 2) == ["not reached: still rising at 8 users"]
-    assert notes_at(table, 0, 6) == ["no fit: 2 of the 4 levels that it takes"]
+def test_the_table_says_why_there_is_no_fit_where_another_way_has_one(tmp_path: Path) -> None:
+    book = Book()
+    for endpoint, rates in (("onnx-http", RISING), ("onnx-grpc", FEW_LEVELS)):
+        for users, rate in rates.items():
+            one_level(book, users, rate, endpoint=endpoint)
+    table = usl_table(load_study(book.write(tmp_path)))
+    assert table is not None
+    assert texts(table)[0][:7] == ["onnx-grpc", "1", "not reached", "–", "–", "30.0", "no fit"]
+    assert notes_at(table, 0, 2)[0].startswith("not reached: still rising at 8 users; one run at a level")
+    assert notes_at(table, 0, 6) == ["no fit: 3 of the 4 levels that it takes"]
+
+
+def test_where_no_way_has_a_fit_the_law_has_no_columns(tmp_path: Path) -> None:
+    table = usl_table(study(tmp_path, FEW_LEVELS))
+    assert table is not None
+    assert texts(table) == [["onnx-http", "1", "not reached", "–", "–", "30.0 (29.7–30.3)"]]
+    assert table.heads[-1] == "highest images/s"
+    assert "Scalability" not in table.caption
+
+
+def test_two_levels_are_a_slope_and_explore_no_load(tmp_path: Path) -> None:
+    two = study(tmp_path, {1: 10.0, 8: 30.0})
+    assert [len(curve.points) for curve in curves(two)] == [2]
+    assert usl_table(two) is None
+    assert (explores_load(two), saturation(two)) == (False, None)
+
+
+def levels_of(folder: Path, ways: dict[str, dict[int, float]], repeats: int = 1) -> Study:
+    """Each way with some rates by users."""
+    book = Book()
+    for endpoint, rates in ways.items():
+        for users, rate in rates.items():
+            for repeat in range(1, repeats + 1):
+                one_level(book, users, rate, repeat, endpoint=endpoint)
+    return load_study(book.write(folder))
+
+
+def test_the_row_says_where_the_fastest_saturates_and_then_the_others(tmp_path: Path) -> None:
+    found = saturation(levels_of(tmp_path, {"onnx-grpc": {1: 5, 4: 20, 8: 30}, "onnx-http": RISING}))
+    assert found is not None
+    assert found.said == "onnx-http saturates at 8 users: 39.0 images/s, p95 205* ms."
+    assert found.detail == "onnx-grpc is not saturated at 8 users: 30.0 images/s and rising."
+
+
+def test_the_row_says_why_no_saturation_is_known(tmp_path: Path) -> None:
+    book = Book()
+    for users, rate in FEW_LEVELS.items():
+        one_level(book, users, rate, status="aborted" if users > 1 else "done")
+    found = saturation(load_study(book.write(tmp_path)))
+    assert found is not None
+    assert found.said == "onnx-http: unknown: 1 of 3 levels valid, 2 needed."
+
+
+def test_the_row_names_three_ways_and_counts_the_others(tmp_path: Path) -> None:
+    ways = {f"w{at}-http": {1: 10, 4: 20 - at, 8: 20 - at} for at in range(5)}
+    found = saturation(levels_of(tmp_path, ways))
+    assert found is not None
+    assert found.said == "w0-http saturates at 4 users: 20.0 images/s, p95 200* ms."
+    assert found.detail == (
+        "w1-http saturates at 4 users: 19.0 images/s, p95 210* ms. "
+        "w2-http saturates at 4 users: 18.0 images/s, p95 222* ms. "
+        "2 others in the table under Load and cost."
+    )
 
 
 def test_flat_throughput_has_no_fit_in_a_study(tmp_path: Path) -> None:

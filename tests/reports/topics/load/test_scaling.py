@@ -63,7 +63,7 @@ def test_numbers_of_gpus_are_those_sampled(tmp_path: Path) -> None:
         ["onnx-http/b1/c8", "GPUs", "1", "100", "1.00", "100", "inconclusive"],
         ["onnx-http/b1/c8", "GPUs", "4", "400", "4.00", "100", "inconclusive"],
     ]
-    few = ["inconclusive: one run per cell; --repeats 5 would tell"]
+    few = ["unconfirmed: one run per cell; rerun with --repeats 5 to confirm"]
     assert [notes_at(table, 1, column) for column in (3, 4, 5)] == [[], few, few]
     assert [notes_at(table, 0, column) for column in (3, 4, 5)] == [[], [], []]
 
@@ -77,7 +77,9 @@ def test_only_the_runs_that_a_ratio_rests_on_count_as_repeats(tmp_path: Path) ->
             book.caveat(tag, "worker-lost", "w1")
     table = scaling_table(load_study(book.write(tmp_path)))
     assert texts(table)[1][3:6] == ["400 (400–400)", "2.00", "50.0"]
-    assert notes_at(table, 1, 4) == ["inconclusive where a cell has one run; --repeats 5 would tell"]
+    assert notes_at(table, 1, 4) == [
+        "unconfirmed where a cell has one run; rerun with --repeats 5 to confirm"
+    ]
 
 
 def test_workers_are_compared_over_the_cells_of_a_topology(tmp_path: Path) -> None:

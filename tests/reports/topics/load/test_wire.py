@@ -36,7 +36,7 @@ def test_the_fastest_cell_is_set_beside_the_ceiling(tmp_path: Path) -> None:
 def test_more_than_the_link_can_carry_is_doubted(tmp_path: Path) -> None:
     table = wire_ceilings(load_study(with_link(link_mbit=50).write(tmp_path)))
     assert texts(table)[0][-1] == "201"
-    assert notes_at(table, 0, 8)[0].startswith("above 100 %: the link is faster than it was said to be")
+    assert notes_at(table, 0, 8)[0].startswith("above 100 %: the link is faster than declared")
 
 
 def test_without_a_rate_there_is_no_ceiling(tmp_path: Path) -> None:

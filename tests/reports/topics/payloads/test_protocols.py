@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from reports.page.answer import AnswerRow
 from reports.stats.log_ratio import log_ratio
 from reports.study.study import load_study
-from reports.topics.payloads.payloads import ONE_RUN, heat_of, protocols_map
+from reports.topics.payloads.payloads import ONE_RUN, heat_of, protocols_answer, protocols_map
 from tests.reports.builder import Book
 from tests.reports.example import MS
 from tests.reports.open_load import notes_at, texts
@@ -71,6 +72,55 @@ def test_the_interval_is_welchs_of_the_logs() -> None:
     ends = tested.confidence_interval(0.95)
     assert (log(found.low or 0), log(found.high or 0)) == pytest.approx((ends.low, ends.high))
     assert found.significant == (tested.pvalue < 0.05)
+
+
+def answered(folder: Path, http_ms: list[float], grpc_ms: list[float]) -> AnswerRow:
+    found = protocols_answer(load_study(both(folder, http_ms, grpc_ms).write(folder)))
+    assert found is not None
+    return found
+
+
+def test_the_row_is_not_settled_by_one_run_each(tmp_path: Path) -> None:
+    found = answered(tmp_path, [20], [10])
+    assert found.said == "Not settled: 1 run per cell."
+    assert found.detail == "gRPC over HTTP, images/s: onnx 2.00× at batch 4."
+
+
+@pytest.mark.parametrize(
+    ("http_ms", "grpc_ms", "said", "ratio"),
+    [
+        ([20, 20.2, 19.8], [10, 10.1, 9.9], "gRPC faster", "2.00× (1.96–2.05)"),
+        ([10, 10.1, 9.9], [20, 20.2, 19.8], "HTTP faster", "0.500× (0.489–0.511)"),
+        ([20, 20, 40], [20, 30, 30], "no difference shown", "0.961× (0.424–2.18)"),
+    ],
+)
+def test_the_row_says_which_is_faster_by_repeats(
+    tmp_path: Path, http_ms: list[float], grpc_ms: list[float], said: str, ratio: str
+) -> None:
+    found = answered(tmp_path, http_ms, grpc_ms)
+    assert found.said == f"onnx: {said} at batch 4."
+    assert found.detail == f"gRPC over HTTP, images/s: onnx {ratio} at batch 4."
+
+
+def test_batches_that_agree_are_named_together_and_the_most_users_stand_beside_them(tmp_path: Path) -> None:
+    times = {(1, 1): (20, 10), (4, 1): (40, 20), (8, 1): (60, 80), (1, 4): (30, 30), (1, 16): (90, 45)}
+    book = Book()
+    for (batch, users), pair in times.items():
+        for name, each_ms in zip(("onnx-http", "onnx-grpc"), pair, strict=True):
+            for repeat in (1, 2):
+                book.add(name, batch, users, {"w0": [each_ms * MS] * 160}, repeat=repeat)
+    study = load_study(book.write(tmp_path))
+    found = protocols_answer(study)
+    assert found is not None
+    assert found.said == "onnx: gRPC faster at batch 1, batch 4 and 16 users, HTTP faster at batch 8."
+    assert "2.00× (±0.200 %) at 16 users" in found.detail
+    assert "4 users" not in found.detail
+
+
+def test_a_single_protocol_asks_nothing(tmp_path: Path) -> None:
+    book = Book()
+    book.add("onnx-http", 1, 1, {"w0": [MS] * 50})
+    assert protocols_answer(load_study(book.write(tmp_path))) is None
 
 
 @pytest.mark.parametrize(("ratio", "heat"), [(1.0, 0.0), (2.0, 1.0), (0.5, -1.0), (8.0, 1.0), (2**0.5, 0.5)])

@@ -1,4 +1,4 @@
-"""The seeds' hypotheses, judged again: true, false, partly so, inconclusive, not tested."""
+"""The published study's hypotheses, judged again: true, false, partly so, inconclusive, not tested."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from reports.__main__ import main
-from reports.seeds import SPACE
+from reports.published_study import SPACE
 from reports.stats.repeats import Spread
 from reports.study.study import Study, load_study
 from reports.topics.published.hypotheses import (
@@ -110,7 +110,7 @@ def test_one_run_allows_no_verdict(tmp_path: Path) -> None:
     table = hypotheses_table(study)
     assert texts(table)[2][:3] == ["H3", "gRPC wins under high concurrency by multiplexing", "inconclusive"]
     assert notes_at(table, 2, 2) == [
-        "one run is behind a figure, so this may be chance; --repeats 5 would tell"
+        "with one run behind a figure, this may be chance; rerun with --repeats 5 to confirm"
     ]
 
 
@@ -176,7 +176,7 @@ def test_they_are_in_the_table_and_in_study_json(tmp_path: Path) -> None:
     assert main(["show", str(tmp_path), "--quiet"]) == 0
     told = json.loads((tmp_path / "study.json").read_text(encoding="utf-8"))["hypotheses"]
     assert [it["code"] for it in told] == ["H1", "H2", "H3", "H4", "H5"]
-    assert "The seeds' hypotheses" in (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert "The published study's hypotheses" in (tmp_path / "summary.md").read_text(encoding="utf-8")
 
 
 def test_endpoints_of_ones_own_are_named_both_and_of_three_none_is_compared(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_endpoints_of_ones_own_are_named_both_and_of_three_none_is_compared(tmp_
         told = stranger(book, name, space=SPACE, **planned)
         run(book, name, told | {"channels": "per-user"}, [10.0] * 3)
     study = studied(book, tmp_path / "two")
-    assert study.of_the_seeds
+    assert study.of_published_study
     first = next(it for it in hypotheses(study) if it.code == "H1")
     assert (first.verdict, first.figures) == ("false", "gRPC's p50 over HTTP's: 1.00× (g / h at batch 1)")
     told = stranger(book, "other", space=SPACE, codec="v2-json")

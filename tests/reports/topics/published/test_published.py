@@ -122,8 +122,19 @@ def test_ours_stand_beside_theirs_with_ratio_and_source(tmp_path: Path) -> None:
         *("220 (200–240)", "208.7", "1.05×"),
     ]
     assert notes_at(rates, 0, 4) == [SERIAL]
-    assert notes_at(rates, 0, 0) == ["Emulated (a100): no model computes behind this endpoint."]
-    assert "Emulated link: wan-a100 (round trip 14 ms, 210 Mbit/s, 0.07 % lost)." in rates.shared
+    assert notes_at(rates, 0, 0) == []
+
+
+def test_what_is_emulated_is_said_once_above_the_page_and_at_no_table(tmp_path: Path) -> None:
+    page = build_page(serial(tmp_path), "x")
+    assert page.banner == (
+        "Emulated (a100): no model computes behind this endpoint.",
+        "Emulated link: wan-a100 (round trip 14 ms, 210 Mbit/s, 0.07 % lost).",
+    )
+    tables = [table for section in page.sections for table in section.tables]
+    assert len(tables) > 5
+    said = [text for table in tables for text in (table.caption, *table.notes)]
+    assert [text for text in said if any(sentence in text for sentence in page.banner)] == []
 
 
 def test_the_serial_ratio_stands_beside_theirs(tmp_path: Path) -> None:
@@ -147,7 +158,7 @@ def test_a_link_that_models_none_shows_no_tables(tmp_path: Path) -> None:
     assert [table.rows for table in tables(serial(tmp_path / "other", "step9"))] == [(), (), ()]
     old = load_study(example().write(tmp_path / "old"))
     titles = [table.title for section in build_page(old, "x").sections for table in section.tables]
-    assert not [title for title in titles if "published" in title]
+    assert not [title for title in titles if "beside the published" in title.lower()]
 
 
 def test_a_link_that_no_run_went_over_is_not_shown(tmp_path: Path) -> None:

@@ -84,10 +84,10 @@ def test_a_link_that_is_not_as_asked_is_doubted_in_every_run_over_it(tmp_path: P
 @pytest.mark.parametrize(
     ("asked", "text"),
     [
-        ({"workers": 4}, "workers asked for: 4, that took part: 1"),
+        ({"workers": 4}, "workers asked for: 4, used: 1"),
         (
             {"workers": 4, "hosts": 2},
-            "workers asked for: 4, that took part: 1; hosts asked for: 2, that took part: 1",
+            "workers asked for: 4, used: 1; hosts asked for: 2, used: 1",
         ),
         ({"workers": 0, "hosts": 0}, None),
         ({"workers": 1, "hosts": 1}, None),

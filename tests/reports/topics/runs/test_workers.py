@@ -87,7 +87,7 @@ def test_the_table_has_a_row_for_each_worker(tmp_path: Path) -> None:
         ],
         [
             *("onnx-http/b2/c3", "w0", "1", "103", "3", "50.0", "40.0", "40.0", "40.0"),
-            *("30.0", "3.00", "2", "4.00"),
+            *("30.0", "3.0", "2", "4.00"),
         ],
     ]
     assert notes_at(table, 0, 1) == [f"p50 50.0 % below the others' median{HINT}"]

@@ -67,7 +67,6 @@ def test_what_a_larger_batch_left_behind_and_what_cannot_be_divided_is_said(tmp_
     assert notes_at(table, 1, 3) == [AFTER_LARGER]
     assert notes_at(table, 1, 4) == []
     assert RSS in notes_at(table, 2, 0)
-    assert any("stand-in" in note for note in notes_at(table, 2, 0))
 
 
 def test_published_gpu_memory_stands_below_with_its_source_and_in_no_other_column(tmp_path: Path) -> None:

@@ -63,8 +63,8 @@ def test_shares_stand_beside_the_published(tmp_path: Path) -> None:
     assert texts(table)[:5] == [
         ["MatMul", "61", "37.5", "75.0", "75.7"],
         ["Concat", "98", "12.1", "24.2", "–"],
-        ["Add", "49", "0.200", "0.4", "1.2"],
-        ["2 other types", "25", "0.200", "0.4", "–"],
+        ["Add", "49", "0.2", "0.4", "1.2"],
+        ["2 other types", "25", "0.2", "0.4", "–"],
         ["Gemm", "–", "–", "–", "7.1"],
     ]
     assert len(table.rows) == 4 + 8

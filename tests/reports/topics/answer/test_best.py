@@ -1,0 +1,179 @@
+"""The row that says which endpoint is best, and the charts that show it."""
+
+from pathlib import Path
+
+import pytest
+
+from reports.study.study import load_study
+from reports.topics.answer.best import HOLLOW, MOST_ROWS, REPEATED, SINGLE, best, dots, tradeoff
+from tests.reports.answers import row
+from tests.reports.builder import Book
+from tests.reports.topics.answer.measured import MS, add_way, invalidated, serial
+
+
+def test_one_run_each_is_unconfirmed(tmp_path: Path) -> None:
+    study = serial(tmp_path, onnx_http=[20], onnx_grpc=[10])
+    assert row(study, "Best") == (
+        "onnx-grpc (unconfirmed: 1 run): 100 images/s, p50 10.0 ms, p95 10.0 ms at batch 1, 1 user. "
+        "Next: onnx-http 0.500× of its images/s."
+    )
+
+
+def test_an_endpoint_alone_is_compared_with_none(tmp_path: Path) -> None:
+    study = serial(tmp_path, onnx_http=[20])
+    assert row(study, "Best") == "onnx-http: 50.0 images/s, p50 20.0 ms, p95 20.0 ms at batch 1, 1 user."
+    assert dots(study) is None
+
+
+def test_repeats_have_an_interval_on_both_figures(tmp_path: Path) -> None:
+    study = serial(tmp_path, onnx_http=[20, 20, 20], onnx_grpc=[10, 10.5, 11])
+    assert row(study, "Best") == (
+        "onnx-grpc: 95.3 images/s (95 % CI 84.7–107), p50 10.5 ms, p95 10.5 ms at batch 1, 1 user. "
+        "Next: onnx-http 0.525× (0.466–0.591) of its images/s."
+    )
+
+
+def test_what_repeats_do_not_tell_apart_ties_and_the_rest_comes_next(tmp_path: Path) -> None:
+    study = serial(tmp_path, onnx_http=[10, 11], onnx_grpc=[10.5, 10.4], trt_http=[30, 30.1])
+    answer = best(study)
+    assert answer is not None
+    assert answer.said == (
+        "onnx-grpc ties with onnx-http (95.3 images/s (95 % CI 52.0–175) at batch 1, 1 user): "
+        "95.7 images/s (95 % CI 90.1–102), p50 10.5 ms, p95 10.5 ms at batch 1, 1 user."
+    )
+    assert answer.detail == "Next: trt-http 0.348× (0.334–0.362) of its images/s."
+
+
+def test_of_many_ties_three_are_named(tmp_path: Path) -> None:
+    ways = {f"w{at}_http": [10 + at / 10, 11 - at / 10] for at in range(6)}
+    said = row(serial(tmp_path, **ways), "Best")
+    assert said.startswith("w0-http ties with w1-http (")
+    assert ", w2-http (" in said
+    assert "and 2 more: 95.3 images/s" in said
+    assert "w4-http" not in said
+
+
+def test_a_percentile_of_too_few_requests_has_a_mark(tmp_path: Path) -> None:
+    book = Book()
+    add_way(book, "onnx-http", [20], count=199)
+    assert "p50 20.0 ms, p95 20.0* ms" in row(load_study(book.write(tmp_path)), "Best")
+
+
+def test_an_invalidated_endpoint_is_never_best(tmp_path: Path) -> None:
+    study = invalidated(tmp_path, {"onnx-http": [20], "onnx-grpc": [10]}, ("onnx-grpc", 1))
+    assert row(study, "Best") == "onnx-http: 50.0 images/s, p50 20.0 ms, p95 20.0 ms at batch 1, 1 user."
+    chart = dots(study)
+    assert chart is not None
+    marks = [(found["name"], found["best"], found["doubted"]) for found in chart.data["rows"]]
+    assert marks == [("onnx-http", True, False), ("onnx-grpc", False, True)]
+    assert chart.notes == (HOLLOW,)
+
+
+def test_where_nothing_is_sound_none_is_called_best(tmp_path: Path) -> None:
+    ways = {"onnx-http": [20], "onnx-grpc": [10]}
+    study = invalidated(tmp_path, ways, ("onnx-http", 1), ("onnx-grpc", 1))
+    assert row(study, "Best") == (
+        "No endpoint can be called best: every run under closed-loop load is invalidated."
+    )
+    chart = dots(study)
+    assert chart is not None
+    assert [found["best"] for found in chart.data["rows"]] == [False, False]
+
+
+def test_without_a_success_nothing_is_said_of_speed(tmp_path: Path) -> None:
+    book = Book()
+    book.add("onnx-http", 1, 1, {"w0": []}, failures={"timeout": 9})
+    study = load_study(book.write(tmp_path))
+    assert row(study, "Best") == "No request succeeded, so nothing can be said about speed."
+
+
+def test_a_rate_that_was_asked_for_is_nobodys_speed(tmp_path: Path) -> None:
+    book = Book()
+    book.add_open("onnx-http", 100, {"w0": [10 * MS] * 400})
+    study = load_study(book.write(tmp_path))
+    assert best(study) is None
+    assert dots(study) is None
+
+
+def test_the_best_cell_is_of_any_batch_and_users_and_single_images_have_a_best_of_their_own(
+    tmp_path: Path,
+) -> None:
+    book = Book()
+    add_way(book, "onnx-http", [12])
+    add_way(book, "onnx-grpc", [14])
+    add_way(book, "onnx-grpc", [40], batch=8)
+    add_way(book, "onnx-http", [80], users=8)
+    assert row(load_study(book.write(tmp_path)), "Best") == (
+        "onnx-grpc (unconfirmed: 1 run): 200 images/s, p50 40.0 ms, p95 40.0 ms at batch 8, 1 user. "
+        "Next: onnx-http 0.500× of its images/s. Lowest p50 of single images: onnx-http, 12.0 ms."
+    )
+
+
+def test_the_dots_are_the_fastest_cells_with_their_intervals(tmp_path: Path) -> None:
+    chart = dots(serial(tmp_path, onnx_http=[10, 11], onnx_grpc=[10.5, 10.4], trt_http=[30, 30.1]))
+    assert chart is not None
+    assert (chart.kind, chart.caption, chart.data["unit"], chart.notes) == ("dots", REPEATED, "images/s", ())
+    rows = [[found[key] for key in ("name", "value", "low", "high", "best")] for found in chart.data["rows"]]
+    assert rows == [
+        ["onnx-grpc", 95.69, 90.05, 101.7, True],
+        ["onnx-http", 95.35, 52.04, 174.7, True],
+        ["trt-http", 33.28, 32.58, 33.99, False],
+    ]
+    assert {found["note"] for found in chart.data["rows"]} == {"batch 1, 1 user"}
+
+
+def test_dots_of_single_runs_have_no_interval_and_say_so(tmp_path: Path) -> None:
+    chart = dots(serial(tmp_path, onnx_http=[20], onnx_grpc=[10]))
+    assert chart is not None
+    assert chart.caption == SINGLE
+    assert [(found["low"], found["high"]) for found in chart.data["rows"]] == [(None, None)] * 2
+
+
+def test_only_the_fastest_of_many_are_drawn(tmp_path: Path) -> None:
+    chart = dots(serial(tmp_path, **{f"w{at:02}_http": [10 + at] for at in range(MOST_ROWS + 2)}))
+    assert chart is not None
+    assert [len(chart.data["rows"]), chart.data["rows"][-1]["name"]] == [16, "w15-http"]
+    assert chart.notes == ("2 slower ones are in the tables alone.",)
+
+
+def test_throughput_against_p95_is_by_users_with_the_knee_where_there_are_three_levels(
+    tmp_path: Path,
+) -> None:
+    book = Book()
+    for users, latency_ms in ((1, 10), (4, 20), (16, 80)):
+        add_way(book, "onnx-http", [latency_ms] * 2, users=users)
+    chart = tradeoff(load_study(book.write(tmp_path)))
+    assert chart is not None
+    (line,) = chart.data["series"]
+    points = [[point[key] for key in ("label", "rate", "p95", "knee")] for point in line["points"]]
+    assert line["name"] == "onnx-http"
+    assert points == [
+        ["1 user", 100.0, pytest.approx(10, rel=1e-3), False],
+        ["4 users", 200.0, pytest.approx(20, rel=1e-3), True],
+        ["16 users", 200.0, pytest.approx(80, rel=1e-3), False],
+    ]
+
+
+def test_throughput_against_p95_is_by_rate_under_open_loop_load(tmp_path: Path) -> None:
+    book = Book()
+    for rate in (20, 40, 80):
+        book.add_open("onnx-http", rate, {"w0": [10 * MS] * 400})
+    chart = tradeoff(load_study(book.write(tmp_path)))
+    assert chart is not None
+    assert [line["name"] for line in chart.data["series"]] == ["onnx-http, batch 1"]
+    assert [point["label"] for point in chart.data["series"][0]["points"]] == ["20/s", "40/s", "80/s"]
+    assert [point["rate"] for point in chart.data["series"][0]["points"]] == [20.0, 40.0, 80.0]
+
+
+def test_throughput_against_p95_is_by_batch_where_one_user_sent_several(tmp_path: Path) -> None:
+    book = Book()
+    for batch, latency_ms in ((1, 10), (4, 20), (8, 32)):
+        add_way(book, "onnx-http", [latency_ms], batch=batch)
+    chart = tradeoff(load_study(book.write(tmp_path)))
+    assert chart is not None
+    points = [(point["label"], point["rate"]) for point in chart.data["series"][0]["points"]]
+    assert points == [("batch 1", 100.0), ("batch 4", 200.0), ("batch 8", 250.0)]
+
+
+def test_one_cell_of_each_has_no_curve(tmp_path: Path) -> None:
+    assert tradeoff(serial(tmp_path, onnx_http=[20], onnx_grpc=[10])) is None

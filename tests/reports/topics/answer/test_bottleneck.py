@@ -1,0 +1,121 @@
+"""The rows that say what limits the runs and what to do next, and the table of limits."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from reports.caveat import KINDS
+from reports.limit import Limit
+from reports.topics.answer.bottleneck import bottleneck, bottlenecks, limited, next_step, words
+from tests.reports.answers import row
+from tests.reports.open_load import texts
+from tests.reports.topics.answer.measured import invalidated, serial, with_limits
+
+ADVICE = "more instances, or a faster model."
+
+
+def compute(busy: float, took: str = "80 of 96 ms") -> Limit:
+    evidence = f"compute took {took} a request; its one instance was executing {busy:g} % of the time"
+    return Limit("server-compute", evidence, ADVICE)
+
+
+LINK = Limit("link", "97 % of the link's rate was sent", "a faster link.")
+UNKNOWN = Limit("inconclusive", "the server's parts could not be read", "let them be read.")
+
+
+def test_one_limit_has_its_evidence_as_ranges_over_its_runs(tmp_path: Path) -> None:
+    study = serial(tmp_path, onnx_http=[10, 11], onnx_grpc=[20, 21])
+    study = with_limits(study, compute(83), compute(100), compute(91), compute(84))
+    answer = bottleneck(study)
+    assert answer is not None
+    assert answer.said == "Server compute in 4 of 4 runs."
+    assert answer.detail == "Its one instance was executing 83 to 100 % of the time."
+
+
+def test_several_limits_are_counted_the_most_frequent_first_and_what_is_unknown_last(tmp_path: Path) -> None:
+    study = serial(tmp_path, onnx_http=[10, 11, 12], onnx_grpc=[20, 21, 22])
+    study = with_limits(study, UNKNOWN, LINK, compute(83), compute(90), UNKNOWN, UNKNOWN)
+    answer = bottleneck(study)
+    assert answer is not None
+    assert answer.said == "Server compute in 2, link in 1, unknown in 3 of 6 runs."
+    assert answer.detail == "Its one instance was executing 83 to 90 % of the time."
+
+
+def test_of_many_limits_three_are_named(tmp_path: Path) -> None:
+    codes = ("link", "link", "client-cpu", "client-cpu", "connections", "connections", "server-queue")
+    study = serial(tmp_path, onnx_http=range(10, 17))
+    study = with_limits(study, *(Limit(code, "seen", "do this.") for code in codes))
+    answer = bottleneck(study)
+    assert answer is not None
+    assert answer.said == "Link in 2, client cpu in 2, connections in 2, others in 1 of 7 runs."
+
+
+def test_where_no_limit_is_known_it_says_why(tmp_path: Path) -> None:
+    study = with_limits(serial(tmp_path, onnx_http=[10, 11]), UNKNOWN, UNKNOWN)
+    answer = bottleneck(study)
+    assert answer is not None
+    assert answer.said == "Unknown in all runs: the server's parts could not be read."
+
+
+def test_without_any_verdict_there_is_no_row(tmp_path: Path) -> None:
+    study = with_limits(serial(tmp_path, onnx_http=[10, 11]), None, None)
+    assert (bottleneck(study), next_step(study)) == (None, None)
+
+
+def test_floors_are_not_counted(tmp_path: Path) -> None:
+    study = with_limits(serial(tmp_path, onnx_http=[10], onnx_http_floor=[1]), compute(83), LINK)
+    answer = bottleneck(study)
+    assert answer is not None
+    assert answer.said == "Server compute in 1 of 1 run."
+
+
+def test_the_next_step_is_for_the_fastest_endpoint(tmp_path: Path) -> None:
+    study = with_limits(serial(tmp_path, onnx_http=[20], onnx_grpc=[10]), compute(83), LINK)
+    assert row(study, "Next step") == "A faster link. This is for onnx-grpc, limited by link."
+
+
+def test_an_unknown_limit_is_nobodys(tmp_path: Path) -> None:
+    study = with_limits(serial(tmp_path, onnx_http=[20], onnx_grpc=[10]), compute(83), UNKNOWN)
+    assert row(study, "Next step") == "Let them be read."
+
+
+def test_where_most_runs_are_invalidated_that_is_fixed_first(tmp_path: Path) -> None:
+    ways = {"onnx-http": [10, 11], "onnx-grpc": [20, 21]}
+    half = invalidated(tmp_path / "half", ways, ("onnx-http", 1), ("onnx-grpc", 1))
+    assert row(half, "Next step") == (
+        f"{KINDS['client-bound'].advice} client-bound invalidates most runs here."
+    )
+    few = with_limits(invalidated(tmp_path / "few", ways, ("onnx-http", 1)), *[compute(83)] * 4)
+    assert row(few, "Next step") == (
+        "More instances, or a faster model. This is for onnx-http, limited by server compute."
+    )
+
+
+def test_the_table_has_a_row_for_each_limit_and_names_its_first_cells(tmp_path: Path) -> None:
+    ways = {f"w{at}_http": [10 + at] for at in range(6)}
+    study = with_limits(serial(tmp_path, **ways), LINK, *(compute(80 + at) for at in range(5)))
+    assert texts(bottlenecks(study)) == [
+        [
+            *("server-compute", "5"),
+            "w1-http/b1/c1, w2-http/b1/c1, w3-http/b1/c1, w4-http/b1/c1 and 1 more",
+            "compute took 80 of 96 ms a request; its one instance was executing 80 to 84 % of the time",
+            ADVICE,
+        ],
+        ["link", "1", "w0-http/b1/c1", "97 % of the link's rate was sent", "a faster link."],
+    ]
+
+
+def test_runs_with_one_limit_and_other_advice_are_rows_of_their_own(tmp_path: Path) -> None:
+    other = replace(compute(90), advice="raise the batch.")
+    study = with_limits(serial(tmp_path, onnx_http=[10, 11, 12]), compute(83), other, compute(84))
+    assert [(one.limit.advice, len(one.runs)) for one in limited(study.runs)] == [
+        (ADVICE, 2),
+        ("raise the batch.", 1),
+    ]
+
+
+def test_a_limit_in_words() -> None:
+    assert [words(code) for code in ("server-compute", "link", "inconclusive")] == [
+        "server compute",
+        "link",
+        "unknown",
+    ]

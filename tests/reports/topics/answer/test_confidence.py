@@ -1,0 +1,144 @@
+"""The row that says how sure the figures are, and which command would make them surer, in which time."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from reports.study.study import Study, load_study
+from reports.topics.answer.confidence import again, again_s, confidence, repeats_advised
+from tests.reports.builder import Book
+from tests.reports.topics.answer.measured import MS, add_way, invalidated, serial
+
+COMMAND = "locust -f locustfiles/step7.py --headless --study quick"
+P99 = "*: too few requests behind a percentile (p99 needs 1,000; few-samples)."
+
+
+@pytest.mark.parametrize(
+    ("repeats", "said", "detail", "advised"),
+    [
+        (
+            1,
+            "Unconfirmed: 1 run per cell, so there is no 95 % CI.",
+            "Rerun with --repeats 5 to confirm (about 1 min).",
+            5,
+        ),
+        (2, "Low: 2 runs per cell.", "Rerun with --repeats 5 to confirm (about 1 min).", 5),
+        (3, "Moderate: 3 runs per cell.", "Rerun with --repeats 5 to confirm (about 1 min).", 5),
+        (
+            5,
+            "Good: 5 runs per cell.",
+            "--repeats 10 would narrow intervals by about a third (about 1 min).",
+            10,
+        ),
+    ],
+)
+def test_it_is_as_sure_as_there_are_repeats(
+    tmp_path: Path, repeats: int, said: str, detail: str, advised: int
+) -> None:
+    answer = confidence(serial(tmp_path, onnx_http=[10] * repeats, onnx_grpc=[20] * repeats))
+    assert answer is not None
+    assert (answer.said, answer.detail) == (said, f"{detail} {P99}")
+    assert answer.command == f"{COMMAND} --repeats {advised}"
+
+
+def test_the_cell_with_the_fewest_runs_decides(tmp_path: Path) -> None:
+    once = confidence(serial(tmp_path / "1", onnx_http=[10, 11, 12], onnx_grpc=[20]))
+    twice = confidence(serial(tmp_path / "2", onnx_http=[10, 11, 12], onnx_grpc=[20, 21]))
+    assert once is not None
+    assert twice is not None
+    assert once.said == "Unconfirmed: as few as 1 run per cell, so some have no 95 % CI."
+    assert twice.said == "Low: as few as 2 runs per cell."
+
+
+def test_invalidated_runs_do_not_count_and_are_said(tmp_path: Path) -> None:
+    ways = {"onnx-http": [10, 11, 12], "onnx-grpc": [20, 21, 22]}
+    study = invalidated(tmp_path, ways, ("onnx-http", 1), ("onnx-http", 3), ("onnx-grpc", 2))
+    answer = confidence(study)
+    assert answer is not None
+    assert answer.said == (
+        "Unconfirmed: as few as 1 run per cell, so some have no 95 % CI; "
+        "3 of 6 runs invalidated (client-bound 3)."
+    )
+
+
+def test_where_every_run_is_invalidated_there_is_none(tmp_path: Path) -> None:
+    answer = confidence(invalidated(tmp_path, {"onnx-http": [10, 11]}, ("onnx-http", 1), ("onnx-http", 2)))
+    assert answer is not None
+    assert answer.said == (
+        "None: no run is free of invalidating caveats; 2 of 2 runs invalidated (client-bound 2)."
+    )
+    assert answer.detail.startswith("Rerun with --repeats 5 to confirm")
+
+
+def test_a_study_that_was_not_finished_is_rerun_as_it_was(tmp_path: Path) -> None:
+    answer = confidence(serial(tmp_path, "interrupted", onnx_http=[10], onnx_grpc=[20]))
+    assert answer is not None
+    assert answer.said == "Incomplete: the study ended as interrupted."
+    assert (answer.detail, answer.command) == (f"Rerun it. {P99}", COMMAND)
+
+
+def test_floors_and_runs_that_never_began_are_asked_nothing(tmp_path: Path) -> None:
+    book = Book()
+    add_way(book, "onnx-http-floor", [1])
+    book.plan("onnx-http", 1, 1)
+    book.footer()
+    assert confidence(load_study(book.write(tmp_path))) is None
+
+
+def many_cells(folder: Path, repeats: Sequence[float]) -> Study:
+    """30 cells whose runs take 2 s each."""
+    book = Book()
+    for batch in range(1, 31):
+        add_way(book, "onnx-http", repeats, batch=batch)
+    book.footer()
+    return load_study(book.write(folder))
+
+
+@pytest.mark.parametrize(
+    ("repeats", "seconds", "said"),
+    [(1, 300.0, "about 5 min"), (2, 300.0, "about 5 min"), (5, 600.0, "about 10 min")],
+)
+def test_the_minutes_are_those_of_the_runs_there_were(
+    tmp_path: Path, repeats: int, seconds: float, said: str
+) -> None:
+    study = many_cells(tmp_path, [10.0] * repeats)
+    assert again_s(study, repeats_advised(repeats)) == pytest.approx(seconds)
+    answer = confidence(study)
+    assert answer is not None
+    assert f"({said})" in answer.detail
+
+
+@pytest.mark.parametrize(("fewest", "advised"), [(0, 5), (1, 5), (4, 5), (5, 10), (7, 14)])
+def test_the_repeats_advised(fewest: int, advised: int) -> None:
+    assert repeats_advised(fewest) == advised
+
+
+def test_the_number_of_repeats_in_the_command_is_replaced_not_followed_by_another(tmp_path: Path) -> None:
+    book = Book(options={"command": "python -m swarm run step7 --repeats 2 --floor"})
+    add_way(book, "onnx-http", [10, 11])
+    book.footer()
+    study = load_study(book.write(tmp_path / "named"))
+    assert again(study, 2) == "python -m swarm run step7 --floor --repeats 5"
+    unnamed = Book(options={})
+    unnamed.footer()
+    assert again(load_study(unnamed.write(tmp_path / "unnamed")), 2) == ""
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (40, "*: too few requests behind a percentile (p95 needs 200, p99 needs 1,000; few-samples)."),
+        (200, P99),
+        (1_000, ""),
+    ],
+)
+def test_what_the_mark_of_a_percentile_means_is_said_where_there_is_one(
+    tmp_path: Path, count: int, said: str
+) -> None:
+    book = Book()
+    book.add("onnx-http", 1, 1, {"w0": [10 * MS] * count})
+    book.footer()
+    answer = confidence(load_study(book.write(tmp_path)))
+    assert answer is not None
+    assert answer.detail == f"Rerun with --repeats 5 to confirm (about 1 min). {said}".rstrip()

@@ -1,0 +1,63 @@
+"""The fastest cell of each way: which that is, what it is compared with, and what is left out."""
+
+from pathlib import Path
+
+from reports.study.study import load_study
+from reports.topics.answer.contenders import contenders, load_said
+from tests.reports.builder import Book
+from tests.reports.topics.answer.measured import MS, add_way, invalidated, serial
+
+
+def test_each_way_has_its_fastest_cell_and_the_fastest_way_comes_first(tmp_path: Path) -> None:
+    book = Book()
+    add_way(book, "onnx-http", [10])
+    add_way(book, "onnx-http", [80], batch=4)
+    add_way(book, "onnx-grpc", [10])
+    add_way(book, "onnx-grpc", [20], batch=4)
+    found = contenders(load_study(book.write(tmp_path)))
+    assert [(one.name, one.load, round(one.rate.value, 6)) for one in found] == [
+        ("onnx-grpc", "batch 4, 1 user", 200.0),
+        ("onnx-http", "batch 1, 1 user", 100.0),
+    ]
+
+
+def test_invalidated_repeats_do_not_count_beside_valid_ones(tmp_path: Path) -> None:
+    (one,) = contenders(invalidated(tmp_path, {"onnx-http": [20, 20, 5]}, ("onnx-http", 3)))
+    assert [run.repeat for run in one.runs] == [1, 2]
+    assert (round(one.rate.value, 6), one.tainted) == (50.0, False)
+
+
+def test_a_way_without_a_valid_run_comes_last_however_fast(tmp_path: Path) -> None:
+    ways = {"onnx-grpc": [5], "onnx-http": [20]}
+    found = contenders(invalidated(tmp_path, ways, ("onnx-grpc", 1)))
+    assert [(one.name, one.tainted) for one in found] == [("onnx-http", False), ("onnx-grpc", True)]
+
+
+def test_floors_open_loop_load_and_failures_do_not_compete(tmp_path: Path) -> None:
+    book = Book()
+    add_way(book, "onnx-http", [20])
+    add_way(book, "onnx-http-floor", [1])
+    book.add_open("onnx-grpc", 500, {"w0": [MS] * 400})
+    book.add("trt-http", 1, 1, {"w0": []}, failures={"timeout": 3})
+    assert [one.name for one in contenders(load_study(book.write(tmp_path)))] == ["onnx-http"]
+
+
+def test_a_tie_takes_repeats_on_both_sides(tmp_path: Path) -> None:
+    single = contenders(serial(tmp_path / "single", a_http=[10], b_http=[10]))
+    assert not single[0].ties(single[1])
+    twice = contenders(serial(tmp_path / "twice", a_http=[10, 11], b_http=[10.2, 10.9]))
+    assert twice[0].ties(twice[1])
+    # Repeats so noisy tell nothing, yet 100 and 63.2 images/s are no tie to a reader.
+    far = contenders(serial(tmp_path / "far", a_http=[10, 10], b_http=[10, 25]))
+    assert (round(far[1].rate.value, 1), far[0].ties(far[1])) == (63.2, False)
+    apart = contenders(serial(tmp_path / "apart", a_http=[10, 10.1], b_http=[20, 20.1]))
+    assert not apart[0].ties(apart[1])
+    assert apart[1].over(apart[0]) == "0.501× (0.484–0.519)"
+
+
+def test_a_load_in_words(tmp_path: Path) -> None:
+    book = Book()
+    add_way(book, "onnx-http", [20], batch=4, users=2)
+    book.add_open("onnx-http", 12.5, {"w0": [MS] * 25})
+    said = [load_said(run) for run in load_study(book.write(tmp_path)).runs]
+    assert said == ["batch 4, 2 users", "batch 1, 12.5 requests/s"]

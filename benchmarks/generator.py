@@ -1,6 +1,6 @@
 """What does a request cost the generator? Against a plain socket, stock Locust and other load generators.
 
-python -m benchmarks.generator [--quick] [--write]     some 10 minutes with --quick, 25 without
+python -m benchmarks.generator [--quick] [--write]     about 10 minutes with --quick, 25 without
 
 Every arm is a process pinned to one core; null servers, which answer at once, are pinned to another. In each
 repeat all arms of a cell follow one another, in an order drawn by a seed; ratios are of the same repeat.

@@ -46,7 +46,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def users(bounds: Bounds, study: Study) -> None:
-    """Closed load: each user waits for its answer."""
+    """Closed-loop load: each user waits for its answer."""
     for endpoint, level in product(ENDPOINTS, LEVELS):
         name = f"{endpoint}, {level} users: requests"
         own = ("--cells", f"*/c{level}", "--seconds", "4", "--warm-up", "2")

@@ -35,7 +35,7 @@ PATH = {
 
 
 def planned(endpoint: str, batch: int, level: int, repeat: int = 1) -> Record:
-    """One run of closed load as a header lists it."""
+    """One closed-loop run as a header lists it."""
     backend, protocol = endpoint.split("-")
     cell: Record = {"cell": f"{endpoint}/b{batch}/c{level}", "endpoint": endpoint, "backend": backend}
     cell |= {"protocol": protocol, "payload": "jpeg" if backend == "pytorch" else "fp32", "batch": batch}

@@ -35,7 +35,7 @@ STRANGER_AFTER_S = 3.0
 NO_VERDICT, LOG_LINES = "no verdict", 20
 BURN = "while True: pass"
 LONG_MS, WIDE_MBIT, LOSS_PCT = 14, 210.0, 0.1
-"""The seeds' path as research/grpc.md fitted it, with a little more loss: 14 ms, 210 Mbit/s."""
+"""The published study's path as fitted, with a little more loss: 14 ms, 210 Mbit/s."""
 
 HOGS_A_CORE = 3
 """A fair scheduler then leaves a busy client a quarter of each core."""
@@ -47,8 +47,8 @@ class Setup:
 
     `server`: options of `python -m server up`. `endpoint`: which of its endpoints. `study`: options of the
     study. `fault`: of the client's own process. `hogs`: processes that burn a core each. `stranger`: images
-    in a request that somebody else sends into the measure phase. `picture_px`: the pictures' width, 0 for the
-    default ones.
+    in a request that another client sends into the measure phase. `picture_px`: the pictures' width, 0 for
+    the default ones.
     """
 
     name: str

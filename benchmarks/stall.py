@@ -1,4 +1,4 @@
-"""A server that stalls for 2 s every 20 s, under 50 arrivals/s: what open load sees and closed load hides.
+"""A server that stalls for 2 s every 20 s at 50 arrivals/s: an open loop shows it, a closed loop hides it.
 
 python -m benchmarks.stall
 """
@@ -24,7 +24,7 @@ OPEN = ("--rates", str(RATE), "--max-in-flight", "200")
 
 
 def main() -> int:
-    """Measure both, and say by the exit code whether open load tells the truth."""
+    """Measure both; the exit code says whether open-loop load shows the stall."""
     bounds = Bounds(f"p99 with a {STALL_S:g} s stall every {EVERY_S:g} s, {MEASURE_S} s measured")
     stalls = ("--delay-ms", str(DELAY_MS), "--stall-s", str(STALL_S), "--stall-every-s", str(EVERY_S))
     with drive() as made:
@@ -33,11 +33,11 @@ def main() -> int:
         row = console.cells()[0]
         found_ms, expected_ms = float(row["latency_p99_ms"]), scheduled_p99_ms(console, row)
         bounds.beside(f"from the schedule of {RATE} arrivals/s", expected_ms, "ms")
-        bounds.beside("open load, measured", found_ms, "ms")
+        bounds.beside("open-loop load, measured", found_ms, "ms")
         bounds.at_most("  off by", 100 * abs(found_ms / expected_ms - 1), TOLERANCE_PCT, "%")
         bounds.exactly("  arrivals dropped", sum(dropped(console)), 0)
         closed = study(made, "closed", service, "--cells", "*/b1/c1").cells()[0]
-        bounds.beside("closed load, one user, measured", float(closed["latency_p99_ms"]), "ms")
+        bounds.beside("closed-loop load, one user, measured", float(closed["latency_p99_ms"]), "ms")
         bounds.beside("  requests a second meanwhile", float(closed["requests_per_s"]), "/s")
     return bounds.exit_code()
 

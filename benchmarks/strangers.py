@@ -1,6 +1,6 @@
 """Other people's servers, each described by a URL or a file of examples/endpoints: are they asked rightly?
 
-python -m benchmarks.strangers                   all of them, some 10 minutes
+python -m benchmarks.strangers                   all of them, about 10 minutes
 python -m benchmarks.strangers mosec 'triton-*'  those with such names
 python -m benchmarks.strangers --show            with what `swarm probe` says of each
 

@@ -1,6 +1,6 @@
 """Do gates tell right from wrong on real servers? A server against itself, a slower one, a hogged client.
 
-python -m benchmarks.turns [--turns 10] [--keep DIR]     some 20 minutes with 10 turns
+python -m benchmarks.turns [--turns 10] [--keep DIR]     about 20 minutes with 10 turns
 
 In every turn a study of the same emulated model is made four times: of a server, of another that is alike, of
 one that computes 15 % longer, and of the first again while other processes burn the client's cores.

@@ -4,11 +4,11 @@
     locust -f locustfiles/step5a.py --headless --study full     every batch, delay and number of users
     locust -f locustfiles/step5a.py --headless --p95-bound 250  the best delay that keeps p95 below 250 ms
     locust -f locustfiles/step5a.py --headless --cells '*/c1'   serialisation alone, without the delays
-    locust -f locustfiles/step5a.py --headless --onnx-http-url gpu-host:8010 …    a server of yours
+    locust -f locustfiles/step5a.py --headless --onnx-http-url gpu-host:8010 …    your own server
 
-First the operators of the model are profiled (also: python -m server profile). Then one user sends JSON and
-binary tensors, each made from its array while it is measured, as the published client did. Last, Triton's
-`max_queue_delay_microseconds` × users. With no URL given, it starts a Triton of its own. A server of yours
+First the model's operators are profiled (also: python -m server profile). Then one user sends JSON and
+binary tensors, each built from its array during the measurement, as the published client did. Last, Triton's
+`max_queue_delay_microseconds` × users. With no URL given, it starts a Triton of its own. Your own server
 must run with --model-control-mode=explicit for the delays, and is not profiled.
 """
 
@@ -30,8 +30,8 @@ LEAST_REQUESTS = 3
 
 @dataclass(frozen=True)
 class BatchingSize(Size):
-    """`delays_us` are the queue delays to try. `json_images` is how many images a cell of JSON measures at
-    most: at batch 32 each of its requests takes the client and Triton seconds.
+    """`delays_us` are the queue delays to try. `json_images` is the most images that a JSON cell
+    measures: at batch 32 each of its requests takes the client and Triton seconds.
     """
 
     delays_us: tuple[int, ...] = ()
@@ -46,7 +46,7 @@ def _serial(endpoints: Iterable[Endpoint], size: Size) -> Iterator[Cell]:
 
 
 def _requests(endpoint: Endpoint, batch: int, size: Size) -> int:
-    """The iterations, or as few as the images of JSON allow."""
+    """The iterations, or fewer if the limit of JSON images requires it."""
     most = size.json_images if isinstance(size, BatchingSize) else 0
     if endpoint.payload != JSON or not most:
         return size.iterations
@@ -89,7 +89,7 @@ class Step5a(StudyShape):
     }
 
     def cells(self, endpoints: Sequence[Endpoint], size: Size) -> list[Cell]:
-        """Every batch with one user who makes each request anew; then each delay under each level of users.
+        """Every batch with one user who builds each request again; then each delay under each level of users.
 
         Only float32 tensors are sent under the delays, and only where a model of Triton's takes them.
         """

@@ -5,7 +5,7 @@
     locust -f locustfiles/step6a.py --headless --pytorch-url … --onnx-http-url … --trt-http-url …
 
 With no URL given, it starts servers of its own, reads the memory of each, and without a GPU OpenVINO stands
-in for TensorRT. The report has the published figures beside.
+in for TensorRT. The report shows the published figures beside them.
 """
 
 from typing import ClassVar

@@ -1,14 +1,14 @@
 """Step 6B: how far does a server go? 1 to 128 users at batch 1, then 1, 2 and 4 instances of its model.
 
-    locust -f locustfiles/step6b.py                 the web UI; press Start and watch the cells go by
+    locust -f locustfiles/step6b.py                 the web UI; press Start and watch the cells run
     locust -f locustfiles/step6b.py --headless      the same on the console
     STUDY=full locust -f locustfiles/step6b.py …    every number of users on every number of instances
-    locust -f locustfiles/step6b.py --onnx-http-url gpu-host:8010 --usd-per-hour 0.30 …    a server of yours
+    locust -f locustfiles/step6b.py --onnx-http-url gpu-host:8010 --usd-per-hour 0.30 …    your own server
 
 With no URL given, it starts a real Triton whose model only sleeps as long as an RTX 4080 would compute, each
-instance by itself, as each of several GPUs would; --emulate none computes. A server of yours must run with
---model-control-mode=explicit: its number of instances is set for each run, over its GPUs where it has some,
-and put back at the end.
+instance by itself, as each of several GPUs would; --emulate none computes. Your own server must run with
+--model-control-mode=explicit: its number of instances is set for each run, over its GPUs if it has
+any, and restored at the end.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ INSTANCES = (1, 2, 4)
 
 @dataclass(frozen=True)
 class GrowthSize(Size):
-    """`shared_levels` are those of its levels that are run on each number of instances, not on one alone."""
+    """`shared_levels` are the levels that are run on each number of instances, not only on one."""
 
     shared_levels: tuple[int, ...] = ()
 

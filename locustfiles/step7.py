@@ -1,6 +1,6 @@
 """Step 7: one CLIP model served five ways, serial at several batches, then with several users at batch 1.
 
-    locust -f locustfiles/step7.py                  the web UI; press Start and watch the cells go by
+    locust -f locustfiles/step7.py                  the web UI; press Start and watch the cells run
     locust -f locustfiles/step7.py --headless       the same on the console
     STUDY=full locust -f locustfiles/step7.py …     the whole matrix
     locust -f locustfiles/step7.py --endpoints all …    and what the five have not: JPEG or pixels to Triton

@@ -22,18 +22,19 @@ from users.transport.connections import PER_USER, SAME_ARGS, SHARED
 PROCESSES = 4
 
 ARMS: Sequence[tuple[str, dict[str, Any]]] = (
-    # What is compared: a connection a user over HTTP, as HTTP/1.1 clients do, and all on one, as gRPC's do.
+    # What is compared: one connection per user over HTTP, as in HTTP/1.1 clients, and one for all, as in
+    # gRPC's.
     ("http", {"channels": PER_USER}),
     ("grpc", {"channels": SHARED}),
     # Is it the number of connections? Then HTTP on one is as slow, and gRPC with one a user as fast.
     ("http", {"channels": SHARED}),
     ("grpc", {"channels": PER_USER}),
-    # A channel a user is no connection a user, where their arguments are equal.
+    # One channel per user is not one connection per user if their arguments are equal.
     ("grpc", {"channels": SAME_ARGS}),
     # Is it the client's process? Then four processes with a connection each beat one process with four.
     ("grpc", {"channels": f"pool:{PROCESSES}"}),
     ("grpc", {"channels": SHARED, "topology": Topology(PROCESSES)}),
-    # Is it the making of requests? Then tritonclient's own is slower than bytes prepared beforehand.
+    # Is it building the requests? Then tritonclient's own is slower than bytes prepared beforehand.
     ("grpc", {"channels": SHARED, "client": LIBRARY}),
     # Is it loss on the path? Then a congestion control that does not slow down for it is faster.
     ("grpc", {"channels": SHARED, "congestion": "bbr"}),
@@ -43,7 +44,7 @@ channels of equal arguments that share one connection. Of each its protocol, and
 
 
 def bilingual(endpoints: Sequence[Endpoint]) -> Iterator[Endpoint]:
-    """The endpoints whose model is asked the same over the other protocol, too; no floors."""
+    """The endpoints whose model is also tested over the other protocol; no floors."""
     for endpoint in endpoints:
         ways = {other.protocol for other in endpoints if asked(other) == asked(endpoint)}
         if len(ways) > 1 and not endpoint.floor_of:
@@ -51,7 +52,7 @@ def bilingual(endpoints: Sequence[Endpoint]) -> Iterator[Endpoint]:
 
 
 def asked(endpoint: Endpoint) -> tuple[str, ...]:
-    """What is asked, by whichever protocol."""
+    """The model and payload, for either protocol."""
     return endpoint.shares, endpoint.model, endpoint.payload
 
 

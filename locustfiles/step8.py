@@ -1,11 +1,11 @@
-"""Step 8: the PyTorch service on Kubernetes under a load that climbs, stays and falls; does scaling help?
+"""Step 8: the PyTorch service on Kubernetes under a load that rises, holds and falls; does scaling help?
 
     kubectl proxy &
     locust -f locustfiles/step8.py --headless --study full --rates 20
         --pytorch-url http://127.0.0.1:8092 --kube-url http://127.0.0.1:8001
 
-docs/kubernetes.md has the way from nothing to that, on kind with the manifests of server/k8s. --rates gives
-the peaks, --load-profile another course. Without --kube-url no replicas are recorded; with no URL at all it
+docs/kubernetes.md has all steps, on kind with the manifests of server/k8s. --rates gives the
+peaks, --load-profile another profile. Without --kube-url no replicas are recorded; with no URL at all it
 starts a single PyTorch service of its own, which nothing scales.
 """
 
@@ -21,7 +21,7 @@ from users.transport.connections import PER_REQUEST
 
 
 class Step8(StudyShape):
-    """Open load whose rate climbs to a peak, stays, and falls back, at batch 1."""
+    """Open-loop load whose rate rises to a peak, holds, and falls back, at batch 1."""
 
     name = "step8"
     title = "Step 8: scaling on Kubernetes"
@@ -36,7 +36,7 @@ class Step8(StudyShape):
     }
 
     def cells(self, endpoints: Sequence[Endpoint], size: Size) -> list[Cell]:
-        """Each peak for each endpoint, on a connection for each request: a Service deals out connections,
-        and one that is kept alive would stay with the pod it met first, however many come.
+        """Each peak for each endpoint, on a connection for each request: a Service balances connections, and
+        one that is kept alive would stay with its first pod, however many are added.
         """
         return at_rates(endpoints, size, size.peaks, channels=PER_REQUEST)

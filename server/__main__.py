@@ -15,7 +15,7 @@ COMMANDS = {
 
 
 def main(argv: list[str]) -> int:
-    """Run one command; 2 and one sentence on stderr where the machine or the command line will not do."""
+    """Run one command; 2 and one sentence on stderr where the machine or the command line is not valid."""
     module = COMMANDS.get(argv[0]) if argv else None
     if module is None:
         print(f"usage: python -m server {'|'.join(COMMANDS)} [--help]", file=sys.stderr)

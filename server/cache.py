@@ -20,7 +20,7 @@ from server.errors import SetUpError
 VARIABLE = "INFERSWARM_CACHE"
 HOMES = (("XDG_CACHE_HOME", "inferswarm"), ("HOME", ".cache", "inferswarm"))
 FIT = re.compile(r"/[A-Za-z0-9_./+@-]*")
-"""What neither a shell nor the loader's path takes apart."""
+"""What neither a shell nor the loader's path splits."""
 
 
 def cache(name: str, environ: Mapping[str, str] = os.environ) -> Path:
@@ -47,7 +47,7 @@ def made_once(name: str, contents: bytes, fill: Callable[[Path], None]) -> Path:
     return target
 
 
-MEND = f"set {VARIABLE} to a folder that you may write to, an absolute path without spaces or quotes."
+FIX = f"set {VARIABLE} to a writable folder, as an absolute path without spaces or quotes."
 
 
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
@@ -55,7 +55,7 @@ def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
     if given := environ.get(VARIABLE):
         if fits(Path(given)):
             return Path(given)
-        raise SetUpError(f"{VARIABLE}={given} cannot be used: {MEND}")
+        raise SetUpError(f"{VARIABLE}={given} cannot be used: {FIX}")
     homes = [Path(environ[name], *more) for name, *more in HOMES if environ.get(name)]
     for folder in homes:
         if fits(folder):
@@ -63,7 +63,7 @@ def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
     for folder in temporary():
         if fits(folder, private=False):
             return folder
-    raise SetUpError(f"no folder for what servers build can be written: {MEND}")
+    raise SetUpError(f"no writable folder for what servers build: {FIX}")
 
 
 def temporary() -> list[Path]:
@@ -86,7 +86,7 @@ def fits(folder: Path, private: bool = True) -> bool:
         found = folder.stat() if private else folder.lstat()
     except OSError:
         return False
-    # In /tmp somebody else may have laid it there, or a link to elsewhere.
+    # In /tmp another user may have put it there, or a link to elsewhere.
     return (
         stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and os.access(folder, os.W_OK | os.X_OK)
     )

@@ -1,4 +1,4 @@
-"""What can go wrong before a server runs, and what a client can do wrong once it does."""
+"""Errors before a server runs, and client errors once it does."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 
 class SetUpError(Exception):
-    """Something this machine or command line lacks, said with the mend; `log_tail`: of who found out."""
+    """Something this machine or command line lacks, said with the fix; `log_tail`: of who found out."""
 
     def __init__(self, text: str, log_tail: str = "") -> None:
         super().__init__(text)
@@ -16,7 +16,7 @@ class SetUpError(Exception):
 class Refusal(Exception):
     """A request the service refuses: one sentence for the client, and the HTTP status.
 
-    4xx is the client's to mend, 502 the upstream's, 503 a service that is not ready.
+    4xx is the client's to fix, 502 the upstream's, 503 a service that is not ready.
     """
 
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
@@ -36,5 +36,5 @@ def sentence(error: Exception) -> str:
 
 
 def not_loaded(error: Exception) -> str:
-    """What clients of a service hear whose model could not be loaded."""
+    """What clients get from a service whose model could not be loaded."""
     return f"the model could not be loaded: {sentence(error)}"

@@ -25,11 +25,11 @@ from server.errors import SetUpError
 
 SUITE = ((3, 11), (3, 12), (3, 13), (3, 14))
 STUBS = SUITE[:3]
-"""Of these nvidia-pytriton has what runs a model's Python code."""
+"""The Python versions for which nvidia-pytriton can run a model's Python code."""
 AMONG = f"Python {STUBS[0][0]}.{STUBS[0][1]} to {STUBS[-1][0]}.{STUBS[-1][1]}"
 INSTEAD = (
-    "name servers of yours (`make step7 ARGS='--onnx-http-url HOST:PORT'`), "
-    "or ask the PyTorch service alone (`make step7 ARGS='--endpoints pytorch-http'`)"
+    "give your own servers' addresses (`make step7 ARGS='--onnx-http-url HOST:PORT'`), "
+    "or test only the PyTorch service (`make step7 ARGS='--endpoints pytorch-http'`)"
 )
 PROBE_S, FETCH_S = 20.0, 120.0
 
@@ -41,9 +41,9 @@ class Interpreter(NamedTuple):
     version: tuple[int, ...]
     """Major, minor and micro."""
     prefix: str
-    """Where its standard library lies, whatever environment it runs in."""
+    """The folder of its standard library, whatever environment it runs in."""
     folders: tuple[str, ...]
-    """Where its shared library may lie."""
+    """Where its shared library may be."""
     has_venv: bool
     machine: tuple[str, str] = ("Linux", "x86_64")
 
@@ -176,7 +176,7 @@ def choose(
 ) -> tuple[Interpreter, str]:
     """The interpreter for the environment, and what it cannot do, if anything; SetUpError without one.
 
-    `embedded`: tritonserver is to run here. `alone`: no other is looked for, as `first` was named.
+    `embedded`: tritonserver must run here. `alone`: no other is looked for, as `first` was named.
     """
     missing = unfit(first) or lack(first)
     if not missing:
@@ -214,9 +214,9 @@ def needs_triton(arguments: Sequence[str]) -> bool:
 def main(argv: list[str]) -> int:
     """Print the interpreter to use, and to stderr what it lacks; 2 and one sentence where none will do."""
     parser = argparse.ArgumentParser(prog="python -m server.interpreter", description=__doc__)
-    parser.add_argument("--alone", action="store_true", help="look for no other interpreter than this one")
-    parser.add_argument("--embedded", action="store_true", help="tritonserver is to run here")
-    parser.add_argument("study", nargs=argparse.REMAINDER, help="-- and the options of the study to be run")
+    parser.add_argument("--alone", action="store_true", help="do not look for another interpreter")
+    parser.add_argument("--embedded", action="store_true", help="tritonserver must run here")
+    parser.add_argument("study", nargs=argparse.REMAINDER, help="-- and the options of the study")
     options = parser.parse_args(argv)
     try:
         chosen, missing = choose(this(), options.embedded and needs_triton(options.study), options.alone)
@@ -224,7 +224,7 @@ def main(argv: list[str]) -> int:
         print(error, file=sys.stderr)
         return 2
     if missing:
-        print(f"Studies of servers by URL alone: {missing}", file=sys.stderr)
+        print(f"Only studies of servers by URL: {missing}", file=sys.stderr)
     print(chosen.executable)
     return 0
 

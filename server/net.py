@@ -15,7 +15,9 @@ def choose_ports(host: str, wanted: list[int]) -> list[int]:
         for port in wanted:
             probe = _bind(host, port) or _bind(host, 0)
             if probe is None:
-                raise SetUpError(f"--host {host} is no IPv4 address of this machine: give one, or 127.0.0.1.")
+                raise SetUpError(
+                    f"--host {host} is not an IPv4 address of this machine: give one, or 127.0.0.1."
+                )
             ports.append(held.enter_context(probe).getsockname()[1])
     return ports
 

@@ -63,22 +63,22 @@ class Settings:
     """Room for 32 images of 768 KiB each, in base64."""
     max_pixels: int = _whole(40_000_000, 1)
     threads: int = _whole(0, 0)
-    """CPU threads of one inference; 0 leaves the choice to PyTorch."""
+    """CPU threads of one inference; 0 lets PyTorch choose."""
     upstream: str = _setting("", str, _is_address, "host:port of a Triton's gRPC")
-    """`host:port` of a Triton's gRPC that computes in our place: with it the service is a gateway."""
+    """`host:port` of a Triton's gRPC that computes instead of the service, which then is a gateway."""
     upstream_model: str = "openclip_vit_b32"
     upstream_calls: int = _whole(16, 1)
-    """Calls in flight at once; so many requests its batcher has to choose from."""
+    """Calls in flight at once: the requests that its batcher can choose from."""
     max_queue: int = _whole(256, 0)
-    """Requests taken and not yet answered, beyond those that are computed; 0: none may wait."""
+    """Requests that may wait, besides those being computed; 0: none may wait."""
     max_decode_s: float = _seconds(10.0)
     """CPU seconds for decoding all images of one request."""
     max_receive_s: float = _seconds(120.0)
     """For receiving a request's head, then its body; for a client that does not read its answer."""
     max_drain_s: int = _whole(20, 1)
-    """For answering what was taken before a signal to stop."""
+    """For answering requests accepted before a signal to stop."""
     names: str = ""
-    """Names of this machine besides localhost, between commas, for a service that only it reaches."""
+    """Names of this machine besides localhost, separated by commas, for a service that only it can reach."""
     token: str = _setting("", str, TOKEN.fullmatch, TOKEN_TAKES, secret=True)
     tls_cert: str = ""
     tls_key: str = ""
@@ -102,7 +102,7 @@ class Settings:
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Settings:
-        """Read `INFERSWARM_MODEL`, `INFERSWARM_PORT` and so on; SetUpError names one that will not do."""
+        """Read `INFERSWARM_MODEL`, `INFERSWARM_PORT` and so on; SetUpError names one that is not valid."""
         made = cls(**{each.name: _value(each, environ) for each in fields(cls)})
         if bool(made.tls_cert) != bool(made.tls_key):
             missing = "TLS_KEY" if made.tls_cert else "TLS_CERT"
@@ -125,7 +125,7 @@ def _value(each: Field[Any], environ: Mapping[str, str]) -> Any:
         if each.metadata["fits"](value):
             return value
     # A secret is not quoted, not even a wrong one.
-    said = f"is {environ[variable]!r}" if each.repr else "will not do"
+    said = f"is {environ[variable]!r}" if each.repr else "is not valid"
     raise SetUpError(f"{variable} {said}: it takes {each.metadata['takes']}.")
 
 

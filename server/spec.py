@@ -10,7 +10,7 @@ IMAGE_SIZE = 224
 DIM = 512
 FP32, FP16 = "fp32", "fp16"
 PRECISIONS = (FP32, FP16)
-"""What PyTorch's models compute in; pixels come, and embeddings go, as float32 in any case."""
+"""The types that PyTorch's models compute in; pixels and embeddings are float32 in any case."""
 
 
 @dataclass(frozen=True)

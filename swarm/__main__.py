@@ -13,7 +13,10 @@ COMMANDS = {
         "swarm.launcher.command",
         "run a study: master here, workers on hosts, emulated links where asked",
     ),
-    "probe": ("swarm.targets.probe", "show what an endpoint is, how a study would ask it, what it answers"),
+    "probe": (
+        "swarm.targets.probe",
+        "show what an endpoint is, how a study would call it, and what it answers",
+    ),
     "hosts": ("swarm.hosts.command", "check client hosts, prepare those reached by ssh"),
     "link": ("swarm.links.command", "list emulated links, measure one, or run a command over it"),
 }
@@ -23,11 +26,11 @@ USAGE, INTERRUPTED = 2, 130
 def main(argv: list[str]) -> int:
     """One of the commands: its exit code; 2 for a wrong command line."""
     if not argv or argv[0] in ("-h", "--help"):
-        print("usage: python -m swarm COMMAND …, each with a --help of its own\n")
+        print("usage: python -m swarm COMMAND …, each with its own --help\n")
         print("\n".join(f"  {name:6} {text}" for name, (_, text) in COMMANDS.items()))
         return 0 if argv else USAGE
     if argv[0] not in COMMANDS:
-        say(f"{argv[0]} is no command: give one of {', '.join(COMMANDS)}")
+        say(f"{argv[0]} is not a command: give one of {', '.join(COMMANDS)}")
         return USAGE
     try:
         clean_up()

@@ -1,4 +1,4 @@
-"""This process's time of day: read once, then steady, as one that is set tears a study's seconds apart."""
+"""This process's time of day: read once, then steady, as setting it would break a timeline."""
 
 import time
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""What somebody may have meant by a name that matches nothing."""
+"""Suggestions for a name that matches nothing."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches

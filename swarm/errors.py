@@ -10,14 +10,14 @@ from reports.format import one_line, plain_lines
 
 
 class SwarmError(Exception):
-    """The text is one sentence for a person; what it quotes of others moves no cursor and rings no bell."""
+    """The text is one sentence for a person; control characters in quotations are removed."""
 
     def __init__(self, text: str = "") -> None:
         super().__init__(plain_lines(text))
 
 
 class UsageError(SwarmError):
-    """Names the option or field, and the mend; what it quotes is escaped and shortened."""
+    """Names the option or field, and the fix; what it quotes is escaped and shortened."""
 
     def __init__(self, sentence: str = "") -> None:
         super().__init__(one_line(sentence))
@@ -28,7 +28,7 @@ class StudyError(SwarmError):
 
 
 class TimeIsOverError(BaseException):
-    """The time that was given to the study is over. Raised anywhere, and nobody on the way may catch it."""
+    """The study's time is over. Raised anywhere, and must not be caught on the way."""
 
 
 class RunFailedError(SwarmError):

@@ -4,10 +4,10 @@
     def on_window(window, **_):
         print(window.cell, window.latency_p99_ns)
 
-They are hooks as Locust's own are, and fire on the master, or where there is none in the only process;
-Locust's `request` fires on the workers. Each gives its listeners one keyword argument, which they must leave
-as it is: others get the same. Listeners of one module, or of one object, hear all of theirs in order, in a
-greenlet of their own: one that is slow or raises harms nothing but itself.
+They are hooks like Locust's own, and fire on the master, or in the only process if there is none;
+Locust's `request` fires on the workers. Each gives its listeners one keyword argument, which they must
+not change: others get the same. Listeners of one module, or of one object, hear all of theirs in order, in a
+greenlet of their own: one that is slow or raises only affects itself.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class SampleEvent(SampledSecond):
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerSecond:
-    """How one worker fared in a second; None where it did not tell."""
+    """One worker's state in a second; None if it did not report."""
 
     cpu_pct: float | None
     loop_cpu_pct: float | None

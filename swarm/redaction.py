@@ -1,4 +1,4 @@
-"""What a process of ours prints, logs and keeps, without the tokens that it was given."""
+"""Redaction of the tokens in what our processes print, log and save."""
 
 from locust.runners import Runner
 
@@ -17,7 +17,7 @@ OURS = frozenset(("kind", "cell", "phase", "event", "when", "status", "code", "w
 
 
 def redact_output() -> None:
-    """From here on; nothing is in the way of a process that has no token. Doing it twice does no harm."""
+    """From here on; a process without a token is unaffected. Calling it twice is harmless."""
     if not spellings() or isinstance(sys.stdout, Redacting):
         return
     sys.stdout, sys.stderr = Redacting(sys.stdout), Redacting(sys.stderr)

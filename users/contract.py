@@ -9,7 +9,7 @@ from typing import Any, Literal
 from users.inputs.preparation import CLIP, Preparation
 
 Role = Literal["picture", "jpeg", "text", "ids", "ones", "zeros", "random"]
-"""What stands in an input: pixels, a file, a text, its token ids, ones as in a mask, zeros, or random."""
+"""What an input holds: pixels, a file, a text, its token ids, ones as in a mask, zeros, or random."""
 Layout = Literal["", "NCHW", "NHWC"]
 PICTURES: tuple[Role, ...] = ("picture", "jpeg")
 TEXTS: tuple[Role, ...] = ("text", "ids")
@@ -78,4 +78,4 @@ class Contract:
 
 
 UNKNOWN = Contract()
-"""Of what has not been asked yet."""
+"""Of a contract that is not known yet."""

@@ -14,7 +14,7 @@ Protocol = Literal["http", "grpc"]
 Payload = Literal["jpeg", "fp32", "fp16", "uint8", "json", "text", "random"]
 
 NULL = "null"
-"""The model that does no work, which floors ask for, and what ledgers call a floor's backend."""
+"""The model that does no work, which floors use, and the name of a floor's backend in ledgers."""
 FLOOR = "-floor"
 
 

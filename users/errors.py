@@ -42,7 +42,7 @@ class RequestError(Exception):
 
 
 class TargetError(Exception):
-    """A target is not what it should be, or does not do what it should; the text is why, and the mend."""
+    """A target is not what was expected, or does not work; the text is the reason and the fix."""
 
 
 Code = grpc.StatusCode
@@ -57,8 +57,8 @@ GRPC_KINDS = {
 }
 
 TLS_WORDS = {
-    "WRONG_VERSION": "speaks no TLS",
-    "RECORD_LAYER_FAILURE": "speaks no TLS",
+    "WRONG_VERSION": "does not speak TLS",
+    "RECORD_LAYER_FAILURE": "does not speak TLS",
     "CERTIFICATE_REQUIRED": "demands a client certificate",
     "HANDSHAKE_FAILURE": "refuses the handshake, as one that demands a client certificate may",
     "BAD_CERTIFICATE": "does not accept the client certificate",
@@ -67,18 +67,18 @@ TLS_WORDS = {
     "VERIFY_FAILED": "its certificate is not accepted",
     "Hostname Verification": "its certificate is not accepted: it is for another name",
 }
-"""By parts of OpenSSL's reasons, whose names differ from version to version, and of gRPC's."""
+"""By parts of OpenSSL's and gRPC's reasons, whose names differ between versions."""
 CUT_OFF = "UNEXPECTED_EOF_WHILE_READING"
 """OpenSSL's reason for what Python calls an SSLEOFError only since 3.11.4."""
 BEYOND = (RecursionError, OverflowError)
-"""What numbers and nestings beyond all measure lead to."""
+"""What huge numbers and deep nesting raise."""
 BEYOND_WORDS = ("CLIENT: Received message larger than max", "Compression algorithm")
-"""Of gRPC's own texts on answers that are beyond our limits (users/transport/size_limits.py)."""
+"""Of gRPC's own texts on answers beyond our limits (users/transport/size_limits.py)."""
 MOST_READ = 16_384
-"""Bytes of an error's body that are looked at: more than the longest token takes in JSON."""
+"""Bytes of an error's body that are read: more than the longest token takes in JSON."""
 BROKEN_WORDS = ("closed", "reset", "broken", "goaway", "connect", "stream removed", "recvmsg", "sendmsg",
                 "keepalive", "transport")  # fmt: skip
-"""Of gRPC's own texts on connections that broke."""
+"""Of gRPC's own texts on broken connections."""
 ERRNOS = {
     ErrorKind.RESET: (errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED, errno.ENOTCONN),
     ErrorKind.EXHAUSTED: (errno.EADDRNOTAVAIL, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM),

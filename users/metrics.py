@@ -17,11 +17,11 @@ DCGM_FIELDS = {
 }
 """Of dcgm-exporter's page, by the units of its etc/default-counters.csv: %, MiB, W, mJ, MHz."""
 IDS = ("UUID", "gpu", "gpu_uuid")
-"""Labels that say which GPU a sample is of, the first that is there: dcgm-exporter's `gpu` is a number."""
+"""Labels that identify the GPU of a sample, the first present one: dcgm-exporter's `gpu` is a number."""
 PART_OF_GPU = "GPU_I_ID"
-"""dcgm-exporter's label of what it says of a MIG instance, and not of the whole GPU."""
+"""dcgm-exporter's label of samples of a MIG instance, not of the whole GPU."""
 BLANK = 2.0**47
-"""From here on DCGM's numbers say why there is none (dcgm_structs.h); older exporters write them out."""
+"""From here on DCGM's numbers mean that there is no value (dcgm_structs.h); older exporters print them."""
 
 
 def samples(page: str, names: Collection[str]) -> Iterator[Sample]:

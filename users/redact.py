@@ -10,11 +10,11 @@ from urllib.parse import quote
 
 VARIABLE = re.compile(r"INFERSWARM_(?:[A-Z0-9_]+_)?TOKEN")
 CONTROL = "INFERSWARM_MODEL_CONTROL"
-"""`NAME=VALUE`: by its value, tritonservers are changed."""
+"""`NAME=VALUE`: the secret for changing tritonservers."""
 _others: set[str] = set()
-"""Further variables whose values are secrets: those that headers of endpoints are made of."""
+"""Further variables whose values are secrets: those used in headers of endpoints."""
 SHORTEST = 4
-"""A shorter one keeps no secret, and words that have it in them would be spoilt."""
+"""A shorter value is hardly a secret, and would be found in ordinary words."""
 
 
 def keep_secret(names: Iterable[str]) -> None:

@@ -38,7 +38,7 @@ class Security:
 
 
 OPEN = Security()
-"""The system's authorities, no certificate of one's own, no token."""
+"""The system's certificate authorities, no client certificate, no token."""
 
 
 def new_context(security: Security, *alpn: str) -> ssl.SSLContext:
@@ -65,7 +65,7 @@ def new_context(security: Security, *alpn: str) -> ssl.SSLContext:
 
 
 context_of = functools.lru_cache(maxsize=16)(new_context)
-"""The same, made once, since to read the authorities takes milliseconds."""
+"""The same, made once, since reading the authorities takes milliseconds."""
 
 
 def own_variable(server: str) -> str:
@@ -90,17 +90,17 @@ def token_of(security: Security) -> str:
     """The token, or nothing where none is to be sent. Raises SecurityError where it is missing or none."""
     if not security.token:
         return ""
-    # A worker is told the name by whoever is its master.
+    # The name comes from the worker's master, which may be anyone.
     if not VARIABLE.fullmatch(security.token):
         raise SecurityError(
-            f"{security.token!r:.60} is no variable with a token: those are called {PREFIX}*_{SUFFIX}"
+            f"{security.token!r:.60} is not a variable with a token: those are named {PREFIX}*_{SUFFIX}"
         )
     token = os.environ.get(security.token, "")
     if not token:
-        raise SecurityError(f"{security.token} is not set; export the token that the servers take")
+        raise SecurityError(f"{security.token} is not set; export the token that the servers accept")
     if len(token) > LONGEST_TOKEN or not re.fullmatch(r"[!-~]+", token):
         raise SecurityError(
-            f"{security.token} is no token: give printable ASCII without blanks, at most {LONGEST_TOKEN:,}"
+            f"{security.token} is not a token: give printable ASCII without spaces, at most {LONGEST_TOKEN:,}"
             " characters"
         )
     return token
@@ -141,6 +141,6 @@ def control_header(prefix: str = "") -> dict[str, str]:
     """What a request carries that changes a server, with `prefix` before its name. Raises SecurityError."""
     given = control_secret()
     if not CONTROL_FORM.fullmatch(given):
-        raise SecurityError(f"{CONTROL} will not do: give NAME=VALUE, as tritonserver was given it")
+        raise SecurityError(f"{CONTROL} is not valid: give NAME=VALUE, as given to tritonserver")
     name, _, value = given.partition("=")
     return {f"{prefix}{name.lower()}": value}

@@ -69,7 +69,7 @@ def run(command: Sequence[str], core: int, limit_s: float, tree: Path = ROOT) ->
 
 
 def _children_cpu_s() -> float:
-    """User and system seconds of all processes of ours that have ended."""
+    """User and system seconds of all our processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

@@ -18,7 +18,7 @@ ADDED_MS = 0.15
 
 @dataclass(frozen=True)
 class Ratio:
-    """A figure of ours over another arm's, and its bound."""
+    """The ratio of our figure to another arm's, and its bound."""
 
     cell: Cell
     of: str
@@ -132,5 +132,5 @@ def added_p50(arms: Mapping[str, Sequence[Told | None]], arm: str, floor: str) -
 
 
 def failures(measured: Measured) -> int:
-    """Failed requests of ours, in all cells."""
+    """Our failed requests, in all cells."""
     return sum(told.failures for arms in measured.values() for told in arms[OURS] if told is not None)

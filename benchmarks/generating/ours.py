@@ -65,7 +65,7 @@ class Master:
         return reply
 
     def phase(self, name: str) -> None:
-        """Enter a phase of closed load."""
+        """Enter a closed-loop phase."""
         self.ask("phase", phase=name, start_utc_ns=time.time_ns(), **OPEN)
 
 

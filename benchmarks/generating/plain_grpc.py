@@ -1,5 +1,5 @@
 """grpcio as it comes, as an arm: blocking calls of prepared bytes from a thread for each user, without gevent
-and without Locust. What it takes is the library's, whoever calls its blocking stub.
+and without Locust. Its cost is the library's, for any caller of its blocking stub.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class Crowd:
         self._context.destroy()
 
     def live(self) -> None:
-        """Until the master sends everybody home, or says nothing more."""
+        """Until the master dismisses all workers, or goes silent."""
         for index in range(len(self.sockets)):
             self._send(index, told.head("client_ready", __version__), "ready")
         heard, tick = time.monotonic(), int(time.time() * TICKS)

@@ -40,7 +40,7 @@ class Grown:
     dropped: int = 0
     abandoned: int = 0
     unsent: int = 0
-    """Due under open load, and never sent: those that were dropped, or lost."""
+    """Due under open-loop load, and never sent: those that were dropped, or lost."""
     seconds: float = 0.0
     cpu_s: float = 0.0
     waited_s: float = 0.0

@@ -58,7 +58,7 @@ def works(
     yield "decoding messages of records", lambda: each(Message.unserialize, messages)
     yield "adding up the run", lambda: followed(records)
     yield "writing the ledger", lambda: each(ledger.write, records)
-    yield "the same with events, where somebody listens", lambda: followed(records, Live())
+    yield "the same with events and a listener", lambda: followed(records, Live())
     yield "progress, one message each", lambda: each(link.deliver, progress)
     whole = Collector(whole_link := Link(), lambda worker: worker)  # type: ignore[arg-type]
     whole.begin_study(ledger)

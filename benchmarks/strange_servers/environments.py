@@ -1,4 +1,4 @@
-"""A virtual environment for each server, kept in the cache; nothing of ours is installed in it."""
+"""A virtual environment for each server, kept in the cache; nothing of this project is installed in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server of somebody else's, started on free ports of 127.0.0.1, and ended with all that it has started."""
+"""A third-party server, started on free ports of 127.0.0.1, and ended with all that it has started."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ Arguments = Callable[[list[int], Path], list[str]]
 
 @dataclass(frozen=True)
 class StrangeServer:
-    """A server of somebody else's. `ready`: the path that says with 200 that it takes requests.
+    """A third-party server. `ready`: the path that says with 200 that it takes requests.
 
     `requirements`: the name of its file, without `.txt`. `grpc`: whether its second port speaks gRPC.
     """

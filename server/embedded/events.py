@@ -1,4 +1,4 @@
-"""How `python -m server up` speaks: JSON lines for a program, plain lines for a person."""
+"""The output of `python -m server up`: JSON lines for a program, plain lines for a person."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class StopRequested(BaseException):
-    """Whoever wanted the servers wants them no longer: a signal, stdin's end, or nobody left to listen."""
+    """The servers are no longer wanted: a signal, the end of stdin, or no reader left."""
 
 
 class Events:
@@ -18,7 +18,7 @@ class Events:
         self._as_json = as_json
 
     def progress(self, text: str) -> None:
-        """Something began or ended."""
+        """A step began or ended."""
         self._say({"event": "progress", "text": text}, text)
 
     def ready(
@@ -41,7 +41,7 @@ class Events:
         self._say(event, f"{server} died ({how}); {log} ends:\n{log_tail}")
 
     def error(self, text: str, log_tail: str) -> None:
-        """The servers cannot be had: one sentence, and the end of the log that says more, if any."""
+        """The servers cannot start: one sentence, and the end of the log with details, if any."""
         if self._as_json:
             self._say({"event": "error", "text": text, "log_tail": log_tail}, text)
         else:

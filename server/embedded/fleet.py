@@ -1,4 +1,4 @@
-"""Servers as processes: each with a log, never outliving us; started, watched and stopped together."""
+"""Servers as processes, each with a log, never outliving this one; started, watched and stopped together."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ FAILED = re.compile(
 # What a model of PyTorch's says of itself, and of what torch.compile compiled (triton_repo/torch).
 COMPUTES = re.compile(r"\"computes on (\S+) in (\S+), weights ([0-9a-f]+)\"")
 COMPILED = re.compile(r"\"compiled for (\d+) images: ([\d.]+) ms, then ([\d.]+) ms\"")
-# What a server never gets over: said by the shell that starts a model's process, the loader, or Python.
+# Errors that a server does not recover from: from the shell that starts a model's process, the loader, or
+# Python.
 FATAL = re.compile(
     r"^(bash: (?!warning: ).+|.*error while loading shared libraries: .+|Fatal Python error: .+)$",
     re.MULTILINE,
@@ -123,31 +124,31 @@ def stop_all(children: Iterable[ServerProcess]) -> None:
 
 @dataclass(frozen=True)
 class Plan:
-    """How one server is started, where it will be found, and how it says that it is ready."""
+    """How one server is started, its addresses, and how it reports that it is ready."""
 
     name: str
     command: list[str]
     environ: Mapping[str, str]
     endpoint: dict[str, Any]
     is_alive: Callable[[], bool]
-    """Whether it answers at all; a tritonserver does so only once its models are loaded."""
+    """Whether it answers at all; a tritonserver only answers once its models are loaded."""
     is_ready: Callable[[], bool]
     told: Callable[[str], Mapping[str, Any]]
-    """What it says of itself once it is ready, given its log; `loaded_ns` is what loading its model took."""
+    """Its description once it is ready, given its log; `loaded_ns` is the time to load its model."""
     shared_memory: str = ""
-    """What the names of its shared memory begin with, if it has any."""
+    """The prefix of its shared memory's names, if it has any."""
 
 
 @dataclass
 class Running:
-    """One server that was started; what it took to answer, once it does."""
+    """One started server, and the time until it answered, once it does."""
 
     plan: Plan
     child: ServerProcess
     started_ns: int | None = None
 
     def is_ready(self) -> bool:
-        """Whether it can be used; notes when it answers for the first time."""
+        """Whether it is ready; notes when it answers for the first time."""
         if self.started_ns is None and self.plan.is_alive():
             self.started_ns = time.monotonic_ns() - self.child.spawned_ns
         return self.started_ns is not None and self.plan.is_ready()

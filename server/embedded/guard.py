@@ -4,8 +4,8 @@ A fork stays behind in the command's process group and reads stdin, which ends h
 Then it stops the whole group, helpers included: while they start, tritonserver's notice nothing themselves.
 
 A word of the command with `$INFERSWARM_MODEL_CONTROL` in it gets that variable's value where no other user of
-this machine sees it: everybody may read a command line, and only its owner a process's environment. What such
-a command writes is its owner's alone to read, too.
+this machine sees it: every user can read a command line, but only its owner a process's environment. What
+such a command writes is its owner's alone to read, too.
 """
 
 import os
@@ -15,7 +15,7 @@ import time
 
 SECRET = "INFERSWARM_MODEL_CONTROL"
 WORD = "INFERSWARM_WORD_"
-"""Begins the names of the variables that hold the words as the command gets them."""
+"""The prefix of the variables that hold the words as the command gets them."""
 STOP_S = 4.0
 # Of <linux/ptrace.h> and <linux/prctl.h>.
 CONT, DETACH, SEIZE, TRACE_EXEC, EVENT_EXEC = 7, 17, 0x4206, 0x10, 4
@@ -40,9 +40,7 @@ def main(argv: list[str]) -> None:
     if words and is_watched(watcher, asked[1], answer[0]):
         environ |= {f"{WORD}{i}": word for i, word in words.items()}
     elif words:
-        print(
-            f"guard: no ptrace here, so that other users can read ${SECRET} in the command line", flush=True
-        )
+        print(f"guard: no ptrace here, so other users can read ${SECRET} in the command line", flush=True)
         argv = [words.get(i, word) for i, word in enumerate(argv)]
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     if words:
@@ -74,7 +72,7 @@ def put_in(leader: int, words: dict[int, str], answer: int) -> None:
             try:
                 repoint(leader, words)
             except (OSError, ValueError, KeyError) as error:
-                print(f"guard: the words with ${SECRET} cannot be put in ({error!r})", flush=True)
+                print(f"guard: cannot set the words with ${SECRET} ({error!r})", flush=True)
                 os.kill(leader, signal.SIGKILL)
             ptrace("ptrace", DETACH, leader, 0, 0)
             return
@@ -101,10 +99,10 @@ def repoint(leader: int, words: dict[int, str]) -> None:
             number += 1
         for i, word in words.items():
             if not os.pread(memory.fileno(), 4096, pointer(1 + i)).split(b"\0")[0].endswith(SECRET.encode()):
-                raise ValueError(f"word {i} is another, as of a script's interpreter")
+                raise ValueError(f"word {i} differs, as with a script's interpreter")
             place = variables[f"{WORD}{i}"]
             if os.pread(memory.fileno(), len(os.fsencode(word)), place) != os.fsencode(word):
-                raise ValueError(f"word {i} is not where it was looked for")
+                raise ValueError(f"word {i} is not at its expected address")
             os.pwrite(memory.fileno(), place.to_bytes(POINTER, sys.byteorder), start + (1 + i) * POINTER)
 
 

@@ -24,7 +24,7 @@ NOTE = "environments-{pid}"
 FOLDER = Path("/dev/shm")
 MB = 1 << 20
 INSTANCE_MB = 24
-"""A batch of 32 images as float32, their embeddings, and what the backend takes at first: seen 23 MB."""
+"""A batch of 32 images as float32, their embeddings, and the backend's initial use: 23 MB were measured."""
 
 
 def is_gone(pid: str) -> bool:
@@ -115,7 +115,7 @@ def check_shared_memory(needed_mb: int) -> None:
     size = f"{1 + needed_mb // 1024}g"
     if free_mb < needed_mb:
         raise SetUpError(
-            f"{FOLDER} has {free_mb} MB free for us, and tritonserver needs {needed_mb} there: "
+            f"{FOLDER} has {free_mb} MB free, and tritonserver needs {needed_mb} there: "
             f"run `mount -o remount,size={size} {FOLDER}`, or start the container with --shm-size={size}."
         )
 
@@ -133,7 +133,7 @@ def memory_of(prefix: str) -> Iterable[Path]:
 def close_to_others(prefix: str) -> None:
     """Let its owner alone read it: the Python backend makes it readable for all, whatever the umask."""
     for made in memory_of(prefix):
-        # A link may be another's, and lead to a file of ours.
+        # It may be another user's link to one of our files.
         with suppress(OSError), open(made, "rb", opener=_of_no_link) as file:
             if os.fstat(file.fileno()).st_mode & 0o077:
                 os.fchmod(file.fileno(), 0o600)

@@ -18,9 +18,9 @@ START_S, BUILD_S = 180.0, 900.0
 SERVERS = ("pytorch", *TRITON_PORTS, GATEWAY)
 DEFAULT = ("pytorch", ONNX, COMPILED)
 IN_PYTORCH = ("pytorch", *PYTORCH_ENGINES)
-"""Those that compute in what --precision says."""
+"""Those that compute in the type of --precision."""
 ALWAYS_FP32 = (ONNX, OPENVINO, COMPILED)
-"""Of `trt` the configuration says what it computes in."""
+"""For `trt` the configuration sets the type."""
 LONGEST_MS = 60_000.0
 
 
@@ -73,7 +73,7 @@ def profile_of(text: str) -> EmulationProfile:
     except ValueError:
         times = [math.nan] * 3
     if not all(0 <= time <= LONGEST_MS for time in times):
-        raise SetUpError(f"--emulate {text!r} is no service time: give {FORMS}, each at most 60000.")
+        raise SetUpError(f"--emulate {text!r} is not a service time: give {FORMS}, each at most 60000.")
     base_ms, per_image_ms, cold_ms = times
     return EmulationProfile(base_ms, per_image_ms, cold_ms, line if known else "")
 
@@ -114,7 +114,8 @@ def wanted(options: argparse.Namespace) -> Wanted:
         return Wanted(servers, None, upstream)
     if EMULATED not in servers:
         raise SetUpError(
-            f"--emulate {options.emulate} has no server to set up: name emulated in --only, or leave it out."
+            f"--emulate {options.emulate} has no server to configure: name emulated in --only, or leave"
+            f" it out."
         )
     return Wanted(servers, profile_of(options.emulate), upstream)
 
@@ -126,11 +127,11 @@ def check_precision(precision: str, servers: tuple[str, ...]) -> None:
     ours = ", ".join(IN_PYTORCH)
     if others := [name for name in servers if name in ALWAYS_FP32]:
         raise SetUpError(
-            f"--precision {precision}: {' and '.join(others)} can compute in {FP32} alone: leave "
-            f"{'them' if others[1:] else 'it'} out, and ask some of {ours}."
+            f"--precision {precision}: {' and '.join(others)} can only compute in {FP32}: leave "
+            f"{'them' if others[1:] else 'it'} out, and use some of {ours}."
         )
     if not {*IN_PYTORCH} & {*servers}:
-        raise SetUpError(f"--precision {precision} is of {ours}: ask one of them, or leave it out.")
+        raise SetUpError(f"--precision {precision} applies to {ours}: use one of them, or leave it out.")
 
 
 def patience_s(options: argparse.Namespace, chosen: Wanted) -> float:
@@ -142,7 +143,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     """The command line of `up`."""
     parser = argparse.ArgumentParser(
         prog="python -m server up",
-        description="Start the PyTorch service and tritonservers here, until nobody wants them.",
+        description="Start the PyTorch service and tritonservers on this machine; they run until Ctrl-C.",
     )
     add_model_options(parser)
     _add_server_options(parser)
@@ -150,16 +151,16 @@ def parse(argv: list[str]) -> argparse.Namespace:
     _add_own_options(parser)
     options = parser.parse_args(argv)
     if options.queue_delay_us < 0:
-        parser.error("--queue-delay-us takes microseconds, 0 or more")
+        parser.error("--queue-delay-us must be at least 0 microseconds")
     if options.model_control and not os.environ.get(VARIABLE):
         parser.error(
             f"--model-control takes its secret from the environment: {VARIABLE}=control=$(openssl rand -hex "
-            "32), and the same where the study runs"
+            "32), and set the same for the study"
         )
     if options.instances < 1:
-        parser.error("--instances takes a whole number, 1 or more")
+        parser.error("--instances must be a whole number, at least 1")
     if options.start_timeout_s is not None and not options.start_timeout_s > 0:
-        parser.error("--start-timeout-s takes seconds, more than 0")
+        parser.error("--start-timeout-s must be more than 0 seconds")
     return options
 
 
@@ -170,8 +171,8 @@ def _add_server_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME,...",
         help=f"start some of {', '.join(SERVERS)} (default: {', '.join(DEFAULT)}; with --emulate: "
         f"{EMULATED}); {COMPILED} is OpenVINO on the CPU, TensorRT on a GPU; {TORCH} is the service's model "
-        f"behind Triton, {INDUCTOR} the same under torch.compile; {GATEWAY} stands before {ONNX}, "
-        f"before {EMULATED} with --emulate, and brings it",
+        f"behind Triton, {INDUCTOR} the same with torch.compile; {GATEWAY} is in front of "
+        f"{ONNX}, or of {EMULATED} with --emulate, and starts it",
     )
     parser.add_argument(
         "--emulate",
@@ -182,7 +183,8 @@ def _add_server_options(parser: argparse.ArgumentParser) -> None:
         "--device",
         choices=DEVICES,
         default=DEVICES[0],
-        help="what they compute on (default: CUDA where a GPU is there, and onnxruntime-gpu if it is needed, "
+        help="the device that they compute on (default: CUDA if there is a GPU, and onnxruntime-gpu if"
+        " needed, "
         "else the CPU)",
     )
     parser.add_argument(
@@ -200,13 +202,13 @@ def _add_triton_options(parser: argparse.ArgumentParser) -> None:
         type=_payloads,
         default=(FP32,),
         metavar="NAME,...",
-        help=f"have tritonservers take {', '.join(PAYLOADS)}, or some of these (default: {FP32})",
+        help=f"let tritonservers accept {', '.join(PAYLOADS)}, or some of these (default: {FP32})",
     )
     parser.add_argument(
         "--queue-delay-us",
         type=int,
         default=10_000,
-        help="how long tritonserver lets a request wait for others (default: %(default)s)",
+        help="how long tritonserver lets a request wait for a batch (default: %(default)s)",
     )
     parser.add_argument(
         "--instances",
@@ -217,7 +219,8 @@ def _add_triton_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model-control",
         action="store_true",
-        help=f"let who sends the secret in {VARIABLE} (NAME=VALUE in the environment) load models, as "
+        help=f"let clients that send the secret in {VARIABLE} (NAME=VALUE in the environment) load"
+        f" models, as "
         "studies do that vary a queue delay or instances (default: nobody)",
     )
     parser.add_argument(
@@ -232,7 +235,7 @@ def _add_own_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--log-dir",
         type=Path,
-        help="where each server logs (default: a folder of this process's in the cache)",
+        help="where each server logs (default: a folder of this process in the cache)",
     )
     parser.add_argument(
         "--start-timeout-s",
@@ -240,7 +243,7 @@ def _add_own_options(parser: argparse.ArgumentParser) -> None:
         help=f"give up after this (default: {START_S:.0f}; with TensorRT or inductor, which build first, "
         f"{BUILD_S:.0f})",
     )
-    parser.add_argument("--json", action="store_true", help="speak in JSON lines, for programs")
+    parser.add_argument("--json", action="store_true", help="print JSON lines, for programs")
     parser.add_argument("--until-stdin-closes", action="store_true", help="stop when standard input ends")
 
 

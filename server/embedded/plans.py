@@ -32,15 +32,15 @@ from server.triton.tritonserver import (
 PYTORCH_PORT = 8002
 ONNX, TORCH, INDUCTOR = "onnx", "torch", "inductor"
 PYTORCH_ENGINES = (TORCH, INDUCTOR)
-"""The tritonservers whose models compute as the service does."""
+"""The tritonservers whose models compute like the service."""
 GATEWAY = "gateway"
 NAMED = (
     *("MODEL", "PRETRAINED", "SEED", "DEVICE", "PRECISION", "HOST", "PORT", "UPSTREAM", "UPSTREAM_MODEL"),
     *("TLS_CERT", "TLS_KEY", "MAX_DRAIN_S"),
 )
-"""Settings that an embedded service is given; the others are those of the environment."""
+"""Settings that an embedded service is given; the others come from the environment."""
 DRAIN_S = 2
-"""Less than the supervisor's patience with what it stops (server/embedded/fleet.py)."""
+"""Less than the supervisor waits for what it stops (server/embedded/fleet.py)."""
 GATEWAY_PORT = 8040
 # HTTP, gRPC, metrics.
 TRITON_PORTS = {
@@ -65,10 +65,10 @@ class Hosting:
     payloads: tuple[str, ...] = (FP32,)
     device: Device = CPU_ALONE
     precision: str = FP32
-    """What PyTorch's models compute in."""
+    """The type that PyTorch's models compute in."""
     model_control: bool = False
     secret: str = ""
-    """What those must send who change a tritonserver."""
+    """What a client must send to change a tritonserver."""
 
 
 def pytorch_plan(spec: ModelSpec, hosting: Hosting) -> Plan:

@@ -1,4 +1,4 @@
-"""`python -m server up`: the PyTorch service and tritonservers here, until nobody wants them."""
+"""`python -m server up`: the PyTorch service and tritonservers on this machine, until they are stopped."""
 
 import argparse
 import fcntl
@@ -40,15 +40,16 @@ from server.triton.tritonserver import VARIABLE, Wheel, find_wheel, is_seen, sec
 
 PAUSE_S = 0.05
 OPEN = (
-    "Whoever reaches tritonserver on {host} can use it and read its metrics; it knows no token: give "
-    "--host 127.0.0.1, or let only whom you trust reach it."
+    "Anyone who can reach tritonserver on {host} can use it and read its metrics; it has "
+    "no token: give --host 127.0.0.1, or restrict access to it."
 )
 SEEN = (
     f"Other users of this machine can read {VARIABLE} in tritonserver's command line, and so load models "
-    "into it, which may be code: the system allows no ptrace, by which it would be hidden."
+    "into it, which may contain code: the system does not allow the ptrace that would hide it."
 )
 OPEN_SERVICE = (
-    "Whoever reaches the service on {host} can use it and read its metrics: set INFERSWARM_TOKEN, or give "
+    "Anyone who can reach the service on {host} can use it and read its metrics: set INFERSWARM_TOKEN,"
+    " or give "
     "--host 127.0.0.1."
 )
 
@@ -207,7 +208,7 @@ def exported(spec: ModelSpec, fleet: Fleet, events: Events) -> dict[str, object]
     """The stamp of the current ONNX file, which is exported first where need be."""
     if stamp := current_stamp(spec):
         return stamp
-    events.progress(f"exporting {spec.name} with weights {spec.weights} to ONNX, some 15 seconds...")
+    events.progress(f"exporting {spec.name} with weights {spec.weights} to ONNX, about 15 seconds...")
     fleet.run("export", [sys.executable, "-m", "server", "export", *spec.arguments()], os.environ)
     stamp = current_stamp(spec)
     if stamp is None:

@@ -1,4 +1,4 @@
-"""What torch.compile needs of a host: a PyTorch new enough, a C++ compiler, and Python's headers."""
+"""What torch.compile needs on a host: a PyTorch new enough, a C++ compiler, and Python's headers."""
 
 import os
 import re
@@ -12,11 +12,11 @@ from server.hardware.packages import version_of
 
 DEFAULT = "g++"
 LEAST = (2, 6)
-"""The first PyTorch that can be told to fail where it would compile anew."""
+"""The first PyTorch that can be told to fail instead of recompiling."""
 
 
 def compiler_lack(environ: Mapping[str, str] = os.environ, headers: Path | None = None) -> str:
-    """What is missing here, and the mend, as a sentence without its end; nothing where all is there."""
+    """What is missing here, and the fix, as a sentence without its end; nothing where all is there."""
     found = version_of("torch")
     if tuple(int(part) for part in re.findall(r"\d+", found)[:2]) < LEAST:
         return f"torch.compile needs PyTorch {'.'.join(map(str, LEAST))} or later, not {found or 'none'}"

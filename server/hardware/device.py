@@ -9,9 +9,9 @@ from server.errors import SetUpError
 CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"
 DEVICES = ("auto", "cpu", "cuda")
 COMPILED, OPENVINO, TRT = "compiled", "openvino", "trt"
-"""The place of the compiled engine, and what may stand there."""
-INSTALL = "install requirements-gpu.txt in a virtual environment of its own"
-DRIVER = "look for NVIDIA's driver 580 or later, and for what requirements-gpu.txt installs"
+"""The slot of the compiled engine, and what may fill it."""
+INSTALL = "install requirements-gpu.txt in a separate virtual environment"
+DRIVER = "check for NVIDIA's driver 580 or later, and for the packages of requirements-gpu.txt"
 OR_CPU = "or give --device cpu."
 
 
@@ -20,15 +20,15 @@ class DeviceFacts:
     """What a host has for computing on a GPU."""
 
     gpus: tuple[str, ...] = ()
-    """The GPUs' names as NVML tells them."""
+    """The GPUs' names as reported by NVML."""
     listed: tuple[str, ...] = ()
-    """The providers that the installed ONNX Runtime was built with; none where there is none."""
+    """The providers that the installed ONNX Runtime was built with; empty if not installed."""
     failed: Mapping[str, str] = field(default_factory=dict)
-    """Why a listed provider did not compute a small model when it was tried, by provider."""
+    """By provider, why a listed one failed to compute a small model."""
     torch_cuda: bool = False
     """Whether PyTorch finds a CUDA device."""
     folders: tuple[str, ...] = ()
-    """Where the wheels keep CUDA's and TensorRT's libraries."""
+    """The folders of CUDA's and TensorRT's libraries in the wheels."""
 
     def runs(self, provider: str) -> bool:
         """Whether ONNX Runtime computes with it."""
@@ -42,9 +42,9 @@ class Device:
     name: str = "cpu"
     why: str = ""
     compiled: str = OPENVINO
-    """The server in the compiled engine's place; none where there is no engine for this device."""
+    """The server in the compiled engine's slot; empty if there is no engine for this device."""
     torch: str = ""
-    """PyTorch's device; empty where the choice is left to it."""
+    """PyTorch's device; empty if it chooses itself."""
     folders: tuple[str, ...] = ()
 
     @property
@@ -57,13 +57,11 @@ class Device:
         made = dict.fromkeys(self.compiled if name == COMPILED else name for name in names)
         found = tuple(filter(None, made))
         if OPENVINO in found and TRT in found:
-            raise SetUpError("--only takes one of openvino and trt: they have the same place and ports.")
+            raise SetUpError("--only takes one of openvino and trt: they use the same slot and ports.")
         if TRT in found and self.compiled != TRT:
-            raise SetUpError(f"--only trt: no TensorRT on {self.name} ({self.why}): take openvino, or onnx.")
+            raise SetUpError(f"--only trt: no TensorRT on {self.name} ({self.why}): use openvino or onnx.")
         if not found:
-            raise SetUpError(
-                f"--only {COMPILED}: there is no engine for {self.name} ({self.why}): take onnx."
-            )
+            raise SetUpError(f"--only {COMPILED}: there is no engine for {self.name} ({self.why}): use onnx.")
         return found
 
 
@@ -73,8 +71,8 @@ CPU_ALONE = Device()
 def choose(asked: str, facts: DeviceFacts, engines: bool = True) -> Device:
     """The device of all servers; SetUpError where one that is there, or was asked for, cannot be used.
 
-    `auto` takes the GPU where it and onnxruntime-gpu are there. Where these are there and ONNX Runtime would
-    compute on the CPU all the same, it is refused: a study must not take one for the other.
+    `auto` takes the GPU if it and onnxruntime-gpu are present. If they are and ONNX Runtime would
+    still compute on the CPU, it is refused: a study must not mistake one for the other.
     `engines`: whether ONNX Runtime is to compute at all, besides PyTorch.
     """
     if asked == "cpu":
@@ -97,22 +95,22 @@ class Lack(NamedTuple):
     """What is missing, and what to do about it."""
 
     what: str
-    mend: str
+    fix: str
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.mend}"
+        return f"{self.what}: {self.fix}"
 
 
 def lack(facts: DeviceFacts, engines: bool = True) -> Lack | None:
     """What is not there for computing on a GPU."""
     if not facts.gpus:
-        return Lack("NVML sees no NVIDIA GPU here", "look for its driver, and for nvidia-ml-py")
+        return Lack("NVML sees no NVIDIA GPU here", "check its driver, and nvidia-ml-py")
     if not engines:
         return None if facts.torch_cuda else Lack("PyTorch finds no CUDA device", INSTALL)
     if not facts.listed:
         return Lack("ONNX Runtime is not installed", INSTALL)
     if CUDA not in facts.listed:
-        return Lack("the ONNX Runtime installed is the one for the CPU", INSTALL)
+        return Lack("the installed ONNX Runtime is the CPU build", INSTALL)
     return None
 
 

@@ -26,7 +26,7 @@ PACKAGES = (
 )
 INSTALL = "run `pip install -r requirements.txt`"
 COMPOSE = (2, 20)
-"""The first that has all that server/compose.yaml is made of."""
+"""The first version that supports everything in server/compose.yaml."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Docker:
     error: str = ""
     """Why no engine answered."""
     nvidia: bool = False
-    """Whether containers can be given a GPU."""
+    """Whether containers can use a GPU."""
 
 
 @dataclass(frozen=True)
@@ -48,20 +48,20 @@ class HostFinding:
     """All that decides which servers this host can run."""
 
     packages: Mapping[str, str] = field(default_factory=dict)
-    """Versions of those that are installed."""
+    """Versions of the installed ones."""
     tritonserver: str = ""
     libpython: str = ""
     wheel_fault: str = ""
-    """What tritonserver lacks here, and the mend."""
+    """What tritonserver lacks here, and the fix."""
     gpu: DeviceFacts = field(default_factory=DeviceFacts)
     gpu_fault: str = ""
-    """Why a GPU that is there could not be tried."""
+    """Why an existing GPU could not be tested."""
     docker: Docker = field(default_factory=Docker)
 
 
 @dataclass(frozen=True)
 class HostProfile:
-    """One way to run the servers: how, and what is missing for it, each with its mend."""
+    """One way to run the servers: how, and what is missing for it, each with its fix."""
 
     name: str
     how: str
@@ -106,7 +106,7 @@ def container_lacks(host: HostFinding) -> Iterator[str]:
         yield "NVML sees no NVIDIA GPU here: `--profile cpu` runs the PyTorch service alone"
     elif docker.engine and not docker.nvidia:
         yield (
-            "Docker cannot hand on the GPU: install nvidia-container-toolkit, run "
+            "Docker cannot pass on the GPU: install nvidia-container-toolkit, run "
             "`nvidia-ctk runtime configure --runtime=docker` and restart Docker"
         )
 
@@ -121,12 +121,12 @@ def main(argv: list[str]) -> int:
     """Print what was found and what can be run, one line each; 2 where the servers cannot run on the CPU."""
     parser = argparse.ArgumentParser(prog="python -m server doctor", description=__doc__)
     parser.add_argument(
-        "--gpu", action="store_true", help="what a GPU host with PyTorch alone can run of a GPU pack"
+        "--gpu", action="store_true", help="what a GPU host with only PyTorch can run of a GPU pack"
     )
-    parser.add_argument("--json", action="store_true", help="of --gpu: as JSON, for programs")
+    parser.add_argument("--json", action="store_true", help="with --gpu: print JSON, for programs")
     options = parser.parse_args(argv)
     if options.json and not options.gpu:
-        parser.error("--json is of --gpu: give that, too")
+        parser.error("--json needs --gpu: give that, too")
     if options.gpu:
         return gpu_host.main(options.json)
     host = look()
@@ -179,7 +179,7 @@ def docker_of(said: Mapping[str, Any], error: str) -> Docker:
     devices = said.get("DiscoveredDevices") or []
     by_id = any("nvidia.com/gpu" in str(device.get("ID")) for device in devices)
     engine = said.get("ServerVersion") or ""
-    why = error or "; ".join(said.get("ServerErrors") or []) or "it said nothing"
+    why = error or "; ".join(said.get("ServerErrors") or []) or "no output"
     return Docker(
         client=client.get("Version") or "?",
         compose=plugins.get("compose", ""),

@@ -19,7 +19,7 @@ from server.triton.tritonserver import find_wheel
 
 NAMESPACE = ("unshare", "--net", "true")
 NEEDED = ("torch", "open_clip_torch", "fastapi", "locust", "tritonclient")
-WITHOUT = "NVML sees none: what runs computes on the CPU, or on what PyTorch finds by itself"
+WITHOUT = "NVML sees none: servers compute on the CPU, or on what PyTorch itself finds"
 LINK_PROGRAMS = ("unshare", "nsenter", "ip", "tc")
 
 
@@ -85,7 +85,7 @@ def triton_lack() -> str:
 def runtime_lack(gpu: DeviceFacts, provider: str) -> str:
     """Why ONNX Runtime does not compute with a provider here."""
     if not gpu.gpus:
-        return "it is asked on a GPU alone"
+        return "tried only on a GPU"
     return "" if gpu.runs(provider) else gpu.failed.get(provider, f"no ONNX Runtime here has {provider}")
 
 

@@ -60,7 +60,7 @@ def with_libraries(environ: Mapping[str, str], folders: tuple[str, ...]) -> dict
 
 
 def start_with_libraries(argv: list[str]) -> None:
-    """Start this `python -m server` anew with the wheels' libraries on the loader's path, if they are not.
+    """Restart this `python -m server` with the wheels' libraries on the loader's path, if they are not.
 
     The path is read when a process starts, so that setting it here would change nothing.
     """
@@ -92,7 +92,7 @@ def fault(runtime: Any, provider: str) -> str:
     """Why ONNX Runtime does not compute a product of two matrices on a provider; nothing where it does."""
     options = runtime.SessionOptions()
     options.log_severity_level = 4
-    # Without this what a provider does not take would go to the CPU without a word.
+    # Without this what a provider does not take would silently go to the CPU.
     options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     try:
         with warnings.catch_warnings():
@@ -102,9 +102,9 @@ def fault(runtime: Any, provider: str) -> str:
         if got == provider:
             session.run(None, {"x": np.eye(2, dtype=np.float32)})
             return ""
-        return unloadable(runtime, provider) or f"a session asked for it got {got}"
+        return unloadable(runtime, provider) or f"a session requested with it got {got}"
     except Exception as error:
-        # Its kinds of errors are many, and change with its versions; all mean that it cannot be used.
+        # Its kinds of errors are many, and change with its versions; all mean that it is not ready.
         return unloadable(runtime, provider) or sentence(error)
 
 
@@ -136,11 +136,11 @@ def _run(environ: Mapping[str, str]) -> str:
         )
     except subprocess.TimeoutExpired:
         raise SetUpError(
-            f"the GPU did not compute anything within {TIMEOUT_S:.0f} s: give --device cpu."
+            f"the GPU did not finish a computation within {TIMEOUT_S:.0f} s: give --device cpu."
         ) from None
     except subprocess.CalledProcessError as error:
         last = (error.stderr.strip().splitlines() or [f"exit code {error.returncode}"])[-1]
-        raise SetUpError(f"the GPU cannot be tried ({last}): give --device cpu.") from None
+        raise SetUpError(f"the GPU cannot be tested ({last}): give --device cpu.") from None
     return done.stdout.splitlines()[-1]
 
 

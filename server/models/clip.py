@@ -21,9 +21,9 @@ from server.spec import DIM, FP16, FP32, IMAGE_SIZE, ModelSpec
 DTYPES = {FP32: torch.float32, FP16: torch.float16}
 PIXELS = (3, IMAGE_SIZE, IMAGE_SIZE)
 COMPILED_FOR = (1, 2)
-"""One image, which PyTorch compiles for by itself, and several, however many."""
+"""One image, for which PyTorch compiles separately, and several."""
 WARM_CALLS = 4
-"""The first compiles; the least of the others is what an inference takes."""
+"""The first compiles; the fastest of the others is the time of an inference."""
 
 
 class ImageTower(torch.nn.Module):
@@ -44,7 +44,7 @@ def load_tower(spec: ModelSpec) -> ImageTower:
     """Build the image tower on the CPU, ready to infer; SetUpError where spec names nothing loadable."""
     open_clip = import_open_clip()
     if spec.name not in open_clip.list_models():
-        raise SetUpError(f"open_clip has no model {spec.name!r}: give --model one of its own, like ViT-B-32.")
+        raise SetUpError(f"open_clip has no model {spec.name!r}: choose one with --model, like ViT-B-32.")
     known = open_clip.list_pretrained_tags_by_model(spec.name)
     if spec.pretrained and spec.pretrained not in known and not Path(spec.pretrained).is_file():
         raise SetUpError(
@@ -111,7 +111,7 @@ def _check_contract(spec: ModelSpec, visual: Any) -> None:
     if found != ((IMAGE_SIZE, IMAGE_SIZE), DIM, MEAN, STD):
         raise SetUpError(
             f"{spec.name} does not turn {IMAGE_SIZE} x {IMAGE_SIZE} CLIP-normalised images into "
-            f"{DIM} numbers: give --model one that does, like ViT-B-32 or ViT-B-16."
+            f"{DIM} numbers: choose one with --model that does, like ViT-B-32 or ViT-B-16."
         )
 
 
@@ -142,7 +142,7 @@ class ClipEmbedder:
         self._max_batch = settings.max_batch
         self._pinned: torch.Tensor | None = None
         self.first_calls: list[Compiled] = []
-        """Of a compiled model: each of them compiles."""
+        """Warm-up inferences of a compiled model: each of them compiles."""
 
     def load(self) -> None:
         """Make the model, move it to its device and infer once, or compile it for every number of images."""

@@ -21,17 +21,17 @@ def main(argv: list[str]) -> int:
     """Export unless the file is there and current; prints what it does."""
     parser = argparse.ArgumentParser(prog="python -m server export", description=__doc__)
     add_model_options(parser)
-    parser.add_argument("--force", action="store_true", help="export again though nothing has changed")
+    parser.add_argument("--force", action="store_true", help="export again although nothing has changed")
     parser.add_argument(
         "--out",
         type=Path,
-        help="folder (default: triton_repo/weights, or the cache where that cannot be written)",
+        help="folder (default: triton_repo/weights, or the cache if that cannot be written)",
     )
     parser.add_argument(
         "--repository",
         type=Path,
         metavar="DIR",
-        help="lay out model repositories for Triton containers on a GPU host there, too",
+        help="also write model repositories for Triton containers on a GPU host there",
     )
     options = parser.parse_args(argv)
     spec, folder = model_of(options), options.out or weights_folder()
@@ -52,9 +52,9 @@ def export(spec: ModelSpec, folder: Path, force: bool = False) -> None:
     path = onnx_path(spec, folder)
     with _alone(folder):
         if not force and current_stamp(spec, folder):
-            print(f"{path.name} is current: nothing to export", flush=True)
+            print(f"{path.name} is up to date: nothing to export", flush=True)
             return
-        print(f"exporting {spec.name} with weights {spec.weights} to ONNX, some 15 seconds...", flush=True)
+        print(f"exporting {spec.name} with weights {spec.weights} to ONNX, about 15 seconds...", flush=True)
         difference = _write(spec, path)
     print(f"exported {path.name}; it differs from PyTorch by at most {difference:.1e}", flush=True)
 
@@ -105,12 +105,12 @@ def _lay_out(spec: ModelSpec, folder: Path, repository: Path) -> None:
         lay_out(onnx_path(spec, folder), repository, facts)
     except OSError as error:
         raise SetUpError(_unwritable("--repository", repository, error)) from error
-    print(f"laid out {repository}/onnx and {repository}/trt for Triton containers", flush=True)
+    print(f"wrote {repository}/onnx and {repository}/trt for Triton containers", flush=True)
 
 
 def _unwritable(option: str, folder: Path, error: OSError) -> str:
     why = (error.strerror or str(error)).lower()
-    return f"{option} {folder} cannot be written ({why}): give a folder of yours."
+    return f"{option} {folder} cannot be written ({why}): give a folder that you can write to."
 
 
 def _write(spec: ModelSpec, path: Path) -> float:

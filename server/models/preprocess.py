@@ -1,6 +1,6 @@
 """open_clip's own image transform for ViT-B/32, in PIL and numpy so that it needs no torch.
 
-It imports nothing of ours: Triton's models have a copy beside them (server/triton/repository.py).
+It imports nothing of this project: Triton's models have a copy beside them (server/triton/repository.py).
 """
 
 import numpy as np

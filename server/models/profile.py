@@ -1,6 +1,6 @@
 """`python -m server profile`: where ONNX Runtime spends an inference of the image tower, by operator.
 
-It computes as the embedded `onnx` server does, but alone, and with all cores at hand.
+It computes as the embedded `onnx` server does, but alone, and with all cores.
 """
 
 import argparse
@@ -23,10 +23,10 @@ from server.spec import IMAGE_SIZE, ROOT, add_model_options, model_of
 PUBLISHED = ROOT / "reports" / "published" / "step5a-operators.json"
 PROVIDERS = {"cpu": CPU, "cuda": CUDA, "tensorrt": TENSORRT, "openvino": "OpenVINOExecutionProvider"}
 SETTINGS = {CUDA: {"use_tf32": "0", "cudnn_conv_algo_search": "HEURISTIC"}}
-"""As triton_repo/onnx has them: float32 and not TF32, and no search for each new batch size."""
+"""As in triton_repo/onnx: float32, not TF32, and no algorithm search for each new batch size."""
 WARM_UP = 2
 SESSIONS = 3
-"""So many are created and timed: the first may wait for the disk."""
+"""Sessions that are created and timed: the first may wait for the disk."""
 NS_PER_MS = 1e6
 FUSED = (
     "Operators are counted as ONNX Runtime runs them, after its graph optimisations: it fuses some (BiasGelu,"
@@ -64,14 +64,14 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m server profile", description=__doc__)
     add_model_options(parser)
     parser.add_argument(
-        "--batch", type=_whole, default=1, help="images of each profiled inference (default: %(default)s)"
+        "--batch", type=_whole, default=1, help="images per profiled inference (default: %(default)s)"
     )
     parser.add_argument(
         "--batches",
         type=_wholes,
         default=(1, 4, 8, 16, 32),
         metavar="N,...",
-        help="time inferences of so many images, without the profiler (default: 1,4,8,16,32)",
+        help="also time inferences of these batch sizes, without the profiler (default: 1,4,8,16,32)",
     )
     parser.add_argument(
         "--iterations", type=_whole, default=10, help="inferences of each kind (default: %(default)s)"
@@ -80,7 +80,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
         "--providers",
         default="cpu",
         metavar="NAME,...",
-        help=f"ONNX Runtime's providers, the first preferred, of {', '.join(PROVIDERS)} (default: cpu)",
+        help=f"ONNX Runtime's providers, in order of preference, from {', '.join(PROVIDERS)} (default: cpu)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object, for programs")
     return parser.parse_args(argv)
@@ -94,9 +94,9 @@ def providers_of(text: str) -> list[str]:
     there = [name for name, long in PROVIDERS.items() if long in onnxruntime.get_available_providers()]
     if not names or not set(names) <= set(there):
         lacking = [name for name in names if name not in there]
-        what = f"this onnxruntime has no {lacking[0]}" if lacking else "no name in it"
+        what = f"this onnxruntime has no {lacking[0]}" if lacking else "it has no name"
         raise SetUpError(
-            f"--providers {text}: {what}; name some of {','.join(there)}, or install a build that has more"
+            f"--providers {text}: {what}; choose from {','.join(there)}, or install a build with more"
         )
     return [PROVIDERS[name] for name in dict.fromkeys([*names, "cpu"])]
 
@@ -194,7 +194,7 @@ def operators_of(events: Sequence[Event], warm_up: int) -> dict[str, Any]:
     for event in kernels:
         spent_us[event["args"]["op_name"]] += event["dur"]
     if not spent_us.total():
-        raise TraceError("ONNX Runtime's profile names no operator that took any time")
+        raise TraceError("ONNX Runtime's profile has no operator that took any time")
     nodes = nodes_of(kernels)
     counts = Counter(operator for operator, _ in nodes.values())
     return {

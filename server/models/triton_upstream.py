@@ -67,7 +67,9 @@ class GatewayEmbedder:
             said = " ".join(str(error.details()).split())
             raise Refusal(502, f"the upstream {self._address} failed ({_code(error)}): {said}") from None
         except (IndexError, ValueError):
-            raise Refusal(502, f"the upstream {self._address} gave no {DIM} numbers an image") from None
+            raise Refusal(
+                502, f"the upstream {self._address} did not return {DIM} numbers per image"
+            ) from None
 
     def close(self) -> None:
         """Let the connection go; calls under way end at once."""

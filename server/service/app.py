@@ -110,7 +110,7 @@ class Service:
         return (await self._writer.run(write_reply, answer, "null", parts)).value
 
     def status(self) -> dict[str, object]:
-        """What stands behind the service, and whether it can be used."""
+        """What stands behind the service, and whether it is ready."""
         embedder, settings = self.embedder, self.settings
         upstream = {"address": settings.upstream, "model": settings.upstream_model}
         # A gateway loads nothing, and how many instances compute behind it is the upstream's to say.

@@ -1,4 +1,4 @@
-"""Who may ask: no page of somebody else's, and where there is a token, only who sends it."""
+"""Who may call the service: no other web page, and if there is a token, only clients that send it."""
 
 import hmac
 import socket
@@ -14,10 +14,10 @@ from server.service.request import CLOSE, drop_body
 from server.settings import Settings
 
 OPEN = ("/healthz", "/readyz")
-"""A kubelet, a load balancer and the supervisor ask these, and know no token."""
-UNKNOWN = "the service answers to its token only: send the header `Authorization: Bearer` with it"
-FOREIGN = "another web page's requests are not answered: ask from a program"
-MISNAMED = "the service has no such name: ask by its address, or name it in INFERSWARM_NAMES"
+"""Called by a kubelet, a load balancer and the supervisor, which have no token."""
+UNKNOWN = "the service requires its token: send it in the header `Authorization: Bearer`"
+FOREIGN = "requests from other web pages are refused: use a program"
+MISNAMED = "the service has no such name: use its address, or add the name to INFERSWARM_NAMES"
 
 
 class Authorized:

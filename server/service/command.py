@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from server.service.app import Embedder
 
 OPEN = (
-    "INFERSWARM_HOST is {host} and INFERSWARM_TOKEN is not set: whoever reaches port {port} can use the "
+    "INFERSWARM_HOST is {host} and INFERSWARM_TOKEN is not set: anyone who can reach port {port} can use the "
     "service and read its metrics; set a token, or INFERSWARM_HOST to 127.0.0.1."
 )
 
 
 def main(argv: list[str]) -> int:
-    """Serve until a signal; 2 where the settings, the port or the model will not do."""
+    """Serve until a signal; 2 where the settings, the port or the model is not valid."""
     argparse.ArgumentParser(prog="python -m server service", description=__doc__).parse_args(argv)
     settings = Settings.from_env(os.environ)
     check_certificate(settings)
@@ -36,7 +36,7 @@ def main(argv: list[str]) -> int:
 
 
 def check_certificate(settings: Settings) -> None:
-    """SetUpError where TLS is asked for and its two files will not do."""
+    """SetUpError where TLS is asked for and its two files is not valid."""
     if not settings.tls_cert:
         return
     try:
@@ -46,7 +46,8 @@ def check_certificate(settings: Settings) -> None:
         )
     except (OSError, ValueError) as error:
         raise SetUpError(
-            f"INFERSWARM_TLS_CERT {settings.tls_cert} and INFERSWARM_TLS_KEY {settings.tls_key} will not do "
+            f"INFERSWARM_TLS_CERT {settings.tls_cert} and INFERSWARM_TLS_KEY {settings.tls_key} cannot"
+            f" be used "
             f"({sentence(error)}): give a certificate and its key without a password, as PEM files."
         ) from error
 

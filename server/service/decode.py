@@ -18,10 +18,10 @@ FORMATS = ("JPEG", "PNG", "WEBP")
 SHAPE = 'send {"images": [base64 JPEG, ...]}'
 SPARE_COMMAS = 1000
 MAX_SCANS = 100
-"""Of a progressive JPEG, which has some 10; each costs a pass over all its pixels, and next to no bytes."""
+"""Of a progressive JPEG, which usually has about 10; each costs a pass over all pixels, but few bytes."""
 SPARE_STEPS, BYTES_A_STEP = 1000, 256
 PngImagePlugin.MAX_TEXT_MEMORY = 2**22
-"""Bytes of a PNG's unpacked texts, of which nothing is used."""
+"""Bytes of a PNG's unpacked texts, which are not used."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def prepare(body: bytes, settings: Settings) -> PreparedImages:
 
     Pillow cannot be interrupted, so the time is looked at between images: a request takes at most
     `max_decode_s` of CPU time and one image more. What one image takes is bounded by its pixels, a JPEG's
-    scans, and the steps in which its file is read; with 40 million pixels that is some 2 seconds.
+    scans, and the steps in which its file is read; with 40 million pixels that is about 2 seconds.
     """
     began_s = time.thread_time()
     start = time.perf_counter_ns()
@@ -52,8 +52,8 @@ def prepare(body: bytes, settings: Settings) -> PreparedImages:
         if time.thread_time() - began_s > settings.max_decode_s:
             raise Refusal(
                 413,
-                f"images[{index}] and those after it were left: the ones before took more than "
-                f"{settings.max_decode_s:g} s to decode, so send fewer or smaller ones a request",
+                f"images[{index}] and later ones were not decoded: those before took more than "
+                f"{settings.max_decode_s:g} s to decode, so send fewer or smaller ones per request",
             )
         start = time.perf_counter_ns()
         image = decode(text, f"images[{index}]", settings.max_pixels)
@@ -70,9 +70,7 @@ def parse(body: bytes, max_batch: int) -> list[str]:
     """The base64 texts of a request's images, 1 to `max_batch` of them."""
     # Parsing millions of tiny values would hold Python's lock, and so the event loop, for seconds.
     if body.count(b",") > max_batch + SPARE_COMMAS:
-        raise Refusal(
-            413, f"the body holds far more than {max_batch} values: send at most {max_batch} images"
-        )
+        raise Refusal(413, f"the body has far more than {max_batch} values: send at most {max_batch} images")
     try:
         message = json.loads(body)
     except (ValueError, RecursionError):
@@ -83,7 +81,7 @@ def parse(body: bytes, max_batch: int) -> list[str]:
     if not images:
         raise Refusal(400, "`images` is empty: send at least one image")
     if len(images) > max_batch:
-        raise Refusal(413, f"`images` holds {len(images)} images: send at most {max_batch} a request")
+        raise Refusal(413, f"`images` has {len(images)} images: send at most {max_batch} per request")
     for index, text in enumerate(images):
         if not isinstance(text, str):
             raise Refusal(400, f"images[{index}] is not a string: send base64")
@@ -107,7 +105,7 @@ def decode(text: str, name: str, max_pixels: int) -> Image.Image:
         raise Refusal(413, f"{name} has too many pixels: send at most {max_pixels:,}") from None
     except Exception:
         # Pillow's decoders raise many kinds of errors on damaged files; all mean the same here.
-        raise Refusal(400, f"{name} is not a whole JPEG, PNG or WebP image") from None
+        raise Refusal(400, f"{name} is not a complete JPEG, PNG or WebP image") from None
     return image
 
 
@@ -127,7 +125,7 @@ class File(io.BytesIO):
         """As io.BytesIO does; Refusal where it was asked far too often."""
         self._steps -= 1
         if self._steps < 0:
-            raise Refusal(413, f"{self._name} is in far too many pieces: send it as a plain JPEG")
+            raise Refusal(413, f"{self._name} has far too many segments: send it as a plain JPEG")
         return super().read(size)
 
 

@@ -14,9 +14,9 @@ from server.settings import Settings
 
 MAX_CONNECTIONS = 4096
 BACKLOG = 2048
-"""asyncio accepts so many at a time before it asks for their protocols."""
+"""The number that asyncio accepts at a time before it creates their protocols."""
 FILES = MAX_CONNECTIONS + 2 * BACKLOG + 256
-"""Open files that suffice: without one left asyncio hangs, and writes a traceback for each connection."""
+"""Enough open files: without one left asyncio hangs, and writes a traceback for each connection."""
 
 
 class TimeoutProtocol(H11Protocol):

@@ -21,9 +21,9 @@ class Metrics:
         self._registry = own = CollectorRegistry()
         # First on the page: what comes while that is written is in `requests` alone.
         self.in_flight = Gauge("inferswarm_in_flight", "Requests to /embed not yet answered", registry=own)
-        self.requests = Counter("inferswarm_requests", "Requests to /embed, failures included", registry=own)
+        self.requests = Counter("inferswarm_requests", "Requests to /embed, including failures", registry=own)
         self.failures = Counter("inferswarm_failures", "Requests to /embed that failed", registry=own)
-        self.shed = Counter("inferswarm_shed", "Requests refused with 429, /null included", registry=own)
+        self.shed = Counter("inferswarm_shed", "Requests refused with 429, including /null", registry=own)
         self.images = Counter("inferswarm_images", "Images embedded", registry=own)
         self._parts = {part: _seconds_of(part, own) for part in parts}
         self._registry.register(GpuCollector(gpus))
@@ -59,4 +59,4 @@ class GpuCollector(Collector):
 
 def _seconds_of(part: str, registry: CollectorRegistry) -> Histogram:
     name = f"inferswarm_{part}_seconds"
-    return Histogram(name, f"Seconds of {part}, a request", buckets=SECONDS, registry=registry)
+    return Histogram(name, f"Seconds of {part} per request", buckets=SECONDS, registry=registry)

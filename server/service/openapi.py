@@ -15,16 +15,16 @@ def _object(properties: Mapping[str, Any], but: str = "") -> dict[str, Any]:
 
 
 STRING = {"type": "string"}
-DETAIL = _object({"detail": {**STRING, "description": "what is wrong, and the mend"}})
+DETAIL = _object({"detail": {**STRING, "description": "what is wrong, and the fix"}})
 REFUSED = {
-    400: "the body will not do, or an image in it",
+    400: "the body, or an image in it, is not valid",
     403: "another web page's request",
     408: "the body did not arrive in time",
     413: "too long a body, too many images or pixels, or too long to decode",
-    421: "a name that is not this machine's",
-    429: "as many requests are under way as may be",
+    421: "not a name of this machine",
+    429: "the limit of requests in flight is reached",
     502: "a gateway's upstream failed",
-    503: "the model is not loaded, or the service stops",
+    503: "the model is not loaded, or the service is stopping",
 }
 WAIT = {"Retry-After": {"schema": {"type": "integer", "minimum": 1}, "description": "seconds"}}
 STATUS = _object(
@@ -45,8 +45,8 @@ def _json(description: str, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 ALIVE: Responses = {200: _json("the process answers", {"type": "object", "required": ["status"]})}
-READY: Responses = {200: _json("it can be used", STATUS), 503: _json("it cannot be used", STATUS)}
-GPUS: Responses = {200: _json("what NVML tells; none without a GPU", GPU_LIST)}
+READY: Responses = {200: _json("it is ready", STATUS), 503: _json("it is not ready", STATUS)}
+GPUS: Responses = {200: _json("from NVML; none without a GPU", GPU_LIST)}
 METRICS: Responses = {200: {"description": "all metrics", "content": {"text/plain": {"schema": STRING}}}}
 
 
@@ -56,7 +56,7 @@ def demand_token(schema: dict[str, Any], without: tuple[str, ...]) -> None:
     for path, operations in schema["paths"].items():
         for operation in operations.values() if path not in without else ():
             operation["security"] = [{"bearer": []}]
-            operation["responses"]["401"] = _json("no token, or another", DETAIL)
+            operation["responses"]["401"] = _json("no token, or a wrong one", DETAIL)
 
 
 def embedding(settings: Settings) -> dict[str, Any]:

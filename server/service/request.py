@@ -1,4 +1,4 @@
-"""What a request needs: a place, its body in time, somebody who waits for the answer, threads."""
+"""What a request needs: a slot, its body in time, a client that waits for the answer, threads."""
 
 import asyncio
 import functools
@@ -16,10 +16,10 @@ from server.settings import Settings
 SHED = 429
 MAX_RETRY_S = 60
 WEIGHT = 0.1
-"""Of the latest request in the running mean of what one takes."""
+"""The weight of the latest request in the running mean of a request's time."""
 MAX_DROPPED = 4
 CLOSE = {"Connection": "close"}
-"""For a client whose body is left unread: what it goes on sending is no request."""
+"""For a client whose body is not read: what it keeps sending is not a request."""
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ class Admission:
             wait_s = retry_after_s(self._taken, self._each_s)
             raise Refusal(
                 SHED,
-                f"as many requests are under way as may be ({self._taken}): try again in {wait_s} s",
+                f"the limit of requests in flight ({self._taken}) is reached: try again in {wait_s} s",
                 {"Retry-After": str(wait_s)},
             )
         self._taken += 1
@@ -69,11 +69,11 @@ async def read_body(request: Request, settings: Settings) -> bytes:
     except ClientDisconnect:
         raise Refusal(400, "the connection was closed before the whole body had arrived") from None
     except TimeoutError:
-        late = f"the body had not arrived within {settings.max_receive_s:g} s: send fewer images a request"
+        late = f"the body did not arrive within {settings.max_receive_s:g} s: send fewer images per request"
         raise Refusal(408, late, CLOSE) from None
     if length > max_bytes:
         headers = CLOSE if length > MAX_DROPPED * max_bytes else None
-        too_long = f"the body is longer than {max_bytes:,} bytes: send fewer images a request"
+        too_long = f"the body is longer than {max_bytes:,} bytes: send fewer images per request"
         raise Refusal(413, too_long, headers)
     return body
 

@@ -10,12 +10,12 @@ from server.cache import made_once
 from server.spec import FP32, ROOT
 
 STEPS = {"jpeg": "decode_jpeg", "uint8": "normalise_uint8"}
-"""By payload: the model that makes float32 pixels of it."""
+"""By payload: the model that turns it into float32 pixels."""
 PAYLOADS = (FP32, *STEPS)
 SOURCE = ROOT / "triton_repo"
 TENSORS = SOURCE / "tensors.py"
 PREPROCESS = ROOT / "server" / "models" / "preprocess.py"
-"""Which a payload's model imports besides: it makes of a payload what the service makes of it."""
+"""What else a payload's model imports: it treats a payload as the service does."""
 TRITON_MODELS = {
     "onnx": "openclip_vit_b32",
     "openvino": "openclip_vit_b32_openvino",
@@ -24,7 +24,7 @@ TRITON_MODELS = {
     "inductor": "openclip_vit_b32_inductor",
     "emulated": "emulated",
 }
-"""The model of each server; its endpoints begin with the server's name."""
+"""The model of each server; the names of its endpoints begin with the server's."""
 TEMPLATE = TRITON_MODELS["onnx"]
 """The model that the ensembles are written for."""
 CONTAINERS = ("onnx", "trt")
@@ -32,7 +32,7 @@ QUEUE_DELAY = re.compile(r"(max_queue_delay_microseconds:\s*)\d+")
 INSTANCES = re.compile(r"(instance_group.*count:\s*)\d+")
 
 Files = Mapping[str, bytes]
-"""What files hold, by their paths in a model repository."""
+"""File contents, by their paths in a model repository."""
 
 
 def ensemble(model: str, payload: str) -> str:

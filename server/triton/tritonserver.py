@@ -17,15 +17,15 @@ from server.interpreter import find_libpython, lack, this
 INSTALL = "run `pip install --no-deps -r requirements-triton.txt`"
 LIBRARIES = "libraries"
 REQUESTS_A_FILE = 100
-"""A file for each request would cost the server half a millisecond of each; in hundreds it is not seen.
+"""One request per file would cost the server half a millisecond each; a hundred per file, almost nothing.
 
-A file that is not full is written when the server is told its trace settings, even the same ones again.
+A file that is not full is written when the server gets trace settings, even the same ones again.
 """
 VARIABLE = "INFERSWARM_MODEL_CONTROL"
-"""`NAME=VALUE`, as behind the colon of tritonserver's own options; server/embedded/guard.py hides it."""
+"""`NAME=VALUE`, as after the colon of tritonserver's own options; server/embedded/guard.py hides it."""
 NAME = "inferswarm-control"
 APIS = "model-repository,shared-memory,trace,logging"
-"""All that change the server, or have it read and write files."""
+"""All that change the server, or make it read and write files."""
 FORM = re.compile(r"[A-Za-z][A-Za-z0-9-]*=[A-Za-z0-9._~+/-]{16,256}")
 
 
@@ -142,7 +142,7 @@ def trace_options(file: Path) -> list[str]:
 
 
 def secret(environ: Mapping[str, str]) -> str:
-    """What those must send who change a server: the secret given, or one that nobody knows, made anew.
+    """What a client must send to change a server: the given secret, or a new random one that nobody knows.
 
     To load a model is to run code, and any page in a browser, and every user of the machine, reaches
     loopback. SetUpError where what was given is none.
@@ -150,7 +150,7 @@ def secret(environ: Mapping[str, str]) -> str:
     given = environ.get(VARIABLE) or f"{NAME}={secrets.token_hex(32)}"
     if not FORM.fullmatch(given):
         raise SetUpError(
-            f"{VARIABLE} will not do: it takes NAME=VALUE, the name of letters, digits and -, the value of "
+            f"{VARIABLE} is not valid: it takes NAME=VALUE, the name of letters, digits and -, the value of "
             "16 letters and digits or more, e.g. control=$(openssl rand -hex 32)."
         )
     return given

@@ -1,4 +1,4 @@
-"""The master's collector: every worker's records into the ledger, and how many requests came back so far."""
+"""The master's collector: writes every worker's records to the ledger, and counts finished requests."""
 
 from locust.runners import Runner
 
@@ -15,7 +15,7 @@ Phase = tuple[str, int, str]
 
 
 class Collector:
-    """Writes what workers send, and knows how far the current phase has come."""
+    """Writes what workers send, and tracks the progress of the current phase."""
 
     def __init__(self, runner: Runner, name_of: Callable[[str], str]) -> None:
         self._name_of = name_of
@@ -27,13 +27,13 @@ class Collector:
         self._counted = (0, 0)
         self.raw = RawResults(0)
         self.heard: dict[str, float] = {}
-        """When each worker's last record came."""
+        """When each worker's last record arrived."""
         self.failures = self.requests = 0
-        """Of the measure phases of the whole study so far."""
+        """Of all measure phases so far."""
         self.fault = ""
-        """Why the ledger cannot be written any more, or nothing."""
+        """Why the ledger can no longer be written, or empty."""
         self.listeners: list[Callable[[dict[str, Any]], None]] = []
-        """Who else wants every record."""
+        """Other consumers of every record."""
         runner.register_message(RECORDS, careful(RECORDS, are_records, self._on_records))
         runner.register_message(PROGRESS, careful(PROGRESS, is_progress, self._on_progress))
 
@@ -54,7 +54,7 @@ class Collector:
 
     @property
     def ok(self) -> int:
-        """Successes of the current phase: as workers tell while it runs, as windows count once drained."""
+        """Successes of the current phase: from workers' progress while it runs, from windows once drained."""
         return max(self._counted[0], sum(ok for ok, _ in self._progress.values()))
 
     @property
@@ -63,7 +63,7 @@ class Collector:
         return max(self._counted[1], sum(failed for _, failed in self._progress.values()))
 
     def write(self, record: dict[str, Any]) -> None:
-        """Into the ledger; a full disk is remembered as the collector's fault and raises nothing."""
+        """Writes to the ledger; a full disk is stored as the collector's fault and raises nothing."""
         try:
             if self._ledger is not None:
                 self._ledger.write(record)
@@ -95,7 +95,7 @@ class Collector:
                 self.raw.add(worker, rows)
 
     def _of_idle(self, record: Mapping[str, Any]) -> bool:
-        """Between two runs, or two studies, workers still tell each second how they fare, by the last one."""
+        """Between two runs, or two studies, workers report health each second, under the last one."""
         tag = (record["cell"], record["repeat"])
         return tag not in self._begun or (tag in self._ended and record["kind"] == "health")
 

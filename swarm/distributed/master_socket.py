@@ -1,6 +1,6 @@
-"""What the master's port lets in: messages of workers, and of strangers only what makes one a worker.
+"""What the master's port accepts: messages of workers, and from strangers only those for joining.
 
-Locust trusts whoever reaches that port: a frame that is no message, or one with a field that is missing, ends
+Locust trusts anyone who can reach that port: a malformed frame, or one with a missing field, ends
 the greenlet that listens, and the study with it. Here such a message is dropped, and that is told once. A
 peer may send more than any worker does, and less than would fill memory. Locust keeps what it is told by
 name, for as long as the process runs; so names are counted, too.
@@ -46,16 +46,16 @@ from swarm.distributed.protocol import (
 
 logger = logging.getLogger("inferswarm")
 MOST_BYTES, MOST_OF_A_STRANGER = 4 << 20, 1 << 16
-"""Of one message; a worker's largest has some hundred kilobytes. zmq leaves a peer that sends more."""
+"""Of one message; a worker's largest is about 100 kB. zmq drops a peer that sends more."""
 MOST_WAITING = 8
-"""Messages of one peer that wait to be heard: what more there is waits where it comes from."""
+"""Messages of one peer that may wait to be read; further ones wait at the sender."""
 MOST_ID = 255
-"""Characters of a worker's id: Locust's are a host name and 33 more."""
+"""Characters of a worker's id: Locust's are a host name plus 33."""
 MOST_NAMES, MOST_KEYS, LONGEST_MS = 5_000, 5_000, 86_400_000
 SILENT_S = 120.0
-"""Locust gives a worker up after a minute at most."""
+"""Locust gives up on a worker after a minute at most."""
 TURN = 64
-"""Messages after which others have their turn."""
+"""Messages after which other greenlets get a turn."""
 READY, ASKS_FILES = "client_ready", "locustfile"
 STATES = {
     *(STATE_INIT, STATE_SPAWNING, STATE_RUNNING, STATE_CLEANUP),
@@ -64,7 +64,7 @@ STATES = {
 MESSAGES_PER_S, BYTES_PER_S = 100, 4 << 20
 """A worker sends a dozen messages a second, and hundreds of kilobytes with its single Results."""
 BURST_S = 10
-"""What was not used for so long may come at once: a worker whose connection hung."""
+"""Unused allowance of this many seconds may be spent at once, by a worker whose connection hung."""
 
 
 class RefusedMessage(Exception):
@@ -149,7 +149,7 @@ FORMS: dict[str, Form] = {
     "exception": table(msg=is_text, traceback=is_text),
     "logs": table(worker_id=is_text, logs=listed(is_text)),
 }
-"""What Locust reads of its own messages; the listeners of others look for themselves."""
+"""What Locust reads of its own messages; listeners check the other messages themselves."""
 
 
 def named_in(message: Message) -> list[str]:
@@ -178,10 +178,10 @@ class MasterSocket(Server):
     """Locust's end of the link, for messages that are such."""
 
     workers: ClassVar[set[str]] = set()
-    """The ids of all that have ever said that they are ready; they outlive a link that Locust makes anew."""
+    """The ids of all workers that have ever reported ready; kept when Locust reconnects."""
     rate_limits: ClassVar[dict[str, RateLimit]] = {}
     names: ClassVar[dict[str, set[str]]] = {}
-    """Distinct ones that each has told."""
+    """Distinct ones that each has sent."""
 
     def __init__(self, host: str, port: int) -> None:
         # Locust's own, but for the limit, which holds for ports that are bound after it.
@@ -212,23 +212,23 @@ class MasterSocket(Server):
                 return self.heard(frames)
             except Exception as error:
                 # Whatever a decoder may raise: the next message may be a worker's.
-                self._tell(str(error) if isinstance(error, RefusedMessage) else "no message of Locust's")
+                self._tell(str(error) if isinstance(error, RefusedMessage) else "not a Locust message")
 
     def heard(self, frames: list[bytes]) -> tuple[str, Message]:
         """The message in some frames. Raises RefusedMessage, or what the decoder does, if there is none."""
         if len(frames) != 2:
-            raise RefusedMessage("no message of Locust's")
+            raise RefusedMessage("not a Locust message")
         worker = frames[0].decode()
         known = worker in self.workers
         if not known and len(frames[1]) > MOST_OF_A_STRANGER:
-            raise RefusedMessage("a message of no worker")
+            raise RefusedMessage("a message from an unknown worker")
         if known and not self.rate_limits[worker].take(len(frames[1])):
-            raise RefusedMessage("more messages of a worker than any sends")
+            raise RefusedMessage("more messages than a worker sends")
         message = Message.unserialize(frames[1])
         if not is_text(message.type) or message.node_id != worker or not is_id(worker):
-            raise RefusedMessage("a message in another's name")
+            raise RefusedMessage("a message under another worker's name")
         if message.type not in (READY, ASKS_FILES) and not known:
-            raise RefusedMessage("a message of no worker")
+            raise RefusedMessage("a message from an unknown worker")
         if message.type != RECORDS:
             message.data = safe_for_terminals(message.data)
         if not FORMS.get(message.type, lambda _: True)(message.data):
@@ -236,7 +236,7 @@ class MasterSocket(Server):
         if message.type == READY and not known:
             self._welcome(worker)
         elif known and not make_room(self.names[worker], named_in(message)):
-            raise RefusedMessage("more names of a worker than any has")
+            raise RefusedMessage("more names than a worker has")
         return worker, message
 
     def _welcome(self, worker: str) -> None:
@@ -253,7 +253,9 @@ class MasterSocket(Server):
     def _tell(self, what: str) -> None:
         if what not in self._told:
             self._told.add(what)
-            logger.warning("the master's port got %s: dropped, as are all that follow, untold", what)
+            logger.warning(
+                "the master's port got %s: dropped; further ones are dropped without a message", what
+            )
 
 
 def is_id(worker: str) -> bool:

@@ -1,4 +1,4 @@
-"""Our messages on Locust's own link, and what they look like: whoever reaches the port may send others."""
+"""Our messages on Locust's own link, and their validation: anyone who can reach the port may send others."""
 
 import logging
 import math
@@ -15,21 +15,21 @@ from users.errors import ErrorKind
 ASK, REPLY, HELLO = "swarm-ask", "swarm-reply", "swarm-hello"
 """Master asks, worker replies; a new worker says hello."""
 PARTING = "swarm-parting"
-"""A worker that was signalled has drained, says with what, and sends no more."""
+"""A worker that got a signal has drained, reports its state, and sends no more."""
 PARTING_S = 4.0
-"""How long requests in flight may take to end where a study, or a worker, is told to stop."""
+"""How long requests in flight may take to end when a study or a worker is stopped."""
 RECORDS, PROGRESS = "swarm-records", "swarm-progress"
-"""Worker to master: windows and health for the ledger, and how far a phase has come."""
+"""Worker to master: windows and health for the ledger, and the progress of a phase."""
 PROGRESS_FIELDS = ("cell", "repeat", "phase", "ok", "failed")
 logger = logging.getLogger("inferswarm")
 Form = Callable[[Any], bool]
-"""Whether a value is what it should be."""
+"""Whether a value is valid."""
 KINDS_OF_ERRORS = frozenset(map(str, ErrorKind))
 HISTOGRAM = "HIST"
-"""How every encoded histogram begins."""
+"""The first characters of every encoded histogram."""
 COLUMNS = {*NUMBERS, *OTHERS}
 DRAINED = ("users", "finished", "abandoned", "sent", "phase_ns", "due", "dropped", "overslept")
-"""What a worker says that has drained."""
+"""What a drained worker reports."""
 
 
 def is_text(value: Any) -> bool:
@@ -112,7 +112,7 @@ def are_columns(value: Any) -> bool:
 
 
 def is_reply(data: Any) -> bool:
-    """Whether it answers a question of ours."""
+    """Whether it answers one of our requests."""
     return table(seq=is_whole)(data) and is_text(data.get("error", "")) and is_finite(data)
 
 
@@ -154,7 +154,9 @@ def careful(kind: str, form: Form, listener: Callable[..., None]) -> Callable[..
         elif not told:
             told.append(msg.node_id)
             logger.warning(
-                "a malformed %s message of %.60r: dropped, as are all that follow, untold", kind, msg.node_id
+                "a malformed %s message of %.60r: dropped; further ones are dropped without a message",
+                kind,
+                msg.node_id,
             )
 
     return listen

@@ -13,7 +13,7 @@ from reports.ledger.results import COLUMNS, FILE_NAME, NUMBERS, PHASES
 from users.result import Result
 
 AS_THEY_ARE = ("user", "images", "request_bytes", "response_bytes", "abandoned", "request_id")
-"""Columns that a Result has itself."""
+"""Columns that a Result itself has."""
 UNKNOWN = -(1 << 63)
 """Stands for an empty place in a column of numbers."""
 
@@ -80,7 +80,7 @@ class RawResults:
         self._numbers = {name: array("q") for name in ("repeat", *NUMBERS)}
         self._abandoned = array("b")
         self._ids: dict[int, str] = {}
-        """Of the rows that have one, by their numbers."""
+        """Of the rows that have one, by row number."""
 
     def add(self, worker: str, rows: Rows) -> None:
         """Rows from a worker, as far as there is room."""

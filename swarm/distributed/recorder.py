@@ -16,7 +16,12 @@ from users.load.pacing import LATE_NS
 from users.result import Result
 
 Key = tuple[str, int, str, int]
-"""cell, repeat, phase, second (of the wall clock, by which a Result ended)"""
+"""cell, repeat, phase, second (of the wall clock, in which a Result ended or its images were worked on)"""
+OWN = frozenset({"times", "made_in"})
+"""What a Window has for itself; the rest is in its record."""
+MILLI = 1_000
+SPREAD_S = 60
+"""Seconds that a request's images are spread over, at most."""
 
 
 @dataclass
@@ -34,6 +39,10 @@ class Window:
     server_count: int = 0
     first_start_ns: int = 0
     last_end_ns: int = 0
+    spread_milli_images: int = 0
+    """Thousandths of images: the share of each success whose request was under way in this second."""
+    made_in: int = 0
+    """The second in which it was made: later than its own where a long request's share came late."""
     times: defaultdict[str, array[int]] = field(default_factory=lambda: defaultdict(lambda: array("q")))
 
     def add(self, result: Result) -> None:
@@ -74,7 +83,7 @@ class Window:
         cell, repeat, phase, second = key
         encoded = {name: codec.encoded_ns(values) for name, values in self.times.items()}
         record = {"kind": "window", "cell": cell, "repeat": repeat, "phase": phase, "second": second}
-        record |= {name: value for name, value in vars(self).items() if name != "times"}
+        record |= {name: value for name, value in vars(self).items() if name not in OWN}
         record["histograms"] = {name: text for name, (text, _) in encoded.items()}
         record["out_of_range"] = {name: clamped for name, (_, clamped) in encoded.items() if clamped}
         return record
@@ -100,11 +109,13 @@ class Recorder:
 
     def add(self, result: Result) -> None:
         """Record one Result."""
-        key = (result.cell, result.repeat, result.phase, self.second(result.end_ns))
-        window = self._windows.get(key)
-        if window is None:
-            window = self._windows[key] = Window()
+        second = self.second(result.end_ns)
+        window = self._window(result, second, second)
         window.add(result)
+        if result.ok and self.second(result.start_ns) < second:
+            self._spread(result, second)
+        elif result.ok:
+            window.spread_milli_images += MILLI * result.images
         if self.raw_left and result.phase == "measure":
             self._raw.append(result)
             self.raw_left -= 1
@@ -115,14 +126,42 @@ class Recorder:
         self.failed += not result.ok
         self._users.add(result.user)
 
+    def _window(self, result: Result, second: int, now: int) -> Window:
+        """The window of a Result in that second; made in the second `now` where there is none."""
+        key = (result.cell, result.repeat, result.phase, second)
+        window = self._windows.get(key)
+        if window is None:
+            window = self._windows[key] = Window(made_in=now)
+        return window
+
+    def _spread(self, result: Result, last: int) -> None:
+        """Share a Result's images among the seconds from its start to `last`, by its time in each.
+
+        The shares of one Result add up to its images exactly. Those of seconds whose windows were shipped go
+        into further windows of the same seconds, which count nothing else: readers add up all windows of a
+        second. A request longer than SPREAD_S has the share of its earlier seconds in the first of its last
+        SPREAD_S.
+        """
+        total, whole_ns = MILLI * result.images, result.end_ns - result.start_ns
+        began_ns, given = result.start_ns + self._anchor_ns, 0
+        first = max(began_ns // NS_PER_S, last - SPREAD_S + 1)
+        for second in range(first, last + 1):
+            passed_ns = min((second + 1) * NS_PER_S - began_ns, whole_ns)
+            until = total * passed_ns // whole_ns
+            self._window(result, second, last).spread_milli_images += until - given
+            given = until
+
     def second(self, at_ns: int) -> int:
         """The wall clock's second at a `perf_counter_ns`."""
         return (at_ns + self._anchor_ns) // NS_PER_S
 
     def take_closed(self, now_ns: int) -> list[dict[str, Any]]:
-        """The records of the windows whose second ended before `now_ns` (`perf_counter_ns`)."""
+        """The records of windows that were made in seconds which ended before `now_ns` (`perf_counter_ns`).
+
+        Late shares of earlier seconds are shipped with them: once a second, however many there are.
+        """
         second = self.second(now_ns)
-        return [self._take(key) for key in sorted(self._windows) if key[3] < second]
+        return [self._take(key) for key in sorted(self._windows) if self._windows[key].made_in < second]
 
     def take_all(self) -> list[dict[str, Any]]:
         """The records of all windows, the current one too."""

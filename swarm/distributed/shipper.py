@@ -1,6 +1,6 @@
-"""What a worker sends unasked: windows and health when their second is over, progress in between.
+"""What a worker sends by itself: windows and health when their second is over, progress in between.
 
-Health is how the generator itself fares: processor, lag of the event loop, garbage collection.
+Health is the state of the generator itself: processor, lag of the event loop, garbage collection.
 """
 
 from locust.runners import Runner
@@ -25,13 +25,13 @@ from users.load.assignment import Assignment
 
 SHIP_EVERY_S = 0.1
 RAW_AT_ONCE = 200
-"""So many raw Results do not wait for their second's end: all at once they would hold a worker up."""
+"""This many raw Results are sent before their second ends: all at once would block a worker."""
 PROGRESS_PER_S = 1_000
-"""Messages of progress that all workers together send in a second at most: ten times that stop a master."""
+"""Progress messages per second of all workers together, at most: ten times as many stop a master."""
 LEAST_HEALTH_NS = NS_PER_S // 10
 """Figures over less than this are noise."""
 LOOK_S = 0.02
-"""How long the lag probe sleeps on average; what it oversleeps is the lag, up to 1 ms of it the timer's."""
+"""How long the lag probe sleeps on average; what it oversleeps is the lag (timers cause up to 1 ms of it)."""
 
 
 def loop_thread_ns(schedstat: Path = Path("/proc/self/schedstat")) -> tuple[int, int] | None:
@@ -95,14 +95,14 @@ class WorkerHealth:
         gc.callbacks.append(self._pauses)
 
     def watch(self) -> None:
-        """Sleep and look, for ever."""
+        """Sleep and measure, forever."""
         while True:
             self.look()
 
     def look(self) -> None:
         """Sleep once, and note by how much it was too long.
 
-        For a time of chance: at even steps it would fall in with whatever else comes at even steps.
+        The time is random: at regular steps it would coincide with other periodic work.
         """
         before_ns, seconds = self._clock(), LOOK_S * self._random.uniform(0.5, 1.5)
         self._sleep(seconds)
@@ -183,7 +183,7 @@ class Shipper:
 
     def _send_second(self, second: int) -> None:
         # In one message, since a thousand workers send it. Others run while many connections are looked at:
-        # who ends the phase then waits, and finds this second sent.
+        # ending the phase then waits until this second is sent.
         with self._looking:
             path, now_ns = self._path_of(second), time.perf_counter_ns()
             records = self._recorder.take_closed(now_ns)

@@ -15,8 +15,8 @@ from users.transport.admin_connection import is_marked
 
 LOOKED_AT = 50
 BREATH_S = 0.001
-"""So many descriptors are looked at between two chances for others to run, of so long. Whoever sleeps for no
-time at all comes behind every user who wants to send: a thousand of them would draw a look out over seconds.
+"""After this many descriptors, sleep this long so that other greenlets run. A sleep of 0
+would queue behind every user who wants to send: with a thousand of them, one look would take seconds.
 """
 US = 1_000
 GROWING = {
@@ -43,13 +43,13 @@ _FIELDS = """
 """
 """In the order of `include/uapi/linux/tcp.h`: I is 32 bits, Q is 64. Newer fields stand at the end.
 
-The eight before them are a byte each, and but for the first, `state`, of no use here.
+The eight before them are a byte each, and apart from the first, `state`, not used here.
 """
 ESTABLISHED = 1
 TcpInfo = dict[str, int]
 """Times in microseconds, rates in bytes a second, as the kernel gives them; `state` is 1 when established."""
 Seen = Mapping[Any, TcpInfo]
-"""By the address of a connection's own end."""
+"""By the local address of a connection."""
 
 
 def own_connections(port: int) -> dict[Any, TcpInfo]:
@@ -73,7 +73,7 @@ def own_connections(port: int) -> dict[Any, TcpInfo]:
 
 
 def _looked_at(descriptor: int, port: int) -> dict[Any, TcpInfo]:
-    # The original class: gevent's would change the descriptor's mode under gRPC's feet.
+    # The original class: gevent's would change the mode of a descriptor that gRPC uses.
     with monkey.get_original("socket", "socket")(fileno=os.dup(descriptor)) as twin:
         peer = twin.getpeername()
         if not isinstance(peer, tuple) or peer[1] != port or is_marked(twin):

@@ -39,11 +39,11 @@ from users.transport.sockets import resolved
 OF_PACER = ("due", "dropped", "overslept")
 NOTHING_DONE = {name: None if name in OF_PACER else 0 for name in DRAINED}
 SOON_NS = 1_000_000_000
-"""A start further away than this is no start that was agreed on: the clocks of the hosts differ."""
+"""A start further away than this was not agreed on: the clocks of the hosts differ."""
 
 
 class Worker:
-    """The worker's side of a study; on a single process it lives beside the master's side."""
+    """The worker's side of a study; in a single process it runs beside the master's side."""
 
     def __init__(self, environment: Environment, runner: Runner) -> None:
         self._environment = environment
@@ -147,7 +147,7 @@ class Worker:
         return {}
 
     def _pacer(self, data: dict[str, Any]) -> Pacer:
-        """What gives the users their turns: a phase with `arrivals` is of open load."""
+        """What starts the users' requests: a phase with `arrivals` is open-loop."""
         if not data["arrivals"]:
             return ClosedPacer()
         offsets = offsets_ns(data["arrivals"], data["rate"], data["seed"], data["profile"])
@@ -156,15 +156,15 @@ class Worker:
         return OpenPacer(offsets, self._entered_ns, index, of, patience_ns)
 
     def _do_share(self, data: dict[str, Any]) -> dict[str, Any]:
-        """Take another share of an open load: a worker was lost."""
+        """Take another share of the arrivals: a worker was lost."""
         if self._assignment is not None and isinstance(self._assignment.pacer, OpenPacer):
             self._assignment.pacer.reshare(*data["share"])
         return {}
 
     def _do_drain(self, data: dict[str, Any]) -> dict[str, Any]:
-        """Hold the users still, wait for what is in flight, ship every window, then answer.
+        """Pause the users, wait for what is in flight, ship every window, then answer.
 
-        What is still in flight after `patience_s` counts as abandoned, whatever becomes of it.
+        What is still in flight after `patience_s` counts as abandoned, whatever its result.
         """
         self._drained_seq = max(self._drained_seq, data["seq"])
         assignment = self._assignment

@@ -30,16 +30,16 @@ from users.transport.headers import headers_of
 from users.transport.sockets import connect
 
 YOUNG_OBJECTS = 10_000
-"""So many new ones are there before Python looks for garbage among them; its own bound is 700."""
+"""New objects before Python collects garbage; its own threshold is 700."""
 
 REACH_S = 5.0
 OTHER_FILES = 64
-"""What a worker has open beside a connection for each user."""
+"""Files that a worker has open besides one connection per user."""
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
 """Of glibc's mallopt(3)."""
 KEPT_BYTES = 1 << 29
 COPIES_BYTES, HUGE_PAGE_BYTES = 160 << 20, 2 << 20
-"""Room for a pool of tensors and a hundred copies; nothing of it is taken before it is used."""
+"""Room for a pool of tensors and a hundred copies; none of it is allocated before it is used."""
 
 
 def user_class_of(classes: Iterable[type[Any]]) -> type[InferenceUser]:
@@ -47,7 +47,7 @@ def user_class_of(classes: Iterable[type[Any]]) -> type[InferenceUser]:
     for made in classes:
         if issubclass(made, InferenceUser):
             return made
-    raise StudyError("the locustfile has no user class of ours; import EmbeddingUser from users in it")
+    raise StudyError("the locustfile has no user class of inferswarm; import EmbeddingUser from users in it")
 
 
 def own_host() -> str:
@@ -62,7 +62,7 @@ def located(endpoint: Mapping[str, Any], addresses: Mapping[str, str]) -> Endpoi
 
 
 def assignment_of(data: Mapping[str, Any], study: Mapping[str, Any], images: ImageSet) -> Assignment:
-    """An assignment with every request at hand, from the messages about the cell and the study."""
+    """An assignment with every request prepared, from the messages about the cell and the study."""
     prepare_memory()
     endpoint = located(data["endpoint"], data["addresses"])
     check_secured(endpoint)  # of one that comes late nobody has asked whether it reaches its endpoints
@@ -114,26 +114,27 @@ def check_files(users: int) -> None:
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if users + OTHER_FILES > most:
         raise StudyError(
-            f"host {own_host()}: {users:,} users of one worker need some {users + OTHER_FILES:,} open files,"
-            f" and a process there may have {most:,}; raise `ulimit -n`, or spread them over more workers"
+            f"host {own_host()}: {users:,} users on one worker need about {users + OTHER_FILES:,} open files,"
+            f" and a process there may open {most:,}; raise `ulimit -n`, or spread them over more workers"
             " (--processes)"
         )
 
 
 def check_reach(endpoint: Endpoint) -> None:
-    """Raises StudyError where this host gets no connection to an endpoint, or lacks what secures it."""
+    """Raises StudyError where this host cannot connect to an endpoint, or lacks what secures it."""
     check_secured(endpoint)
     try:
-        with gevent.Timeout(REACH_S, TimeoutError("no answer in time")):
+        with gevent.Timeout(REACH_S, TimeoutError("no answer within the timeout")):
             connect(endpoint).close()
     except ssl.SSLError as error:
         raise StudyError(
-            f"host {own_host()} gets no TLS with {endpoint.name} at {endpoint.address}: {tls_fault(error)};"
-            " see its clock, and the files of --tls-ca and --tls-client-cert there"
+            f"host {own_host()} cannot set up TLS with {endpoint.name} at {endpoint.address}:"
+            f" {tls_fault(error)};"
+            " check its clock, and the files given by --tls-ca and --tls-client-cert there"
         ) from error
     except OSError as error:
         raise StudyError(
-            f"host {own_host()} gets no connection to {endpoint.name} at {endpoint.address}"
+            f"host {own_host()} cannot connect to {endpoint.name} at {endpoint.address}"
             f" ({error.strerror or error}); give a URL that every host can reach"
         ) from error
 
@@ -150,7 +151,7 @@ def check_secured(endpoint: Endpoint) -> None:
 def keep_memory(library: ctypes.CDLL | None = None) -> bool:
     """Have the C library keep freed memory for the next request; whether it could be told.
 
-    glibc hands what is freed at the end of its heap back to the kernel, and maps large blocks anew. A request
+    glibc returns what is freed at the end of its heap to the kernel, and maps large blocks again. A request
     of 32 pictures then costs some ten thousand page faults, tens of milliseconds on virtual machines: several
     times what writing its tensor takes, and a client that runs for a while in other memory does not pay them.
     """

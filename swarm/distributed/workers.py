@@ -1,4 +1,4 @@
-"""The master's view of its workers: who is there, who carries which cell, and waiting for their answers."""
+"""The master's view of its workers: who is connected, who runs which cell, and waiting for answers."""
 
 from locust.runners import STATE_MISSING, MasterRunner, Runner
 
@@ -14,9 +14,9 @@ from swarm.distributed.protocol import ASK, HELLO, PARTING, REPLY, careful, is_h
 from swarm.errors import RunFailedError
 
 SILENCE_S = 3.0
-"""A worker tells how it fares each second; one that has not for so long is lost, or of no use."""
+"""A worker reports its state every second; one silent for this long is lost."""
 BUSY_S = 1.0
-"""A master that has not looked for so long cannot blame the workers for what it has not heard."""
+"""A master that was busy for this long cannot blame the workers for their silence."""
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Answers:
 
 
 class Workers:
-    """Asks every worker at once, on Locust's own link; on a single process, the one at home."""
+    """Asks every worker at once, on Locust's own link; in a single process, the local one."""
 
     def __init__(self, runner: Runner, say: Callable[[str], None]) -> None:
         self._runner = runner
@@ -46,7 +46,7 @@ class Workers:
         self._last_words: dict[str, dict[str, Any]] = {}
         self._hosts: dict[str, str] = {}
         self._seated: set[str] | None = None
-        """Who has a part in the cell under way, where it names a number; else everybody has."""
+        """The workers that take part in the current cell, where it names a number; else all do."""
         runner.register_message(REPLY, careful(REPLY, is_reply, self._on_reply))
         runner.register_message(HELLO, careful(HELLO, is_hello, self._on_hello))
         runner.register_message(PARTING, careful(PARTING, is_parting, self._on_parting))
@@ -90,7 +90,7 @@ class Workers:
         self._seat()
 
     def _seat(self) -> None:
-        """Tell Locust's dispatcher, which would spread users over everybody."""
+        """Tell Locust's dispatcher, which would spread users over all workers."""
         runner = self._runner
         if not isinstance(runner, MasterRunner) or runner._users_dispatcher is None:
             return
@@ -104,7 +104,7 @@ class Workers:
                 dispatcher.remove_worker(node)
 
     def keep_seats(self) -> list[str]:
-        """The names of those sent home, since Locust has given them users that others are to have.
+        """The names of those dismissed, since Locust has given them users meant for others.
 
         It does so with a worker that comes, or comes back, whether the cell has a seat for it or not.
         """
@@ -130,7 +130,7 @@ class Workers:
         return f"w{self._runner.get_worker_index(worker)}"
 
     def drop(self, worker: str) -> None:
-        """Forget a lost worker for good; should it live, it is sent home: it would go on sending unasked.
+        """Forget a lost worker for good; if it is still alive, it is dismissed: it would keep sending.
 
         Locust itself would give its users to the others a minute later, and users of every class at that.
         """
@@ -187,7 +187,7 @@ class Workers:
             answers.replies[msg.node_id] = data
         elif answers is None and "error" in data:
             # Only a late worker answers a question that is closed; with others' pictures it is of no use.
-            self._say(f"worker {self.name(msg.node_id)} cannot take part and is sent home: {data['error']}")
+            self._say(f"worker {self.name(msg.node_id)} cannot take part and is dismissed: {data['error']}")
             self._runner.send_message("quit", None, msg.node_id)
 
     def _on_parting(self, msg: Any, **_: Any) -> None:
@@ -205,14 +205,14 @@ class Workers:
 
 
 class RunWorkers:
-    """The workers of one run; `heard` says when each was last heard of, by `clock`."""
+    """The workers of one run; `heard` has the time of each one's last message, by `clock`."""
 
     def __init__(self, workers: Workers, heard: Mapping[str, float], clock: Callable[[], float]) -> None:
         self._workers, self._heard, self._clock = workers, heard, clock
         self._since = self._looked = clock()
         workers.drop_missing()
         self.ids = workers.taking_part()
-        """Whoever is there when the run begins, less those that are lost, with those that come."""
+        """The workers present when the run begins, without the lost ones, with those that join."""
         self._came: dict[str, float] = {}
 
     def begin_phase(self) -> None:
@@ -230,7 +230,7 @@ class RunWorkers:
         return len({self._workers.host(worker) for worker in self.ids})
 
     def lost(self) -> list[str]:
-        """Those that have gone or fallen silent since the last look."""
+        """Those that have left or gone silent since the last check."""
         now = self._clock()
         if now - self._looked > BUSY_S:
             self._since = now
@@ -269,7 +269,7 @@ def seated(by_host: Mapping[str, Sequence[str]], workers: int, hosts: int) -> li
     ['a', 'c']
     """
     if len(by_host) < hosts:
-        raise RunFailedError(f"it asks for {hosts} hosts and {len(by_host)} are there")
+        raise RunFailedError(f"it asks for {hosts} hosts and {len(by_host)} are available")
     # Where not all are needed, those with most room.
     roomy = sorted(by_host.values(), key=len, reverse=True)[:hosts]
     chosen = roomy or list(by_host.values())

@@ -24,7 +24,7 @@ from swarm.hosts.prepare import CheckoutArchive, gather
 
 MOST_MB = 60
 PART_MB = 56
-"""By itself: beside a checkout of ours, a part then goes through a door of 64 MiB."""
+"""Together with a checkout, a part still fits through an upload limit of 64 MiB."""
 REQUIREMENTS = ("requirements-client.txt", "requirements-server.txt", "requirements-triton.txt")
 OF_CUDA = ("nvidia-cu", "nvidia-n", "cuda-")
 GLIBC = (35, 34, 31, 28, 27, 24, 17, 12, 5)
@@ -53,7 +53,7 @@ def main(argv: Sequence[str]) -> int:
     if not 0 < options.part_mb <= MOST_MB:
         parser.error(f"--part-mb takes megabytes up to {MOST_MB}")
     if options.out.exists() and not (options.out / MANIFEST).exists():
-        parser.error(f"--out {options.out}: is there and no pack; name another folder, or remove it")
+        parser.error(f"--out {options.out}: exists and is not a pack; name another folder, or remove it")
     try:
         options.out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=options.out.parent, prefix="gpu-pack-") as scratch:
@@ -74,7 +74,7 @@ def build(scratch: Path, python: str, part_bytes: int) -> Path:
         folder.mkdir()
     archive = gather(scratch)
     if archive.changed:
-        print(f"changes that are not committed are not in it: it holds {archive.commit}", flush=True)
+        print(f"uncommitted changes are not included: the pack holds {archive.commit}", flush=True)
     archive_sources(archive, files / SOURCES)
     print(f"fetching packages for Python {python}...", flush=True)
     fetch(closure(python), python, files)
@@ -137,7 +137,9 @@ def binned(files: Iterable[Path], most_bytes: int) -> list[PackPart]:
     for file in sorted(files, key=lambda one: -taken(one)):
         if taken(file) + END_BYTES > most_bytes:
             size_mb = file.stat().st_size / 1e6
-            raise UsageError(f"--part-mb: {file.name} alone has {size_mb:.1f} MB; give more, up to {MOST_MB}")
+            raise UsageError(
+                f"--part-mb: {file.name} alone has {size_mb:.1f} MB; give a larger size, up to {MOST_MB}"
+            )
         fits = (one for one in bins if sum(map(taken, one)) + taken(file) + END_BYTES <= most_bytes)
         if (found := next(fits, None)) is None:
             bins.append(found := [])
@@ -146,7 +148,7 @@ def binned(files: Iterable[Path], most_bytes: int) -> list[PackPart]:
 
 
 BLOCK, END_BYTES = 512, 10_240
-"""A tar file's: what names and sizes are rounded up to, and the empty record at its end."""
+"""A tar file's: the block size that names and contents are padded to, and the empty record at its end."""
 
 
 def taken(file: Path) -> int:
@@ -185,8 +187,8 @@ def _output(command: Sequence[str], name: str) -> str:
         command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, "NO_COLOR": "1"}
     )
     if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["it did not say why"])[-1]
-        raise UsageError(f"the packages cannot be had: {name} ended with {done.returncode}: {last}")
+        last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise UsageError(f"the packages cannot be downloaded: {name} ended with {done.returncode}: {last}")
     return done.stdout
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean
 
 HEADS = ("step", "cell", "images/s", "p50 ms", "util %", "W", "J/image", "readings", "SM MHz", "memory GB")
-NONE = "no GPU told of its power, clock or memory"
+NONE = "no GPU reported its power, clock or memory"
 
 
 def rows(step: str, folder: Path) -> Iterator[tuple[str, ...]]:

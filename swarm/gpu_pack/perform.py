@@ -1,4 +1,4 @@
-"""Run the steps of a pack in the time there is; what is done is kept, and the next call does the others."""
+"""Run the steps of a pack in the given time; what is done is kept, and the next call does the rest."""
 
 import argparse
 import io
@@ -22,11 +22,11 @@ from swarm.hosts.facts import commit
 from swarm.hosts.host import ROOT
 
 RESERVE_S = 20.0
-"""Before the end of a call a running study is told to end, which then writes what it has."""
+"""This long before the end of a call a running study is stopped; it then writes what it has."""
 TOO_LONG_S = 15.0
-"""How long it may take for that."""
+"""How long that may take."""
 DOCTOR_S = 180.0
-"""A GPU that has just woken up takes its time."""
+"""A GPU that has just woken up is slow to answer."""
 MOST_BYTES = 15_000_000
 KEPT = (
     "report.html",
@@ -37,12 +37,12 @@ KEPT = (
     "ledger.jsonl",
     "results.parquet",
 )
-"""Of a study's folder, in the order they are kept until there is no more room."""
+"""Of a study's folder, kept in this order until the size limit is reached."""
 DONE, FAILED, CUT, LEFT, SKIPPED = "done", "failed", "cut", "left", "skipped"
 SETTLED = (DONE, SKIPPED)
 USAGE, INCONCLUSIVE = 2, 3
 LOG_BYTES = 1_000_000
-"""Of the end of each server's log."""
+"""Bytes kept of the end of each server's log."""
 
 
 @dataclass
@@ -99,7 +99,7 @@ def names(text: str) -> tuple[str, ...]:
     known = [step.name for step in STEPS]
     for one in given:
         if not any(name.startswith(one) for name in known):
-            raise argparse.ArgumentTypeError(f"{one!r} is no step; they are {', '.join(known)}")
+            raise argparse.ArgumentTypeError(f"{one!r} is not a step; the steps are {', '.join(known)}")
     return tuple(name for name in known if any(name.startswith(one) for one in given))
 
 
@@ -109,7 +109,7 @@ def ask_doctor(small: bool) -> LentHost | None:
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, timeout=DOCTOR_S)
     except subprocess.TimeoutExpired:
-        print(f"doctor --gpu has not answered within {DOCTOR_S:.0f} s: run it by itself.", file=sys.stderr)
+        print(f"doctor --gpu has not answered within {DOCTOR_S:.0f} s: run it on its own.", file=sys.stderr)
         return None
     if done.returncode:
         return None
@@ -119,7 +119,7 @@ def ask_doctor(small: bool) -> LentHost | None:
 
 
 class Marks:
-    """What has become of each step, a file each; `of_run` is what must be the same for it to count."""
+    """The state of each step, in a file each; `of_run` is what must be the same for it to count."""
 
     def __init__(self, folder: Path, of_run: dict[str, Any]) -> None:
         self._folder, self._of_run = folder, of_run
@@ -186,7 +186,7 @@ def run_step(
     now_s: Callable[[], float],
     without: str = "",
 ) -> int | None:
-    """Run one, and keep its results whatever becomes of it; its exit code, None where it was cut."""
+    """Run one, and keep its results however it ends; its exit code, None if it was cut short."""
     results = places.home / "results" / step.name
     # Of a run that failed or was cut, which this one takes the place of.
     shutil.rmtree(results, ignore_errors=True)
@@ -205,7 +205,7 @@ def run_step(
 
 
 def state_of(code: int | None, results: Path) -> str:
-    """What has become of a step, by its exit code; without a report nothing is done."""
+    """The state of a step, by its exit code; it is not done without a report."""
     if code is None:
         return CUT
     return DONE if code in (0, INCONCLUSIVE) and any(results.glob("*/report.html")) else FAILED
@@ -228,7 +228,7 @@ def run_for(command: Sequence[str], log: Path, seconds: float) -> int | None:
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Have a study end as by Ctrl-C, and what is left of it after a while be killed."""
+    """End a study as by Ctrl-C, and kill what is left of it after a while."""
     try:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
@@ -273,7 +273,7 @@ def first_finding(folder: Path | None) -> str:
 
 def last_line(log: Path) -> str:
     """What a log ends with."""
-    return (log.read_text(errors="replace").strip().splitlines() or ["it said nothing"])[-1][:300]
+    return (log.read_text(errors="replace").strip().splitlines() or ["no output"])[-1][:300]
 
 
 def verdict(states: Sequence[str]) -> int:

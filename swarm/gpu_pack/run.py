@@ -30,7 +30,7 @@ Part = dict[str, Any]
 
 
 class PackError(Exception):
-    """Why the pack cannot be used: one sentence with the mend, and the exit code."""
+    """Why the pack cannot be used: one sentence with the fix, and the exit code."""
 
     def __init__(self, text: str, code: int = SET_UP_ERROR) -> None:
         super().__init__(text)
@@ -91,7 +91,10 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         help="results (default: %(default)s)",
     )
     parser.add_argument(
-        "--minutes", type=float, default=9.0, help="most that this call takes (default: %(default)g)"
+        "--minutes",
+        type=float,
+        default=9.0,
+        help="the longest that this call may take (default: %(default)g)",
     )
     parser.add_argument(
         "--steps", default="", metavar="NAME,...", help="only these (default: all that are left)"
@@ -100,9 +103,11 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     options = parser.parse_args(argv)
     options.home, options.out = options.home.resolve(), options.out.resolve()
     if any(letter in str(options.home) for letter in " '\""):
-        parser.error(f"--home {options.home}: tritonserver takes no path with spaces or quotes; give another")
+        parser.error(
+            f"--home {options.home}: tritonserver cannot use a path with spaces or quotes; give another"
+        )
     if not options.minutes > 0:
-        parser.error("--minutes takes minutes, more than 0")
+        parser.error("--minutes must be more than 0")
     return options
 
 
@@ -112,7 +117,7 @@ def read_manifest(pack: Path) -> dict[str, Any]:
         found = json.loads((pack / MANIFEST).read_text())
         return {name: found[name] for name in ("python", "commit", "parts")}
     except (OSError, ValueError, KeyError, TypeError):
-        raise PackError(f"{pack / MANIFEST} is missing or damaged: copy it again, with every call.") from None
+        raise PackError(f"{pack / MANIFEST} is missing or damaged: copy it again.") from None
 
 
 def check_host(manifest: dict[str, Any]) -> None:
@@ -120,12 +125,13 @@ def check_host(manifest: dict[str, Any]) -> None:
     here = ".".join(map(str, sys.version_info[:2]))
     if here != manifest["python"]:
         raise PackError(
-            f"the pack is for Python {manifest['python']}, and {sys.executable} is {here}: run it by that, "
-            f"or make one by `make gpu-pack ARGS='--python {here}'`."
+            f"the pack is for Python {manifest['python']}, and {sys.executable} is {here}: run it with"
+            f" that, or "
+            f"make a pack with `make gpu-pack ARGS='--python {here}'`."
         )
     if importlib.util.find_spec("torch") is None:
         raise PackError(
-            f"{sys.executable} has no PyTorch: run it by the Python that has, `PYTHON gpu-pack/run`."
+            f"{sys.executable} has no PyTorch: run it with the Python that has it, `PYTHON gpu-pack/run`."
         )
 
 
@@ -156,16 +162,18 @@ def unpack(file: Path, part: Part, home: Path) -> None:
     """One part's files into `home`/files, all or none of them. Raises PackError."""
     again = f"copy it again: {file} is broken"
     if digest(file) != part["sha256"]:
-        raise PackError(f"{part['name']} is not what was packed (its SHA-256 is another): copy it again.")
+        raise PackError(f"{part['name']} is not what was packed (its SHA-256 differs): copy it again.")
     with tempfile.TemporaryDirectory(dir=home) as scratch:
         try:
             with tarfile.open(file) as packed:
                 packed.extractall(scratch, filter="data")
         except (tarfile.TarError, OSError) as error:
-            raise PackError(f"{part['name']} cannot be unpacked ({error}): make room, or {again}.") from None
+            raise PackError(
+                f"{part['name']} cannot be unpacked ({error}): free some space, or {again}."
+            ) from None
         for name, sha256 in part["files"].items():
             if not Path(scratch, name).is_file() or digest(Path(scratch, name)) != sha256:
-                raise PackError(f"{part['name']} has no {name} as it was packed: make the pack anew.")
+                raise PackError(f"{part['name']} has no {name} as it was packed: rebuild the pack.")
         (home / "files").mkdir(exist_ok=True)
         for name in part["files"]:
             Path(scratch, name).replace(home / "files" / name)
@@ -200,7 +208,7 @@ def set_up(manifest: dict[str, Any], home: Path) -> Path:
     for command in (make, [sys.executable, f"{pip}/pip", "--python", str(python), *install, *wheels]):
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode:
-            last = (done.stdout.strip().splitlines() or ["without a word"])[-1]
+            last = (done.stdout.strip().splitlines() or ["without output"])[-1]
             raise PackError(
                 f"the environment cannot be made: `{' '.join(command[:4])} ...` ended with: {last}"
             )

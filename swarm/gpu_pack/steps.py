@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 ALONE = "pytorch"
 FIVE = (ALONE, "torch", "inductor")
-"""What runs wherever PyTorch does: the service, and its model behind Triton, in five ways."""
+"""What runs wherever PyTorch runs: the service, and its model behind Triton, in five ways."""
 RUNTIMES = ("onnx", "trt")
-"""What runs where its own runtime is there as well; TensorRT's engine is of half precision."""
+"""What runs where its own runtime is installed too; TensorRT's engine has half precision."""
 RISKY = "inductor"
 """The server that compiles as it starts."""
 LINKS = "links"
@@ -17,7 +17,7 @@ SMALL_S = 60.0
 
 FEW = "--iterations 3 --seconds 1 --warm-up 1"
 SHORT = "--iterations 10 --seconds 1.5 --warm-up 1"
-"""Of each run; what a run of a pack takes besides, 2 s, is more."""
+"""Seconds of each run; the overhead of a run of a pack, 2 s, is more than the ramp."""
 
 
 class LentHost(NamedTuple):
@@ -37,7 +37,7 @@ class LentHost(NamedTuple):
 
     def lack_of(self, among: tuple[str, ...]) -> str:
         """Why the first of these servers cannot run."""
-        return next(filter(None, (self.lacks.get(server, "it is unknown here") for server in among)), "")
+        return next(filter(None, (self.lacks.get(server, "unknown here") for server in among)), "")
 
     def without(self, server: str, why: str) -> "LentHost":
         """The same host where a server has been found not to start."""
@@ -45,7 +45,7 @@ class LentHost(NamedTuple):
 
     def runs(self, what: str) -> bool:
         """Whether nothing lacks for it."""
-        return not self.lacks.get(what, "it is unknown here")
+        return not self.lacks.get(what, "unknown here")
 
 
 Options = Callable[[LentHost], tuple[str, ...] | str]
@@ -139,4 +139,4 @@ STEPS = (
     PackStep("g-runtimes", "ONNX Runtime and TensorRT on the GPU, where they are", 120, runtimes),
     PackStep("h-repeats", "the five in float32 three times, which hypotheses need", 250, repeated),
 )
-"""Step e, energy, clocks and memory, is read off the others' results (energy.py)."""
+"""Step e, energy, clocks and memory, is computed from the others' results (energy.py)."""

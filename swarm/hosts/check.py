@@ -1,4 +1,4 @@
-"""Whether a host is fit for client processes: what it says of itself, and its clock beside ours."""
+"""Whether a host can run client processes: its own facts, and its clock compared with ours."""
 
 import json
 import os
@@ -21,12 +21,12 @@ PATIENCE_S = 15.0
 EXCHANGES = 10
 PREPARE = "run python -m swarm hosts prepare"
 LARGEST_OFFSET_NS = 500_000_000
-"""Phases begin at one moment by all hosts' clocks; a start more than a second away is not heeded at all."""
+"""Phases begin at one moment on all hosts' clocks; a start more than a second away is ignored."""
 LEAST_FILES = 1024
 
 
 class HostError(SwarmError):
-    """Says which host cannot be used, why, and the mend."""
+    """Says which host cannot be used, why, and the fix."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _versions(facts: HostFacts, own: HostFacts) -> Iterator[Problem]:
         if facts.packages.get(name) != version
     ]
     if differing:
-        yield Problem(f"other packages than here: {', '.join(differing)}: {PREPARE}")
+        yield Problem(f"packages differ from those here: {', '.join(differing)}: {PREPARE}")
 
 
 def _commits(theirs: str, ours: str) -> Iterator[Problem]:
@@ -101,9 +101,7 @@ def _commits(theirs: str, ours: str) -> Iterator[Problem]:
         )
     elif theirs != ours:
         where = "there" if theirs.endswith("+") else "here"
-        yield Problem(
-            f"the checkout {where} has changes that are not committed, so workers may differ", fatal=False
-        )
+        yield Problem(f"the checkout {where} has uncommitted changes, so workers may differ", fatal=False)
 
 
 def _clock(facts: HostFacts) -> Iterator[Problem]:
@@ -112,17 +110,18 @@ def _clock(facts: HostFacts) -> Iterator[Problem]:
         return
     way = "ahead of" if facts.clock_offset_ns > 0 else "behind"
     offset_s = abs(facts.clock_offset_ns) / 1e9
-    yield Problem(f"its clock is {offset_s:.1f} s {way} ours: let both follow the same time server (NTP)")
+    yield Problem(f"its clock is {offset_s:.1f} s {way} ours: synchronise both to the same time server (NTP)")
 
 
 def _room(facts: HostFacts, workers: int) -> Iterator[Problem]:
     if facts.files_soft is not None and facts.files_soft < LEAST_FILES:
         yield Problem(
-            f"a process there may open {facts.files_soft} files: raise `ulimit -n` to {LEAST_FILES} or more"
+            f"a process there may open only {facts.files_soft} files: raise `ulimit -n` to {LEAST_FILES}"
+            f" or more"
         )
     if facts.cores and workers > facts.cores:
         yield Problem(
-            f"{workers} workers share {facts.cores} cores, and each can use one: they may be the limit",
+            f"{workers} workers share {facts.cores} cores, and each can use one: they may be the bottleneck",
             fatal=False,
         )
 
@@ -139,7 +138,7 @@ def check(host: Host, patience_s: float = PATIENCE_S) -> HostFacts:
         except (OSError, ValueError):
             said = _why_silent(host.spec, process, errors)
             if late.is_set():
-                said = f"does not answer within {patience_s:g} s: look whether it is overloaded"
+                said = f"does not answer within {patience_s:g} s: check whether it is overloaded"
             raise HostError(f"host {host.spec.name} {said}") from None
         finally:
             timer.cancel()
@@ -149,7 +148,7 @@ def check(host: Host, patience_s: float = PATIENCE_S) -> HostFacts:
 
 
 def _start(host: Host, errors: IO[bytes]) -> subprocess.Popen[bytes]:
-    """A process that answers each question with one line; neither waits in a buffer of ours."""
+    """A process that answers each question with one line; neither waits in one of our buffers."""
     command = host.facts_command()
     pipe = subprocess.PIPE
     try:
@@ -159,7 +158,7 @@ def _start(host: Host, errors: IO[bytes]) -> subprocess.Popen[bytes]:
         )
     except OSError as error:
         raise HostError(
-            f"host {host.spec.name} cannot be asked: {command[0]} does not start here ({error.strerror})"
+            f"host {host.spec.name} cannot be checked: {command[0]} does not start here ({error.strerror})"
         ) from None
 
 
@@ -202,13 +201,13 @@ def _why_silent(spec: HostSpec, process: subprocess.Popen[bytes], errors: IO[byt
     said = last_line(errors.read())
     if spec.kind == "ssh" and code == SSH_FAILED:
         return unreachable(spec, said)
-    return f"has no inferswarm that runs (`{said or f'exit code {code}'}`): {PREPARE}"
+    return f"has no working inferswarm (`{said or f'exit code {code}'}`): {PREPARE}"
 
 
 def unreachable(spec: HostSpec, said: str) -> str:
     """What is wrong with an ssh host where ssh itself fails, and says this."""
-    mend = f"mend that until `ssh {spec.address}` logs in without a question"
-    return f"cannot be reached: ssh says `{said}`: {mend}"
+    fix = f"fix that until `ssh {spec.address}` logs in without a question"
+    return f"cannot be reached: ssh says `{said}`: {fix}"
 
 
 def last_line(said: bytes) -> str:
@@ -220,7 +219,7 @@ def last_line(said: bytes) -> str:
 def clock_of(exchanges: Sequence[tuple[int, int, int]]) -> tuple[int, int]:
     """How far the other clock is ahead, and the doubt in it, both in ns, of (before, theirs, after).
 
-    The exchange with the shortest round trip knows best: theirs was read at some moment within it.
+    The exchange with the shortest round trip is the most precise: theirs was read during it.
     """
     before, theirs, after = min(exchanges, key=lambda exchange: exchange[2] - exchange[0])
     return theirs - (before + after) // 2, (after - before + 1) // 2

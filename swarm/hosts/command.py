@@ -31,31 +31,34 @@ A hosts file names places that client processes run on:
   [[host]]
   name = "frankfurt"
   kind = "ssh"
-  address = "bench@10.0.0.7"    # as ssh takes it; it must log in without a question
-  port = 22                     # optional, as are all the following
+  address = "bench@10.0.0.7"    # as ssh takes it; it must log in without a prompt
+  port = 22                     # optional, like everything below
   identity = "~/.ssh/bench"     # a private key
-  path = "inferswarm"           # the checkout there, from the user's home
-  python = "python3.11"         # what makes the virtual environment there
+  path = "inferswarm"           # the checkout there, relative to the user's home
+  python = "python3.11"         # used to make the virtual environment there
 """
 
 
 def main(argv: list[str]) -> int:
-    """Run one command; 2 where a host is not fit. Raises SwarmError where a file or an option will not do."""
+    """Run one command; 2 if a host cannot be used. Raises SwarmError if a file or an option is not valid."""
     arguments = parser().parse_args(argv)
     return int(arguments.run(arguments))
 
 
 def parser() -> argparse.ArgumentParser:
     """The command line: one sub-command for each thing to do."""
-    top = Parser(prog="python -m swarm hosts", description="Client hosts, before a study runs on them.")
+    top = Parser(
+        prog="python -m swarm hosts",
+        description="Check and prepare client hosts before a study runs on them.",
+    )
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     form = argparse.RawDescriptionHelpFormatter
     checked = commands.add_parser(
         "check",
         formatter_class=form,
-        help="ask every host what it is, and say what is wrong with it",
-        description="Asks every host for its versions, commit, limits and clock, and prints them with what\n"
-        "is wrong. Exit code: 0 where all hosts are fit, 2 where one is not.",
+        help="check every host, and report its problems",
+        description="Reads every host's versions, commit, limits and clock, and prints them with any\n"
+        "problems. Exit code: 0 if all hosts can be used, 2 otherwise.",
         epilog=EXAMPLE,
     )
     checked.add_argument(
@@ -63,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
         nargs="?",
         default="",
         metavar="FILE|N",
-        help="a hosts file, or how many hosts on this machine (default: hosts.toml, else this machine)",
+        help="a hosts file, or a number of hosts on this machine (default: hosts.toml, else this machine)",
     )
     add_ssh_config(checked)
     checked.set_defaults(run=run_check)
@@ -72,8 +75,8 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=form,
         help="send this checkout to every ssh host and install what workers need there",
         description="For every ssh host: sends this checkout's last commit, makes .venv there, installs\n"
-        "requirements-client.lock, and checks the host. It may be done again at any time.\n"
-        "Exit code: 0 where all hosts are fit, 2 where one is not.",
+        "requirements-client.lock, and checks the host. It can be repeated at any time.\n"
+        "Exit code: 0 if all hosts can be used, 2 otherwise.",
         epilog=EXAMPLE,
     )
     prepared.add_argument("hosts", nargs="?", default=str(DEFAULT_FILE), metavar="FILE", help="a hosts file")
@@ -97,7 +100,7 @@ def run_prepare(arguments: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="inferswarm-") as folder:
         source = gather(Path(folder), arguments.wheels)
         if source.changed:
-            say(f"changes that are not committed are not sent: hosts get {source.commit} as it is")
+            say(f"uncommitted changes are not sent: hosts get commit {source.commit}")
         for spec in specs:
             if spec.kind == "ssh":
                 prepare(spec, steps(spec, source), say)
@@ -153,7 +156,7 @@ def row(checked: Checked) -> list[str]:
     return [
         spec.name,
         spec.kind,
-        "made when it runs" if spec.kind == "netns" else "yes",
+        "created when the study runs" if spec.kind == "netns" else "yes",
         facts.python or "?",
         facts.packages.get("locust", "missing"),
         facts.commit or "?",

@@ -81,7 +81,7 @@ def read(path: Path) -> str:
 
 
 def main() -> int:
-    """Answer until nobody asks."""
+    """Answer until standard input closes."""
     for line in sys.stdin:
         match line.strip():
             case "time":

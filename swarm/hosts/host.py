@@ -1,4 +1,4 @@
-"""A place that Locust workers run on: the command lines that start them there, and what ssh is told for it.
+"""A host that Locust workers run on: the command lines that start them there, and what ssh is told for it.
 
 The variables with tokens go by name: who starts processes elsewhere hands them on without looking inside.
 """
@@ -19,14 +19,14 @@ ROOT = Path(__file__).resolve().parents[2]
 SUPERVISOR, FACTS = "swarm/launcher/supervisor.py", "swarm/hosts/facts.py"
 OWN_SUPERVISOR = [sys.executable, "-I", "-S", str(ROOT / SUPERVISOR)]
 FIRST_PORT, PORTS = 20_000, 10_000
-"""Tunnels' ports: below those that Linux gives to outgoing connections, one of which could hold it."""
+"""Tunnels' ports: below those that Linux gives to outgoing connections, which could occupy one."""
 
 HOST_VARIABLE = "INFERSWARM_HOST"
 """Names the host that a worker runs on, in its environment."""
 PYTHON = ".venv/bin/python"
-"""What runs on a host that was prepared, from its checkout."""
+"""The Python of a prepared host, relative to its checkout."""
 SSH_OPTIONS = {
-    # Nobody is there to be asked.
+    # There is no prompt.
     "BatchMode": "yes",
     "ConnectTimeout": "10",
     "ServerAliveInterval": "5",
@@ -42,9 +42,9 @@ SSH_OPTIONS = {
 SSH_FAILED = 255
 """ssh's exit code where ssh itself failed, and not the command there."""
 PORT_TAKEN = "remote port forwarding failed"
-"""What ssh says before it ends with `SSH_FAILED` where a tunnel's port is taken there: try another."""
+"""What ssh prints before it ends with `SSH_FAILED` if a tunnel's port is taken there: try another."""
 VARIABLE = re.compile(r"INFERSWARM_(?:[A-Z0-9_]+_)?TOKEN")
-"""As `users.redact` has it, which imports Locust by the way."""
+"""The same as in `users.redact`, whose import would import Locust."""
 
 
 class Host:
@@ -72,7 +72,7 @@ class Host:
         if self.spec.kind == "ssh":
             port = next(self.ports)
             worker = _worker(PYTHON, arguments, ("127.0.0.1", port))
-            # What is on a command line, everybody on that machine can read.
+            # Every user of that machine can read a command line.
             secrets = sorted(name for name, value in os.environ.items() if value and VARIABLE.fullmatch(name))
             tell, told = ([f"--tell={','.join(secrets)}"], ["--told"]) if secrets else ([], [])
             there = in_checkout(self.spec, [PYTHON, "-I", "-S", SUPERVISOR, *told, *named, "--", *worker])
@@ -94,7 +94,7 @@ class Host:
         whole = Path(path).resolve()
         if not whole.is_relative_to(ROOT):
             raise UsageError(
-                f"-f {path}: host {self.spec.name} has this checkout and no other files: "
+                f"-f {path}: host {self.spec.name} has only this checkout's files: "
                 f"put the locustfile into {ROOT}, and run python -m swarm hosts prepare"
             )
         return whole.relative_to(ROOT).as_posix()

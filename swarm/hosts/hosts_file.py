@@ -15,16 +15,16 @@ from reports.ledger.files import parsed_toml, whole_file
 from swarm.errors import UsageError
 
 MOST_HOSTS = 250
-"""On one machine: each has an address of its own in one network."""
+"""On one machine: each has its own address in one network."""
 COMMON = ("name", "kind", "workers")
 FIELDS = {
     "process": COMMON,
     "netns": COMMON,
     "ssh": (*COMMON, "address", "port", "identity", "path", "python"),
 }
-"""What a host of each kind may have."""
+"""The fields that a host of each kind may have."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
-# Nothing that ssh takes for an option, or that a shell in somebody's ProxyCommand takes for its own.
+# Nothing that ssh takes for an option, or that a shell in a ProxyCommand would interpret.
 WORD = r"""(?!-)[^\s@'"`$\\;&<>|(){}]+"""
 Rule = tuple[re.Pattern[str] | range, str]
 TEXT: Rule = (re.compile(".+"), "give it a text in quotes")
@@ -38,14 +38,14 @@ RULES: dict[str, Rule] = {
     "port": (range(1, 65536), "give it a whole number from 1 to 65535, or leave it out"),
     "path": (
         re.compile("~(?:/.*)?|[^~].*"),
-        "give it a folder from the user's home there, or an absolute one",
+        "give it a folder relative to the user's home there, or an absolute one",
     ),
     "python": (
         re.compile("(?![~-])(?:.*/)?python[0-9.]*"),
         "give it a command such as python3.11, or an absolute path to one",
     ),
 }
-"""Of a field, what a text of it must match or which numbers it may be, and the mend; `TEXT` of all others."""
+"""By field: the pattern of its text, or its range of numbers, and the fix; `TEXT` for all others."""
 
 
 @dataclass(frozen=True)
@@ -86,30 +86,35 @@ def add_ssh_config(parser: argparse.ArgumentParser) -> None:
         "--ssh-config",
         default="",
         metavar="FILE",
-        help="what ssh's -F takes, for the ssh hosts of a hosts file: a file of yours, as ssh runs commands "
+        help="what ssh's -F takes, for the ssh hosts of a hosts file: a file that you trust, as ssh runs"
+        " commands "
         "that it names (default: ssh's own)",
     )
 
 
 def read_hosts(path: Path, ssh_config: str = "") -> list[HostSpec]:
-    """The hosts of a file, at least one. Raises UsageError, which names file, host, field and mend."""
+    """The hosts of a file, at least one. Raises UsageError, which names file, host, field and fix."""
     table = _load(path)
     config = _checked_config(ssh_config, path)
     unknown = sorted(table.keys() - {"host"})
     if unknown:
-        raise UsageError(f"{path}: {unknown[0]} is unknown: every host is a [[host]] with fields of its own")
+        raise UsageError(
+            f"{path}: {unknown[0]} is unknown: every host is a [[host]] table with its own fields"
+        )
     entries = table.get("host", [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise UsageError(f"{path}: host is one table: write [[host]], once for each host")
+        raise UsageError(f"{path}: host is a single table: write [[host]], once for each host")
     if not entries:
-        raise UsageError(f'{path}: it names no hosts: add a [[host]] with name = "near" and kind = "process"')
+        raise UsageError(
+            f'{path}: it defines no hosts: add a [[host]] with name = "near" and kind = "process"'
+        )
     specs = [
         replace(_spec(entry, _place(path, entry, number), path), config=config)
         for number, entry in enumerate(entries, 1)
     ]
     for name, times in Counter(spec.name for spec in specs).items():
         if times > 1:
-            raise UsageError(f"{path}: {times} hosts have the name {name}: give each host a name of its own")
+            raise UsageError(f"{path}: {times} hosts have the name {name}: give each host its own name")
     return specs
 
 
@@ -118,9 +123,7 @@ def _checked_config(ssh_config: str, path: Path) -> str:
         return ""
     try:
         if os.path.samefile(ssh_config, path):
-            raise UsageError(
-                f"--ssh-config {ssh_config}: is the hosts file: name a file that you wrote for ssh"
-            )
+            raise UsageError(f"--ssh-config {ssh_config}: is the hosts file: name an ssh configuration file")
         whole_file(ssh_config)
     except OSError as error:
         raise UsageError(
@@ -151,14 +154,14 @@ def _spec(entry: dict[str, Any], place: str, file: Path) -> HostSpec:
     for field, value in entry.items():
         if field == "config" and kind == "ssh":
             raise UsageError(
-                f"{place}: config is not a file's to name, as ssh runs commands that stand in it: give "
+                f"{place}: config cannot be set in a hosts file, as ssh runs commands in it: give "
                 "--ssh-config FILE"
             )
         if field not in known:
-            raise UsageError(f"{place}: {field} is unknown: a host of kind {kind} has {', '.join(known)}")
-        rule, mend = RULES.get(field, TEXT)
+            raise UsageError(f"{place}: {field} is unknown: a host of kind {kind} takes {', '.join(known)}")
+        rule, fix = RULES.get(field, TEXT)
         if not _fits(value, rule):
-            raise UsageError(f"{place}: {field}={_shown(value)}: {mend}")
+            raise UsageError(f"{place}: {field}={_shown(value)}: {fix}")
     for field in ("name", "address"):
         if field in known and field not in entry:
             raise UsageError(f"{place}: {field} is missing: {RULES[field][1]}")

@@ -16,8 +16,8 @@ from swarm.hosts.hosts_file import HostSpec
 
 WHEELS = ".wheels"
 LOCK = "requirements-client.lock"
-OWN_GIT = "a git checkout of its own lies there, and is left as it is"
-"""What is said of a host that follows a repository by itself: its files are not ours to overwrite."""
+OWN_GIT = "it has its own git checkout there, which is left as it is"
+"""The note on a host that has its own git checkout: its files are not overwritten."""
 LOOK = """\
 import sys
 if not (3, 11) <= sys.version_info[:2] <= (3, 14):
@@ -49,7 +49,7 @@ def pack(wheels: Path, file: Path) -> Path:
     found = sorted(wheels.glob("*.whl"))
     if not found:
         raise UsageError(
-            f"--wheels {wheels}: no wheels are there: fill it with "
+            f"--wheels {wheels}: has no wheels: fill it with "
             f"`python -m pip download --no-deps -r requirements-client.lock -d {wheels}`"
         )
     with tarfile.open(file, "w") as packed:
@@ -64,23 +64,23 @@ def _git(checkout: Path, *words: str) -> str:
             ["git", "-C", str(checkout), *words], stdin=subprocess.DEVNULL, capture_output=True
         )
     except OSError as error:
-        raise UsageError(f"git does not start ({error.strerror}): hosts are sent what git keeps") from None
+        raise UsageError(f"git does not start ({error.strerror}): hosts are sent a git commit") from None
     if done.returncode:
         said = last_line(done.stderr) or f"exit code {done.returncode}"
         raise UsageError(
-            f"{checkout}: git says `{said}`: hosts are sent a commit, so prepare them from a clone"
+            f"{checkout}: git says `{said}`: hosts are sent a git commit, so prepare them from a clone"
         )
     return done.stdout.decode(errors="replace").strip()
 
 
 @dataclass(frozen=True)
 class Step:
-    """One line of the host's shell, with the file that it reads from standard input, and the mend."""
+    """One line of the host's shell, with the file that it reads from standard input, and the fix."""
 
     about: str
     line: str
     sent: Path | None = None
-    mend: str = ""
+    fix: str = ""
 
 
 def steps(spec: HostSpec, source: CheckoutArchive) -> list[Step]:
@@ -88,16 +88,16 @@ def steps(spec: HostSpec, source: CheckoutArchive) -> list[Step]:
     found = [look(spec), send_checkout(spec, source), make_environment(spec)]
     if source.wheels:
         unpack = f"rm -rf {WHEELS} && mkdir {WHEELS} && tar -xf - -C {WHEELS}"
-        found.append(Step(f"sends wheels ({size(source.wheels)})", within(spec, unpack), source.wheels))
+        found.append(Step(f"sending wheels ({size(source.wheels)})", within(spec, unpack), source.wheels))
     return [*found, install(spec, from_wheels=bool(source.wheels))]
 
 
 def look(spec: HostSpec) -> Step:
     """Is the right Python there?"""
     return Step(
-        f"looks for {spec.python}",
+        f"looking for {spec.python}",
         f"{shlex.quote(spec.python)} -c {shlex.quote(LOOK)}",
-        mend="install Python 3.11 to 3.14 there, and name it with `python` in the hosts file",
+        fix="install Python 3.11 to 3.14 there, and name it with `python` in the hosts file",
     )
 
 
@@ -106,10 +106,10 @@ def send_checkout(spec: HostSpec, source: CheckoutArchive) -> Step:
     unpack = f"rm -f {COMMIT_FILE} && tar -xf - && echo {shlex.quote(source.commit)} > {COMMIT_FILE}"
     leave = f"cat > /dev/null; echo {shlex.quote(OWN_GIT)}"
     return Step(
-        f"sends the checkout at {source.commit} ({size(source.files)})",
+        f"sending the checkout at {source.commit} ({size(source.files)})",
         within(spec, f"if [ -e .git ]; then {leave}; else {unpack}; fi"),
         source.files,
-        mend=f"let {spec.path} there be a folder that {spec.address} may write to",
+        fix=f"make {spec.path} there a folder that {spec.address} can write to",
     )
 
 
@@ -117,9 +117,9 @@ def make_environment(spec: HostSpec) -> Step:
     """A virtual environment with pip, where there is none yet."""
     made = f"{PYTHON} -m pip --version > /dev/null 2>&1 || {shlex.quote(spec.python)} -m venv .venv"
     return Step(
-        "makes .venv",
+        "making .venv",
         within(spec, made),
-        mend=f"let `{spec.python} -m venv .venv` work there; on Debian that takes the package python3-venv",
+        fix=f"make `{spec.python} -m venv .venv` work there; on Debian that needs the package python3-venv",
     )
 
 
@@ -130,9 +130,9 @@ def install(spec: HostSpec, from_wheels: bool) -> Step:
     if from_wheels:
         line = f"{pip} --no-index --find-links {WHEELS} -r {LOCK} && rm -rf {WHEELS}"
     return Step(
-        f"installs {LOCK}",
+        f"installing {LOCK}",
         within(spec, line),
-        mend="a host without internet takes the packages from here, with --wheels DIR",
+        fix="for a host without internet, send the packages with --wheels DIR",
     )
 
 
@@ -167,5 +167,5 @@ def perform(spec: HostSpec, step: Step) -> str:
     if done.returncode == SSH_FAILED:
         raise HostError(f"host {spec.name} {unreachable(spec, said)}")
     if done.returncode:
-        raise HostError(f"host {spec.name}: it {step.about}, which failed (`{said}`): {step.mend}")
+        raise HostError(f"host {spec.name}: {step.about} failed (`{said}`): {step.fix}")
     return done.stdout.decode(errors="replace")

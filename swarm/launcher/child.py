@@ -1,4 +1,4 @@
-"""What the launcher is made of: signals that stop it, where workers go, and supervised processes."""
+"""Parts of the launcher: signals that stop it, the placement of workers, and supervised processes."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from swarm.owner import identity
 
 TAIL_LINES = 12
 STOP_S = 25.0
-"""How long a supervisor may take to end its process, over ssh as well."""
+"""How long a supervisor may take to end its process, also over ssh."""
 
 
 class StopSignal(BaseException):
@@ -31,7 +31,7 @@ class Signals:
     def __init__(self) -> None:
         self.count = 0
         self.over = False
-        """What has been made is being taken down, which nothing may cut short."""
+        """Everything is being shut down, which must not be interrupted."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._on_signal)
         # `nohup` has it ignored.

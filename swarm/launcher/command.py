@@ -1,4 +1,4 @@
-"""`python -m swarm run`: hosts, links, master and workers of one study, and all of them gone at its end."""
+"""`python -m swarm run`: hosts, links, master and workers of one study, all removed at its end."""
 
 import argparse
 import functools
@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from reports.format import plural
 from reports.ledger.axes import NO_LINK
 from reports.parser import Parser
 from swarm.errors import SwarmError, UsageError
@@ -40,16 +41,16 @@ GIVEN = frozenset(
         "--master-bind-port",
     }
 )  # fmt: skip
-"""Options that the launcher gives to Locust's master and workers."""
+"""Options that the launcher itself gives to Locust's master and workers."""
 POLL_S = 0.2
 ORDERLY_S = 90.0
-"""How long a study that is stopped may take to end its requests and write its report."""
+"""How long a stopped study may take to end its requests and write its report."""
 ALONE_S = 20.0
 """How long a master may take to notice that no worker is left."""
 WORKERS_S = 120
 """How long workers may take to connect."""
 INCONCLUSIVE, EXIT_CODES = 3, (0, 1, 2, 3)
-"""Of a master; whatever else it ends with, its study has no verdict."""
+"""Exit codes of a master that reached a verdict; with any other its study has none."""
 
 
 def parser() -> Parser:
@@ -59,7 +60,7 @@ def parser() -> Parser:
         allow_abbrev=False,
         description="Run a study on one or more client hosts: Locust's master here, its workers there,"
         " emulated links between them and the servers where asked, and one result folder.",
-        epilog="Locust's own options stand in `locust --help`.",
+        epilog="For Locust's own options see `locust --help`.",
     )
     made.add_argument("-f", "--locustfile", required=True, metavar="FILE", help="the study's locustfile")
     made.add_argument(
@@ -75,9 +76,9 @@ def parser() -> Parser:
         "--link",
         default=NO_LINK,
         metavar="NAME,…",
-        help="emulated links between hosts and embedded servers; see `python -m swarm link` (default: none)",
+        help="emulated links between hosts and embedded servers, see `python -m swarm link` (default: none)",
     )
-    made.add_argument("--links", default="", metavar="FILE", help="a file with link profiles of your own")
+    made.add_argument("--links", default="", metavar="FILE", help="a file with your own link profiles")
     add_ssh_config(made)
     made.add_argument("--web", action="store_true", help="Locust's web UI at http://127.0.0.1:8089")
     return made
@@ -94,10 +95,10 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         own.usage = "%(prog)s -f FILE [options of the launcher, the study and Locust]"
     options, rest = own.parse_known_args(argv)
     if options.workers < 0:
-        raise UsageError(f"--workers {options.workers}: give 1 or more")
+        raise UsageError(f"--workers {options.workers}: workers must be at least 1")
     for word in rest:
         if word.partition("=")[0] in GIVEN:
-            raise UsageError(f"{word}: master and workers are started here; leave it out")
+            raise UsageError(f"{word}: master and workers are started by this command; leave it out")
     return options, rest
 
 
@@ -108,7 +109,7 @@ def hosts_of(text: str, linked: bool, ssh_config: str = "") -> list[HostSpec]:
         if linked and spec.kind != "netns":
             raise UsageError(
                 f"--link: host {spec.name} is of kind {spec.kind}; only netns hosts have emulated links,"
-                " leave --link out or that host"
+                " leave out --link or that host"
             )
     return specs
 
@@ -161,12 +162,12 @@ class Launcher:
         self._hosts: list[Host] = []
         self._counts: list[int] = []
         self._workers: dict[SupervisedProcess, Callable[[], None] | None] = {}
-        """Those that run, with how to start one once more."""
+        """The running ones, each with what is needed to restart it."""
         self._about_hosts: list[dict[str, Any]] = []
         self._about_links: list[dict[str, Any]] = []
 
     def prepare(self, specs: Sequence[HostSpec], workers: int, profiles: Sequence[LinkProfile]) -> None:
-        """Make what must be made, and see whether all of it is fit. Raises SwarmError."""
+        """Build everything, and check that all of it works. Raises SwarmError."""
         self._counts = spread(specs, workers)
         if apart := [spec.name for spec in specs if spec.kind == "netns"]:
             self._network = self._undo.enter_context(Network(apart, profiles))
@@ -186,7 +187,7 @@ class Launcher:
             faults = problems(found.facts, own, workers)
             wrong += [f"host {name}: {fault}" for fault in faults if fault.fatal]
             warnings = "".join(f"; {fault}" for fault in faults if not fault.fatal)
-            say(f"host {name} ({kind}): {workers} worker(s){warnings}")
+            say(f"host {name} ({kind}): {plural(workers, 'worker')}{warnings}")
             facts = found.facts.to_record()
             self._about_hosts.append({"name": name, "kind": kind, "workers": workers, "facts": facts})
         if wrong:
@@ -226,7 +227,7 @@ class Launcher:
         locust = [sys.executable, "-m", "locust", *arguments, *bound]
         command = [*OWN_SUPERVISOR, f"--patience={ORDERLY_S:g}", "--", *locust]
         master = SupervisedProcess("master", command, None, self._launch(logs).to_environment())
-        # Workers are let go of first: a master that is still there then learns that they have left.
+        # Workers are released first: a master that still runs then learns that they have left.
         self._undo.enter_context(master)
         for host, count in zip(self._hosts, self._counts, strict=True):
             there = ["-f", host.locustfile(locustfile)]
@@ -262,7 +263,7 @@ class Launcher:
             if self._workers:
                 seen = time.monotonic()
             elif time.monotonic() - seen > ALONE_S:
-                say("no worker is left: the study is stopped")
+                say("no worker is left: stopping the study")
                 return self._stop(master)
             try:
                 if self._network:

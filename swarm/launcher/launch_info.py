@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "INFERSWARM_LAUNCH"
 BEGAN = "began"
-"""The file among the workers' logs that says that all of them are there."""
+"""The file beside the workers' logs that says that all workers have connected."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class LaunchInfo:
         known = [str(link["name"]) for link in self.links]
         for link in links:
             if link and link not in known:
-                made = f"the links made are {', '.join(known)}" if known else "no link has been made"
+                made = f"the links made are {', '.join(known)}" if known else "no link exists"
                 raise UsageError(f"--link {link}: {made}; run `python -m swarm run -f FILE --link {link}`")
 
     def check(self, cells: Iterable[Cell], workers: int) -> None:
@@ -91,13 +91,14 @@ class LaunchInfo:
             asked = cell.topology
             if 0 < workers < asked.workers:
                 raise UsageError(
-                    f"{cell.name} asks for {asked.workers} workers and {workers} will be there: run"
-                    f" `python -m swarm run -f FILE --workers {asked.workers}`, or leave it out by --cells"
+                    f"{cell.name} asks for {asked.workers} workers and {workers} will run: use"
+                    f" `python -m swarm run -f FILE --workers {asked.workers}`, or exclude it with --cells"
                 )
             if 0 < len(self.hosts) < asked.hosts:
                 raise UsageError(
-                    f"{cell.name} asks for {asked.hosts} hosts and {len(self.hosts)} are there: give --hosts"
-                    f" {asked.hosts}, or leave it out by --cells"
+                    f"{cell.name} asks for {asked.hosts} hosts and {len(self.hosts)} are available: give"
+                    f" --hosts"
+                    f" {asked.hosts}, or exclude it with --cells"
                 )
 
 

@@ -14,10 +14,10 @@ import psutil
 from swarm.owner import identity, is_gone, started
 
 VARIABLE = "INFERSWARM_LAUNCHER"
-"""What every process that a launcher starts, and theirs, has in its environment: its `identity`."""
+"""The variable with the launcher's `identity` in every process that it starts, and in theirs."""
 FOLDER = "inferswarm-{what}-{owner}-"
 PATIENCE_S = 30.0
-"""Their supervisors have closed with the launcher: a master may be writing its report."""
+"""How long to wait: their supervisors closed with the launcher, but a master may be writing its report."""
 
 
 def new_folder(what: str) -> Path:
@@ -54,7 +54,7 @@ def end_left_behind(
     """Wait for them to end by themselves, then kill those that have not; `find` says which are there."""
     pids = find()
     if pids:
-        say(f"a study that was killed has left {len(pids)} processes: waiting for them to end")
+        say(f"a killed study has left {len(pids)} process{'es' * (len(pids) != 1)}: waiting for the end")
     deadline = time.monotonic() + patience_s
     while pids and time.monotonic() < deadline:
         sleep(0.1)

@@ -27,12 +27,12 @@ STDIN = 0
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 STOP_S = 10.0
 FAR_S = STOP_S + 3.0
-"""So long the other supervisor may take, and the connection to it."""
+"""How long the other supervisor, and the connection to it, may take."""
 PR_SET_PDEATHSIG = 1
 USAGE, NOT_RUN = 2, 127
 SWITCHES = ("--far", "--told")
 MOST_TOLD = 65536
-"""Bytes of the line with variables."""
+"""Bytes of the line with variables, at most."""
 
 
 def main(argv: list[str]) -> int:

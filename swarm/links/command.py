@@ -38,20 +38,20 @@ def parser() -> argparse.ArgumentParser:
     made = Parser(
         prog="python -m swarm link",
         usage="%(prog)s [--links FILE] [NAME [-- COMMAND…]]",
-        description="Without NAME: lists the links there are. With NAME: builds that link on this machine, "
-        "measures its round trip, rate and loss with packets of its own, and prints what it does beside what "
-        "it should. With a command: runs it as a client of the link. Links need root.",
+        description="Without NAME: lists the known links. With NAME: builds that link on this machine, "
+        "measures its round trip, rate and loss with packets of its own, and prints measured beside declared "
+        "figures. With a command: runs it as a client of the link. Links need root.",
         epilog=f"Example: python -m swarm link home -- sh -c 'curl http://${SERVER_VARIABLE}:8010/v2'. "
-        "Exit code: 0; 3 where a figure is off; 2 where there is no link; the command's own.",
+        "Exit code: 0; 3 if a figure is off; 2 if there is no such link; else the command's own.",
     )
     made.add_argument("name", metavar="NAME", nargs="?", default="", help="a link's name")
     made.add_argument(
-        "--links", metavar="FILE", type=Path, help="a TOML file whose profiles are added, or replace others"
+        "--links", metavar="FILE", type=Path, help="a TOML file of link profiles to add, or to replace others"
     )
     made.add_argument_group(
         "COMMAND",
         f"runs in a namespace whose only way out is the link; {SERVER_VARIABLE} in its environment is the "
-        "address by which it reaches this machine's servers, those that listen on 0.0.0.0",
+        "address at which it reaches this machine's servers that listen on 0.0.0.0",
     )
     return made
 
@@ -95,8 +95,8 @@ def compare(profile: LinkProfile) -> int:
 
 
 def profiles_table(profiles: Iterable[LinkProfile]) -> Table:
-    """The links there are, a row each."""
-    heads = ["link", "rtt ms", "Mbit/s", "loss %", "queue kB", "TCP", "what it is"]
+    """The known links, a row each."""
+    heads = ["link", "rtt ms", "Mbit/s", "loss %", "queue kB", "TCP", "description"]
     rows = [
         [
             profile.name,

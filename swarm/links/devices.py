@@ -21,9 +21,9 @@ from swarm.links.profiles import LinkProfile
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 MTU = 1500
 WAITING_PACKETS = 20_000
-"""So many packets wait in the kernel for the forwarder: the queue that drops is the forwarder's own."""
+"""Packets that wait in the kernel for the forwarder: enough that only the forwarder's own queue drops."""
 FIRST_ADDRESS, SLOTS = IPv4Address("198.19.0.0"), 256
-"""Every network has a slot, and its control net the slot's 256 addresses."""
+"""Every network has a slot, and its control network that slot's 256 addresses."""
 OUTSIDE, SERVERS, FIRST_HOST, MOST_HOSTS = 1, 2, 3, 250
 DEVICE = "control"
 
@@ -85,7 +85,7 @@ def add_device(namespace: str, name: str, kind: str, *words: str) -> None:
 
 
 def add_veth(near: End, far: End) -> None:
-    """A pair of virtual Ethernet devices, each born where it belongs."""
+    """A pair of virtual Ethernet devices, each created in its namespace."""
     add_device(near.namespace, near.device, "veth", "peer", "name", far.device, "netns", far.namespace)
 
 
@@ -118,7 +118,7 @@ class ControlNet:
     def __init__(self, servers: str, hosts: Sequence[str]) -> None:
         self.slot = claim_slot(servers)
         self.outside_address, self.server_address = self._address(OUTSIDE), self._address(SERVERS)
-        """This machine's own address, and that of the servers' namespace."""
+        """This machine's address, and that of the servers' namespace."""
         add_device(servers, DEVICE, "bridge")
         self._plug(servers, "outside")
         self._open(servers, DEVICE, SERVERS)
@@ -145,7 +145,7 @@ class ControlNet:
 
 
 def outside_device(slot: int) -> str:
-    """The name of this machine's device of a network; whoever has made it has the slot."""
+    """The name of this machine's device of a network; its creator has the slot."""
     return f"iscontrol{slot}"
 
 
@@ -165,4 +165,4 @@ def claim_slot(namespace: str) -> int:
                 continue
             raise
         return slot
-    raise LinkError("no address is free for a network: end some of those that are open")
+    raise LinkError("no address is free for another network: close some that are open")

@@ -1,7 +1,7 @@
 """A pair of ends becomes a link: by our forwarder's process, or by the kernel's own emulator.
 
 That one, `tc … netem`, delays, loses and shapes in a namespace in the middle: on the sender's own device TCP
-is told of every drop, and takes it for its own full queue. Written where no kernel with netem was at hand:
+is told of every drop, and takes it for its own full queue. Written without access to a kernel with netem:
 tested are the commands, and their wiring with another queue (tbf).
 """
 
@@ -18,7 +18,7 @@ from swarm.links.profiles import LinkProfile
 
 STOP_S = 5.0
 UNLIMITED_PACKETS = 100_000
-"""Without a rate nothing waits for its turn, and what is on its way must fit."""
+"""Without a rate nothing queues, but packets under way must fit."""
 ETHERNET_BYTES = 14
 
 
@@ -45,15 +45,13 @@ class TunLink:
         if self.process.stdout.readline() != "ready\n":
             with self.process as failed:
                 failed.kill()
-            raise LinkError(
-                f"the emulated link's forwarder did not start: it ended with exit code {failed.returncode}"
-            )
+            raise LinkError(f"the emulated link's forwarder did not start: exit code {failed.returncode}")
 
     def check(self) -> None:
         """Raises LinkError where the forwarder has died, before or while it was stopped."""
         if code := self.process.poll():
             raise LinkError(
-                f"{self._name} broke: its forwarder ended with exit code {code}; what was sent is lost"
+                f"{self._name} broke: its forwarder ended with exit code {code}; packets under way are lost"
             )
 
     def stop(self) -> None:

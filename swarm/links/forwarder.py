@@ -16,11 +16,11 @@ from contextlib import suppress
 from typing import Any
 
 BURST = 64
-"""So many packets are read from one end before the other end has its turn."""
+"""Packets read from one end before the other end gets a turn."""
 TICK_S = 0.0002
-"""Packets that are due within it leave together, a little late: a fifth less work at high rates."""
+"""Packets due within this time leave together, slightly late: a fifth less work at high rates."""
 PATIENCE_S = 1.0
-"""So often the forwarder looks whether whoever started it is still there."""
+"""How often the forwarder checks that its parent process still runs."""
 
 
 class Lane:
@@ -123,7 +123,7 @@ def main(argv: list[str]) -> int:
         # A path does not wait for the processors that its ends compete for.
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     print("ready", flush=True)
-    # Whoever forks keeps our standard input open, so the parent's end is looked for too.
+    # Other forks keep our standard input open, so the parent's end is also checked.
     carry(order["client"], order["server"], up, down, lambda ready: 0 in ready or os.getppid() != parent)
     return 0
 

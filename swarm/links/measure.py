@@ -17,10 +17,10 @@ from swarm.links.profiles import LinkProfile
 
 ECHOES, ECHO_PAUSE_S = 20, 0.02
 OVERLOAD, OVERLOAD_S = 1.3, 1.0
-"""The link's rate is what arrives of so much more than it carries."""
+"""Packets are offered at this multiple of the link's rate; what arrives is its rate."""
 BIG_BYTES, SMALL_BYTES = 1500, 200
 MOST_PROBES, FEW_PROBES, PROBES_S, MOST_PROBES_PER_S = 20_000, 2_000, 1.8, 12_000
-"""Loss is looked for with packets at half the link's rate, small and few enough for any forwarder."""
+"""Loss is measured with packets at half the link's rate, small and few enough for any forwarder."""
 NEAR_SHARE, NEAR_MS, DEVIATIONS = 0.1, 1.0, 4.0
 QUIET_S, CATCH_UP_S, PATIENCE_S = 0.2, 0.05, 15.0
 
@@ -119,7 +119,7 @@ class Meter:
             words = [port, ECHOES, ECHO_PAUSE_S, patience_s]
             found: list[float] = self._client("echo", *words)["rtt_ms"]
         if not found:
-            raise ValueError("nothing comes back over it")
+            raise ValueError("no packet comes back over it")
         return found
 
     def rate(self) -> float:
@@ -163,7 +163,7 @@ class Meter:
 
     def _client(self, role: str, *words: object) -> dict[str, Any]:
         command = self._network.command(self._host, meter_command(role, self._address, *words))
-        # Sessions of their own: Ctrl-C comes to whoever measures, and ends them.
+        # Sessions of their own: Ctrl-C reaches the measuring process, which ends them.
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=PATIENCE_S, check=True, start_new_session=True
         )

@@ -20,7 +20,7 @@ from typing import Any
 NUMBER = struct.Struct("!I")
 IP_UDP_BYTES = 28
 ROOM_BYTES = 256 * 2**20
-"""A receiver that is late must not lose what the link brought."""
+"""A late receiver must not lose what the link delivered."""
 SO_RCVBUFFORCE, SIOCGSTAMPNS = 33, 0x8907
 PAUSE_S = 0.0005
 

@@ -20,11 +20,11 @@ TUN = Path("/dev/net/tun")
 PACKAGES = {"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux"}
 PATIENCE_S = 2.0
 COMMAND_S = 60.0
-"""For any one command; they take milliseconds."""
+"""Timeout of one command; they take milliseconds."""
 DEFERRED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 TCP = Path("/proc/sys/net/ipv4")
 OFFERED = ("cubic", "bbr")
-"""What every link offers beside its own, where the kernel has it."""
+"""Congestion controls that every link offers besides its own, if the kernel has them."""
 
 
 class LinkError(SwarmError):
@@ -39,12 +39,12 @@ def require_means(
     """Raises LinkError where this user or machine cannot emulate a link; `tun` None: without that device."""
     if user() != 0:
         raise LinkError(
-            "namespaces for client hosts and emulated links need root: run this as root, or use hosts of kind"
-            " process or ssh and no --link"
+            "namespaces for client hosts and emulated links need root: run as root, or use hosts of kind"
+            " process or ssh without --link"
         )
     if tun is not None and not tun.exists():
         raise LinkError(
-            f"an emulated link needs {tun}: load the kernel's module tun, or give the container it"
+            f"an emulated link needs {tun}: load the kernel's module tun, or pass it to the container"
         )
     for command in ("ip", "nsenter"):
         if which(command) is None:
@@ -71,7 +71,7 @@ def run(*argv: str) -> str:
     except FileNotFoundError:
         raise _lacking(argv[0]) from None
     except subprocess.TimeoutExpired:
-        said = f"has not ended within {COMMAND_S:g} s"
+        said = f"did not end within {COMMAND_S:g} s"
         raise LinkError(f"cannot emulate a link, `{' '.join(argv)}` {said}") from None
     if done.returncode != 0:
         said = done.stderr.strip() or f"exit code {done.returncode}"
@@ -136,7 +136,7 @@ def _kill_all(name: str) -> None:
 def remove_orphans(user: Callable[[], int] = os.geteuid) -> list[str]:
     """Remove the namespaces, and what is and runs in them, of makers that were killed; the namespaces' names.
 
-    Every device of ours is in one, or is one end of a pair whose other end is. Without root nothing is done.
+    Each of our devices is in one, or is one end of a pair whose other end is. Without root nothing is done.
     """
     if user() != 0:
         return []
@@ -209,8 +209,8 @@ def _allowed(congestion_control: str) -> Iterator[None]:
         except OSError as error:
             # It is one list for all: only from the first namespace can it be written.
             raise LinkError(
-                f"no namespace may choose {congestion_control} here, and {listed} cannot be written "
-                f"({error.strerror}): add it there as root, outside of any network namespace"
+                f"namespaces here may not use {congestion_control}, and {listed} cannot be written "
+                f"({error.strerror}): add it there as root, outside any network namespace"
             ) from error
         try:
             yield

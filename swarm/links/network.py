@@ -26,15 +26,15 @@ from swarm.links.namespace import (
 from swarm.links.profiles import LinkProfile
 
 FIRST_ADDRESS, SLOT = IPv4Address("198.18.0.0"), 8
-"""In 198.18.0.0/15, which is set apart for tests of networks (RFC 2544): a slot of eight for each link.
+"""In 198.18.0.0/15, which is reserved for network tests (RFC 2544): a slot of eight for each link.
 
-Seen in a network's own namespaces only, every network begins with the same. One whose servers are here has a
-slot of its own.
+Visible only in a network's own namespaces, so every network begins with the same. A network whose servers are
+here has its own slot.
 """
 CONGESTION_CONTROL = "cubic"
-"""Every namespace's own, for whatever does not go over a link."""
+"""Every namespace's own congestion control, for traffic that does not use a link."""
 NUMBERS = itertools.count(1)
-"""One process may build several networks: its namespaces' names say which."""
+"""One process may build several networks: the names of namespaces carry this number."""
 
 
 class Network:
@@ -58,16 +58,16 @@ class Network:
         self, hosts: Sequence[str], profiles: Sequence[LinkProfile], servers_here: bool = False
     ) -> None:
         if len(hosts) > MOST_HOSTS:
-            raise UsageError(f"{len(hosts)} hosts on one machine: choose at most {MOST_HOSTS}")
+            raise UsageError(f"{len(hosts)} hosts on one machine: at most {MOST_HOSTS} are supported")
         self.hosts, self.profiles = tuple(hosts), tuple(profiles)
         self._servers_here = servers_here
         self._emulator: Literal["", "tun", "netem"] = ""
         self.control_address = self.server_address = ""
         self._servers, self._places = "", dict[str, str]()
         self.addresses: dict[str, dict[str, dict[str, str]]] = {host: {} for host in self.hosts}
-        """By host, link and TCP's congestion control on the client's side: the servers' address.
+        """The servers' address by host, link and the client's TCP congestion control.
 
-        A link's addresses share its devices; the first one has the congestion control of its profile.
+        A link's addresses share its devices; the first has the congestion control of its profile.
         """
         self.tun_links: list[TunLink] = []
         self._owner = 0
@@ -85,7 +85,7 @@ class Network:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if os.getpid() != self._owner:
-            # A fork of ours comes to its end; what we built is not its own.
+            # One of our forks ends; what we built does not belong to it.
             return
         self._close()
         if kind is None:
@@ -151,7 +151,7 @@ class Network:
         """The ends of a link: the first address after the server's own is the client's."""
         offered = tuple(controls(profile.congestion_control))
         server, client, *more = (str(FIRST_ADDRESS + SLOT * index + number) for number in range(1, SLOT))
-        # The devices' names hold the net's slot: TUN devices are born among this machine's own.
+        # The devices' names hold the net's slot: TUN devices are created among this machine's own.
         return Pair(
             f"the link {profile.name} of host {host}",
             profile,

@@ -75,12 +75,12 @@ FIELDS: dict[str, tuple[tuple[type, ...], Callable[[Any], bool], str]] = {
         "a name such as cubic or bbr",
     ),
 }
-"""A profile's fields: of which types, what holds of them, and how to say so."""
+"""A profile's fields: their types, a check, and the text of what is allowed."""
 assert [*FIELDS] == [field.name for field in fields(LinkProfile)][1:]
 
 
 def read_profiles(file: Path | None = None) -> dict[str, LinkProfile]:
-    """Packaged profiles by name, a file's beside or in place of them. UsageError: place, field and mend."""
+    """Packaged profiles by name; a file's are added or replace them. UsageError: place, field and fix."""
     found = _read(PACKAGED)
     return found if file is None else {**found, **_read(file)}
 
@@ -100,32 +100,32 @@ def _read(file: Path) -> dict[str, LinkProfile]:
     except OSError as error:
         raise UsageError(f"{file} cannot be read ({error.strerror}): name a file of link profiles") from None
     except ValueError as error:
-        raise UsageError(f"{file} is not TOML ({error}): mend that line") from None
+        raise UsageError(f"{file} is not TOML ({error}): fix that line") from None
     return {name: _profile(f"{file}: [{name}]", name, table) for name, table in tables.items()}
 
 
 def _profile(place: str, name: str, table: Any) -> LinkProfile:
     if not isinstance(table, dict):
-        raise UsageError(f"{place} is no profile: put {name} under a profile's [NAME]")
+        raise UsageError(f"{place} is not a profile: put {name} under a profile's [NAME]")
     if name == NO_LINK:
-        raise UsageError(f"{place} has the name that stands for no link: choose another")
+        raise UsageError(f"{place} has the reserved name for no link: choose another")
     if not NAME.fullmatch(name):
         raise UsageError(
-            f"{place} has a name that no option can carry: use letters, digits, `-`, `_` and `.`"
+            f"{place} has a name that an option cannot take: use letters, digits, `-`, `_` and `.`"
         )
     for field, value in table.items():
         _check(place, field, value)
     profile = LinkProfile(name, **table)
     if bool(profile.mbit_per_s) != bool(profile.queue_bytes):
         raise UsageError(
-            f"{place} has only one of mbit_per_s and queue_bytes: a queue waits for a rate, give both"
+            f"{place} has only one of mbit_per_s and queue_bytes: a queue needs a rate, give both"
         )
     return profile
 
 
 def _check(place: str, name: str, value: Any) -> None:
     if name not in FIELDS:
-        raise UsageError(f"{place} {name} is no field of a profile: use {', '.join(FIELDS)}")
+        raise UsageError(f"{place} {name} is not a field of a profile: use {', '.join(FIELDS)}")
     # A truth value is a number to Python, and not-a-number fails every comparison.
     types, holds, wanted = FIELDS[name]
     if isinstance(value, bool) or not isinstance(value, types) or not holds(value):

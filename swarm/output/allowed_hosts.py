@@ -1,6 +1,6 @@
-"""By which name a browser asks for a page of ours: a name of somebody else's that leads here is refused.
+"""The names under which a browser may request our pages: a foreign name that resolves here is refused.
 
-A page may make its own name stand for 127.0.0.1 (DNS rebinding): to the browser we are then a part of it.
+A page may point its own name to 127.0.0.1 (DNS rebinding): to the browser we are then part of it.
 """
 
 import os
@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from swarm.locust_patches.bind_hosts import is_address
 
 VARIABLE = "INFERSWARM_NAMES"
-"""Further names of this machine, between commas."""
+"""Further names of this machine, separated by commas."""
 
 
 def is_ours(host: str, more: str = "") -> bool:
@@ -32,16 +32,14 @@ def is_ours(host: str, more: str = "") -> bool:
 
 
 def refusal(host: str) -> str:
-    """What somebody reads who has asked by another name; nothing for one of ours."""
+    """The answer to a request under another name; empty for one of ours."""
     if is_ours(host, os.environ.get(VARIABLE, "")):
         return ""
-    return (
-        f"{host[:255]!r} is no name of this machine: ask by its address, or start it with {VARIABLE}=NAME,…\n"
-    )
+    return f"{host[:255]!r} is not a name of this machine: use its address, or start with {VARIABLE}=NAME,…\n"
 
 
 def guarded(application: Callable[..., Iterable[bytes]]) -> Callable[..., Iterable[bytes]]:
-    """The WSGI application, for those who ask by a name of ours."""
+    """The WSGI application, only for requests under one of our names."""
 
     def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         if text := refusal(environ.get("HTTP_HOST", "")):

@@ -1,6 +1,6 @@
 """From events to those who listen: each owner of listeners has a greenlet and a bounded queue of its own.
 
-Nothing here holds up a measurement or ends it, and what a listener misses is counted and told.
+Nothing here delays or ends a measurement, and what a listener misses is counted and reported.
 """
 
 import logging
@@ -17,14 +17,14 @@ from reports.format import plural
 from swarm.events import StudyEvent
 
 MOST_WAITING = 600
-"""Events that wait for those who listen: three minutes of a run. What comes then is dropped."""
+"""Events that may wait for listeners: three minutes of a run. Further ones are dropped."""
 PATIENCE_S = 5.0
-"""How long the end of a study waits for those who listen."""
+"""How long the end of a study waits for listeners."""
 LONGEST = 200
-"""Characters of an error's own words."""
+"""Characters kept of an error's text."""
 logger = logging.getLogger("inferswarm")
 Heard = tuple[str, Callable[..., Any], str, Any]
-"""Which event, who hears it, by which argument, and what it tells."""
+"""The event, the listener, the name of its argument, and the value."""
 
 
 class Mailbox:
@@ -48,7 +48,7 @@ class Mailbox:
 
     def _drop(self, count: int, why: str) -> None:
         if not self.dropped:
-            self._say(f"inferswarm: events are dropped that {self._name} listens to: {why}")
+            self._say(f"inferswarm: dropping events that {self._name} listens to: {why}")
         self.dropped += count
 
     def _hear(self) -> None:
@@ -80,7 +80,7 @@ class Mailbox:
     def clear(self) -> None:
         """What still waits is dropped: nobody can wait any longer."""
         if count := self._waiting.qsize():
-            self._drop(count, "it was not done in time")
+            self._drop(count, "it did not finish in time")
         while not self._waiting.empty():
             self._waiting.get_nowait()
 
@@ -94,7 +94,7 @@ class Mailbox:
         """What was lost, in a sentence; nothing where all was heard."""
         given = plural(self.given, "event")
         lost = [f"{self.dropped} of {given} dropped"] if self.dropped else []
-        lost += [f"{self.raised} of {given} raised an error in it, first {self.error}"] if self.raised else []
+        lost += [f"{self.raised} of {given} raised an error, the first: {self.error}"] if self.raised else []
         return f"{self._name} missed events: {'; '.join(lost)}." if lost else ""
 
 
@@ -127,7 +127,7 @@ class Delivery:
         return self._boxes[key]
 
     def fire(self, name: str, told: Any) -> None:
-        """To everybody who listens; raises nothing and waits for nobody."""
+        """To all listeners; raises nothing and does not wait."""
         for box, listener, argument in self._heard[name]:
             box.put((name, listener, argument, told))
 

@@ -1,4 +1,4 @@
-"""From what a study writes into its ledger to events: windows, samples, health, runs, verdicts, its end."""
+"""Events from what a study writes to its ledger: windows, samples, health, runs, verdicts, its end."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,12 +32,12 @@ from swarm.output.delivery import Delivery
 from swarm.output.run_fold import LiveSecond, RunFold
 
 END = "_replicas"
-"""Of the names of what is said of replicas."""
+"""Prefix of the names of figures about replicas."""
 logger = logging.getLogger("inferswarm")
 
 
 class Dispatcher:
-    """Makes events of what the ledgers of studies get, one study after the other; `say` tells the person."""
+    """Makes events from the records of studies' ledgers, one study after the other; `say` prints a line."""
 
     def __init__(
         self, fold: RunFold, say: Callable[[str], None], hooks: Mapping[str, StudyEvent[Any]] = HOOKS
@@ -49,7 +49,7 @@ class Dispatcher:
         fold.listeners.append(self._on_second)
 
     def begin(self, header: Record, own: Sequence[object] = ()) -> None:
-        """A study's records come next; `own` are listeners of ours.
+        """A study's records come next; `own` are internal listeners.
 
         Their methods are called as hooks are, `on_window` for `window`; `failed`, where there is one, is told
         why no more events come.
@@ -74,8 +74,8 @@ class Dispatcher:
         except Exception as error:
             self._follows, fault = False, f"{type(error).__name__}: {error}"
             self._fold.forget()
-            logger.exception("the study cannot be followed")
-            self._say(f"inferswarm: no events, live figures or early stops any more ({fault})")
+            logger.exception("events cannot be produced")
+            self._say(f"inferswarm: no more events, live figures or early stops ({fault})")
             self._delivery.fail(fault)
 
     def _tell(self, record: Record) -> None:
@@ -142,7 +142,7 @@ class Dispatcher:
         try:
             return kept_in(folder)
         except GateError as error:
-            self._say(f"inferswarm: no event tells of the verdicts: {error}")
+            self._say(f"inferswarm: the event with the verdicts failed: {error}")
             return ()
 
 

@@ -1,4 +1,4 @@
-"""Thresholds that may stop a study: what the measure phase under way says of them, second by second.
+"""Thresholds that may stop a study: what the current measure phase says about them, second by second.
 
 A machine that is slow for some seconds is no broken bound. So all seconds together may have been unlucky by
 as much as seconds that vary and are alike explain (`unlucky`), and the bound must be broken beyond that, by
@@ -29,14 +29,14 @@ from reports.ledger.ledger import tag_of
 from swarm.output.run_fold import LiveSecond
 
 CERTAIN = 0.001
-"""How likely a threshold may stop a study that keeps its bound, all runs and looks together."""
+"""The highest chance that a threshold stops a study that meets its bound, all runs and looks together."""
 LOOK_S = 5
-"""From one look to the next; the first comes after so many seconds, or those of abort_after_s."""
+"""Seconds between looks; the first comes after this long, or after abort_after_s."""
 ALIKE = 0.8
-"""What is left of a second's own slowness, or its own failures, in the next one, at most."""
+"""The most that a second's slowness, or its failures, correlates with the next second's."""
 TIMES_VARY, FAILURES_VARY = 0.15, 1.0
-"""How far seconds differ at most: the standard deviations of the logarithms of their times, and of the odds
-that a request of theirs fails."""
+"""How much seconds differ at most: standard deviations of the logarithms of their times, and of the
+odds that a request fails."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class EarlyStop:
         self._thresholds, self._runs = tuple(thresholds), runs
         self._phase: Phase | None = None
         self.stop: StopReason | None = None
-        """What has become certain, if anything."""
+        """The claim that has become certain, if any."""
 
     def on_second(self, second: LiveSecond) -> None:
         """Takes in a second of the run under way; only those of its measure phase count."""

@@ -29,30 +29,30 @@ BOUNDS_S = (
     *(0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75),
     *(1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0),
 )
-"""Upper bounds of the latency buckets; a last one has none."""
+"""Upper bounds of the latency buckets; the last bucket has none."""
 FRESH_S = 5.0
-"""What was said once a second, and then no more for so long, holds no more."""
+"""A value reported once a second, and then not for this long, no longer holds."""
 MOST_TOLD = 500
-"""Seconds of a phase that are remembered, each for some time: one of them may come again."""
+"""Seconds of a phase that are kept for a while: more of one may arrive."""
 KEEP_S = 300.0
-"""A histogram without new results is shown for so long, and again when it gets some: scrapes stay short."""
+"""How long a histogram without new results is shown; it returns with new ones. Keeps scrapes short."""
 BUCKETS = (*map(str, BOUNDS_S), "+Inf")
 NS_PER_S = 1e9
 BEYOND = buckets.indices_of(np.rint(np.array(BOUNDS_S) * 1e6).astype(np.int64)) + 1
-"""For each bound, the first counter beyond it: its lowest value decides, within 0.1 % of all."""
+"""For each bound, the first counter beyond it, by its lowest value: exact within 0.1 %."""
 COUNTED = {
     "images": ("inferswarm_images", "Images embedded"),
-    "late": ("inferswarm_late", "Requests begun more than 5 ms late"),
+    "late": ("inferswarm_late", "Requests started more than 5 ms late"),
     "dropped": ("inferswarm_dropped", "Arrivals never sent"),
 }
 STANDING = {
-    "users": ("inferswarm_users", "Users of all workers"),
+    "users": ("inferswarm_users", "Users on all workers"),
     "in_flight": ("inferswarm_in_flight", "Requests not yet answered"),
 }
 GPU_GAUGES = {
     "util_pct": ("inferswarm_gpu_utilization_percent", "Share of the time in which the GPU computed"),
     "memory_bytes": ("inferswarm_gpu_memory_bytes", "GPU memory in use"),
-    "power_w": ("inferswarm_gpu_power_watts", "What the GPU draws"),
+    "power_w": ("inferswarm_gpu_power_watts", "GPU power draw"),
     "sm_clock_mhz": ("inferswarm_gpu_sm_clock_mhz", "Clock of the GPU's multiprocessors"),
 }
 
@@ -95,9 +95,9 @@ class Live(Collector):
         self._clock = clock
         self._series = defaultdict[Series, Totals](Totals)
         self._heard: dict[Series, float] = {}
-        """When the last latencies came."""
+        """When the last latencies arrived."""
         self._told: dict[tuple[Series, int, int], Totals] = {}
-        """Of the latest seconds, which may come again: what each has added to its series."""
+        """For the latest seconds, which may get more records: what each has added to its series."""
         self._workers: dict[str, tuple[float, WorkerSecond]] = {}
         self._sample: tuple[float, SampleEvent | None] = (-inf, None)
         self._run: tuple[float, tuple[str, ...]] = (-inf, ())
@@ -141,7 +141,7 @@ class Live(Collector):
         said = {name: one for name, (at, one) in self._workers.items() if now - at <= FRESH_S}
         sample = self._sample[1] if now - self._sample[0] <= FRESH_S else None
         run = {self._run[1]: 1} if now - self._run[0] <= FRESH_S else {}
-        run_info = gauge("inferswarm_run_info", "The run under way", ("cell", "repeat", "phase"), run)
+        run_info = gauge("inferswarm_run_info", "The current run", ("cell", "repeat", "phase"), run)
         for family in (*self._totals(now), *workers(said), *samples(sample), run_info):
             if family.samples:
                 yield family
@@ -189,12 +189,10 @@ def listener(host: str, port: int) -> socket.socket:
         # create_server adds the address to the system's words; a name that is not found has other numbers.
         known = error.errno in errno.errorcode
         reason = os.strerror(error.errno or 0) if known else str(error.strerror or error)
-        named = (
-            f"--prometheus-port {port}: cannot listen on {host} ({reason.lower()}); give a port that is free"
-        )
+        named = f"--prometheus-port {port}: cannot listen on {host} ({reason.lower()}); give a free port"
         if not known or error.errno == errno.EADDRNOTAVAIL:
             reason = reason.partition(" (")[0].lower()
-            named = f"--prometheus-host {host}: is no address of this machine ({reason}); name another"
+            named = f"--prometheus-host {host}: is not an address of this machine ({reason}); name another"
         raise UsageError(named) from error
 
 

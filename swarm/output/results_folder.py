@@ -27,7 +27,7 @@ from users.endpoint import Endpoint
 from users.inputs.images import ImageSet
 
 TOLD = ("started_ns", "loaded_ns", "compiled", "emulated", "provider", "precision", "upstream")
-"""What servers of our own say of themselves that a ledger keeps."""
+"""What a ledger keeps of the description of embedded servers."""
 
 
 def make_folder(folder: Path) -> None:

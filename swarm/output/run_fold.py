@@ -1,4 +1,4 @@
-"""The run under way, added up as its report will: its Summary at any time, its seconds once they are whole.
+"""The current run, summed up as in its report: its Summary at any time, its seconds once they are whole.
 
 This is the one fold of a running study. Events, and so the live page and Prometheus, and early stops are told
 its seconds; the conductor asks how its phase goes, and at last for its Summary.
@@ -19,18 +19,18 @@ from reports.study.summarise import summarise
 from reports.summary.summary import Summary
 
 AT_ONCE = 200
-"""Records that are added up together: few enough that the master is never held up for long."""
+"""Records added in one go: few enough that the master is never blocked for long."""
 LOOK_S = 0.2
-"""From one look at what is whole to the next."""
+"""Seconds between checks for complete seconds."""
 WAIT_S = 10.0
-"""So long after its last record a second is told, and a worker that is silent so long is not waited for."""
+"""A second is published this long after its last record; a worker silent for this long is not waited for."""
 KEPT = 120
-"""Seconds that are held after they were told: what comes later still changes them."""
+"""Seconds kept after they were published: later records still update them."""
 LATEST = 60
 """Seconds of a phase that a verdict looks back at, at most."""
 OF_SECONDS = frozenset({"window", "health", "sample"})
 SAMPLER = ""
-"""Whoever sends samples, among the names of workers."""
+"""The sender of samples, among the names of workers."""
 
 
 @dataclass(frozen=True)
@@ -63,19 +63,19 @@ class RunFold:
         self._header: Record = {}
         self._began = 0
         self.plan: list[Record] = []
-        """All runs that are known until now."""
+        """All runs known so far."""
         self._run: RunRecords | None = None
         self._summary: Summary | None = None
-        """Of the records so far, once it was asked for."""
+        """Of the records so far, once requested."""
         self._seconds = PendingSeconds()
         self._phase = ""
         self._first, self._last = dict[str, int](), dict[str, int]()
-        """Each worker's first second in the phase, and the last that it has told all of."""
+        """Each worker's first second in the phase, and its last complete one."""
         self._looked = 0.0
         self.late = 0
-        """Records that came when their run was over, or their second was not held any more."""
+        """Records that came after their run was over, or after their second was dropped."""
         self.listeners: list[Callable[[LiveSecond], None]] = []
-        """Told each second of a run once it is whole, and again where more of it comes."""
+        """Called with each second of a run once it is complete, and again if more records arrive."""
 
     def follow(self, header: Record) -> None:
         """The records of this study come next."""
@@ -197,11 +197,11 @@ class PendingSeconds:
 
     def __init__(self) -> None:
         self.samples: dict[int, Record] = {}
-        """Of those that wait."""
+        """Of the waiting records."""
         self._waiting: dict[int, float] = {}
-        """When the last record of each came."""
+        """When the last record of each second arrived."""
         self._told: dict[int, int] = {}
-        """How often each was told, the first told first."""
+        """How often each second was published, the first published first."""
         self._held: dict[int, None] = {}
         self._latest: dict[str, int] = {}
         self._heard: dict[str, float] = {}

@@ -42,7 +42,7 @@ class Cell(Axes):
 
     @property
     def open(self) -> bool:
-        """Whether requests come at a rate, whatever becomes of those before them."""
+        """Whether requests come at a rate, independent of earlier ones."""
         return self.load == "open"
 
     @property

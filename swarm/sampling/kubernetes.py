@@ -1,4 +1,4 @@
-"""What Kubernetes says of the service under test, once a second: its replicas, its autoscaler, its pods.
+"""Kubernetes' view of the service under test, once a second: its replicas, its autoscaler, its pods.
 
 Plain HTTP to `kubectl proxy`, which keeps the credentials; three small answers need no client library.
 """
@@ -17,9 +17,9 @@ from users.errors import ErrorKind, RequestError
 from users.transport.admin_connection import PATIENCE_S, AdminConnection, Read
 
 PROXY = "run `kubectl proxy` and give its address, e.g. http://127.0.0.1:8001"
-NO_COUNTERS = "a Service of several pods is asked, and no one pod's counters are all"
+NO_COUNTERS = "the URL is a Service of several pods, and each pod counts only its own requests"
 MILLI = {"n": 1e-6, "u": 1e-3, "m": 1.0, "": 1e3, "k": 1e6}
-"""How many thousandths one of a quantity's unit is."""
+"""Thousandths per unit of a quantity."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def cluster_of(options: Options, say: Callable[[str], None]) -> Cluster | None:
     scaling = f"/apis/autoscaling/v2/namespaces/{quote(options.kube_namespace)}/horizontalpodautoscalers"
     autoscaler = autoscaler_of(address, scaling, options.kube_deployment)
     if not autoscaler:
-        say(f"--kube-deployment {options.kube_deployment}: has no autoscaler; its replicas are recorded")
+        say(f"--kube-deployment {options.kube_deployment}: has no autoscaler; only its replicas are recorded")
     path = f"{apps}/deployments/{quote(options.kube_deployment)}"
     return Cluster(address, path, autoscaler, pods_path(core, found))
 
@@ -103,7 +103,7 @@ def deployment_of(address: str, core: str, path: str, options: Options) -> Mappi
     if status in (401, 403):
         raise UsageError(
             f"--kube-url {options.kube_url}: `kubectl proxy` may not read deployments in {namespace};"
-            " run it as a user who may"
+            " run it as a user with that right"
         )
     if status != 404 or found.get("kind") != "Status":
         raise UsageError(f"--kube-url {options.kube_url}: answers, but not as a Kubernetes API; {PROXY}")
@@ -112,7 +112,7 @@ def deployment_of(address: str, core: str, path: str, options: Options) -> Mappi
             f"--kube-namespace {namespace}: there is no such namespace; see `kubectl get namespaces`"
         )
     names = sorted(item["metadata"]["name"] for item in items(ask(address, path)[1]))
-    held = f"it holds {', '.join(names)}" if names else "it holds none"
+    held = f"it has {', '.join(names)}" if names else "it has none"
     raise UsageError(f"--kube-deployment {name}: namespace {namespace} has no such deployment ({held})")
 
 
@@ -140,7 +140,7 @@ def ask(address: str, path: str) -> tuple[int, Mapping[str, Any]]:
         with closing(AdminConnection(address, PATIENCE_S)) as connection:
             answer = connection.ask("GET", path)
     except RequestError as error:
-        why = "no answer in time" if error.kind == ErrorKind.TIMEOUT else "nobody answers there"
+        why = "no answer in time" if error.kind == ErrorKind.TIMEOUT else "nothing answers there"
         raise UsageError(
             f"{flag('kube_url')} http://{address}: cannot be reached ({why}); {PROXY}"
         ) from error
@@ -221,5 +221,5 @@ def millicores(quantity: str) -> float:
     """
     parts = re.fullmatch(r"(\d+(?:\.\d+)?)([numk]?)", quantity)
     if parts is None:
-        raise ValueError(f"{quantity!r} is no quantity of CPU")
+        raise ValueError(f"{quantity!r} is not a CPU quantity")
     return round(float(parts[1]) * MILLI[parts[2]], 6)

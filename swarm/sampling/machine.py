@@ -1,6 +1,6 @@
-"""What this machine tells: its GPUs by NVML, what servers started here hold in memory, its processors' load.
+"""Readings of this machine: its GPUs by NVML, the memory of servers started here, its processors' load.
 
-A page that n processes map counts as an n-th of it for each of them (the proportional set size), so what a
+A page mapped by n processes counts 1/n for each of them (the proportional set size), so what a
 tritonserver shares with its Python stubs counts once. What servers share with each other, which is their
 libraries, is divided among those that run.
 """
@@ -23,7 +23,7 @@ FIELDS = {
     "Pss_File": "file_bytes",
     "Pss_Shmem": "shared_bytes",
 }
-"""Of the kernel's summary of a process: all, what it allocated, what it maps of files, and shared memory."""
+"""From the kernel's summary of a process: total, allocated, file-mapped, and shared memory."""
 
 
 def find_nvml() -> Any | None:

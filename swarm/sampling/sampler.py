@@ -20,9 +20,9 @@ from users.transport.admin_connection import Read
 LATE_S = 0.8
 """An answer that takes longer is missing from its second's record."""
 GIVE_UP_S = 0.9
-"""By then a source has stopped waiting, so that it can be asked again in the next second."""
+"""By then a source has stopped waiting, so that it can be read again in the next second."""
 EARLY_S = 0.05
-"""A sleep may end this much before its time."""
+"""A sleep may end this much early."""
 
 
 @contextmanager

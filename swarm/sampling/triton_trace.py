@@ -17,7 +17,7 @@ from users.errors import RequestError, status_error
 from users.transport.admin_connection import PATIENCE_S, AdminConnection
 
 FEW = 0.9
-"""Fewer of a run's requests than this leave its percentiles in doubt."""
+"""If fewer of a run's requests than this are joined, its percentiles are uncertain."""
 PARTS = {
     "receive": (("HTTP_RECV_START",), ("HTTP_RECV_END",)),
     "queue": (("QUEUE_START",), ("COMPUTE_START",)),
@@ -27,15 +27,15 @@ PARTS = {
     "send": (("HTTP_SEND_START", "GRPC_SEND_START"), ("HTTP_SEND_END", "GRPC_SEND_END")),
     "server": (("HTTP_RECV_END", "GRPC_WAITREAD_END"), ("HTTP_SEND_START", "GRPC_SEND_START")),
 }
-"""Between which of Triton's timestamps each part lies; `server` from the whole request to the answer's start.
+"""The two Triton timestamps of each part; `server` runs from the complete request to the answer's start.
 
 Not to REQUEST_END: over gRPC an answer is sent before Triton has put its request away. And gRPC waits for a
 request from the one before on, so that GRPC_WAITREAD_START tells nothing of how long it was received.
 """
 Stamps = Mapping[str, int]
-"""Triton's timestamps of one request by their names, in nanoseconds of the server's monotonic clock."""
+"""Triton's timestamps of one request by name, in nanoseconds of the server's monotonic clock."""
 PAUSE_S, TRIES = 0.1, 30
-"""Triton writes a request's times once it has put the request away, which is after the answer."""
+"""Triton writes a request's times once it has released the request, which is after the answer."""
 
 
 def stamps_of(text: str, wanted: Collection[str]) -> dict[str, Stamps]:
@@ -53,7 +53,7 @@ def stamps_of(text: str, wanted: Collection[str]) -> dict[str, Stamps]:
             for stamp in record.get("timestamps", ()):
                 stamps[record["id"]][stamp["name"]] = stamp["ns"]
     except (AttributeError, KeyError, TypeError) as error:
-        raise ValueError(f"no trace file of Triton's ({error!r})") from error
+        raise ValueError(f"no trace file from Triton ({error!r})") from error
     found: dict[str, Stamps] = {}
     for number, name in names.items():
         found[name] = latest(found.get(name, {}), stamps[number])
@@ -123,7 +123,7 @@ def gap_of(requests: int, joined: int, successes: int, fault: str) -> str:
     said = []
     if requests < FEW * successes:
         said.append(
-            f"--raw-results left room for {requests:,} of {successes:,} requests, and no more are joined"
+            f"--raw-results left room for {requests:,} of {successes:,} requests, so no more are joined"
         )
     if joined < FEW * requests or (joined < requests and fault):
         reason = f" ({fault})" if fault else ""

@@ -1,4 +1,4 @@
-"""What the conductor acts through, and the users among it, whom Locust's runner brings.
+"""What the conductor acts through, including the users, which Locust's runner spawns.
 
 Tests pass fakes, and a clock that only sleeping moves.
 """

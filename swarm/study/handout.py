@@ -1,4 +1,4 @@
-"""The beginning of a study: workers there, golden embeddings fetched, and both handed to every worker."""
+"""The beginning of a study: waits for workers, fetches golden embeddings, and sends them to every worker."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence

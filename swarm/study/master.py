@@ -104,7 +104,7 @@ class Master:
         hush_locust(environment)
 
     def prepare(self) -> None:
-        """Everything that must be right before any load. Raises UsageError with one sentence."""
+        """All checks before any load. Raises UsageError with one sentence."""
         options = self._options = self._resolved()
         # Refused before servers start; every press of Start reads it again.
         Gate.of(options, self._say)
@@ -166,7 +166,7 @@ class Master:
         return replace(options, emulate=emulation(options.emulate, stand_in))
 
     def conduct(self) -> None:
-        """One study, from its folder to its report; killed by a stop, it still ends in order."""
+        """One study, from its folder to its report; if a stop kills it, it still ends in order."""
         try:
             options, schedule, size = self._planned()
             folder = new_folder(Path(options.results_dir), self._study.name)
@@ -299,7 +299,7 @@ class Master:
             self._show_closing_text()
 
     def _show_closing_text(self, **_: Any) -> None:
-        """Headless, last of all, after Locust's own tables, so that ours stand at the end of the screen."""
+        """Headless, at the very end, after Locust's own tables, so that ours are last on the screen."""
         if self._closing_text:
             print(self._closing_text, flush=True)
             self._closing_text = ""
@@ -307,7 +307,7 @@ class Master:
     def _say(self, text: str) -> None:
         """A line for the person: on the console, or where the page's Logs tab shows it too.
 
-        Servers' and workers' own words may be in it, and terminals obey characters.
+        It may contain texts from servers and workers, and terminals interpret control characters.
         """
         if self._environment.web_ui is None:
             shown = plain_lines(text)

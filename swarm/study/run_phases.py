@@ -1,4 +1,4 @@
-"""One run under way: its phases ordered and watched, losses made good, doubts written down."""
+"""One run: orders and watches its phases, handles losses, writes caveats."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -140,7 +140,7 @@ class RunPhases:
         """What workers must know of a phase; an open-loop schedule is the same for each."""
         cell = self.run.cell
         seed = f"{self._terms.seed}/{cell.name}/{self.run.repeat}/{phase}"
-        # A warm-up at the peak would have called the autoscaler before anybody looks.
+        # A warm-up at the peak would trigger the autoscaler before the measurement.
         profile = cell.profile if phase == "measure" else ""
         rate = base_per_s(cell.level) if cell.profile and not profile else cell.level
         orders = {"phase": phase, "arrivals": cell.arrivals, "rate": rate, "profile": profile, "seed": seed}
@@ -163,13 +163,13 @@ class RunPhases:
         self._note_lost(answers.lost)
 
     def _judge(self, replies: list[dict[str, Any]]) -> None:
-        """Was the load what was asked for?"""
+        """Was the load as requested?"""
         users, asked = sum(reply["users"] for reply in replies), self.run.cell.users
         if not self.run.cell.open and users < asked:
             self._caveat("users-missing", f"{users} of {asked} users finished a request")
 
     def _watch(self) -> None:
-        """Notice what dies, and who comes, while a phase runs."""
+        """Notice losses, and new workers, while a phase runs."""
         self.check()
         self._note_lost(self._run_workers.lost())
         for name in self._run_workers.joined():
@@ -182,7 +182,7 @@ class RunPhases:
         if not self._run_workers.ids:
             raise self._nobody("all its workers are lost")
         if self._short:
-            # The load goes on whole, on those that are left.
+            # The remaining workers carry the full load.
             self._short = False
             self._deps.spawn(self.run.cell.users)
             self.ask("share", {}, ACKNOWLEDGE_S)

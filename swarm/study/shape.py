@@ -1,4 +1,4 @@
-"""StudyShape: what a locustfile of ours is. Locust's shape greenlet becomes the conductor's."""
+"""StudyShape: the base of our locustfiles. Locust's shape greenlet becomes the conductor's."""
 
 from locust import LoadTestShape, events
 from locust.argument_parser import LocustArgumentParser

@@ -15,14 +15,14 @@ from users.endpoint import Endpoint
 from users.errors import RequestError
 
 LONGEST_S = 900.0
-"""How long a first request may take: engines have been seen to need five minutes."""
+"""How long a first request may take: some engines need five minutes."""
 ANNOUNCE_S = 5.0
-"""After this long a person is told what is being waited for."""
+"""After this long a message says what is being waited for."""
 
 DEAR = 3
-"""A first request is dear that takes so many times as long as one of its size should."""
+"""A first request is expensive if it takes this many times as long as one of its size should."""
 PROOF = 3
-"""So many sizes in a row that are not dear show that no size is."""
+"""After this many sizes in a row without an expensive first request, no size is expected to have one."""
 
 Model = tuple[str, str, str]
 Key = tuple[str, str, str, int]
@@ -72,9 +72,9 @@ class FirstCalls:
         self._failed: set[Key] = set()
         self._per_image_ns: dict[Model, float] = {}
         self._even: set[Model] = set()
-        """Models to which no size is dear."""
+        """Models without an expensive size."""
         self._reloaded: set[tuple[str, str]] = set()
-        """Servers of which a model was loaded again."""
+        """Servers that reloaded a model."""
 
     def known(self, endpoint: Endpoint, size: int, first_ns: int) -> None:
         """A first request that has been sent already; another endpoint of the same model comes second."""

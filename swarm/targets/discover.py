@@ -22,7 +22,7 @@ from users.triton.api import STEPS_KNOWN, inner_last, open_api, steps_of
 from users.triton.discovery import Asked, discovered, payload_of
 
 ASKED = "asked"
-"""Among an endpoint's settings: what is declared of a model whose server is asked the rest."""
+"""The key of an endpoint's settings for what is declared of a model; the server is asked the rest."""
 
 
 def own_endpoints(options: Options) -> list[Endpoint]:
@@ -30,7 +30,7 @@ def own_endpoints(options: Options) -> list[Endpoint]:
     found = [endpoint_of(argument, options.security) for argument in options.endpoint]
     for name, count in Counter(one.name for one in found).items():
         if count > 1:
-            raise UsageError(f"--endpoint {name}: names {count} endpoints; give each a name of its own")
+            raise UsageError(f"--endpoint {name}: names {count} endpoints; give each its own name")
     spaces = per_endpoint("space", options.space, found)
     found = [replace(one, space=spaces.get(one.name) or one.space) for one in found]
     return with_servers(found)
@@ -45,14 +45,14 @@ def per_endpoint(option: str, given: Iterable[str], endpoints: Sequence[Endpoint
         if not equals:
             told |= {other: text for other in names if other not in told}
         elif name not in names:
-            known = ", ".join(names) or "none, since files say it themselves"
+            known = ", ".join(names) or "none, since files set it themselves"
             raise UsageError(
-                f"--{option} {text}: is of no --endpoint {name!r} that takes it; those are {known}"
+                f"--{option} {text}: there is no --endpoint {name!r} that takes it; those are {known}"
             )
         else:
             told[name] = value
     if empty := [name for name, value in told.items() if not value.strip()]:
-        raise UsageError(f"--{option}: says nothing of {empty[0]}; give NAME=VALUE")
+        raise UsageError(f"--{option}: has no value for {empty[0]}; give NAME=VALUE")
     return told
 
 
@@ -83,9 +83,9 @@ def described(endpoints: Sequence[Endpoint], options: Options) -> list[Endpoint]
             codec_of(one)
         except (TargetError, ValueError) as error:
             raise UsageError(f"--endpoint {one.name}: {error}") from error
-        except Exception as error:  # a codec of one's own
+        except Exception as error:  # a custom codec
             raise UsageError(
-                f"--endpoint {one.name}: its codec cannot be made ({type(error).__name__}: {error})"
+                f"--endpoint {one.name}: its codec failed ({type(error).__name__}: {error})"
             ) from error
     return made
 
@@ -117,7 +117,7 @@ def shapes_of(options: Options) -> dict[str, str]:
     told = dict(text.partition("=")[::2] for text in options.shape)
     for name, shape in told.items():
         if not shape:
-            raise UsageError(f"--shape {name}: says no shape; give it as pixel_values=B,3,384,384")
+            raise UsageError(f"--shape {name}: has no shape; give it as pixel_values=B,3,384,384")
     return told
 
 

@@ -25,13 +25,13 @@ from users.tls import control_secret
 
 STOP_S = 8.0
 TRACING = (
-    "; some tritonservers do while they trace many users' requests: try fewer users, or leave --trace out"
+    "; some tritonservers crash while tracing many users' requests: try fewer users, or leave --trace out"
 )
 OPERATORS = "operators"
 CUDA = "CUDAExecutionProvider"
 PROFILE_S = 600.0
 PROFILE_SHARE, LEAST_ITERATIONS = 3, 3
-"""A third of the study's iterations: a batch of 32 takes seconds without a GPU."""
+"""Iterations are divided by this: a batch of 32 takes seconds without a GPU."""
 
 
 def arguments(options: Options, asked: Iterable[Endpoint], model_control: bool = False) -> list[str]:
@@ -44,9 +44,9 @@ def arguments(options: Options, asked: Iterable[Endpoint], model_control: bool =
     if not servers:
         can = ", ".join(f"{one.facts.stands_for}-*" for one in backends().values() if one.facts.emulated)
         raise UsageError(
-            f"--endpoints: none of these can be emulated; name some of {can}, or give --emulate none"
+            f"--endpoints: none of these can be emulated; choose from {can}, or give --emulate none"
             if emulated
-            else "--endpoints: these are of an emulated model; give --emulate, e.g. a100, or their URLs"
+            else "--endpoints: these need an emulated model; give --emulate, e.g. a100, or their URLs"
         )
     made = ["--pretrained", options.pretrained] if options.pretrained else []
     made += ["--emulate", options.emulate] if options.emulate else []
@@ -104,7 +104,7 @@ class EmbeddedServers:
                 self._hear(json.loads(line))
             except (ValueError, KeyError):
                 self._say(f"servers: {line.rstrip()}")
-        text = f"the embedded servers ended by themselves (exit code {process.wait()})"
+        text = f"the embedded servers ended unexpectedly (exit code {process.wait()})"
         if not self._ready.ready():
             self._ready.set_exception(UsageError(text))
         elif self._process is process:
@@ -134,7 +134,7 @@ class EmbeddedServers:
         """What is wrong with the server behind `backend`, or nothing."""
         if backend in self._deaths:
             hint = TRACING if self._traces else ""
-            return f"the embedded {backend} server died; see its log's end above{hint}"
+            return f"the embedded {backend} server died; see the end of its log above{hint}"
         return self._ended
 
     def copy_logs(self, folder: Path) -> None:
@@ -201,9 +201,9 @@ def profile_operators(command: Sequence[str], patience_s: float = PROFILE_S) -> 
             cwd=Path(__file__).parents[2],
         )
     except subprocess.TimeoutExpired:
-        return {"kind": OPERATORS, "error": f"it was not done after {patience_s:g} s"}
+        return {"kind": OPERATORS, "error": f"it did not finish within {patience_s:g} s"}
     if code := done.returncode:
-        last = (done.stderr.strip().splitlines() or ["without a word"])[-1]
+        last = (done.stderr.strip().splitlines() or ["without output"])[-1]
         return {"kind": OPERATORS, "error": f"python -m server profile ended with {code}: {last.rstrip('.')}"}
     try:
         found = json.loads(done.stdout)

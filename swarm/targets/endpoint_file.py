@@ -37,28 +37,28 @@ from users.tls import Security, SecurityError
 from users.transport.headers import SECRET, value_of
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
-"""In the name of a header that may hold one."""
+"""In the name of a header that may hold a secret."""
 RESERVED = ("host", "content-length", "transfer-encoding", "connection", "expect")
-"""Headers that are the client's own."""
+"""Headers that the client itself sets."""
 SHAPE = re.compile(r"(?:B,)?(?:3,([1-9]\d{0,3}),([1-9]\d{0,3})|([1-9]\d{0,3}),([1-9]\d{0,3}),3)")
 SIDES = {"clip-336": 336}
-"""Of the pixels of a preparation; 224 of all others."""
+"""The image size by preparation; 224 for all others."""
 ASKED = ("prepare", "output", "shape")
-"""What may be declared of a model whose server is asked the rest."""
+"""What may be declared of a model; the server is asked the rest."""
 NEEDED = {
     "body": 'what a request holds, such as json = { input = ["$data_url"] }, or message = { … } over gRPC',
     "answer": 'where its vectors are, such as vectors = "data[].embedding"',
 }
 UNSAID = {
-    SERVICE: "an HTTP service is asked; describe it in a TOML file",
-    RPC: "a gRPC service is asked; describe it, with its method, in a TOML file",
+    SERVICE: "an HTTP service is called; describe it in a TOML file",
+    RPC: "a gRPC service is called; describe it, with its method, in a TOML file",
 }
 PAYLOADS: Mapping[Payload, frozenset[str]] = {
     "jpeg": frozenset(("jpeg", "jpeg_base64", "data_url")),
     "fp32": frozenset(("pixels",)),
     "text": frozenset(("text",)),
 }
-"""By what stands in a body."""
+"""By the placeholder in a body."""
 
 
 def endpoint_of(argument: str, security: Security) -> Endpoint:
@@ -73,7 +73,8 @@ def endpoint_of(argument: str, security: Security) -> Endpoint:
         )
     if not NAME.fullmatch(name) or name.endswith(FLOOR):
         raise UsageError(
-            f"--endpoint {name}: is no name; give at most 64 letters, digits, dots, - and _, without {FLOOR}"
+            f"--endpoint {name}: is not a valid name; give at most 64 letters, digits, dots, - and _,"
+            f" without {FLOOR}"
             f" at the end, such as siglip={EXAMPLE}"
         )
     if not target:
@@ -113,7 +114,7 @@ def read_endpoint(name: str, path: str, security: Security) -> Endpoint:
     except ValueError as error:
         raise UsageError(f"{option}: field {error}") from error
     except RecursionError:
-        raise UsageError(f"{option}: is nested too deeply; give a body as requests have it") from None
+        raise UsageError(f"{option}: is nested too deeply; give a body like that of a request") from None
 
 
 def loaded(option: str, path: str) -> dict[str, Any]:
@@ -126,7 +127,7 @@ def loaded(option: str, path: str) -> dict[str, Any]:
         ) from None
     except ValueError as error:
         raise UsageError(
-            f"{option}: is not TOML ({error}); mend it, or give a URL such as {EXAMPLE}"
+            f"{option}: is not TOML ({error}); fix it, or give a URL such as {EXAMPLE}"
         ) from None
 
 
@@ -158,7 +159,7 @@ def with_common(begun: Endpoint, told: Mapping[str, Any], folder: str) -> Endpoi
 
 
 def codec_in(text: str, begun: Endpoint, folder: str) -> tuple[str, str]:
-    """The path of a file with a codec, and its digest; or the name of one of ours. Raises ValueError."""
+    """The path of a file with a codec, and its digest; or the name of a built-in one. Raises ValueError."""
     if not text:
         return "", ""
     path = join(folder, text) if text.endswith(OWN) else text
@@ -168,7 +169,9 @@ def codec_in(text: str, begun: Endpoint, folder: str) -> tuple[str, str]:
     except TargetError as error:
         raise ValueError(f"codec: {error}") from None
     if wire != begun.protocol:
-        raise ValueError(f"codec: {text} is of {wire}, and the url of {begun.protocol}; give one that fits")
+        raise ValueError(
+            f"codec: {text} is for {wire}, and the url for {begun.protocol}; give one that matches"
+        )
     return path, sha256
 
 
@@ -218,7 +221,7 @@ def asked_for(
 ) -> tuple[frozenset[str], bool]:
     """Which placeholders requests hold, and whether they may hold several items. Raises ValueError.
 
-    A codec of one's own needs no body: it asks for pixels where their shape is told, else for files.
+    A custom codec needs no body: it uses pixels if their shape is given, else files.
     """
     if body is None:
         return frozenset(("pixels",) if "shape" in told else ("jpeg",)), True
@@ -232,14 +235,16 @@ def contract_of(uses: frozenset[str], told: Mapping[str, Any], folder: str) -> C
     inputs += [Input("text", "BYTES", (1,), "text")] if "text" in uses else []
     if "pixels" not in uses:
         if unused := next((key for key in ("prepare", "shape") if key in told), ""):
-            raise ValueError(f"{unused}: is of $pixels, which the body has not; leave it out, or send pixels")
+            raise ValueError(
+                f"{unused}: needs $pixels, which the body does not have; leave it out, or send pixels"
+            )
         return Contract(tuple(inputs))
     how = told.get("prepare", "")
     side = SIDES.get(how, 224)
     shape, layout = shape_in(told.get("shape", {"pixels": f"3,{side},{side}"}))
-    guesses = [] if how else ["Pixels are prepared as for CLIP, which nobody has declared (prepare)."]
+    guesses = [] if how else ["Pixels are prepared as for CLIP, since no preparation is declared (prepare)."]
     if "shape" not in told:
-        guesses.append(f"Pixels are sent as [3,{side},{side}], which nobody has declared (shape).")
+        guesses.append(f"Pixels are sent as [3,{side},{side}], since no shape is declared (shape).")
     inputs.append(Input("pixels", "FP32", shape, "picture", layout))
     preparation = preparation_in(how, folder) if how else CLIP
     return Contract(tuple(inputs), preparation, guesses=tuple(guesses))
@@ -250,7 +255,7 @@ def shape_in(told: Mapping[str, str]) -> tuple[tuple[int, ...], Layout]:
     found = SHAPE.fullmatch(told.get("pixels", "")) if [*told] == ["pixels"] else None
     if found is None:
         raise ValueError(
-            'shape: is not that of $pixels; give { pixels = "3,224,224" }, or "224,224,3" for NHWC'
+            'shape: does not fit $pixels; give { pixels = "3,224,224" }, or "224,224,3" for NHWC'
         )
     sides = tuple(int(side) for side in found.groups() if side)
     return ((3, *sides), "NCHW") if found[1] else ((*sides, 3), "NHWC")
@@ -258,9 +263,9 @@ def shape_in(told: Mapping[str, str]) -> tuple[tuple[int, ...], Layout]:
 
 def tables_in(told: Mapping[str, Any], rules: Mapping[str, Mapping[str, Rule]], own: bool) -> dict[str, Any]:
     """The tables that say how it is asked; with a codec of one's `own` none is needed. Raises ValueError."""
-    for table, mend in NEEDED.items():
+    for table, fix in NEEDED.items():
         if table not in told and not own:
-            raise ValueError(f"{table}: is missing; give {mend}")
+            raise ValueError(f"{table}: is missing; give {fix}")
     found = {table: told[table] for table in rules if table in told}
     for table, values in found.items():
         check(f"{table}.", values, rules[table])
@@ -270,7 +275,7 @@ def tables_in(told: Mapping[str, Any], rules: Mapping[str, Mapping[str, Rule]], 
 def times_in(told: Mapping[str, Any]) -> Mapping[str, Any]:
     """Where the server states its own times. Raises ValueError."""
     if len(told) != 1:
-        raise ValueError(f"times: has {' and '.join(told)}; give one of them")
+        raise ValueError(f"times: has {' and '.join(told)}; give only one of them")
     check_headers("times.headers.", told.get("headers", {}), STATED_IN_HEADER)
     if "metrics" not in told:
         return told
@@ -278,7 +283,7 @@ def times_in(told: Mapping[str, Any]) -> Mapping[str, Any]:
     check("times.metrics.", metrics, METRICS)
     if "url" not in metrics or len(metrics) < 2:
         raise ValueError(
-            "times.metrics: says too little; give url, and of requests, queue or compute the metric"
+            "times.metrics: is incomplete; give url, and the metric for requests, queue or compute"
         )
     return {"metrics": {**metrics, "url": page_at("times.metrics.url", metrics["url"])}}
 
@@ -287,7 +292,9 @@ def page_at(field: str, url: str) -> str:
     """The whole URL of a page of metrics. Raises ValueError."""
     page = target_at(field, url)
     if page.backend != SERVICE:
-        raise ValueError(f"{field}: {url:.80} is no page; give one such as http://gpu-host:8002/metrics")
+        raise ValueError(
+            f"{field}: {url:.80} is not a valid URL; give one such as http://gpu-host:8002/metrics"
+        )
     path = page.path if page.path.strip("/") else "/metrics"
     return f"{'https' if page.place.tls else 'http'}://{page.place.address}{path}"
 
@@ -298,7 +305,7 @@ def schema_in(told: Mapping[str, Any], folder: str) -> dict[str, Any]:
         raise ValueError('method: is missing; give one such as "package.Service/Method"')
     paths = [join(folder, told[key]) for key in ("protoset", "proto") if key in told]
     if len(paths) != 1:
-        raise ValueError("protoset: says what the method takes; give a protoset or a proto, one of them")
+        raise ValueError("protoset: describes what the method takes; give either a protoset or a proto")
     try:
         return {"descriptors": descriptors(paths[0])}
     except UsageError as error:
@@ -312,14 +319,14 @@ def headers_in(told: Mapping[str, str], body: Mapping[str, Any]) -> tuple[tuple[
     for name, value in told.items():
         field, lower = f"headers.{name}", name.lower()
         if lower in RESERVED or (lower == "content-type" and "multipart" in body):
-            mend = "give host, above all tables" if lower == "host" else "leave it out"
-            raise ValueError(f"{field}: is the client's own to send; {mend}")
+            fix = "give host at the top of the file" if lower == "host" else "leave it out"
+            raise ValueError(f"{field}: is set by the client itself; {fix}")
         if names.count(lower) > 1:
-            raise ValueError(f"{field}: is there twice; give it once")
+            raise ValueError(f"{field}: is given twice; give it once")
         if SECRET.search(name) and "${" not in value:
             raise ValueError(
-                f"{field}: may be a secret, which would be kept in the study's files; give a variable of the"
-                ' environment in its place, such as "${MY_TOKEN}"'
+                f"{field}: may be a secret, which would be saved in the study's files; give an environment"
+                ' variable instead, such as "${MY_TOKEN}"'
             )
         try:
             value_of(name, value)

@@ -5,11 +5,12 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
+from swarm.closest import closest, some
 from swarm.errors import UsageError
 from swarm.options.addresses import Place, check_secrets, place_of
 from swarm.options.model import Options, flag
 from users.backends.asking import page_reader
-from users.backends.registry import backend_of, backends, url_options
+from users.backends.registry import backend_of, backends, has_floor, url_options
 from users.endpoint import Endpoint
 from users.errors import RequestError
 from users.tls import OPEN, Security, SecurityError, token_of, variable_of
@@ -17,9 +18,9 @@ from users.transport.admin_connection import PATIENCE_S
 
 ALL = "all"
 FIVE = ("pytorch-http", "onnx-http", "onnx-grpc", "trt-http", "trt-grpc")
-"""The endpoints that the published studies asked: one model in some of its ways."""
+"""The endpoints of the published study: one model, served in several ways."""
 EVERY = (*FIVE, "gateway-http", "onnx-jpeg-*", "onnx-uint8-*")
-"""What `--endpoints all` asks: those, and what they had not."""
+"""What `--endpoints all` tests: those and the others."""
 
 
 def chosen(study: Sequence[str], options: Options, own: Sequence[Endpoint] = ()) -> list[Endpoint]:
@@ -37,13 +38,11 @@ def chosen(study: Sequence[str], options: Options, own: Sequence[Endpoint] = ())
     found = [] if alone else [one for one in presets if matches(one, patterns)]
     left = [one for one in found if not (options.skip_trt and backend_of(one).facts.compiled)]
     if not left and not wanted:
-        raise UsageError(
-            "--skip-trt: leaves no endpoint of these; leave it out, or name others by --endpoints"
-        )
+        raise UsageError("--skip-trt: leaves no endpoint; leave it out, or name others with --endpoints")
     for one in wanted:
         if one.name in {preset.name for preset in left} and options.urls:
             raise UsageError(
-                f"--endpoint {one.name}: a ready-made endpoint is called so, too, and its URL is given; give"
+                f"--endpoint {one.name}: a built-in endpoint has the same name, and its URL is given; give"
                 " yours another name"
             )
     return [*left, *wanted]
@@ -53,8 +52,29 @@ def check_patterns(patterns: Iterable[str], known: Sequence[Endpoint]) -> None:
     """Raises UsageError where a pattern matches none of the known endpoints."""
     for pattern in patterns:
         if not any(matches(endpoint, [pattern]) for endpoint in known):
-            names = ", ".join(each.name for each in known if not backend_of(each).facts.stands_for)
-            raise UsageError(f"--endpoints {pattern}: names no endpoint; they are {names}, or {ALL}")
+            own_first = sorted(known, key=lambda each: not each.address)
+            names = [each.name for each in own_first if not backend_of(each).facts.stands_for]
+            like = closest(pattern, (each.name for each in known))
+            raise UsageError(
+                f"--endpoints {pattern:.80}: matches no endpoint; {like}there are {some(names)}, or {ALL}"
+            )
+
+
+def possible(asked: Sequence[Endpoint], options: Options) -> list[Endpoint]:
+    """Those that there may be once servers are, floors last: which engine is compiled, these say only then.
+
+    Raises UsageError where an option's URL cannot be read, or leaves none.
+    """
+    found = [one for one in asked if embeddable(one, bool(options.emulate))]
+    if not options.embedded:
+        found = endpoints_from_options(options, asked)
+    return [*found, *(one.floor() for one in found if options.floor and has_floor(one))]
+
+
+def embeddable(endpoint: Endpoint, emulated: bool) -> bool:
+    """Whether an embedded server, which is `emulated` or not, may be what the endpoint asks."""
+    backend = backend_of(endpoint)
+    return backend.facts.emulated == emulated and bool(backend.embedded or backend.facts.compiled)
 
 
 def patterns_of(own: Sequence[str], asked: str) -> Sequence[str]:
@@ -137,7 +157,7 @@ def unasked(options: Options, endpoints: Collection[Endpoint]) -> str:
     asked |= {backend_of(endpoint).url_option("metrics") for endpoint in endpoints}
     given = [(name, url_options()[name][0].facts.compiled) for name in options.urls if name not in asked]
     left = [flag(name) for name, compiled in given if not (options.skip_trt and compiled)]
-    return f"{', '.join(left)}: this study asks no endpoint there; --endpoints names others" if left else ""
+    return f"{', '.join(left)}: this study uses no endpoint there; see --endpoints" if left else ""
 
 
 def security_for(backend: str, security: Security) -> Security:
@@ -156,7 +176,7 @@ def endpoints_from_ready(ready: Mapping[str, Any], asked: Iterable[Endpoint]) ->
     for endpoint in asked:
         server = ready["endpoints"].get(endpoint.shares)
         if server is not None:
-            # All servers of ours that take a token take the one.
+            # All embedded servers that take a token take the same one.
             takes_token = backend_of(endpoint).takes_token
             security = replace(OPEN, token=variable_of("")) if takes_token else OPEN
             address = server.get(endpoint.protocol)

@@ -15,9 +15,9 @@ from users.load.check import check_form
 from users.transport.transports import client
 
 MOST = 256
-"""So many items have golden embeddings, one request each; of others the form alone is checked."""
+"""This many items have golden embeddings, one request each; of others only the shape is checked."""
 ALONE = "golden"
-"""The name of the only array of a file of one space."""
+"""The name of the only array in a file of one space."""
 
 Golden = Mapping[str, NDArray[np.float32]]
 """float32 of shape [n, dimension] of the first n items, by space."""
@@ -69,14 +69,15 @@ def from_file(path: str, endpoints: Sequence[Endpoint]) -> dict[str, NDArray[np.
     for name, rows in found.items():
         if name not in dimensions:
             known = ", ".join(dimensions)
-            raise UsageError(f"--golden {path}: {name!r} is no space of this study; they are {known}")
+            raise UsageError(f"--golden {path}: {name!r} is not a space of this study; they are {known}")
         if rows.ndim != 2 or rows.shape[1] != dimensions[name] or not len(rows):
             raise UsageError(
                 f"--golden {path}: {name!r} has shape {list(rows.shape)}, and its endpoints answer with"
-                f" {dimensions[name]} numbers each; give one row an item, in the order of the pictures"
+                f" {dimensions[name]} numbers each; give one row per item, in the order of the pictures"
             )
         if not np.isfinite(rows).all() or not rows.any(axis=1).all():
             raise UsageError(
-                f"--golden {path}: {name!r} has rows that are no vectors (zeros, or not finite); mend them"
+                f"--golden {path}: {name!r} has rows that are not vectors (all zeros, or not finite);"
+                f" fix them"
             )
     return found

@@ -83,7 +83,7 @@ class ModelControl:
             self._wait_until_ready(cell.endpoint)
             return [cell.endpoint]
         except TargetError as error:
-            raise RunFailedError(f"its server cannot be set as the cell says: {error}") from error
+            raise RunFailedError(f"its server cannot be configured for this cell: {error}") from error
 
     def restore(self) -> None:
         """Put back what was changed. It never raises: what cannot be put back is said."""
@@ -94,8 +94,9 @@ class ModelControl:
                 del self._held[model]
             except TargetError as error:
                 self._say(
-                    f"inferswarm: {held.endpoint.model} at {held.endpoint.address} could not be put back as"
-                    f" it was ({error}); load it again, or restart its server"
+                    f"inferswarm: {held.endpoint.model} at {held.endpoint.address} could not be restored"
+                    f" to its"
+                    f" settings ({error}); load it again, or restart its server"
                 )
 
     def _hold(self, endpoint: Endpoint) -> SetModel:
@@ -124,9 +125,7 @@ class ModelControl:
             return False
         # A load that is cut off may go through after all.
         held.now = None
-        text = (
-            f"{held.endpoint.model} is still being loaded with other settings; an engine may be being built"
-        )
+        text = f"{held.endpoint.model} is still loading with other settings; it may be building an engine"
         announcement = gevent.spawn_later(ANNOUNCE_S, self._say, text)
         try:
             adjust_of(held.endpoint).load(held.endpoint, config)
@@ -153,7 +152,7 @@ class ModelControl:
 def adjust_of(endpoint: Endpoint) -> Adjust:
     """How a server is set; there must be a way."""
     adjust = backend_of(endpoint).adjust
-    assert adjust is not None, "only cells that are adjustable set their servers"
+    assert adjust is not None, "only adjustable cells configure their servers"
     return adjust
 
 

@@ -30,10 +30,10 @@ HELLO = {
     "http": b"HEAD / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n",
     "grpc": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0)),
 }
-"""What each protocol begins with, without the token: of HTTP/2 its preface, and settings that are empty."""
+"""What each protocol begins with, without the token: for HTTP/2 its preface and empty settings."""
 EXPIRED, NOT_YET, WRONG_NAME, WRONG_ADDRESS = 10, 9, 62, 64
-"""OpenSSL's codes of a verification that failed."""
-APART = "give them spaces of their own (space in a file, or --space {here}=NAME)"
+"""OpenSSL's codes of failed verifications."""
+APART = "give them different spaces (space in a file, or --space {here}=NAME)"
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def verdict(endpoint: Endpoint, images: ImageSet, say: Callable[[str], None]) ->
         return check_target(endpoint, images, say)
     except (RequestError, grpc.RpcError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise UsageError(
-            f"{flag_of(endpoint)} {endpoint.shown}: answers, but not as it should ({type(error).__name__})"
+            f"{flag_of(endpoint)} {endpoint.shown}: answers, but not as expected ({type(error).__name__})"
         ) from error
 
 
@@ -69,7 +69,7 @@ def check_target(endpoint: Endpoint, images: ImageSet, say: Callable[[str], None
         reply, took_ns = first_reply(endpoint, images, 1, say)
         check_form(reply, 1, codec_of(endpoint).endpoint.contract)
         if facts_of(endpoint).computes and not reply.embeddings.any():
-            raise UsageError(f"{name}: answers with a vector of zeros alone; mend what it serves")
+            raise UsageError(f"{name}: answers with an all-zero vector; fix what it serves")
         return First(learned(endpoint, reply), reply.embeddings[0], took_ns)
     except RequestError as error:
         if refuses_token(error):
@@ -109,17 +109,18 @@ def check_pair(first: First, images: ImageSet, say: Callable[[str], None], min_c
         reply, took_ns = first_reply(endpoint, images, 2, say)
     except RequestError as error:
         raise UsageError(
-            f"{name}: answers one item a request, but not two ({error}); set max_batch = 1 if that is all"
+            f"{name}: answers one item a request, but not two ({error}); set max_batch = 1 if it takes"
+            f" no more"
         ) from error
     if len(reply.embeddings) != 2:
         raise UsageError(
-            f"{name}: gives {plural_rows(reply)} for two items in one request; set max_batch = 1, or mend how"
-            " its file says that a batch is sent"
+            f"{name}: gives {plural_rows(reply)} for two items in one request; set max_batch = 1, or fix"
+            " how its file declares a batch"
         )
     try:
         check_form(reply, 2, endpoint.contract)
     except RequestError as error:
-        raise UsageError(f"{name}: two items in one request are not answered as one is ({error})") from error
+        raise UsageError(f"{name}: two items in one request fail ({error})") from error
     found = cosine(reply.embeddings[0], first.embedding)
     if facts_of(endpoint).computes and not found >= min_cosine:
         raise UsageError(
@@ -139,8 +140,8 @@ def no_embedding(endpoint: Endpoint, error: RequestError) -> str:
     """What is wrong with an endpoint that answers, but not its first request."""
     if endpoint.protocol != "http" or not error.detail.startswith("HTTP 404"):
         return "answers, but does not embed a picture"
-    mend = "leave --floor out" if endpoint.floor_of else "is it the URL of another server?"
-    return f"has no POST {codec_of(endpoint).path}; {mend}"
+    fix = "leave --floor out" if endpoint.floor_of else "is it the URL of another server?"
+    return f"has no POST {codec_of(endpoint).path}; {fix}"
 
 
 def first_reply(
@@ -156,11 +157,11 @@ def first_reply(
         prepared = codec.prepare(images, tuple((start + index) % count for index in range(size)))
     except ValueError as error:
         raise UsageError(f"{flag_of(endpoint)}: {error}") from error
-    except Exception as error:  # a codec of one's own
+    except Exception as error:  # a custom codec
         told = f"{type(error).__name__}: {error}"
-        raise UsageError(f"{flag_of(endpoint)}: its codec prepares no request ({told})") from error
+        raise UsageError(f"{flag_of(endpoint)}: its codec cannot prepare a request ({told})") from error
     text = f"{endpoint.name}: still waiting for its first answer at batch {size}" + (
-        "" if endpoint.payload == "json" else "; an engine may be being built"
+        "" if endpoint.payload == "json" else "; it may be building an engine"
     )
     announcement = gevent.spawn_later(ANNOUNCE_S, say, text)
     try:
@@ -184,7 +185,7 @@ def check_reachable(name: str, endpoint: Endpoint) -> None:
 
 
 def check_tls(name: str, endpoint: Endpoint) -> None:
-    """Raises UsageError where TLS fails, or the server demands a certificate of ours that we have not.
+    """Raises UsageError where TLS fails, or the server requires a client certificate that is not given.
 
     By TLS 1.3 it says so only once the handshake is done, so it is greeted.
     """
@@ -194,15 +195,15 @@ def check_tls(name: str, endpoint: Endpoint) -> None:
         raise UsageError(f"{name}: {untrusted(error)}") from error
     except (ssl.SSLError, ConnectionError) as error:
         if isinstance(error, ssl.SSLError) and not is_cut_off(error):
-            raise UsageError(f"{name}: {tls_fault(error)}; {mend(error, endpoint)}") from error
-        raise UsageError(f"{name}: hangs up in the handshake of TLS; {plain(endpoint)}") from error
+            raise UsageError(f"{name}: {tls_fault(error)}; {fix(error, endpoint)}") from error
+        raise UsageError(f"{name}: hangs up in the TLS handshake; {plain(endpoint)}") from error
     except OSError as error:
         raise UsageError(f"{name}: no TLS within {PATIENCE_S:g} s; {plain(endpoint)}") from error
     if not answered and endpoint.protocol == "grpc":
         # gRPC's own servers keep to themselves what they miss.
         own = "another" if endpoint.security.cert else "a"
         raise UsageError(
-            f"{name}: hangs up behind the handshake of TLS; give {own} client certificate by"
+            f"{name}: hangs up after the TLS handshake; give {own} client certificate by"
             " --tls-client-cert and --tls-client-key if it demands one, or Triton's gRPC port"
         )
 
@@ -226,16 +227,16 @@ def greet(endpoint: Endpoint) -> bool:
 
 
 def untrusted(error: ssl.SSLCertVerificationError) -> str:
-    """What is wrong with the server's certificate, and the mend."""
+    """What is wrong with the server's certificate, and the fix."""
     told = error.verify_message.rstrip(".")
     if error.verify_code in (EXPIRED, NOT_YET):
-        return f"its certificate is not valid now ({told}); renew it there, or set this host's clock"
+        return f"its certificate is not valid now ({told}); renew it there, or correct this host's clock"
     if error.verify_code in (WRONG_NAME, WRONG_ADDRESS):
-        return f"its certificate is for another name ({told}); give the name that stands in it"
-    return f"its certificate is not trusted ({told}); give its authority's by --tls-ca"
+        return f"its certificate is for another name ({told}); use the name in it"
+    return f"its certificate is not trusted ({told}); give its authority's with --tls-ca"
 
 
-def mend(error: ssl.SSLError, endpoint: Endpoint) -> str:
+def fix(error: ssl.SSLError, endpoint: Endpoint) -> str:
     """What to do about a handshake that failed."""
     reason = error.reason or ""
     if "WRONG_VERSION" in reason or "RECORD_LAYER" in reason:
@@ -245,7 +246,7 @@ def mend(error: ssl.SSLError, endpoint: Endpoint) -> str:
 
 
 def plain(endpoint: Endpoint) -> str:
-    """The mend where there is no TLS."""
+    """The fix where there is no TLS."""
     return f"give {endpoint.protocol}://{endpoint.address}, or the port that does"
 
 
@@ -271,7 +272,7 @@ def check_agreement(firsts: Sequence[First], min_cosine: float) -> None:
         if len(first.embedding) != len(reference.embedding):
             raise UsageError(
                 f"{here} gives {len(first.embedding)} numbers and {there} {len(reference.embedding)}, but"
-                f" both are of the space {space!r}: {APART.format(here=here)}"
+                f" both belong to the space {space!r}: {APART.format(here=here)}"
             )
         found = cosine(first.embedding, reference.embedding)
         if not found >= min_cosine:

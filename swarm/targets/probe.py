@@ -25,7 +25,7 @@ from users.load.check import cosine
 from users.transport.base import Reply
 
 NAME = "probed"
-"""Of a target without one."""
+"""The name of a target without one."""
 REPEATED = ("prepare", "output", "shape", "space")
 OPTIONS = ("images", "texts", "pool_mb")
 ROLES = {
@@ -67,7 +67,7 @@ def main(argv: list[str]) -> int:
     print("\n".join([f"{name}: {target}", *lines(answers), "", command(f"{name}={target}", options)]))
     if parsed.out:
         write(Path(parsed.out), target, answers)
-        print(f"\nWritten to {parsed.out}: edit it, and ask it by --endpoint NAME={parsed.out}")
+        print(f"\nWritten to {parsed.out}: edit it, and use it with --endpoint NAME={parsed.out}")
     return 0
 
 
@@ -88,13 +88,14 @@ def parser() -> argparse.ArgumentParser:
     """With those of a study's options that say how an endpoint is asked."""
     made = argparse.ArgumentParser(
         prog="python -m swarm probe",
-        description="Asks an endpoint what it is, sends it one item and then two, and says how a study would"
-        " ask it. TARGET is what --endpoint of a study takes, with or without NAME=.",
+        description="Queries an endpoint's metadata, sends it one item and then two, and reports how a"
+        " study would call"
+        " it. TARGET is what --endpoint of a study takes, with or without NAME=.",
     )
     made.add_argument(
         "target", metavar="TARGET", help="a URL, e.g. triton+grpc://gpu:8001/siglip, or a TOML file"
     )
-    made.add_argument("--out", metavar="FILE", help="write what was found to a TOML file, to be edited")
+    made.add_argument("--out", metavar="FILE", help="write what was found to a TOML file that you can edit")
     for name, option in known_options().items():
         if (option.group in (DESCRIBED, TLS) or name in OPTIONS) and name != "endpoint":
             add(made, name, option)
@@ -112,7 +113,7 @@ def asked(endpoint: Endpoint, images: ImageSet) -> Probed:
     first = verdict(endpoint, images, print)
     endpoint = first.endpoint
     one, took_ns = first_reply(endpoint, images, 1, print)
-    two: Reply | str = "it takes one item a request"
+    two: Reply | str = "it takes one item per request"
     second: Reply | None = None
     if endpoint.contract.max_batch != 1:
         try:
@@ -169,13 +170,13 @@ def two_text(found: Probed) -> str:
     if len(rows) != 2 or found.second is None:
         return f"{plural(len(rows), 'row')}: set max_batch = 1"
     if rows.shape[1] != found.endpoint.contract.dimension:
-        return f"rows of {rows.shape[1]} numbers; of one item alone {found.endpoint.contract.dimension}"
+        return f"rows of {rows.shape[1]} numbers; for a single item {found.endpoint.contract.dimension}"
     here = [cosine(rows[at], single.embeddings[0]) for at, single in enumerate((found.one, found.second))]
     if min(here) >= SAME:
         bound = found.endpoint.contract.max_batch
-        return f"2 rows, in the order sent; {f'at most {bound} a request' if bound else 'no bound is known'}"
+        return f"2 rows, in the order sent; {f'at most {bound} a request' if bound else 'no limit is known'}"
     said = " and ".join(f"{found:.4f}" for found in here)
-    return f"2 rows, but not those of the items alone (cosines {said}): see answer.order"
+    return f"2 rows, but they differ from those of the single items (cosines {said}): see answer.order"
 
 
 def times_text(endpoint: Endpoint, reply: Reply) -> str:
@@ -186,7 +187,7 @@ def times_text(endpoint: Endpoint, reply: Reply) -> str:
     parts = [name.removesuffix("_ns") for name in counted if name.endswith("_ns")]
     if parts:
         return f"its counters: {', '.join(parts)}"
-    return "nowhere: a study will not tell its queue from its compute time"
+    return "nowhere: a study cannot separate its queue wait from its compute time"
 
 
 def plural(count: int, word: str) -> str:
@@ -197,12 +198,12 @@ def plural(count: int, word: str) -> str:
 def write(path: Path, target: str, found: Probed) -> None:
     """The description as a file to edit. Raises UsageError where that cannot be written, or is there."""
     if target.endswith(".toml") or "://" not in target:
-        raise UsageError(f"--out: {target} is a file already; edit that, or leave --out out")
+        raise UsageError(f"--out: {target} is already a file; edit it, or leave out --out")
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(toml_of(target, found))
     except FileExistsError:
-        raise UsageError(f"--out {path}: is there already; name another file") from None
+        raise UsageError(f"--out {path}: already exists; name another file") from None
     except OSError as error:
         raise UsageError(f"--out {path}: cannot be written ({error.strerror}); name another file") from error
 

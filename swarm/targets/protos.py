@@ -17,11 +17,11 @@ from swarm.errors import UsageError
 PROTO = ".proto"
 COMPILER = "grpc_tools"
 PACKAGE = "grpcio-tools==1.80.1"
-"""The newest that goes with our protobuf 6; later ones want 7, which tritonclient does not take."""
+"""The newest that works with protobuf 6; later ones need 7, which tritonclient does not support."""
 PROTOSET = "a protoset made by protoc --descriptor_set_out=F --include_imports"
 PATIENCE_S = 60
 LOGGED = re.compile(r"[IW]\d{4} ")
-"""How a line of the compiler's begins that is no error."""
+"""How a line of the compiler begins that is not an error."""
 
 
 def descriptors(path: str) -> str:
@@ -45,7 +45,7 @@ def protoset(path: str) -> bytes:
     except DecodeError:
         known = ()
     if not known:
-        raise UsageError(f"protoset {path}: is none; give {PROTOSET}, or the .proto itself")
+        raise UsageError(f"protoset {path}: is not a protoset; give {PROTOSET}, or the .proto itself")
     return read
 
 
@@ -66,7 +66,7 @@ def compiled(path: str) -> bytes:
         said = run([sys.executable, "-m", f"{COMPILER}.protoc", *options])
         if said is not None:
             said = said.replace(f"{whole.parent}/", "")
-            raise UsageError(f"proto {path}: does not compile ({said}); mend it, or give {PROTOSET}")
+            raise UsageError(f"proto {path}: does not compile ({said}); fix it, or give {PROTOSET}")
         return made.read_bytes()
 
 

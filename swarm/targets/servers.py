@@ -61,7 +61,7 @@ class Servers:
         self._images = images
         far = [str(host["name"]) for host in launch.hosts if host["kind"] == "ssh"]
         if options.embedded:
-            check_far(far, "servers that are started here")
+            check_far(far, "servers started here")
             ready = self.embedded.start(
                 arguments(options, asked, varied), options.trace, launch.server_command
             )
@@ -134,7 +134,9 @@ def check_provable(endpoints: Sequence[Endpoint]) -> None:
 def check_far(hosts: Sequence[str], what: str) -> None:
     """Raises UsageError where hosts that are other machines would look for `what` on themselves."""
     if hosts:
-        raise UsageError(f"host {hosts[0]} is another machine and cannot reach {what}: give URLs that it can")
+        raise UsageError(
+            f"host {hosts[0]} is another machine and cannot reach {what}: give URLs that it can reach"
+        )
 
 
 def record_of(endpoint: Endpoint, addresses: Sequence[str]) -> dict[str, Any]:
@@ -168,7 +170,7 @@ def in_clear(targets: Mapping[str, Mapping[str, Any]]) -> str:
     if not bare:
         return ""
     return (
-        f"WARNING: the token is sent in clear text to {', '.join(bare)}: whoever sees the network can read"
+        f"WARNING: the token is sent in clear text to {', '.join(bare)}: anyone on the network can read"
         " it; give https:// or grpcs:// addresses"
     )
 
@@ -191,7 +193,7 @@ def caveats_of(endpoint: Endpoint, elsewhere: Mapping[str, str]) -> Iterator[tup
     if endpoint.tls and not endpoint.security.verify:
         yield (
             "tls-unverified",
-            f"--tls-no-verify: whoever answers at {endpoint.shown} has not proved its name",
+            f"--tls-no-verify: the server at {endpoint.shown} has not proved its identity",
         )
     floor_of = endpoint.floor_of or endpoint.name
     if floor_of in elsewhere:

@@ -75,7 +75,7 @@ def test_a_regression_is_one_beyond_what_is_tolerated(tmp_path: Path) -> None:
 
 
 def floors(http_ms: float, grpc_ms: float) -> Book:
-    """Open load on the null model, three repeats of each."""
+    """Open-loop load on the null model, three repeats of each."""
     book = Book()
     for way, each_ms in (("emulated-http-floor", http_ms), ("emulated-grpc-floor", grpc_ms)):
         book.endpoint(way, "127.0.0.1:8030")

@@ -114,7 +114,7 @@ def test_a_service_that_a_file_describes_is_measured(tmp_path: Path, address: st
 @pytest.mark.parametrize(
     ("target", "swap", "sentence"),
     [
-        ("siglip", "", "name one by --output"),
+        ("siglip", "", "choose one with --output"),
         ("depth", "", "a picture input of 4 channels"),
         ("open", "", "give --shape pixel_values=B,3,384,384"),
         ("plain", "", "give --shape pixel_values=B,3,384,384"),
@@ -147,7 +147,7 @@ def test_one_item_a_request_is_measured_where_the_file_says_so(tmp_path: Path, a
     with run(tmp_path, "--endpoint", f"mine={one}", "--batches", "1,2", "--levels", "1") as console:
         assert console.wait(60) in (0, 3), console.text
     assert [row["cell"] for row in console.cells()] == ["mine/b1/c1"]
-    assert "mine takes 1 a request at most: batch 2 is left out" in console.text
+    assert "mine takes at most 1 item per request: batch 2 is left out" in console.text
 
 
 def test_a_probe_shows_what_there_is_and_writes_nothing_unasked(tmp_path: Path, address: str) -> None:
@@ -162,7 +162,7 @@ def test_a_probe_shows_what_there_is_and_writes_nothing_unasked(tmp_path: Path, 
 def test_a_probe_of_rows_in_another_order_says_so(tmp_path: Path, address: str) -> None:
     done = probe(file_of(tmp_path, address, swap='order = "data[].index"=>'))
     assert done.returncode == 0, done.stderr
-    assert "2 rows, but not those of the items alone" in done.stdout
+    assert "2 rows, but they differ from those of the single items" in done.stdout
 
 
 def test_a_codec_of_ones_own_is_one_file(tmp_path: Path, address: str) -> None:

@@ -60,7 +60,7 @@ def test_links_cross_with_the_arms_and_repeats_are_the_sizes() -> None:
 
 @pytest.mark.parametrize("given", [("--channels", "shared"), ("--client", "library"), ("--topology", "4")])
 def test_an_option_for_what_the_study_varies_itself(given: tuple[str, str]) -> None:
-    with pytest.raises(UsageError, match=f"{given[0]}: this study settles it itself; leave it out"):
+    with pytest.raises(UsageError, match=f"{given[0]}: this study sets it itself; leave it out"):
         schedule_of(Study(), [HTTP, GRPC], options(*given), LaunchInfo(), NO_GATE)
 
 
@@ -74,5 +74,5 @@ def test_open_load_has_axes_of_its_own() -> None:
 
 @pytest.mark.parametrize("given", [(), ("--find-rate", "p50<=100", "--topology", "4")])
 def test_workers_that_will_not_be_there_are_told_before_anything_runs(given: tuple[str, ...]) -> None:
-    with pytest.raises(UsageError, match="asks for 4 workers and 1 will be there: run `python -m swarm run"):
+    with pytest.raises(UsageError, match="asks for 4 workers and 1 will run: use `python -m swarm run"):
         schedule_of(Study(), [HTTP, GRPC], options(*given), LaunchInfo(), NO_GATE, 1)

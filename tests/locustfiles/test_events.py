@@ -161,11 +161,11 @@ def test_listeners_that_sleep_and_raise_cost_the_study_nothing(
     console = locust(file, tmp_path, start_service("--delay-ms", "40"), gpu, "--headless")
     assert console.wait(90) in WHOLE, console.text
     assert (
-        "inferswarm: events are dropped that listeners.py listens to: it was not done in time" in console.text
+        "inferswarm: dropping events that listeners.py listens to: it did not finish in time" in console.text
     )
     (missed,) = console.ledger()[-1]["events"]
     assert missed.startswith("listeners.py missed events: ")
-    assert "raised an error in it, first OSError: no disk" in missed
+    assert "raised an error, the first: OSError: no disk" in missed
     assert (
         "inferswarm: listeners.py, listening to events.run_started, raised OSError: no disk" in console.text
     )

@@ -55,4 +55,4 @@ def test_such_a_study_settles_its_instances_but_not_its_queue_delays() -> None:
     check_own_axes(cells, options("--queue-delay-us", "0,1000"))
     with pytest.raises(UsageError) as refused:
         check_own_axes(cells, options("--instances", "1,2"))
-    assert str(refused.value) == "--instances: this study settles it itself; leave it out"
+    assert str(refused.value) == "--instances: this study sets it itself; leave it out"

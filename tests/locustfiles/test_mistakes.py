@@ -50,6 +50,9 @@ pytestmark = pytest.mark.system
         (("--find-rate", "p98<=1"), "--find-rate p98<=1: give p50, p90, p95, p99 or p99.9 and ms"),
         (("--arrivals", "often"), "--arrivals often: give one of constant, poisson"),
         (("--prometheus-port", "{port}"), "--prometheus-port"),
+        (("--cells", "nonsense"), "--cells nonsense: matches no cell of this study; there are b1/c1, "),
+        (("--cells", "onnx-http"), "matches no cell of this study; closest: onnx-http/*, "),
+        (("--endpoints", "onx-http"), "--endpoints onx-http: matches no endpoint; closest: onnx-http, "),
     ],
 )
 def test_each_mistake_is_one_sentence_and_exit_code_2(

@@ -114,7 +114,7 @@ def test_a_broken_file_fails_alone(servers, images: ImageSet, name: str) -> None
         said = list(pool.map(one, (1, 3, 2, 4, 5, 1)))
     assert [said[index] for index in (0, 2, 5)] == ["(2, 512)"] * 3
     for index in (1, 3, 4):
-        assert "image 1 of the request is not a whole JPEG file" in said[index]
+        assert "image 1 of the request is not a complete JPEG file" in said[index]
     grown = growth(before, counters(asked))
     assert (grown["requests"], grown["successes"], grown["images"]) == (6, 3, 6)
 

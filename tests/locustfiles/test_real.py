@@ -147,7 +147,7 @@ def test_a_tritonserver_killed_in_the_middle_of_a_run(tmp_path: Path) -> None:
     assert failures["reset"] >= 1
     (end,) = [r for r in console.ledger() if r["kind"] == "run" and r["event"] == "end"]
     assert (end["status"], end["note"]) == (
-        "failed", "the embedded onnx server died; see its log's end above",
+        "failed", "the embedded onnx server died; see the end of its log above",
     )  # fmt: skip
     (row,) = console.cells()
     assert int(row["failures"]) == sum(failures.values())

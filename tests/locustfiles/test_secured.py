@@ -59,9 +59,9 @@ def test_without_its_token_nothing_starts(
     guarded: int, made: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for token, sentence in (
-        ("", "demands a token; export it as INFERSWARM_TOKEN"),
-        ("another-secret", "does not take the token of INFERSWARM_TOKEN"),
-        ("two words", "INFERSWARM_TOKEN is no token: give printable ASCII without blanks"),
+        ("", "requires a token; export it as INFERSWARM_TOKEN"),
+        ("another-secret", "does not accept the token in INFERSWARM_TOKEN"),
+        ("two words", "INFERSWARM_TOKEN is not a token: give printable ASCII without spaces"),
     ):
         monkeypatch.setenv(TOKEN, token)
         folder = tmp_path / (token or "none")
@@ -86,7 +86,7 @@ def test_a_worker_without_the_token_is_named_before_any_load(
     assert master.wait(40) == 3, master.text
     (line,) = [line for line in master.text.splitlines() if "is not set" in line and "inferswarm: " in line]
     assert "INFERSWARM_PYTORCH_TOKEN is not set" in line
-    assert "_" in line.split(":")[1], "the worker's own name stands before the sentence"
+    assert "_" in line.split(":")[1], "the worker's own name comes before the sentence"
     assert {record["kind"] for record in master.ledger()} <= {"header", "footer"}
     assert "Traceback" not in master.text + worker.text
 
@@ -101,5 +101,5 @@ def test_what_is_not_verified_is_a_caveat_of_every_run(
     (row,) = console.cells()
     assert row["failures"] == "0"
     assert "tls-unverified" in row["caveats"].split(";")
-    assert "has not proved its name" in (console.result() / "summary.md").read_text()
+    assert "has not proved its identity" in (console.result() / "summary.md").read_text()
     assert f"{url} is 127.0.0.1, over TLS, unverified, without a token" in console.text

@@ -68,14 +68,14 @@ def test_its_grpc(made: Certificates, ports: tuple[int, int]) -> None:
         (
             Security(made.ca),
             True,
-            "hangs up behind the handshake of TLS; give a client certificate by --tls-client-cert",
+            "hangs up after the TLS handshake; give a client certificate by --tls-client-cert",
         ),
-        (OPEN, True, r"not trusted \(.*\); give its authority's by --tls-ca"),
+        (OPEN, True, r"not trusted \(.*\); give its authority's with --tls-ca"),
         (OPEN, False, f"speaks TLS; give grpcs://{address}"),
         (
             Security(made.ca, made.stranger.cert, made.stranger.key),
             True,
-            "hangs up behind the handshake of TLS; give another client certificate by",
+            "hangs up after the TLS handshake; give another client certificate by",
         ),
     ):
         with pytest.raises(UsageError, match=sentence):

@@ -36,7 +36,10 @@ def test_a_whole_study(start_service: StartService, tmp_path: Path) -> None:
     names = {path.name for path in console.result().iterdir()}
     assert names >= {"study.json", "cells.csv", "timeline.csv", "ledger.jsonl", "summary.md", "report.html"}
     assert "[4/4]" in console.text
-    assert console.text.index("Serial latency, p50") > console.text.index("[4/4]")
+    rows = [console.text.index(f"\n{row} ") for row in ("Best", "Confidence", "Bottleneck", "Next step")]
+    assert [console.text.index("[4/4]"), *rows] == sorted([console.text.index("[4/4]"), *rows])
+    assert "Serial latency, p50" not in console.text, "tables are printed with --tables"
+    assert "### Serial latency, p50" in (console.result() / "summary.md").read_text()
 
 
 def test_locusts_own_percentiles_have_three_digits_in_every_process(
@@ -51,6 +54,9 @@ def test_locusts_own_percentiles_have_three_digits_in_every_process(
         (own,) = [row for row in csv.DictReader(lines) if row["Name"] == "pytorch-http/b1/c1"]
     (row,) = console.cells()
     assert float(own["50%"]) == pytest.approx(float(row["service_p50_ms"]), abs=1)
+    assert float(own["Requests/s"]) == pytest.approx(float(row["requests_per_s"]), rel=1e-3)
+    assert "Aggregated" not in console.text
+    assert "Response time percentiles" not in console.text
     assert 144 <= float(own["50%"]) < 150
 
 

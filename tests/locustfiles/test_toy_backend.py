@@ -94,7 +94,7 @@ def test_what_it_cannot_be_set_to_is_said_before_any_load(tmp_path: Path, addres
 def test_what_it_finds_wrong_with_a_target_is_said(tmp_path: Path) -> None:
     with stand_in("fake_service.py") as other, run(tmp_path, other) as console:
         assert console.wait(60) == 2
-    assert "answers, but not as it should" in console.text or "is no toy" in console.text
+    assert "answers, but not as expected" in console.text or "is no toy" in console.text
 
 
 def test_a_report_is_made_again_without_the_backends_file(ended: Console) -> None:

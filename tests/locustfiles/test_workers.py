@@ -170,6 +170,6 @@ def test_a_late_worker_with_other_pictures_is_sent_home(start_service: StartServ
     late = add()
     assert late.wait(60) == 0
     assert master.wait(90) == 3, master.text
-    assert "cannot take part and is sent home: its pictures or texts are not the master's" in master.text
+    assert "cannot take part and is dismissed: its pictures or texts are not the master's" in master.text
     ends = [r["status"] for r in master.ledger() if r["kind"] == "run" and r["event"] == "end"]
     assert ends == ["done", "done"]

@@ -84,7 +84,7 @@ def test_each_kind_of_body_is_shown_as_it_can_be_used(tmp_path: Path) -> None:
 
 
 def test_it_has_every_field_and_no_other() -> None:
-    shown = {word for cell, *_ in rows("| field | of |") for word in re.findall(r"`([\w.]+)`", cell)}
+    shown = {word for cell, *_ in rows("| field | for |") for word in re.findall(r"`([\w.]+)`", cell)}
     tables = {**TABLES, "body": {**TABLES["body"], **RPC_TABLES["body"]}}
     inner = {f"{table}.{name}" for table, fields in tables.items() for name in fields}
     assert shown == {*TOP, *inner} - {*tables}
@@ -93,7 +93,7 @@ def test_it_has_every_field_and_no_other() -> None:
 def test_it_has_every_preset_and_every_field_of_a_preparation() -> None:
     presets = [word for cell, _ in rows("| preset |") for word in re.findall(r"`([\w-]+)`", cell)]
     assert sorted(presets) == sorted(PRESETS)
-    (sentence,) = re.findall(r"A file of your own has (.*?)\n\n", PAGE, re.DOTALL)
+    (sentence,) = re.findall(r"Your own file has (.*?)\n\n", PAGE, re.DOTALL)
     assert set(re.findall(r"`(\w+)`", sentence)) == {*FIELDS} - {"name"}
 
 

@@ -35,7 +35,7 @@ def test_a_file_names_no_configuration_of_ssh(tmp_path: Path, config: str) -> No
     done = checked(file)
     assert not mark.exists()
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done
-    assert "config is not a file's to name" in done.stderr
+    assert "config cannot be set in a hosts file" in done.stderr
     assert "give --ssh-config FILE" in done.stderr
 
 

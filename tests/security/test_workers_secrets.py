@@ -44,7 +44,7 @@ def sent_to(asked: list[str]) -> Callable[..., Iterable[bytes]]:
 def test_no_other_variable_leaves_a_worker(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, SECRET)
     security = Security(token=name)
-    with pytest.raises(SecurityError, match="no variable with a token"):
+    with pytest.raises(SecurityError, match="not a variable with a token"):
         check_here(security)
     asked: list[str] = []
     with serving(sent_to(asked)) as address:
@@ -91,7 +91,7 @@ def test_no_other_variable_leaves_a_worker_in_a_header(name: str, monkeypatch: p
     asked: list[str] = []
     with serving(sent_to(asked)) as address:
         codec = Embed(with_header(address, f"Bearer ${{{name}}}"))
-        with pytest.raises(StudyError, match=f"has {name} in it, which workers do not send unasked"):
+        with pytest.raises(StudyError, match=f"has {name} in it, which workers do not send by default"):
             check_secured(codec.endpoint)
         with client(codec, 5.0) as user, pytest.raises(RequestError):
             user.send(codec.prepare(image_set(1), (0,)))

@@ -10,7 +10,7 @@ from server.cache import cache, cache_folder
 from server.errors import SetUpError
 from server.spec import ROOT
 
-MEND = "set INFERSWARM_CACHE to a folder that you may write to, an absolute path without spaces or quotes."
+FIX = "set INFERSWARM_CACHE to a writable folder, as an absolute path without spaces or quotes."
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_a_home_that_a_shell_would_take_apart_is_left_alone(name, tmp_path, temp
     )
     with pytest.raises(SetUpError) as caught:
         cache_folder({"INFERSWARM_CACHE": str(home)})
-    assert str(caught.value) == f"INFERSWARM_CACHE={home} cannot be used: {MEND}"
+    assert str(caught.value) == f"INFERSWARM_CACHE={home} cannot be used: {FIX}"
 
 
 def test_the_first_that_can_be_written_is_taken(tmp_path, temporary):
@@ -51,7 +51,7 @@ def test_a_folder_that_somebody_else_has_laid_there_is_not_taken(tmp_path, tempo
     monkeypatch.setattr("server.cache.temporary", lambda: [temporary])
     with pytest.raises(SetUpError) as caught:
         cache_folder({})
-    assert str(caught.value) == f"no folder for what servers build can be written: {MEND}"
+    assert str(caught.value) == f"no writable folder for what servers build: {FIX}"
     temporary.unlink()
     temporary.mkdir()
     assert cache_folder({}) == temporary
@@ -85,5 +85,5 @@ def test_make_clean_is_told_where_it_is(tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (
         1,
         "",
-        f"INFERSWARM_CACHE=a b cannot be used: {MEND}\n",
+        f"INFERSWARM_CACHE=a b cannot be used: {FIX}\n",
     )

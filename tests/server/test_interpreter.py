@@ -24,8 +24,8 @@ from server.interpreter import (
 from server.spec import ROOT
 
 INSTEAD = (
-    "name servers of yours (`make step7 ARGS='--onnx-http-url HOST:PORT'`), "
-    "or ask the PyTorch service alone (`make step7 ARGS='--endpoints pytorch-http'`)."
+    "give your own servers' addresses (`make step7 ARGS='--onnx-http-url HOST:PORT'`), "
+    "or test only the PyTorch service (`make step7 ARGS='--endpoints pytorch-http'`)."
 )
 
 

@@ -35,9 +35,7 @@ def test_no_other_page_has_it_compute(client, headers, status):
     code, _, reply = client.request("POST", "/embed", client.body([(1, 2, 3)]), given)
     assert code == status
     if status == 403:
-        assert json.loads(reply) == {
-            "detail": "another web page's requests are not answered: ask from a program"
-        }
+        assert json.loads(reply) == {"detail": "requests from other web pages are refused: use a program"}
     assert client.metric("inferswarm_requests_total") == before + (status == 200)
 
 

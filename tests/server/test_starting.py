@@ -169,9 +169,9 @@ def test_people_get_a_table(capsys):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("--queue-delay-us=-1", "--queue-delay-us takes microseconds, 0 or more"),
-        ("--start-timeout-s=0", "--start-timeout-s takes seconds, more than 0"),
-        ("--start-timeout-s=nan", "--start-timeout-s takes seconds, more than 0"),
+        ("--queue-delay-us=-1", "--queue-delay-us must be at least 0 microseconds"),
+        ("--start-timeout-s=0", "--start-timeout-s must be more than 0 seconds"),
+        ("--start-timeout-s=nan", "--start-timeout-s must be more than 0 seconds"),
     ],
 )
 def test_a_number_that_will_not_do_is_refused(given, said, capsys):

@@ -39,7 +39,7 @@ def test_everything_but_the_probes_wants_the_token(guarded):
         status, headers, reply = guarded.request(method, path, body)
         assert (status, headers["WWW-Authenticate"]) == (401, "Bearer"), path
         assert json.loads(reply) == {
-            "detail": "the service answers to its token only: send the header `Authorization: Bearer` with it"
+            "detail": "the service requires its token: send it in the header `Authorization: Bearer`"
         }
         assert guarded.request(method, path, body, bearer(TOKEN))[0] in (200, 404), path
     assert guarded.request("POST", "/embed", body, bearer(TOKEN, "bearer"))[0] == 200
@@ -86,7 +86,7 @@ def test_a_token_that_will_not_do_is_refused_and_not_quoted(token):
     with pytest.raises(SetUpError) as caught:
         Settings.from_env({"INFERSWARM_TOKEN": token})
     assert str(caught.value) == (
-        "INFERSWARM_TOKEN will not do: it takes at most 4,096 characters of ASCII, "
+        "INFERSWARM_TOKEN is not valid: it takes at most 4,096 characters of ASCII, "
         "without spaces and control characters."
     )
 
@@ -142,7 +142,7 @@ def test_files_that_will_not_do_are_named_before_anything_is_loaded(pem, cert, k
         command.main([])
     said = str(caught.value)
     assert said.startswith(
-        f"INFERSWARM_TLS_CERT {pem / cert} and INFERSWARM_TLS_KEY {pem / key} will not do ("
+        f"INFERSWARM_TLS_CERT {pem / cert} and INFERSWARM_TLS_KEY {pem / key} cannot be used ("
     )
     assert said.endswith("): give a certificate and its key without a password, as PEM files.")
     assert len(said.splitlines()) == 1
@@ -163,7 +163,8 @@ def test_a_service_open_to_others_says_so_once():
         code, said = service.stop()
     assert code == 0
     assert said == (
-        f"INFERSWARM_HOST is 0.0.0.0 and INFERSWARM_TOKEN is not set: whoever reaches port {service.port} "
+        f"INFERSWARM_HOST is 0.0.0.0 and INFERSWARM_TOKEN is not set: anyone who can reach port"
+        f" {service.port} "
         "can use the service and read its metrics; set a token, or INFERSWARM_HOST to 127.0.0.1.\n"
     )
 

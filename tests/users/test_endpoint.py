@@ -64,5 +64,5 @@ def test_each_way_of_sending_is_found_by_the_endpoint() -> None:
 
 
 def test_a_backend_that_nobody_registered_is_told_with_those_that_are_known() -> None:
-    with pytest.raises(LookupError, match=r"no backend is called 'mine'; they are .*pytorch, gateway, onnx,"):
+    with pytest.raises(LookupError, match=r"there is no backend 'mine'; they are .*pytorch, gateway, onnx,"):
         codec_of(Endpoint("mine-http", "mine", "http", "fp32", "gpu:1"))

@@ -15,7 +15,7 @@ from users.transport.admin_connection import PATIENCE_S, AdminConnection, Read
 SETTLE_S, SETTLE_TRIES = 0.05, 20
 STATED = ("model", "weights", "emulated", "precision")
 MOST = 120
-"""Characters of each."""
+"""Characters shown of each."""
 
 
 def read_serving(endpoint: Endpoint) -> dict[str, Any]:

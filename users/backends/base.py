@@ -11,7 +11,7 @@ from users.endpoint import Protocol as Wire
 from users.transport.admin_connection import Read
 
 Config = Mapping[str, Any]
-"""How a server is set up, in its own form."""
+"""A server's configuration, in its own form."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class Adjust(Protocol):
         """How it is set up now."""
 
     def refusal(self, endpoint: Endpoint) -> str:
-        """Why it cannot be set otherwise, and the mend, as the end of a sentence; empty where it can."""
+        """Why it cannot be set otherwise, and the fix, as the end of a sentence; empty where it can."""
 
     def configured(self, original: Config, queue_delay_us: int | None, instances: int) -> Config:
         """With other settings, None and 0 for its own: the original itself where it has them already."""

@@ -14,7 +14,7 @@ from users.tls import OPEN
 from users.transport.admin_connection import AdminConnection, Read, check_taken, get
 
 COUNTS = ("requests", "successes", "failures", "images", "executions")
-"""What is counted; all else is a time."""
+"""The key of counts; all others are times."""
 
 
 def check(endpoint: Endpoint) -> None:
@@ -26,7 +26,7 @@ def check(endpoint: Endpoint) -> None:
     check_taken(endpoint, reply)
     if not 200 <= reply.status < 300:
         said = quoted(f"HTTP {reply.status} {reply.text}", 160)
-        raise TargetError(f"is not ready: GET {path} gives {said}; wait for it, or mend ready.path")
+        raise TargetError(f"is not ready: GET {path} gives {said}; wait for it, or fix ready.path")
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def reading(page: str, told: Mapping[str, str]) -> dict[str, int]:
         name, _, unit = text.partition(" ")
         values = [one.value for one in samples(page, {name})]
         if not values:
-            raise ValueError(f"no metric {name} on the page")
+            raise ValueError(f"the page has no metric {name}")
         total = sum(values)
         found[part if part in COUNTS else f"{part}_ns"] = round(
             total * (NS[unit or "s"] if part not in COUNTS else 1)

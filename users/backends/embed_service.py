@@ -14,7 +14,7 @@ from users.redact import quoted
 from users.transport.admin_connection import AdminConnection, Read, Told, check_taken, get
 
 OURS = "weights_sha256"
-"""What services of ours say, and others hardly."""
+"""A text that only this project's services answer with."""
 SECONDS_OF_PART = {
     "inferswarm_decode_seconds_sum": "decode_ns",
     "inferswarm_preprocess_seconds_sum": "preprocess_ns",
@@ -63,7 +63,7 @@ def said(reply: Told) -> Mapping[str, Any]:
 def check_role(endpoint: Endpoint, told: Mapping[str, Any]) -> None:
     """A gateway is not measured as a service that computes, nor the other way round. Raises TargetError."""
     if OURS in told and endpoint.backend == GATEWAY.name and "upstream" not in told:
-        raise TargetError("is a service that computes itself; give a gateway's URL, or --pytorch-url")
+        raise TargetError("is not a gateway, but computes itself; give a gateway's URL, or --pytorch-url")
     if OURS in told and endpoint.backend == PYTORCH.name and "upstream" in told:
         upstream = f"{told['upstream']['model']} at {told['upstream']['address']}"
         raise TargetError(f"is a gateway to {upstream}; give the service's URL, or --gateway-url")

@@ -17,7 +17,7 @@ _registered: dict[str, Backend] = {}
 
 
 def register(*more: Backend) -> None:
-    """Make backends of a locustfile known, which every process of a study reads; one of ours gives way."""
+    """Register backends of a locustfile, which each process reads: a built-in one of the name is replaced."""
     _registered.update({backend.name: backend for backend in more})
 
 
@@ -38,14 +38,14 @@ def backend_of(endpoint: Endpoint) -> Backend:
     """The endpoint's own. Raises LookupError where nobody has registered it."""
     known = backends()
     if endpoint.backend not in known:
-        raise LookupError(f"no backend is called {endpoint.backend!r}; they are {', '.join(known)}")
+        raise LookupError(f"there is no backend {endpoint.backend!r}; they are {', '.join(known)}")
     return known[endpoint.backend]
 
 
 def codec_of(endpoint: Endpoint) -> Codec:
     """How requests to an endpoint are written, and answers read.
 
-    Raises LookupError, TargetError for a file that is no codec, ValueError where its settings will not do.
+    Raises LookupError, TargetError for a file that is not a codec, ValueError if its settings are not valid.
     """
     whole = backend_of(endpoint).described(endpoint)
     return codec_named(whole.codec, whole.codec_sha256)(whole)

@@ -24,7 +24,7 @@ JPEG = taking(Input("input", "BYTES", (1,), "jpeg"))
 
 def triton(name: str, facts: Facts, **more: Any) -> Backend:
     """A Triton whose model takes tensors; before others stands an ensemble that makes them."""
-    mend = f"name another by --{name}-model" if more.get("model_help") else ""
+    fix = f"name another by --{name}-model" if more.get("model_help") else ""
     return Backend(
         name=name,
         ways={
@@ -39,7 +39,7 @@ def triton(name: str, facts: Facts, **more: Any) -> Backend:
         },
         space=SPACE,
         facts=facts,
-        check=partial(check, mend=mend),
+        check=partial(check, fix=fix),
         describe=describe,
         counters=counter_reader,
         metrics=metrics_of,
@@ -54,7 +54,7 @@ ONNX = triton(
     "onnx",
     Facts(),
     model="openclip_vit_b32",
-    model_help="Model behind the ONNX Runtime endpoints",
+    model_help="Name the model behind the ONNX Runtime endpoints",
     embedded="onnx",
     profiled=True,
     urls={
@@ -67,7 +67,7 @@ TRT = triton(
     "trt",
     Facts(compiled=True),
     model="openclip_vit_b32_trt",
-    model_help="Model behind the compiled engine's endpoints",
+    model_help="Name the model behind the compiled engine's endpoints",
     urls={
         "http": "Triton with the compiled engine over HTTP, e.g. gpu-host:8020",
         "grpc": "the same over gRPC, e.g. gpu-host:8021",
@@ -103,7 +103,7 @@ ANY = replace(
     space="",
     direct=(),
     has_floor=False,
-    check=partial(check, mend="give the name of one that is ready"),
+    check=partial(check, fix="give the name of one that is ready"),
 )
 """A Triton whose endpoints say themselves what its models take."""
 BACKENDS = (ONNX, TRT, OPENVINO, TORCH, INDUCTOR, EMULATED, ANY)

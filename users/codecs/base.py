@@ -16,11 +16,11 @@ from users.inputs.images import ImageSet
 from users.result import NONE
 
 PLACEHOLDER = "0" * 16
-"""Stands in a prepared request for the id that it is given when it is sent; ids are as long."""
+"""A placeholder in a prepared request for the id that it gets when sent; ids have this length."""
 SPARE_BYTES, ITEM_BYTES = 1 << 20, 1 << 16
-"""An embedding of 512 as numbers in JSON is a sixth of that."""
+"""An embedding of 512 numbers in JSON takes a sixth of that."""
 NUMBER_BYTES = 32
-"""More than any number takes in JSON."""
+"""Bytes of a number in JSON, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,8 @@ class Codec(ABC):
     """How one endpoint is asked. Made once for each user of it; `endpoint` says all that it needs to know.
 
     `wire` is the protocol that it is of, `name` what `codec` is called in reports. `success` are the statuses
-    of HTTP that mean an answer. Raises ValueError, with the end of a sentence, where the endpoint's settings
-    will not do.
+    of HTTP that mean an answer. Raises ValueError, with the end of a sentence, if the endpoint's settings
+    are not valid.
     """
 
     name: ClassVar[str]

@@ -1,4 +1,4 @@
-"""The codecs that there are: those below this folder, of files of one's own, and of locustfiles."""
+"""All codecs: those below this folder, from custom files, and from locustfiles."""
 
 import functools
 import hashlib
@@ -14,7 +14,7 @@ from users.codecs.base import Codec
 from users.errors import TargetError
 
 OWN = ".py"
-"""How the name of a codec ends that is a file."""
+"""The suffix of a codec that is a file."""
 _registered: dict[str, type[Codec]] = {}
 
 
@@ -44,9 +44,7 @@ def codec_named(name: str, sha256: str = "") -> type[Codec]:
         return codec_in_file(name, sha256)
     known = {**_found(), **_registered}
     if name not in known:
-        raise TargetError(
-            f"no codec is called {name!r}; they are {', '.join(known)}, or a file of yours, *.py"
-        )
+        raise TargetError(f"there is no codec {name!r}; there are {', '.join(known)}, or your own file, *.py")
     return known[name]
 
 
@@ -56,7 +54,7 @@ def digest_of(path: str) -> str:
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()
     except OSError as error:
         raise TargetError(
-            f"the codec {path} cannot be read ({error.strerror}); name a file with one"
+            f"the codec {path} cannot be read ({error.strerror}); name a readable file"
         ) from error
 
 
@@ -64,7 +62,7 @@ def digest_of(path: str) -> str:
 def codec_in_file(path: str, sha256: str) -> type[Codec]:
     """The one codec that a file defines. Raises TargetError where it has another digest, or is none."""
     if digest_of(path) != sha256:
-        raise TargetError(f"the codec {path} is not the master's; put the same file there")
+        raise TargetError(f"the codec {path} differs from the master's; put the same file there")
     spec = importlib.util.spec_from_file_location(f"codec_{sha256[:16]}", path)
     assert spec is not None, "its name ends in .py"
     assert spec.loader is not None, "as that of every file"
@@ -76,6 +74,7 @@ def codec_in_file(path: str, sha256: str) -> type[Codec]:
     found = list(codecs_in(module))
     if len(found) != 1:
         raise TargetError(
-            f"the codec {path} defines {len(found)} codecs; give it one subclass of users.Codec with a name"
+            f"the codec {path} defines {len(found)} codecs; give it exactly one subclass of users.Codec"
+            f" with a name"
         )
     return found[0]

@@ -7,11 +7,11 @@ HEADER = "server-timing"
 TIMING = re.compile(
     r"\b(decode|preprocess|queue|compute|upstream)\s*;\s*dur=([0-9]{1,9}(?:\.[0-9]{1,30})?)(?![\w.])"
 )
-"""The parts that a service states, as server/settings.py calls them; others have no place in a ledger."""
+"""The parts that a service reports, as named in server/settings.py; a ledger has no fields for others."""
 PARTS = ("decode", "preprocess", "queue", "input", "compute", "output", "upstream")
-"""All that have one."""
+"""The units that have one."""
 NS: Mapping[str, float] = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
-"""By the units that a file may name."""
+"""By the units that a file may use."""
 NUMBER = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,30})?")
 
 

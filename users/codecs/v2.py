@@ -13,7 +13,7 @@ from users.contract import Input
 from users.inputs.images import ImageSet
 
 FLOATS: Mapping[str, type] = {"FP32": np.float32, "FP16": np.float16, "FP64": np.float64}
-"""In what vectors come; NumPy has no BF16."""
+"""The types of vectors; NumPy has no BF16."""
 
 
 class V2Codec(Codec):

@@ -44,7 +44,7 @@ class V2Http(V2Codec):
         return PreparedRequest(body, indices, headers, id_place(body, request_id), contract.dimension)
 
     def vectors(self, answer: Answer) -> NDArray[np.float32]:
-        """Float32 vectors are the answer's own bytes; a server may answer in JSON all the same."""
+        """Float32 vectors are the answer's own bytes; but a server may answer in JSON."""
         contract, body = self.endpoint.contract, answer.body
         head_bytes = int(answer.headers.get(HEADER_LENGTH.lower(), len(body)))
         if head_bytes == len(body):

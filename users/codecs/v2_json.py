@@ -17,21 +17,21 @@ from users.contract import Input
 from users.inputs.images import ImageSet
 
 PIECE = 1 << 13
-"""Numbers written at once: some 5 ms. A batch of 32 takes seconds, and Locust's heart must beat meanwhile."""
+"""Numbers written in one go: about 5 ms. A batch of 32 takes seconds, and Locust's heartbeat must go on."""
 YIELD_S = 1e-6
-"""Not 0: gevent looks at sockets and timers only after fifty greenlets that sleep for no time."""
+"""Not 0: gevent checks sockets and timers only after fifty greenlets that sleep for 0 s."""
 HEADERS = {"Content-Type": "application/json"}
 UNWRITABLE = ("FP16", "BF16")
-"""What has no form in JSON that servers agree on."""
+"""Types without a JSON form that servers agree on."""
 
 
 class V2Json(V2Http):
-    """About 3 MB a picture on the wire: 150,528 numbers of some 20 characters, and JSON as the answer, too.
+    """About 3 MB a picture on the wire: 150,528 numbers of about 20 characters, and JSON as the answer, too.
 
     The body is, byte for byte, what tritonclient.http makes with `binary_data=False`. It is made by NumPy's
-    `tolist()` and `json.dumps`, as the seeds did, since that takes about half as long as tritonclient's own
-    loop over the numbers. One user's `encode` is that work alone; of several users in one process, whose work
-    takes turns, it holds the others' turns, too.
+    `tolist()` and `json.dumps`, as the published study did, since that takes about half as long as
+    tritonclient's own loop over the numbers. One user's `encode` is that work alone; of several users in one
+    process, whose work takes turns, it holds the others' turns, too.
     """
 
     name = "v2-json"
@@ -64,7 +64,7 @@ class V2Json(V2Http):
 def head_of(one: Input, tensor: NDArray[Any]) -> dict[str, Any]:
     """What an input's data stand behind. Raises ValueError."""
     if one.dtype in UNWRITABLE:
-        raise ValueError(f"{one.dtype} has no form in JSON; ask over gRPC")
+        raise ValueError(f"{one.dtype} has no JSON form; use gRPC")
     made = {"name": one.name, "shape": list(tensor.shape), "datatype": one.dtype}
     # MLServer's word: JSON has no bytes.
     return {**made, "parameters": {"content_type": "base64"}} if one.role == "jpeg" else made

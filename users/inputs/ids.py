@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from users.inputs.rows import ContractLike, InputLike
 
 PACKAGE = "tokenizers==0.23.3"
-"""Not among the requirements: most studies send no ids, and random ones will do."""
+"""Not among the requirements: most studies send no ids, and random ones are good enough."""
 START, END = 49406, 49407
-"""CLIP's marks, the last two of its ids."""
+"""CLIP's start and end markers, the last two of its ids."""
 PADS = ("<pad>", "[PAD]", "<|pad|>")
 TYPES = ("INT32", "INT64")
 
@@ -31,7 +31,7 @@ def encoder(one: InputLike, contract: ContractLike, texts: Sequence[str]) -> Enc
     length = math.prod(one.shape)
     if one.dtype not in TYPES or length < 1 or length != one.shape[-1]:
         raise ValueError(
-            f"input {one.name}: ids of texts go as INT32 or INT64 of a known length, and not as {one.dtype}"
+            f"input {one.name}: token ids are INT32 or INT64 of a known length, not {one.dtype}"
             f' {[*one.shape]}; give shape = {{ {one.name} = "B,77" }}'
         )
     if not contract.tokenizer:
@@ -79,7 +79,8 @@ def ids_of(tokenizer: Any, text: str, one: InputLike) -> NDArray[np.int64]:
     row = np.array(tokenizer.encode(text).ids, dtype=np.int64)
     if one.most and row.max() >= one.most:
         raise ValueError(
-            f"input {one.name}: the tokenizer gives id {row.max()}, and the model has those below {one.most};"
+            f"input {one.name}: the tokenizer gives id {row.max()}, but the model only knows those below"
+            f" {one.most};"
             " give the model's own tokenizer.json"
         )
     return row

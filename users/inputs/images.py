@@ -1,4 +1,4 @@
-"""What a study sends: pictures and texts, the same in the same order to every endpoint, and tensors of them.
+"""What a study sends: pictures and texts, the same in the same order for each endpoint, and tensors.
 
 Tensors are made when an endpoint that sends them asks: most studies send but one kind.
 """
@@ -37,13 +37,13 @@ from users.inputs.rows import (
 )
 
 POOL_BYTES = 256_000_000
-"""What the pictures of a study may take in a worker: as files, as tensors made of them, and as the requests
-of a cell, each for itself.
+"""Memory that a study's pictures may take in a worker: as files, as tensors, and as the requests of a
+cell, each on its own.
 """
 CROP = 224
 DEFAULT_COUNT = 64
 MOST_PIXELS = 40_000_000
-"""As many as the service takes: a few kilobytes of a file may claim billions."""
+"""As many as the service accepts: a file of a few kilobytes may claim billions."""
 SUFFIXES = frozenset((".jpg", ".jpeg", ".png"))
 
 PHOTOGRAPHS = (
@@ -156,7 +156,7 @@ class ImageSet:
 
 
 ROWS = frozenset(("picture", "ids", "ones", "zeros", "random"))
-"""The roles of inputs whose items are of one length."""
+"""The roles of inputs whose items all have one length."""
 
 
 def fitting(sizes: Iterable[int], most: int) -> int:
@@ -174,7 +174,7 @@ def column(one: InputLike, values: Sequence[bytes]) -> NDArray[np.object_]:
     if one.dtype != "BYTES" or any(side != 1 for side in shape):
         either = "BYTES of shape [1], or UINT8 of shape [-1]" if one.role == "jpeg" else "BYTES of shape [1]"
         raise ValueError(
-            f"input {one.name}: a {one.role} goes as {either}, not as {one.dtype} {[*one.shape]}"
+            f"input {one.name}: a {one.role} is sent as {either}, not as {one.dtype} {[*one.shape]}"
         )
     made = np.empty(len(values), dtype=np.object_)
     made[:] = values
@@ -197,7 +197,7 @@ def sides(one: InputLike) -> tuple[int, int]:
     at = 2 if one.layout == "NHWC" else 0
     if len(one.shape) != 3 or one.shape[at] != 3 or min(one.shape) < 1:
         raise ValueError(
-            f"input {one.name}: a picture has 3 channels and a size, which {[*one.shape]} does not say;"
+            f"input {one.name}: a picture has 3 channels and a size, which {[*one.shape]} does not specify;"
             f' give shape = {{ {one.name} = "{layout}" }}'
         )
     height, width = one.shape[:2] if one.layout == "NHWC" else one.shape[1:]
@@ -234,9 +234,11 @@ def read_texts(path: Path, most_bytes: int) -> tuple[str, ...]:
         whole = data if len(data) <= most_bytes else data[: data.rfind(b"\n") + 1]
         lines = [line.strip() for line in whole.decode("utf-8-sig").split("\n")]
     except (OSError, UnicodeDecodeError) as error:
-        raise ImageSetError(f"--texts {path} is not readable as UTF-8; save it so, a text a line") from error
+        raise ImageSetError(
+            f"--texts {path} is not readable as UTF-8; save it as UTF-8, one text per line"
+        ) from error
     if not any(lines):
-        raise ImageSetError(f"--texts {path}: no text in it; give one on each line")
+        raise ImageSetError(f"--texts {path}: it has no text; give one on each line")
     return tuple(line for line in lines if line)
 
 
@@ -277,8 +279,8 @@ def read_jpeg(path: Path) -> bytes:
     """One picture as JPEG bytes; raises ImageSetError where the file is no picture."""
     try:
         if not path.is_file():
-            # A pipe would wait for somebody to write.
-            raise OSError("no regular file")
+            # A pipe would wait for a writer.
+            raise OSError("not a regular file")
         gevent.sleep(0)
         data = path.read_bytes()
         with Image.open(io.BytesIO(data)) as image:

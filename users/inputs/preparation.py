@@ -1,6 +1,6 @@
 """How a picture becomes what a model takes: resized, cropped, scaled, normalised; by name, or from a file.
 
-It is done by Pillow and NumPy alone: client hosts have no torch. Tests hold each preset against its library.
+It is done by Pillow and NumPy alone: client hosts have no torch. Tests compare each preset with its library.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 PIXELS: Mapping[str, type[np.generic]] = {"FP32": np.float32, "FP16": np.float16, "UINT8": np.uint8}
-"""As what a picture goes, as KServe calls it."""
+"""The types that a picture is sent as, by KServe's names."""
 LARGEST_SIDE = 16_384
 SMALLEST, LARGEST = 1e-6, 1e6
-"""Numbers between which float32 has no trouble with a pixel."""
+"""The range in which float32 represents pixels exactly enough."""
 MOST_BYTES = 65_536
-"""Of a file with a preparation: a hundred times what one needs."""
+"""The largest file with a preparation: a hundred times what one needs."""
 FILTERS = {"bicubic": Image.Resampling.BICUBIC, "bilinear": Image.Resampling.BILINEAR}
 
 
@@ -72,7 +72,7 @@ IMAGENET = Preparation(
     deviation=(0.229, 0.224, 0.225),
 )
 BLUE_FIRST = (103.939, 116.779, 123.68)
-"""The mean of ImageNet's pixels from 0 to 255, as Caffe and Keras have it."""
+"""The mean of ImageNet's pixels from 0 to 255, as in Caffe and Keras."""
 
 PRESETS: Mapping[str, Preparation] = {
     "clip": CLIP,
@@ -102,10 +102,12 @@ def preparation_of(text: str) -> Preparation:
     try:
         if not path.is_file():
             known = ", ".join(PRESETS)
-            raise ValueError(f"{text!r} is no file, and none of {known}; give one of these, or a TOML file")
+            raise ValueError(
+                f"{text!r} is neither a file nor one of {known}; give one of these, or a TOML file"
+            )
         values = toml_of(path)
     except OSError as error:
-        raise ValueError(f"{text} is not readable ({error.strerror}); mend it, or give a preset") from error
+        raise ValueError(f"{text} is not readable ({error.strerror}); fix it, or give a preset") from error
     return Preparation.from_dict({"name": path.stem, **checked(text, values)})
 
 
@@ -115,19 +117,19 @@ def toml_of(path: Path) -> Mapping[str, Any]:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
         raise ValueError(
-            f"{path} is no preparation, with more than {MOST_BYTES:,} bytes; give its fields alone"
+            f"{path} is not a preparation: it has more than {MOST_BYTES:,} bytes; give only its fields"
         )
     try:
         return tomllib.loads(data.decode())
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is not readable as TOML ({error}); mend it, or give a preset") from error
+        raise ValueError(f"{path} is not readable as TOML ({error}); fix it, or give a preset") from error
 
 
 def checked(path: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
     """The same values, each of which is as its field must be. Raises ValueError."""
     for name, value in values.items():
         if name not in FIELDS:
-            raise ValueError(f"{path}: there is no {name} in a preparation; it has {', '.join(FIELDS)}")
+            raise ValueError(f"{path}: a preparation has no {name}; it has {', '.join(FIELDS)}")
         sound, what = FIELDS[name]
         if not sound(value):
             raise ValueError(f"{path}: {name} cannot be {str(value)[:40]!r}; give {what}")
@@ -169,7 +171,7 @@ FIELDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "order": one_of("RGB", "BGR"),
 }
-"""What may stand in a file: whether a value will do, and what will."""
+"""What a file may contain: a check of each value, and the text of what is allowed."""
 
 
 def prepared(
@@ -180,7 +182,7 @@ def prepared(
     `dtype` is FP32, FP16 or UINT8, as KServe calls them. Raises ValueError.
     """
     if dtype not in PIXELS:
-        raise ValueError(f"a picture goes as {', '.join(PIXELS)}, and not as {dtype or 'nothing'}")
+        raise ValueError(f"a picture is sent as {', '.join(PIXELS)}, not as {dtype or 'nothing'}")
     pixels = np.asarray(cut(image, preparation, height, width).convert("RGB"))
     pixels = pixels[:, :, ::-1] if preparation.order == "BGR" else pixels
     pixels = pixels if layout == "NHWC" else pixels.transpose(2, 0, 1)

@@ -21,12 +21,12 @@ NUMBERS: Mapping[str, type[np.generic]] = {
     **{"FP16": np.float16, "FP32": np.float32, "FP64": np.float64},
     "BYTES": np.object_,
 }
-"""NumPy's types by what KServe calls them; it has no BF16."""
+"""NumPy's types by KServe's names; it has no BF16."""
 WORD_BYTES = 64
-"""What a short word of bytes takes in memory, with what Python needs for it."""
+"""Memory that a short bytes object takes in Python."""
 DEFAULT_MOST = 256
 HALF_STEPS = 2048
-"""Float16 has them all between 0 and 1; a float32 near 1 would be rounded up to it."""
+"""Float16 has them all between 0 and 1; a float32 near 1 would be rounded up to 1."""
 LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz", dtype=np.uint8)
 
 
@@ -100,7 +100,7 @@ class Rows:
         for index in missing:
             self._rows[index] = self._make(index)
             self._missing.discard(index)
-            gevent.sleep(0)  # large pictures take long, and Locust's heart must beat meanwhile
+            gevent.sleep(0)  # large pictures take long, and Locust's heartbeat must go on
         return bool(missing)
 
     def take(self, indices: Sequence[int]) -> NDArray[Any]:
@@ -115,7 +115,7 @@ class RowPool:
         self._most_bytes = most_bytes
         self._kept: OrderedDict[Hashable, Rows] = OrderedDict()
         self._latest: tuple[Hashable, Rows | None] = (None, None)
-        """The last of those that are kept: whoever asks for it again, as each request does, need not hash."""
+        """The last of those that are kept: repeated lookups, as by each request, need not hash."""
 
     @property
     def nbytes(self) -> int:
@@ -157,7 +157,7 @@ def type_of(one: InputLike) -> type[np.generic]:
     """NumPy's type of an input. Raises ValueError."""
     if one.dtype not in NUMBERS:
         raise ValueError(
-            f"input {one.name}: nothing of type {one.dtype} can be made; serve it as another, such as FP32"
+            f"input {one.name}: cannot make values of type {one.dtype}; serve it as another, such as FP32"
         )
     return NUMBERS[one.dtype]
 

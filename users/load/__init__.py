@@ -1,1 +1,1 @@
-"""One virtual user: when it sends, what it sends, what came of it."""
+"""One virtual user: when it sends, what it sends, and the result."""

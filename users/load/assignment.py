@@ -24,10 +24,10 @@ from users.transport.connections import PER_USER
 from users.transport.transports import TRANSPORTS
 
 PREPARED, LIBRARY = "prepared", "library"
-"""How the client makes its requests: once, before any load, or each from its array while it is measured."""
+"""How the client makes its requests: once, before any load, or each from its array during the measurement."""
 SENDING = frozenset({"warm-up", "measure"})
 LINE_BYTES = 64
-"""Each body begins at a line of the processor's cache."""
+"""Each body begins at a cache line of the processor."""
 HUGE_PAGES = getattr(mmap, "MADV_HUGEPAGE", None)
 
 
@@ -38,7 +38,7 @@ class Assignment:
     Requests of a pool that was prepared with an id are each sent under one of their own.
 
     `golden`: float32 of shape [n, dimension], or None to skip that check. `images`: the pictures from which
-    each request is built anew, or None to send the pool as it was prepared. `sent` and `in_flight` are of
+    each request is rebuilt, or None to send the pool as it was prepared. `sent` and `in_flight` are of
     requests: those begun since the phase was entered, and those not yet ended.
     """
 
@@ -60,9 +60,9 @@ class Assignment:
     connected: int = 0
     """How many users have sent a request."""
     connections: int = 0
-    """How many TCP connections this process's users should have by now."""
+    """How many TCP connections this process's users should have so far."""
     token: int = field(default_factory=lambda: secrets.randbits(32))
-    """What the ids of its requests begin with: other workers and other runs have others."""
+    """The prefix of its requests' ids, different for each worker and run."""
     numbers: itertools.count[int] = field(default_factory=itertools.count)
 
     @property

@@ -13,7 +13,7 @@ from users.transport.base import Reply
 NORM_TOLERANCE = 1e-2
 LEAST_SQUARE, MOST_SQUARE = (1 - NORM_TOLERANCE) ** 2, (1 + NORM_TOLERANCE) ** 2
 SAMPLE_EVERY = 8
-"""A user's first answer of a phase and every eighth after it are held against the golden embeddings."""
+"""A user's first answer of a phase and every eighth after it are compared with the golden embeddings."""
 
 
 def check_form(reply: Reply, items: int, contract: Contract) -> None:

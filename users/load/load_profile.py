@@ -1,4 +1,4 @@
-"""A load profile: an open load whose rate climbs to a peak, stays there, and falls back. Pure arithmetic."""
+"""A load profile: open-loop load whose rate rises to a peak, holds, and falls back. Pure arithmetic."""
 
 import itertools
 import math
@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 BASE_SHARE = 0.1
-"""Of the peak: the rate that a ramp begins at, and that a cool-down and the warm-up are held at."""
+"""Share of the peak: the rate at which a ramp begins, and of the cool-down and the warm-up."""
 MOST_S = 604_800
-"""Of a stage: a week."""
+"""The longest stage: a week."""
 NAMES = ("ramp", "hold", "cool")
 TITLES = {"cool": "cool-down"}
 GIVE = "give seconds of ramp, hold and cool in that order, each once at most, e.g. ramp:20,hold:40,cool:20"

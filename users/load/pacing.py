@@ -1,4 +1,4 @@
-"""When the next request should start: at once under closed load, by a schedule under open load."""
+"""When the next request should start: at once under closed-loop load, by a schedule under open-loop load."""
 
 import itertools
 import random
@@ -17,14 +17,14 @@ from users.load.load_profile import parse
 
 NS_PER_S = 1_000_000_000
 LOOK_UP_NS = NS_PER_S // 10
-"""How long a waiting user may miss that the shares have changed."""
+"""How late a waiting user may notice that the shares have changed."""
 LATE_NS = 5_000_000
 """A request that starts later than this after its intended start is late."""
 BREATH = 10_000
-"""So many arrivals are dropped between two chances for others to run."""
+"""Arrivals that are dropped before other greenlets get a chance to run."""
 CONSTANT, POISSON = "constant", "poisson"
 NEVER_NS = 1 << 62
-"""When the next arrival is due after the last one of a schedule that ends."""
+"""The time of the next arrival after the end of a schedule: never."""
 
 
 @dataclass(kw_only=True)
@@ -33,13 +33,13 @@ class Pacer(ABC):
 
     paced: ClassVar[bool] = True
     due: int = 0
-    """Arrivals whose time has come."""
+    """Arrivals that were due so far."""
     dropped: int = 0
-    """Those of them that were never sent."""
+    """Those that were never sent."""
     dropped_by_s: Counter[int] = field(default_factory=Counter)
-    """The same by the whole second of the phase that they were due in."""
+    """The same by the second of the phase in which they were due."""
     overslept: int = 0
-    """Those that were sent late though a user was free: this process was too slow."""
+    """Those sent late although a user was free: this process was too slow."""
 
     @abstractmethod
     def wait_turn(self) -> int | None:
@@ -51,7 +51,7 @@ class Pacer(ABC):
 
 
 class ClosedPacer(Pacer):
-    """Closed load: a user that asks has its turn at once."""
+    """Closed-loop load: a user that asks gets its turn at once."""
 
     paced = False
 
@@ -86,7 +86,7 @@ def offsets_ns(arrivals: str, rate: float, seed: str, profile: str = "") -> Iter
 
 @dataclass
 class OpenPacer(Pacer):
-    """Open load: this worker's share of one schedule that all workers compute alike.
+    """Open-loop load: this worker's share of one schedule that all workers compute identically.
 
     Arrival number n belongs to the worker whose `index` is n modulo `of` (no worker where that is 0), so that
     workers never send in step, and their sum is the schedule whatever their number. Free users queue for

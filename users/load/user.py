@@ -143,13 +143,13 @@ class InferenceUser(User):
         return result
 
     def _count_connection(self) -> None:
-        """Connections are made by users' first requests: under open load, some may never have a turn."""
+        """Connections are made by users' first requests: under open-loop load, some may never get a turn."""
         if not self.connected:
             self.connected = True
             self.mine.count_connection()
 
     def _encoded(self, prepared: PreparedRequest, request_id: str) -> PreparedRequest:
-        """The same request under its own id, or built anew from its pictures. Raises RequestError."""
+        """The same request under its own id, or rebuilt from its pictures. Raises RequestError."""
         images = self.mine.images
         if images is None:
             return prepared.renamed(request_id)
@@ -170,7 +170,7 @@ class InferenceUser(User):
                 check_embeddings(reply, prepared, self.mine.golden, self.mine.min_cosine)
         except RequestError as error:
             return error
-        except Exception as error:  # a codec of one's own may give anything
+        except Exception as error:  # a custom codec may return anything
             return request_error(error)
         return None
 

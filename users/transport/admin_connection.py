@@ -26,10 +26,10 @@ from users.transport.http_library import one_connection
 
 PATIENCE_S = 5.0
 Read = Callable[[], dict[str, Any]]
-"""Asks once more, over what is open already, and gives keys of a ledger's record."""
+"""Reads again, over the open connection, and returns keys of a ledger's record."""
 MARK_MS = 3_599_789
 NEVER_MS = 2**31 - 2
-"""A keepalive time that turns gRPC's user timeout on and its pings as good as off."""
+"""A keepalive time that turns on gRPC's user timeout, with practically no pings."""
 GRPC_MARK = (("grpc.keepalive_time_ms", NEVER_MS), ("grpc.keepalive_timeout_ms", MARK_MS))
 _OPTION = getattr(socket, "TCP_USER_TIMEOUT", None)
 
@@ -143,7 +143,7 @@ def mark(connection: socket.socket) -> None:
 
 
 def is_marked(connection: socket.socket) -> bool:
-    """Whether a TCP socket is one of ours. Raises OSError where it is no TCP socket."""
+    """Whether a TCP socket is one of this process's. Raises OSError where it is no TCP socket."""
     return _OPTION is not None and connection.getsockopt(socket.IPPROTO_TCP, _OPTION) == MARK_MS
 
 
@@ -165,6 +165,6 @@ def refuses_token(error: BaseException | None) -> bool:
 def no_token(endpoint: Endpoint) -> str:
     """What is wrong where the token is not taken, or none is sent."""
     if endpoint.security.token:
-        return f"does not take the token of {endpoint.security.token}; export the one that it takes"
+        return f"does not accept the token in {endpoint.security.token}; export the right one"
     own = own_variable(endpoint.backend if endpoint.shares == endpoint.backend else endpoint.name)
-    return f"demands a token; export it as {TOKEN}, or for this server alone as {own}"
+    return f"requires a token; export it as {TOKEN}, or for this server only as {own}"

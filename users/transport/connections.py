@@ -89,7 +89,7 @@ class RefCounted(Generic[Thing]):
 
 
 class LeastLoaded(Generic[Thing]):
-    """Up to `size` things, each for several users at once: whoever comes gets the one with fewest."""
+    """Up to `size` things, each for several users at once: a new user gets the one with the fewest."""
 
     def __init__(self, size: int, make: Callable[[], Thing]) -> None:
         self._size, self._make = size, make
@@ -119,7 +119,7 @@ class Borrowed(Generic[Thing]):
 
     gevent's semaphores and queues let a greenlet that has just given something back take it again before
     those who wait have woken, so that one user of sixteen may send all the requests. Here it goes from hand
-    to hand: it is never free while somebody waits.
+    to hand: it is never free while a user waits.
     """
 
     def __init__(self, size: int, make: Callable[[], Thing]) -> None:

@@ -31,11 +31,11 @@ JOINED_OPTIONS = (
 )
 """All channels of a process to the same address with the same options share one TCP connection.
 
-Compressed answers are neither asked for nor unpacked: the limit holds for what comes over the wire.
-A proxy from the environment is no part of what is tested, and the token is not for it.
+Compressed answers are neither requested nor unpacked: the limit holds for bytes on the wire. A
+proxy from the environment is not part of what is tested, and must not get the token.
 """
 CHANNEL_OPTIONS = (*JOINED_OPTIONS, ("grpc.use_local_subchannel_pool", 1))
-"""Each channel with these has a TCP connection of its own."""
+"""Each channel with these has its own TCP connection."""
 SPARE_THREADS = 8
 
 
@@ -58,7 +58,7 @@ def size_thread_pool(users: int) -> None:
 def credentials_of(security: Security) -> grpc.ChannelCredentials:
     """TLS as secured so; made once, since files are read for it. Raises OSError.
 
-    gRPC always verifies; without authorities of ours it trusts those it comes with.
+    gRPC always verifies; without the user's own authorities it trusts its built-in ones.
     """
     paths = (security.ca, security.key, security.cert)
     return grpc.ssl_channel_credentials(*(Path(path).read_bytes() if path else None for path in paths))
@@ -114,16 +114,17 @@ class GrpcTransport(Transport):
     """Calls the codec's method with the bytes that it has prepared."""
 
     users: ClassVar[int] = 0
-    """How many of this process are open."""
+    """How many are open in this process."""
     _channel: grpc.Channel | SharedChannel | None = None
     _call: Callable[..., bytes] | None = None
     _metadata: Metadata = None
 
     @classmethod
     def connections(cls, users: int, channels: str, tls: bool = False) -> int:
-        """As many as there are channels, save that gRPC joins those made with the same arguments.
+        """As many as there are channels, except that gRPC joins those made with the same arguments.
 
-        Over TLS it has none to join: grpcio makes each channel's credentials anew, which are other arguments.
+        Over TLS it has none to join: grpcio makes new credentials for each channel, which are different
+        arguments.
         """
         joined = channels == SAME_ARGS and not tls
         return min(users, 1) if joined else super().connections(users, channels, tls)
@@ -158,7 +159,7 @@ class GrpcTransport(Transport):
     def _first_call(self) -> Callable[..., bytes]:
         """The method on this user's channel, kept for the requests to come."""
         channel = self._channel
-        assert channel is not None, "open() comes before send()"
+        assert channel is not None, "call open() before send()"
         if isinstance(channel, SharedChannel):
             channel = channel.take()
         self._call = channel.unary_unary(self.codec.path, request_serializer=None, response_deserializer=None)

@@ -10,9 +10,9 @@ from users.redact import VARIABLE, keep_secret
 from users.tls import PREFIX, SUFFIX, SecurityError, authorization
 
 ALLOWED = "INFERSWARM_HEADERS"
-"""In a worker's own environment: names, between commas, of variables that it may send beside tokens."""
+"""In a worker's own environment: names, separated by commas, of variables that it may send besides tokens."""
 SECRET = re.compile(r"auth|cookie|key|token|secret|passw|credential|signature", re.IGNORECASE)
-"""In the names of headers whose values are secrets."""
+"""Parts of the names of headers whose values are secrets."""
 FORM = re.compile(r"[!-~]+(?:[ \t]+[!-~]+)*")
 
 
@@ -37,7 +37,7 @@ def check_allowed(header: str, names: Sequence[str]) -> None:
     for name in names:
         if not VARIABLE.fullmatch(name) and name not in allowed:
             raise SecurityError(
-                f"the header {header} has {name} in it, which workers do not send unasked; call it"
+                f"the header {header} has {name} in it, which workers do not send by default; name it"
                 f" {PREFIX}…_{SUFFIX}, or export {ALLOWED}={name} for each worker"
             )
 
@@ -52,13 +52,11 @@ def value_of(name: str, value: str) -> str:
         keep_secret(names if SECRET.search(name) else ())
         made = Template(value).substitute(os.environ)
     except KeyError as error:
-        raise SecurityError(
-            f"{error.args[0]} is not set, and the header {name} has it in it; export it"
-        ) from None
+        raise SecurityError(f"{error.args[0]} is not set, and the header {name} uses it; export it") from None
     except ValueError:
         raise SecurityError(
-            f"the header {name} has a $ that begins no variable; give ${{NAME}}, or $$ for a dollar"
+            f"the header {name} has a $ that does not begin a variable; give ${{NAME}}, or $$ for a dollar"
         ) from None
     if not FORM.fullmatch(made):
-        raise SecurityError(f"the header {name} is no header's value; give printable ASCII")
+        raise SecurityError(f"the header {name} is not a valid header value; give printable ASCII")
     return made

@@ -20,7 +20,7 @@ from users.transport.http_response import Connection, HttpResponse, read_answer
 from users.transport.sockets import Socket, connect
 
 ENDLESS_S = 86_400.0
-"""For a connection that is lent: what time a request has left there depends on how long it has waited."""
+"""For a pooled connection: the time that a request has left depends on how long it has waited."""
 
 
 class HttpConnection(Connection):
@@ -56,7 +56,7 @@ class HttpConnection(Connection):
         return f"POST {path} HTTP/1.1\r\n{''.join(lines)}".encode("latin-1")
 
     def _connected(self) -> Socket:
-        """The connection, made anew where there is none, or the server has closed it since."""
+        """The connection, opened again if there is none, or the server has closed it."""
         if self._socket is not None and self._socket.stale:
             self.close()
         if self._socket is None:
@@ -120,7 +120,7 @@ class HttpTransport(Transport):
 
     def exchange(self, prepared: PreparedRequest) -> Reply:
         """POST and parse. Raises RequestError on a status that means no answer."""
-        assert self._connection is not None, "open() comes before send()"
+        assert self._connection is not None, "call open() before send()"
         answer = self._connection.post(self._path, prepared)
         if answer.status not in self._success:
             raise status_error(answer.status, bytes(answer.body))

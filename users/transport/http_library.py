@@ -1,4 +1,4 @@
-"""HTTP/1.1 by geventhttpclient: a connection for whoever asks; stamped, for studies of plain clients."""
+"""HTTP/1.1 by geventhttpclient: a connection per caller; timed, for studies of plain clients."""
 
 import functools
 import ssl

@@ -1,6 +1,6 @@
 """How large an answer may be: what a server sends beyond that is no answer, and is not kept.
 
-A server under test is somebody else's program. It may promise a gigabyte, send headers or interim answers for
+A server under test is a third-party program. It may promise a gigabyte, send headers or interim answers for
 ever, or pack gigabytes into a message of a few kilobytes.
 """
 
@@ -12,13 +12,13 @@ from geventhttpclient import client
 from geventhttpclient.response import HTTPSocketPoolResponse, HTTPSocketResponse
 
 LARGEST_BYTES = 1 << 24
-"""Of an answer whose request does not say how much is to come: a server's metrics, its models."""
+"""Of an answer of unknown size: a server's metrics, its models."""
 LONGEST_HEAD_BYTES = 1 << 18
-"""Of status lines and headers, those of interim answers too."""
+"""Of status lines and headers, including those of interim answers."""
 MOST_HEADERS = 1 << 12
-"""Trailers behind a body in chunks among them."""
+"""Including trailers after a chunked body."""
 TURN_BYTES = 1 << 20
-"""After so many, others have their turn: a timeout is one of them."""
+"""After this many, other greenlets get a turn, timeouts included."""
 
 
 class Bounded:
@@ -40,7 +40,7 @@ class Bounded:
             gevent.sleep(0)
         super().feed(data)  # type: ignore[misc]
         if self._header_position > MOST_HEADERS:  # type: ignore[attr-defined]
-            raise ValueError("an answer with headers without end")
+            raise ValueError("an answer with endless headers")
 
 
 class BoundedResponse(Bounded, HTTPSocketResponse):

@@ -17,14 +17,14 @@ from users.endpoint import Endpoint, Protocol
 from users.tls import context_of
 
 READ, WRITE = 1, 2
-"""Of gevent's loop, as libev has them."""
+"""Of gevent's loop, as in libev."""
 poll = monkey.get_original("select", "poll")
-"""The kernel's own: it is asked without waiting, and unlike select it knows sockets beyond the 1,023rd."""
+"""The kernel's own: called without waiting; unlike select it supports more than 1,024 sockets."""
 plain_socket = monkey.get_original("socket", "socket")
 ALPN: dict[Protocol, tuple[str, ...]] = {"http": (), "grpc": ("h2",)}
-"""What is said of HTTP's version in the handshake: gRPC demands it."""
+"""The HTTP version offered in the handshake: gRPC requires it."""
 RECORD_BYTES = 1 << 14
-"""The most that TLS puts into one record."""
+"""The most bytes in one TLS record."""
 
 
 class Socket:
@@ -101,7 +101,7 @@ def connected(host: str, port: int) -> Any:
 class Deadline:
     """Throws gevent's Timeout into who is still in its block after so many seconds; for one block at a time.
 
-    gevent.Timeout is made anew for each use, with a timer of its own: a dozen times the work.
+    gevent.Timeout is created for each use, with its own timer: a dozen times the work.
     """
 
     def __init__(self, seconds: float) -> None:

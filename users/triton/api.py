@@ -18,20 +18,20 @@ from users.transport.admin_connection import GRPC_MARK, PATIENCE_S, AdminConnect
 from users.transport.grpc import CHANNEL_OPTIONS, metadata_of, open_channel
 
 DIRECT: tuple[Payload, ...] = ("fp32", "json")
-"""Payloads that the model itself takes; before others stands a model that turns them into its own."""
+"""Payloads that the model itself takes; the others need a model in front that converts them."""
 PREFIX = "triton-grpc-protocol-"
-"""What tritonserver looks for over gRPC before the name of what it demands."""
+"""The prefix that tritonserver expects over gRPC before the name of the required key."""
 PORTS = {"http": "HTTP", "grpc": "gRPC"}
 TENSORS = "triton_repo/tensors.py"
-"""What every model.py of triton_repo imports."""
+"""The module that every model.py of triton_repo imports."""
 STEPS = {"jpeg": "decode_jpeg", "uint8": "normalise_uint8"}
-"""What stands before a Triton's model, by payload."""
+"""The step in front of a Triton's model, by payload."""
 STEPS_KNOWN = "steps"
-"""Among an endpoint's settings: those of its model's ensemble, found out before any load."""
+"""The key of an endpoint's settings for the steps of its model's ensemble, read before any load."""
 BESIDE = ("python", "dali")
-"""Backends of Triton that prepare what others compute."""
+"""Backends of Triton that prepare the input of others."""
 Answer = Mapping[str, Any]
-"""An answer in the form that it has over HTTP."""
+"""An answer in its HTTP form."""
 
 
 class OverHttp:
@@ -206,8 +206,8 @@ def serving(config: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def check(endpoint: Endpoint, mend: str = "") -> None:
-    """A Triton, and with the model ready; `mend`: what to do where the backend's own is not there."""
+def check(endpoint: Endpoint, fix: str = "") -> None:
+    """A Triton, and with the model ready; `fix`: what to do where the backend's own is not there."""
     with open_api(endpoint, PATIENCE_S) as api:
         try:
             known = api.is_triton()
@@ -225,21 +225,21 @@ def check(endpoint: Endpoint, mend: str = "") -> None:
                 models = {row["name"] for row in api.statistics().get("model_stats", ())}
             except (RequestError, grpc.RpcError):
                 models = None
-            raise TargetError(missing_model(endpoint, models, mend))
+            raise TargetError(missing_model(endpoint, models, fix))
 
 
-def missing_model(endpoint: Endpoint, models: Collection[str] | None, mend: str = "") -> str:
+def missing_model(endpoint: Endpoint, models: Collection[str] | None, fix: str = "") -> str:
     """The sentence for a Triton without the model; None: it does not tell us which ones it has."""
     if step := STEPS.get(endpoint.payload) if not endpoint.settings else None:
-        mend = (
+        fix = (
             f"copy {step} and {endpoint.payload} of triton_repo/payloads into its repository, {TENSORS} "
             f"into the folder 1 of the former, the latter as {endpoint.model} with an empty folder 1, "
-            "or leave the endpoint out by --endpoints"
+            "or exclude the endpoint with --endpoints"
         )
-    elif endpoint.floor_of or not mend:
+    elif endpoint.floor_of or not fix:
         own = f"triton_repo/{endpoint.behind}/{endpoint.model}"
-        mend = f"copy {own} into its repository, and {TENSORS} into its folder 1"
-        mend += ", or leave --floor out" if endpoint.floor_of else ""
-    held = f"it holds {', '.join(sorted(models))}" if models else "it holds none"
-    held = "it does not say which it holds" if models is None else held
-    return f"has no model {endpoint.model!r} that is ready ({held}); {mend}"
+        fix = f"copy {own} into its repository, and {TENSORS} into its folder 1"
+        fix += ", or leave out --floor" if endpoint.floor_of else ""
+    held = f"it has {', '.join(sorted(models))}" if models else "it has none"
+    held = "it does not list its models" if models is None else held
+    return f"has no model {endpoint.model!r} that is ready ({held}); {fix}"

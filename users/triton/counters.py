@@ -16,7 +16,7 @@ from users.transport.admin_connection import Read
 from users.triton.api import open_api, queues_of, steps_behind
 
 BEFORE = {"jpeg": "decode_ns"}
-"""What the steps before the model do, by payload; to resize, crop and scale counts as decoding there."""
+"""What the steps before the model do, by payload; resizing, cropping and scaling count as decoding there."""
 OF_ALL_STEPS = ("queue_ns", "input_ns", "output_ns")
 PENDING = "nv_inference_pending_request_count"
 GPU_FIELDS = {

@@ -28,18 +28,18 @@ from users.triton.shapes import (
     written,
 )
 
-"""In what vectors are read: NumPy has no BF16."""
+"""The types of vectors: NumPy has no BF16."""
 IDS = ("INT32", "INT64")
 MASKS = frozenset(("BOOL", *(f"{sign}INT{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))))
 VOCABULARIES: Mapping[int, int] = {77: 49_408, 64: 32_000}
-"""How many ids there are, by the length of a text: CLIP's, SigLIP's."""
+"""The number of ids, by the length of a text: CLIP's, SigLIP's."""
 TEXT_WORDS = ("text", "query", "prompt", "caption")
 FAMILIES = {"siglip": "siglip", "dino": "dinov2", "resnet": "imagenet", "imagenet": "imagenet"}
-"""Presets of how pictures are prepared, by what stands in the names of models."""
+"""Presets of how pictures are prepared, by a part of the model's name."""
 LARGEST_ITEM = 1 << 26
-"""Numbers: 4,700 x 4,700 pixels, which take 270 MB as FP32."""
+"""Values per item: 4,700 x 4,700 pixels, which take 270 MB as FP32."""
 FOREIGN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What values of another form lead to."""
+"""What values of an unexpected form raise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +79,12 @@ def discovered(
         stated = stated_of(metadata, config, asked, model)
     except FOREIGN as error:
         raise TargetError(
-            f"says of model {model!r} what is no metadata of the KServe V2 protocol; give a server of that"
+            f"answers for model {model!r} with metadata that does not follow the KServe V2 protocol;"
+            f" give a server that does"
         ) from error
     if not stated.inputs:
         raise TargetError(
-            f"states no input of model {model!r}; describe the endpoint in a file, with its body and answer"
+            f"declares no input of model {model!r}; describe the endpoint in a file, with its body and answer"
         )
     shapes = shapes_of(stated.inputs, stated.batching, asked.shapes)
     vector = vector_of(stated.outputs, asked.output, shapes[0].batched, model)
@@ -189,7 +190,7 @@ def picture_of(one: Tensor, item: tuple[int, ...]) -> tuple[Input, str] | None:
         return Input(one.name, one.dtype, item, "picture", layout), ""
     if one.format == "NHWC":
         return Input(one.name, one.dtype, item, "picture", "NHWC"), ""
-    guess = f"Input {one.name} is taken as NCHW, though its last dimension might be the channels, too."
+    guess = f"Input {one.name} is taken as NCHW, although its last dimension could also be the channels."
     return Input(one.name, one.dtype, item, "picture", layout), guess
 
 
@@ -209,12 +210,12 @@ def role_of(one: Tensor, item: tuple[int, ...], tokenizer: str) -> tuple[Role, i
     if is_file(one.dtype, item):
         return "jpeg", 0, "is taken for an encoded JPEG, with zeros behind the shorter ones of a batch"
     if one.dtype in MASKS and "mask" in name:
-        return "ones", 0, "is filled with ones, as a mask that hides nothing"
+        return "ones", 0, "is filled with ones, as a mask without padding"
     row = one.dtype in IDS and item and math.prod(item) == item[-1]
     if row and (tokenizer or item[-1] in VOCABULARIES):
         return of_tokens(name, item[-1], tokenizer)
     stated = f"{one.dtype} {written(item)}"
-    return "random", 0, f"is filled with random values, since nothing says what its {stated} means"
+    return "random", 0, f"is filled with random values, since the meaning of its {stated} is unknown"
 
 
 def of_tokens(name: str, length: int, tokenizer: str) -> tuple[Role, int, str]:
@@ -238,7 +239,7 @@ def preparation_of(
         return declared or CLIP, ""
     known = [preset for word, preset in FAMILIES.items() if any(word in name.lower() for name in names)]
     preset = known[0] if known else CLIP.name
-    why = "by the model's name" if known else "since nobody said otherwise"
+    why = "by the model's name" if known else "by default"
     floats = any(one.dtype != "UINT8" for one in pictures)
     done = "Pixels are prepared" if floats else "Pictures are resized and cropped"
     return PRESETS[preset], f"{done} as for {preset}, {why}: --prepare says how."
@@ -246,21 +247,21 @@ def preparation_of(
 
 def vector_of(outputs: Sequence[Tensor], name: str, batched: bool, model: str) -> Tensor:
     """The output that is the vector: that of the name, or the only one that can be. Raises TargetError."""
-    listed = ", ".join(map(str, outputs)) or "none that it states"
-    mend = f"its outputs are {listed}; name one by --output NAME"
+    listed = ", ".join(map(str, outputs)) or "none"
+    fix = f"its outputs are {listed}; choose one with --output NAME"
     if name:
         named = next((one for one in outputs if one.name == name), None)
         if named is None and outputs:
-            raise TargetError(f"has no output {name!r} of model {model!r}; {mend}")
+            raise TargetError(f"has no output {name!r} of model {model!r}; {fix}")
         if named and named.dtype not in FLOATS:
             kinds = ", ".join(FLOATS)
-            raise TargetError(f"gives output {name} as {named.dtype}, and vectors are of {kinds}; {mend}")
+            raise TargetError(f"gives output {name} as {named.dtype}, but vectors must be {kinds}; {fix}")
         return named or Tensor(name, "", ())
     likely = [one for one in outputs if one.dtype in FLOATS and len(item_of(one, batched)) == 1]
     if len(likely) == 1:
         return likely[0]
-    why = "several outputs that may be the vector" if likely else "no output that is plainly the vector"
-    raise TargetError(f"has {why} of model {model!r}: {mend}")
+    why = "several outputs that could be the vector" if likely else "no output that is clearly the vector"
+    raise TargetError(f"has {why} of model {model!r}: {fix}")
 
 
 def item_of(output: Tensor, batched: bool) -> tuple[int, ...]:

@@ -19,16 +19,16 @@ from users.triton.api import Answer, model_config, open_api, steps_behind, steps
 from users.triton.api import serving as serving
 
 LOAD_S = 900.0
-"""How long a load may take: an engine that is built while it is loaded has been seen to need five minutes."""
+"""How long a load may take: building an engine while loading can take five minutes."""
 NOBODY = "inferswarm-asks-whether-models-can-be-loaded"
-"""No model has this name, so that asking to load it changes nothing."""
+"""No model has this name, so a request to load it changes nothing."""
 EXPLICIT = (
-    "start tritonserver with --model-control-mode=explicit --load-model=*, or leave its settings as they are:"
+    "start tritonserver with --model-control-mode=explicit --load-model=*, or do not change its settings:"
     " no --queue-delay-us, no --instances, no step6b, and of step5a only --cells '*/c1'"
 )
 RESTRICTED = "restricted"
-"""In what tritonserver says to who does not send the secret."""
-SECRET = f"set {CONTROL} in the environment to NAME=VALUE, as behind the colon of its --http-restricted-api"
+"""In tritonserver's answer to a request without the secret."""
+SECRET = f"set {CONTROL} in the environment to NAME=VALUE, as after the colon of its --http-restricted-api"
 
 
 def inner(endpoint: Endpoint) -> Endpoint:
@@ -50,14 +50,14 @@ def config_of(endpoint: Endpoint) -> Answer:
 
 
 def refusal(endpoint: Endpoint) -> str:
-    """Why the server would load no model, in its own words, and the mend; empty where it would."""
+    """Why the server cannot load models, in its own words, and the fix; empty if it can."""
     try:
         load(replace(endpoint, model=NOBODY))
     except TargetError as error:
         why = str(error)
-        mend = SECRET if RESTRICTED in why else EXPLICIT
+        fix = SECRET if RESTRICTED in why else EXPLICIT
         # One that is in explicit mode has looked for the model.
-        return "" if NOBODY in why else f"its model cannot be loaded again ({why}); {mend}"
+        return "" if NOBODY in why else f"its model cannot be loaded again ({why}); {fix}"
     return ""
 
 
@@ -91,20 +91,20 @@ def configured(original: Answer, queue_delay_us: int | None, instances: int) -> 
     if queue_delay_us is not None:
         if original.get("dynamic_batching") is None:
             raise TargetError(
-                f"{name} has no dynamic batching, so --queue-delay-us has nothing to set; give its"
+                f"{name} has no dynamic batching, so --queue-delay-us cannot be applied; give its"
                 " config.pbtxt dynamic_batching { }, or leave the option out"
             )
         batching = {**original["dynamic_batching"], "max_queue_delay_microseconds": queue_delay_us}
         made["dynamic_batching"] = batching
     if instances:
         if not original.get("instance_group"):
-            raise TargetError(f"{name} names no instances, so --instances cannot set them; leave it out")
+            raise TargetError(f"{name} declares no instances, so --instances cannot be applied; leave it out")
         made["instance_group"] = list(groups(original["instance_group"], instances))
     return original if serving(made) == serving(original) else made
 
 
 def groups(original: Iterable[Answer], instances: int) -> Iterator[dict[str, Any]]:
-    """So many instances in place of a model's own, as evenly over its GPUs as goes; some may have none."""
+    """So many instances in place of a model's own, spread evenly over its GPUs; some may have none."""
     found = list(original)
     gpus = list(dict.fromkeys(gpu for group in found for gpu in group.get("gpus", ())))
     if not gpus:

@@ -9,11 +9,11 @@ from users.errors import TargetError
 from users.inputs.preparation import PIXELS
 
 BATCH = "B"
-"""Stands in a declared shape for the batch."""
+"""The batch in a declared shape."""
 CHANNELS, SIDE, IDS = 3, 384, 77
-"""What examples of shapes have where the server's are open."""
+"""Sizes in examples of shapes where the server's are open."""
 LEAST_SIDE = 16
-"""A square of fewer is hardly a picture."""
+"""A smaller square is hardly a picture."""
 MEANING = f"{BATCH} where the batch goes; without {BATCH} a request is one item"
 
 
@@ -72,7 +72,8 @@ def shapes_of(inputs: Sequence[Tensor], batching: Batching, told: Mapping[str, s
     without = [one.name for one, shape in pairs if shape and not shape.batched]
     if 0 < len(without) < len(inputs):
         raise TargetError(
-            f"would have a batch in some inputs and none in {', '.join(without)}; give each a --shape"
+            f"would have a batch dimension in some inputs and none in {', '.join(without)}; give each a"
+            f" --shape"
             f" INPUT=SHAPE that begins with {BATCH}, or none"
         )
     return [shape for shape in found if shape]
@@ -106,7 +107,7 @@ def declared(name: str, text: str) -> Shape:
         item = (0,)
     if any(side < 1 and side != -1 for side in item):
         raise TargetError(
-            f"cannot have the shape {text!r} of input {name}; give numbers behind the batch, as in --shape"
+            f"cannot have the shape {text!r} of input {name}; give numbers after the batch, as in --shape"
             f" {name}={BATCH},3,384,384"
         )
     return Shape(batched, item)
@@ -116,7 +117,7 @@ def check_declared(one: Tensor, shape: Shape, batching: Batching, text: str) -> 
     """Raises TargetError where a Triton, which holds to its metadata, could not take a declared shape."""
     if batching.most and not shape.batched:
         raise TargetError(
-            f"takes batches, which --shape {one.name}={text} leaves out; give --shape"
+            f"takes batches, but --shape {one.name}={text} has no batch; give --shape"
             f" {one.name}={BATCH},{text}"
         )
     whole = (-1, *shape.item) if shape.batched else shape.item
@@ -125,7 +126,7 @@ def check_declared(one: Tensor, shape: Shape, batching: Batching, text: str) -> 
     alike = (side in (-1, given) for side, given in zip(stated, whole, strict=False))
     if batching.triton and not (len(whole) == len(stated) and all(alike)):
         raise TargetError(
-            f"takes {one}, and --shape {one.name}={text} does not fit; give one that does, such as --shape"
+            f"takes {one}, but --shape {one.name}={text} does not fit; give one that does, such as --shape"
             f" {one.name}={example(one)}"
         )
 
@@ -150,7 +151,7 @@ def check_channels(one: Tensor, item: tuple[int, ...]) -> None:
     if channels:
         raise TargetError(
             f"takes {one}, a picture input of {channels} channel{'s' * (channels != 1)}: inferswarm prepares"
-            " RGB; serve a model before it that takes 3"
+            " RGB; put a model in front of it that takes 3"
         )
 
 
@@ -165,8 +166,8 @@ def question(unknown: Sequence[Tensor], batching: Batching, batch_known: bool) -
     give = f"give {' '.join(f'--shape {one.name}={example(one)}' for one in unknown)}"
     if batch_known:
         return f"leaves sizes of its inputs open ({stated}); {give}, with the sizes that you serve"
-    why = "has max_batch_size 0" if batching.triton else "states no batch"
-    return f"{why}, so nothing says which dimension is the batch ({stated}); {give} ({MEANING})"
+    why = "has max_batch_size 0" if batching.triton else "declares no batch"
+    return f"{why}, so the batch dimension is unknown ({stated}); {give} ({MEANING})"
 
 
 def example(one: Tensor) -> str:

@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""MLServer: a runtime of one's own for V2, `input` FP32 [n, 3, 224, 224] to `embedding` FP32 [n, 512].
+"""MLServer: a custom runtime for V2, `input` FP32 [n, 3, 224, 224] to `embedding` FP32 [n, 512].
 
 python -c "from mlserver.cli import main; main()" start FOLDER
 """

@@ -49,6 +49,13 @@ def test_one_number_alone_is_best_of_nothing() -> None:
     assert with_best(()) == ()
 
 
+def test_a_number_with_a_footnote_is_never_the_best() -> None:
+    values = (TableCell("9", (1,), 9), TableCell("8", (), 8), TableCell("7", (), 7), TableCell("8", (2,), 8))
+    rows = tuple((cell,) for cell in values)
+    assert best(with_best(rows)) == [[1]]
+    assert best(with_best(rows[:2])) == [[]], "one number that counts is best of nothing"
+
+
 def test_names_are_never_marked() -> None:
     rows = ((TableCell("onnx-http"), TableCell("9", (), 9)), (TableCell("onnx-grpc"), TableCell("8", (), 8)))
     assert best(with_best(rows)) == [[], [0]]

@@ -42,7 +42,8 @@ def test_what_is_no_service_time_is_said_in_a_sentence(text):
     with pytest.raises(SetUpError) as caught:
         profile_of(text)
     assert str(caught.value) == (
-        f"--emulate {text!r} is no service time: give a100, rtx4080, rtx4090, or milliseconds as in 3.1+1.3 "
+        f"--emulate {text!r} is not a service time: give a100, rtx4080, rtx4090, or milliseconds as in"
+        f" 3.1+1.3 "
         "(base + an image) or 40+0/500 (500 more for the first of a batch size), each at most 60000."
     )
 
@@ -77,21 +78,21 @@ def test_emulating_starts_that_server_alone_unless_others_are_named():
         ),
         (
             ["--only", "onnx", "--emulate", "a100"],
-            "--emulate a100 has no server to set up: name emulated in --only, or leave it out.",
+            "--emulate a100 has no server to configure: name emulated in --only, or leave it out.",
         ),
         (
             ["--precision", "fp16"],
-            "--precision fp16: onnx and compiled can compute in fp32 alone: leave them out, and ask some of "
+            "--precision fp16: onnx and compiled can only compute in fp32: leave them out, and use some of "
             "pytorch, torch, inductor.",
         ),
         (
             ["--precision", "fp16", "--only", "pytorch,openvino"],
-            "--precision fp16: openvino can compute in fp32 alone: leave it out, and ask some of "
+            "--precision fp16: openvino can only compute in fp32: leave it out, and use some of "
             "pytorch, torch, inductor.",
         ),
         (
             ["--precision", "fp16", "--emulate", "a100"],
-            "--precision fp16 is of pytorch, torch, inductor: ask one of them, or leave it out.",
+            "--precision fp16 applies to pytorch, torch, inductor: use one of them, or leave it out.",
         ),
     ],
 )
@@ -104,4 +105,4 @@ def test_one_option_without_the_other_is_refused(options, sentence):
 def test_no_instances_are_refused(capsys):
     with pytest.raises(SystemExit):
         parse(["--instances", "0"])
-    assert "--instances takes a whole number, 1 or more" in capsys.readouterr().err
+    assert "--instances must be a whole number, at least 1" in capsys.readouterr().err

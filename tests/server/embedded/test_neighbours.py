@@ -37,7 +37,7 @@ def test_too_little_shared_memory_is_said_before_anything_starts(tmp_path, monke
     with pytest.raises(SetUpError) as caught:
         leftovers.check_shared_memory(48)
     assert str(caught.value) == (
-        f"{tmp_path} has {said} free for us, and tritonserver needs 48 there: "
+        f"{tmp_path} has {said} free, and tritonserver needs 48 there: "
         f"run `mount -o remount,size=1g {tmp_path}`, or start the container with --shm-size=1g."
     )
     monkeypatch.setattr("os.statvfs", lambda _: SimpleNamespace(f_bavail=48 << 8, f_frsize=4096))
@@ -52,7 +52,7 @@ def test_every_model_that_computes_has_its_share():
 
 def test_a_machine_without_shared_memory_is_told_so(tmp_path, monkeypatch):
     monkeypatch.setattr(leftovers, "FOLDER", tmp_path / "none")
-    with pytest.raises(SetUpError, match=r"none has 0 MB free for us, and tritonserver needs 24 there: "):
+    with pytest.raises(SetUpError, match=r"none has 0 MB free, and tritonserver needs 24 there: "):
         leftovers.check_shared_memory(24)
 
 

@@ -39,7 +39,7 @@ TORCH_ON_CPU = DeviceFacts(A100, BOTH)
             "cpu",
             "cpu",
             "openvino",
-            "the ONNX Runtime installed is the one for the CPU: ",
+            "the installed ONNX Runtime is the CPU build: ",
         ),
         ("auto", DeviceFacts(A100), "cpu", "cpu", "openvino", "ONNX Runtime is not installed: "),
         ("auto", WHOLE, "cuda", "cuda", "trt", "A100"),
@@ -67,11 +67,11 @@ def test_the_device_is_the_gpu_where_all_of_it_is_there(asked, facts, name, torc
 @pytest.mark.parametrize(
     ("asked", "facts", "sentence"),
     [
-        ("cuda", DeviceFacts(), "--device cuda: NVML sees no NVIDIA GPU here: look for its driver, "),
+        ("cuda", DeviceFacts(), "--device cuda: NVML sees no NVIDIA GPU here: check its driver, "),
         (
             "cuda",
             CPU_RUNTIME,
-            "--device cuda: the ONNX Runtime installed is the one for the CPU: install req",
+            "--device cuda: the installed ONNX Runtime is the CPU build: install req",
         ),
         (
             "cuda",
@@ -206,7 +206,7 @@ def test_a_provider_is_tried_with_a_product(monkeypatch):
     assert works.asked == [CUDA]
     assert works.entries == {"session.disable_cpu_ep_fallback": "1"}
     assert np.array_equal(works.ran[0], np.eye(2))
-    assert probe.fault(Runtime(gets=CPU), CUDA) == f"a session asked for it got {CPU}"
+    assert probe.fault(Runtime(gets=CPU), CUDA) == f"a session requested with it got {CPU}"
     assert (
         probe.fault(Runtime(error="nodes are\nassigned to the CPU"), CUDA) == "nodes are assigned to the CPU"
     )
@@ -259,15 +259,15 @@ def test_libraries_are_found_where_wheels_keep_them(tmp_path):
     [
         (
             subprocess.TimeoutExpired("x", 1),
-            "the GPU did not compute anything within 120 s: give --device cpu.",
+            "the GPU did not finish a computation within 120 s: give --device cpu.",
         ),
         (
             subprocess.CalledProcessError(1, "x", stderr="Traceback\nValueError: odd\n"),
-            "the GPU cannot be tried (ValueError: odd): give --device cpu.",
+            "the GPU cannot be tested (ValueError: odd): give --device cpu.",
         ),
         (
             subprocess.CalledProcessError(-11, "x", stderr=""),
-            "the GPU cannot be tried (exit code -11): give --device cpu.",
+            "the GPU cannot be tested (exit code -11): give --device cpu.",
         ),
     ],
 )

@@ -23,7 +23,7 @@ ENGINE = Docker("28.2.2", "2.39.1", "28.2.2", nvidia=True)
 GPU = DeviceFacts(("A100",), (TENSORRT, CUDA, CPU), {}, True)
 ON_CPU = HostFinding(INSTALLED, "/triton", "/libpython")
 ON_GPU = HostFinding(INSTALLED, "/triton", "/libpython", gpu=GPU, docker=ENGINE)
-GPU_INSTALL = "install requirements-gpu.txt in a virtual environment of its own"
+GPU_INSTALL = "install requirements-gpu.txt in a separate virtual environment"
 
 
 def test_a_host_with_everything(capsys, monkeypatch):
@@ -52,12 +52,12 @@ def test_a_host_without_gpu_and_docker():
         "This host can run",
         "  container      no   no docker command: install Docker Engine with its compose plugin",
         "  embedded CPU   yes  `python -m server up --device cpu`",
-        "  embedded CUDA  no   NVML sees no NVIDIA GPU here: look for its driver, and for nvidia-ml-py",
+        "  embedded CUDA  no   NVML sees no NVIDIA GPU here: check its driver, and nvidia-ml-py",
     ]
     assert list(findings(ON_CPU))[-2:] == ["GPU             none", "docker          none"]
 
 
-def test_every_lack_has_a_line_and_its_mend():
+def test_every_lack_has_a_line_and_its_fix():
     host = HostFinding(
         {**INSTALLED} | {"onnxruntime": "1.31.1 (onnxruntime-gpu)"},
         wheel_fault="tritonserver has no stub for Python 3.14.",
@@ -66,13 +66,13 @@ def test_every_lack_has_a_line_and_its_mend():
     )
     assert list(verdicts(host))[1:] == [
         "  container      no   docker compose is missing: install docker-compose-plugin 2.20 or later",
-        "                      Docker cannot hand on the GPU: install nvidia-container-toolkit, run "
+        "                      Docker cannot pass on the GPU: install nvidia-container-toolkit, run "
         "`nvidia-ctk runtime configure --runtime=docker` and restart Docker",
         "  embedded CPU   no   tritonserver has no stub for Python 3.14.",
         "  embedded CUDA  no   tritonserver has no stub for Python 3.14.",
         "                      ONNX Runtime lists CUDAExecutionProvider but would compute on the CPU "
-        "(no libcublas.so.13): look for NVIDIA's driver 580 or later, and for what requirements-gpu.txt "
-        "installs",
+        "(no libcublas.so.13): check for NVIDIA's driver 580 or later, and for the packages of "
+        "requirements-gpu.txt",
     ]
     assert "TensorRT        not found" in findings(host)
 
@@ -80,11 +80,11 @@ def test_every_lack_has_a_line_and_its_mend():
 @pytest.mark.parametrize(
     ("gpu", "gpu_fault", "lacks"),
     [
-        (DeviceFacts(), "", ("NVML sees no NVIDIA GPU here: look for its driver, and for nvidia-ml-py",)),
+        (DeviceFacts(), "", ("NVML sees no NVIDIA GPU here: check its driver, and nvidia-ml-py",)),
         (
             DeviceFacts(("A100",), (CPU,), {}, True),
             "",
-            (f"the ONNX Runtime installed is the one for the CPU: {GPU_INSTALL}",),
+            (f"the installed ONNX Runtime is the CPU build: {GPU_INSTALL}",),
         ),
         (DeviceFacts(("A100",)), "the GPU cannot be tried", ("the GPU cannot be tried",)),
         (GPU, "", ()),
@@ -152,7 +152,7 @@ INFO = {"ClientInfo": {"Version": "28.2.2", "Plugins": [{"Name": "compose", "Ver
         ),
         ({"ServerVersion": ""}, "no daemon", Docker("28.2.2", "2.39.1", "", "no daemon")),
         ({"ServerErrors": ["denied"]}, "", Docker("28.2.2", "2.39.1", "", "denied")),
-        ({"ClientInfo": None}, "", Docker("?", error="it said nothing")),
+        ({"ClientInfo": None}, "", Docker("?", error="no output")),
     ],
 )
 def test_what_docker_says_of_itself(more, error, found):

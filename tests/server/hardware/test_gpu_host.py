@@ -96,20 +96,20 @@ def test_where_nothing_can_run_it_ends_with_2(host, capsys, replaced, sentence):
 
 def test_a_gpu_that_cannot_be_tried_is_said(host, capsys, monkeypatch):
     def fails():
-        raise SetUpError("the GPU cannot be tried (no driver)")
+        raise SetUpError("the GPU cannot be tested (no driver)")
 
     host(read_facts=fails)
     monkeypatch.setattr(gpu_host, "read_gpus", lambda: [])
     code, _, err = said(capsys)
     assert code == 2
-    assert "  torch      no   the GPU cannot be tried (no driver)\n" in err
+    assert "  torch      no   the GPU cannot be tested (no driver)\n" in err
 
 
 def test_a_runtime_runs_where_it_computed_on_the_gpu():
     whole = DeviceFacts(("H100",), (TENSORRT, CUDA, CPU), {TENSORRT: "no libnvinfer.so.10"}, True)
     assert runtime_lack(whole, CUDA) == ""
     assert runtime_lack(whole, TENSORRT) == "no libnvinfer.so.10"
-    assert runtime_lack(DeviceFacts(), CUDA) == "it is asked on a GPU alone"
+    assert runtime_lack(DeviceFacts(), CUDA) == "tried only on a GPU"
 
 
 def test_links_need_namespaces(monkeypatch):
@@ -127,4 +127,4 @@ def test_json_is_of_gpu_alone(capsys):
     with pytest.raises(SystemExit) as caught:
         doctor.main(["--json"])
     assert caught.value.code == 2
-    assert "--json is of --gpu: give that, too" in capsys.readouterr().err
+    assert "--json needs --gpu: give that, too" in capsys.readouterr().err

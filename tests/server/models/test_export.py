@@ -25,7 +25,7 @@ def test_an_export_is_made_once_and_again_for_other_weights(tmp_path, capsys):
     export(ModelSpec(), tmp_path)
     assert time.monotonic() - started < 2
     assert onnx_path(ModelSpec(), tmp_path).stat().st_mtime_ns == made
-    assert capsys.readouterr().out.endswith("ViT-B-32-random-seed-0.onnx is current: nothing to export\n")
+    assert capsys.readouterr().out.endswith("ViT-B-32-random-seed-0.onnx is up to date: nothing to export\n")
     assert current_stamp(ModelSpec(seed=1), tmp_path) is None
     export(ModelSpec(seed=1), tmp_path)
     assert current_stamp(ModelSpec(seed=1), tmp_path)["weights_sha256"] != stamp["weights_sha256"]

@@ -68,7 +68,7 @@ def test_a_bad_file_fails_alone_and_is_named(decoder, bad):
     first, broken, last = decoder.execute([files(good), files(good, bad), files(good)])
     assert (broken.code, str(broken)) == (
         "invalid",
-        "image 1 of the request is not a whole JPEG file: send its bytes as they are, not in base64",
+        "image 1 of the request is not a complete JPEG file: send its bytes unencoded, not in base64",
     )
     np.testing.assert_array_equal(first[0].values, last[0].values)
 
@@ -77,7 +77,7 @@ def test_a_png_is_no_jpeg(decoder):
     buffer = io.BytesIO()
     Image.new("RGB", (224, 224)).save(buffer, "PNG")
     (reply,) = decoder.execute([files(buffer.getvalue())])
-    assert "is not a whole JPEG file" in str(reply)
+    assert "is not a complete JPEG file" in str(reply)
 
 
 @pytest.mark.parametrize("size", [(6_400, 6_400), (9_000, 10)])

@@ -183,10 +183,10 @@ def test_lines_of_a_gpu_say_what_its_times_are():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("tpu", "has no tpu"), ("cpu,tpu", "has no tpu"), (",", "no name in it")]
+    ("text", "said"), [("tpu", "has no tpu"), ("cpu,tpu", "has no tpu"), (",", "it has no name")]
 )
 def test_providers_that_are_not_there(text, said):
-    with pytest.raises(SetUpError, match=f"--providers {text}: .*{said}; name some of cpu"):
+    with pytest.raises(SetUpError, match=f"--providers {text}: .*{said}; choose from cpu"):
         providers_of(text)
 
 

@@ -106,7 +106,7 @@ def test_an_upstream_that_will_not_do(changes, error, sentence):
         (failing, "the upstream 127.0.0.1:1 failed (unavailable): connection lost"),
         (
             lambda request, timeout: ModelInferResponse(),
-            "the upstream 127.0.0.1:1 gave no 512 numbers an image",
+            "the upstream 127.0.0.1:1 did not return 512 numbers per image",
         ),
     ],
 )

@@ -54,15 +54,15 @@ def test_what_a_client_gets_wrong_is_said_in_a_sentence_and_the_service_lives(cl
     wrong = [
         (b"hello", 400, 'the body is not JSON: send {"images": [base64 JPEG, ...]}'),
         (b'{"images": ["?"]}', 400, "images[0] is not base64"),
-        (b'{"images": ["aGVsbG8="]}', 400, "images[0] is not a whole JPEG, PNG or WebP image"),
+        (b'{"images": ["aGVsbG8="]}', 400, "images[0] is not a complete JPEG, PNG or WebP image"),
         (b'{"images": []}', 400, "`images` is empty: send at least one image"),
-        (b'{"images": ["", "", "", "", ""]}', 413, "`images` holds 5 images: send at most 4 a request"),
+        (b'{"images": ["", "", "", "", ""]}', 413, "`images` has 5 images: send at most 4 per request"),
         (
             b'{"images": ["%s"]}' % base64.b64encode(bomb.getvalue()),
             413,
             "images[0] has too many pixels, 5000 x 5000: send at most 100,000",
         ),
-        (b" " * 100_001, 413, "the body is longer than 100,000 bytes: send fewer images a request"),
+        (b" " * 100_001, 413, "the body is longer than 100,000 bytes: send fewer images per request"),
     ]
     for body, status, sentence in wrong:
         found, _, reply = client.request("POST", "/embed", body)
@@ -116,5 +116,5 @@ def test_a_flood_of_tiny_values_is_refused_before_it_is_parsed(embedder, serving
                 slowest = max(slowest, time.monotonic() - started)
         status, _, reply = refused.result()
     assert status == 413
-    assert json.loads(reply)["detail"] == "the body holds far more than 32 values: send at most 32 images"
+    assert json.loads(reply)["detail"] == "the body has far more than 32 values: send at most 32 images"
     assert slowest < 0.5

@@ -14,8 +14,8 @@ from server.service.decode import MAX_SCANS, decode, prepare
 from server.settings import Settings
 
 PIXELS = Settings().max_pixels
-PIECES = "images[0] is in far too many pieces: send it as a plain JPEG"
-DAMAGED = "images[0] is not a whole JPEG, PNG or WebP image"
+PIECES = "images[0] has far too many segments: send it as a plain JPEG"
+DAMAGED = "images[0] is not a complete JPEG, PNG or WebP image"
 
 
 def saved(image, kind, **options):
@@ -128,7 +128,7 @@ def test_a_request_that_takes_too_long_to_decode_is_left():
         prepare(body, Settings(max_decode_s=1e-6))
     assert (caught.value.status, caught.value.detail) == (
         413,
-        "images[0] and those after it were left: the ones before took more than 1e-06 s to decode, "
-        "so send fewer or smaller ones a request",
+        "images[0] and later ones were not decoded: those before took more than 1e-06 s to decode, "
+        "so send fewer or smaller ones per request",
     )
     assert len(prepare(body, Settings(max_decode_s=60)).pixels) == 32

@@ -50,8 +50,8 @@ def test_putting_the_images_together_is_preprocessing(monkeypatch):
         (b'{"images": "abc"}', 400, 'the body has no list `images`: send {"images": [base64 JPEG, ...]}'),
         (b'{"images": []}', 400, "`images` is empty: send at least one image"),
         (b'{"images": ["", 1]}', 400, "images[1] is not a string: send base64"),
-        (b"[" + b"0," * 1003 + b"0]", 413, "the body holds far more than 2 values: send at most 2 images"),
-        (b'{"images": ["", "", ""]}', 413, "`images` holds 3 images: send at most 2 a request"),
+        (b"[" + b"0," * 1003 + b"0]", 413, "the body has far more than 2 values: send at most 2 images"),
+        (b'{"images": ["", "", ""]}', 413, "`images` has 3 images: send at most 2 per request"),
     ],
 )
 def test_a_body_that_will_not_do(body, status, sentence):
@@ -69,10 +69,10 @@ def damaged(text):
     [
         ("not base64!", 400, "images[0] is not base64"),
         ("ä", 400, "images[0] is not base64"),
-        ("", 400, "images[0] is not a whole JPEG, PNG or WebP image"),
-        ("aGVsbG8=", 400, "images[0] is not a whole JPEG, PNG or WebP image"),
-        (encoded(kind="BMP"), 400, "images[0] is not a whole JPEG, PNG or WebP image"),
-        (damaged(encoded(kind="JPEG")), 400, "images[0] is not a whole JPEG, PNG or WebP image"),
+        ("", 400, "images[0] is not a complete JPEG, PNG or WebP image"),
+        ("aGVsbG8=", 400, "images[0] is not a complete JPEG, PNG or WebP image"),
+        (encoded(kind="BMP"), 400, "images[0] is not a complete JPEG, PNG or WebP image"),
+        (damaged(encoded(kind="JPEG")), 400, "images[0] is not a complete JPEG, PNG or WebP image"),
         (encoded((400, 300)), 413, "images[0] has too many pixels, 400 x 300: send at most 100,000"),
         (encoded((2, 9)), 413, "images[0] has too many pixels, 224 x 1008: send at most 100,000"),
         (encoded((20_000, 9_500)), 413, "images[0] has too many pixels: send at most 100,000"),

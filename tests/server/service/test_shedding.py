@@ -36,7 +36,7 @@ def test_places_are_those_that_are_computed_and_those_that_wait():
     with pytest.raises(Refusal) as caught:
         admission.take()
     assert (caught.value.status, caught.value.headers) == (429, {"Retry-After": "6"})
-    assert caught.value.detail == "as many requests are under way as may be (3): try again in 6 s"
+    assert caught.value.detail == "the limit of requests in flight (3) is reached: try again in 6 s"
     admission.leave()
     admission.take()
     admission.answered(1.0)
@@ -56,7 +56,7 @@ def test_without_a_queue_a_second_request_is_shed_and_its_body_never_parsed(embe
             status, headers, reply = client.request("POST", path, body)
             assert (status, headers["Retry-After"]) == (429, "1")
             assert json.loads(reply) == {
-                "detail": "as many requests are under way as may be (1): try again in 1 s"
+                "detail": "the limit of requests in flight (1) is reached: try again in 1 s"
             }
         assert client.request("GET", "/healthz")[0] == 200
         embedder.gate.set()

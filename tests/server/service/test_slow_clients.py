@@ -57,7 +57,7 @@ def test_a_body_that_trickles_is_refused_and_gives_its_place_back(client, until)
     assert head.startswith(b"HTTP/1.1 408 ")
     assert b"connection: close" in head
     assert json.loads(detail) == {
-        "detail": "the body had not arrived within 1.5 s: send fewer images a request"
+        "detail": "the body did not arrive within 1.5 s: send fewer images per request"
     }
     assert client.embed([(1, 2, 3)])[0] == 200
 

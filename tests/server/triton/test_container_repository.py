@@ -186,7 +186,7 @@ def test_a_repository_that_cannot_be_written_is_named(tmp_path, monkeypatch, cap
     assert main(["export", "--repository", str(taken)]) == 2
     assert (
         capsys.readouterr().err
-        == f"--repository {taken} cannot be written (not a directory): give a folder of yours.\n"
+        == f"--repository {taken} cannot be written (not a directory): give a folder that you can write to.\n"
     )
 
 
@@ -194,7 +194,7 @@ def test_a_folder_for_the_export_that_cannot_be_written_is_named(tmp_path, capsy
     taken = tmp_path / "taken"
     taken.write_text("a file")
     assert main(["export", "--out", str(taken / "in")]) == 2
-    said = f"--out {taken}/in cannot be written (not a directory): give a folder of yours.\n"
+    said = f"--out {taken}/in cannot be written (not a directory): give a folder that you can write to.\n"
     assert capsys.readouterr().err == said
 
 

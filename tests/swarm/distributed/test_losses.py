@@ -111,7 +111,7 @@ def test_where_a_cell_loses_its_only_worker_the_next_cells_go_on_with_the_others
     stand.conductor(alone, replace(alone, repeat=2)).walk()
     ends = [r for r in stand.records() if r["kind"] == "run" and r["event"] == "end"]
     assert [(r["repeat"], r["status"]) for r in ends] == [(1, "failed"), (2, "done")]
-    assert ends[0]["note"].startswith("every worker of it is gone")
+    assert ends[0]["note"].startswith("all its workers are lost")
     starts = [r["workers"] for r in stand.records() if r["kind"] == "run" and r["event"] == "start"]
     assert starts == [["w0"], ["w1"]]
 
@@ -124,7 +124,7 @@ def test_a_stray_worker_makes_the_run_doubtful_and_users_come_back_to_their_own(
     (caveat,) = [r for r in stand.records() if r["kind"] == "caveat"]
     assert (caveat["code"], caveat["text"]) == (
         "worker-joined",
-        "worker w3 came in the middle of a cell for others: sent home",
+        "worker w3 connected during a cell for other workers: dismissed",
     )
 
 
@@ -133,5 +133,5 @@ def test_without_any_worker_the_study_ends(stand: Stand) -> None:
         stand.workers.present = []
 
     stand.clock.on_tick = lose_all
-    with pytest.raises(StudyError, match="every worker of it is gone, and there is no other"):
+    with pytest.raises(StudyError, match="all its workers are lost, and there is no other"):
         stand.conductor(a_run()).walk()

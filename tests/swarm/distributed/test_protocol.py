@@ -71,7 +71,7 @@ def test_a_record_of_another_form_reaches_no_ledger(record: Any, caplog: pytest.
     runner.deliver(RECORDS, {"records": [record], "raw": []}, "evil")
     assert seen == []
     assert caplog.messages == [
-        "a malformed swarm-records message of 'evil': dropped, as are all that follow, untold"
+        "a malformed swarm-records message of 'evil': dropped; further ones are dropped without a message"
     ]
     runner.deliver(RECORDS, {"records": [WINDOW], "raw": []}, "w")
     assert [record["worker"] for record in seen] == ["w"]

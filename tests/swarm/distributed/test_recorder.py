@@ -9,9 +9,10 @@ import pytest
 
 from reports.histogram import buckets, codec
 from reports.ledger.ledger import LedgerWriter
+from reports.ledger.records import check_record
 from swarm.distributed.collector import Collector
 from swarm.distributed.protocol import PROGRESS, RECORDS
-from swarm.distributed.recorder import Recorder
+from swarm.distributed.recorder import SPREAD_S, Recorder
 from tests.reading import read_ledger
 from tests.swarm.fakes import FakeRunner
 from users.errors import ErrorKind, RequestError
@@ -124,7 +125,7 @@ def test_users_and_progress(recorder: Recorder) -> None:
 def test_a_result_outside_the_histogram_is_counted_and_said(recorder: Recorder) -> None:
     recorder.add(result(100, 2 * 3600 * SECOND))
     recorder.add(result(100, 10, delay_ns=-5))
-    short, long = recorder.take_all()
+    short, *_, long = recorder.take_all()
     assert codec.merged([long["histograms"]["service_time"]]).total == 1
     assert (short["out_of_range"], long["out_of_range"]) == (
         {"send_delay": 1},
@@ -154,7 +155,7 @@ def test_many_results_through_recorder_and_collector(tmp_path: Path) -> None:
     windows = read_ledger(tmp_path / "ledger.jsonl").of_kind("window")
     assert sum(window["ok"] for window in windows) == 40_000
     assert {window["worker"] for window in windows} == {"w0", "w1", "w2", "w3"}
-    merged = codec.merged(window["histograms"]["service_time"] for window in windows)
+    merged = codec.merged(window["histograms"]["service_time"] for window in windows if window["ok"])
     wanted = [50, 95, 99, 99.9]
     exact = np.sort(services)[[round(40_000 * percent / 100) - 1 for percent in wanted]]
     assert buckets.percentiles_ns(merged, wanted) == pytest.approx(list(exact), rel=1e-3)
@@ -205,3 +206,56 @@ def test_progress_of_another_phase_is_not_counted() -> None:
     runner.deliver(PROGRESS, {**told, "ok": 2}, "w1")
     runner.deliver(PROGRESS, {**told, "phase": "warm-up", "ok": 100}, "w1")
     assert (collector.ok, collector.failed) == (7, 2)
+
+
+def spread(records: list[dict[str, Any]]) -> list[tuple[int, int, int]]:
+    """Of each window its second, counted from the first, its images, and the thousandths spread to it."""
+    return [(one["second"] - 1_000, one["images"], one["spread_milli_images"]) for one in records]
+
+
+def test_images_are_spread_over_the_seconds_of_their_request(recorder: Recorder) -> None:
+    recorder.add(result(SECOND * 3 // 4, SECOND * 3 // 2))
+    recorder.add(result(SECOND * 5 // 2, SECOND // 10))
+    records = recorder.take_all()
+    # of 1.5 s a quarter in the first second, a whole one, a quarter: 4 images × 1/6, 4/6, 1/6
+    assert spread(records) == [(0, 0, 666), (1, 0, 2_667), (2, 8, 4_667)]
+    assert (records[0]["ok"], records[0]["histograms"], records[0]["first_start_ns"]) == (0, {}, 0)
+    check_record(records[0])
+
+
+def test_a_share_that_comes_late_to_a_second_is_shipped_once_a_second(recorder: Recorder) -> None:
+    recorder.add(result(SECOND // 2, SECOND // 4))
+    assert spread(recorder.take_closed(SECOND)) == [(0, 4, 4_000)]
+    for end_ns in (SECOND * 5 // 4, SECOND * 3 // 2, SECOND * 7 // 4):
+        recorder.add(result(SECOND // 2, end_ns - SECOND // 2))
+        assert recorder.take_closed(end_ns) == []
+    assert spread(recorder.take_closed(2 * SECOND)) == [(0, 0, 2_666 + 2_000 + 1_600), (1, 12, 5_734)]
+    assert recorder.take_all() == []
+
+
+def test_spread_images_add_up_whatever_the_lengths_and_the_shipping(recorder: Recorder) -> None:
+    generator, shipped = np.random.default_rng(7), list[dict[str, Any]]()
+    ends = np.sort(generator.integers(0, 30 * SECOND, 400))
+    for end_ns in ends.tolist():
+        service_ns = int(generator.integers(0, 90 * SECOND))
+        recorder.add(result(end_ns - service_ns, service_ns))
+        shipped += recorder.take_closed(end_ns)
+    shipped += recorder.take_all()
+    assert sum(one["spread_milli_images"] for one in shipped) == 1_000 * 4 * 400
+    assert sum(one["images"] for one in shipped) == 4 * 400
+
+
+def test_of_a_longer_request_the_earlier_share_is_in_the_first_second_that_is_told(
+    recorder: Recorder,
+) -> None:
+    recorder.add(result(0, 100 * SECOND - 1))
+    found = spread(recorder.take_all())
+    assert [second for second, _, _ in found] == list(range(100 - SPREAD_S, 100))
+    # 41 of 100 seconds, then one each
+    assert (found[0][2], {milli for _, _, milli in found[1:]}) == (1_640, {40})
+
+
+def test_failures_have_no_images_to_spread(recorder: Recorder) -> None:
+    recorder.add(result(0, 3 * SECOND, error=RequestError(ErrorKind.TIMEOUT, "late")))
+    recorder.add(result(0, 3 * SECOND, abandoned=True))
+    assert spread(recorder.take_all()) == [(3, 0, 0)]

@@ -27,5 +27,5 @@ def test_too_few() -> None:
         seated(HOSTS, 7, 0)
     with pytest.raises(RunFailedError, match="it asks for 6 workers on 2 hosts and 5 are there"):
         seated(HOSTS, 6, 2)
-    with pytest.raises(RunFailedError, match="it asks for 4 hosts and 3 are there"):
+    with pytest.raises(RunFailedError, match="it asks for 4 hosts and 3 are available"):
         seated(HOSTS, 0, 4)

@@ -157,7 +157,7 @@ def test_a_codec_that_is_a_file_must_be_the_masters(runner: WorkerRunner, tmp_pa
     path.write_text("raise AssertionError('nobody runs it')")
     cell = {"cell": "x", "repeat": 1, "addresses": {}, "batch": 1, "users": 1, "client": "prepared"}
     for codec, said in (
-        (path, f"the codec {path} is not the master's; put the same file there"),
+        (path, f"the codec {path} differs from the master's; put the same file there"),
         (tmp_path / "none.py", f"the codec {tmp_path}/none.py cannot be read (No such file or directory)"),
     ):
         endpoint = replace(ONNX, codec=str(codec), codec_sha256="0" * 64).to_dict()
@@ -192,7 +192,7 @@ def test_a_host_that_does_not_reach_an_endpoint_says_so(
         assert "error" not in runner.ask("reach", endpoints=[there], ways=[{}, {"far": "127.0.0.1"}])
     reply = runner.ask("reach", endpoints=[there], ways=[{}])
     assert reply["error"] == (
-        f"host far gets no connection to {ONNX.name} at 127.0.0.1:{port} (Connection refused);"
+        f"host far cannot connect to {ONNX.name} at 127.0.0.1:{port} (Connection refused);"
         " give a URL that every host can reach"
     )
 
@@ -215,8 +215,8 @@ def test_more_users_than_a_process_may_have_files(
     monkeypatch.setattr(AnyUser, "assignment", None)
     task = {"cell": "onnx-http/b2/c237", "endpoint": ONNX.to_dict(), "users": 237}
     error = runner.ask("cell", **task)["error"]
-    assert "237 users of one worker need some 301 open files" in error
-    assert "may have 300; raise `ulimit -n`, or spread them over more workers (--processes)" in error
+    assert "237 users on one worker need about 301 open files" in error
+    assert "may open 300; raise `ulimit -n`, or spread them over more workers (--processes)" in error
 
 
 def test_a_cells_memory_is_settled(runner: WorkerRunner) -> None:

@@ -51,7 +51,7 @@ def test_a_worker_that_has_all_it_needs(
     [
         (
             Security(token=VARIABLE),
-            f"host far: {VARIABLE} is not set; export the token that the servers take",
+            f"host far: {VARIABLE} is not set; export the token that the servers accept",
         ),
         (
             Security("/nowhere/ca.pem"),
@@ -65,8 +65,9 @@ def test_a_worker_that_has_all_it_needs(
         ),
         (
             OPEN,
-            "host far gets no TLS with onnx-http at {address}: its certificate is not accepted: self-signed"
-            " certificate in certificate chain; see its clock, and the files of --tls-ca and"
+            "host far cannot set up TLS with onnx-http at {address}: its certificate is not accepted:"
+            " self-signed"
+            " certificate in certificate chain; check its clock, and the files given by --tls-ca and"
             " --tls-client-cert there",
         ),
     ],
@@ -93,5 +94,5 @@ def test_one_that_comes_late_is_refused_with_its_first_cell(runner: WorkerRunner
 def test_a_plain_server_is_reached_as_before() -> None:
     with stand_in("fake_service.py") as plain:
         check_reach(at(plain, OPEN, tls=False))
-    with pytest.raises(StudyError, match=r"gets no connection to onnx-http at .* \(Connection refused\)"):
+    with pytest.raises(StudyError, match=r"cannot connect to onnx-http at .* \(Connection refused\)"):
         check_reach(at(plain, OPEN, tls=False))

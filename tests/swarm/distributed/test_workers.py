@@ -152,7 +152,7 @@ def test_a_late_worker_that_cannot_take_part_is_sent_home(said: list[str]) -> No
     seq = master.sent[0][1]["seq"]
     master.deliver(REPLY, {"seq": seq, "error": "its pictures are others"}, "b_2")
     assert master.sent[-1] == ("quit", None, "b_2")
-    assert said == ["worker w0 cannot take part and is sent home: its pictures are others"]
+    assert said == ["worker w0 cannot take part and is dismissed: its pictures are others"]
 
 
 class Dispatcher:

@@ -52,7 +52,9 @@ def test_no_part_is_larger_than_asked_and_no_file_is_lost(tmp_path: Path) -> Non
 
 
 def test_a_file_that_fits_in_no_part_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"^--part-mb: a\.whl alone has 0\.1 MB; give more, up to 60$"):
+    with pytest.raises(
+        UsageError, match=r"^--part-mb: a\.whl alone has 0\.1 MB; give a larger size, up to 60$"
+    ):
         binned(files_of(tmp_path, 100_000), 80_000)
 
 
@@ -92,7 +94,7 @@ def test_a_pack_has_parts_a_manifest_and_what_runs_it(
     assert (out / "run").stat().st_mode & 0o111
     said = capsys.readouterr().out.splitlines()
     assert said[:2] == [
-        "changes that are not committed are not in it: it holds abcdef123456",
+        "uncommitted changes are not included: the pack holds abcdef123456",
         "fetching packages for Python 3.12...",
     ]
     assert said[2:] == told(out).splitlines()
@@ -114,7 +116,7 @@ def test_a_pack_that_cannot_be_made_leaves_the_last_one(
     (out / "part-1.tar").write_text("the last one")
     (out / MANIFEST).write_text("{}")
     assert main(["--out", str(out), "--part-mb", "0.05"]) == 2
-    assert capsys.readouterr().err == "--part-mb: a.whl alone has 0.1 MB; give more, up to 60\n"
+    assert capsys.readouterr().err == "--part-mb: a.whl alone has 0.1 MB; give a larger size, up to 60\n"
     assert (out / "part-1.tar").read_text() == "the last one"
     assert [file.name for file in tmp_path.iterdir() if file.is_dir()] == ["gpu-pack"]
 
@@ -126,7 +128,7 @@ def test_a_folder_that_is_no_pack_is_left_alone(tmp_path: Path, capsys: pytest.C
     with pytest.raises(SystemExit) as caught:
         main(["--out", str(tmp_path / "mine")])
     assert caught.value.code == 2
-    assert f"--out {tmp_path / 'mine'}: is there and no pack; name another" in capsys.readouterr().err
+    assert f"--out {tmp_path / 'mine'}: exists and is not a pack; name another" in capsys.readouterr().err
     assert (tmp_path / "mine/letter").read_text() == "dear"
 
 
@@ -140,5 +142,7 @@ def test_parts_are_of_at_most_60_mb(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_package_that_cannot_be_had_is_one_sentence(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    with pytest.raises(UsageError, match=r"^the packages cannot be had: pip ended with 1: ERROR: .*no-such"):
+    with pytest.raises(
+        UsageError, match=r"^the packages cannot be downloaded: pip ended with 1: ERROR: .*no-such"
+    ):
         build.fetch("no-such-package-of-ours==1.0\n", "3.12", tmp_path)

@@ -33,4 +33,4 @@ def test_a_row_for_each_cell_of_which_a_gpu_told_something(tmp_path: Path) -> No
 
 def test_without_a_gpu_or_without_files_it_says_so(tmp_path: Path) -> None:
     assert list(energy.rows("b", tmp_path)) == []
-    assert energy.table([]) == "no GPU told of its power, clock or memory"
+    assert energy.table([]) == "no GPU reported its power, clock or memory"

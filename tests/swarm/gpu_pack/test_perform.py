@@ -208,7 +208,7 @@ def test_the_call_says_what_was_done_and_what_is_left(
     summary = (places.out / "summary.txt").read_text().splitlines()
     assert [line.split()[:2] for line in summary[:2]] == [["a-one", "done"], ["b-two", "done"]]
     assert summary[0].endswith("what a-one found")
-    assert summary[-1] == "no GPU told of its power, clock or memory"
+    assert summary[-1] == "no GPU reported its power, clock or memory"
     assert f"Results: {places.out}" in capsys.readouterr().out
     assert call(places, "--small") == 0
     assert json.loads((places.home / "steps/a-one.json").read_text())["small"] is True
@@ -250,7 +250,7 @@ def test_an_unknown_step_is_refused(
     with pytest.raises(SystemExit) as caught:
         call(places, "--steps=a,z")
     assert caught.value.code == 2
-    assert "'z' is no step; they are a-one, b-two" in capsys.readouterr().err
+    assert "'z' is not a step; the steps are a-one, b-two" in capsys.readouterr().err
 
 
 def test_every_step_says_what_it_runs_or_why_it_cannot() -> None:

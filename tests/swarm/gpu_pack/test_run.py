@@ -74,7 +74,7 @@ def test_a_part_that_was_changed_on_the_way_is_one_sentence_and_nothing_of_it_is
     data = bytearray((pack / "part-1.tar").read_bytes())
     data[600] ^= 1
     (pack / "part-1.tar").write_bytes(data)
-    said = "part-1.tar is not what was packed (its SHA-256 is another): copy it again.\n"
+    said = "part-1.tar is not what was packed (its SHA-256 differs): copy it again.\n"
     assert call(pack) == Answer(2, [], said)
     assert not (pack.parents[1] / "home/files").exists()
 
@@ -88,7 +88,7 @@ def test_a_part_that_lacks_a_file_is_one_sentence(pack: Path) -> None:
     name = next(iter(manifest["parts"][0]["files"]))
     manifest["parts"][0]["sha256"] = digest(pack / "part-1.tar")
     (pack / MANIFEST).write_text(json.dumps(manifest))
-    assert call(pack) == Answer(2, [], f"part-1.tar has no {name} as it was packed: make the pack anew.\n")
+    assert call(pack) == Answer(2, [], f"part-1.tar has no {name} as it was packed: rebuild the pack.\n")
 
 
 @pytest.mark.parametrize("text", [None, "{", "[]", '{"python": "3.12"}'])
@@ -96,7 +96,7 @@ def test_a_damaged_manifest_is_one_sentence(pack: Path, text: str | None) -> Non
     (pack / MANIFEST).unlink()
     if text is not None:
         (pack / MANIFEST).write_text(text)
-    said = f"{pack / MANIFEST} is missing or damaged: copy it again, with every call.\n"
+    said = f"{pack / MANIFEST} is missing or damaged: copy it again.\n"
     assert call(pack) == Answer(2, [], said)
 
 
@@ -111,7 +111,9 @@ def test_a_python_without_pytorch_is_refused(pack: Path) -> None:
     command = [sys.executable, "-I", "-S", str(pack / "run"), f"--home={pack.parent / 'home'}"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr.endswith(" has no PyTorch: run it by the Python that has, `PYTHON gpu-pack/run`.\n")
+    assert done.stderr.endswith(
+        " has no PyTorch: run it with the Python that has it, `PYTHON gpu-pack/run`.\n"
+    )
 
 
 def test_a_home_that_cannot_be_is_one_sentence(pack: Path) -> None:
@@ -146,4 +148,7 @@ def test_nothing_of_the_hosts_path_comes_before_the_packs_own(
 def test_a_home_with_a_space_is_refused(pack: Path) -> None:
     answer = call(pack, "--home=/tmp/my home")
     assert answer.code == 2
-    assert "--home /tmp/my home: tritonserver takes no path with spaces or quotes; give another" in answer.err
+    assert (
+        "--home /tmp/my home: tritonserver cannot use a path with spaces or quotes; give another"
+        in answer.err
+    )

@@ -104,13 +104,13 @@ def test_a_shell_that_greets_is_heard_out() -> None:
     ("script", "kind", "said"),
     [
         ("echo one >&2; echo no such thing >&2; exit 1", "process",
-         "host odd has no inferswarm that runs (`no such thing`): run python -m swarm hosts prepare"),
+         "host odd has no working inferswarm (`no such thing`): run python -m swarm hosts prepare"),
         ("exit 3", "ssh",
-         "host odd has no inferswarm that runs (`exit code 3`): run python -m swarm hosts prepare"),
+         "host odd has no working inferswarm (`exit code 3`): run python -m swarm hosts prepare"),
         ("read q; echo '{}'; echo never a number; sleep 0.1; echo broke >&2", "process",
-         "host odd has no inferswarm that runs (`broke`): run python -m swarm hosts prepare"),
+         "host odd has no working inferswarm (`broke`): run python -m swarm hosts prepare"),
         ("echo 'Connection refused' >&2; exit 255", "ssh",
-         "host odd cannot be reached: ssh says `Connection refused`: mend that until `ssh odd` logs in"
+         "host odd cannot be reached: ssh says `Connection refused`: fix that until `ssh odd` logs in"
          " without a question"),
     ],
 )  # fmt: skip
@@ -123,7 +123,7 @@ def test_a_host_that_says_nothing(script: str, kind: str, said: str) -> None:
 @pytest.mark.parametrize("script", ["exec sleep 100", "read q; echo '{}'; exec sleep 100"])
 def test_a_host_that_takes_too_long(script: str) -> None:
     with pytest.raises(
-        HostError, match=r"^host odd does not answer within 0.3 s: look whether it is overloaded$"
+        HostError, match=r"^host odd does not answer within 0.3 s: check whether it is overloaded$"
     ):
         check(Saying(script), patience_s=0.3)
 
@@ -133,7 +133,7 @@ def test_a_command_that_is_not_here(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(HostError) as caught:
         check(HERE)
     assert str(caught.value) == (
-        "host here cannot be asked: /no/ssh does not start here (No such file or directory)"
+        "host here cannot be checked: /no/ssh does not start here (No such file or directory)"
     )
 
 
@@ -170,7 +170,7 @@ def test_a_host_like_ours_has_no_problems() -> None:
         ),
         (
             replace(OWN, packages={"gevent": "26.8.0"}),
-            "other packages than here: locust is missing (here 2.47.0), gevent 26.8.0 (here 26.9.0): "
+            "packages differ from those here: locust is missing (here 2.47.0), gevent 26.8.0 (here 26.9.0): "
             "run python -m swarm hosts prepare",
         ),
         (
@@ -180,19 +180,19 @@ def test_a_host_like_ours_has_no_problems() -> None:
         ),
         (
             replace(OWN, commit="0123456789ab+"),
-            "the checkout there has changes that are not committed, so workers may differ (a warning)",
+            "the checkout there has uncommitted changes, so workers may differ (a warning)",
         ),
         (
             replace(OWN, clock_offset_ns=-800 * MS, clock_doubt_ns=2 * MS),
-            "its clock is 0.8 s behind ours: let both follow the same time server (NTP)",
+            "its clock is 0.8 s behind ours: synchronise both to the same time server (NTP)",
         ),
         (
             replace(OWN, clock_offset_ns=3_000 * MS, clock_doubt_ns=2 * MS),
-            "its clock is 3.0 s ahead of ours: let both follow the same time server (NTP)",
+            "its clock is 3.0 s ahead of ours: synchronise both to the same time server (NTP)",
         ),
         (
             replace(OWN, files_soft=256),
-            "a process there may open 256 files: raise `ulimit -n` to 1024 or more",
+            "a process there may open only 256 files: raise `ulimit -n` to 1024 or more",
         ),
     ],
 )
@@ -208,14 +208,14 @@ def test_a_clock_is_wrong_only_beyond_doubt() -> None:
 
 def test_more_workers_than_cores_are_a_warning() -> None:
     assert problems(OWN, OWN, 5) == [
-        Problem("5 workers share 4 cores, and each can use one: they may be the limit", fatal=False)
+        Problem("5 workers share 4 cores, and each can use one: they may be the bottleneck", fatal=False)
     ]
 
 
 def test_our_own_changes_are_told_of_too() -> None:
     found = problems(OWN, replace(OWN, commit="0123456789ab+"))
     assert [problem.text for problem in found] == [
-        "the checkout here has changes that are not committed, so workers may differ"
+        "the checkout here has uncommitted changes, so workers may differ"
     ]
 
 
@@ -239,7 +239,7 @@ def test_a_host_over_ssh(far: HostSpec) -> None:
 def test_an_ssh_host_that_was_not_prepared(far: HostSpec) -> None:
     gone = replace(far, path="/no/such folder")
     with pytest.raises(
-        HostError, match=r"^host far has no inferswarm that runs .*No such file.*hosts prepare$"
+        HostError, match=r"^host far has no working inferswarm .*No such file.*hosts prepare$"
     ):
         check(Host(gone))
 
@@ -250,7 +250,7 @@ def test_an_ssh_host_that_nobody_answers_for(far: HostSpec) -> None:
         check(Host(replace(far, port=1)))
     assert str(caught.value) == (
         "host far cannot be reached: ssh says `ssh: connect to host 127.0.0.1 port 1: Connection refused`: "
-        "mend that until `ssh 127.0.0.1` logs in without a question"
+        "fix that until `ssh 127.0.0.1` logs in without a question"
     )
 
 

@@ -66,7 +66,7 @@ def test_hosts_toml_is_what_is_meant_by_nothing(
     (tmp_path / "hosts.toml").write_text(text)
     assert main(["check"]) == 0
     _, near, *wrong = capsys.readouterr().out.splitlines()
-    assert near.startswith("n     netns  made when it runs  3.")
+    assert near.startswith("n     netns  created when the study runs  3.")
     assert len(wrong) == 1
     assert wrong[0].startswith("host n: 5000 workers share ")
     assert wrong[0].endswith("(a warning)")
@@ -98,7 +98,7 @@ def test_hosts_that_are_fit_and_that_are_not(
     _, first, second, *wrong = capsys.readouterr().out.splitlines()
     assert (first.split()[0], second.split()) == ("fit", ["bare", "ssh", "no"])
     (why,) = wrong
-    assert why.startswith("host bare has no inferswarm that runs (")
+    assert why.startswith("host bare has no working inferswarm (")
 
 
 def test_a_file_that_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -113,7 +113,7 @@ def test_a_file_that_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def linked(spec: HostSpec, source: CheckoutArchive) -> list[Step]:
     """Preparing, but that this environment is linked to instead of another one made."""
     venv = Path(sys.prefix).resolve()
-    return [send_checkout(spec, source), Step("makes .venv", within(spec, f"ln -sfn {venv} .venv"))]
+    return [send_checkout(spec, source), Step("making .venv", within(spec, f"ln -sfn {venv} .venv"))]
 
 
 @needs_sshd
@@ -135,10 +135,10 @@ def test_a_host_is_prepared_then_checked(
     assert main(["prepare", str(table), "--ssh-config", str(sshd.config)]) == 2
     said = capsys.readouterr().out.splitlines()
     assert said[:4] == [
-        f"changes that are not committed are not sent: hosts get {commit} as it is",
+        f"uncommitted changes are not sent: hosts get commit {commit}",
         "near: nothing to do, it is of kind process",
-        f"far: sends the checkout at {commit} (0.0 MB)",
-        "far: makes .venv",
+        f"far: sending the checkout at {commit} (0.0 MB)",
+        "far: making .venv",
     ]
     assert said[6].split()[:6] == ["far", "ssh", "yes", platform.python_version(), "2.47.0", commit]
     assert said[7:] == [
@@ -153,7 +153,7 @@ def test_a_host_is_prepared_then_checked(
         (["--help"], ["check", "prepare"]),
         (
             ["check", "--help"],
-            ["FILE|N", "[[host]]", "Exit code: 0 where all hosts are fit, 2 where one is not."],
+            ["FILE|N", "[[host]]", "Exit code: 0 if all hosts can be used, 2 otherwise."],
         ),
         (["prepare", "--help"], ["--wheels DIR", "python3.11", "Exit code"]),
     ],

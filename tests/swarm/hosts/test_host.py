@@ -124,6 +124,6 @@ def test_where_the_locustfile_lies_there(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(UsageError) as caught:
         Host(FAR).locustfile(str(elsewhere))
     assert str(caught.value) == (
-        f"-f {elsewhere}: host far has this checkout and no other files: "
+        f"-f {elsewhere}: host far has only this checkout's files: "
         f"put the locustfile into {ROOT}, and run python -m swarm hosts prepare"
     )

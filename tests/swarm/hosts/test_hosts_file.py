@@ -77,10 +77,10 @@ def ssh(**fields: object) -> str:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", 'it names no hosts: add a [[host]] with name = "near" and kind = "process"'),
-        ("workers = 2", "workers is unknown: every host is a [[host]] with fields of its own"),
-        ('[host]\nname = "near"', "host is one table: write [[host]], once for each host"),
-        ('host = ["near"]', "host is one table: write [[host]], once for each host"),
+        ("", 'it defines no hosts: add a [[host]] with name = "near" and kind = "process"'),
+        ("workers = 2", "workers is unknown: every host is a [[host]] table with its own fields"),
+        ('[host]\nname = "near"', "host is a single table: write [[host]], once for each host"),
+        ('host = ["near"]', "host is a single table: write [[host]], once for each host"),
         (host(name="near"), "host near: kind=missing: choose one of process, netns, ssh"),
         (host(name="near", kind="vm"), 'host near: kind="vm": choose one of process, netns, ssh'),
         (host(name="near", kind=["ssh"]), 'host near: kind=["ssh"]: choose one of process, netns, ssh'),
@@ -94,7 +94,7 @@ def ssh(**fields: object) -> str:
         ),
         (
             host(kind="process", name="near", address="far"),
-            "host near: address is unknown: a host of kind process has name, kind, workers",
+            "host near: address is unknown: a host of kind process takes name, kind, workers",
         ),
         (
             host(kind="ssh", name="far"),
@@ -107,7 +107,7 @@ def ssh(**fields: object) -> str:
         (ssh(identity=""), 'host far: identity="": give it a text in quotes'),
         (
             ssh(config="ssh_config"),
-            "host far: config is not a file's to name, as ssh runs commands that stand in it: give "
+            "host far: config cannot be set in a hosts file, as ssh runs commands in it: give "
             "--ssh-config FILE",
         ),
         (
@@ -116,13 +116,14 @@ def ssh(**fields: object) -> str:
         ),
         (
             ssh(path="~you/x"),
-            'host far: path="~you/x": give it a folder from the user\'s home there, or an absolute one',
+            'host far: path="~you/x": give it a folder relative to the user\'s home there, or an'
+            " absolute one",
         ),
         (
             ssh(python="~/py"),
             'host far: python="~/py": give it a command such as python3.11, or an absolute path to one',
         ),
-        (ssh() + ssh(), "2 hosts have the name far: give each host a name of its own"),
+        (ssh() + ssh(), "2 hosts have the name far: give each host its own name"),
     ],
 )
 def test_what_is_wrong_is_said(tmp_path: Path, text: str, said: str) -> None:

@@ -102,16 +102,16 @@ def test_what_cannot_be_sent_is_said(tmp_path: Path) -> None:
     repository(tmp_path, REQUIRED)
     with pytest.raises(UsageError) as caught:
         gather(tmp_path, tmp_path / "swarm", checkout=tmp_path)
-    assert str(caught.value).startswith(f"--wheels {tmp_path / 'swarm'}: no wheels are there: fill it with")
+    assert str(caught.value).startswith(f"--wheels {tmp_path / 'swarm'}: has no wheels: fill it with")
 
 
 def test_the_steps_in_their_order(source: CheckoutArchive) -> None:
     found = steps(FAR, source)
     assert [step.about for step in found] == [
-        "looks for python3.11",
-        f"sends the checkout at {source.commit} (0.0 MB)",
-        "makes .venv",
-        "installs requirements-client.lock",
+        "looking for python3.11",
+        f"sending the checkout at {source.commit} (0.0 MB)",
+        "making .venv",
+        "installing requirements-client.lock",
     ]
     assert [step.sent for step in found] == [None, source.files, None, None]
     assert found[3].line == (
@@ -123,8 +123,8 @@ def test_the_steps_in_their_order(source: CheckoutArchive) -> None:
 def test_with_wheels_nothing_is_fetched(source: CheckoutArchive) -> None:
     found = steps(FAR, replace(source, wheels=source.files))
     assert [step.about for step in found][3:] == [
-        "sends wheels (0.0 MB)",
-        "installs requirements-client.lock",
+        "sending wheels (0.0 MB)",
+        "installing requirements-client.lock",
     ]
     assert "--no-index --find-links .wheels -r requirements-client.lock" in found[4].line
 
@@ -209,7 +209,7 @@ def test_a_wheel_that_is_not_the_locked_one_is_not_installed(far: HostSpec, tmp_
     repository(tmp_path / "here", REQUIRED)
     other = wheel(tmp_path / "wheels", small() + b" ")
     source = gather(tmp_path, other, checkout=tmp_path / "here")
-    with pytest.raises(HostError, match=r"^host far: it installs requirements-client.lock, which failed"):
+    with pytest.raises(HostError, match=r"^host far: installing requirements-client.lock failed"):
         prepare(there, steps(there, source), list[str]().append)
     listed = [Path(there.path) / ".venv/bin/python", "-m", "pip", "list", "--format=freeze"]
     assert "small" not in subprocess.run(listed, capture_output=True, text=True, check=True).stdout
@@ -222,26 +222,26 @@ def test_a_git_checkout_that_lies_there_is_left_as_it_is(
     repository(tmp_path / "theirs", {"swarm/note.txt": "theirs\n"})
     there, said = replace(far, path=str(tmp_path / "theirs")), list[str]()
     prepare(there, [send_checkout(there, source)], said.append)
-    assert said == [f"far: sends the checkout at {source.commit} (0.0 MB)", f"far: {OWN_GIT}"]
+    assert said == [f"far: sending the checkout at {source.commit} (0.0 MB)", f"far: {OWN_GIT}"]
     assert (tmp_path / "theirs/swarm/note.txt").read_text() == "theirs\n"
 
 
 @needs_sshd
 def test_a_step_that_fails_is_told_with_its_last_line_and_ends_it(far: HostSpec) -> None:
     plan = [
-        Step("tries", "echo first; echo 'no room left' >&2; exit 9", mend="make room"),
+        Step("tries", "echo first; echo 'no room left' >&2; exit 9", fix="make room"),
         Step("rests", "true"),
     ]
     said = list[str]()
     with pytest.raises(HostError) as caught:
         prepare(far, plan, said.append)
-    assert str(caught.value) == "host far: it tries, which failed (`no room left`): make room"
+    assert str(caught.value) == "host far: tries failed (`no room left`): make room"
     assert said == ["far: tries"]
 
 
 @needs_sshd
 def test_a_host_that_cannot_be_reached(far: HostSpec) -> None:
     with pytest.raises(
-        HostError, match=r"^host far cannot be reached: ssh says `.*Connection refused`: mend that"
+        HostError, match=r"^host far cannot be reached: ssh says `.*Connection refused`: fix that"
     ):
         perform(replace(far, port=1), install(far, from_wheels=False))

@@ -58,7 +58,7 @@ def test_a_study_says_how_many_workers_it_wants() -> None:
     [
         (None, "no such file; give a locustfile, e.g. locustfiles/step7.py"),
         ("import nothing_of_this_name", "cannot be used: ModuleNotFoundError: No module named"),
-        ("from locust import User\nclass Mine(User):\n    pass\n", "declares no study: give it a StudyShape"),
+        ("from locust import User\nclass Mine(User):\n    pass\n", "declares no study: add a StudyShape"),
     ],
 )
 def test_a_locustfile_that_is_none(text: str | None, sentence: str, tmp_path: Path) -> None:

@@ -45,10 +45,10 @@ def test_hosts_that_cannot_be_used(kind: str, linked: bool, sentence: str, tmp_p
     ("arguments", "sentence"),
     [
         (["-f", "nowhere.py"], "-f nowhere.py: no such file; give a locustfile"),
-        (["-f", "locustfiles/step7.py", "--workers", "-1"], "--workers -1: give 1 or more"),
+        (["-f", "locustfiles/step7.py", "--workers", "-1"], "--workers -1: workers must be at least 1"),
         (
             ["-f", "locustfiles/step7.py", "--processes", "2"],
-            "--processes: master and workers are started here",
+            "--processes: master and workers are started by this command",
         ),
         (["-f", "locustfiles/step7.py", "--hosts", "²"], "²: cannot be read"),
         (["-f", "locustfiles/step7.py", "--hosts", "0"], "0 hosts: give 1 to 250, or a hosts.toml"),
@@ -87,4 +87,4 @@ def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(f"\n  {name} " in told for name in ("run", "probe", "hosts", "link"))
     assert commands.main([]) == 2
     assert commands.main(["fly"]) == 2
-    assert "fly is no command: give one of run, probe, hosts, link" in capsys.readouterr().err
+    assert "fly is not a command: give one of run, probe, hosts, link" in capsys.readouterr().err

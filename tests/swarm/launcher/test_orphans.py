@@ -68,7 +68,7 @@ def test_they_have_their_time_and_are_killed_after_it() -> None:
     with sleeper("x") as orphan:
         end_left_behind(said.append, patience_s=0.3, find=lambda: [orphan.pid])
         assert orphan.wait(10) == -signal.SIGKILL
-    assert said == ["a study that was killed has left 1 processes: waiting for them to end"]
+    assert said == ["a killed study has left 1 process: waiting for the end"]
 
 
 def test_those_that_end_by_themselves_are_not_killed() -> None:

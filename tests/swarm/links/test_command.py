@@ -22,7 +22,7 @@ from tests.swarm.links.means import ROOT, here, namespaces_of, real, serving
 
 KNOWN = read_profiles()
 LIST = """
- link         rtt ms  Mbit/s  loss %  queue kB  TCP    what it is
+ link         rtt ms  Mbit/s  loss %  queue kB  TCP    description
  ───────────────────────────────────────────────────────────────────────────────────────────────
  lan               0       –       0         –  cubic  a plain cable: nothing is emulated
  wan-a100         14     210    0.07      1000  cubic  the published study's way to its A100
@@ -106,9 +106,7 @@ def test_without_root_there_is_one_sentence(
     monkeypatch.setattr(network, "require_means", lambda **means: require(lambda: 1000, **means))
     assert main(["home", "--", "true"]) == 2
     said = capsys.readouterr().err
-    assert said.startswith(
-        "inferswarm: namespaces for client hosts and emulated links need root: run this as"
-    )
+    assert said.startswith("inferswarm: namespaces for client hosts and emulated links need root: run as")
 
 
 @real

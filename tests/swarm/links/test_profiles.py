@@ -85,7 +85,7 @@ FIELDS = "about, published, one_way_ms, mbit_per_s, loss_pct, queue_bytes, conge
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[x]\ndelay = 3", f": [x] delay is no field of a profile: use {FIELDS}"),
+        ("[x]\ndelay = 3", f": [x] delay is not a field of a profile: use {FIELDS}"),
         ("[x]\none_way_ms = '3'", ": [x] one_way_ms = '3': give a number of milliseconds, 0 to 2000"),
         ("[x]\none_way_ms = true", ": [x] one_way_ms = True: give a number of milliseconds, 0 to 2000"),
         ("[x]\none_way_ms = nan", ": [x] one_way_ms = nan: give a number of milliseconds, 0 to 2000"),
@@ -106,22 +106,22 @@ FIELDS = "about, published, one_way_ms, mbit_per_s, loss_pct, queue_bytes, conge
         ),
         (
             "[x]\nmbit_per_s = 5",
-            ": [x] has only one of mbit_per_s and queue_bytes: a queue waits for a rate, give both",
+            ": [x] has only one of mbit_per_s and queue_bytes: a queue needs a rate, give both",
         ),
         (
             "[x]\nqueue_bytes = 5000",
-            ": [x] has only one of mbit_per_s and queue_bytes: a queue waits for a rate, give both",
+            ": [x] has only one of mbit_per_s and queue_bytes: a queue needs a rate, give both",
         ),
-        ("x = 3", ": [x] is no profile: put x under a profile's [NAME]"),
-        ("[none]", ": [none] has the name that stands for no link: choose another"),
+        ("x = 3", ": [x] is not a profile: put x under a profile's [NAME]"),
+        ("[none]", ": [none] has the reserved name for no link: choose another"),
         (
             "['a/b']",
-            ": [a/b] has a name that no option can carry: use letters, digits, `-`, `_` and `.`",
+            ": [a/b] has a name that an option cannot take: use letters, digits, `-`, `_` and `.`",
         ),
         (
             "[x]\nabout = 7 7",
             " is not TOML (Expected newline or end of document after a statement (at line 2, column 11)):"
-            " mend that line",
+            " fix that line",
         ),
     ],
 )

@@ -118,7 +118,7 @@ def test_a_study_that_cannot_be_followed_is_not_asked_any_more() -> None:
     study = Followed(BOOK.header, heard := Heard())
     start, phase, *body, end = a_run(4)
     study.tell(start, phase, *body[:-1], {**body[0], "histograms": {"latency": "broken"}}, end)
-    assert study.said[0].startswith("inferswarm: no events, live figures or early stops any more (")
+    assert study.said[0].startswith("inferswarm: no more events, live figures or early stops (")
     assert (study.fold.complete, study.fold.latest) == (0, [])
     assert (study.fold.summary(), heard.of("run_ended")) == (None, [])
     study.tell(*a_run(2))
@@ -158,7 +158,7 @@ def test_a_listener_that_sleeps_takes_nothing_from_others_and_its_drops_are_told
     told = [(one.second, one.latency_p99_ns, one.ok) for one in heard.windows]
     assert (told, heard.of("run_ended")) == undisturbed(5)
     assert study.dispatcher.finish() == ["file0 missed events: 4 of 5 events dropped."]
-    assert study.said == ["inferswarm: events are dropped that file0 listens to: it was not done in time"]
+    assert study.said == ["inferswarm: dropping events that file0 listens to: it did not finish in time"]
     assert len(slow) == 1
 
 
@@ -174,7 +174,7 @@ def test_what_waits_is_bounded_and_what_comes_then_is_dropped(monkeypatch: pytes
     listeners(to, wait)
     study = Followed(BOOK.header, to=to)
     study.give(*a_run(9))
-    assert study.said == ["inferswarm: events are dropped that file0 listens to: it is too slow"]
+    assert study.said == ["inferswarm: dropping events that file0 listens to: it is too slow"]
     assert study.dispatcher.finish() == ["file0 missed events: 7 of 9 events dropped."]
     assert heard == [0, 1]
 
@@ -197,7 +197,7 @@ def test_a_listener_that_raises_is_told_of_and_hears_the_next(error: BaseExcepti
     assert len(tried) == 3
     assert study.said == [f"inferswarm: file0, listening to events.window, raised {words}"]
     assert study.dispatcher.finish() == [
-        f"file0 missed events: 3 of 3 events raised an error in it, first {words}."
+        f"file0 missed events: 3 of 3 events raised an error, the first: {words}."
     ]
 
 
@@ -218,7 +218,7 @@ def test_listeners_of_one_file_hear_in_order_and_are_called_by_its_name() -> Non
     study.tell(*a_run(2))
     assert told == ["window", "window", "run"]
     assert study.dispatcher.finish() == [
-        "test_dispatch.py missed events: 1 of 3 events raised an error in it, first KeyError: "
+        "test_dispatch.py missed events: 1 of 3 events raised an error, the first: KeyError: "
         "'onnx-grpc/b1/c2'."
     ]
 
@@ -259,7 +259,7 @@ def test_verdicts_that_cannot_be_read_are_told_of(tmp_path: Path) -> None:
     study = Followed(BOOK.header, heard)
     study.dispatcher.ended(ended(tmp_path))
     assert [name for name, _ in heard.told] == ["study_ended"]
-    assert study.said[0].startswith("inferswarm: no event tells of the verdicts: ")
+    assert study.said[0].startswith("inferswarm: the event with the verdicts failed: ")
 
 
 def test_what_is_missed_after_the_last_record_is_told_on_the_console(tmp_path: Path) -> None:
@@ -273,8 +273,8 @@ def test_what_is_missed_after_the_last_record_is_told_on_the_console(tmp_path: P
     assert study.dispatcher.finish() == []
     study.dispatcher.ended(ended(tmp_path))
     assert study.said[-1] == (
-        "inferswarm: test_dispatch.py missed events: 1 of 1 event raised an error in it, "
-        "first OSError: read-only."
+        "inferswarm: test_dispatch.py missed events: 1 of 1 event raised an error, the "
+        "first: OSError: read-only."
     )
 
 

@@ -84,7 +84,7 @@ def test_a_bad_run_stops_the_study_once_it_is_certain_and_the_delay_is_over(afte
     record = dict(vars(found.stop))
     why = record.pop("why")
     assert record == {"threshold": 1, "require": "latency_p50_ms <= 50", "cell": CELL.name, "repeat": 2}
-    assert why.startswith("latency_p50_ms 90.0 ms (95 % interval ")
+    assert why.startswith("latency_p50_ms 90.0 ms (95 % CI ")
     assert why.endswith("at most 50.0 ms is required: the study was stopped")
 
 

@@ -92,7 +92,7 @@ def test_the_thresholds_are_kept_beside_the_ledger(tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
     gate(tmp_path, P50).keep(tmp_path / "results")
     assert (tmp_path / "results" / "thresholds.toml").read_text() == P50
-    with pytest.raises(UsageError, match="cannot be kept in"):
+    with pytest.raises(UsageError, match="cannot be copied to"):
         gate(tmp_path, P50).keep(tmp_path / "nowhere")
 
 
@@ -105,7 +105,7 @@ def test_the_most_repeats_are_no_fewer_than_the_studys(tmp_path: Path, most: int
         assert len(schedule.planned) == 3 * 4
     else:
         said = refusal(tmp_path, P50, "--repeat-until-decided", "2")
-        assert said == "--repeat-until-decided 2: every cell is run 3 times anyway; give 3 or more"
+        assert said == "--repeat-until-decided 2: every cell is run 3 times anyway; it must be at least 3"
 
 
 def test_what_stops_the_study_is_said_and_goes_into_the_footer(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_no_repeat_is_wanted_where_verdicts_cannot_be_made(
     asked = gate(tmp_path, P50, said=told)
     asked.keep(tmp_path)
     assert not asked.wants(4, left=3)
-    assert told == ["inferswarm: whether repeats would decide cannot be told: reports: no such thing"]
+    assert told == ["inferswarm: cannot tell whether repeats would decide: reports: no such thing"]
 
 
 def test_what_is_kept_is_what_was_read(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_an_error_while_following_a_study_is_said_once_and_stops_nothing(tmp_pat
     for _ in range(2):
         found.on_second(broken)
     assert said == [
-        "inferswarm: no threshold stops this study any more "
+        "inferswarm: thresholds can no longer stop this study "
         "(AttributeError: 'NoneType' object has no attribute 'phases')"
     ]
     assert (found.stopped(), found.facts()) == ("", {})

@@ -11,13 +11,13 @@ TO_BASELINE = "[[threshold]]\nrequire = 'latency_p50_ms / baseline <= 1'\n"
 
 
 def test_a_baseline_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    assert "a threshold is to a baseline, and none is named; give --baseline" in refusal(
+    assert "a threshold refers to a baseline, and none is given; give --baseline" in refusal(
         tmp_path, TO_BASELINE
     )
     said = refusal(tmp_path, f"{TO_BASELINE}[baseline]\nplace = 'b'")
     assert said.startswith("--gate DIR/t.toml: [baseline] place DIR/b: is neither a directory")
     said = refusal(tmp_path, TO_BASELINE, "--baseline", str(tmp_path / "b"))
-    assert said.startswith("--baseline DIR/b: is neither a directory with a ledger.jsonl nor a file")
+    assert said.startswith("--baseline DIR/b: is neither a directory with a ledger.jsonl nor a readable file")
     (tmp_path / "b").mkdir()
     assert "is neither" in refusal(tmp_path, TO_BASELINE, "--baseline", str(tmp_path / "b"))
 
@@ -51,5 +51,7 @@ def test_a_file_that_is_no_baseline_is_refused(tmp_path: Path, content: str, why
 def test_a_baseline_that_no_threshold_is_to_is_refused(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text(baseline_text([]))
     said = refusal(tmp_path, P50, "--baseline", str(tmp_path / "b.json"))
-    assert said.startswith("--baseline DIR/b.json: no threshold in DIR/t.toml is to a baseline; leave it out")
+    assert said.startswith(
+        "--baseline DIR/b.json: no threshold in DIR/t.toml refers to a baseline; leave it out"
+    )
     assert gate(tmp_path, f"{P50}[baseline]\nplace = 'b.json'").baseline == "", "it is for other thresholds"

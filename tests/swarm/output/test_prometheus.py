@@ -243,13 +243,13 @@ def test_a_port_in_use(stand: Stand) -> None:
         start_exporter("127.0.0.1", stand.port, stand.live)
     assert str(caught.value) == (
         f"--prometheus-port {stand.port}: cannot listen on 127.0.0.1 (address already in use); "
-        "give a port that is free"
+        "give a free port"
     )
 
 
 @pytest.mark.parametrize("host", ["no.such.host.invalid", "192.0.2.1", "::g"])
 def test_addresses_that_are_not_this_machines(host: str) -> None:
-    with pytest.raises(UsageError, match=f"--prometheus-host {host}: is no address of this machine "):
+    with pytest.raises(UsageError, match=f"--prometheus-host {host}: is not an address of this machine "):
         start_exporter(host, 9100, Live())
 
 

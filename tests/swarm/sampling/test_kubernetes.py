@@ -90,7 +90,7 @@ def test_without_an_autoscaler_replicas_are_recorded_all_the_same(api: Api) -> N
     api.cluster.autoscaler = False
     said: list[str] = []
     cluster = cluster_of(named(api.url), said.append)
-    assert said == ["--kube-deployment inferswarm-server: has no autoscaler; its replicas are recorded"]
+    assert said == ["--kube-deployment inferswarm-server: has no autoscaler; only its replicas are recorded"]
     assert cluster is not None
     with cluster.reads(1) as reads:
         assert set(reads) == {"deployment", "pods"}
@@ -113,14 +113,14 @@ def test_addresses_that_kubectl_proxy_does_not_have(url: str) -> None:
 
 def test_nobody_there() -> None:
     assert refused(named("http://127.0.0.1:1")) == (
-        f"--kube-url http://127.0.0.1:1: cannot be reached (nobody answers there); {PROXY}"
+        f"--kube-url http://127.0.0.1:1: cannot be reached (nothing answers there); {PROXY}"
     )
 
 
 def test_what_the_api_does_not_have(api: Api) -> None:
     assert refused(named(api.url, "--kube-deployment", "other")) == (
         "--kube-deployment other: namespace inferswarm-server has no such deployment"
-        " (it holds inferswarm-server)"
+        " (it has inferswarm-server)"
     )
     assert refused(named(api.url, "--kube-namespace", "other")) == (
         "--kube-namespace other: there is no such namespace; see `kubectl get namespaces`"

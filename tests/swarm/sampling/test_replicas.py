@@ -36,5 +36,5 @@ def test_quantities(text: str, found: float) -> None:
 
 
 def test_other_units_are_refused() -> None:
-    with pytest.raises(ValueError, match="'5Mi' is no quantity of CPU"):
+    with pytest.raises(ValueError, match="'5Mi' is not a CPU quantity"):
         millicores("5Mi")

@@ -141,6 +141,6 @@ def test_a_server_that_died_while_it_traced_is_told_of_it(
     servers = EmbeddedServers(print)
     monkeypatch.setattr(servers, "_traces", Path("traces") if traced else None)
     servers._hear({"event": "died", "server": "onnx", "exit": -11})
-    assert servers.fault("onnx").startswith("the embedded onnx server died; see its log's end above")
+    assert servers.fault("onnx").startswith("the embedded onnx server died; see the end of its log above")
     assert servers.fault("onnx").endswith("or leave --trace out") is said
     assert servers.fault("openvino") == ""

@@ -124,11 +124,11 @@ def test_nothing_joined_leaves_no_histogram() -> None:
             "90 of 100 requests were found in Triton's trace (a.json.1 cannot be read)",
         ),
         ((100, 89, 100), "", "89 of 100 requests were found in Triton's trace"),
-        ((0, 0, 1_200), "", "--raw-results left room for 0 of 1,200 requests, and no more are joined"),
+        ((0, 0, 1_200), "", "--raw-results left room for 0 of 1,200 requests, so no more are joined"),
         (
             (10, 0, 12),
             "",
-            "--raw-results left room for 10 of 12 requests, and no more are joined; "
+            "--raw-results left room for 10 of 12 requests, so no more are joined; "
             "0 of 10 requests were found in Triton's trace",
         ),
     ],

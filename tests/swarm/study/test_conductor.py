@@ -167,7 +167,7 @@ def test_a_phase_in_which_nothing_finishes_is_given_up(stand: Stand) -> None:
     stand.collector.rate = 0
     stand.conductor(a_run()).walk()
     (end,) = [r for r in stand.records() if r["kind"] == "run" and r["event"] == "end"]
-    assert end["note"] == f"nothing finished for {60 + STALL_S:g} s in the warm-up, so it was given up"
+    assert end["note"] == f"nothing finished for {60 + STALL_S:g} s in the warm-up, so it was abandoned"
     assert stand.workers.asked[-1][0] == "drain"
     assert stand.clock.now == pytest.approx(60 + STALL_S, abs=1)
 
@@ -208,7 +208,7 @@ def test_more_workers_than_may_be_in_flight_is_refused(stand: Stand) -> None:
     stand.conductor(
         PlannedRun(Cell(HTTP, 1, 50, 10, 0, "open", arrivals="constant", max_in_flight=1), 1)
     ).walk()
-    assert stand.records()[-1]["note"] == "--max-in-flight 1: give at least one each to 2 workers"
+    assert stand.records()[-1]["note"] == "--max-in-flight 1: must be at least 1 for each of 2 workers"
 
 
 def test_a_full_disk_ends_the_study(stand: Stand) -> None:
@@ -287,11 +287,11 @@ def test_a_server_is_set_before_a_run_and_cold_again_where_that_took_a_reload(st
 
 
 def test_a_server_that_cannot_be_set_fails_its_run_alone(stand: Stand) -> None:
-    stand.settings = {2: "its server cannot be set as the cell says: no"}
+    stand.settings = {2: "its server cannot be configured for this cell: no"}
     stand.conductor(on(2), on(1)).walk()
     ends = [r for r in stand.records() if r["kind"] == "run" and r["event"] == "end"]
     assert [(r["status"], r["note"]) for r in ends] == [
-        ("failed", "its server cannot be set as the cell says: no"),
+        ("failed", "its server cannot be configured for this cell: no"),
         ("done", ""),
     ]
     assert [data["cell"] for op, data in stand.workers.asked if op == "cell"] == ["a-http/b4/c2/1-instances"]

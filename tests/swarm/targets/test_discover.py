@@ -33,9 +33,9 @@ def test_a_value_for_one_or_for_all(given: tuple[str, ...], told: dict[str, str]
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("odl=clip", "--prepare odl=clip: is of no --endpoint 'odl' that takes it; those are old, new"),
-        ("new=", "--prepare: says nothing of new; give NAME=VALUE"),
-        ("new= ", "--prepare: says nothing of new; give NAME=VALUE"),
+        ("odl=clip", "--prepare odl=clip: there is no --endpoint 'odl' that takes it; those are old, new"),
+        ("new=", "--prepare: has no value for new; give NAME=VALUE"),
+        ("new= ", "--prepare: has no value for new; give NAME=VALUE"),
     ],
 )
 def test_a_value_for_nobody_and_nothing_for_somebody(given: str, said: str) -> None:
@@ -65,7 +65,7 @@ def test_others_are_told_apart_by_their_addresses() -> None:
 
 def test_two_endpoints_of_one_name_are_refused() -> None:
     given = ("--endpoint", "a=triton+grpc://gpu:1/m", "--endpoint", "a=triton+grpc://gpu:2/m")
-    with pytest.raises(UsageError, match="--endpoint a: names 2 endpoints; give each a name of its own"):
+    with pytest.raises(UsageError, match="--endpoint a: names 2 endpoints; give each its own name"):
         own_endpoints(options(*given))
 
 

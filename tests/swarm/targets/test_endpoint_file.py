@@ -102,20 +102,20 @@ def test_a_token_is_sent_to_whose_it_is(monkeypatch: pytest.MonkeyPatch) -> None
             "--endpoint mine: has no name; give NAME=TARGET, such as siglip=triton+grpc://gpu-host:8001/siglip",
         ),
         ("mine=", "--endpoint mine: has no target; give a URL such as triton+grpc://"),
-        ("=v2+http://gpu:1/m", "--endpoint : is no name; give at most 64 letters"),
-        ("a b=v2+http://gpu:1/m", "--endpoint a b: is no name; give at most 64 letters"),
+        ("=v2+http://gpu:1/m", "--endpoint : is not a valid name; give at most 64 letters"),
+        ("a b=v2+http://gpu:1/m", "--endpoint a b: is not a valid name; give at most 64 letters"),
         (
             "old-floor=v2+http://gpu:1/m",
-            "--endpoint old-floor: is no name; give at most 64 letters, digits, dots, - ",
+            "--endpoint old-floor: is not a valid name; give at most 64 letters, digits, dots, - ",
         ),
-        ("x" * 65 + "=v2+http://gpu:1/m", f"--endpoint {'x' * 65}: is no name"),
+        ("x" * 65 + "=v2+http://gpu:1/m", f"--endpoint {'x' * 65}: is not a valid name"),
         (
             "mine=http://gpu:1/embed",
-            "--endpoint mine: http://gpu:1/embed does not say how an HTTP service is asked; ",
+            "--endpoint mine: http://gpu:1/embed does not say how an HTTP service is called; ",
         ),
         (
             "mine=grpc://gpu:1",
-            "--endpoint mine: grpc://gpu:1 does not say how a gRPC service is asked; describe it, ",
+            "--endpoint mine: grpc://gpu:1 does not say how a gRPC service is called; describe it, ",
         ),
         (
             "mine=triton://gpu:1/m",
@@ -246,8 +246,8 @@ def test_pixels_are_an_input_that_is_prepared(tmp_path: Path) -> None:
     assert guessed.contract.inputs == (Input("pixels", "FP32", (3, 224, 224), "picture", "NCHW"),)
     assert guessed.contract.preparation == CLIP
     assert guessed.contract.guesses == (
-        "Pixels are prepared as for CLIP, which nobody has declared (prepare).",
-        "Pixels are sent as [3,224,224], which nobody has declared (shape).",
+        "Pixels are prepared as for CLIP, since no preparation is declared (prepare).",
+        "Pixels are sent as [3,224,224], since no shape is declared (shape).",
     )
     lines = 'prepare = "siglip"\nshape = { pixels = "B,384,256,3" }'
     told = read(tmp_path, text.replace("[body]", f"{lines}\n[body]"))
@@ -317,12 +317,12 @@ def test_a_codec_of_ones_own_needs_no_tables(tmp_path: Path) -> None:
     assert len(made.codec_sha256) == 64
     assert (made.payload, made.contract.inputs, made.contract.max_batch) == ("jpeg", (JPEG,), 0)
     said = refused(tmp_path, 'url = "v2+grpc://gpu:1/m"\ncodec = "my_codec.py"\n')
-    assert said == "field codec: my_codec.py is of http, and the url of grpc; give one that fits"
+    assert said == "field codec: my_codec.py is for http, and the url for grpc; give one that matches"
     assert refused(tmp_path, 'url = "v2+grpc://gpu:1/m"\ncodec = "none.py"\n').startswith(
         "field codec: the codec "
     )
     assert refused(tmp_path, 'url = "v2+grpc://gpu:1/m"\ncodec = "none"\n').startswith(
-        "field codec: no codec is "
+        "field codec: there is no codec "
     )
     assert read(tmp_path, 'url = "triton+http://gpu:1/m"\ncodec = "v2-json"\n').codec == "v2-json"
     assert read(tmp_path, with_line('codec = "declared-http"')) == read(tmp_path, LEAST)
@@ -372,7 +372,7 @@ def test_a_method_of_grpc(tmp_path: Path) -> None:
         "field method: there is no /t.Tower/Ask in"
     )
     said = refused(tmp_path, text.replace('protoset = "t.p"', ""))
-    assert said == "field protoset: says what the method takes; give a protoset or a proto, one of them"
+    assert said == "field protoset: describes what the method takes; give either a protoset or a proto"
 
 
 @pytest.mark.parametrize(
@@ -397,7 +397,8 @@ def test_a_method_of_grpc(tmp_path: Path) -> None:
         (with_line("max_batch = true"), "field max_batch: cannot be True; give a whole number from 1"),
         (with_line('computes = "no"'), "field computes: cannot be 'no'; give true or false"),
         (with_line('host = "a b"'), "field host: cannot be 'a b'; give a host"),
-        (with_line('prepare = "clip"'), "field prepare: is of $pixels, which the body has not; leave it out"),
+        (with_line('prepare = "clip"'), "field prepare: needs $pixels, which the body does not have;"
+                                        " leave it out"),
         ('url = "v2+http://gpu:1/m"\nprepare = "clop"', "field prepare: "),
         ('url = "v2+http://gpu:1/m"\nshape = { x = 3 }', "field shape: cannot be {'x': 3}; give a table of "),
         ('url = "v2+http://gpu:1/m"\ntokenizer = "none"', "field tokenizer: "),
@@ -405,13 +406,14 @@ def test_a_method_of_grpc(tmp_path: Path) -> None:
         (with_line('encoding = "lists"', "answer"), "field answer.encoding: cannot be 'lists'; give \"list"),
         (with_line("dimension = 0", "answer"), "field answer.dimension: cannot be 0; give a whole number"),
         (with_line("success = [500]", "answer"), "field answer.success: cannot be [500]; give a list of tho"),
-        (with_line('order = "a["', "answer"), "field answer.order: 'a[' is no path; give one such as data[]"),
-        (LEAST.replace("data[].embedding", "data[x]"), "field answer.vectors: 'data[x]' is no path; give on"),
+        (with_line('order = "a["', "answer"), "field answer.order: 'a[' is not a path; give one such as"
+                                              " data[]"),
+        (LEAST.replace("data[].embedding", "data[x]"), "field answer.vectors: 'data[x]' is not a path; give"),
         (LEAST.replace("vectors =", "vector ="), "field answer.vector: is unknown here; give vectors, encod"),
         (LEAST.replace("vectors =", "order ="), "field answer.vectors: is missing; give the path of the vec"),
-        (LEAST.replace("$data_url", "cat"), "field body.json: nothing in it stands for a picture or a text;"),
+        (LEAST.replace("$data_url", "cat"), "field body.json: has no placeholder for a picture or a text;"),
         (LEAST.replace("$data_url", "http://x/y"), "field body.json.input[0]: has a URL, which the server w"),
-        (LEAST.replace("$data_url", "$jpeg"), "field body.json.input[0]: has $jpeg in json, which has no fo"),
+        (LEAST.replace("$data_url", "$jpeg"), "field body.json.input[0]: has $jpeg in json, which cannot"),
         (LEAST.replace('["$data_url"]', '"$data_url"').replace("[body]", "max_batch = 2\n[body]"),
          "field body.json: nothing in it repeats for a batch of 2; put"),
         (with_line('raw = "$jpeg"', "body"), "field body: has json and raw; give exactly one of json, multi"),
@@ -422,19 +424,19 @@ def test_a_method_of_grpc(tmp_path: Path) -> None:
         (LEAST + '[times]\nheader = "a"\nheaders = { b = "queue ms" }', "field times: has header and header"),
         (LEAST + '[times]\nheaders = { a = "wait ms" }', "field times.headers.a: cannot be 'wait ms'; give "),
         (LEAST + '[times]\nheaders = { "a b" = "queue ms" }', "field times.headers.a b: is no header's name"),
-        (LEAST + '[times]\nmetrics = { url = "http://gpu:1" }', "field times.metrics: says too little; give"),
+        (LEAST + '[times]\nmetrics = { url = "http://gpu:1" }', "field times.metrics: is incomplete; give"),
         (LEAST + '[times]\nmetrics = { url = "http://a@gpu:1", queue = "q s" }', "field times.metrics.url: "),
         (LEAST + '[times]\nmetrics = { url = "v2+http://gpu:1/m", queue = "q s" }', "field times.metrics.ur"),
         (LEAST + '[times]\nmetrics = { url = "http://gpu:1", queue = "q" }', "field times.metrics.queue: ca"),
         (LEAST + '[times]\nmetrics = { url = "http://gpu:1", waits = "q" }', "field times.metrics.waits: is"),
         (LEAST + '[headers]\nX-Tenant = "${NOT_SET}"', "field headers.X-Tenant: NOT_SET is not set, and the"),
-        (LEAST + '[headers]\nX-Tenant = "$"', "field headers.X-Tenant: the header X-Tenant has a $ that beg"),
+        (LEAST + '[headers]\nX-Tenant = "$"', "field headers.X-Tenant: the header X-Tenant has a $ that"),
         (LEAST + '[headers]\nX-Api-Key = "s3cr3t-value"', "field headers.X-Api-Key: may be a secret, which "),
         (LEAST + '[headers]\nAuthorization = "Bearer s3cr3t-value"', "field headers.Authorization: may be a"),
         (LEAST + '[headers]\ncookie = "s3cr3t-value"', "field headers.cookie: may be a secret, which would "),
-        (LEAST + '[headers]\nHost = "x"', "field headers.Host: is the client's own to send; give host, abov"),
-        (LEAST + '[headers]\nContent-Length = "1"', "field headers.Content-Length: is the client's own to s"),
-        (LEAST + '[headers]\nA = "1"\na = "2"', "field headers.A: is there twice; give it once"),
+        (LEAST + '[headers]\nHost = "x"', "field headers.Host: is set by the client itself; give host at"),
+        (LEAST + '[headers]\nContent-Length = "1"', "field headers.Content-Length: is set by the client"),
+        (LEAST + '[headers]\nA = "1"\na = "2"', "field headers.A: is given twice; give it once"),
         (LEAST + '[headers]\n"A B" = "1"', "field headers.A B: is no header's name; give one such as"),
         (LEAST + "[headers]\nA = 1", "field headers: cannot be {'A': 1}; give a table of texts"),
         (LEAST.replace("http://gpu:7997/embeddings", "grpc://gpu:1").replace("json", "message"),
@@ -448,13 +450,13 @@ def test_bad_files(tmp_path: Path, text: str, said: str) -> None:
 def test_a_form_has_its_own_content_type(tmp_path: Path) -> None:
     text = LEAST.replace('json = { input = ["$data_url"] }', 'multipart = { image = "$jpeg" }')
     said = refused(tmp_path, text + '[headers]\ncontent-type = "x/y"')
-    assert said == "field headers.content-type: is the client's own to send; leave it out"
+    assert said == "field headers.content-type: is set by the client itself; leave it out"
 
 
 def test_a_deep_body_is_refused(tmp_path: Path) -> None:
     deep = "[" * 400 + '"$text"' + "]" * 400
     said = refused(tmp_path, LEAST.replace('["$data_url"]', deep).replace("[body]", "max_batch = 1\n[body]"))
-    assert said == "field body.json: is nested more than 32 deep; give it as requests have it"
+    assert said == "field body.json: is nested more than 32 deep; give a body like that of a request"
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe"])

@@ -11,6 +11,7 @@ from swarm.targets.endpoints import (
     endpoints_from_options,
     endpoints_from_ready,
     flag_of,
+    possible,
     servers_for,
     unasked,
 )
@@ -61,12 +62,31 @@ def test_an_option_asks_others() -> None:
 
 
 def test_a_pattern_that_names_nothing() -> None:
-    with pytest.raises(
-        UsageError, match=r"--endpoints onx-http: names no endpoint; they are pytorch-http, gate"
-    ):
+    with pytest.raises(UsageError) as refused:
         names(asked="onnx-http,onx-http")
-    with pytest.raises(UsageError, match="--skip-trt: leaves no endpoint of these"):
+    said = str(refused.value)
+    assert said.startswith("--endpoints onx-http: matches no endpoint; closest: onnx-http, ")
+    assert "; there are pytorch-http, gateway-http, onnx-http, onnx-grpc, " in said
+    assert said.endswith(" more, or all")
+    assert " … " not in said
+    with pytest.raises(UsageError, match="--skip-trt: leaves no endpoint"):
         names(asked="trt-*", skip_trt=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ((), [*FIVE, "openvino-http", "openvino-grpc"]),
+        (("--emulate", "5+0"), ["emulated-http", "emulated-grpc"]),
+        (("--skip-trt", "--floor"), [*FIVE[:3], *(f"{name}-floor" for name in FIVE[:3])]),
+        (("--onnx-grpc-url", "h:1"), ["onnx-grpc"]),
+    ],
+)
+def test_before_servers_are_up_it_is_known_what_there_may_be(
+    given: tuple[str, ...], found: list[str]
+) -> None:
+    told = options(*given)
+    assert {one.name for one in possible(chosen(FIVE, told), told)} == set(found)
 
 
 OWN = [
@@ -86,7 +106,10 @@ def test_endpoints_of_ones_own_are_asked_alone_unless_others_are_named() -> None
     assert beside_own("--endpoints", "new") == ["new"]
     assert beside_own("--endpoints", "onnx-grpc,n*") == ["onnx-grpc", "emulated-grpc", "new"]
     assert beside_own("--endpoints", "onnx-http") == ["onnx-http", "emulated-http"]
-    with pytest.raises(UsageError, match=r"--endpoints x: names no endpoint; they are .*, old, new, or all"):
+    with pytest.raises(
+        UsageError,
+        match=r"--endpoints x: matches no endpoint; there are old, new, pytorch-http, .* more, or all",
+    ):
         beside_own("--endpoints", "x")
 
 
@@ -105,9 +128,9 @@ def test_endpoints_of_ones_own_have_an_address_already() -> None:
     [
         (
             ("--emulate", "a100", "--endpoints", "pytorch-http"),
-            r"can be emulated; name some of onnx-\*, or give",
+            r"can be emulated; choose from onnx-\*, or give",
         ),
-        (("--endpoints", "emulated-http"), "these are of an emulated model; give --emulate, e.g. a100"),
+        (("--endpoints", "emulated-http"), "these need an emulated model; give --emulate, e.g. a100"),
     ],
 )
 def test_endpoints_that_servers_of_our_own_do_not_have(given: tuple[str, ...], said: str) -> None:
@@ -138,7 +161,7 @@ def test_a_url_that_no_endpoint_is_asked_of_is_told() -> None:
     grpc, metrics = ("--onnx-grpc-url", "h:1"), ("--onnx-metrics-url", "h:2")
     names, told = by_urls(*grpc, *metrics, "--gateway-url", "h:3", "--trt-metrics-url", "h:4")
     assert names == ["onnx-grpc"]
-    assert told.startswith("--gateway-url, --trt-metrics-url: this study asks no endpoint there")
+    assert told.startswith("--gateway-url, --trt-metrics-url: this study uses no endpoint there")
     assert by_urls(*grpc, "--trt-http-url", "h:4", "--skip-trt") == (["onnx-grpc"], "")
 
 

@@ -63,8 +63,8 @@ def test_what_a_file_has_nobody_is_asked(asked: list[str], tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("arrays", "said"),
     [
-        ({"clip": rows(3)}, f"'clip' is no space of this study; they are {OURS}, siglip"),
-        ({"golden": rows(3)}, f"'golden' is no space of this study; they are {OURS}, siglip"),
+        ({"clip": rows(3)}, f"'clip' is not a space of this study; they are {OURS}, siglip"),
+        ({"golden": rows(3)}, f"'golden' is not a space of this study; they are {OURS}, siglip"),
         (
             {"siglip": rows(4)},
             "'siglip' has shape [2, 4], and its endpoints answer with 3 numbers each; give",

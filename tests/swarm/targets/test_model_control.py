@@ -80,14 +80,14 @@ def test_both_protocols_of_a_server_are_one_model(emulated: dict[str, Endpoint])
     assert read_serving(emulated["http"])["batching_delay_ns"] == 10_000_000
 
 
-def test_a_configuration_that_triton_refuses_fails_the_run_and_can_be_mended(
+def test_a_configuration_that_triton_refuses_fails_the_run_and_can_be_fixed(
     emulated: dict[str, Endpoint],
 ) -> None:
     control, endpoint = ModelControl(lambda text: None), emulated["http"]
     with pytest.raises(RunFailedError) as refused:
         control.apply(of(endpoint, -5))
     why = "failed to load 'emulated', failed to poll from model repository"
-    assert str(refused.value) == f"its server cannot be set as the cell says: {why}"
+    assert str(refused.value) == f"its server cannot be configured for this cell: {why}"
     assert control.apply(of(endpoint)) == [endpoint], "what it has now is not known, so it is loaded"
     assert read_serving(endpoint)["batching_delay_ns"] == 10_000_000
 
@@ -150,7 +150,7 @@ def test_a_server_that_loads_nothing_is_refused_before_any_load() -> None:
         ModelControl(lambda text: None).check([of(SERVICE), of(endpoint), of(endpoint, 0)])
     assert str(refused.value) == (
         f"onnx-http {endpoint.address}: its model cannot be loaded again ({NOT_EXPLICIT}); start "
-        "tritonserver with --model-control-mode=explicit --load-model=*, or leave its settings as they are: "
+        "tritonserver with --model-control-mode=explicit --load-model=*, or do not change its settings: "
         "no --queue-delay-us, no --instances, no step6b, and of step5a only --cells '*/c1'"
     )
     assert triton.loaded == []
@@ -162,13 +162,13 @@ def test_a_server_that_loads_nothing_is_refused_before_any_load() -> None:
         (
             "dynamic_batching",
             {"delay_us": 0},
-            "clip has no dynamic batching, so --queue-delay-us has nothing to set; give its config.pbtxt "
+            "clip has no dynamic batching, so --queue-delay-us cannot be applied; give its config.pbtxt "
             "dynamic_batching { }, or leave the option out",
         ),
         (
             "instance_group",
             {"instances": 2},
-            "clip names no instances, so --instances cannot set them; leave it out",
+            "clip declares no instances, so --instances cannot be applied; leave it out",
         ),
     ],
 )
@@ -269,5 +269,5 @@ def test_what_cannot_be_put_back_is_said() -> None:
         control.apply(of(endpoint, 0))
     control.restore()
     (text,) = said
-    assert text.startswith(f"inferswarm: clip at {endpoint.address} could not be put back as it was (")
+    assert text.startswith(f"inferswarm: clip at {endpoint.address} could not be restored to its settings (")
     assert text.endswith("); load it again, or restart its server")

@@ -64,7 +64,7 @@ def test_what_it_printed_is_the_record() -> None:
             "import sys; sys.exit('no\\nfile is there.')",
             "python -m server profile ended with 1: file is there",
         ),
-        ("import sys; sys.exit(3)", "python -m server profile ended with 3: without a word"),
+        ("import sys; sys.exit(3)", "python -m server profile ended with 3: without output"),
         ("print('done')", "python -m server profile printed no JSON"),
     ],
 )
@@ -75,5 +75,5 @@ def test_a_failure_is_a_sentence(code: str, said: str) -> None:
 def test_one_that_hangs_is_ended() -> None:
     assert ran("import time; time.sleep(60)", 0.5) == {
         "kind": "operators",
-        "error": "it was not done after 0.5 s",
+        "error": "it did not finish within 0.5 s",
     }

@@ -89,8 +89,8 @@ def test_two_items_are_two_rows_in_their_order() -> None:
     [
         (
             lambda images: each(images)[:1],
-            "gives 1 row for two items in one request; set max_batch = 1, or mend how its file says that a"
-            " batch is sent",
+            "gives 1 row for two items in one request; set max_batch = 1, or fix how its file declares"
+            " a batch",
         ),
         (
             lambda images: each(images)[::-1],
@@ -135,7 +135,7 @@ def test_vectors_agree_by_their_direction_within_a_space() -> None:
     [
         ((1, 1), "gives another embedding than onnx-http for the same item (cosine 0.7071): serve the same"),
         ((0, 0), "gives another embedding than onnx-http for the same item (cosine nan): serve the same"),
-        ((1, 0, 0), "gives 3 numbers and onnx-http 2, but both are of the space 'openclip_vit_b32': give"),
+        ((1, 0, 0), "gives 3 numbers and onnx-http 2, but both belong to the space 'openclip_vit_b32': give"),
     ],
 )
 def test_endpoints_of_one_space_that_differ_are_refused(numbers: tuple[float, ...], said: str) -> None:

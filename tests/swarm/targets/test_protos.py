@@ -58,7 +58,7 @@ def test_a_protoset_is_read_as_it_is(proto: str, tmp_path: Path) -> None:
 )
 def test_a_proto_that_does_not_compile(proto: str, text: str, said: str) -> None:
     Path(proto).write_text(text)
-    assert refused(proto) == f"proto {proto}: does not compile ({said}); mend it, or give {PROTOSET}"
+    assert refused(proto) == f"proto {proto}: does not compile ({said}); fix it, or give {PROTOSET}"
 
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
 def test_what_is_no_protoset(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "a.pb"
     path.write_bytes(data)
-    assert refused(str(path)) == f"protoset {path}: is none; give {PROTOSET}, or the .proto itself"
+    assert refused(str(path)) == f"protoset {path}: is not a protoset; give {PROTOSET}, or the .proto itself"
 
 
 def test_without_a_compiler(proto: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,5 +87,5 @@ def test_workers_who_find_another_address_are_named() -> None:
 def test_a_server_that_has_proved_nothing_is_doubted() -> None:
     ((code, text),) = caveats_of(secured(True, Security(verify=False)), {})
     assert code == "tls-unverified"
-    assert text == "--tls-no-verify: whoever answers at grpcs://gpu:8011 has not proved its name"
+    assert text == "--tls-no-verify: the server at grpcs://gpu:8011 has not proved its identity"
     assert list(caveats_of(secured(True, TOKEN), {})) == []

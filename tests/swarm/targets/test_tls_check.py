@@ -25,7 +25,7 @@ pytestmark = pytest.mark.system
 SECRET = "hunter2-and-more"
 IMAGES = image_set(1)
 SERVICE, TRITON, TRITON_GRPC = "pytorch-http", "onnx-http", "onnx-grpc"
-NO_TOKEN = "demands a token; export it as INFERSWARM_TOKEN, or for this server alone as"
+NO_TOKEN = "requires a token; export it as INFERSWARM_TOKEN, or for this server only as"
 NO_TRITON = "answers, but not as a Triton server; give Triton's"
 
 
@@ -137,12 +137,12 @@ MISNAMED = "its certificate is for another name (Hostname mismatch, certificate 
 @pytest.mark.parametrize(
     ("place", "name", "sentence"),
     [
-        ("service", SERVICE, "speaks no TLS; give http://{address}, or the port that does"),
-        ("triton", TRITON_GRPC, "speaks no TLS; give grpc://{address}, or the port that does"),
-        ("ssh", TRITON, "speaks no TLS; give http://{address}, or the port that does"),
-        ("tls misnamed", SERVICE, f"{MISNAMED}; give the name that stands in it"),
-        ("tls triton misnamed", TRITON_GRPC, f"{MISNAMED}; give the name that stands in it"),
-        ("tls expired", SERVICE, f"{EXPIRED}; renew it there, or set this host's clock"),
+        ("service", SERVICE, "does not speak TLS; give http://{address}, or the port that does"),
+        ("triton", TRITON_GRPC, "does not speak TLS; give grpc://{address}, or the port that does"),
+        ("ssh", TRITON, "does not speak TLS; give http://{address}, or the port that does"),
+        ("tls misnamed", SERVICE, f"{MISNAMED}; use the name in it"),
+        ("tls triton misnamed", TRITON_GRPC, f"{MISNAMED}; use the name in it"),
+        ("tls expired", SERVICE, f"{EXPIRED}; renew it there, or correct this host's clock"),
         ("tls mutual", SERVICE, NO_CERTIFICATE),
         ("tls triton mutual", TRITON_GRPC, NO_CERTIFICATE),
         ("tls", TRITON, f"{NO_TRITON} HTTP port"),
@@ -165,7 +165,7 @@ def refused(address: str, name: str, sentence: str, *secured: Any) -> None:
 
 @pytest.mark.parametrize(("place", "name"), [("tls", SERVICE), ("tls triton", TRITON_GRPC)])
 def test_an_authority_that_is_not_trusted(places: dict[str, str], place: str, name: str) -> None:
-    with pytest.raises(UsageError, match=r"not trusted \(.*\); give its authority's by --tls-ca$"):
+    with pytest.raises(UsageError, match=r"not trusted \(.*\); give its authority's with --tls-ca$"):
         ask(name, places[place], True)
 
 
@@ -196,7 +196,5 @@ def test_a_token_that_is_not_the_one(places: dict[str, str], monkeypatch: pytest
     for place, name in (("guarded", SERVICE), ("guarded", TRITON), ("guarded triton", TRITON_GRPC)):
         with pytest.raises(UsageError) as caught:
             ask(name, places[place], False, Security(token=TOKEN))
-        assert "does not take the token of INFERSWARM_TOKEN; export the one that it takes" in str(
-            caught.value
-        )
+        assert "does not accept the token in INFERSWARM_TOKEN; export the right one" in str(caught.value)
         assert "another-secret" not in str(caught.value)

@@ -9,12 +9,12 @@ from users.errors import TargetError
 from users.triton.api import missing_model
 
 ONNX = Endpoint("onnx-http", "onnx", "http", "fp32", "gpu:8010", "clip")
-HELD = "(it holds a, b)"
+HELD = "(it has a, b)"
 
 
-def mend_of(endpoint: Endpoint) -> str:
+def fix_of(endpoint: Endpoint) -> str:
     """What a backend has its check say of a model that is missing."""
-    return str(backend_of(endpoint).check.keywords["mend"])  # type: ignore[attr-defined]
+    return str(backend_of(endpoint).check.keywords["fix"])  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def mend_of(endpoint: Endpoint) -> str:
             f"has no model 'null' that is ready {HELD}; "
             "copy triton_repo/null/null into its repository, and "
             "triton_repo/tensors.py into its folder 1, "
-            "or leave --floor out",
+            "or leave out --floor",
         ),
         (
             Endpoint("emulated-http", "emulated", "http", "fp32", "gpu:8030", "emulated"),
@@ -44,16 +44,16 @@ def mend_of(endpoint: Endpoint) -> str:
             "copy normalise_uint8 and uint8 of triton_repo/payloads into its repository, "
             "triton_repo/tensors.py "
             "into the folder 1 of the former, the latter as clip_uint8 with an empty folder 1, "
-            "or leave the endpoint out by --endpoints",
+            "or exclude the endpoint with --endpoints",
         ),
     ],
 )
-def test_a_model_that_is_missing_is_named_with_its_mend(endpoint: Endpoint, sentence: str) -> None:
-    assert missing_model(endpoint, ["b", "a"], mend_of(endpoint)) == sentence
+def test_a_model_that_is_missing_is_named_with_its_fix(endpoint: Endpoint, sentence: str) -> None:
+    assert missing_model(endpoint, ["b", "a"], fix_of(endpoint)) == sentence
 
 
 def test_a_server_without_any_model() -> None:
-    assert "(it holds none)" in missing_model(ONNX, [])
+    assert "(it has none)" in missing_model(ONNX, [])
 
 
 SERVICE = {"weights_sha256": "0", "instances": 1}
@@ -70,7 +70,7 @@ GATEWAY = Endpoint("gateway-http", "gateway", "http", "jpeg", "gpu:8040")
             BEFORE_TRITON,
             "is a gateway to clip at gpu:8011; give the service's URL, or --gateway-url",
         ),
-        (GATEWAY, SERVICE, "is a service that computes itself; give a gateway's URL, or --pytorch-url"),
+        (GATEWAY, SERVICE, "is not a gateway, but computes itself; give a gateway's URL, or --pytorch-url"),
     ],
 )
 def test_a_gateway_and_a_service_that_computes_are_told_apart(

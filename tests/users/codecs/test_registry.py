@@ -36,7 +36,7 @@ def test_each_codec_of_ours_is_found_by_its_name() -> None:
 
 
 def test_an_unknown_name_is_refused_with_those_there_are() -> None:
-    with pytest.raises(TargetError, match=r"no codec is called 'v3'; they are .*v2-grpc.*a file of yours"):
+    with pytest.raises(TargetError, match=r"there is no codec 'v3'; there are .*v2-grpc.*your own file"):
         codec_named("v3")
 
 
@@ -48,14 +48,14 @@ def test_a_file_is_the_codec_in_it(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_the_masters_is_not_run(tmp_path: Path) -> None:
     path, _ = written(tmp_path, "raise SystemExit('this was run')")
-    with pytest.raises(TargetError, match="is not the master's; put the same file there"):
+    with pytest.raises(TargetError, match="differs from the master's; put the same file there"):
         codec_named(path, "0" * 64)
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "defines 0 codecs; give it one subclass of users.Codec with a name"),
+        ("", "defines 0 codecs; give it exactly one subclass of users.Codec with a name"),
         (OWN + OWN.replace("Mine", "Other"), "defines 2 codecs"),
         ("import nothing_of_that_name", "cannot be imported (ModuleNotFoundError: No module named"),
         ("class", "cannot be imported (SyntaxError: "),

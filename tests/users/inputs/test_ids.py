@@ -61,7 +61,7 @@ def test_rows_of_an_image_set() -> None:
 )
 def test_inputs_that_take_no_ids(dtype: str, shape: tuple[int, ...]) -> None:
     one = Input("ids", dtype, shape, "ids")
-    with pytest.raises(ValueError, match=r'input ids: ids of texts .* give shape = { ids = "B,77" }'):
+    with pytest.raises(ValueError, match=r'input ids: token ids .* give shape = { ids = "B,77" }'):
         encoder(one, Contract((one,)), TEXTS)
 
 
@@ -127,7 +127,7 @@ def test_ids_beyond_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     encode = encoder(one, Contract((one,), tokenizer="tokenizer.json"), TEXTS)
     assert encode(1).tolist() == [1] * 6
     with pytest.raises(
-        ValueError, match="input ids: the tokenizer gives id 7, and the model has those below 7"
+        ValueError, match="input ids: the tokenizer gives id 7, but the model only knows those below 7"
     ):
         encode(0)
 

@@ -119,7 +119,7 @@ def test_a_digest_names_pictures_and_own_texts() -> None:
     [
         (None, "no such file; name one"),
         (b"\xff\xfea", "is not readable as UTF-8"),
-        (b" \n\n", "no text in it"),
+        (b" \n\n", "it has no text"),
     ],
 )
 def test_bad_texts(tmp_path: Path, data: bytes | None, sentence: str) -> None:

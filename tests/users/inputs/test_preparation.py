@@ -106,7 +106,7 @@ def test_an_input_that_is_no_square() -> None:
 
 @pytest.mark.parametrize("dtype", ["INT8", "BF16", "FP64", ""])
 def test_types_that_no_picture_has(dtype: str) -> None:
-    with pytest.raises(ValueError, match="a picture goes as FP32, FP16, UINT8, and not as"):
+    with pytest.raises(ValueError, match="a picture is sent as FP32, FP16, UINT8, not as"):
         prepared(Image.new("RGB", (8, 8)), CLIP, 8, 8, dtype, "NCHW")
 
 
@@ -141,7 +141,7 @@ def test_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("crop = 224", "there is no crop in a preparation; it has name, resize, resize_to, crop_size"),
+        ("crop = 224", "a preparation has no crop; it has name, resize, resize_to, crop_size"),
         ("mean = 0.5", "mean cannot be '0.5'; give three numbers, one for each channel"),
         ("mean = [0.5, 0.5]", "mean cannot be .* give three numbers"),
         ('mean = [0.5, 0.5, "0.5"]', "mean cannot be .* give three numbers"),
@@ -160,7 +160,7 @@ def test_a_file(tmp_path: Path) -> None:
         ('name = ""', "name cannot be ''; give a text"),
         ("mean = ", "is not readable as TOML"),
         (f"mean = {'[' * 20_000}", "is not readable as TOML"),
-        (f"# {'x' * 70_000}", "is no preparation, with more than 65,536 bytes"),
+        (f"# {'x' * 70_000}", "is not a preparation: it has more than 65,536 bytes"),
     ],
 )
 def test_bad_files(tmp_path: Path, line: str, sentence: str) -> None:
@@ -182,13 +182,11 @@ def test_what_is_no_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["CLIP", "none.toml", "", ".", "a\0b"])
 def test_neither_preset_nor_file(text: str) -> None:
     with pytest.raises(
-        ValueError, match=r"is no file, and none of clip, clip-336, siglip, .* or a TOML file"
+        ValueError, match=r"is neither a file nor one of clip, clip-336, siglip, .* or a TOML file"
     ):
         preparation_of(text)
 
 
 def test_a_path_that_is_too_long() -> None:
-    with pytest.raises(
-        ValueError, match=r"is not readable \(File name too long\); mend it, or give a preset"
-    ):
+    with pytest.raises(ValueError, match=r"is not readable \(File name too long\); fix it, or give a preset"):
         preparation_of("x" * 300)

@@ -105,13 +105,13 @@ def test_files_as_numbers_are_padded_to_the_longest_of_the_request() -> None:
             "jpeg",
             "BYTES",
             (2,),
-            r"a jpeg goes as BYTES of shape \[1\], or UINT8 of shape \[-1\], not as BYTES \[2\]",
+            r"a jpeg is sent as BYTES of shape \[1\], or UINT8 of shape \[-1\], not as BYTES \[2\]",
         ),
-        ("jpeg", "FP32", (1,), r"a jpeg goes as BYTES .* not as FP32 \[1\]"),
+        ("jpeg", "FP32", (1,), r"a jpeg is sent as BYTES .* not as FP32 \[1\]"),
         ("jpeg", "UINT8", (9,), r"a jpeg of UINT8 has the shape \[-1\], not \[9\]"),
-        ("text", "UINT8", (-1,), r"a text goes as BYTES of shape \[1\], not as UINT8 \[-1\]"),
-        ("text", "INT64", (1,), r"a text goes as BYTES of shape \[1\], not as INT64 \[1\]"),
-        ("random", "BF16", (4,), "nothing of type BF16 can be made"),
+        ("text", "UINT8", (-1,), r"a text is sent as BYTES of shape \[1\], not as UINT8 \[-1\]"),
+        ("text", "INT64", (1,), r"a text is sent as BYTES of shape \[1\], not as INT64 \[1\]"),
+        ("random", "BF16", (4,), "cannot make values of type BF16"),
     ],
 )
 def test_inputs_of_other_forms(role: str, dtype: str, shape: tuple[int, ...], sentence: str) -> None:

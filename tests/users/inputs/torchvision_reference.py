@@ -11,7 +11,7 @@ from PIL import Image
 
 from server.models.clip import import_open_clip
 
-import_open_clip()  # it mends torchvision where torch is of another build
+import_open_clip()  # it fixes torchvision where torch is of another build
 
 from torchvision.transforms import CenterCrop, Compose, InterpolationMode, Normalize, Resize, ToTensor  # noqa: E402
 

@@ -1,4 +1,4 @@
-"""Open load: one schedule, dealt out to workers; arrivals sent, late or dropped. Time is a number here."""
+"""Open-loop load: one schedule, shared by workers; arrivals sent, late or dropped. Time is a number here."""
 
 import itertools
 from statistics import fmean, stdev

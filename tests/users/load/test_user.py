@@ -172,7 +172,7 @@ def test_connections_are_asked_for_by_users_who_have_sent(
 ) -> None:
     other = ScriptedUser(user.environment)
     other.on_start()
-    assert user.mine.connections == 0, "under open load, some users may never have a turn"
+    assert user.mine.connections == 0, "under open-loop load, some users may never get a turn"
     send(user, monkeypatch, unit(3))
     send(user, monkeypatch, ConnectionResetError(104, "gone"))
     assert user.mine.connections == 1

@@ -56,11 +56,14 @@ def test_its_own_authorization_goes_before_the_token() -> None:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ("${NOBODYS_KEY}", "NOBODYS_KEY is not set, and the header X-Api-Key has it in it; export it"),
-        ("5$", "the header X-Api-Key has a $ that begins no variable; give ${NAME}, or $$ for a dollar"),
-        ("a\r\nx: y", "the header X-Api-Key is no header's value; give printable ASCII"),
-        ("${LINES_KEY}", "the header X-Api-Key is no header's value; give printable ASCII"),
-        ("", "the header X-Api-Key is no header's value; give printable ASCII"),
+        ("${NOBODYS_KEY}", "NOBODYS_KEY is not set, and the header X-Api-Key uses it; export it"),
+        (
+            "5$",
+            "the header X-Api-Key has a $ that does not begin a variable; give ${NAME}, or $$ for a dollar",
+        ),
+        ("a\r\nx: y", "the header X-Api-Key is not a valid header value; give printable ASCII"),
+        ("${LINES_KEY}", "the header X-Api-Key is not a valid header value; give printable ASCII"),
+        ("", "the header X-Api-Key is not a valid header value; give printable ASCII"),
     ],
 )
 def test_values_that_do_not_serve(value: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from users.inputs.preparation import CLIP, PRESETS
 from users.triton.discovery import Asked, discovered, payload_of
 
 VECTOR = ("embedding", "FP32", [-1, 512])
-PIXELS_GUESSED = "Pixels are prepared as for clip, since nobody said otherwise: --prepare says how."
+PIXELS_GUESSED = "Pixels are prepared as for clip, by default: --prepare says how."
 MANY = (
     ("last_hidden_state", "FP32", [-1, 50, 768]),
     ("image_embeds", "FP16", [-1, 768]),
@@ -141,7 +141,7 @@ def test_a_picture_with_a_text() -> None:
     assert payload_of(contract) == "uint8"
     assert not contract.of_text
     assert contract.guesses[-1] == (
-        "Pictures are resized and cropped as for clip, since nobody said otherwise: --prepare says how."
+        "Pictures are resized and cropped as for clip, by default: --prepare says how."
     )
 
 
@@ -160,7 +160,7 @@ def test_a_text_tower() -> None:
     )
     assert contract.guesses == (
         "Input input_ids is taken for the token ids of a text, of which random ones below 49,408 are sent.",
-        "Input attention_mask is filled with ones, as a mask that hides nothing.",
+        "Input attention_mask is filled with ones, as a mask without padding.",
         "Input token_type_ids is filled with zeros, as for a single text.",
         "Input position_ids is filled with random positions below 77.",
     )
@@ -202,7 +202,7 @@ def test_what_is_no_picture(dtype: str, shape: list[int], role: str, most: int) 
     assert guess.startswith("Input x is ")
     if role == "random":
         stated = f"{dtype} [{','.join(map(str, shape[1:]))}]"
-        assert guess.endswith(f"filled with random values, since nothing says what its {stated} means.")
+        assert guess.endswith(f"filled with random values, since the meaning of its {stated} is unknown.")
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_the_layout_is_the_formats_where_both_are_possible(
 ) -> None:
     contract = found([("input", "FP32", [-1, *shape])], setting=config(input=stated))
     assert [one.layout for one in contract.inputs] == [layout]
-    guessed = "Input input is taken as NCHW, though its last dimension might be the channels, too."
+    guessed = "Input input is taken as NCHW, although its last dimension could also be the channels."
     assert contract.guesses == ((guessed,) if stated == "NONE" else ()) + (PIXELS_GUESSED,)
 
 
@@ -238,14 +238,14 @@ def test_the_layout_is_the_formats_where_both_are_possible(
 def test_a_picture_that_is_not_rgb(shape: list[int], stated: str, said: str) -> None:
     written = ",".join(map(str, (-1, *shape)))
     assert refused([("input", "FP32", [-1, *shape])], setting=config(input=stated)) == (
-        f"takes input FP32 [{written}], a picture input of {said}: inferswarm prepares RGB; serve a model"
-        " before it that takes 3"
+        f"takes input FP32 [{written}], a picture input of {said}: inferswarm prepares RGB; put a model in"
+        " front of it that takes 3"
     )
 
 
 def test_numpy_has_no_bf16() -> None:
     assert refused([("input", "BF16", [-1, 3, 224, 224])]) == (
-        "takes input BF16 [-1,3,224,224]: input input: nothing of type BF16 can be made; serve it as another,"
+        "takes input BF16 [-1,3,224,224]: input input: cannot make values of type BF16; serve it as another,"
         " such as FP32"
     )
 
@@ -273,7 +273,7 @@ def test_the_preparation_is_guessed_by_names(model: str, platform: str, preset: 
     told = metadata([("input", "FP32", [-1, 3, 224, 224])], platform=platform)
     contract = discovered(told, config(), Asked(), model)
     assert contract.preparation == PRESETS[preset]
-    why = "since nobody said otherwise" if preset == "clip" else "by the model's name"
+    why = "by default" if preset == "clip" else "by the model's name"
     assert contract.guesses == (f"Pixels are prepared as for {preset}, {why}: --prepare says how.",)
 
 
@@ -324,7 +324,7 @@ def test_all_open_inputs_in_one_sentence() -> None:
 def test_without_a_batch_size_the_batch_is_asked_about(dtype: str, shape: list[int], example: str) -> None:
     stated = ",".join(map(str, shape))
     assert refused([("x", dtype, shape)], setting=config(0)) == (
-        "has max_batch_size 0, so nothing says which dimension is the batch"
+        "has max_batch_size 0, so the batch dimension is unknown"
         f" (x {dtype} [{stated}]); give --shape x={example} (B where the batch goes; without B a request is"
         " one item)"
     )
@@ -383,9 +383,9 @@ def test_a_dimension_of_1_is_a_batch_of_one(text: str) -> None:
         ("3,B,224,224", "cannot have the shape '3,B,224,224' of input input; "),
         ("B,3,0,224", "cannot have the shape 'B,3,0,224' of input input; "),
         ("B,3,,224", "cannot have the shape 'B,3,,224' of input input; "),
-        ("B,3,224", "takes input FP32 [-1,3,-1,-1], and --shape input=B,3,224 does not fit; "),
-        ("B,4,224,224", "takes input FP32 [-1,3,-1,-1], and --shape input=B,4,224,224 does not fit; "),
-        ("3,224,224", "takes batches, which --shape input=3,224,224 leaves out; "),
+        ("B,3,224", "takes input FP32 [-1,3,-1,-1], but --shape input=B,3,224 does not fit; "),
+        ("B,4,224,224", "takes input FP32 [-1,3,-1,-1], but --shape input=B,4,224,224 does not fit; "),
+        ("3,224,224", "takes batches, but --shape input=3,224,224 has no batch; "),
         (
             "B,3,65536,65536",
             "would take items of [3,65536,65536] as input input, more than 67,108,864 numbers; ",
@@ -403,14 +403,15 @@ def test_a_batch_of_a_fixed_number_is_none() -> None:
     sentence = refused(
         [("input", "FP32", [8, 3, 224, 224])], setting=config(0), shapes={"input": "B,3,224,224"}
     )
-    assert sentence.startswith("takes input FP32 [8,3,224,224], and --shape input=B,3,224,224 does not fit; ")
+    assert sentence.startswith("takes input FP32 [8,3,224,224], but --shape input=B,3,224,224 does not fit; ")
 
 
 def test_a_batch_in_all_inputs_or_in_none() -> None:
     inputs = [("a", "FP32", [-1, 3, 224, 224]), ("b", "INT64", [77])]
     sentence = refused(inputs, setting=config(0), shapes={"a": "B,3,224,224", "b": "77"})
     assert sentence == (
-        "would have a batch in some inputs and none in b; give each a --shape INPUT=SHAPE that begins with B,"
+        "would have a batch dimension in some inputs and none in b; give each a --shape INPUT=SHAPE that"
+        " begins with B,"
         " or none"
     )
 
@@ -426,12 +427,12 @@ def test_the_only_float_output_of_a_vector() -> None:
 
 def test_outputs_are_listed_where_one_must_be_named() -> None:
     listed = (
-        "last_hidden_state FP32 [-1,50,768], image_embeds FP16 [-1,768], pooler_output FP16 [-1,768]; name"
-        " one by --output NAME"
+        "last_hidden_state FP32 [-1,50,768], image_embeds FP16 [-1,768], pooler_output FP16 [-1,768]; choose"
+        " one with --output NAME"
     )
     picture = [("input", "FP32", [-1, 3, 224, 224])]
     assert refused(picture, MANY) == (
-        f"has several outputs that may be the vector of model 'm': its outputs are {listed}"
+        f"has several outputs that could be the vector of model 'm': its outputs are {listed}"
     )
     assert refused(picture, MANY, output="embeds") == (
         f"has no output 'embeds' of model 'm'; its outputs are {listed}"
@@ -444,7 +445,7 @@ def test_outputs_are_listed_where_one_must_be_named() -> None:
 @pytest.mark.parametrize("shape", [[-1, 512, 1, 1], [-1, 1, 512]])
 def test_the_dimension_is_all_that_an_item_has(shape: list[int]) -> None:
     outputs = [("out", "FP32", shape)]
-    assert "has no output that is plainly the vector" in refused([("x", "FP32", [-1, 8])], outputs)
+    assert "has no output that is clearly the vector" in refused([("x", "FP32", [-1, 8])], outputs)
     assert found([("x", "FP32", [-1, 8])], outputs, output="out").dimension == 512
 
 
@@ -452,12 +453,12 @@ def test_a_vector_of_another_type() -> None:
     outputs = [("out", "BF16", [-1, 512])]
     picture = [("input", "FP32", [-1, 3, 224, 224])]
     assert refused(picture, outputs, output="out") == (
-        "gives output out as BF16, and vectors are of FP32, FP16, FP64; its outputs are out BF16 [-1,512];"
-        " name one by --output NAME"
+        "gives output out as BF16, but vectors must be FP32, FP16, FP64; its outputs are out BF16 [-1,512];"
+        " choose one with --output NAME"
     )
     assert refused(picture, outputs) == (
-        "has no output that is plainly the vector of model 'm': its outputs are out BF16 [-1,512]; name one"
-        " by --output NAME"
+        "has no output that is clearly the vector of model 'm': its outputs are out BF16 [-1,512]; choose one"
+        " with --output NAME"
     )
 
 
@@ -479,7 +480,7 @@ def test_another_server_with_fixed_shapes_is_asked_about() -> None:
     with pytest.raises(TargetError) as caught:
         plain([("input", "FP32", [1, 3, 224, 224])])
     assert str(caught.value) == (
-        "states no batch, so nothing says which dimension is the batch (input FP32 [1,3,224,224]); give"
+        "declares no batch, so the batch dimension is unknown (input FP32 [1,3,224,224]); give"
         " --shape input=B,3,224,224 (B where the batch goes; without B a request is one item)"
     )
     told = plain([("input", "FP32", [1, 3, 224, 224])], shapes={"input": "B,3,224,224"})
@@ -496,7 +497,7 @@ def test_a_server_that_states_no_output() -> None:
     told = metadata([("input", "FP32", [-1, 3, 224, 224])], [])
     contract = discovered(told, None, Asked(output="embedding"), "m")
     assert (contract.output, contract.dimension) == ("embedding", 0)
-    with pytest.raises(TargetError, match="its outputs are none that it states; name one by --output NAME"):
+    with pytest.raises(TargetError, match="its outputs are none; choose one with --output NAME"):
         discovered(told, None, Asked(), "m")
 
 
@@ -504,7 +505,7 @@ def test_a_server_that_states_no_input() -> None:
     with pytest.raises(TargetError) as caught:
         discovered({"name": "m", "platform": "", "inputs": [], "outputs": []}, None, Asked(), "m")
     assert str(caught.value) == (
-        "states no input of model 'm'; describe the endpoint in a file, with its body and answer"
+        "declares no input of model 'm'; describe the endpoint in a file, with its body and answer"
     )
 
 
@@ -520,7 +521,9 @@ def test_a_server_that_states_no_input() -> None:
     ],
 )
 def test_what_is_no_metadata(told: Any) -> None:
-    with pytest.raises(TargetError, match="what is no metadata of the KServe V2 protocol; give a server of"):
+    with pytest.raises(
+        TargetError, match="metadata that does not follow the KServe V2 protocol; give a server"
+    ):
         discovered(told, None, Asked(), "m")
 
 
@@ -541,7 +544,7 @@ def test_grpc_says_the_same() -> None:
 
 
 def test_grpc_leaves_a_batch_size_of_0_out() -> None:
-    with pytest.raises(TargetError, match=r"^has max_batch_size 0, so nothing says"):
+    with pytest.raises(TargetError, match=r"^has max_batch_size 0, so the batch"):
         discovered(metadata([("input", "FP32", [-1, 3, 224, 224])]), {"name": "m"}, Asked(), "m")
 
 

@@ -20,11 +20,11 @@ from users.redact import quoted
 FORM = re.compile(r"\.?(?:[^.\[\]]+|\[\d{0,6}\])(?:\.[^.\[\]]+|\[\d{0,6}\])*")
 STEP = re.compile(r"\[(\d*)\]|([^.\[\]]+)")
 EACH = ""
-"""The step `[]`, as other steps are a key or a number."""
+"""The step `[]`; other steps are a key or a number."""
 MOST_KEYS = 60
-"""Characters of a list of keys that a person is shown."""
+"""Characters shown of a list of keys."""
 DTYPES: Mapping[str, str] = {"float32": "<f4", "float16": "<f2", "float64": "<f8"}
-"""NumPy's words; the lowest byte comes first."""
+"""NumPy's names; little-endian."""
 ENCODINGS = ("list", "base64", "json-string", "raw", "npy")
 NPY = b"\x93NUMPY"
 
@@ -45,7 +45,7 @@ class AnswerPath:
         bare = "" if text.strip() == "." else text.strip()
         if bare and not FORM.fullmatch(bare):
             raise ValueError(
-                f"{field}: {text!r:.60} is no path; give one such as data[].embedding, or . for the whole"
+                f"{field}: {text!r:.60} is not a path; give one such as data[].embedding, or . for the whole"
             )
         self.name = f"{field} {bare or '.'}"
         self._steps = [key or (int(at) if at else EACH) for at, key in STEP.findall(bare)]
@@ -95,7 +95,7 @@ def ordered(rows: Floats, places: Sequence[Any]) -> Floats:
     if places == usual:
         return rows
     if sorted(places) != usual:
-        raise ValueError(f"answer.order: says {places!r:.60}, and there are {len(rows)} rows")
+        raise ValueError(f"answer.order: is {places!r:.60}, but there are {len(rows)} rows")
     return rows[np.argsort(places)]
 
 
@@ -143,7 +143,7 @@ class AnswerReader:
     """Reads the vectors out of the answers of an endpoint, as the table `answer` of its file says.
 
     `dimension` is that of the vectors, 0 where it is not known: numbers in one piece are divided by it.
-    Raises ValueError, as `FIELD: what is wrong; give …`, where the table will not do.
+    Raises ValueError, as `FIELD: what is wrong; give …`, if the table is not valid.
     """
 
     def __init__(self, told: Mapping[str, Any], dimension: int = 0) -> None:
@@ -155,7 +155,7 @@ class AnswerReader:
         self._bare = self._path.whole and self._encoding in ("raw", "npy")
         if self._bare and self._order:
             raise ValueError(
-                f"answer.order: there is no order beside an answer that is {self._encoding}; leave it out"
+                f"answer.order: an answer with encoding {self._encoding} has no order; leave it out"
             )
         by_name: dict[str, Callable[[list[Any]], NDArray[Any]]] = {
             "list": self._lists,
@@ -190,9 +190,9 @@ class AnswerReader:
         try:
             made = rows_of(found)
         except (ValueError, TypeError):
-            raise ValueError(f"{self._path.name}: rows of unequal length, or no numbers") from None
+            raise ValueError(f"{self._path.name}: rows have unequal lengths, or are not numbers") from None
         if made.ndim != 2:
-            raise ValueError(f"{self._path.name}: is of shape {list(made.shape)}, and not one vector an item")
+            raise ValueError(f"{self._path.name}: has shape {list(made.shape)}, not one vector per item")
         return made
 
     def _numbers(self, parts: Sequence[bytes | bytearray]) -> NDArray[Any]:
@@ -201,7 +201,7 @@ class AnswerReader:
         if len(sizes) != 1 or 0 in sizes or max(sizes) % self._dtype.itemsize:
             shown = ", ".join(map(str, sorted(sizes)))
             raise ValueError(
-                f"{self._path.name}: {shown} bytes are no rows of {self._dtype.name}; mend answer.dtype"
+                f"{self._path.name}: {shown} bytes are not rows of {self._dtype.name}; fix answer.dtype"
             )
         data = parts[0] if len(parts) == 1 else b"".join(parts)
         return np.frombuffer(data, self._dtype).reshape(len(parts), -1)
@@ -210,7 +210,7 @@ class AnswerReader:
         """A file of NumPy's, which may be in base64: of one vector, or of rows of them."""
         data = self._decoded(one) if isinstance(one, str) else self._bytes(one)
         if not data.startswith(NPY):
-            raise ValueError(f"{self._path.name}: is no NPY file; mend answer.encoding")
+            raise ValueError(f"{self._path.name}: is not an NPY file; fix answer.encoding")
         file = io.BytesIO(data)
         version = np.lib.format.read_magic(file)
         read = (
@@ -219,7 +219,7 @@ class AnswerReader:
         shape, by_column, dtype = read(file)
         made = np.frombuffer(data, dtype, offset=file.tell()).reshape(shape, order="F" if by_column else "C")
         if made.ndim > 2:
-            raise ValueError(f"{self._path.name}: is of shape {list(shape)}, and not one vector an item")
+            raise ValueError(f"{self._path.name}: has shape {list(shape)}, not one vector per item")
         return np.atleast_2d(made)
 
     def _text(self, one: Any) -> str:
@@ -236,11 +236,11 @@ class AnswerReader:
         try:
             return binascii.a2b_base64(self._text(one), strict_mode=True)
         except binascii.Error as error:
-            raise ValueError(f"{self._path.name}: is no base64 ({error}); mend answer.encoding") from None
+            raise ValueError(f"{self._path.name}: is not base64 ({error}); fix answer.encoding") from None
 
     def _wrong(self, one: Any, wanted: str) -> ValueError:
         return ValueError(
-            f"{self._path.name}: {kind_of(one)}, and not {wanted}; mend answer.encoding, or the path"
+            f"{self._path.name}: {kind_of(one)}, not {wanted}; fix answer.encoding, or the path"
         )
 
 
@@ -254,4 +254,4 @@ def parsed(body: bytes | bytearray, content_type: str = "") -> Any:
         if b"NaN" in body or b"Infinity" in body:  # TensorFlow Serving writes them, though JSON has none
             return json.loads(body)
         start = quoted(body[:240].decode("utf-8", "replace"), 60)
-        raise ValueError(f"the answer is no JSON ({content_type or 'no Content-Type'}): {start}") from None
+        raise ValueError(f"the answer is not JSON ({content_type or 'no Content-Type'}): {start}") from None

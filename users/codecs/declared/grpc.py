@@ -34,10 +34,10 @@ from users.inputs.images import ImageSet
 
 MESSAGE = "body.message"
 KNOWN_TYPES = "google.protobuf."
-"""What JSON has forms of its own for, such as Struct and Timestamp."""
+"""Types with their own JSON form, such as Struct and Timestamp."""
 BASE64 = "\ue000"
-"""Before a string that is base64 where it goes into a field of bytes; others are texts."""
-MADE_BY = "make it by protoc --descriptor_set_out=F --include_imports"
+"""Marks a string that is base64 for a field of bytes; others are texts."""
+MADE_BY = "make it with protoc --descriptor_set_out=F --include_imports"
 
 
 class Method(NamedTuple):
@@ -73,7 +73,7 @@ class DeclaredGrpc(Codec):
         self._template = message_template(settings["body"], contract.max_batch)
         self._read = MessageReader(settings["answer"], self._method.answer.DESCRIPTOR, contract.dimension)
         if missing := self._message([Sample()]).FindInitializationErrors():
-            raise ValueError(f"{MESSAGE}: lacks what the method demands; give {listed(missing)}")
+            raise ValueError(f"{MESSAGE}: lacks required fields; give {listed(missing)}")
 
     @property
     def path(self) -> str:
@@ -103,16 +103,16 @@ def method_of(descriptors: str, path: str) -> Method:
     try:
         files = FileDescriptorSet.FromString(base64.b64decode(descriptors, validate=True))
     except (ValueError, DecodeError):
-        raise ValueError(f"protoset: is none; {MADE_BY}") from None
+        raise ValueError(f"protoset: is not a protoset; {MADE_BY}") from None
     pool = pool_of(files)
     service, _, name = path.strip("/").rpartition("/")
     try:
         found = pool.FindServiceByName(service).methods_by_name[name]
     except KeyError:
-        mend = f"give {listed(methods_in(files))}" if methods_in(files) else MADE_BY
-        raise ValueError(f"method: there is no {path:.80} in its protoset; {mend}") from None
+        fix = f"give {listed(methods_in(files))}" if methods_in(files) else MADE_BY
+        raise ValueError(f"method: there is no {path:.80} in its protoset; {fix}") from None
     if found.client_streaming or found.server_streaming:
-        raise ValueError(f"method: {path} is a stream; give one that takes one message and gives one")
+        raise ValueError(f"method: {path} is streaming; give a unary method")
     return Method(GetMessageClass(found.input_type), GetMessageClass(found.output_type))
 
 
@@ -131,7 +131,7 @@ def pool_of(files: FileDescriptorSet) -> DescriptorPool:
         for name in list(left):
             add(name)
     except TypeError as error:
-        raise ValueError(f"protoset: lacks a part ({error}); {MADE_BY}") from None
+        raise ValueError(f"protoset: is incomplete ({error}); {MADE_BY}") from None
     return pool
 
 
@@ -150,7 +150,9 @@ def message_template(body: Mapping[str, Any], max_batch: int) -> Template:
     """The template of a file's table `body`. Raises ValueError."""
     message = body.get("message")
     if not isinstance(message, dict):
-        raise ValueError('body.message: is no table; give the request\'s fields, such as { image = "$jpeg" }')
+        raise ValueError(
+            'body.message: is not a table; give the request\'s fields, such as { image = "$jpeg" }'
+        )
     try:
         # What may stand in MessagePack may stand in a message, too.
         return Template(
@@ -185,7 +187,7 @@ def fill(message: Message, values: Any, steps: Steps) -> None:
     Raises ValueError.
     """
     if not isinstance(values, dict):
-        raise ValueError(f"{at(steps)}: is no table; give fields of {message.DESCRIPTOR.name}")
+        raise ValueError(f"{at(steps)}: is not a table; give fields of {message.DESCRIPTOR.name}")
     for name, value in values.items():
         put(message, named(message.DESCRIPTOR, name, at(steps)), value, (*steps, name))
 
@@ -237,7 +239,7 @@ def bytes_of(value: Any, steps: Steps) -> bytes:
     except (TypeError, ValueError):
         shown = unmarked(value)
         raise ValueError(
-            f"{at(steps)}: is of bytes, which {shown!r:.40} is not; give $jpeg, or base64"
+            f"{at(steps)}: has type bytes, but {shown!r:.40} is not base64; give $jpeg, or base64"
         ) from None
 
 
@@ -253,7 +255,7 @@ def extend(target: Any, field: FieldDescriptor, array: NDArray[Any], where: str)
         target.extend(array.ravel().tolist())
     except TypeError:
         raise ValueError(
-            f"{where}: is of integers, and $pixels are {array.dtype}; send another field"
+            f"{where}: has an integer type, but $pixels are {array.dtype}; use another field"
         ) from None
 
 

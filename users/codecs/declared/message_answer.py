@@ -19,15 +19,15 @@ INTEGERS = (
 )  # fmt: skip
 NUMBERS = (*INTEGERS, FieldDescriptor.CPPTYPE_FLOAT, FieldDescriptor.CPPTYPE_DOUBLE)
 MOST_NAMED = 12
-"""Names that a sentence lists."""
+"""Names that a message lists, at most."""
 INNER: Mapping[str, str] = {"list": "", "json-string": "list", "base64": "raw", "raw": "raw", "npy": "npy"}
-"""By encoding that of the same in a whole answer of HTTP, as which one value is read that holds a file."""
+"""By encoding, that of a whole HTTP answer which reads one value that holds a file."""
 FITTING: Mapping[str, Sequence[str]] = {
     "a number": ("list",),
     "bytes": ("raw", "npy", "json-string", "base64"),
     "a text": ("json-string", "base64"),
 }
-"""In which encodings the values of a field can be."""
+"""The encodings that each kind of field can have."""
 
 Values = list[Any]
 
@@ -61,7 +61,7 @@ def kind_of(field: FieldDescriptor) -> str:
         return "bytes"
     if field.type == FieldDescriptor.TYPE_STRING:
         return "a text"
-    return "a number" if field.cpp_type in NUMBERS else "a word or truth value"
+    return "a number" if field.cpp_type in NUMBERS else "an enum or a bool"
 
 
 def key_of(field: FieldDescriptor, key: str, where: str) -> Any:
@@ -69,7 +69,7 @@ def key_of(field: FieldDescriptor, key: str, where: str) -> Any:
     try:
         return int(key) if field.message_type.fields_by_name["key"].cpp_type in INTEGERS else key
     except ValueError:
-        raise ValueError(f"{where}: {key!r:.60} is no key of {field.name}; give a number") from None
+        raise ValueError(f"{where}: {key!r:.60} is not a key of {field.name}; give a number") from None
 
 
 class FieldPath:
@@ -85,14 +85,14 @@ class FieldPath:
     def __init__(self, text: str, message: Descriptor, field: str = "answer.vectors") -> None:
         bare = text.strip().lstrip(".")
         if not FORM.fullmatch(bare):
-            raise ValueError(f"{field}: {text!r:.60} is no path; give one such as data[].embedding")
+            raise ValueError(f"{field}: {text!r:.60} is not a path; give one such as data[].embedding")
         self.name, self.whole = f"{field} {bare}", False
         self._inside: Descriptor | None = message
         self._steps = [
             self._by_name(key) if key else self._by_number(number) for number, key in STEP.findall(bare)
         ]
         if self.leaf.message_type:
-            raise ValueError(f"{self.name}: ends at {self._place()}; go on with {self._next()}")
+            raise ValueError(f"{self.name}: ends at {self._place()}; continue with {self._next()}")
 
     def __call__(self, message: Message) -> Values:
         """What is there. Raises ValueError where a list is too short, or a map has no such key."""
@@ -126,7 +126,7 @@ class FieldPath:
             return self._by_key(self.leaf, name)
         if self._inside is None:
             raise ValueError(
-                f"{self.name}: {self._place()} stands before {name!r:.60}; go on with {self._next()}"
+                f"{self.name}: {self._place()} comes before {name!r:.60}; continue with {self._next()}"
             )
         leaf = named(self._inside, name, self.name)
         self._reach(leaf, leaf.is_repeated)
@@ -149,7 +149,7 @@ class FieldPath:
     def _by_number(self, number: str) -> Callable[[Values], Values]:
         if self._inside is not None or not self.whole or is_map(self.leaf):
             raise ValueError(
-                f"{self.name}: {self._place()} stands before [{number}]; go on with {self._next()}"
+                f"{self.name}: {self._place()} comes before [{number}]; continue with {self._next()}"
             )
         leaf = self.leaf
         self._reach(leaf, False)
@@ -169,7 +169,7 @@ class MessageReader:
 
     Each is a list of numbers, or bytes or a text that hold one; single numbers, and rows in one piece, are
     divided by `dimension`, that of the vectors, if it is known and not 0. Raises ValueError, as `FIELD: what
-    is wrong; give …`, where the table will not do.
+    is wrong; give …`, if the table is not valid.
     """
 
     def __init__(self, told: Mapping[str, Any], message: Descriptor, dimension: int = 0) -> None:
@@ -200,12 +200,12 @@ class MessageReader:
             raise ValueError(f"{self._path.name}: is {kind}; give the path of numbers, of bytes or of a text")
         if self._encoding not in FITTING[kind]:
             raise ValueError(
-                f"answer.encoding: {self._path.name} is {kind}, which is no {self._encoding}; give"
+                f"answer.encoding: {self._path.name} is {kind}, which cannot be {self._encoding}; give"
                 f" {' or '.join(FITTING[kind])}"
             )
         if order and (order.whole or order.leaf.cpp_type not in INTEGERS):
             raise ValueError(
-                f"{order.name}: is not one integer a row; give such as data[].index, or leave it out"
+                f"{order.name}: is not one integer per row; give a path such as data[].index, or leave it out"
             )
 
     def _rows(self, found: Sequence[Sequence[float]]) -> Floats:
@@ -214,7 +214,7 @@ class MessageReader:
         try:
             return rows_of(found)  # type: ignore[arg-type]
         except ValueError:
-            raise ValueError(f"{self._path.name}: has rows of unequal length") from None
+            raise ValueError(f"{self._path.name}: has rows of unequal lengths") from None
 
     def _file(self, value: str | bytes) -> bytes:
         """The bytes in a value."""
@@ -224,4 +224,4 @@ class MessageReader:
         try:
             return binascii.a2b_base64(data, strict_mode=True) if self._encoding == "base64" else data
         except binascii.Error as error:
-            raise ValueError(f"{self._path.name}: is no base64 ({error}); mend answer.encoding") from None
+            raise ValueError(f"{self._path.name}: is not base64 ({error}); fix answer.encoding") from None

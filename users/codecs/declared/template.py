@@ -13,15 +13,15 @@ import orjson
 
 KINDS = ("json", "multipart", "msgpack", "raw")
 PLACEHOLDER = re.compile(r"\$(\$|\{|[A-Za-z_]\w*)", re.ASCII)
-"""`$$` is a dollar; `${` is a mistake, since variables of the environment are of headers alone."""
+"""`$$` is a dollar; `${` is a mistake, as environment variables are only allowed in headers."""
 FETCHED = re.compile(r"https?://\S", re.IGNORECASE)
 DATA_URL = "data:image/jpeg;base64,"
 DEEPEST = 32
-"""Tables and lists in each other: more than any request has."""
+"""Nesting depth, at most: more than any request has."""
 BOUNDARY = "inferswarm-8f1d6c02b7e94a53a0e6d1c95b3f7a24"
-"""Between the parts of a form; no JPEG has it in it but by intent."""
+"""The boundary between parts of a form; no JPEG contains it by accident."""
 QUOTED = {'"': "%22", "\r": "%0D", "\n": "%0A"}
-"""In the name of a form's field, as WHATWG's HTML has it."""
+"""Escapes in the name of a form's field, as in WHATWG's HTML."""
 
 Step = str | int
 Steps = tuple[Step, ...]
@@ -44,7 +44,7 @@ class Item(Protocol):
 
 
 Make = Callable[[Sequence[Item]], Any]
-"""Gives a part of the body for the items of a request."""
+"""Makes a part of the body for the items of a request."""
 
 
 def encoded(item: Item) -> str:
@@ -57,14 +57,14 @@ TEXTS: Mapping[str, Callable[[Item], str]] = {
     "data_url": lambda item: f"{DATA_URL}{encoded(item)}",
     "text": lambda item: item.text,
 }
-"""What may stand inside a longer string."""
+"""What may appear inside a longer string."""
 WHOLES: Mapping[str, Callable[[Item], Any]] = {
     "jpeg": lambda item: item.jpeg,
     "pixels": lambda item: item.pixels,
 }
-"""What may only be a whole value."""
+"""What must be a whole value."""
 TAKEN = {"jpeg": ("multipart", "msgpack", "raw"), "pixels": ("json", "msgpack")}
-"""By kind of body, where these can be written."""
+"""By kind of body, which of these can be written."""
 FORMS = {"jpeg": "bytes; give $jpeg_base64 or $data_url", "pixels": "an array; send it as json or msgpack"}
 
 
@@ -153,11 +153,13 @@ def text_of(text: str) -> Make:
 def fields_of(value: Any) -> dict[str, list[Any]]:
     """The fields of a form, each a list of its values. Raises ValueError."""
     if not isinstance(value, dict):
-        raise ValueError('body.multipart: is no table; give its fields, such as { image = "$jpeg" }')
+        raise ValueError('body.multipart: is not a table; give its fields, such as { image = "$jpeg" }')
     made = {name: one if isinstance(one, list) else [one] for name, one in value.items()}
     for name, values in made.items():
         if any(isinstance(one, (dict, list)) for one in values):
-            raise ValueError(f"body.multipart.{name}: is no text or number; give JSON as a text in ''' '''")
+            raise ValueError(
+                f"body.multipart.{name}: is not a text or number; give JSON as a text in ''' '''"
+            )
     return made
 
 
@@ -187,25 +189,27 @@ def placeholders(kind: str, value: Any) -> Iterator[tuple[Steps, str]]:
             if name not in TEXTS and name not in WHOLES:
                 known = ", ".join(f"${one}" for one in (*TEXTS, *WHOLES))
                 raise ValueError(
-                    f"{field}: has ${name:.40}, which stands for nothing; give {known}, or $$ for a dollar"
+                    f"{field}: has ${name:.40}, which is not a placeholder; give {known}, or $$ for a dollar"
                 )
             if name in WHOLES and (kind not in TAKEN[name] or text != f"${name}"):
                 where = "inside a longer text" if kind in TAKEN[name] else f"in {kind}"
-                raise ValueError(f"{field}: has ${name} {where}, which has no form for {FORMS[name]}")
+                raise ValueError(f"{field}: has ${name} {where}, which cannot hold {FORMS[name]}")
             yield steps, name
 
 
 def check_values(field: str, value: Any, steps: Steps = ()) -> None:
     """Raises ValueError for what neither JSON nor msgpack has a form for: dates, numbers that are none."""
     if field == "body.raw" and not isinstance(value, str):
-        raise ValueError('body.raw: is no text; give one such as "$jpeg"')
+        raise ValueError('body.raw: is not a text; give one such as "$jpeg"')
     if len(steps) > DEEPEST:
-        raise ValueError(f"{field}: is nested more than {DEEPEST} deep; give it as requests have it")
+        raise ValueError(f"{field}: is nested more than {DEEPEST} deep; give a body like that of a request")
     if isinstance(value, (dict, list)):
         for step, one in value.items() if isinstance(value, dict) else enumerate(value):
             check_values(field, one, (*steps, step))
     elif not isinstance(value, (str, int, float)) or (isinstance(value, float) and not math.isfinite(value)):
-        raise ValueError(f"{shown(field, steps)}: {value} has no form in a body; give it as a text in quotes")
+        raise ValueError(
+            f"{shown(field, steps)}: {value} cannot be written in a body; give it as a text in quotes"
+        )
 
 
 def check_sources(field: str, value: Any, found: Sequence[object], fetched: bool) -> None:
@@ -215,13 +219,13 @@ def check_sources(field: str, value: Any, found: Sequence[object], fetched: bool
     for steps, text in strings(value):
         if FETCHED.search(text):
             raise ValueError(
-                f"{shown(field, steps)}: has a URL, which the server would fetch itself, and the study would"
-                " measure its download; send the picture as $data_url, or set body.fetched_by_server = true"
+                f"{shown(field, steps)}: has a URL, which the server would fetch itself, so the study would"
+                " measure the download; send the picture as $data_url, or set body.fetched_by_server = true"
             )
     if not found:
         raise ValueError(
-            f"{field}: nothing in it stands for a picture or a text; give $jpeg_base64, $data_url, $jpeg,"
-            " $text or $pixels where one goes"
+            f"{field}: has no placeholder for a picture or a text; give $jpeg_base64, $data_url, $jpeg,"
+            " $text or $pixels"
         )
 
 
@@ -250,8 +254,8 @@ def repeated(
         if max_batch == 1:
             return None
         raise ValueError(
-            f"{shown(field, outside)}: stands outside {shown(field, array)}, which is repeated for a batch;"
-            " put it in there, or set max_batch = 1"
+            f"{shown(field, outside)}: stands outside {shown(field, array)}, which is repeated for a"
+            " batch; move it inside, or set max_batch = 1"
         )
     return array
 
@@ -269,13 +273,11 @@ def array_named(value: Any, found: Sequence[Steps], repeat: str) -> Steps:
     for steps in arrays:
         if dotted(steps) == wanted:
             if sum(map(holds, at_steps(value, steps))) > 1:
-                raise ValueError(
-                    f"body.repeat: {repeat:.40} has several elements for an item; leave one in it"
-                )
+                raise ValueError(f"body.repeat: {repeat:.40} has several elements per item; leave only one")
             return steps
     known = ", ".join(sorted(f'"{dotted(steps) or "."}"' for steps in arrays))
-    mend = f"give {known}" if known else "put the placeholder into an array, or leave repeat out"
-    raise ValueError(f"body.repeat: {repeat!r:.40} is no array in which a placeholder stands; {mend}")
+    fix = f"give {known}" if known else "put the placeholder into an array, or leave out repeat"
+    raise ValueError(f"body.repeat: {repeat!r:.40} is not an array with a placeholder; {fix}")
 
 
 def at_steps(value: Any, steps: Steps) -> Any:
@@ -298,8 +300,8 @@ def shown(field: str, steps: Steps) -> str:
 def nothing_repeats(field: str, batch: int) -> str:
     """The sentence on a batch that a body cannot hold."""
     return (
-        f"{field}: nothing in it repeats for a batch of {batch}; put what stands for an item into an array,"
-        " or set max_batch = 1"
+        f"{field}: nothing in it repeats for a batch of {batch}; put the placeholder into an array, or"
+        " set max_batch = 1"
     )
 
 

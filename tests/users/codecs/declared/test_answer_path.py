@@ -52,7 +52,7 @@ def test_a_path_finds(path: str, answer: Any, found: list[Any]) -> None:
 @pytest.mark.parametrize("path", ["a..b", "a[", "a[x]", "[-1]", "a.", "$.data[*]", "a[1]]", "[]x."])
 def test_what_is_no_path(path: str) -> None:
     with pytest.raises(
-        ValueError, match=r"^answer.vectors: '.*' is no path; give one such as data\[\].embedding"
+        ValueError, match=r"^answer.vectors: '.*' is not a path; give one such as data\[\].embedding"
     ):
         AnswerPath(path, "answer.vectors")
 
@@ -112,7 +112,7 @@ def test_rows_are_put_in_their_order() -> None:
     assert np.array_equal(made, ROWS)
     assert np.array_equal(read(openai(2, 0, 1), "data[].embedding"), ROWS[[2, 0, 1]])
     doubled = {"data": [{"index": 1, "embedding": [1]}, {"index": 1, "embedding": [2]}]}
-    with pytest.raises(ValueError, match=r"^answer.order: says \[1, 1\], and there are 2 rows$"):
+    with pytest.raises(ValueError, match=r"^answer.order: is \[1, 1\], but there are 2 rows$"):
         read(doubled, "data[].embedding", order="data[].index")
 
 
@@ -178,29 +178,29 @@ def test_nan_is_read_where_json_has_none() -> None:
             {"clip": "[0.1]"},
             "clip",
             {},
-            "clip: is a text of 5, and not a list of numbers; mend answer.encoding",
+            "clip: is a text of 5, not a list of numbers; fix answer.encoding",
         ),
-        ([0.5, 1.5], "[]", {}, "[]: is 0.5, and not a list of numbers; mend"),
+        ([0.5, 1.5], "[]", {}, "[]: is 0.5, not a list of numbers; fix"),
         (
             {"a": [[[1.0], [2.0]], [[3.0], [4.0]]]},
             "a[]",
             {},
-            "a[]: is of shape [2, 2, 1], and not one vector",
+            "a[]: has shape [2, 2, 1], not one vector",
         ),
-        ({"a": [[1.0], [2.0, 3.0]]}, "a[]", {}, "a[]: rows of unequal length, or no numbers"),
-        ({"a": [["x"], ["y"]]}, "a[]", {}, "a[]: rows of unequal length, or no numbers"),
-        ({"a": [[{}]]}, "a[]", {}, "a[]: rows of unequal length, or no numbers"),
+        ({"a": [[1.0], [2.0, 3.0]]}, "a[]", {}, "a[]: rows have unequal lengths, or are not numbers"),
+        ({"a": [["x"], ["y"]]}, "a[]", {}, "a[]: rows have unequal lengths, or are not numbers"),
+        ({"a": [[{}]]}, "a[]", {}, "a[]: rows have unequal lengths, or are not numbers"),
         (
             {"a": [1.0]},
             "a",
             {"encoding": "base64"},
-            "a: is a list of 1, and not a text; mend answer.encoding",
+            "a: is a list of 1, not a text; fix answer.encoding",
         ),
-        ({"a": "0.1, 2"}, "a", {"encoding": "base64"}, "a: is no base64 ("),
-        ({"a": "AAAA"}, "a", {"encoding": "base64"}, "a: 3 bytes are no rows of float32; mend answer.dtype"),
-        (b"", ".", {"encoding": "raw"}, ".: 0 bytes are no rows of float32; mend answer.dtype"),
-        ({"a": "x"}, "a", {"encoding": "raw"}, "a: is a text of 1, and not bytes; mend answer.encoding"),
-        (b"PK\x03\x04", ".", {"encoding": "npy"}, ".: is no NPY file; mend answer.encoding"),
+        ({"a": "0.1, 2"}, "a", {"encoding": "base64"}, "a: is not base64 ("),
+        ({"a": "AAAA"}, "a", {"encoding": "base64"}, "a: 3 bytes are not rows of float32; fix answer.dtype"),
+        (b"", ".", {"encoding": "raw"}, ".: 0 bytes are not rows of float32; fix answer.dtype"),
+        ({"a": "x"}, "a", {"encoding": "raw"}, "a: is a text of 1, not bytes; fix answer.encoding"),
+        (b"PK\x03\x04", ".", {"encoding": "npy"}, ".: is not an NPY file; fix answer.encoding"),
     ],
 )
 def test_what_is_no_vector(answer: Any, vectors: str, more: dict[str, str], said: str) -> None:
@@ -228,16 +228,14 @@ def test_rows_in_one_value_are_as_many_as_they_are() -> None:
 
 def test_an_answer_that_is_no_json() -> None:
     reader = AnswerReader({"vectors": "a"})
-    with pytest.raises(ValueError, match=r"^the answer is no JSON \(text/html\): <html> Busy </html>$"):
+    with pytest.raises(ValueError, match=r"^the answer is not JSON \(text/html\): <html> Busy </html>$"):
         reader(b"<html>\nBusy\n</html>", "text/html")
 
 
 def test_settings_that_will_not_do() -> None:
     with pytest.raises(ValueError, match=r"^answer.vectors: is missing; give the path"):
         AnswerReader({"encoding": "list"})
-    with pytest.raises(
-        ValueError, match=r"^answer.order: there is no order beside an answer that is raw; leave"
-    ):
+    with pytest.raises(ValueError, match=r"^answer.order: an answer with encoding raw has no order; leave"):
         AnswerReader({"vectors": "", "encoding": "raw", "order": "[].index"})
-    with pytest.raises(ValueError, match=r"^answer.order: 'a\[' is no path"):
+    with pytest.raises(ValueError, match=r"^answer.order: 'a\[' is not a path"):
         AnswerReader({"vectors": "a", "order": "a["})

@@ -225,7 +225,9 @@ def test_integers_take_pixels_that_are(protos: str, images: ImageSet) -> None:
     request = sent(protos, images, {"whole": "$pixels"}, contract=integers)
     assert len(request.whole) == 48
     assert max(request.whole) > 200
-    with pytest.raises(ValueError, match=r"^body.message.whole: is of integers, and \$pixels are float32; "):
+    with pytest.raises(
+        ValueError, match=r"^body.message.whole: has an integer type, but \$pixels are float32; "
+    ):
         sent(protos, images, {"whole": "$pixels"})
 
 
@@ -238,8 +240,8 @@ def test_requests_are_equal_from_process_to_process(protos: str, images: ImageSe
 @pytest.mark.parametrize(
     ("message", "said"),
     [
-        (None, "body.message: is no table; give the request's fields, such as { image = \"$jpeg\" }"),
-        ({"model": "clip"}, "body.message: nothing in it stands for a picture or a text; give "),
+        (None, "body.message: is not a table; give the request's fields, such as { image = \"$jpeg\" }"),
+        ({"model": "clip"}, "body.message: has no placeholder for a picture or a text; give "),
         ({"raw": "$jpeg", "url": "https://a.example/a.jpg"},
          "body.message.url: has a URL, which the server "),
         ({"raw": "x$jpeg"}, "body.message.raw: has $jpeg inside a longer text, "),
@@ -249,24 +251,24 @@ def test_requests_are_equal_from_process_to_process(protos: str, images: ImageSe
          "body.message.pictures: there is no 'jpeg' in Picture, which has data,"),
         ({"pictures": "$jpeg"},
          "body.message.pictures: is a list, each a Picture, which $jpeg is not; give "),
-        ({"pictures": ["$jpeg"]}, "body.message.pictures: is no table; give fields of Picture"),
-        ({"part": "$text"}, "body.message.part: is no table; give fields of Part"),
+        ({"pictures": ["$jpeg"]}, "body.message.pictures: is not a table; give fields of Picture"),
+        ({"part": "$text"}, "body.message.part: is not a table; give fields of Part"),
         ({"input": "$jpeg"}, "body.message.input: is a table, which $jpeg is not; give "),
         ({"input": ["$text"]}, "body.message.input: is a table, which ['text'] is not; give one"),
         ({"by_number": {"x": {"data": "$jpeg"}}},
-         "body.message.by_number: 'x' is no key of by_number; give a number"),
+         "body.message.by_number: 'x' is not a key of by_number; give a number"),
         ({"files": "$jpeg"}, "body.message.files: is a list, each bytes, which $jpeg is not; give "),
         ({"a_text": "$jpeg"},
          "body.message.a_text: is a text, which $jpeg is not; give $jpeg_base64 or $data_url"),
         ({"a_text": "$pixels"}, "body.message.a_text: is a text, which $pixels are not; "),
         ({"raw": "$text", "input": {"a": "?"}},
-         "body.message.input.a: is of bytes, which '?' is not; give $jpeg"),
+         "body.message.input.a: has type bytes, but '?' is not base64; give $jpeg"),
         ({"raw": "$jpeg", "kind": "VIDEO"},
-         "body.message.kind: is a word or truth value, which 'VIDEO' is not; "),
+         "body.message.kind: is an enum or a bool, which 'VIDEO' is not; "),
         ({"raw": "$jpeg", "whole": [1.5]},
          "body.message.whole: is a list, each a number, which [1.5] is not; "),
         ({"raw": "$jpeg", "model": 5}, "body.message.model: is a text, which 5 is not; give one"),
-        ({"raw": "$jpeg", "part": {}}, "body.message: lacks what the method demands; give part.name"),
+        ({"raw": "$jpeg", "part": {}}, "body.message: lacks required fields; give part.name"),
     ],
 )  # fmt: skip
 def test_a_message_that_will_not_do(protos: str, message: Any, said: str) -> None:
@@ -275,8 +277,8 @@ def test_a_message_that_will_not_do(protos: str, message: Any, said: str) -> Non
 
 def test_a_batch_that_has_no_place(protos: str) -> None:
     assert refused(protos, {"raw": "$jpeg"}, contract=Contract(max_batch=4)) == (
-        "body.message: nothing in it repeats for a batch of 4; put what stands for an item into an array, or"
-        " set max_batch = 1"
+        "body.message: nothing in it repeats for a batch of 4; put the placeholder into an array, or set"
+        " max_batch = 1"
     )
 
 
@@ -291,14 +293,14 @@ def test_methods_that_are_not_there(protos: str) -> None:
         "method: there is no /other.Service/Embed"
     )
     assert refused(protos, {}, path="/vision.v1.Embedder/Watch") == (
-        "method: /vision.v1.Embedder/Watch is a stream; give one that takes one message and gives one"
+        "method: /vision.v1.Embedder/Watch is streaming; give a unary method"
     )
 
 
 @pytest.mark.parametrize("text", ["%", base64.b64encode(b"\xff\xff\xff").decode()])
 def test_what_is_no_protoset(text: str) -> None:
     assert refused(text, {}) == (
-        "protoset: is none; make it by protoc --descriptor_set_out=F --include_imports"
+        "protoset: is not a protoset; make it with protoc --descriptor_set_out=F --include_imports"
     )
 
 
@@ -311,10 +313,10 @@ def test_a_protoset_without_its_imports(protos: str) -> None:
     assert method_of(base64.b64encode(backwards.SerializeToString()).decode(), METHOD).request().big == 0
     alone = base64.b64encode(library.FileDescriptorSet(file=[files.file[2]]).SerializeToString()).decode()
     sentence = refused(alone, {})
-    assert sentence.startswith("protoset: lacks a part (")
-    assert sentence.endswith("); make it by protoc --descriptor_set_out=F --include_imports")
+    assert sentence.startswith("protoset: is incomplete (")
+    assert sentence.endswith("); make it with protoc --descriptor_set_out=F --include_imports")
     none = refused("", {})
-    assert none.startswith(f"method: there is no {METHOD} in its protoset; make it by protoc ")
+    assert none.startswith(f"method: there is no {METHOD} in its protoset; make it with protoc ")
 
 
 # Answers
@@ -333,7 +335,7 @@ def test_rows_in_the_order_of_the_request(protos: str) -> None:
     told = {**VECTORS, "order": "data[].index"}
     assert answered(protos, told, {"data": ROWS}) == [[3, 4], [1.5, 2]]
     assert answered(protos, told, {"data": ROWS[::-1]}) == [[3, 4], [1.5, 2]]
-    with pytest.raises(ValueError, match=r"^answer.order: says \[1, 1\], and there are 2 rows"):
+    with pytest.raises(ValueError, match=r"^answer.order: is \[1, 1\], but there are 2 rows"):
         answered(protos, told, {"data": [ROWS[0], ROWS[0]]})
 
 
@@ -353,7 +355,7 @@ def test_maps_by_their_keys(protos: str) -> None:
     raw = {"vectors": "numbered.7", "encoding": "raw"}
     assert answered(protos, raw, {"numbered": {7: np.array([1, 2], np.float32).tobytes()}}) == [[1, 2]]
     assert refused(protos, {"raw": "$jpeg"}, {"vectors": "numbered.a"}) == (
-        "answer.vectors numbered.a: 'a' is no key of numbered; give a number"
+        "answer.vectors numbered.a: 'a' is not a key of numbered; give a number"
     )
 
 
@@ -377,7 +379,7 @@ def test_base64_of_numbers(protos: str) -> None:
     text = base64.b64encode(np.array([1, 2], np.float32).tobytes()).decode()
     told = {"vectors": "data[].base64", "encoding": "base64"}
     assert answered(protos, told, {"data": [{"base64": text}, {"base64": text}]}) == [[1, 2], [1, 2]]
-    with pytest.raises(ValueError, match=r"^answer.vectors data\[\].base64: is no base64 \("):
+    with pytest.raises(ValueError, match=r"^answer.vectors data\[\].base64: is not base64 \("):
         answered(protos, told, {"data": [{"base64": "?"}]})
 
 
@@ -399,13 +401,13 @@ def test_npy_in_bytes(protos: str) -> None:
     [
         (VECTORS, {}, "has no numbers in the answer"),
         (VECTORS, {"data": [{"index": 1}]}, "has no numbers in the answer"),
-        (VECTORS, {"data": [{"embedding": [1]}, {"embedding": [1, 2]}]}, "has rows of unequal length"),
+        (VECTORS, {"data": [{"embedding": [1]}, {"embedding": [1, 2]}]}, "has rows of unequal lengths"),
         (VECTORS, {"data": [{"embedding": [1]}, {}]}, "has no numbers in the answer"),
         ({"vectors": "data[1].embedding"}, {"data": ROWS[:1]}, "data has no element 1"),
         ({"vectors": "prediction", "encoding": "raw"}, {}, "has nothing in the answer"),
         ({"vectors": "raws", "encoding": "raw"}, {}, "has nothing in the answer"),
         ({"vectors": "prediction", "encoding": "raw"}, {"prediction": b"123"},
-         "3 bytes are no rows of float32"),
+         "3 bytes are not rows of float32"),
     ],
 )  # fmt: skip
 def test_answers_that_are_not_as_declared(protos: str, told: Any, message: Any, said: str) -> None:
@@ -424,33 +426,35 @@ def test_an_answer_of_another_kind(protos: str) -> None:
     ("told", "said"),
     [
         ({}, "answer.vectors: is missing; give the path of the vectors, such as data[].embedding"),
-        ({"vectors": "."}, "answer.vectors: '.' is no path; give one such as data[].embedding"),
+        ({"vectors": "."}, "answer.vectors: '.' is not a path; give one such as data[].embedding"),
         ({"vectors": "data[].vector"},
          "answer.vectors data[].vector: there is no 'vector' in Row, which has index, embedding, wide,"
          " base64; give one"),
         ({"vectors": "data.embedding"},
-         "answer.vectors data.embedding: a list, each a Row stands before 'embedding'; go on with []"),
-        ({"vectors": "data"}, "answer.vectors data: ends at a list, each a Row; go on with []"),
+         "answer.vectors data.embedding: a list, each a Row comes before 'embedding'; continue with []"),
+        ({"vectors": "data"}, "answer.vectors data: ends at a list, each a Row; continue with []"),
         ({"vectors": "data[]"},
-         "answer.vectors data[]: ends at a Row; go on with one of index, embedding, wide, base64"),
-        ({"vectors": "outputs"}, "answer.vectors outputs: ends at a map; go on with one of its keys"),
+         "answer.vectors data[]: ends at a Row; continue with one of index, embedding, wide, base64"),
+        ({"vectors": "outputs"}, "answer.vectors outputs: ends at a map; continue with one of its keys"),
         ({"vectors": "outputs[].embedding"},
-         "answer.vectors outputs[].embedding: a map stands before []; go on with one of its keys"),
+         "answer.vectors outputs[].embedding: a map comes before []; continue with one of its keys"),
         ({"vectors": "one[0]"},
-         "answer.vectors one[0]: a Row stands before [0]; go on with one of index, embedding, wide, base64"),
-        ({"vectors": "flat[][]"}, "answer.vectors flat[][]: a number stands before []; go on with nothing"),
-        ({"vectors": "text.x"}, "answer.vectors text.x: a text stands before 'x'; go on with nothing"),
+         "answer.vectors one[0]: a Row comes before [0]; continue with one of index, embedding, wide,"
+         " base64"),
+        ({"vectors": "flat[][]"}, "answer.vectors flat[][]: a number comes before []; continue with nothing"),
+        ({"vectors": "text.x"}, "answer.vectors text.x: a text comes before 'x'; continue with nothing"),
         ({"vectors": "kind"},
-         "answer.vectors kind: is a word or truth value; give the path of numbers, of bytes or of a text"),
+         "answer.vectors kind: is an enum or a bool; give the path of numbers, of bytes or of a text"),
         ({"vectors": "prediction"},
-         "answer.encoding: answer.vectors prediction is bytes, which is no list; give raw or npy or"
+         "answer.encoding: answer.vectors prediction is bytes, which cannot be list; give raw or npy or"
          " json-string or base64"),
         ({"vectors": "flat", "encoding": "raw"},
-         "answer.encoding: answer.vectors flat is a number, which is no raw; give list"),
+         "answer.encoding: answer.vectors flat is a number, which cannot be raw; give list"),
         ({**VECTORS, "order": "data[].base64"},
-         "answer.order data[].base64: is not one integer a row; give such as data[].index, or leave it out"),
+         "answer.order data[].base64: is not one integer per row; give a path such as data[].index, or"
+         " leave it out"),
         ({**VECTORS, "order": "kind"},
-         "answer.order kind: is not one integer a row; give such as data[].index, or leave it out"),
+         "answer.order kind: is not one integer per row; give a path such as data[].index, or leave it out"),
     ],
 )  # fmt: skip
 def test_an_answer_that_cannot_be_so(protos: str, told: Any, said: str) -> None:

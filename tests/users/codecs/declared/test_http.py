@@ -126,8 +126,8 @@ def test_its_times_are_read_out_of_headers_of_its_own() -> None:
         ({"answer": None}, "answer.vectors: is missing; give the path of the vectors"),
         ({"body": {}}, "body: has none of them; give exactly one of json, multipart, msgpack, raw"),
         ({"body": {"json": ["$text"], "raw": "$jpeg"}}, "body: has json and raw; give exactly one of"),
-        ({"body": {"json": {"a": "b"}}}, "body.json: nothing in it stands for"),
-        ({"answer": {"vectors": "a["}}, "answer.vectors: 'a[' is no path"),
+        ({"body": {"json": {"a": "b"}}}, "body.json: has no placeholder for"),
+        ({"answer": {"vectors": "a["}}, "answer.vectors: 'a[' is not a path"),
     ],
 )
 def test_settings_that_will_not_do(settings: dict[str, Any], said: str) -> None:

@@ -38,7 +38,7 @@ def open_session(parameters: dict[str, str]) -> Any:
     tensorrt = {name: value for name, value in parameters.items() if name.startswith("trt_")}
     settings = {CUDA: CUDA_OPTIONS, TENSORRT: tensorrt}
     options = onnxruntime.SessionOptions()
-    # Idle threads that spin would take the cores from whoever is measured beside this server.
+    # Idle threads that spin would take cores from whatever is measured beside this server.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if names[0] != CPU:
         options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")

@@ -21,7 +21,7 @@ class TritonPythonModel:
     """JPEG files, BYTES [n, 1], to pixels, FP32 [n, 3, 224, 224]."""
 
     def initialize(self, args: dict[str, str]) -> None:
-        """Make a thread for each core: Pillow lets go of Python's lock while it decodes and resizes."""
+        """Make a thread for each core: Pillow releases Python's lock while it decodes and resizes."""
         self._threads = ThreadPoolExecutor(os.cpu_count() or 1)
 
     def execute(self, requests: list[Any]) -> list[Any]:
@@ -72,5 +72,5 @@ def opened(file: bytes) -> Image.Image:
         pass
     except Exception:
         # Pillow's decoders raise many kinds of errors on damaged files; all mean the same here.
-        raise ValueError("is not a whole JPEG file: send its bytes as they are, not in base64") from None
+        raise ValueError("is not a complete JPEG file: send its bytes unencoded, not in base64") from None
     raise ValueError(f"has too many pixels: send at most {MOST_PIXELS:,}")

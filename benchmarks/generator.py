@@ -81,7 +81,7 @@ def read_options(argv: Sequence[str] | None) -> argparse.Namespace:
 def at_least_one(text: str) -> int:
     """A whole number above 0."""
     if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0; give 1 or more")
+        raise argparse.ArgumentTypeError(f"{text!r}: must be a whole number of at least 1")
     return int(text)
 
 

@@ -122,7 +122,7 @@ def test_an_axis_is_declared_in_two_files_and_obeyed_in_two(tmp_path: Path) -> N
     assert found["imported"] == str(tmp_path / "reports/ledger/axes.py")
     assert found["help"] == "--think-ms MS[,…] How long a user waits after each request (ms; default: none)"
     assert found["in_form"]
-    assert found["refused"] == "--think-ms 1s: give 0 to 60,000"
+    assert found["refused"] == "--think-ms 1s: must be 0 to 60,000"
     names = ["pytorch-http/b1/c8/think-0ms", "pytorch-http/b1/c8/think-250ms"]
     assert found["planned"] == [[names[0], 0], [names[1], 250]]
     assert found["of_users"] == 250

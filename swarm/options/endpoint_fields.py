@@ -181,7 +181,7 @@ def check_headers(prefix: str, told: Mapping[str, Any], rule: Rule) -> None:
 
 
 def check_one(field: str, value: Any, rule: Rule) -> None:
-    """Raises ValueError where a value will not do."""
+    """Raises ValueError where a value is not valid."""
     sound, what = rule
     if not sound(value):
         raise ValueError(f"{field}: cannot be {value!r:.40}; give {what}")

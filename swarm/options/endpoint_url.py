@@ -72,7 +72,7 @@ def target_of(url: str) -> Target:
         raise ValueError(f"has no scheme that is known; give one of {', '.join(SCHEMES)}, such as {EXAMPLE}")
     backend, protocol = SCHEMES[scheme]
     netloc, slash, path = rest.partition("/")
-    form, tail, mend = TAILS[backend]
+    form, tail, fix = TAILS[backend]
     example = f"{scheme}://gpu-host:{8001 if protocol == 'grpc' else 8000}{tail}"
     bare = backend == SERVICE and not re.search(r":[^\]]*$", netloc)
     try:
@@ -81,7 +81,7 @@ def target_of(url: str) -> Target:
         raise ValueError(f"has no sound host and port; give them as in {example}") from None
     found = form.fullmatch(slash + path)
     if not found:
-        raise ValueError(f"{mend}, as in {example}")
+        raise ValueError(f"{fix}, as in {example}")
     model, version = found.groups(default="") if found.re is MODEL else ("", "")
     return Target(backend, protocol, place, slash + path, netloc if bare else "", model, version)
 

@@ -270,7 +270,7 @@ class Options:
         help="Keep up to this many single results in results.parquet; 0 keeps none")
     tables: bool = switch(OUTPUT,
         help="Print the report's tables at the end, below the summary")
-    prometheus_port: int = number(OUTPUT, int, 0, 0, 65_535, "give 0 to 65535", in_form=False, unset=NONE,
+    prometheus_port: int = number(OUTPUT, int, 0, 0, 65_535, "must be 0 to 65535", in_form=False, unset=NONE,
         help="Serve live metrics to Prometheus on this port")
     prometheus_host: str = text(OUTPUT, "HOST", "127.0.0.1",
         help="Listen on this address for --prometheus-port")

@@ -18,7 +18,7 @@ MOST = 2**63
 
 def number(kind: type[float], least: float, most: float = MOST, give: str = "") -> Reader:
     """An int or a float from `least` to `most`; more is a slip of the hand, or fills the memory."""
-    give = give or (f"give {least:,} or more" if most == MOST else f"give {least:,} to {most:,}")
+    give = give or (f"must be at least {least:,}" if most == MOST else f"must be {least:,} to {most:,}")
 
     def read(text: str) -> float:
         try:
@@ -27,7 +27,7 @@ def number(kind: type[float], least: float, most: float = MOST, give: str = "") 
         except (ValueError, OverflowError):
             value = math.nan
         if not least <= value <= most:
-            raise ValueError(f"give {MOST:,} at most" if MOST < value < math.inf else give)
+            raise ValueError(f"must be at most {MOST:,}" if MOST < value < math.inf else give)
         return value
 
     return read

@@ -21,7 +21,7 @@ PREPARE_S = 60.0
 STEP_S = 1.0
 """A clock that is further off than this was set; before that it was at most disciplined."""
 WARM_UP_REQUESTS = 5
-"""As the seeds did; and at least two a user."""
+"""As in the published study; and at least two a user."""
 WINDOWS = 3
 LEAST_RESULTS = 3
 RATE_TOLERANCE = 0.10

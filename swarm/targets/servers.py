@@ -126,7 +126,7 @@ def check_provable(endpoints: Sequence[Endpoint]) -> None:
     for endpoint in endpoints:
         if endpoint.protocol == "grpc" and endpoint.tls and not endpoint.security.verify:
             raise UsageError(
-                "--tls-no-verify: gRPC cannot leave verification out; give --tls-ca in its place, or leave"
+                "--tls-no-verify: gRPC cannot skip verification; give --tls-ca instead, or leave"
                 f" {flag_of(endpoint)} out"
             )
 

@@ -38,8 +38,8 @@ pytestmark = pytest.mark.system
         (("--images", "{empty}"), "no .jpg, .jpeg or .png file in it"),
         (("--images", "{texts}"), "is not a readable JPEG or PNG picture; remove it"),
         (("--images", "{empty}/none"), "no such folder"),
-        (("--iterations", "0"), "--iterations 0: give 1 or more"),
-        (("--iterations", "0", "--processes", "2"), "--iterations 0: give 1 or more"),
+        (("--iterations", "0"), "--iterations 0: must be at least 1"),
+        (("--iterations", "0", "--processes", "2"), "--iterations 0: must be at least 1"),
         (("--pytorch-url", "127.0.0.1:1", "--processes", "2"), "cannot be reached (connection refused)"),
         (
             ("--onnx-http-url", "127.0.0.1:1", "--onnx-metrics-url", "127.0.0.1:1"),

@@ -102,8 +102,8 @@ def test_the_web_page_starts_stops_and_starts_again(start_service: StartService,
     console.wait_for("results in", 20)
     page.stop()
     wait_until(lambda: page.state() == "stopped", 20, lambda: console.text)
-    assert page.start(iterations="nope") == "--iterations nope: give 1 or more"
-    console.wait_for("--iterations nope: give 1 or more", 10)
+    assert page.start(iterations="nope") == "--iterations nope: must be at least 1"
+    console.wait_for("--iterations nope: must be at least 1", 10)
     page.start(iterations="3", seconds="0.2", warm_up="0.3")
     console.wait_for("[4/4]", 30)
     wait_until(lambda: console.text.count("report.html") == 2, 20, lambda: console.text)

@@ -1,4 +1,4 @@
-"""The fixed study behind the golden files: made-up numbers in the seeds' shape, with doubts."""
+"""The fixed study behind the golden files: made-up numbers in the published study's shape, with doubts."""
 
 import random
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from functools import partial
 
 from reports.stats.repeats import grouped
 
@@ -23,16 +22,11 @@ def ranged(texts: Sequence[str]) -> str:
 
 def in_short(texts: Sequence[str]) -> str:
     """The first clause with a percentage that a third of the texts have; else the first text's first."""
-    found = [clause for text in texts for clause in text.split("; ") if "%" in clause]
-    alike = grouped(found, lambda clause: _NUMBER.sub("#", clause)).values()
+    placed = [(at, said) for text in texts for at, said in enumerate(text.split("; ")) if "%" in said]
+    alike = grouped(placed, lambda one: _NUMBER.sub("#", one[1])).values()
     common = [those for those in alike if SOME * len(those) >= len(texts)]
-    first = min(common, key=lambda those: min(map(partial(_place, texts), those)), default=None)
-    return _range(first) if first else texts[0].split("; ")[0]
-
-
-def _place(texts: Sequence[str], clause: str) -> int:
-    """Where it stands in the first text that has it."""
-    return next(text.split("; ").index(clause) for text in texts if clause in text.split("; "))
+    first = min(common, key=lambda those: min(at for at, _ in those), default=None)
+    return _range([said for _, said in first]) if first else texts[0].split("; ")[0]
 
 
 def _range(clauses: Sequence[str]) -> str:

@@ -151,7 +151,7 @@ def test_the_page_keeps_what_stands_around_the_markers() -> None:
 @pytest.mark.parametrize(
     ("option", "value", "sentence"),
     [
-        ("--users", "0", "give 1 or more"),
+        ("--users", "0", "must be a whole number of at least 1"),
         ("--seconds", "soon", "give seconds above 0"),
         ("--kinds", "x", "--kinds"),
     ],

@@ -46,13 +46,13 @@ def test_study_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--iterations", "0"), "--iterations 0: give 1 or more"),
-        (("--iterations", "-3"), "--iterations -3: give 1 or more"),
-        (("--repeats", "0"), "--repeats 0: give 1 to 10,000"),
+        (("--iterations", "0"), "--iterations 0: must be at least 1"),
+        (("--iterations", "-3"), "--iterations -3: must be at least 1"),
+        (("--repeats", "0"), "--repeats 0: must be 1 to 10,000"),
         (("--seconds", "0"), "--seconds 0: give more than 0"),
         (("--request-timeout", "0"), "--request-timeout 0: give more than 0"),
         (("--min-cosine", "2"), "--min-cosine 2: give -1 to 1"),
-        (("--max-failure-ratio", "1.5"), "--max-failure-ratio 1.5: give 0 to 1"),
+        (("--max-failure-ratio", "1.5"), "--max-failure-ratio 1.5: must be 0 to 1"),
     ],
 )
 def test_nonsense_is_named(arguments: tuple[str, ...], sentence: str) -> None:
@@ -66,7 +66,7 @@ def test_nonsense_is_named(arguments: tuple[str, ...], sentence: str) -> None:
     [
         (("--baseline", "b.json"), "--baseline: applies only to gates; also give --gate"),
         (("--repeat-until-decided", "5"), "--repeat-until-decided: applies only to gates; also give --gate"),
-        (("--gate", "t.toml", "--repeat-until-decided", "-1"), "--repeat-until-decided -1: give 0 to 10,000"),
+        (("--gate", "t.toml", "--repeat-until-decided", "-1"), "--repeat-until-decided -1: must be 0 to 10,000"),
         (
             ("--gate", "t.toml", "--repeat-until-decided", "5", "--find-rate", "p99<=100"),
             "--repeat-until-decided: a search for a rate is not repeated; leave out one of them",
@@ -120,7 +120,7 @@ def test_numbers_that_are_none(value: str) -> None:
             ("--pytorch-url", "h:1", "--kube-url", "http://h:1", "--kube-deployment", "a/b"),
             "--kube-deployment a/b: give a Kubernetes name",
         ),
-        (("--prometheus-port", "70000"), "--prometheus-port 70000: give 0 to 65535"),
+        (("--prometheus-port", "70000"), "--prometheus-port 70000: must be 0 to 65535"),
     ],
 )
 def test_loads_that_make_no_sense(arguments: tuple[str, ...], sentence: str) -> None:
@@ -142,10 +142,10 @@ def test_loads_that_make_no_sense(arguments: tuple[str, ...], sentence: str) -> 
             ("--link", "lan", "--onnx-http-url", "h:1"),
             "--link lan: applies only to embedded servers; leave out the URLs, or give --link none",
         ),
-        (("--link-mbit", "-1"), "--link-mbit -1: give 0 or more"),
-        (("--link-mbit", "nan"), "--link-mbit nan: give 0 or more"),
-        (("--usd-per-hour", "-0.5"), "--usd-per-hour -0.5: give 0 or more"),
-        (("--usd-per-hour", "inf"), "--usd-per-hour inf: give 0 or more"),
+        (("--link-mbit", "-1"), "--link-mbit -1: must be at least 0"),
+        (("--link-mbit", "nan"), "--link-mbit nan: must be at least 0"),
+        (("--usd-per-hour", "-0.5"), "--usd-per-hour -0.5: must be at least 0"),
+        (("--usd-per-hour", "inf"), "--usd-per-hour inf: must be at least 0"),
         (
             ("--emulate", "a100", "--onnx-http-url", "gpu:8010"),
             "--emulate: applies only to embedded servers; leave out the URLs, or --emulate",
@@ -188,7 +188,7 @@ def test_clients_and_channels() -> None:
         (("--batches", "4097"), "--batches 4097: give whole numbers of items in a request from 1 to 4,096"),
         (("--levels", "1.5"), "--levels 1.5: give whole numbers of users from 1 to 100,000, e.g. 1,8"),
         (("--levels", ","), "--levels ,: give whole numbers of users"),
-        (("--pool-mb", "0"), "--pool-mb 0: give 1 to 1,048,576"),
+        (("--pool-mb", "0"), "--pool-mb 0: must be 1 to 1,048,576"),
         (
             ("--endpoint", "a=triton://gpu:1/m", "--trace"),
             "--trace: applies only to embedded servers; leave out the URLs, or --trace",

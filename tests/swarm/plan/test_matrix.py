@@ -29,7 +29,7 @@ B = Endpoint("b-grpc", "b", "grpc", "fp32", "h:2", "m")
 QUICK = Size(batches=(1, 4, 8), levels=(1, 8), iterations=10, seconds=2)
 
 
-def test_the_seeds_matrix_without_measuring_a_cell_twice() -> None:
+def test_the_published_matrix_without_measuring_a_cell_twice() -> None:
     cells = serial_and_concurrent([A, B], QUICK)
     assert [cell.name for cell in cells] == [
         "a-http/b1/c1", "a-http/b4/c1", "a-http/b8/c1", "a-http/b1/c8",

@@ -153,8 +153,8 @@ def test_how_a_study_ended(page: LivePage, tmp_path: Path) -> None:
     about = page.data(0)["study"]
     assert (about["status"], about["reason"], about["code"]) == ("failed", "no worker is left", 3)
     assert (about["report"], about["csv"]) == (False, False)
-    page.refused("--iterations nope: give 1 or more")
-    assert page.data(0)["refused"] == "--iterations nope: give 1 or more"
+    page.refused("--iterations nope: must be at least 1")
+    assert page.data(0)["refused"] == "--iterations nope: must be at least 1"
     page.begun(LIVE, a_book().header)
     assert page.data(0)["refused"] == ""
 

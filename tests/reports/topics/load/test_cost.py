@@ -34,7 +34,7 @@ def csv_rows(study: Study) -> list[tuple[str, str]]:
     return [(row["images_per_usd"], row["joules_per_image"]) for row in rows]
 
 
-def test_the_seeds_price_of_a_thousand_images() -> None:
+def test_the_published_price_of_a_thousand_images() -> None:
     a_4080, a_100 = costs(24.3, None, {"usd_per_hour": 0.092}), costs(64.3, 320.0, {"usd_per_hour": 0.85})
     assert a_4080.images_per_usd is not None
     assert 1_000 / a_4080.images_per_usd == pytest.approx(0.001, abs=1e-4)

@@ -1,4 +1,4 @@
-"""Efficiency over instances, GPUs and workers; the seeds' four GPUs."""
+"""Efficiency over instances, GPUs and workers; the published study's four GPUs."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from tests.reports.open_load import notes_at, texts
 MS = 1_000_000
 
 
-def test_the_seeds_four_gpus_are_1_8_times_one_and_so_about_45_percent_efficient() -> None:
+def test_the_published_four_gpus_are_1_8_times_one_and_so_about_45_percent_efficient() -> None:
     one, four = efficiencies([(4, 43.2), (1, 24.3)])
     assert (one.times.median, one.efficiency_pct.median) == (1, 100)
     assert round(four.times.median, 1) == 1.8

@@ -80,7 +80,7 @@ def _numbers(run: Summary, names: Sequence[str], notes: StudyNotes) -> list[Tabl
 
 
 def aligned_ms(value_ns: float | None, mean_ns: float) -> str:
-    """Milliseconds with the decimals of the mean they are a part of, so that a row adds up by eye."""
+    """Milliseconds with the decimals of their mean, so that a row adds up but for rounding."""
     if value_ns is None:
         return MISSING
     decimals = 0 if mean_ns / NS_PER_MS >= COARSE_MS else 1

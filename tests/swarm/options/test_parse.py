@@ -66,7 +66,10 @@ def test_nonsense_is_named(arguments: tuple[str, ...], sentence: str) -> None:
     [
         (("--baseline", "b.json"), "--baseline: applies only to gates; also give --gate"),
         (("--repeat-until-decided", "5"), "--repeat-until-decided: applies only to gates; also give --gate"),
-        (("--gate", "t.toml", "--repeat-until-decided", "-1"), "--repeat-until-decided -1: must be 0 to 10,000"),
+        (
+            ("--gate", "t.toml", "--repeat-until-decided", "-1"),
+            "--repeat-until-decided -1: must be 0 to 10,000",
+        ),
         (
             ("--gate", "t.toml", "--repeat-until-decided", "5", "--find-rate", "p99<=100"),
             "--repeat-until-decided: a search for a rate is not repeated; leave out one of them",

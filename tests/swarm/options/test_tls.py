@@ -156,7 +156,8 @@ def test_tokens_that_are_none_are_not_quoted(token: str, monkeypatch: pytest.Mon
     with pytest.raises(UsageError) as caught:
         endpoints_from_options(options("--pytorch-url", "gpu:1"), FIVE_WAYS)
     assert str(caught.value) == (
-        "INFERSWARM_PYTORCH_TOKEN is not a token: give printable ASCII without spaces, at most 4,096 characters"
+        "INFERSWARM_PYTORCH_TOKEN is not a token: give printable ASCII without spaces, at most 4,096 "
+        "characters"
     )
 
 
